@@ -316,8 +316,8 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     return runDiff(body, {
       journal,
       findParser,
-      resolve: (request, mappings = program.mappings) =>
-        resolveRequest(request, { ...program, mappings, run: sandbox.run }),
+      mappings: program.mappings,
+      resolve: (request, mappings) => resolveRequest(request, { ...program, mappings, run: sandbox.run }),
       buildAll: (change) => drafts.buildAll(program, change),
     }).finally(() => (diffing = false));
   }

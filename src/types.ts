@@ -24,7 +24,7 @@ export type WakeMode = "now" | "next-heartbeat";
 /** The key of the main session. Requests cannot name it: see `mapping/policy.ts`. */
 export const MAIN_SESSION = "main";
 
-/** The credential of a dry run: it sees every mapping. */
+/** The credential of a dry run: it sees every mapping. Of a mapping in another configuration: whose secret is not known. */
 export const ANY_CREDENTIAL = "any";
 
 /** Hooks that the service answers itself, without a mapping. */

@@ -1,5 +1,5 @@
 /** Stored events under today's configuration and a changed one. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { UserConfig } from "../src/config/schema/generated.ts";
 import { runWebhooks } from "./support/cli.ts";
 import { GATEWAY_TOKEN, type Service, startService, withTokens } from "./support/service.ts";
@@ -98,8 +98,8 @@ test("today's configuration cannot be its own change, and an invalid one is expl
 });
 
 describe("POST /api/diff", () => {
-  async function post(body: object) {
-    const response = await fetch(`${service.url}/api/diff`, {
+  async function post(body: object, { url } = service) {
+    const response = await fetch(`${url}/api/diff`, {
       method: "POST",
       headers: { authorization: `Bearer ${GATEWAY_TOKEN}`, "content-type": "application/json" },
       body: JSON.stringify(body),
@@ -118,6 +118,26 @@ describe("POST /api/diff", () => {
     expect(await post({ config: { hooks: { presets: ["github"] } }, hook: "own" })).toMatchObject({
       body: { events: 1, failing: 1 },
     });
+  });
+
+  test("an event keeps its credential, where one path has two", async () => {
+    const one = { match: { path: "both" }, deliver: false };
+    const auth = { scheme: "token", secret: "the-token-of-one-mapping" } as const;
+    const both = [
+      { ...one, id: "own", messageTemplate: "own", auth },
+      { ...one, id: "shared", messageTemplate: "shared" },
+    ];
+    const other = await startService({ config: { hooks: { mappings: both } } });
+    onTestFinished(() => other.close());
+    await other.post("both", {});
+    await other.post("both", {}, { authorization: `Bearer ${auth.secret}` });
+    for (const [body, expected] of [
+      [{}, { equal: 2 }],
+      [{ mapping: { id: "own", name: "n" } }, { equal: 1, changed: 1 }],
+      [{ config: { hooks: { mappings: [{ ...both[0], name: "n" }, both[1]] } } }, { equal: 1, changed: 1 }],
+    ] as const) {
+      expect(await post(body, other)).toMatchObject({ body: { events: 2, ...expected } });
+    }
   });
 
   test("compares with a draft of one mapping and its code", async () => {

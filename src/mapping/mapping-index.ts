@@ -62,10 +62,14 @@ export function createMappingIndex(mappings: readonly CompiledMapping[]): Mappin
 
 const MAX_EXPLAINED = 10;
 
-/** A mapping with its own credential is seen only by that one; all other mappings are for the tokens. */
+/**
+ * A mapping with its own credential is seen only by that one, in a draft by that of any sender; all other mappings are for
+ * the tokens.
+ */
 function isVisible(mapping: CompiledMapping, { credential }: HookRequest): boolean {
   if (credential === ANY_CREDENTIAL) return true;
-  return credential.startsWith("auth:") ? mapping.credential === credential : mapping.credential === undefined;
+  if (!credential.startsWith("auth:")) return mapping.credential === undefined;
+  return mapping.credential === credential || mapping.credential === ANY_CREDENTIAL;
 }
 
 /** The key of the first condition that does not hold. */

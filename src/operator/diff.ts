@@ -271,8 +271,9 @@ function requireDiff(body: unknown): asserts body is DiffInput {
 export interface DiffSteps {
   journal: Pick<Journal, "listEvents" | "getEvent">;
   findParser: FindParser;
-  /** By the loaded mappings unless others are given. */
-  resolve(request: HookRequest, mappings?: MappingIndex): Promise<Resolution>;
+  /** The loaded mappings. */
+  mappings: MappingIndex;
+  resolve(request: HookRequest, mappings: MappingIndex): Promise<Resolution>;
   /** Throws a `ConfigError`. */
   buildAll(change: DraftChange): Promise<MappingIndex>;
 }
@@ -281,10 +282,13 @@ export interface DiffSteps {
  * Compares the stored events under the loaded and other mappings, or what was recorded of them with the loaded ones, in the
  * service. Throws a 400 `HookError`.
  */
-export async function runDiff(body: unknown, { journal, findParser, resolve, buildAll }: DiffSteps): Promise<Diff> {
+export async function runDiff(
+  body: unknown,
+  { journal, findParser, mappings: loaded, resolve, buildAll }: DiffSteps,
+): Promise<Diff> {
   requireDiff(body);
   const { since = "7d", hook, config, mapping, code } = body;
-  const now = outcomesOf((request) => resolve(request));
+  const now = outcomesUnder(loaded);
   const requests = readRequests();
   if (!mapping && !config) {
     return diffEvents(requests, recordedOutcomes(journal), async (request) => toRecorded(await now(request)));
@@ -294,19 +298,21 @@ export async function runDiff(body: unknown, { journal, findParser, resolve, bui
     if (!(error instanceof ConfigError)) throw error;
     throw new HookError("invalid_mapping", { message: error.problems.map(toSentence).join(" ") });
   });
-  return diffEvents(
-    requests,
-    now,
-    outcomesOf((request) => resolve(request, mappings)),
-  );
+  return diffEvents(requests, now, outcomesUnder(mappings));
+
+  /** Where no mapping is for the event's credential any more, its sender is assumed to have the new one. */
+  function outcomesUnder(index: MappingIndex): FindOutcome {
+    return outcomesOf((request) =>
+      resolve(index.mayTake(request) ? request : { ...request, credential: ANY_CREDENTIAL }, index),
+    );
+  }
 
   async function* readRequests(): AsyncGenerator<HookRequest> {
     for await (const event of listSince(journal, { hook, since: toTime(since) })) {
       // Its body was not stored.
       if (event.request.body.length === 0) continue;
       const request = await toReplayRequest(event, findParser).catch(() => undefined);
-      // The secrets of another configuration are not known, but who sent the event is.
-      if (request) yield { ...request, id: event.id, receivedAt: event.receivedAt, credential: ANY_CREDENTIAL };
+      if (request) yield { ...request, id: event.id, receivedAt: event.receivedAt };
     }
   }
 }

@@ -8,6 +8,7 @@ import { ConfigError, type ConfigProblem, HookError } from "../errors.ts";
 import type { CompiledMapping } from "../mapping/compile.ts";
 import { createMappingIndex, type MappingIndex } from "../mapping/mapping-index.ts";
 import { toObject, toText } from "../shared/json.ts";
+import { ANY_CREDENTIAL } from "../types.ts";
 import type { TransformRunner } from "../transforms/runner.ts";
 import { buildMapping, type Program } from "./build.ts";
 
@@ -66,12 +67,20 @@ export function createDrafts(runner: TransformRunner): Drafts {
     return mapping;
   }
 
-  async function compileAll(sources: MappingSource[]): Promise<CompiledMapping[]> {
-    const built = await Promise.all(sources.map((source) => buildMapping(source, undefined, { runner })));
+  async function compileAll(drafts: DraftSource[]): Promise<CompiledMapping[]> {
+    const built = await Promise.all(
+      drafts.map(({ source, isSigned }) => buildMapping(source, isSigned ? ANY_CREDENTIAL : undefined, { runner })),
+    );
     const problems = built.flatMap((mapping) => mapping.problems);
     if (problems.length > 0) throw new ConfigError(problems);
     return built.flatMap(({ mapping }) => mapping ?? []);
   }
+}
+
+interface DraftSource {
+  source: MappingSource;
+  /** Whether it is for the sender that its `auth` names. */
+  isSigned: boolean;
 }
 
 /**
@@ -81,17 +90,18 @@ export function createDrafts(runner: TransformRunner): Drafts {
 function toSources(
   { config, drivers }: Pick<Program, "config" | "drivers">,
   { mappings = [], presets = [] }: { mappings?: unknown[]; presets?: unknown[] },
-): MappingSource[] {
+): DraftSource[] {
   const { transformsDir } = config.hooks;
   const place = { file: config.file, transformsDir, baseDir: config.baseDir };
   const problems: ConfigProblem[] = [];
-  const own = mappings.flatMap((written, index): MappingSource[] => {
-    const { auth: _auth, ...fields } = toObject(written);
+  const own = mappings.flatMap((written, index): DraftSource[] => {
+    const { auth, ...fields } = toObject(written);
     const key = `hooks.mappings[${index}]`;
     const found = checkMapping(fields).map(toConfigProblem);
     problems.push(...found.map((problem) => ({ ...problem, key: `${key}.${problem.key ?? ""}` })));
     if (!areValid(fields, found)) return [];
-    return [{ ...place, id: typeof fields.id === "string" ? fields.id : `mapping-${index}`, key, mapping: fields }];
+    const id = typeof fields.id === "string" ? fields.id : `mapping-${index}`;
+    return [{ source: { ...place, id, key, mapping: fields }, isSigned: auth !== undefined }];
   });
   const uses = presets.map((entry, index): PresetUse => {
     const { use, with: values } = toObject(typeof entry === "string" ? { use: entry } : entry);
@@ -100,7 +110,7 @@ function toSources(
   const loaded = loadPresets({ ...config.hooks, presets: uses }, PRESETS_FOLDER, drivers);
   problems.push(...loaded.findings.filter(({ level }) => level === "error"));
   if (problems.length > 0) throw new ConfigError(problems);
-  return [...own, ...loaded.mappings];
+  return [...own, ...loaded.mappings.map((source) => ({ source, isSigned: source.mapping.auth !== undefined }))];
 }
 
 const checkMapping = createCheck(() => withoutAuth(readSchema("mapping")), { all: true, subject: "the mapping" });
