@@ -5,6 +5,7 @@ import { type ModelServer, startModels } from "./support/models.ts";
 import { HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
 const CI_TOKEN = "the-token-for-ci-0123456789";
+const OWN_TOKEN = "the-token-of-one-mapping-01";
 const WAIT = { prefer: "respond-async, wait=30" };
 
 let models: ModelServer;
@@ -18,6 +19,12 @@ beforeEach(async () => {
         tokens: { ci: { secret: CI_TOKEN, hooks: ["ci"] } },
         mappings: [
           { match: { path: "ci" }, messageTemplate: "{{n}}", deliver: false },
+          {
+            match: { path: "own" },
+            messageTemplate: "{{n}}",
+            deliver: false,
+            auth: { scheme: "token", secret: OWN_TOKEN },
+          },
           { match: { path: "wakes" }, action: "wake", textTemplate: "{{n}}" },
           { match: { path: "both" }, forEach: "items", messageTemplate: "{{item}}", deliver: false },
         ],
@@ -119,6 +126,13 @@ describe("GET /hooks/runs/<id>", () => {
       body: { ok: true, runId, status: "done", reply: "Green." },
     });
     expect(answer.headers.get("cache-control")).toBe("no-store");
+  });
+
+  test("a mapping's own token is such a credential", async () => {
+    models.reply("Done.");
+    const { body } = await service.post("own", { n: 1 }, { ...WAIT, authorization: `Bearer ${OWN_TOKEN}` });
+    expect(await (await readRun(body.runId, OWN_TOKEN)).json()).toMatchObject({ status: "done", reply: "Done." });
+    expect(await readRun(body.runId)).toMatchObject({ status: 404 });
   });
 
   test("is a 404 for another credential and for an unknown run, and a 401 without one", async () => {

@@ -9,7 +9,7 @@ import { createSignedDoor, type Sender } from "./signed-door.ts";
 /** The door of every hook path. A path that names no hook has one too: it must not be told from one that does. */
 export interface Doors {
   find(hook: string | undefined): Door;
-  /** For what belongs to no hook: every token counts. */
+  /** For what belongs to no hook: every token counts, also that of one mapping. */
   anyToken: Door;
 }
 
@@ -23,7 +23,8 @@ export interface DoorOptions {
 }
 
 export function createDoors({ tokens, senders = [], takesTokens = () => true, publicUrl }: DoorOptions): Doors {
-  const door = createTokenDoor(tokens);
+  const shared = tokens.map(({ name, ...token }) => ({ ...token, credential: `token:${name}` }));
+  const door = createTokenDoor(shared);
   const closed = createTokenDoor([]);
   const signed = new Map(
     [...Map.groupBy(senders, ({ hook }) => hook)].map(([hook, ofHook]) => [
@@ -31,7 +32,8 @@ export function createDoors({ tokens, senders = [], takesTokens = () => true, pu
       createSignedDoor({ senders: ofHook, tokens: takesTokens(hook) ? door : closed, publicUrl }),
     ]),
   );
-  const anyToken = createTokenDoor(tokens.map((token) => ({ ...token, hooks: undefined })));
+  const own = senders.filter(({ showsToken }) => showsToken);
+  const anyToken = createTokenDoor([...shared, ...own].map(({ credential, secrets }) => ({ credential, secrets })));
   return { find: (hook) => signed.get(hook ?? "") ?? door, anyToken };
 }
 
@@ -48,10 +50,14 @@ const QUERY_TOKEN = {
 const MISSING = "The hook token or signature is missing. Send a token as Authorization: Bearer.";
 const WRONG = "The token is wrong, or not for this hook. Send a token as Authorization: Bearer.";
 
+interface DoorToken extends Pick<HookToken, "secrets" | "hooks"> {
+  credential: string;
+}
+
 /** Lets requests in that show one of the tokens which count for their hook. */
-function createTokenDoor(tokens: HookToken[]): Door {
-  const known = tokens.flatMap(({ name, secrets, hooks }) =>
-    secrets.map((secret) => ({ credential: `token:${name}`, digest: digestOf(secret), hooks })),
+function createTokenDoor(tokens: DoorToken[]): Door {
+  const known = tokens.flatMap(({ credential, secrets, hooks }) =>
+    secrets.map((secret) => ({ credential, digest: digestOf(secret), hooks })),
   );
 
   return {

@@ -11,6 +11,8 @@ export interface Sender {
   verifier: SignatureVerifier;
   /** As in a header: some senders show the secret itself. */
   secrets: string[];
+  /** The credential is a bearer token. */
+  showsToken?: boolean;
   /** The address that the sender signs, if it is not the one behind `gateway.publicUrl`. */
   url?: string;
 }

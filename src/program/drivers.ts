@@ -107,10 +107,10 @@ function nameCredential({ preset = "", id }: MappingSource, hook: string, others
 }
 
 /** What the doors need of an `auth`, whatever its scheme is. */
-function readAuth({ secret = [], url }: Auth): Pick<Sender, "secrets" | "url"> {
+function readAuth({ scheme, secret = [], url }: Auth): Pick<Sender, "secrets" | "showsToken" | "url"> {
   // A secret from a file or a shell tends to end in a line break. Node reads header bytes as Latin-1.
   const secrets = [secret].flat().map((text) => Buffer.from(String(text).trim()).toString("latin1"));
-  return { secrets, url: typeof url === "string" ? url : undefined };
+  return { secrets, showsToken: scheme === "token", url: typeof url === "string" ? url : undefined };
 }
 
 /** A sender that has stopped waiting delivers again, or counts the delivery as failed. */
