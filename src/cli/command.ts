@@ -77,11 +77,16 @@ function describeSystemError(error: unknown): string | undefined {
   return `${path}: ${getSystemErrorMessage(errno)}`;
 }
 
-/** Adds the options that say which running service a command asks. */
-export function addServiceOptions(command: Command): Command {
+/** Adds the options of a command that asks a running service. */
+export function addServiceOptions(command: Command, json = "print JSON"): Command {
   return command
     .option("--config <file>", CONFIG_HELP)
-    .option("--url <address>", "address of the service (default: http://<gateway.host>:<gateway.port>)", toAddress);
+    .option("--url <address>", "address of the service (default: http://<gateway.host>:<gateway.port>)", toAddress)
+    .option("--json", json, false);
+}
+
+export function addListOptions(command: Command): Command {
+  return addServiceOptions(command).option("--limit <number>", "at most this many", toCount, 50);
 }
 
 export function toPort(text: string): number {

@@ -18,8 +18,12 @@ interface Styled {
 
 type Cell = string | number | Styled | undefined;
 
-/** Aligns rows in columns under their names. Undefined is an empty cell; a column without any value is left out. */
-export function formatTable(names: string[], rows: Cell[][]): string[] {
+/**
+ * Aligns rows in columns under their names. Undefined is an empty cell; a column without any value is left out. `none`: what
+ * to say without rows.
+ */
+export function formatTable(names: string[], rows: Cell[][], none = ""): string[] {
+  if (rows.length === 0) return [none];
   const isFilled = (_: unknown, column: number): boolean => rows.some((row) => row[column] !== undefined);
   const head = names.filter(isFilled);
   const cells = rows.map((row) => row.filter(isFilled).map(toCell));

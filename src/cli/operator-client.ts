@@ -1,17 +1,22 @@
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { readConfig } from "../config/load.ts";
 import { ConfigError, messageOf } from "../errors.ts";
-import type { EventView, OperatorAnswers } from "../operator/views.ts";
+import type { EventTimeline, EventView, OperatorAnswers } from "../operator/views.ts";
 import { toBearer } from "../shared/secret.ts";
 import { Unreachable } from "./command.ts";
 import { locateConfig, serviceAddress } from "./context.ts";
-import type { CliIo } from "./io.ts";
+import { type CliIo, print, printJson } from "./io.ts";
 
-/** How to find a running service. */
+/** The flags of `addServiceOptions`. */
 export interface ServiceFlags {
   config?: string;
   /** Default: from `gateway.host` and `gateway.port`. */
   url?: string;
+  json: boolean;
 }
+
+export type ListFlags = ServiceFlags & { limit: number };
 
 /** Undefined fields are left out. */
 type Query = Record<string, string | number | undefined>;
@@ -28,7 +33,10 @@ export interface OperatorClient {
 }
 
 /** Takes address and token from the configuration. Throws a `ConfigError` when it has no gateway token. */
-export async function createOperatorClient(flags: ServiceFlags, io: CliIo): Promise<OperatorClient> {
+export async function createOperatorClient(
+  flags: Pick<ServiceFlags, "config" | "url">,
+  io: CliIo,
+): Promise<OperatorClient> {
   const { config } = await readConfig(locateConfig(flags.config, io), io.env);
   const { token } = config.gateway;
   if (!token) {
@@ -56,6 +64,18 @@ export async function createOperatorClient(flags: ServiceFlags, io: CliIo): Prom
       return JSON.parse(await (await requireAnswer(response)).text());
     },
   };
+}
+
+/** Prints what the service answers: as JSON, or as lines for a person. */
+export async function showAnswer<Answer>(
+  flags: ServiceFlags,
+  io: CliIo,
+  ask: (client: OperatorClient) => Promise<Answer>,
+  format: (answer: Answer) => string[],
+): Promise<void> {
+  const answer = await ask(await createOperatorClient(flags, io));
+  if (flags.json) printJson(io, answer);
+  else print(io, ...format(answer));
 }
 
 /** What a failed `fetch` means for the person. */
@@ -108,6 +128,13 @@ export async function* readPages<Row extends { id: string }>(
   } while (before !== undefined);
 }
 
+/** The first of them, at most `limit`. */
+export async function takeFirst<Item>(items: AsyncIterable<Item>, limit: number): Promise<Item[]> {
+  const taken: Item[] = [];
+  for await (const item of items) if (taken.push(item) === limit) break;
+  return taken;
+}
+
 export interface FilterFlags extends ServiceFlags {
   hook?: string;
   status?: string;
@@ -133,8 +160,25 @@ export async function findId(client: OperatorClient, start: string): Promise<str
   throw new ConfigError([{ message }]);
 }
 
+/** Everything about the event whose id begins so. */
+export async function readEvent(client: OperatorClient, start: string): Promise<EventTimeline> {
+  return client.call("GET /api/events/:id", { id: await findId(client, start) });
+}
+
+/** Everything about all events of a hook since then, newest first. */
+export async function* exportEvents(
+  client: OperatorClient,
+  query: { hook?: string; since: string },
+): AsyncGenerator<EventTimeline> {
+  const { body } = await requireAnswer(await client.send("GET", "/api/events/export", query));
+  if (!body) return;
+  for await (const line of createInterface({ input: Readable.fromWeb(body), crlfDelay: Infinity })) {
+    yield JSON.parse(line);
+  }
+}
+
 /** The events that the flags choose, newest first. */
-export async function* readEvents(client: OperatorClient, flags: FilterFlags): AsyncGenerator<EventView> {
+export async function* listEvents(client: OperatorClient, flags: FilterFlags): AsyncGenerator<EventView> {
   const { hook, status, since = "", until = "~" } = flags;
   const events = readPages(async (page) => (await client.call("GET /api/events", { hook, status, ...page })).events);
   for await (const event of events) {

@@ -1,7 +1,5 @@
 import type { Command } from "commander";
-import { createInterface } from "node:readline";
 import path from "node:path";
-import { Readable } from "node:stream";
 import { readConfig } from "../../config/load.ts";
 import { ConfigError } from "../../errors.ts";
 import { resolveRequest } from "../../mapping/resolve.ts";
@@ -21,7 +19,7 @@ import { createSince, toOneOf } from "../command.ts";
 import { locateConfig, withProgram } from "../context.ts";
 import { formatActions, formatCount, formatDiff, shortenIds } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
-import { createOperatorClient, requireAnswer } from "../operator-client.ts";
+import { createOperatorClient, exportEvents } from "../operator-client.ts";
 
 const FAIL_ON = ["changed", "failing"] as const;
 
@@ -64,11 +62,8 @@ async function diff({ config, since, hook, url, failOn, json }: DiffFlags, io: C
   const client = await createOperatorClient({ config: today, url }, io);
   await withProgram(today, io, async (before, runner) => {
     const after = await buildProgram({ generation: 2, load: () => readConfig(changed, io.env), runner });
-    const query = { hook, since };
-    const { body } = await requireAnswer(await client.send("GET", "/api/events/export", query));
-    const requests = body ? readRequests(Readable.fromWeb(body)) : none();
     const result = await diffEvents(
-      requests,
+      readRequests(exportEvents(client, { hook, since })),
       outcomesUnder(before, runner),
       outcomesUnder(after, runner),
       showProgress(io),
@@ -83,10 +78,9 @@ function outcomesUnder({ mappings, config, channels }: Program, { run }: Transfo
   return outcomesOf((request) => resolveRequest(request, { mappings, config, channels, run }));
 }
 
-/** The requests of events, one timeline a line. Those whose body was not stored are left out. */
-async function* readRequests(lines: Readable): AsyncGenerator<HookRequest> {
-  for await (const line of createInterface({ input: lines, crlfDelay: Infinity })) {
-    const event: EventTimeline = JSON.parse(line);
+/** The requests of events. Those whose body was not stored are left out. */
+async function* readRequests(events: AsyncIterable<EventTimeline>): AsyncGenerator<HookRequest> {
+  for await (const event of events) {
     const { payload, ...request } = event.request;
     if (payload === "") continue;
     yield {
@@ -101,8 +95,6 @@ async function* readRequests(lines: Readable): AsyncGenerator<HookRequest> {
     };
   }
 }
-
-async function* none(): AsyncGenerator<HookRequest> {}
 
 const PROGRESS_EVERY = 5000;
 

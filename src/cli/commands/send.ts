@@ -30,7 +30,6 @@ interface SendFlags extends ServiceFlags {
   secret?: string;
   header: Record<string, string>;
   wait: boolean;
-  json: boolean;
 }
 
 export function addSend(program: Command, io: CliIo): void {
@@ -41,7 +40,6 @@ export function addSend(program: Command, io: CliIo): void {
     .option("--secret <secret>", "a secret or token instead of the configured one")
     .option("--header <name:value>", "a header of the request; may be repeated", addPair(":"), {})
     .option("--wait", "wait until the event is executed, and show it", false)
-    .option("--json", "print JSON", false)
     .action((hook: string, file: string, flags: SendFlags) => sendFile(trimSlashes(hook), file, flags, io));
 }
 

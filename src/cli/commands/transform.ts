@@ -15,7 +15,7 @@ import { BUILT_IN_HOOKS } from "../../types.ts";
 import { addItem, addServiceOptions } from "../command.ts";
 import { locateNewConfig, locateTransforms, readPayload } from "../context.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";
-import { createOperatorClient, findId, type ServiceFlags } from "../operator-client.ts";
+import { createOperatorClient, readEvent, type ServiceFlags } from "../operator-client.ts";
 import { COMPILER_OPTIONS, readEditorFiles, readTemplate, writeModule } from "../samples/module.ts";
 import { saveSample } from "../samples/save.ts";
 import { addValue, createShape } from "../samples/shape.ts";
@@ -25,19 +25,17 @@ interface NewFlags extends ServiceFlags {
   sample: string[];
   fromEvent: string[];
   print: boolean;
-  json: boolean;
 }
 
 export function addTransform(program: Command, io: CliIo): void {
   const create = program.command("transform").description("Write transforms.").command("new");
-  addServiceOptions(create)
+  addServiceOptions(create, "print one JSON object")
     .description("Write a typed transform with samples, and add it to the configuration.")
     .argument("<name>", "name of the module, and of the hook if it gets one")
     .option("--sample <file>", "a JSON payload: a sample, and part of the payload's type; may be repeated", addItem, [])
     .option("--from-event <id>", "the payload of a stored event, as with --sample; last is the newest", addItem, [])
     .option("--print", "print the mapping and leave the configuration as it is", false)
     .option("--dir <folder>", "folder of the transforms (default: hooks.transformsDir, else ./transforms)")
-    .option("--json", "print one JSON object", false)
     .action((name: string, flags: NewFlags) => newTransform(name, flags, io));
 }
 
@@ -90,9 +88,7 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
 async function readEvents(flags: NewFlags, io: CliIo): Promise<EventTimeline[]> {
   if (flags.fromEvent.length === 0) return [];
   const client = await createOperatorClient(flags, io);
-  return Promise.all(
-    flags.fromEvent.map(async (start) => client.call("GET /api/events/:id", { id: await findId(client, start) })),
-  );
+  return Promise.all(flags.fromEvent.map((start) => readEvent(client, start)));
 }
 
 /** The module, and samples of the payloads. */

@@ -14,17 +14,15 @@ import { createLiveView, type LiveView } from "./view.ts";
 interface TailFlags extends ServiceFlags {
   hook?: string;
   status?: string;
-  json: boolean;
 }
 
 export function addTail(program: Command, io: CliIo): void {
-  addServiceOptions(program.command("tail"))
+  addServiceOptions(program.command("tail"), "print one JSON object for each change")
     .description(
       "Show each request of a running service, as `webhooks dev` does, until Ctrl-C. It reconnects after a restart of the service.",
     )
     .option("--hook <name>", "only requests to this hook")
     .option("--status <status>", `only events that are ${EVENT_STATUSES.join(", ")}`, toOneOf(EVENT_STATUSES))
-    .option("--json", "print one JSON object for each change", false)
     .action((flags: TailFlags) => tail(flags, io));
 }
 

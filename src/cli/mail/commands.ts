@@ -16,10 +16,9 @@ export function addMail(program: Command, io: CliIo): void {
     await setUpMail(flags, io);
   });
 
-  addServiceOptions(mail.command("run"))
+  addServiceOptions(mail.command("run"), "print one JSON object for each mail and each change")
     .description("Watch the mailboxes, and post each mail to the running service. `serve` does this by default.")
     .option("--mailbox <name>", "watch only this one of several")
-    .option("--json", "print one JSON object for each mail and each change", false)
     .action(async (flags: MailRunFlags) => {
       const { runMail } = await import("./run.ts");
       await runMail(flags, io);

@@ -20,7 +20,6 @@ import type { ServiceFlags } from "../operator-client.ts";
 export interface MailRunFlags extends ServiceFlags {
   /** Only this one. */
   mailbox?: string;
-  json: boolean;
 }
 
 /**

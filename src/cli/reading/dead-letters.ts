@@ -2,22 +2,34 @@ import type { Command } from "commander";
 import { ConfigError } from "../../errors.ts";
 import type { DeadLetterView } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addServiceOptions, toCount, UsageError } from "../command.ts";
+import { addListOptions, addServiceOptions, UsageError } from "../command.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
-import { createOperatorClient, type OperatorClient, readPages, type ServiceFlags } from "../operator-client.ts";
+import {
+  createOperatorClient,
+  type ListFlags,
+  type OperatorClient,
+  readPages,
+  type ServiceFlags,
+  showAnswer,
+  takeFirst,
+} from "../operator-client.ts";
 
 const NONE = "There are no dead letters.";
 
-type ListFlags = ServiceFlags & { limit: number; json: boolean };
-type ChoiceFlags = ServiceFlags & { all: boolean; json: boolean };
+type ChoiceFlags = ServiceFlags & { all: boolean };
 
 export function addDeadLetters(program: Command, io: CliIo): void {
   const letters = program.command("dead-letters").description("Inspect, retry or drop what failed permanently.");
-  addServiceOptions(letters.command("list").description("List dead runs and deliveries, newest first."))
-    .option("--limit <number>", "at most this many", toCount, 50)
-    .option("--json", "print JSON", false)
-    .action((flags: ListFlags) => listDeadLetters(flags, io));
+  addListOptions(letters.command("list").description("List dead runs and deliveries, newest first.")).action(
+    (flags: ListFlags) =>
+      showAnswer(
+        flags,
+        io,
+        (client) => takeFirst(readDeadLetters(client), flags.limit),
+        (found) => (found.length === 0 ? [NONE] : found.flatMap(formatDeadLetter)),
+      ),
+  );
   addChoiceOptions(letters.command("retry").description("Give dead letters all their attempts again.")).action(
     (ids: string[], flags: ChoiceFlags) => changeDeadLetters(RETRY, ids, flags, io),
   );
@@ -29,18 +41,7 @@ export function addDeadLetters(program: Command, io: CliIo): void {
 function addChoiceOptions(command: Command): Command {
   return addServiceOptions(command)
     .argument("[ids...]", "their ids or those of their events, or the beginnings of them")
-    .option("--all", "all dead letters", false)
-    .option("--json", "print JSON", false);
-}
-
-async function listDeadLetters(flags: ListFlags, io: CliIo): Promise<void> {
-  const letters: DeadLetterView[] = [];
-  for await (const letter of readDeadLetters(await createOperatorClient(flags, io))) {
-    if (letters.push(letter) === flags.limit) break;
-  }
-  if (flags.json) printJson(io, letters);
-  else if (letters.length === 0) print(io, NONE);
-  else print(io, ...letters.flatMap(formatDeadLetter));
+    .option("--all", "all dead letters", false);
 }
 
 const RETRY = { endpoint: "POST /api/dead-letters/:id/retry", done: "will be retried", key: "retried" } as const;

@@ -17,7 +17,8 @@ export function formatEvents(events: EventView[]): string[] {
     row.replayOf && short(row.replayOf),
     { styled: formatOutcome(row) },
   ]);
-  return formatTable(["id", "received", "status", "hook", "mapping", "event", "replay of", "outcome"], rows);
+  const names = ["id", "received", "status", "hook", "mapping", "event", "replay of", "outcome"];
+  return formatTable(names, rows, "No events match.");
 }
 
 /** The rest is printed with `--payload`. */

@@ -3,13 +3,12 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
 import { codeOf } from "../../errors.ts";
-import type { EventView } from "../../operator/views.ts";
 import { EVENT_STATUSES } from "../../types.ts";
 import {
+  addListOptions,
   addServiceOptions,
   CONFIG_HELP,
   createSince,
-  toCount,
   toDigits,
   toOneOf,
   toTime,
@@ -21,35 +20,48 @@ import {
   type FilterFlags,
   findId,
   LAST,
+  type ListFlags,
+  listEvents,
   type OperatorClient,
-  readEvents,
+  readEvent,
   requireAnswer,
   type ServiceFlags,
+  showAnswer,
+  takeFirst,
 } from "../operator-client.ts";
 import { type SaveOptions, saveSample } from "../samples/save.ts";
 import { type CatchUpFlags, catchUpGithub } from "./catch-up.ts";
 import { formatEvent, formatEvents } from "./event-text.ts";
 
-type ListFlags = FilterFlags & { limit: number; json: boolean };
-type ShowFlags = ServiceFlags & { last: boolean; payload: boolean; json: boolean };
-type SaveFlags = ServiceFlags & SaveOptions & { last: boolean; json: boolean };
+type ShowFlags = ServiceFlags & { last: boolean; payload: boolean };
+type SaveFlags = ServiceFlags & SaveOptions & { last: boolean };
+type ReplayFlags = FilterFlags & { dryRun: boolean };
+
 export function addEvents(program: Command, io: CliIo): void {
   const events = program.command("events").description("Inspect received events, and replay them.");
 
-  addFilterOptions(events.command("list").description("List events, newest first."))
-    .option("--limit <number>", "at most this many", toCount, 50)
-    .option("--json", "print JSON", false)
-    .action((flags: ListFlags) => listEvents(flags, io));
+  addFilterOptions(addListOptions(events.command("list").description("List events, newest first."))).action(
+    (flags: FilterFlags & ListFlags) =>
+      showAnswer(flags, io, (client) => takeFirst(listEvents(client, flags), flags.limit), formatEvents),
+  );
 
   addServiceOptions(events.command("show").description("Show everything about an event."))
     .argument("[id]", ID_HELP)
     .option("--last", "the newest event", false)
     .option("--payload", "print the whole payload", false)
-    .option("--json", "print JSON", false)
-    .action((id: string | undefined, flags: ShowFlags) => showEvent(id, flags, io));
+    .action((id: string | undefined, flags: ShowFlags) => {
+      const start = requireStart(id, flags);
+      const lines = flags.payload ? { maxPayloadLines: Infinity } : {};
+      return showAnswer(
+        flags,
+        io,
+        (client) => readEvent(client, start),
+        (event) => formatEvent(event, lines),
+      );
+    });
 
   const save = events.command("save").summary("Make a sample of an event.");
-  addServiceOptions(save)
+  addServiceOptions(save, "print one JSON object")
     .description("Save an event as a sample, with the action that it leads to today as the expected one.")
     .argument("[id]", ID_HELP)
     .option("--last", "the newest event", false)
@@ -58,18 +70,16 @@ export function addEvents(program: Command, io: CliIo): void {
       "whose sample it is, as transforms/ci (default: the mapping's transform, else the hook)",
     )
     .option("--name <name>", "name of the sample (default: the event's name)")
-    .option("--json", "print one JSON object", false)
     .action((id: string | undefined, flags: SaveFlags) => saveEvent(id, flags, io));
 
   const replay = events.command("replay").summary("Run events again through today's mappings, as new events.");
-  addFilterOptions(replay)
+  addFilterOptions(addServiceOptions(replay))
     .description(
       "Run events again through today's mappings, as new events. A sender that was refused and retried left one event for " +
         "each attempt: a replay ignores idempotency keys and runs all of them.",
     )
     .argument("[ids...]", "ids of events; without ids, the options choose the events")
     .option("--dry-run", "only count the events", false)
-    .option("--json", "print JSON", false)
     .action((ids: string[], flags: ReplayFlags) => replayEvents(ids, flags, io));
 
   events
@@ -98,43 +108,23 @@ export function addEvents(program: Command, io: CliIo): void {
     .option("--json", "print one JSON object: ok, missed, redelivered, failures", false)
     .action((_sender: string, flags: CatchUpFlags) => catchUpGithub(flags, io));
 
-  addFilterOptions(events.command("export").description("Write everything about events, one line of JSON each."))
-    .option("--json", "the only format", true)
-    .action((flags: FilterFlags) => exportEvents(flags, io));
+  const toFile = events.command("export").description("Write everything about events, one line of JSON each.");
+  addFilterOptions(addServiceOptions(toFile, "the only format")).action((flags: FilterFlags) => writeExport(flags, io));
 }
 
 const ID_HELP = "its id, or the beginning of it; last is the newest";
 
 function addFilterOptions(command: Command): Command {
-  return addServiceOptions(command)
+  return command
     .option("--hook <name>", "only events of this hook")
     .option("--status <status>", `only events that are ${EVENT_STATUSES.join(", ")}`, toOneOf(EVENT_STATUSES))
     .addOption(createSince("only events received since then: a duration before now, as 90m or 7d, or a date"))
     .option("--until <time>", "only events received before then", toTime);
 }
 
-async function listEvents(flags: ListFlags, io: CliIo): Promise<void> {
-  const events: EventView[] = [];
-  for await (const event of readEvents(await createOperatorClient(flags, io), flags)) {
-    if (events.push(event) === flags.limit) break;
-  }
-  if (flags.json) printJson(io, events);
-  else if (events.length === 0) print(io, "No events match.");
-  else print(io, ...formatEvents(events));
-}
-
-async function showEvent(start: string | undefined, flags: ShowFlags, io: CliIo): Promise<void> {
-  const wanted = requireStart(start, flags);
-  const client = await createOperatorClient(flags, io);
-  const event = await client.call("GET /api/events/:id", { id: await findId(client, wanted) });
-  if (flags.json) printJson(io, event);
-  else print(io, ...formatEvent(event, flags.payload ? { maxPayloadLines: Infinity } : {}));
-}
-
 async function saveEvent(start: string | undefined, flags: SaveFlags, io: CliIo): Promise<void> {
   const wanted = requireStart(start, flags);
-  const client = await createOperatorClient(flags, io);
-  const event = await client.call("GET /api/events/:id", { id: await findId(client, wanted) });
+  const event = await readEvent(await createOperatorClient(flags, io), wanted);
   const { name, files, failure } = await saveSample(event, flags, io);
   if (flags.json) return printJson(io, { ok: true, name, files, failure });
   print(io, "Written:", ...files.map((file) => `  ${path.relative(io.cwd, file)}`));
@@ -149,7 +139,7 @@ function requireStart(start: string | undefined, { last }: { last: boolean }): s
   throw new UsageError("Name an event by its id, or say --last. `webhooks events list` shows the ids.");
 }
 
-async function exportEvents(flags: FilterFlags, io: CliIo): Promise<void> {
+async function writeExport(flags: FilterFlags, io: CliIo): Promise<void> {
   const { hook, status, since, until } = flags;
   const client = await createOperatorClient(flags, io);
   const { body } = await requireAnswer(await client.send("GET", "/api/events/export", { hook, status, since, until }));
@@ -161,8 +151,6 @@ function ignoreClosedPipe(error: unknown): void {
   if (codeOf(error) !== "EPIPE") throw error;
 }
 
-type ReplayFlags = FilterFlags & { dryRun: boolean; json: boolean };
-
 /** Replays the oldest event first. Exit code 1 when one is refused. */
 async function replayEvents(ids: string[], flags: ReplayFlags, io: CliIo): Promise<void> {
   if (ids.length === 0 && [flags.hook, flags.status, flags.since, flags.until].every((one) => one === undefined)) {
@@ -170,7 +158,9 @@ async function replayEvents(ids: string[], flags: ReplayFlags, io: CliIo): Promi
   }
   const client = await createOperatorClient(flags, io);
   const named = await Promise.all(ids.map((id) => findId(client, id)));
-  const chosen = named.length > 0 ? named : await findIds(client, flags);
+  // All of them before the first replay: the search would find the new events too.
+  const found = named.length > 0 ? [] : await Array.fromAsync(listEvents(client, flags), ({ id }) => id);
+  const chosen = [...named, ...found.toReversed()];
   const replays: Replay[] = [];
   for (const id of flags.dryRun ? [] : chosen) {
     const replay = await replayEvent(client, id);
@@ -184,12 +174,6 @@ async function replayEvents(ids: string[], flags: ReplayFlags, io: CliIo): Promi
   if (flags.json) printJson(io, { count: chosen.length, replays });
   else if (flags.dryRun) print(io, `${chosen.length} would be replayed.`);
   else print(io, `${replays.filter(({ error }) => !error).length} of ${chosen.length} replayed.`);
-}
-
-/** All of them before the first replay: the search would find the new events too. */
-async function findIds(client: OperatorClient, flags: FilterFlags): Promise<string[]> {
-  const events = await Array.fromAsync(readEvents(client, flags));
-  return events.map(({ id }) => id).toReversed();
 }
 
 interface Replay {

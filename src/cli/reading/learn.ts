@@ -1,13 +1,11 @@
 import type { Command } from "commander";
-import { createInterface } from "node:readline";
-import { Readable } from "node:stream";
 import { ConfigError } from "../../errors.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { addServiceOptions, createSince, toOneOf } from "../command.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
-import { createOperatorClient, requireAnswer, type ServiceFlags } from "../operator-client.ts";
+import { createOperatorClient, exportEvents, type ServiceFlags } from "../operator-client.ts";
 import { addValue, createShape, type Shape, toDeclaration, toJsonSchema } from "../samples/shape.ts";
 
 const PARTS = ["type", "schema"] as const;
@@ -16,33 +14,26 @@ interface LearnFlags extends ServiceFlags {
   since: string;
   event?: string;
   only?: (typeof PARTS)[number];
-  json: boolean;
 }
 
 export function addLearn(program: Command, io: CliIo): void {
-  addServiceOptions(program.command("learn"))
+  addServiceOptions(program.command("learn"), "print one JSON object: hook, events, names, type, schema")
     .description("Infer the type and the JSON Schema of a hook's payloads from stored events that were not refused.")
     .argument("<hook>", "name of the hook")
     .addOption(createSince("only events received since then: a duration before now, or a date", "7d"))
     .option("--event <name>", "only events of this name")
     .option("--only <part>", "print only the type, or only the schema", toOneOf(PARTS))
-    .option("--json", "print one JSON object: hook, events, names, type, schema", false)
     .action((hook: string, flags: LearnFlags) => learn(hook, flags, io));
 }
 
 async function learn(hook: string, flags: LearnFlags, io: CliIo): Promise<void> {
   const client = await createOperatorClient(flags, io);
-  const query = { hook, since: flags.since };
-  const { body } = await requireAnswer(await client.send("GET", "/api/events/export", query));
-  const learned = await readShape(body ? Readable.fromWeb(body) : Readable.from([]), flags.event, io);
-  const { events, names, shape } = learned;
+  const stored = exportEvents(client, { hook, since: flags.since });
+  const { events, names, shape } = await readShape(stored, flags.event, io);
   if (events === 0) {
     const which = flags.event === undefined ? hook : `${hook} named ${flags.event}`;
-    throw new ConfigError([
-      {
-        message: `There are no stored events of ${which} since ${flags.since}: set --since, or post one with \`webhooks send\`.`,
-      },
-    ]);
+    const message = `There are no stored events of ${which} since ${flags.since}: set --since, or post one with \`webhooks send\`.`;
+    throw new ConfigError([{ message }]);
   }
   const type = toDeclaration("Payload", shape);
   const schema = { $schema: "http://json-schema.org/draft-07/schema#", ...toJsonSchema(shape) };
@@ -64,11 +55,9 @@ interface Learned {
 
 const PROGRESS_EVERY = 1000;
 
-/** Of one timeline a line. */
-async function readShape(lines: Readable, only: string | undefined, io: CliIo): Promise<Learned> {
+async function readShape(stored: AsyncIterable<EventTimeline>, only: string | undefined, io: CliIo): Promise<Learned> {
   const learned: Learned = { events: 0, names: new Map(), shape: createShape() };
-  for await (const line of createInterface({ input: lines, crlfDelay: Infinity })) {
-    const { status, event, request }: EventTimeline = JSON.parse(line);
+  for await (const { status, event, request } of stored) {
     // A body that was not stored is empty.
     if (status === "rejected" || request.payload === "" || (only !== undefined && event !== only)) continue;
     learned.events++;

@@ -2,29 +2,23 @@ import type { Command } from "commander";
 import { toSentence } from "../../errors.ts";
 import type { StatusView } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addServiceOptions } from "../command.ts";
+import { addServiceOptions, EXIT_CODES } from "../command.ts";
 import { formatCount, formatDuration } from "../format.ts";
-import { type CliIo, print, printJson, style } from "../io.ts";
-import { createOperatorClient, type ServiceFlags } from "../operator-client.ts";
-
-type Flags = ServiceFlags & { json: boolean };
+import { type CliIo, style } from "../io.ts";
+import { type OperatorClient, type ServiceFlags, showAnswer } from "../operator-client.ts";
 
 export function addStatus(program: Command, io: CliIo): void {
   addServiceOptions(program.command("status"))
     .description(
       "Show whether the running service works: configuration, queue, sandbox, mailboxes. Exit 1 if something is wrong.",
     )
-    .option("--json", "print JSON", false)
-    .action((flags: Flags) => showStatus(flags, io));
+    .action((flags: ServiceFlags) => showAnswer(flags, io, (client) => askStatus(client, io), formatStatus));
 }
 
-async function showStatus({ json, ...flags }: Flags, io: CliIo): Promise<void> {
-  const client = await createOperatorClient(flags, io);
+async function askStatus(client: OperatorClient, io: CliIo): Promise<StatusView> {
   const status = await client.call("GET /api/status");
-  const problems = findProblems(status);
-  if (problems.length > 0) io.exitCode = 1;
-  if (json) return printJson(io, status);
-  print(io, ...formatStatus(status), ...problems.map((problem) => style("red", toPrintable(problem))));
+  if (findProblems(status).length > 0) io.exitCode = EXIT_CODES.failed;
+  return status;
 }
 
 /** What an operator has to fix. */
@@ -41,7 +35,8 @@ function findProblems({ lastReloadError, sandbox, mail, nodesDiffer = [] }: Stat
   ];
 }
 
-function formatStatus({ version, startedAt, config, queue, sandbox, mail, budget, nodes = [] }: StatusView): string[] {
+function formatStatus(status: StatusView): string[] {
+  const { version, startedAt, config, queue, sandbox, mail, budget, nodes = [] } = status;
   const { events, pendingRuns, pendingDeliveries, pendingSystemEvents } = queue;
   const deliveries = formatCount(pendingDeliveries, "delivery", "deliveries");
   const rows: [string, string][] = [
@@ -65,6 +60,7 @@ function formatStatus({ version, startedAt, config, queue, sandbox, mail, budget
   return [
     ...rows.map(([name, text]) => `${style("dim", name.padEnd(9))}${toPrintable(text)}`),
     ...config.warnings.map((warning) => style("yellow", `warning: ${toPrintable(warning)}`)),
+    ...findProblems(status).map((problem) => style("red", toPrintable(problem))),
   ];
 }
 
