@@ -7,7 +7,7 @@ import { addDiff } from "./commands/diff.ts";
 import { addDeadLetters } from "./reading/dead-letters.ts";
 import { addEvents } from "./reading/events.ts";
 import { addImport } from "./commands/import.ts";
-import { addInit } from "./commands/init.ts";
+import { addInit } from "./init/init.ts";
 import { addPresets } from "./commands/presets.ts";
 import { addLearn } from "./reading/learn.ts";
 import { addLists } from "./reading/lists.ts";

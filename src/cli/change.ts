@@ -1,4 +1,5 @@
-import { type ConfigPlan, hideSecrets } from "../config/edit/plan.ts";
+import { stripVTControlCharacters } from "node:util";
+import { type ConfigPlan, hideSecrets, writePlan } from "../config/edit/plan.ts";
 import { readConfigText } from "../config/load.ts";
 import { ConfigError, MailError, messageOf } from "../errors.ts";
 import { buildProgram, type Program } from "../program/build.ts";
@@ -37,12 +38,33 @@ export async function loadPlan(
   }
 }
 
-/** Throws `MissingAnswer` if nobody can be asked. */
-export async function confirmWrite(
-  { yes }: { yes: boolean },
+export interface WriteFlags {
+  yes: boolean;
+  dryRun: boolean;
+  json: boolean;
+}
+
+/** Shows the change, asks, and writes it. Resolves to whether it was written, which a dry run does not do. */
+export async function applyPlan(
+  plan: ConfigPlan,
+  { yes, dryRun, json }: WriteFlags,
+  io: CliIo,
   terminal: Terminal | undefined,
-  file: string,
-): Promise<void> {
+): Promise<boolean> {
+  if (!json && plan.before !== plan.after) print(io, showChange(plan));
+  if (dryRun) return false;
+  await confirmWrite(yes, terminal, plan.file);
+  writePlan(plan);
+  return true;
+}
+
+export function printWritten({ file, secretFiles }: ConfigPlan, io: CliIo): void {
+  const secrets = Array.from(secretFiles.keys(), (secret) => `  ${secret} (a secret, readable only by your user)`);
+  print(io, "Written:", `  ${file}`, ...secrets);
+}
+
+/** Throws `MissingAnswer` if nobody can be asked. */
+export async function confirmWrite(yes: boolean, terminal: Terminal | undefined, file: string): Promise<void> {
   if (yes) return;
   if (!terminal) throw new MissingAnswer("--yes", `cannot ask whether to write ${file} (--dry-run shows the change)`);
   if (!(await terminal.confirm(`Write ${file}?`))) throw new Cancelled();
@@ -63,8 +85,21 @@ function toPrintableLines(text: string): string[] {
   return text === "" ? [] : toPrintable(text.trimEnd().replaceAll("\r\n", "\n")).split("\n");
 }
 
-/** Says why nothing was written. */
-export function describeFailure(error: unknown, { json }: { json: boolean }, io: CliIo): void {
+/** The change as `--json` has it. */
+export function plainChange(plan: ConfigPlan): string {
+  return stripVTControlCharacters(showChange(plan));
+}
+
+/** Runs a command that writes a configuration. If it fails, says that nothing was written, and why. */
+export async function runChange({ json }: { json: boolean }, io: CliIo, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    reportFailure(error, json, io);
+  }
+}
+
+function reportFailure(error: unknown, json: boolean, io: CliIo): void {
   io.exitCode = error instanceof UsageError ? EXIT_CODES.usage : EXIT_CODES.failed;
   const { code, sentence } = toFailure(error);
   if (json) print(io, JSON.stringify({ ok: false, error: sentence, code }));

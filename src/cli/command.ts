@@ -1,4 +1,4 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Command, CommanderError, Help, InvalidArgumentError, Option } from "commander";
 import { getSystemErrorMessage } from "node:util";
 import { packageVersion } from "../config/package.ts";
 import { ConfigError, HookError, toSentence } from "../errors.ts";
@@ -9,23 +9,30 @@ export const CONFIG_HELP = "configuration file (default: $WEBHOOKS_CONFIG, else 
 
 /** `webhooks` itself, without its commands. It writes to `io`, and throws instead of ending the process. */
 export function createCommand(io: CliIo): Command {
-  return new Command("webhooks")
-    .description("Receive webhooks, map them to agent turns, and run these durably.")
-    .version(packageVersion())
-    .addHelpText(
-      "after",
-      "\nExit codes: 0 done · 1 failed, or found a problem · 2 wrong command line, or an answer is missing · 3 no service answers",
-    )
-    .showHelpAfterError("See --help.")
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => io.stdout.write(text),
-      writeErr: (text) => io.stderr.write(text),
-      getOutHelpWidth: () => io.stdout.columns ?? 80,
-      getErrHelpWidth: () => io.stderr.columns ?? 80,
-      getOutHasColors: () => hasColours(io.stdout, io.env),
-      getErrHasColors: () => hasColours(io.stderr, io.env),
-    });
+  return (
+    new Command("webhooks")
+      .description("Receive webhooks, map them to agent turns, and run these durably.")
+      .version(packageVersion())
+      .addHelpText(
+        "after",
+        "\nExit codes: 0 done · 1 failed, or found a problem · 2 wrong command line, or an answer is missing · 3 no service answers",
+      )
+      .showHelpAfterError("See --help.")
+      // An option that is off, or a list that is empty, needs no words.
+      .configureHelp({
+        optionDescription: (option) =>
+          Help.prototype.optionDescription(option).replace(/ \(default: (?:false|\{\}|\[\])\)$/, ""),
+      })
+      .exitOverride()
+      .configureOutput({
+        writeOut: (text) => io.stdout.write(text),
+        writeErr: (text) => io.stderr.write(text),
+        getOutHelpWidth: () => io.stdout.columns ?? 80,
+        getErrHelpWidth: () => io.stderr.columns ?? 80,
+        getOutHasColors: () => hasColours(io.stdout, io.env),
+        getErrHasColors: () => hasColours(io.stderr, io.env),
+      })
+  );
 }
 
 /** How a command ends. */
@@ -83,6 +90,14 @@ export function addServiceOptions(command: Command, json = "print JSON"): Comman
     .option("--config <file>", CONFIG_HELP)
     .option("--url <address>", "address of the service (default: http://<gateway.host>:<gateway.port>)", toAddress)
     .option("--json", json, false);
+}
+
+/** Adds the options of a command that changes the configuration. */
+export function addWriteOptions(command: Command): Command {
+  return command
+    .option("--yes", "write without asking", false)
+    .option("--dry-run", "show the change and write nothing", false)
+    .option("--json", "no questions; print one JSON object", false);
 }
 
 export function addListOptions(command: Command): Command {

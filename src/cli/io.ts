@@ -1,5 +1,7 @@
+import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { stripVTControlCharacters, styleText } from "node:util";
+import { toPrintable } from "../telemetry/log.ts";
 import type { Pool } from "../transforms/sandbox/pool.ts";
 
 /** All that a command uses of the process it runs in. `webhooks.ts` makes it from the real one, tests make their own. */
@@ -35,6 +37,16 @@ export function printError(io: CliIo, ...lines: string[]): void {
 /** Printed as JSON, as programs read it. */
 export function printJson(io: CliIo, value: unknown): void {
   print(io, JSON.stringify(value, undefined, 2));
+}
+
+/** What does not keep the command from its work. */
+export function printWarnings(io: CliIo, warnings: string[]): void {
+  printError(io, ...warnings.map((warning) => `warning: ${toPrintable(warning)}`));
+}
+
+/** Files by their paths from where the person is, a line each. */
+export function listFiles({ cwd }: CliIo, files: string[]): string[] {
+  return files.map((file) => `  ${path.relative(cwd, file)}`);
 }
 
 /** Text in a colour, which `print` removes again where the output shows none. */

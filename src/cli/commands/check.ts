@@ -8,7 +8,7 @@ import { parseObject, readPath } from "../../shared/json.ts";
 import { CONFIG_HELP } from "../command.ts";
 import { withProgram } from "../context.ts";
 import { formatCount } from "../format.ts";
-import { type CliIo, print, printError, printJson } from "../io.ts";
+import { type CliIo, print, printError, printJson, printWarnings } from "../io.ts";
 
 export function addCheck(program: Command, io: CliIo): void {
   program
@@ -40,7 +40,7 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
   const isOk = problems.length === 0 && !(flags.strict && warnings.length > 0);
   if (!isOk) io.exitCode = 1;
   if (flags.json) return printJson(io, { ok: isOk, file, mappings, problems, warnings });
-  printError(io, ...warnings.map((warning) => `warning: ${toSentence(warning)}`));
+  printWarnings(io, warnings.map(toSentence));
   if (problems.length > 0) throw new ConfigError(problems);
   const names = mappings.length > 0 ? `: ${mappings.join(", ")}` : "";
   const count = `${formatCount(mappings.length, "mapping")}${names}`;

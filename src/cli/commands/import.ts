@@ -11,7 +11,7 @@ import { replaceFile } from "../../shared/files.ts";
 import { readPath } from "../../shared/json.ts";
 import { compileTransform } from "../../transforms/compile.ts";
 import { locateNewConfig, readInput, withProgram } from "../context.ts";
-import { type CliIo, print, printJson } from "../io.ts";
+import { type CliIo, listFiles, print, printJson } from "../io.ts";
 
 interface ImportFlags {
   config?: string;
@@ -67,12 +67,9 @@ async function importOpenClaw(named: string | undefined, flags: ImportFlags, io:
   if (flags.json)
     return printJson(io, { ok: true, from, files, decisions: open, changes, ...(flags.print && { text }) });
   if (flags.print) return print(io, text.trimEnd());
-  print(io, "Written:", ...list(files.map((name) => path.relative(io.cwd, name))));
+  const list = (items: string[]): string[] => items.map((item) => `  ${item}`);
+  print(io, "Written:", ...listFiles(io, files));
   print(io, "To decide, also in comments of the file:", ...list(open), "What changes:", ...list(changes));
-}
-
-function list(items: string[]): string[] {
-  return items.map((item) => `  ${item}`);
 }
 
 /** What `webhooks check` says, by key. */

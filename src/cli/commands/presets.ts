@@ -1,11 +1,12 @@
 import type { Command } from "commander";
 import { findPresets, readPreset, requirePreset } from "../../config/presets/file.ts";
 import { writePresetPage } from "../../config/presets/page.ts";
-import { addPair, CONFIG_HELP } from "../command.ts";
+import { runChange } from "../change.ts";
+import { addPair, addWriteOptions, CONFIG_HELP } from "../command.ts";
 import { formatTable } from "../format.ts";
 import { type CliIo, print, printJson } from "../io.ts";
-import type { CopyFlags } from "../presets/copy.ts";
-import type { EnableFlags } from "../presets/enable.ts";
+import { type CopyFlags, copyPreset } from "../presets/copy.ts";
+import { type EnableFlags, enablePreset } from "../presets/enable.ts";
 
 export function addPresets(program: Command, io: CliIo): void {
   const presets = program.command("presets").description("Show and enable presets, for senders that need no mapping.");
@@ -14,13 +15,9 @@ export function addPresets(program: Command, io: CliIo): void {
     .description("List the presets.")
     .option("--json", "print JSON", false)
     .action(({ json }: { json: boolean }) => {
-      if (json) {
-        return printJson(
-          io,
-          findPresets().map((name) => ({ name, description: readPreset(name).preset.description })),
-        );
-      }
-      const rows = findPresets().map((name) => [name, readPreset(name).preset.description]);
+      const found = findPresets().map((name) => ({ name, description: readPreset(name).preset.description }));
+      if (json) return printJson(io, found);
+      const rows = found.map(({ name, description }) => [name, description]);
       print(io, ...formatTable(["preset", "what it does"], rows));
     });
   presets
@@ -32,24 +29,18 @@ export function addPresets(program: Command, io: CliIo): void {
       if (json) printJson(io, readPreset(requirePreset(name)).preset);
       else print(io, writePresetPage(requirePreset(name)).trimEnd());
     });
-  // Imported late: prompts and drivers would slow down the other commands.
-  presets
-    .command("enable")
+  const enable = presets.command("enable").argument("<name>", "name of the preset");
+  addWriteOptions(enable)
     .description("Add a preset to the configuration, store its secret, and say what to set at the sender.")
-    .argument("<name>", "name of the preset")
     .option("--config <file>", `${CONFIG_HELP}; created if missing`)
     .option("--secret <secret>", "the sender's secret; - for standard input, or a reference such as ${GITHUB_SECRET}")
     .option("--generate", "make a secret", false)
     .option("--path <hook>", "the hook's name (default: the preset's)")
     .option("--events <names>", "the events that lead to an action, separated by commas")
     .option("--with <name=value>", "another option of the preset; may be repeated", addPair("="), {})
-    .option("--yes", "write without asking", false)
-    .option("--dry-run", "show the change and write nothing", false)
-    .option("--json", "no questions; print one JSON object", false)
-    .action(async (name: string, flags: EnableFlags) => {
-      const { enablePreset } = await import("../presets/enable.ts");
-      await enablePreset(requirePreset(name), flags, io);
-    });
+    .action((name: string, flags: EnableFlags) =>
+      runChange(flags, io, () => enablePreset(requirePreset(name), flags, io)),
+    );
   presets
     .command("copy")
     .description("Replace a preset by its mappings, templates and samples, as your own to change.")
@@ -58,8 +49,5 @@ export function addPresets(program: Command, io: CliIo): void {
     .option("--path <hook>", "the hook's name, if the preset is used for several")
     .option("--print", "show the mappings and write nothing", false)
     .option("--json", "print one JSON object", false)
-    .action(async (name: string, flags: CopyFlags) => {
-      const { copyPreset } = await import("../presets/copy.ts");
-      await copyPreset(requirePreset(name), flags, io);
-    });
+    .action((name: string, flags: CopyFlags) => copyPreset(requirePreset(name), flags, io));
 }

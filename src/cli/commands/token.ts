@@ -1,114 +1,67 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { stripVTControlCharacters } from "node:util";
 import type { Command } from "commander";
 import type { Change } from "../../config/edit/edit-config.ts";
-import {
-  type ConfigPlan,
-  planChanges,
-  readTarget,
-  type Target,
-  toFileReference,
-  writePlan,
-} from "../../config/edit/plan.ts";
+import { type ConfigPlan, planChanges, readTarget, type Target, toFileReference } from "../../config/edit/plan.ts";
 import { createSecret } from "../../config/presets/use.ts";
 import { didYouMean } from "../../config/schema/problems.ts";
 import { DEFAULT_TOKEN } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
 import { readPath, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
-import { confirmWrite, describeFailure, loadPlan, openTerminal, showChange } from "../change.ts";
-import { CONFIG_HELP } from "../command.ts";
+import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange, type WriteFlags } from "../change.ts";
+import { addWriteOptions, CONFIG_HELP } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print } from "../io.ts";
 
-interface TokenFlags {
+interface TokenFlags extends WriteFlags {
   config?: string;
   print: boolean;
-  yes: boolean;
-  dryRun: boolean;
-  json: boolean;
 }
 
 export function addToken(program: Command, io: CliIo): void {
   const token = program.command("token").description("Replace the secrets of tokens.");
-  addChangeOptions(token.command("rotate").summary("Add a new secret to a token; the hooks accept both."))
+  addWriteOptions(token.command("rotate").summary("Add a new secret to a token; the hooks accept both."))
     .description(
       "Add a new secret to a token. A running service reloads and accepts both secrets, until " +
         "`webhooks token drop` removes the older one.",
     )
     .argument("<name>", NAME_HELP)
+    .option("--config <file>", CONFIG_HELP)
     .option("--print", "print the new secret", false)
-    .action((name: string, flags: TokenFlags) => change(flags, io, () => rotate(name, flags, io)));
-  addChangeOptions(token.command("drop").description("Remove all secrets of a token except for the newest one."))
+    .action((name: string, flags: TokenFlags) => runChange(flags, io, () => rotate(name, flags, io)));
+  addWriteOptions(token.command("drop").description("Remove all secrets of a token except for the newest one."))
     .argument("<name>", NAME_HELP)
-    .action((name: string, flags: TokenFlags) => change(flags, io, () => drop(name, flags, io)));
+    .option("--config <file>", CONFIG_HELP)
+    .action((name: string, flags: TokenFlags) => runChange(flags, io, () => drop(name, flags, io)));
 }
 
 const NAME_HELP = "its name in hooks.tokens; default is hooks.token";
 
-function addChangeOptions(command: Command): Command {
-  return command
-    .option("--config <file>", CONFIG_HELP)
-    .option("--yes", "write without asking", false)
-    .option("--dry-run", "show the change and write nothing", false)
-    .option("--json", "no questions; print one JSON object", false);
-}
-
-async function change(flags: TokenFlags, io: CliIo, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    describeFailure(error, flags, io);
-  }
-}
-
 async function rotate(name: string, flags: TokenFlags, io: CliIo): Promise<void> {
   const plan = planRotation(readTarget(locateConfig(flags.config, io), io.env), name);
-  const written = await write(plan, flags, io);
-  const { secretFile } = plan;
+  await loadPlan(plan, io.env, false);
+  const written = await applyPlan(plan, flags, io, openTerminal(flags, io));
+  const { file, secretFile } = plan;
   const secret = flags.print && written ? plan.secret : undefined;
-  if (flags.json) return report(plan, { written, secretFile, secret }, io);
-  if (!written) return;
-  print(
-    io,
-    "Written:",
-    `  ${plan.file}`,
-    `  ${path.relative(io.cwd, secretFile)} (the new secret, readable only by your user)`,
-    ...(secret === undefined ? [] : ["", secret]),
-    "",
-    "A running service accepts both secrets from now on. Give its senders the new one, then:",
-    `  webhooks token drop ${name}`,
-  );
+  if (flags.json) print(io, JSON.stringify({ ok: true, file, written, secretFile, secret, diff: plainChange(plan) }));
+  if (flags.json || !written) return;
+  printWritten(plan, io);
+  if (secret !== undefined) print(io, "", secret);
+  const next = "A running service accepts both secrets from now on. Give its senders the new one, then:";
+  print(io, "", next, `  webhooks token drop ${name}`);
 }
 
 async function drop(name: string, flags: TokenFlags, io: CliIo): Promise<void> {
   const plan = planDrop(readTarget(locateConfig(flags.config, io), io.env), name);
-  const written = await write(plan, flags, io);
-  if (flags.json) return report(plan, { written, dropped: plan.dropped }, io);
-  if (!written) return;
-  const dropped = formatCount(plan.dropped, "secret");
-  print(
-    io,
-    "Written:",
-    `  ${plan.file}`,
-    `${dropped} of the token ${name} removed. Requests with an older one are answered 401.`,
-  );
-}
-
-/** Resolves to whether the change was written, which a dry run does not do. */
-async function write(plan: ConfigPlan, flags: TokenFlags, io: CliIo): Promise<boolean> {
   await loadPlan(plan, io.env, false);
-  if (!flags.json) print(io, showChange(plan));
-  if (flags.dryRun) return false;
-  await confirmWrite(flags, openTerminal(flags, io), plan.file);
-  writePlan(plan);
-  return true;
-}
-
-function report(plan: ConfigPlan, result: object, io: CliIo): void {
-  const diff = stripVTControlCharacters(showChange(plan));
-  print(io, JSON.stringify({ ok: true, file: plan.file, ...result, diff }));
+  const written = await applyPlan(plan, flags, io, openTerminal(flags, io));
+  const { file, dropped } = plan;
+  if (flags.json) print(io, JSON.stringify({ ok: true, file, written, dropped, diff: plainChange(plan) }));
+  if (flags.json || !written) return;
+  printWritten(plan, io);
+  const removed = `${formatCount(dropped, "secret")} of the token ${name} removed`;
+  print(io, `${removed}. Requests with an older one are answered 401.`);
 }
 
 interface Rotation extends ConfigPlan {

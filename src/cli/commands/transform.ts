@@ -14,7 +14,7 @@ import { isObject, readOwn, readPath, toKeyPath } from "../../shared/json.ts";
 import { BUILT_IN_HOOKS } from "../../types.ts";
 import { addItem, addServiceOptions } from "../command.ts";
 import { locateNewConfig, locateTransforms, readPayload } from "../context.ts";
-import { type CliIo, print, printError, printJson } from "../io.ts";
+import { type CliIo, listFiles, print, printJson, printWarnings } from "../io.ts";
 import { createOperatorClient, readEvent, type ServiceFlags } from "../operator-client.ts";
 import { COMPILER_OPTIONS, readEditorFiles, readTemplate, writeModule } from "../samples/module.ts";
 import { saveSample } from "../samples/save.ts";
@@ -56,28 +56,19 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
   if (isAdded)
     replaceFile(target.file, editConfig(target.file, target.text ?? "", [plan.change]), { expected: target.text });
   for (const event of events) {
-    const { failure, files: samples } = await saveSample(
-      event,
-      { to: path.join(folder, name), config: flags.config },
-      io,
-    );
-    written.push(...samples);
-    if (failure !== undefined) printError(io, `warning: a sample has no expected action: ${failure}`);
+    const saved = await saveSample(event, { to: path.join(folder, name), config: flags.config }, io);
+    const { failure } = saved;
+    written.push(...saved.files);
+    if (failure !== undefined) printWarnings(io, [`a sample has no expected action: ${failure}`]);
   }
   const test = `webhooks test ${flags.dir === undefined ? name : path.relative(io.cwd, folder) || "."}`;
   const mapping = plan && toInlineText(plan.shown);
   if (flags.json) {
-    return printJson(io, {
-      ok: true,
-      written,
-      config: isAdded ? target.file : undefined,
-      key: plan?.key,
-      mapping,
-      test,
-    });
+    const config = isAdded ? target.file : undefined;
+    return printJson(io, { ok: true, written, config, key: plan?.key, mapping, test });
   }
   const place = path.relative(io.cwd, target.file);
-  print(io, "Written:", ...written.map((file) => `  ${path.relative(io.cwd, file)}`), "");
+  print(io, "Written:", ...listFiles(io, written), "");
   if (!plan || !mapping) print(io, `${place} has a mapping of this hook already.`);
   else if (isAdded) print(io, `Added to ${plan.hasBase ? plan.key : "hooks.mappings"} in ${place}:`, `  ${mapping}`);
   else print(io, "The mapping for hooks.mappings in your configuration:", `  ${mapping}`);

@@ -1,3 +1,4 @@
+import type { Command } from "commander";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Change, editConfig } from "../../config/edit/edit-config.ts";
@@ -19,16 +20,17 @@ import { findUses, planUse } from "../../config/presets/use.ts";
 import { ConfigError } from "../../errors.ts";
 import { toObject } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { confirmWrite, describeFailure, openTerminal, showChange } from "../change.ts";
+import { confirmWrite, openTerminal, runChange, showChange } from "../change.ts";
+import { addItem } from "../command.ts";
 import { locateNewConfig } from "../context.ts";
-import { type CliIo, print, style } from "../io.ts";
+import { type CliIo, listFiles, print, style } from "../io.ts";
 import { askOptions, toUrl } from "../presets/enable.ts";
 import { readEditorFiles, readTemplate, TYPES } from "../samples/module.ts";
 import type { Terminal } from "../terminal.ts";
 import { type Answers, askAnswers } from "./ask.ts";
 import { EXAMPLE, writeFirstConfig } from "./first-config.ts";
 
-export interface InitFlags {
+interface InitFlags {
   config?: string;
   preset: string[];
   model?: string;
@@ -49,45 +51,55 @@ interface InitReport {
   next: NextStep[];
 }
 
+export function addInit(program: Command, io: CliIo): void {
+  program
+    .command("init")
+    .description(
+      "Write a first configuration with its tokens, and a folder for transforms. Files that exist stay as they are.",
+    )
+    .option("--preset <name>", "a sender that needs no mapping; may be repeated", addItem, [])
+    .option("--model <model>", "openai:<model>, anthropic:<model>, ollama or ollama:<model>")
+    .option("--config <file>", "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5 here)")
+    .option("--yes", "do not ask", false)
+    .option("--json", "no questions; print one JSON object", false)
+    .action((flags: InitFlags) => runChange(flags, io, () => initialize(flags, io)));
+}
+
 /** Makes a folder one that can be served. Existing files stay as they are, but for what flags add to a configuration. */
-export async function initialize(flags: InitFlags, io: CliIo): Promise<void> {
+async function initialize(flags: InitFlags, io: CliIo): Promise<void> {
   const terminal = flags.yes ? undefined : openTerminal(flags, io);
-  try {
-    const report = await writeProject(flags, io, terminal);
-    if (flags.json) print(io, JSON.stringify(report));
-    else printReport(report, io);
-  } catch (error) {
-    describeFailure(error, flags, io);
-  }
+  const report = await writeProject(flags, io, terminal);
+  if (flags.json) print(io, JSON.stringify(report));
+  else printReport(report, io);
 }
 
 async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | undefined): Promise<InitReport> {
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
   const given = { presets: flags.preset.map(requirePreset), model: flags.model };
   const answers = await askAnswers(given, target, terminal);
-  const notes = answers.model?.note === undefined ? [] : [answers.model.note];
-  const asPlanned = await planConfig(target, answers, { flags, io, terminal });
-  const { config } = await requireValid(asPlanned, target);
-  const wanted = listFiles(config.hooks.transformsDir, usesExample(asPlanned));
-  const newFiles = new Map([...wanted].filter(([file]) => !existsSync(file)));
-  const plan = { ...asPlanned, newFiles };
+  const planned = await planConfig(target, answers, { flags, io, terminal });
+  const { config } = await requireValid(planned, target);
+  const hasExample = usesExample(planned);
+  const texts = readFiles(config.hooks.transformsDir, hasExample);
+  const newFiles = new Map([...texts].filter(([file]) => !existsSync(file)));
+  const plan = { ...planned, newFiles };
 
-  const isChanged = plan.before !== undefined && plan.before !== plan.after;
-  if (isChanged && !flags.json) print(io, showChange(plan));
-  if (isChanged) await confirmWrite(flags, terminal, plan.file);
+  const isNew = plan.before === undefined;
+  const isChanged = plan.before !== plan.after;
+  if (isChanged && !isNew && !flags.json) print(io, showChange(plan));
+  if (isChanged && !isNew) await confirmWrite(flags.yes, terminal, plan.file);
   writePlan(plan);
-  const written = [...(plan.before === plan.after ? [] : [plan.file]), ...plan.secretFiles.keys(), ...newFiles.keys()];
-  const kept = [...(written.includes(plan.file) ? [] : [plan.file]), ...wanted.keys()].filter(
-    (file) => !written.includes(file),
-  );
-  written.push(...refreshTypes(kept), ...ignoreState(plan.file, target.stateDir));
+  const written = [...(isChanged ? [plan.file] : []), ...plan.secretFiles.keys(), ...newFiles.keys()];
+  const refreshed = refreshTypes(texts);
+  written.push(...refreshed, ...ignoreState(plan.file, target.stateDir));
+  const kept = [plan.file, ...texts.keys()].filter((file) => !written.includes(file));
 
-  const variable = answers.apiKey === undefined ? answers.model?.keyVariable : undefined;
+  const { model, apiKey, presets } = answers;
+  const notes = model?.note === undefined ? [] : [model.note];
+  const variable = apiKey === undefined ? model?.keyVariable : undefined;
   if (variable !== undefined && !io.env[variable]) notes.push(`Set ${variable} before you start: export ${variable}=…`);
-  notes.push(...answers.presets.flatMap((name) => describeSender(name, plan, target, io.cwd)));
-  const isKept = (file: string): boolean => kept.includes(file) && !written.includes(file);
-  const next = listNext({ preset: answers.presets[0], hasExample: usesExample(plan) }, io);
-  return { ok: true, file: plan.file, written, kept: kept.filter(isKept), notes, next };
+  notes.push(...presets.flatMap((name) => describeSender(name, plan, target, io.cwd)));
+  return { ok: true, file: plan.file, written, kept, notes, next: listNext(presets[0], hasExample, io) };
 }
 
 /** The first configuration, or the existing one with what the person asked for. */
@@ -101,7 +113,7 @@ async function planConfig(
   for (const name of presets) {
     const soFar = { ...target, text: after, written: toObject(parseSource(target.file, after).value) };
     if (findUses(soFar, name).length > 0) continue;
-    const wanted = { ...flags, with: {}, generate: terminal === undefined, dryRun: false };
+    const wanted = { with: {}, generate: terminal === undefined };
     const plan = planUse(soFar, { name, options: await askOptions(name, wanted, { io, terminal }) });
     for (const [file, text] of plan.secretFiles) if (!existsSync(file)) secretFiles.set(file, text);
     after = plan.after;
@@ -146,26 +158,25 @@ function usesExample({ before, after, file }: ConfigPlan): boolean {
 }
 
 function printReport({ written, kept, notes, next }: InitReport, io: CliIo): void {
-  const list = (title: string, files: string[]): string[] =>
-    files.length === 0 ? [] : [title, ...files.map((file) => `  ${path.relative(io.cwd, file)}`)];
-  print(io, ...list("Written:", written), ...list("Kept as it was:", kept));
+  if (written.length > 0) print(io, "Written:", ...listFiles(io, written));
+  if (kept.length > 0) print(io, "Kept as it was:", ...listFiles(io, kept));
   for (const note of notes) print(io, "", toPrintable(note));
   const width = Math.max(...next.map(({ command }) => command.length));
   print(io, "", "Next:", ...next.map(({ command, purpose }) => `  ${command.padEnd(width)}  ${style("dim", purpose)}`));
 }
 
 /** The text of the wanted files below the folder of the transforms, by absolute path. */
-function listFiles(folder: string, hasExample: boolean): Map<string, string> {
+function readFiles(folder: string, hasExample: boolean): Map<string, string> {
   const files = { ...readEditorFiles(), ...(hasExample ? readTemplate(EXAMPLE) : {}) };
   return new Map(Object.entries(files).map(([file, text]) => [path.join(folder, file), text]));
 }
 
-/** The types belong to this version of the package. */
-function refreshTypes(kept: string[]): string[] {
-  const text = readEditorFiles()[TYPES] ?? "";
-  const outdated = kept.filter((file) => path.basename(file) === TYPES && readFileSync(file, "utf8") !== text);
-  for (const file of outdated) replaceFile(file, text);
-  return outdated;
+/** The types belong to this version of the package. Returns the file if it was changed. */
+function refreshTypes(texts: Map<string, string>): string[] {
+  const types = [...texts].filter(([file]) => path.basename(file) === TYPES);
+  const outdated = types.filter(([file, text]) => readFileSync(file, "utf8") !== text);
+  for (const [file, text] of outdated) replaceFile(file, text);
+  return outdated.map(([file]) => file);
 }
 
 /** Keeps the tokens out of version control. Returns the file if it was changed. */
@@ -200,18 +211,16 @@ function describeSender(name: string, { file, after }: ConfigPlan, target: Targe
 }
 
 /** Serve, post a sample, look or go on. */
-function listNext({ preset, hasExample }: { preset: string | undefined; hasExample: boolean }, io: CliIo): NextStep[] {
+function listNext(preset: string | undefined, hasExample: boolean, io: CliIo): NextStep[] {
   const step = (args: string, purpose: string): NextStep => ({ command: `${commandName(io.env)} ${args}`, purpose });
-  const example = preset === undefined ? undefined : findPresetSample(preset, io.cwd);
-  const sample =
-    example !== undefined
-      ? `${preset} ${example}`
-      : hasExample && `${EXAMPLE} transforms/${EXAMPLE}.samples/problem.json`;
+  const ofPreset = preset === undefined ? undefined : findPresetSample(preset, io.cwd);
+  const ofExample = hasExample ? `${EXAMPLE} transforms/${EXAMPLE}.samples/problem.json` : undefined;
+  const sample = ofPreset === undefined ? ofExample : `${preset} ${ofPreset}`;
   return [
     step("dev", "serves the hooks and shows each request; keep it open"),
-    sample
-      ? step(`send ${sample}`, "in a second terminal: posts a sample as its sender would")
-      : step("check", "shows what is configured"),
+    sample === undefined
+      ? step("check", "shows what is configured")
+      : step(`send ${sample}`, "in a second terminal: posts a sample as its sender would"),
     preset === undefined
       ? step("events show --last", "shows everything about the last request")
       : step(`transform new ${preset} --from-event last`, "writes code of your own for its events, with their type"),

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { runChange } from "../change.ts";
 import { addServiceOptions } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { addSetupFlags, type SetupFlags } from "./flags.ts";
@@ -11,10 +12,12 @@ export function addMail(program: Command, io: CliIo): void {
     .command("setup")
     .description("Find the mailbox, test its login, and write hooks.mail into the configuration.");
   // Imported late: prompts and mail sources would slow down the other commands.
-  addSetupFlags(setup).action(async (flags: SetupFlags) => {
-    const { setUpMail } = await import("./setup.ts");
-    await setUpMail(flags, io);
-  });
+  addSetupFlags(setup).action((flags: SetupFlags) =>
+    runChange(flags, io, async () => {
+      const { setUpMail } = await import("./setup.ts");
+      await setUpMail(flags, io);
+    }),
+  );
 
   addServiceOptions(mail.command("run"), "print one JSON object for each mail and each change")
     .description("Watch the mailboxes, and post each mail to the running service. `serve` does this by default.")

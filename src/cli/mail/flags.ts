@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { CONFIG_HELP } from "../command.ts";
+import type { WriteFlags } from "../change.ts";
+import { addWriteOptions, CONFIG_HELP } from "../command.ts";
 
 /** The answers that a flag can give as text: the placeholder of its value, and the help. */
 const TEXT_FLAGS = {
@@ -33,14 +34,12 @@ export type TextFlag = keyof typeof TEXT_FLAGS | `${SecretFlag}Env` | `${SecretF
 
 /** The flags of `webhooks mail setup`: one for each question, so that the command also runs without a terminal. */
 export type SetupFlags = Partial<Record<TextFlag, string>> &
-  Partial<Record<`${SecretFlag}Stdin`, boolean>> & {
+  Partial<Record<`${SecretFlag}Stdin`, boolean>> &
+  WriteFlags & {
     config?: string;
     folder?: string[];
     /** False with --no-check. */
     check: boolean;
-    yes: boolean;
-    dryRun: boolean;
-    json: boolean;
   };
 
 export function addSetupFlags(command: Command): Command {
@@ -52,12 +51,9 @@ export function addSetupFlags(command: Command): Command {
       .option(`${toFlag(name)}-file <file>`, `the file that holds ${what}`)
       .option(`${toFlag(name)}-stdin`, `read ${what} from standard input, and store it in a file of the state folder`);
   }
-  return command
+  return addWriteOptions(command)
     .option("--folder <name>", "imap: a folder to watch; can be repeated (default: INBOX)", append)
-    .option("--no-check", "write without a test login")
-    .option("--yes", "write without asking", false)
-    .option("--dry-run", "show the change and write nothing", false)
-    .option("--json", "no questions; print one JSON object", false);
+    .option("--no-check", "write without a test login");
 }
 
 /** `passwordEnv` → `--password-env` */

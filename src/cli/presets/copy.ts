@@ -21,7 +21,7 @@ import { ConfigError, toSentence } from "../../errors.ts";
 import { readOwn } from "../../shared/json.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
-import { type CliIo, print, printError, printJson } from "../io.ts";
+import { type CliIo, listFiles, print, printJson, printWarnings } from "../io.ts";
 
 export interface CopyFlags {
   config?: string;
@@ -46,31 +46,24 @@ export async function copyPreset(name: string, flags: CopyFlags, io: CliIo): Pro
   const files = [...(plan.newFiles?.keys() ?? [])];
   const warnings = after.warnings.map(toSentence);
   if (flags.json) {
-    return printJson(io, {
-      ok: true,
-      file: plan.file,
-      written: !flags.print,
-      hook,
-      replaces,
-      mappings,
-      files,
-      warnings,
-    });
+    const result = { ok: true, file: plan.file, written: !flags.print, hook, replaces, mappings, files, warnings };
+    return printJson(io, result);
   }
   if (flags.print) return print(io, shown.trimEnd());
   const place = path.relative(io.cwd, plan.file);
   const removed = replaces ? `; the use of the preset "${name}" is removed` : "";
+  const own = files.filter((file) => !file.includes(".samples"));
   print(
     io,
     `${place}: ${formatCount(mappings.length, "mapping")} added to hooks.mappings${removed}`,
-    ...files.filter((file) => !file.includes(".samples")).map((file) => `  ${path.relative(io.cwd, file)}`),
-    `  ${formatCount(files.filter((file) => file.includes(".samples")).length, "file")} of samples, which this runs:`,
+    ...listFiles(io, own),
+    `  ${formatCount(files.length - own.length, "file")} of samples, which this runs:`,
     `  webhooks test ${hook}`,
   );
   if (!mappings.some((mapping) => mapping["auth"])) {
     print(io, "Its requests need the hook token: set auth on the mappings if the sender signs.");
   }
-  printError(io, ...warnings.map((warning) => `warning: ${warning}`));
+  printWarnings(io, warnings);
 }
 
 /** A preset as mappings of a configuration's own. */

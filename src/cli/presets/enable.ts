@@ -1,7 +1,6 @@
 import { dirname, relative } from "node:path";
 import { text as readAll } from "node:stream/consumers";
-import { stripVTControlCharacters } from "node:util";
-import { type ConfigPlan, isDone, readTarget, type Target, writePlan } from "../../config/edit/plan.ts";
+import { readTarget, type Target } from "../../config/edit/plan.ts";
 import { readConfigText } from "../../config/load.ts";
 import { readPreset } from "../../config/presets/file.ts";
 import { writeConnectSteps } from "../../config/presets/page.ts";
@@ -11,33 +10,19 @@ import { resolveReferences } from "../../config/references.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import { toSentence } from "../../errors.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
-import { toPrintable } from "../../telemetry/log.ts";
-import { confirmWrite, describeFailure, loadPlan, openTerminal, showChange } from "../change.ts";
+import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, type WriteFlags } from "../change.ts";
 import { UsageError } from "../command.ts";
 import { locateNewConfig } from "../context.ts";
-import { type CliIo, print, printError } from "../io.ts";
+import { type CliIo, print, printWarnings } from "../io.ts";
 import { MissingAnswer, type Terminal } from "../terminal.ts";
 
-export interface EnableFlags {
+export interface EnableFlags extends WriteFlags {
   config?: string;
   secret?: string;
   generate: boolean;
   path?: string;
   events?: string;
   with: Record<string, string>;
-  yes: boolean;
-  dryRun: boolean;
-  json: boolean;
-}
-
-/** Adds a preset to the configuration with its secret in a file, and says what to set at the sender. */
-export async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
-  const terminal = openTerminal(flags, io);
-  try {
-    await enable(name, flags, { io, terminal });
-  } catch (error) {
-    describeFailure(error, flags, io);
-  }
 }
 
 interface Person {
@@ -45,50 +30,32 @@ interface Person {
   terminal: Terminal | undefined;
 }
 
-async function enable(name: string, flags: EnableFlags, person: Person): Promise<void> {
-  const { io, terminal } = person;
+/** Adds a preset to the configuration with its secret in a file, and says what to set at the sender. */
+export async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
+  const terminal = openTerminal(flags, io);
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
   requireUnused(target, name, flags.path);
   const url = toUrl(target, flags.path ?? name);
   // Some senders show their secret only when the hook is created there.
   terminal?.note(`URL: ${url}\n${writeConnectSteps(name, url)}`);
 
-  const options = await askOptions(name, flags, person);
-  const plan = planUse(target, { name, options });
+  const plan = planUse(target, { name, options: await askOptions(name, flags, { io, terminal }) });
   await loadPlan(plan, io.env, false);
-  const change = showChange(plan);
-  if (!flags.json) print(io, change);
-  if (!flags.dryRun) {
-    await confirmWrite(flags, terminal, plan.file);
-    writePlan(plan);
-  }
-  const secretFile = [...plan.secretFiles.keys()].find((file) => file.endsWith("-secret"));
-  const steps = writeConnectSteps(name, url, secretFile && relative(io.cwd, secretFile));
-  await report(plan, { url, steps, change }, flags, io);
-}
-
-async function report(
-  plan: ConfigPlan,
-  { url, steps, change }: { url: string; steps: string; change: string },
-  { json, dryRun }: EnableFlags,
-  io: CliIo,
-): Promise<void> {
-  const { problems, warnings: found } = await readConfigText(plan.file, plan.after, {
-    env: io.env,
-    unwritten: plan.secretFiles,
-  });
-  const warnings = [...problems, ...found].map(toSentence);
+  const written = await applyPlan(plan, flags, io, terminal);
+  const { file } = plan;
   const secretFiles = [...plan.secretFiles.keys()];
-  const written = !dryRun && isDone({ ...plan, before: plan.after });
-  if (json) {
-    const diff = stripVTControlCharacters(change);
-    return print(io, JSON.stringify({ ok: true, file: plan.file, written, url, steps, secretFiles, diff, warnings }));
+  const secretFile = secretFiles.find((secret) => secret.endsWith("-secret"));
+  const steps = writeConnectSteps(name, url, secretFile && relative(io.cwd, secretFile));
+  const found = await readConfigText(file, plan.after, { env: io.env, unwritten: plan.secretFiles });
+  const warnings = [...found.problems, ...found.warnings].map(toSentence);
+  if (flags.json) {
+    const result = { ok: true, file, written, url, steps, secretFiles, diff: plainChange(plan), warnings };
+    return print(io, JSON.stringify(result));
   }
-  const secrets = secretFiles.map((file) => `  ${file} (a secret, readable only by your user)`);
-  if (written) print(io, "Written:", `  ${plan.file}`, ...secrets);
+  if (written) printWritten(plan, io);
   else print(io, "Nothing was written.");
   print(io, `URL: ${url}`, steps);
-  printError(io, ...warnings.map((warning) => `warning: ${toPrintable(warning)}`));
+  printWarnings(io, warnings);
 }
 
 /** The options for `with`. Missing ones are asked for. */
@@ -101,7 +68,8 @@ export async function askOptions(
   const { properties } = toParametersSchema(preset);
   const events = flags.events?.split(",").map((event) => event.trim());
   const secret = "secret" in properties ? await askSecret(flags, person) : undefined;
-  const options: Record<string, unknown> = { path: flags.path, secret, events, ...parseAll(flags.with) };
+  const others = Object.entries(flags.with).map(([option, text]) => [option, parseValue(text)]);
+  const options: Record<string, unknown> = { path: flags.path, secret, events, ...Object.fromEntries(others) };
   const secrets = Object.keys(preset.parameters ?? {}).filter(isSecretOption);
   const { required = [] } = preset;
   for (const missing of [...required, ...secrets].filter((option) => options[option] === undefined)) {
@@ -118,8 +86,11 @@ async function askSecret(
 ): Promise<string> {
   if (secret !== undefined && generate) throw new UsageError("Give either --secret or --generate, not both.");
   if (generate) return createSecret();
-  if (secret !== undefined)
-    return requireSecret(secret === "-" ? (await readAll(io.stdin)).replace(/\r?\n$/, "") : secret);
+  if (secret !== undefined) {
+    const given = secret === "-" ? (await readAll(io.stdin)).replace(/\r?\n$/, "") : secret;
+    if (given.trim() === "") throw new UsageError("--secret must not be empty.");
+    return given;
+  }
   if (!terminal) throw new MissingAnswer("--secret or --generate", "how the sender authenticates");
   const choice = await terminal.choose({
     message: "The secret that the sender signs with: where is it from?",
@@ -131,17 +102,8 @@ async function askSecret(
   return choice === "make" ? createSecret() : terminal.secret("Secret (hidden)");
 }
 
-function requireSecret(secret: string): string {
-  if (secret.trim() !== "") return secret;
-  throw new UsageError("--secret must not be empty.");
-}
-
 /** `true`, `5` and `["a"]` are values; anything else is text. */
-function parseAll(given: Record<string, string>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, parse(value)]));
-}
-
-function parse(text: string): unknown {
+function parseValue(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,4 +1,3 @@
-import path from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
@@ -14,7 +13,7 @@ import {
   toTime,
   UsageError,
 } from "../command.ts";
-import { type CliIo, print, printError, printJson, style } from "../io.ts";
+import { type CliIo, listFiles, print, printJson, printWarnings, style } from "../io.ts";
 import {
   createOperatorClient,
   type FilterFlags,
@@ -127,8 +126,8 @@ async function saveEvent(start: string | undefined, flags: SaveFlags, io: CliIo)
   const event = await readEvent(await createOperatorClient(flags, io), wanted);
   const { name, files, failure } = await saveSample(event, flags, io);
   if (flags.json) return printJson(io, { ok: true, name, files, failure });
-  print(io, "Written:", ...files.map((file) => `  ${path.relative(io.cwd, file)}`));
-  if (failure !== undefined) printError(io, `warning: it has no expected action: ${failure}`);
+  print(io, "Written:", ...listFiles(io, files));
+  if (failure !== undefined) printWarnings(io, [`it has no expected action: ${failure}`]);
   print(io, "", "Run it:", `  webhooks test ${name}`);
 }
 
