@@ -77,7 +77,7 @@ async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | un
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
   const given = { presets: flags.preset.map(requirePreset), model: flags.model };
   const answers = await askAnswers(given, target, terminal);
-  const planned = await planConfig(target, answers, { flags, io, terminal });
+  const planned = await planConfig(target, answers, { io, terminal });
   const { config } = await requireValid(planned, target);
   const hasExample = usesExample(planned);
   const texts = readFiles(config.hooks.transformsDir, hasExample);
@@ -106,7 +106,7 @@ async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | un
 async function planConfig(
   target: Target,
   { presets, model, apiKey }: Answers,
-  { flags, io, terminal }: { flags: InitFlags; io: CliIo; terminal: Terminal | undefined },
+  { io, terminal }: { io: CliIo; terminal: Terminal | undefined },
 ): Promise<ConfigPlan> {
   const secretFiles = new Map<string, string>();
   let after = target.text ?? writeNew(target, presets, secretFiles);
