@@ -145,15 +145,15 @@ test("a usage error is one line and the next step, with exit code 2", async () =
 
 describe("wrong input has a plain message and the exit code of the documentation", () => {
   test.each([
-    [["send", "a", "folder"], 1, "is a folder: name a file."],
-    [["send", "a", "gone.json"], 1, "There is no file "],
-    [["try", "a", "folder"], 1, "is a folder: name a file."],
+    [["send", "a", "folder"], 1, "folder: cannot be read: illegal operation on a directory"],
+    [["send", "a", "gone.json"], 1, "gone.json: cannot be read: no such file"],
+    [["try", "a", "folder"], 1, "folder: cannot be read: illegal operation on a directory"],
     [["try", "a", "-"], 1, "Standard input cannot be read as JSON"],
     [["transform", "new", "mine", "--dir", "webhooks.json5"], 1, "mine.samples: not a directory"],
     [["channels", "test", "slak", "--to", "x"], 1, 'did you mean "slack"?'],
     [["check", "--config", "folder"], 1, "this is not a file; it is named by --config"],
     [["check", "--config", "gone.json5"], 1, "file not found; it is named by --config"],
-    [["import", "openclaw", "folder", "--config", "new.json5"], 1, "is a folder: name a file."],
+    [["import", "openclaw", "folder", "--config", "new.json5"], 1, "folder: cannot be read: illegal operation"],
     [["init", "--yes", "--config", "folder"], 1, "it is not a regular file"],
     [["presets", "enable", "github", "--config", "folder"], 1, "it is not a regular file"],
     [["presets", "show", "gmial"], 1, 'did you mean "mail"?'],
@@ -198,7 +198,7 @@ test("webhooks try prints the action that a payload would give", async () => {
   });
   expect(await webhooks("try", "orders/new", "nope.json")).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^There is no file .*nope\.json\.$/m),
+    stderr: expect.stringMatching(/nope\.json: cannot be read: no such file or directory$/m),
   });
 });
 

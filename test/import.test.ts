@@ -163,7 +163,7 @@ test("refuses to overwrite, to read nothing, and to follow includes", async () =
   write("include.json", '{ hooks: { $include: "./hooks.json" } }');
   for (const [args, message] of [
     [[], "exists already"],
-    [["gone.json", "--config", "x.json5"], "There is no file"],
+    [["gone.json", "--config", "x.json5"], "gone.json: cannot be read: no such file"],
     [["none.json", "--config", "x.json5"], "has no hooks"],
     [["include.json", "--config", "x.json5"], "$include is not followed"],
   ] as const) {

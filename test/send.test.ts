@@ -109,7 +109,7 @@ describe("signs", () => {
 });
 
 test.each([
-  [["orders", "none.json"], /There is no file .*none\.json/],
+  [["orders", "none.json"], /none\.json: cannot be read: no such file/],
   [["orders", "order.json", "--as", "githup"], /no scheme "githup".*github/],
   [["orders", "order.json", "--as", "github"], /github: .*secret.*--secret/],
   [["orders", "order.json", "--as", "discord", "--secret", "00".repeat(32)], /only the sender has its key/],

@@ -4,9 +4,8 @@ import { readConfigText } from "../config/load.ts";
 import { ConfigError, MailError, messageOf } from "../errors.ts";
 import { buildProgram, type Program } from "../program/build.ts";
 import { toPrintable } from "../telemetry/log.ts";
-import { createTelemetry } from "../telemetry/telemetry.ts";
-import { createSandbox } from "../transforms/sandbox/sandbox.ts";
 import { describeError, EXIT_CODES, UsageError } from "./command.ts";
+import { openSandbox } from "./context.ts";
 import { formatDiff } from "./format.ts";
 import { type CliIo, print, printError } from "./io.ts";
 import { Cancelled, createTerminal, MissingAnswer, type Terminal } from "./terminal.ts";
@@ -22,14 +21,14 @@ export function openTerminal({ json }: { json: boolean }, io: CliIo): Terminal |
  */
 export async function loadPlan(
   { file, after, secretFiles }: ConfigPlan,
-  given: NodeJS.ProcessEnv,
-  strict: boolean,
+  io: CliIo,
+  { strict = false } = {},
 ): Promise<Program> {
   const names = [...after.matchAll(/\$\{([A-Za-z_]\w*)\}/g)].map(([, name = ""]) => name);
   // Long enough for a token.
   const placeholders = Object.fromEntries(names.map((name) => [name, `not-set-in-this-environment-${name}`]));
-  const env = strict ? given : { ...placeholders, ...given };
-  const runner = createSandbox({ telemetry: createTelemetry("error"), children: 1 });
+  const env = strict ? io.env : { ...placeholders, ...io.env };
+  const runner = openSandbox(io);
   try {
     const load = () => readConfigText(file, after, { env, unwritten: secretFiles });
     return await buildProgram({ generation: 1, load, runner });

@@ -1,7 +1,7 @@
 import { Command, CommanderError, Help, InvalidArgumentError, Option } from "commander";
 import { getSystemErrorMessage } from "node:util";
 import { packageVersion } from "../config/package.ts";
-import { ConfigError, HookError, toSentence } from "../errors.ts";
+import { ConfigError, HookError, messageOf, toSentence } from "../errors.ts";
 import { parseDuration } from "../shared/time.ts";
 import { type CliIo, hasColours, printError } from "./io.ts";
 
@@ -74,14 +74,15 @@ export function describeError(error: unknown): string {
   }
   if (error instanceof UsageError) return error.message;
   if (error instanceof HookError) return `${error.status} ${error.code}: ${error.message}`;
-  return describeSystemError(error) ?? (error instanceof Error ? (error.stack ?? error.message) : String(error));
+  const { errno, path } = Object(error);
+  if (typeof errno === "number" && typeof path === "string") return `${path}: ${describeSystemError(error)}`;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** What the system says about a file, without Node's words; undefined for any other error. */
-function describeSystemError(error: unknown): string | undefined {
-  const { errno, path } = Object(error);
-  if (typeof errno !== "number" || typeof path !== "string") return undefined;
-  return `${path}: ${getSystemErrorMessage(errno)}`;
+/** What the system says, without Node's words: `no such file or directory`. */
+export function describeSystemError(error: unknown): string {
+  const { errno } = Object(error);
+  return typeof errno === "number" ? getSystemErrorMessage(errno) : messageOf(error);
 }
 
 /** Adds the options of a command that asks a running service. */
@@ -110,7 +111,7 @@ export function toPort(text: string): number {
   throw new InvalidArgumentError("A port is a whole number from 0 to 65535.");
 }
 
-export function toCount(text: string): number {
+function toCount(text: string): number {
   const count = Number(text);
   if (Number.isInteger(count) && count >= 1) return count;
   throw new InvalidArgumentError("Expected a whole number of at least 1.");

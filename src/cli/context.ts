@@ -2,13 +2,14 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
 import { findConfigFile } from "../config/find.ts";
-import { readConfig, resolveUserConfig } from "../config/load.ts";
+import { type ReadConfig, readConfig, resolveUserConfig } from "../config/load.ts";
 import type { ResolvedConfig } from "../config/types.ts";
-import { codeOf, ConfigError, messageOf } from "../errors.ts";
+import { ConfigError, messageOf } from "../errors.ts";
 import { buildProgram, type Program } from "../program/build.ts";
 import { createTelemetry } from "../telemetry/telemetry.ts";
 import type { TransformRunner } from "../transforms/runner.ts";
 import { createSandbox } from "../transforms/sandbox/sandbox.ts";
+import { describeSystemError } from "./command.ts";
 import type { CliIo } from "./io.ts";
 
 /** Finds the configuration: by the flag, the environment, or its usual names in the current folder. */
@@ -47,6 +48,11 @@ export function openSandbox({ stderr, pool }: CliIo): TransformRunner {
   return createSandbox({ telemetry: createTelemetry("error", { output: stderr }), children: 1, pool });
 }
 
+/** Reads the configuration; see `locateConfig`. */
+export async function loadConfig(flag: string | undefined, io: CliIo): Promise<ReadConfig> {
+  return readConfig(locateConfig(flag, io), io.env);
+}
+
 /** Builds what `serve` would serve, in the same sandbox, passes it to `use`, and closes it. */
 export async function withProgram(
   configFlag: string | undefined,
@@ -73,21 +79,8 @@ export async function readInput(file: string, io: CliIo): Promise<Buffer> {
   if (file === "-") return buffer(io.stdin);
   const name = path.resolve(io.cwd, file);
   return readFile(name).catch((error: unknown) => {
-    throw new ConfigError([{ message: describeUnreadable(name, error) }]);
+    throw new ConfigError([{ file: name, message: `cannot be read: ${describeSystemError(error)}` }]);
   });
-}
-
-function describeUnreadable(file: string, error: unknown): string {
-  switch (codeOf(error)) {
-    case "ENOENT":
-      return `There is no file ${file}.`;
-    case "EISDIR":
-      return `${file} is a folder: name a file.`;
-    case "EACCES":
-      return `${file} cannot be read: permission denied.`;
-    default:
-      return `${file} cannot be read: ${messageOf(error)}`;
-  }
 }
 
 /** The JSON of such an input. */

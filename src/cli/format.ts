@@ -42,8 +42,7 @@ function widthOf(cell = ""): number {
 
 function toCell(value: Cell): string {
   if (typeof value === "object") return value.styled;
-  const line = toPrintable(String(value ?? "")).replaceAll(/\s+/g, " ");
-  return line.length > MAX_CELL ? `${line.slice(0, MAX_CELL - 1)}…` : line;
+  return toExcerpt(String(value ?? ""), MAX_CELL);
 }
 
 /** The time in milliseconds, with which a UUIDv7 begins: others than the listed ones rarely share it. */

@@ -1,11 +1,10 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { readConfig } from "../config/load.ts";
 import { ConfigError, messageOf } from "../errors.ts";
 import type { EventTimeline, EventView, OperatorAnswers } from "../operator/views.ts";
 import { toBearer } from "../shared/secret.ts";
 import { Unreachable } from "./command.ts";
-import { locateConfig, serviceAddress } from "./context.ts";
+import { loadConfig, serviceAddress } from "./context.ts";
 import { type CliIo, print, printJson } from "./io.ts";
 
 /** The flags of `addServiceOptions`. */
@@ -37,7 +36,7 @@ export async function createOperatorClient(
   flags: Pick<ServiceFlags, "config" | "url">,
   io: CliIo,
 ): Promise<OperatorClient> {
-  const { config } = await readConfig(locateConfig(flags.config, io), io.env);
+  const { config } = await loadConfig(flags.config, io);
   const { token } = config.gateway;
   if (!token) {
     const message = "The operator API is off without a gateway token: set one.";

@@ -1,11 +1,10 @@
 import type { Command } from "commander";
 import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
-import { readConfig } from "../../config/load.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { copyDatabase, openDatabase } from "../../journal/sqlite/database.ts";
 import { CONFIG_HELP } from "../command.ts";
-import { locateConfig } from "../context.ts";
+import { loadConfig } from "../context.ts";
 import { type CliIo, print, printJson } from "../io.ts";
 
 export function addBackup(program: Command, io: CliIo): void {
@@ -26,7 +25,7 @@ interface Flags {
 }
 
 async function backUp(file: string, flags: Flags, io: CliIo): Promise<void> {
-  const { config } = await readConfig(locateConfig(flags.config, io), io.env);
+  const { config } = await loadConfig(flags.config, io);
   if (config.store.postgres) throw new ConfigError([{ key: "store.url", message: USE_PG_DUMP }]);
   const written = await backUpState(config.store.path, path.resolve(io.cwd, file));
   const files = written.map((name) => ({ file: name, bytes: statSync(name).size }));

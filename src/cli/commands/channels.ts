@@ -1,6 +1,5 @@
 import type { Command } from "commander";
 import type { ChannelDriver } from "../../channels/driver.ts";
-import { readConfig } from "../../config/load.ts";
 import { didYouMean } from "../../config/schema/problems.ts";
 import { ConfigError, DriverError } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
@@ -8,7 +7,7 @@ import { openDrivers } from "../../program/drivers.ts";
 import { silentLog } from "../../telemetry/log.ts";
 import { toChannelName } from "../../shared/text.ts";
 import { CONFIG_HELP } from "../command.ts";
-import { locateConfig } from "../context.ts";
+import { loadConfig } from "../context.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";
 
 const TIMEOUT_MS = 30_000;
@@ -52,7 +51,7 @@ async function testChannel(name: string, { to, text, config, json }: TestFlags, 
 }
 
 async function openChannel(name: string, configFlag: string | undefined, io: CliIo): Promise<ChannelDriver> {
-  const read = await readConfig(locateConfig(configFlag, io), io.env);
+  const read = await loadConfig(configFlag, io);
   const opened = await openDrivers(read, silentLog);
   const mine = [...read.problems, ...opened.problems].filter(({ key }) => key?.startsWith(`channels.${name}`));
   if (mine.length > 0) throw new ConfigError(mine);

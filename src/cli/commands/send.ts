@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { randomUUID } from "node:crypto";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { type ReadConfig, readConfig } from "../../config/load.ts";
+import type { ReadConfig } from "../../config/load.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import { didYouMean } from "../../config/schema/problems.ts";
 import { compileSchema } from "../../config/schema/validator.ts";
@@ -13,7 +13,7 @@ import { toObject } from "../../shared/json.ts";
 import { toBearer } from "../../shared/secret.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
 import { addPair, addServiceOptions } from "../command.ts";
-import { locateConfig, readInput, serviceAddress } from "../context.ts";
+import { loadConfig, readInput, serviceAddress } from "../context.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
 import {
   createOperatorClient,
@@ -46,7 +46,7 @@ export function addSend(program: Command, io: CliIo): void {
 /** Exit code 1 when the service refuses the request, or with `--wait` when the event fails. */
 async function sendFile(hook: string, file: string, flags: SendFlags, io: CliIo): Promise<void> {
   const body = await readInput(file, io);
-  const read = await readConfig(locateConfig(flags.config, io), io.env);
+  const read = await loadConfig(flags.config, io);
   if (read.problems.length > 0) throw new ConfigError(read.problems);
   const client = flags.wait ? await createOperatorClient(flags, io) : undefined;
   const sample = readSampleRequest(file, io);

@@ -1,10 +1,9 @@
 import type { Command } from "commander";
-import { readConfig } from "../../config/load.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import type { MigratedTable, MigrationProgress } from "../../journal/migration/migrate.ts";
 import { createTelemetry } from "../../telemetry/telemetry.ts";
 import { CONFIG_HELP, toDatabaseUrl, UsageError } from "../command.ts";
-import { locateConfig } from "../context.ts";
+import { loadConfig } from "../context.ts";
 import { formatDuration, formatTable } from "../format.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";
 
@@ -34,7 +33,7 @@ export function addStore(program: Command, io: CliIo): void {
 }
 
 async function migrate({ to, config: file, json }: MigrateFlags, io: CliIo): Promise<void> {
-  const { config } = await readConfig(locateConfig(file, io), io.env);
+  const { config } = await loadConfig(file, io);
   const url = to ?? config.store.postgres?.url;
   if (url === undefined) throw new UsageError("Name the database with --to, or set store.url.");
   const startedAt = Date.now();

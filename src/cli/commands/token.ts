@@ -40,7 +40,7 @@ const NAME_HELP = "its name in hooks.tokens; default is hooks.token";
 
 async function rotate(name: string, flags: TokenFlags, io: CliIo): Promise<void> {
   const plan = planRotation(readTarget(locateConfig(flags.config, io), io.env), name);
-  await loadPlan(plan, io.env, false);
+  await loadPlan(plan, io);
   const written = await applyPlan(plan, flags, io, openTerminal(flags, io));
   const { file, secretFile } = plan;
   const secret = flags.print && written ? plan.secret : undefined;
@@ -54,7 +54,7 @@ async function rotate(name: string, flags: TokenFlags, io: CliIo): Promise<void>
 
 async function drop(name: string, flags: TokenFlags, io: CliIo): Promise<void> {
   const plan = planDrop(readTarget(locateConfig(flags.config, io), io.env), name);
-  await loadPlan(plan, io.env, false);
+  await loadPlan(plan, io);
   const written = await applyPlan(plan, flags, io, openTerminal(flags, io));
   const { file, dropped } = plan;
   if (flags.json) print(io, JSON.stringify({ ok: true, file, written, dropped, diff: plainChange(plan) }));

@@ -10,8 +10,8 @@ import { trimSlashes } from "../../config/resolve.ts";
 import type { MappingSource } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
 import type { EventTimeline } from "../../operator/views.ts";
-import { isObject, readOwn, readPath, toKeyPath } from "../../shared/json.ts";
-import { BUILT_IN_HOOKS } from "../../types.ts";
+import { isObject, readPath, toKeyPath } from "../../shared/json.ts";
+import { isBuiltInHook } from "../../mapping/mapping-index.ts";
 import { addItem, addServiceOptions } from "../command.ts";
 import { locateNewConfig, locateTransforms, readPayload } from "../context.ts";
 import { type CliIo, listFiles, print, printJson, printWarnings } from "../io.ts";
@@ -111,7 +111,7 @@ function toInlineText(value: unknown): string {
 function requireName(name: string): string {
   const message = !/^[a-z0-9][a-z0-9_-]*$/i.test(name)
     ? `"${name}" is not a valid name for a transform: expected letters, digits, - and _, as in my-hook.`
-    : BUILT_IN_HOOKS.some((hook) => hook === name)
+    : isBuiltInHook(name)
       ? `The service itself handles the hook "${name}": choose another name.`
       : undefined;
   if (message === undefined) return name;
@@ -145,56 +145,35 @@ interface TransformPlan {
   shown: unknown;
   /** `hooks.mappings[0]` */
   key: string;
-  /** The hook's name. */
-  hook: string;
   /** Something gives the transform an action to start from. */
   hasBase: boolean;
-}
-
-/** The event that a transform is written for. */
-interface ForEvent {
-  hook: string;
-  /** The id of the mapping that took it. */
-  mapping?: string;
 }
 
 /**
  * Plans to call a new module: from the mapping or the preset that took the event, else from a mapping of its own. Throws a
  * `ConfigError` if that has a transform already. undefined: the hook has a mapping that nothing is known about.
  */
-async function planTransform(
-  target: Target,
-  name: string,
-  event: ForEvent | undefined,
-): Promise<TransformPlan | undefined> {
-  const transform = { module: `${name}.ts` };
+async function planTransform(target: Target, name: string, event?: EventTimeline): Promise<TransformPlan | undefined> {
   const source = event?.mapping === undefined ? undefined : await findSource(target, event.mapping);
   if (!source || !event) return planMapping(target, name, event);
-  if (source.mapping.transform && (source.preset === undefined || readUse(target, source, event.hook))) {
-    const given = source.mapping.transform.module;
-    const message = `the mapping "${source.id}" has the transform ${given} already: \`webhooks events save\` makes samples for it`;
-    throw new ConfigError([{ file: target.file, key: source.key, message }]);
+  const { preset, key, id, mapping } = source;
+  const use = preset === undefined ? undefined : findUses(target, preset).find(({ hook }) => hook === event.hook);
+  if (preset !== undefined && !use) {
+    throw new ConfigError([{ file: target.file, message: `the preset "${preset}" is not in hooks.presets` }]);
   }
-  const hasBase = true;
-  if (source.preset === undefined) {
-    const at = ["hooks", "mappings", Number(/\d+/.exec(source.key)?.[0])];
-    const change = { kind: "set", path: [...at, "transform"], value: transform } as const;
-    return { change, shown: transform, key: `${toKeyPath(at)}.transform`, hook: event.hook, hasBase };
+  // A preset's own transform may be replaced.
+  if (mapping.transform && (!use || use.with["transform"] !== undefined)) {
+    const message = `the mapping "${id}" has the transform ${mapping.transform.module} already: \`webhooks events save\` makes samples for it`;
+    throw new ConfigError([{ file: target.file, key, message }]);
   }
-  const use = findUses(target, source.preset).find(({ hook }) => hook === event.hook);
-  if (!use)
-    throw new ConfigError([{ file: target.file, message: `the preset "${source.preset}" is not in hooks.presets` }]);
-  const value = { use: source.preset, with: { ...use.with, transform } };
-  const isObjectUse = isObject(readPath(target.written, use.at.map(String)));
-  const change = isObjectUse
-    ? ({ kind: "set", path: [...use.at, "with", "transform"], value: transform } as const)
-    : ({ kind: "set", path: use.at, value } as const);
-  return { change, shown: transform, key: `${use.key}.with.transform`, hook: event.hook, hasBase };
-}
-
-/** Whether the preset's use itself names a transform. */
-function readUse(target: Target, { preset = "" }: MappingSource, hook: string): boolean {
-  return findUses(target, preset).some((use) => use.hook === hook && use.with["transform"] !== undefined);
+  const shown = { module: `${name}.ts` };
+  const at = use?.at ?? ["hooks", "mappings", Number(/\d+/.exec(key)?.[0])];
+  const place = use ? [...at, "with", "transform"] : [...at, "transform"];
+  const isText = use !== undefined && !isObject(readPath(target.written, at.map(String)));
+  const change: Change = isText
+    ? { kind: "set", path: at, value: { use: preset, with: { ...use.with, transform: shown } } }
+    : { kind: "set", path: place, value: shown };
+  return { change, shown, key: toKeyPath(place), hasBase: true };
 }
 
 async function findSource({ file, text = "", env }: Target, id: string): Promise<MappingSource | undefined> {
@@ -202,16 +181,15 @@ async function findSource({ file, text = "", env }: Target, id: string): Promise
   return hooks.mappings.find((source) => source.id === id);
 }
 
-function planMapping({ written }: Target, name: string, event: ForEvent | undefined): TransformPlan | undefined {
+function planMapping({ written }: Target, name: string, event?: EventTimeline): TransformPlan | undefined {
   const listed = readPath(written, ["hooks", "mappings"]);
   const mappings: unknown[] = Array.isArray(listed) ? listed : [];
-  const hooks = mappings.map((mapping) => trimSlashes(String(readOwn(readOwn(mapping, "match"), "path"))));
-  const isOwn =
-    event !== undefined && !BUILT_IN_HOOKS.some((hook) => hook === event.hook) && !hooks.includes(event.hook);
-  const hook = isOwn ? event.hook : name;
+  const hooks = mappings.map((mapping) => trimSlashes(String(readPath(mapping, ["match", "path"]))));
+  const isFree = event !== undefined && !isBuiltInHook(event.hook) && !hooks.includes(event.hook);
+  const hook = isFree ? event.hook : name;
   if (hooks.includes(hook)) return undefined;
   const instructions = "Find the likely cause and say what to do.";
   const shown = { match: { path: hook }, transform: { module: `${name}.ts` }, instructions };
-  const change = { kind: "append", path: ["hooks", "mappings"], value: { id: name, ...shown } } as const;
-  return { change, shown, key: toKeyPath(["hooks", "mappings", mappings.length]), hook, hasBase: false };
+  const change: Change = { kind: "append", path: ["hooks", "mappings"], value: { id: name, ...shown } };
+  return { change, shown, key: toKeyPath(["hooks", "mappings", mappings.length]), hasBase: false };
 }

@@ -54,7 +54,7 @@ function createActions(session: Session): Record<string, KeyAction> {
   return {
     r: { name: "replay the last request", run: withLatest(replay) },
     s: { name: "save it as a sample", run: withLatest(save) },
-    o: { name: "open the page", run: () => openPage(url, io) },
+    o: { name: "open the page", run: () => openUrl(url, io) },
     c: { name: "clear", run: () => void io.stdout.write(CLEAR) },
     q: { name: "quit", run: () => io.interrupt() },
   };
@@ -71,10 +71,6 @@ async function save(id: string, { service, flags, io }: Session): Promise<void> 
   const { name, files, failure } = await saveSample(event, { config: flags.config }, io);
   print(io, `saved ${files.map((file) => path.relative(io.cwd, file)).join(", ")}`);
   print(io, style("dim", failure === undefined ? `webhooks test ${name}` : `It has no expected action: ${failure}`));
-}
-
-async function openPage(url: string, io: CliIo): Promise<void> {
-  await openUrl(url, io.env).catch(() => print(io, `Open ${url} in a browser.`));
 }
 
 interface KeyAction {
@@ -112,16 +108,20 @@ function describeKeys(actions: Record<string, KeyAction>): string {
     .join(" · ");
 }
 
-/** Opens an address in the person's browser. Rejects if this machine has no way to do so. */
-async function openUrl(url: string, env: NodeJS.ProcessEnv, platform = process.platform): Promise<void> {
-  const [command, ...args] = opener(platform);
-  const child = spawn(command, [...args, url], { env, stdio: "ignore", detached: true });
-  // It may stay open as long as the browser does.
-  await once(child, "spawn");
-  child.unref();
-}
+const OPENERS: Partial<Record<NodeJS.Platform, string[]>> = {
+  darwin: ["open"],
+  win32: ["rundll32", "url.dll,FileProtocolHandler"],
+};
 
-function opener(platform: NodeJS.Platform): [string, ...string[]] {
-  if (platform === "darwin") return ["open"];
-  return platform === "win32" ? ["rundll32", "url.dll,FileProtocolHandler"] : ["xdg-open"];
+/** Opens an address in the person's browser, if this machine has a way to do so. */
+async function openUrl(url: string, io: CliIo): Promise<void> {
+  const [command = "", ...args] = OPENERS[process.platform] ?? ["xdg-open"];
+  try {
+    const child = spawn(command, [...args, url], { env: io.env, stdio: "ignore", detached: true });
+    // It may stay open as long as the browser does.
+    await once(child, "spawn");
+    child.unref();
+  } catch {
+    print(io, `Open ${url} in a browser.`);
+  }
 }

@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import { readConfig } from "../../config/load.ts";
 import { packageVersion } from "../../config/package.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { didYouMean } from "../../config/schema/problems.ts";
@@ -13,7 +12,8 @@ import type { FolderStatus, MailState } from "../../mail/watch/status.ts";
 import { createMailWatch, type MailWatch } from "../../mail/watch/watch.ts";
 import { openDrivers } from "../../program/drivers.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
-import { locateConfig, serviceAddress } from "../context.ts";
+import { loadConfig, serviceAddress } from "../context.ts";
+import { formatDuration } from "../format.ts";
 import { type CliIo, print, style } from "../io.ts";
 import type { ServiceFlags } from "../operator-client.ts";
 
@@ -27,7 +27,7 @@ export interface MailRunFlags extends ServiceFlags {
  * `ConfigError` if there is none, or if another process watches one.
  */
 export async function runMail(flags: MailRunFlags, io: CliIo): Promise<void> {
-  const read = await readConfig(locateConfig(flags.config, io), io.env);
+  const read = await loadConfig(flags.config, io);
   const { mailboxes, problems: refused } = await openDrivers(read, silentLog);
   const { config } = read;
   const problems = [...read.problems, ...refused.map(read.place)];
@@ -124,7 +124,7 @@ export function createLinePrinter(io: CliIo, mailbox?: string): MailPrinter {
     mail(processed, status) {
       const count = status.state === "catching-up" ? (done.get(status.folder) ?? 0) + 1 : 0;
       done.set(status.folder, count);
-      const progress = count > 0 ? `(${formatCount(count)} of ${formatCount(count + status.remaining)})` : undefined;
+      const progress = count > 0 ? `(${formatNumber(count)} of ${formatNumber(count + status.remaining)})` : undefined;
       printLine(io, placeOf(status), [...describeMail(processed), progress].filter(Boolean).join("  "));
     },
     change(status) {
@@ -132,7 +132,8 @@ export function createLinePrinter(io: CliIo, mailbox?: string): MailPrinter {
       lastStatus.set(status.folder, status);
       const isRepeated = last?.state === status.state && last.error === status.error;
       const { nextTryAt } = status;
-      const nextTry = nextTryAt === undefined ? undefined : `next try in ${formatWait(nextTryAt - Date.now())}`;
+      const nextTry =
+        nextTryAt === undefined ? undefined : `next try in ${formatDuration(Math.max(1000, nextTryAt - Date.now()))}`;
       const parts = [...(isRepeated ? ["no change"] : describeStatus(status)), nextTry];
       printLine(io, placeOf(status), parts.filter(Boolean).join("; "));
     },
@@ -157,7 +158,7 @@ function describeMail({ mail, response, setAside }: ProcessedMail): string[] {
 function describeStatus({ state, error, remaining }: FolderStatus): (string | undefined)[] {
   const { text, advice, colour } = SENTENCES[state];
   const reason = error && toLine(error).replace(/\.$/, "");
-  const backlog = state === "catching-up" ? `${formatCount(remaining)} mails wait` : undefined;
+  const backlog = state === "catching-up" ? `${formatNumber(remaining)} mails wait` : undefined;
   return [[style(colour, text), reason].filter(Boolean).join(": "), backlog, advice];
 }
 
@@ -183,11 +184,6 @@ function toLine(text: string): string {
 }
 
 /** 4,980 */
-function formatCount(count: number): string {
+function formatNumber(count: number): string {
   return count.toLocaleString("en-US");
-}
-
-function formatWait(ms: number): string {
-  const seconds = Math.max(1, Math.round(ms / 1000));
-  return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
 }

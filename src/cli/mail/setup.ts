@@ -20,7 +20,7 @@ export async function setUpMail(flags: SetupFlags, io: CliIo): Promise<void> {
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
   const answer = await askMailbox(prompter, target);
   const plan = planSetup(target, { ...answer, settings: await askSettings(prompter, answer.mailbox) });
-  const program = await loadPlan(plan, target.env, flags.check);
+  const program = await loadPlan(plan, io, { strict: flags.check });
   const added = program.mailboxes.find(({ settings }) => settings.key === toKeyPath(answer.mailbox.at));
   if (!added) throw new Error("The plan has no mailbox.");
   const { settings, source } = added;

@@ -40,7 +40,7 @@ export async function enablePreset(name: string, flags: EnableFlags, io: CliIo):
   terminal?.note(`URL: ${url}\n${writeConnectSteps(name, url)}`);
 
   const plan = planUse(target, { name, options: await askOptions(name, flags, { io, terminal }) });
-  await loadPlan(plan, io.env, false);
+  await loadPlan(plan, io);
   const written = await applyPlan(plan, flags, io, terminal);
   const { file } = plan;
   const secretFiles = [...plan.secretFiles.keys()];

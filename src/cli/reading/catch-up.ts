@@ -1,9 +1,8 @@
-import { readConfig } from "../../config/load.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
 import { readPath } from "../../shared/json.ts";
 import { UsageError } from "../command.ts";
-import { locateConfig } from "../context.ts";
+import { loadConfig } from "../context.ts";
 import { formatCount, formatDuration, formatTable } from "../format.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";
 import { createGithubHooks, type Delivery, type GithubHooks } from "./github-deliveries.ts";
@@ -25,7 +24,7 @@ export interface CatchUpFlags {
 export async function catchUpGithub(flags: CatchUpFlags, io: CliIo): Promise<void> {
   const { since } = flags;
   const place = toPlace(flags);
-  const { config } = await readConfig(locateConfig(flags.config, io), io.env);
+  const { config } = await loadConfig(flags.config, io);
   const github = createGithubHooks({
     api: flags.api ?? (io.env["GITHUB_API_URL"] || "https://api.github.com"),
     token: findToken(flags, config, io),
