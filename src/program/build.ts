@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { ChannelDriver } from "../channels/driver.ts";
 import { byPlace, type ReadConfig } from "../config/load.ts";
 import type { Drivers } from "../config/plugins.ts";
-import { staticText } from "../config/rules/mappings.ts";
+import { staticText } from "../config/rules/finding.ts";
 import type { MappingSource, ResolvedConfig } from "../config/types.ts";
 import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
 import { createDoors, type Doors } from "../ingress/doors.ts";

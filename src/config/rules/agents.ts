@@ -11,7 +11,7 @@ export function checkAgents({ agents }: ResolvedConfig): Finding[] {
   return [
     ...providers.filter((name) => name.includes("/")).map(toSlashError),
     ...checkDefaultModel(agents, providers),
-    ...(agents.models ?? []).flatMap((_, index, models) => checkModel(index, models, providers)),
+    ...(agents.models ?? []).flatMap((model, index, models) => checkModel(model, index, { models, providers })),
     ...checkBudget(agents),
     ...(agents.heartbeat.everyMs > MAX_TIMER_MS
       ? [error("agents.defaults.heartbeat.every", "must be at most 24d")]
@@ -42,14 +42,19 @@ function checkDefaultModel({ model, models }: Agents, providers: string[]): Find
       ? []
       : [warning(key, "is not set: heartbeats and hooks that name no model will fail")];
   }
-  if (models === undefined) return checkProviderOf(model, key, providers);
-  return models.some(({ id, alias }) => id === model || alias === model)
-    ? []
-    : [error(key, `"${model}" is not on the list agents.defaults.models, which is enforced`)];
+  return models === undefined ? checkProviderOf(model, key, providers) : checkListed(key, model, models);
 }
 
-function checkModel(index: number, models: AllowedModel[], providers: string[]): Finding[] {
-  const { id, alias } = models[index] ?? { id: "" };
+export function checkListed(key: string, model: string, models: AllowedModel[]): Finding[] {
+  if (models.some(({ id, alias }) => id === model || alias === model)) return [];
+  return [error(key, `"${model}" is not on the list agents.defaults.models, which is enforced`)];
+}
+
+function checkModel(
+  { id, alias }: AllowedModel,
+  index: number,
+  { models, providers }: { models: AllowedModel[]; providers: string[] },
+): Finding[] {
   const key = `agents.defaults.models[${index}]`;
   const provider = /^([^/]+)\/./.exec(id)?.[1];
   // Installations that do not have all of its providers may share the list.

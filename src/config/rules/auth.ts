@@ -6,23 +6,18 @@ import { didYouMean } from "../schema/problems.ts";
 import { DEFAULT_TOKEN, type HookToken, type MappingSource, type ResolvedConfig } from "../types.ts";
 import { error, type Finding, warning } from "./finding.ts";
 
-/** A shorter one could be guessed. Some senders choose secrets of 20 characters. */
-const MIN_SECRET_LENGTH = 16;
-
 /** An `auth` has a path, secrets that are not used elsewhere, and the address if the sender signs it. */
-export function checkAuth(config: ResolvedConfig, { providers }: Drivers): Finding[] {
-  return config.hooks.mappings.flatMap((source) => {
-    const { auth, match } = source.mapping;
-    if (!auth) return [];
-    const key = `${source.key}.auth`;
-    const findings = [
-      ...(match?.path === undefined ? [error(key, "needs match.path: it applies to the requests to one path")] : []),
-      ...(auth["secret"] === undefined ? [] : checkSecrets(`${key}.secret`, auth["secret"], config)),
-      ...checkRepeats(source, providers[auth.scheme]),
-      ...(providers[auth.scheme]?.signsUrl ? checkUrl(`${key}.url`, source, config.gateway.publicUrl) : []),
-    ];
-    return findings.map((finding) => (finding.key === PUBLIC_URL ? finding : { ...finding, file: source.file }));
-  });
+export function checkAuth(source: MappingSource, config: ResolvedConfig, providers: Drivers["providers"]): Finding[] {
+  const { auth, match } = source.mapping;
+  if (!auth) return [];
+  const key = `${source.key}.auth`;
+  const scheme = providers[auth.scheme];
+  return [
+    ...(match?.path === undefined ? [error(key, "needs match.path: it applies to the requests to one path")] : []),
+    ...checkSecrets(`${key}.secret`, auth["secret"], config),
+    ...checkRepeats(source, scheme),
+    ...(scheme?.signsUrl ? checkUrl(`${key}.url`, source, config.gateway.publicUrl) : []),
+  ];
 }
 
 /** A signature without a time is as good tomorrow: only the delivery's id shows that a request is a repeat. */
@@ -37,37 +32,44 @@ function checkRepeats(
   return [warning(`${key}.auth`, message)];
 }
 
-function checkSecrets(key: string, secret: unknown, config: ResolvedConfig): Finding[] {
-  return [secret].flat().flatMap((text, index) => {
+function checkSecrets(key: string, secret: unknown, { gateway, hooks }: ResolvedConfig): Finding[] {
+  const tokens = hooks.tokens.flatMap(({ secrets }) => secrets);
+  const message = "is the same as a hook token: with the token, anyone can sign as this sender. Use different secrets";
+  return [secret ?? []].flat().flatMap((written, index) => {
     const at = Array.isArray(secret) ? `${key}[${index}]` : key;
-    return checkSecret(at, String(text).trim(), config);
+    const text = String(written).trim();
+    const repeat = tokens.includes(text) ? warning(at, message) : undefined;
+    return checkSecret({ key: at, text }, gateway.token, { minLength: MIN_SECRET_LENGTH, repeat });
   });
 }
 
-function checkSecret(key: string, secret: string, { gateway, hooks }: ResolvedConfig): Finding[] {
-  if (secret === gateway.token) {
-    return [error(key, "must not be the same as gateway.auth.token: senders of hooks would be operators")];
-  }
-  if (hooks.tokens.some(({ secrets }) => secrets.includes(secret))) {
-    return [
-      warning(
-        key,
-        "is the same as a hook token: with the token, anyone can sign as this sender. Use different secrets",
-      ),
-    ];
-  }
-  return secret.length < MIN_SECRET_LENGTH
-    ? [warning(key, `is shorter than ${MIN_SECRET_LENGTH} characters and could be guessed`)]
-    : [];
+interface Secret {
+  key: string;
+  text: string;
 }
 
-const PUBLIC_URL = "gateway.publicUrl";
+/** Shorter ones could be guessed. Some senders choose secrets of 20 characters. */
+const MIN_SECRET_LENGTH = 16;
+const MIN_TOKEN_LENGTH = 24;
+
+/** A secret is not the gateway's, and not too short. `repeat`: it is also another secret. */
+function checkSecret(
+  { key, text }: Secret,
+  gatewayToken: string | undefined,
+  { minLength, repeat }: { minLength: number; repeat: Finding | undefined },
+): Finding[] {
+  if (text === gatewayToken) {
+    return [error(key, "must not be the same as gateway.auth.token: senders of hooks would be operators")];
+  }
+  if (repeat) return [repeat];
+  return text.length < minLength ? [warning(key, `is shorter than ${minLength} characters and could be guessed`)] : [];
+}
 
 function checkUrl(key: string, { mapping: { auth }, preset }: MappingSource, publicUrl: string | undefined): Finding[] {
   const url = auth?.["url"] ?? publicUrl;
   if (url === undefined && preset !== undefined) {
     const message = `is required by the preset ${preset}: its sender signs the address that it posts to`;
-    return [error(PUBLIC_URL, message)];
+    return [error("gateway.publicUrl", message)];
   }
   if (url === undefined) {
     return [error(key, `is required, or gateway.publicUrl: ${auth?.scheme} signs the address that it posts to`)];
@@ -76,9 +78,6 @@ function checkUrl(key: string, { mapping: { auth }, preset }: MappingSource, pub
     ? []
     : [error(key, "must be an http or https address")];
 }
-
-/** A shorter one could be guessed. */
-const MIN_TOKEN_LENGTH = 24;
 
 /** Hook tokens exist while hooks are on, are long, differ from each other and the gateway's, and name known hooks. */
 export function checkTokens({ gateway, hooks }: ResolvedConfig): Finding[] {
@@ -99,11 +98,6 @@ function checkName({ name }: HookToken): Finding[] {
   return /^[A-Za-z0-9_-]+$/.test(name) ? [] : [error(key, "must have a name of letters, digits, - and _")];
 }
 
-interface Secret {
-  key: string;
-  text: string;
-}
-
 function listSecrets({ name, secrets }: HookToken): Secret[] {
   const key = name === DEFAULT_TOKEN ? "hooks.token" : `hooks.tokens.${name}.secret`;
   const texts = secrets.length > 0 ? secrets : [""];
@@ -113,14 +107,9 @@ function listSecrets({ name, secrets }: HookToken): Secret[] {
 function checkToken({ key, text }: Secret, secrets: Secret[], gatewayToken: string | undefined): Finding[] {
   // Whether a blank `hooks.token` is missing depends on `hooks.enabled`.
   if (text === "") return key === "hooks.token" ? [] : [error(key, "is blank: set a long random secret")];
-  if (text === gatewayToken) {
-    return [error(key, "must not be the same as gateway.auth.token: senders of hooks would be operators")];
-  }
   const first = secrets.find((other) => other.text === text)?.key;
-  if (first !== key) return [error(key, `is the same as ${first}: give each token its own secret`)];
-  return text.length < MIN_TOKEN_LENGTH
-    ? [warning(key, `is shorter than ${MIN_TOKEN_LENGTH} characters and could be guessed`)]
-    : [];
+  const repeat = first === key ? undefined : error(key, `is the same as ${first}: give each token its own secret`);
+  return checkSecret({ key, text }, gatewayToken, { minLength: MIN_TOKEN_LENGTH, repeat });
 }
 
 function checkHooks({ name, hooks = [] }: HookToken, mappings: MappingSource[]): Finding[] {

@@ -1,14 +1,14 @@
 import { BlockList, isIP } from "node:net";
 import type { DriverDefinition } from "../../plugin.ts";
 import { appendSegment } from "../../shared/json.ts";
+import { SOURCE_CHANNEL } from "../../types.ts";
 import type { Drivers } from "../plugins.ts";
 import { trimSlashes } from "../resolve.ts";
-import { didYouMean } from "../schema/problems.ts";
-import { type AlertRule, MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../types.ts";
+import { MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../types.ts";
 import { checkAgents } from "./agents.ts";
-import { checkAuth, checkTokens } from "./auth.ts";
-import { error, type Finding, warning } from "./finding.ts";
-import { checkChannelNames, checkMappingModels, checkMappings, checkSessionKeys } from "./mappings.ts";
+import { checkTokens } from "./auth.ts";
+import { checkChannel, error, type Finding, findUnused, staticText, warning } from "./finding.ts";
+import { checkDefaultSessionKey, checkMappings } from "./mappings.ts";
 
 /** Finds what the schema cannot express. No finding contains a secret. */
 export function applyRules(config: ResolvedConfig, drivers: Drivers): Finding[] {
@@ -20,12 +20,9 @@ const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
   checkEnabled,
   checkTokens,
   checkHooksPath,
-  checkSessionKeys,
-  checkChannelNames,
+  checkDefaultSessionKey,
   checkMail,
   checkMappings,
-  checkAuth,
-  checkMappingModels,
   checkAgents,
   checkStore,
   checkAlerts,
@@ -137,11 +134,18 @@ function checkSize({ maxBytes }: ResolvedConfig["store"]["retention"]): Finding[
 }
 
 /** A watched mailbox needs a hook that takes its mails. Its driver checks the mailbox itself. */
-function checkMail({ hooks }: ResolvedConfig): Finding[] {
-  return hooks.mail.flatMap((mailbox, index) => {
-    const isTaken = hooks.mail.slice(0, index).some(({ name }) => name === mailbox.name);
-    const message = `"${mailbox.name}" is already the name of another mailbox: give each its own`;
-    return [...(isTaken ? [error(`${mailbox.key}.name`, message)] : []), ...checkMailbox(mailbox, hooks)];
+function checkMail(config: ResolvedConfig): Finding[] {
+  const { mail } = config.hooks;
+  return mail.flatMap((mailbox, index) => {
+    const { key, name } = mailbox;
+    const channel = staticText(mailbox.channel);
+    const isTaken = mail.slice(0, index).some((other) => other.name === name);
+    const message = `"${name}" is already the name of another mailbox: give each its own`;
+    return [
+      ...(channel === undefined ? [] : checkChannel(`${key}.channel`, channel, config, ["last", SOURCE_CHANNEL])),
+      ...(isTaken ? [error(`${key}.name`, message)] : []),
+      ...checkMailbox(mailbox, config.hooks),
+    ];
   });
 }
 
@@ -149,10 +153,8 @@ function checkMailbox(mailbox: MailSettings, { enabled, mappings, presets }: Res
   const { key, source, filter, authservId } = mailbox;
   const findings: Finding[] = [];
   if (!presets.some(({ name }) => name === "mail")) {
-    const message =
-      'has no effect: only the mail preset reads it. Set it on the mapping, or add "mail" to hooks.presets';
-    const written = MAIL_DEFAULTS.filter((setting) => mailbox[setting] !== undefined);
-    findings.push(...written.map((setting) => warning(`${key}.${setting}`, message)));
+    const reason = ': only the mail preset reads it. Set it on the mapping, or add "mail" to hooks.presets';
+    findings.push(...findUnused(key, mailbox, MAIL_DEFAULTS, reason));
   }
   if (!source) return findings;
   if (source.kind === "imap" && filter.dmarc && authservId === undefined) {
@@ -167,24 +169,13 @@ function checkMailbox(mailbox: MailSettings, { enabled, mappings, presets }: Res
 }
 
 /** Each alert has a channel that is configured, and what its kind needs. */
-function checkAlerts({ alerts, channels, channelNames }: ResolvedConfig): Finding[] {
-  return alerts.flatMap((rule) => [...checkChannel(rule), ...checkSilence(rule)]);
-
-  function checkChannel({ key, channel }: AlertRule): Finding[] {
-    if (Object.hasOwn(channels, channel)) return [];
-    const message = channelNames.includes(channel)
-      ? `the channel "${channel}" is not configured: add a channels.${channel} block`
-      : `there is no channel "${channel}"${didYouMean(channel, channelNames)}`;
-    return [error(`${key}.channel`, message)];
-  }
-}
-
-function checkSilence({ key, on, hook, afterMs }: AlertRule): Finding[] {
-  if (on.includes("no-event-for")) {
-    return afterMs === undefined ? [error(`${key}.after`, 'is needed for "no-event-for": after: "24h"')] : [];
-  }
-  const set = { hook, after: afterMs };
-  return (["hook", "after"] as const)
-    .filter((setting) => set[setting] !== undefined)
-    .map((setting) => warning(`${key}.${setting}`, 'has no effect: it is for "no-event-for"'));
+function checkAlerts(config: ResolvedConfig): Finding[] {
+  return config.alerts.flatMap(({ key, on, channel, hook, afterMs: after }) => [
+    ...checkChannel(`${key}.channel`, channel, config),
+    ...(!on.includes("no-event-for")
+      ? findUnused(key, { hook, after }, ["hook", "after"], ': it is for "no-event-for"')
+      : after === undefined
+        ? [error(`${key}.after`, 'is needed for "no-event-for": after: "24h"')]
+        : []),
+  ]);
 }
