@@ -1,10 +1,10 @@
 /** Writes docs/reference/ from the schemas, the table of HTTP errors, the commands and the types of the operator API. */
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import { PassThrough } from "node:stream";
 import type { Command } from "commander";
 import { exampleOf, leafCommands, nameOf } from "../src/cli/examples.ts";
 import { createProgram } from "../src/cli/all-commands.ts";
+import { readSchema } from "../src/config/schema/validator.ts";
 import { HTTP_ERRORS } from "../src/errors.ts";
 import { createRoutes } from "../src/operator/http/routes.ts";
 import { providers } from "../src/providers/index.ts";
@@ -33,7 +33,7 @@ interface Schema {
 export function writeReference(config: Schema, auth: Schema): Record<string, string> {
   return {
     "docs/reference/config.md": writeConfig(config),
-    "docs/reference/mapping.md": writeMapping(readSchema("mapping.json")),
+    "docs/reference/mapping.md": writeMapping(readSchema("mapping")),
     "docs/reference/signatures.md": writeSignatures(auth),
     "docs/reference/errors.md": writeErrors(),
     "docs/reference/cli.md": writeCli(),
@@ -247,10 +247,6 @@ function writeApi(): string {
 
 function toCode(name: string): string {
   return `\`${name}\``;
-}
-
-function readSchema(name: string): Schema {
-  return JSON.parse(readFileSync(path.join(root, "schemas", name), "utf8"));
 }
 
 function join(...parts: (string | undefined)[]): string {

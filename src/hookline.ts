@@ -81,24 +81,16 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   // In a checkout, what compiles may change between two starts.
   const keepsCode = !IS_CHECKOUT && !store.postgres;
   const cache = createCodeCache(keepsCode ? path.join(store.path, "compiled-transforms.json") : undefined);
-  const build = (generation: number): Promise<Program> =>
-    buildProgram({ generation, load, runner: sandbox, log: telemetry.log, cache });
+  const parts = { runner: sandbox, log, cache };
   const drafts = createDrafts(sandbox);
-  let inUse = await buildProgram({
-    generation: 1,
-    readAt,
-    load: async () => read,
-    runner: sandbox,
-    log,
-    cache,
-  }).catch(abandon);
+  let inUse = await buildProgram({ generation: 1, readAt, load: async () => read, ...parts }).catch(abandon);
   const journal = await openJournal(store, telemetry).catch(abandon);
   const stream = createLiveStream({ journal, log });
   /** A request takes it once and keeps it to its end. */
   const current = (): Program => inUse;
   const programs = createReloader({
     current,
-    build,
+    build: (generation) => buildProgram({ generation, load, ...parts }),
     watch: options.watch ?? true,
     replaced(program) {
       inUse = program;

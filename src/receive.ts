@@ -51,16 +51,14 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
   }
 
   function replay(event: EventRecord): Promise<HttpResponse> {
-    return inSpan("replay", () => replayNow(event));
-  }
-
-  async function replayNow(event: EventRecord): Promise<HttpResponse> {
-    backlog.requireRoom();
-    const program = current();
-    const request = await toReplayRequest(event, findParser);
-    const startedAt = performance.now();
-    const resolution = await resolve(request, program, { startedAt, isEcho: async () => false });
-    return commit(request, { ...resolution, idempotency: undefined }, { program, startedAt });
+    return inSpan("replay", async () => {
+      backlog.requireRoom();
+      const program = current();
+      const request = await toReplayRequest(event, findParser);
+      const startedAt = performance.now();
+      const resolution = await resolve(request, program, { startedAt, isEcho: async () => false });
+      return commit(request, { ...resolution, idempotency: undefined }, { program, startedAt });
+    });
   }
 
   function findReplay(request: HookRequest, key: string): Promise<AcceptResult | undefined> {

@@ -24,7 +24,7 @@ export function answerAgentAction(
   run: HookRun,
   { agent, settings }: Pick<TurnContext, "agent" | "settings">,
 ): TurnOutcome | undefined {
-  const turn = replyWithoutAgent(run) ?? (agent.replyNow && answerTurn(toRequest(run), settings, agent.replyNow));
+  const turn = replyWithoutAgent(run) ?? (agent.replyNow && answerNow(toRequest(run), settings, agent.replyNow));
   return turn && toOutcome(run, turn, settings);
 }
 
@@ -159,20 +159,18 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     });
     return reply;
   });
-  return toResult(request, { askedAt, answer, cost: toCost(answer.usage, settings.prices[turn.model ?? ""]) });
+  return toResult(request, { askedAt, answer, price: settings.prices[turn.model ?? ""] });
 }
 
 type TurnNow = Omit<AgentTurn, "history">;
 
-function answerTurn(
+function answerNow(
   request: TurnRequest,
   settings: TurnContext["settings"],
   replyNow: (turn: TurnNow) => AgentReply,
 ): TurnResult {
   const turn = toTurn(request, settings);
-  const answer = replyNow(turn);
-  const cost = toCost(answer.usage, settings.prices[turn.model ?? ""]);
-  return toResult(request, { askedAt: Date.now(), answer, cost });
+  return toResult(request, { askedAt: Date.now(), answer: replyNow(turn), price: settings.prices[turn.model ?? ""] });
 }
 
 function toTurn(request: TurnRequest, settings: TurnContext["settings"]): TurnNow {
@@ -183,7 +181,7 @@ function toTurn(request: TurnRequest, settings: TurnContext["settings"]): TurnNo
 
 function toResult(
   { sessionKey, eventId, runId, message }: TurnRequest,
-  { askedAt, answer, cost }: { askedAt: number; answer: AgentReply; cost: number | undefined },
+  { askedAt, answer, price }: { askedAt: number; answer: AgentReply; price: Price | undefined },
 ): TurnResult {
   const { text, model, usage, warnings = [] } = answer;
   const finishedAt = Date.now();
@@ -192,16 +190,15 @@ function toResult(
     { ...origin, role: "user", ...message, at: askedAt },
     { ...origin, role: "assistant", text, at: finishedAt },
   ];
-  return { finishedAt, reply: text, model, usage, cost, warnings, entries };
+  return { finishedAt, reply: text, model, usage, cost: toCost(usage, price), warnings, entries };
 }
+
+type Price = TurnContext["settings"]["prices"][string];
 
 const MILLION = 1_000_000;
 
 /** Undefined without a price, or if the agent does not say what it used. */
-function toCost(
-  usage: Run["usage"],
-  price: ResolvedConfig["agents"]["prices"][string] | undefined,
-): number | undefined {
+function toCost(usage: Run["usage"], price: Price | undefined): number | undefined {
   if (!usage || !price) return undefined;
   const { inputTokens = 0, outputTokens = 0 } = usage;
   return (inputTokens * price.input + outputTokens * price.output) / MILLION;

@@ -1,5 +1,5 @@
 import { codeOf, DriverError } from "../errors.ts";
-import { parseObject, parseObjects } from "../shared/json.ts";
+import { parseJson, toObject, toObjects } from "../shared/json.ts";
 import { isRetryableStatus, parseRetryAfter } from "../shared/network.ts";
 import { traceHeaders } from "../telemetry/traces.ts";
 
@@ -124,7 +124,8 @@ export async function request({
       redirect: "manual",
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, body: parseObject(text), items: parseObjects(text) };
+    const answer = parseJson(text);
+    return { status: response.status, headers: response.headers, body: toObject(answer), items: toObjects(answer) };
   } catch (error) {
     throw toNoAnswer(service, error, signal);
   }

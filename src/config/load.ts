@@ -13,8 +13,7 @@ import { type References, resolveReferences } from "./references.ts";
 import { type Origin, resolveConfig } from "./resolve.ts";
 import type { Finding } from "./rules/finding.ts";
 import { applyRules } from "./rules/rules.ts";
-import { assembleReferences, assembleSchema } from "./schema/assemble.ts";
-import { createDriverCheck } from "./schema/driver-check.ts";
+import { configCheck } from "./schema/assemble.ts";
 import type { UserConfig, ValidConfig } from "./schema/generated.ts";
 import { type SchemaProblem, toConfigProblem } from "./schema/problems.ts";
 import type { ResolvedConfig } from "./types.ts";
@@ -152,8 +151,6 @@ function removeKey(value: unknown, segments: Segment[]): void {
   const parent = readPath(value, segments.slice(0, -1));
   if (isObject(parent)) delete parent[segments.at(-1) ?? ""];
 }
-
-const configCheck = createDriverCheck("config", (drivers) => [assembleSchema(drivers), ...assembleReferences(drivers)]);
 
 function isValid(_value: unknown, problems: ConfigProblem[]): _value is ValidConfig {
   return problems.length === 0;

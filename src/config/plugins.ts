@@ -7,7 +7,7 @@ import { type ConfigProblem, messageOf } from "../errors.ts";
 import { mailSources } from "../mail/sources.ts";
 import type { Plugin } from "../plugin.ts";
 import { providers } from "../providers/index.ts";
-import { isObject } from "../shared/json.ts";
+import { isObject, readOwn, toObject } from "../shared/json.ts";
 import { toChannelName } from "../shared/text.ts";
 import { didYouMean } from "./schema/problems.ts";
 import { compileSchema } from "./schema/validator.ts";
@@ -54,20 +54,25 @@ function mergeDrivers(plugins: Plugin[]): Drivers {
   };
 }
 
+/** What each part of a plugin brings. */
+const PARTS = {
+  agents: "the agent kind",
+  channels: "the channel",
+  mailSources: "the mail source kind",
+  providers: "the signature scheme",
+} as const satisfies Record<keyof Drivers, string>;
+
 /** The order of two plugins must not decide which of them is used. */
 function findConflicts(plugins: Plugin[]): ConfigProblem[] {
   const owners = new Map<string, string>();
   return plugins.flatMap(({ name, ...parts }) =>
-    [
-      ...Object.keys(parts.agents ?? {}).map((kind) => `the agent kind "${kind}"`),
-      ...Object.keys(parts.channels ?? {}).map((channel) => `the channel "${channel}"`),
-      ...Object.keys(parts.mailSources ?? {}).map((kind) => `the mail source kind "${kind}"`),
-      ...Object.keys(parts.providers ?? {}).map((scheme) => `the signature scheme "${scheme}"`),
-    ].flatMap((driver) => {
-      const owner = owners.get(driver);
-      owners.set(driver, name);
-      return owner === undefined ? [] : [{ key: "plugins", message: `both ${owner} and ${name} bring ${driver}` }];
-    }),
+    Object.entries(PARTS)
+      .flatMap(([part, noun]) => Object.keys(toObject(readOwn(parts, part))).map((driver) => `${noun} "${driver}"`))
+      .flatMap((driver) => {
+        const owner = owners.get(driver);
+        owners.set(driver, name);
+        return owner === undefined ? [] : [{ key: "plugins", message: `both ${owner} and ${name} bring ${driver}` }];
+      }),
   );
 }
 
@@ -116,8 +121,6 @@ function isCurrent({ files, startedAt }: ImportedModule): boolean {
   });
 }
 
-const PARTS = ["agents", "channels", "mailSources", "providers"];
-
 /** A module's exports as a plugin. Throws an `Error` that says what is wrong with them. */
 function requirePlugin(exports: unknown): Plugin {
   const plugin = isObject(exports) ? exports["default"] : undefined;
@@ -134,7 +137,7 @@ function requireShape(plugin: unknown): asserts plugin is Plugin {
   const { name, ...parts } = plugin;
   if (typeof name !== "string") throw new Error("it must have a name");
   for (const [part, drivers] of Object.entries(parts)) {
-    if (!PARTS.includes(part)) throw new Error(`unknown part "${part}"${didYouMean(part, PARTS)}`);
+    if (!Object.hasOwn(PARTS, part)) throw new Error(`unknown part "${part}"${didYouMean(part, Object.keys(PARTS))}`);
     if (drivers === undefined) continue;
     if (!isObject(drivers)) throw new Error(`${part} must be an object`);
     for (const [driver, definition] of Object.entries(drivers)) requireDefinition(`${part}.${driver}`, definition);

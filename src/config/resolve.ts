@@ -45,10 +45,8 @@ export function resolveConfig(valid: ValidConfig, { file, baseDir }: Origin, dri
   };
 }
 
-function resolveAlert(
-  { on, channel, to, hook, every, after }: ValidConfig["alerts"][number],
-  index: number,
-): AlertRule {
+function resolveAlert(alert: ValidConfig["alerts"][number], index: number): AlertRule {
+  const { on, channel, to, hook, every, after } = alert;
   return {
     key: `alerts[${index}]`,
     on,
@@ -60,12 +58,8 @@ function resolveAlert(
   };
 }
 
-function resolvePostgres({
-  url,
-  password,
-  maxConnections,
-  commitTimeout,
-}: ValidConfig["store"]): ResolvedConfig["store"]["postgres"] {
+function resolvePostgres(store: ValidConfig["store"]): ResolvedConfig["store"]["postgres"] {
+  const { url, password, maxConnections, commitTimeout } = store;
   if (url === undefined) return undefined;
   return { url: withPassword(url, password), maxConnections, commitTimeoutMs: parseDuration(commitTimeout) };
 }
@@ -118,10 +112,8 @@ function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: Origin): R
 function resolveMailboxes(mail: ValidConfig["hooks"]["mail"]): [MailSettings, ...MailSettings[]] {
   if (!Array.isArray(mail)) return [resolveMailbox(mail, "hooks.mail")];
   const [first, ...others] = mail;
-  return [
-    resolveMailbox(first, "hooks.mail[0]"),
-    ...others.map((mailbox, index) => resolveMailbox(mailbox, `hooks.mail[${index + 1}]`)),
-  ];
+  const rest = others.map((mailbox, index) => resolveMailbox(mailbox, `hooks.mail[${index + 1}]`));
+  return [resolveMailbox(first, "hooks.mail[0]"), ...rest];
 }
 
 function resolveMailbox({ lookback = "0s", ...mailbox }: ValidConfigMailbox, key: string): MailSettings {
@@ -152,9 +144,7 @@ function resolveAgents({ providers, defaults, prices, budget }: ValidConfig["age
   return {
     ...defaults,
     providers,
-    model: defaults.model,
     models: defaults.models?.map((entry) => (typeof entry === "string" ? { id: entry } : entry)),
-    thinking: defaults.thinking,
     prices,
     budget,
     heartbeat: { everyMs: parseDuration(every), ack },

@@ -90,7 +90,7 @@ export interface AlertRule extends Pick<ValidAlert, "on" | "channel" | "to" | "h
   afterMs: number | undefined;
 }
 
-/** The configuration as the code uses it: every default filled in, paths absolute, durations in milliseconds. */
+/** The settings that every channel has. */
 export interface ChannelRules {
   /** Recipients that a payload may choose, `*` for any characters. */
   allow?: string[];
@@ -98,6 +98,7 @@ export interface ChannelRules {
   dryRun: boolean;
 }
 
+/** The configuration as the code uses it: every default filled in, paths absolute, durations in milliseconds. */
 export interface ResolvedConfig {
   /** Absolute path of the file it came from; undefined for a program's own object. */
   file: string | undefined;
@@ -128,10 +129,10 @@ export interface ResolvedConfig {
   agents: {
     /** By the part of a model before the slash. */
     providers: ValidConfig["agents"]["providers"];
-    model: string | undefined;
+    model?: string;
     /** undefined: any model may be named. */
-    models: AllowedModel[] | undefined;
-    thinking: string | undefined;
+    models?: AllowedModel[];
+    thinking?: string;
     timeoutSeconds: number;
     maxConcurrent: number;
     maxAttempts: number;
@@ -142,7 +143,7 @@ export interface ResolvedConfig {
   };
   /** By name, those that are configured. */
   channels: ValidConfig["channels"];
-  /** The settings that every channel has, by the channel's name. */
+  /** By the channel's name. */
   channelRules: ReadonlyMap<string, ChannelRules>;
   /** Every channel that could be configured. */
   channelNames: string[];

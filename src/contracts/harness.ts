@@ -46,14 +46,21 @@ function settleWithin<Result>(timeoutMs: number, promise: Promise<Result>, messa
 }
 
 /** The `DriverError` that a promise rejects with. Throws when it resolves or rejects with something else. */
-export async function failureOf(promise: Promise<unknown>): Promise<DriverError> {
+export function failureOf(promise: Promise<unknown>): Promise<DriverError> {
+  return rejectionOf(promise, DriverError);
+}
+
+export async function rejectionOf<Expected extends Error>(
+  promise: Promise<unknown>,
+  kind: new (...parts: never[]) => Expected,
+): Promise<Expected> {
   try {
     await promise;
   } catch (error) {
-    if (error instanceof DriverError) return error;
-    throw new Error(`Expected a DriverError, got: ${messageOf(error)}`, { cause: error });
+    if (error instanceof kind) return error;
+    throw new Error(`Expected a ${kind.name}, got: ${messageOf(error)}`, { cause: error });
   }
-  throw new Error("Expected a DriverError, but the call succeeded.");
+  throw new Error(`Expected a ${kind.name}, but the call succeeded.`);
 }
 
 /** Much longer than a busy machine needs, and shorter than the timeouts of most libraries. */

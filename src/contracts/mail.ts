@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Checks, describeContract, type TestRunner, type UnderTest, settlesSoon } from "./harness.ts";
-import { MailError, messageOf } from "../errors.ts";
+import { type Checks, describeContract, rejectionOf, type TestRunner, type UnderTest, settlesSoon } from "./harness.ts";
+import { MailError } from "../errors.ts";
 import type { FollowOptions, Mail, MailBatch, MailSource } from "../mail/source.ts";
 
 /** A source whose first folder is empty, and control over its server. */
@@ -311,12 +311,6 @@ function toId(number: number): string {
 }
 
 /** The `MailError` that a promise rejects with. Throws when it resolves or rejects with something else. */
-export async function mailFailureOf(promise: Promise<unknown>): Promise<MailError> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof MailError) return error;
-    throw new Error(`Expected a MailError, got: ${messageOf(error)}`, { cause: error });
-  }
-  throw new Error("Expected a MailError, but the call succeeded.");
+export function mailFailureOf(promise: Promise<unknown>): Promise<MailError> {
+  return rejectionOf(promise, MailError);
 }

@@ -38,26 +38,25 @@ interface Reading {
 }
 
 function readWake(payload: unknown): Reading {
-  requireWake(payload);
+  requirePayload("wake", payload);
   const { text, mode, idempotencyKey } = payload;
   return { draft: { kind: "wake", text, mode }, idempotencyKey };
 }
 
 /** Field by field, so that nothing else of the payload reaches the action. */
 function readAgent(payload: unknown): Reading {
-  requireAgent(payload);
+  requirePayload("agent", payload);
   const { message, name, sessionKey, wakeMode, deliver, channel, to } = payload;
   const { model, thinking, timeoutSeconds, idempotencyKey } = payload;
   const turn = { message, name, sessionKey, model, thinking, timeoutSeconds };
   return { draft: { kind: "agent", ...turn, deliver, channel, to, mode: wakeMode }, idempotencyKey };
 }
 
-function requireWake(payload: unknown): asserts payload is WakePayload {
-  requireValid(CHECKS.wake, payload);
-}
-
-function requireAgent(payload: unknown): asserts payload is AgentPayload {
-  requireValid(CHECKS.agent, payload);
+function requirePayload<Hook extends BuiltInHook>(
+  hook: Hook,
+  payload: unknown,
+): asserts payload is { wake: WakePayload; agent: AgentPayload }[Hook] {
+  requireValid(CHECKS[hook], payload);
 }
 
 const MAX_WARNINGS = 20;

@@ -15,20 +15,15 @@ export function toObjects(value: unknown): Record<string, unknown>[] {
 
 /** Parses a JSON object. Returns an empty object for any other text. */
 export function parseObject(text: string): Record<string, unknown> {
-  try {
-    return toObject(JSON.parse(text));
-  } catch {
-    return {};
-  }
+  return toObject(parseJson(text));
 }
 
-/** Parses a JSON array and returns its objects. Returns none for any other text. */
-export function parseObjects(text: string): Record<string, unknown>[] {
-  if (!text.trimStart().startsWith("[")) return [];
+/** Parses JSON. Returns undefined for any other text. */
+export function parseJson(text: string): unknown {
   try {
-    return toObjects(JSON.parse(text));
+    return JSON.parse(text);
   } catch {
-    return [];
+    return undefined;
   }
 }
 

@@ -4,8 +4,7 @@ import { appendSegment, isWithin, readOwn, toObject, toText } from "../../shared
 import type { Source } from "../parse/source.ts";
 import { error, type Finding, warning } from "../rules/finding.ts";
 import type { MappingInput, Preset } from "../schema/generated.ts";
-import { assembleReferences } from "../schema/assemble.ts";
-import { createDriverCheck } from "../schema/driver-check.ts";
+import { mappingCheck } from "../schema/assemble.ts";
 import { didYouMean, type SchemaProblem, toConfigProblem } from "../schema/problems.ts";
 import type { SchemaCheck } from "../schema/validator.ts";
 import type { Drivers } from "../plugins.ts";
@@ -210,9 +209,6 @@ function checkDeclared(
 }
 
 const STANDARD: string[] = ["secret", ...SETTINGS];
-
-/** The defaults of an `auth` are filled in, as in the configuration. */
-const mappingCheck = createDriverCheck("mapping", assembleReferences);
 
 function isMapping(_value: unknown, problems: SchemaProblem[]): _value is MappingInput {
   return problems.length === 0;

@@ -5,8 +5,8 @@ import { type PresetFile, PRESETS_FOLDER, readPreset } from "./file.ts";
 import { SETTINGS, toParametersSchema } from "./parameters.ts";
 
 /** The page of a preset as Markdown: its `page.md`, then events, options and example from its data and samples. */
-export function writePresetPage(name: string, root?: string): string {
-  const read = readPreset(name, root);
+export function writePresetPage(name: string): string {
+  const read = readPreset(name);
   const page = readFileSync(path.join(read.folder, "page.md"), "utf8").trim();
   return `${[page, ...writeEvents(read), ...writeOptions(read), ...writeExample(read)].join("\n\n")}\n`;
 }

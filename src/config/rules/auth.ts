@@ -1,4 +1,5 @@
 import { SECRET_ITSELF } from "../../providers/row.ts";
+import { toText } from "../../shared/json.ts";
 import { BUILT_IN_HOOKS } from "../../types.ts";
 import type { Drivers } from "../plugins.ts";
 import { trimSlashes } from "../resolve.ts";
@@ -37,7 +38,7 @@ function checkSecrets(key: string, secret: unknown, { gateway, hooks }: Resolved
   const message = "is the same as a hook token: with the token, anyone can sign as this sender. Use different secrets";
   return [secret ?? []].flat().flatMap((written, index) => {
     const at = Array.isArray(secret) ? `${key}[${index}]` : key;
-    const text = String(written).trim();
+    const text = toText(written).trim();
     const repeat = tokens.includes(text) ? warning(at, message) : undefined;
     return checkSecret({ key: at, text }, gateway.token, { minLength: MIN_SECRET_LENGTH, repeat });
   });

@@ -47,11 +47,6 @@ export function createBudget(bodyBytes = 0): Budget {
 let budget = createBudget();
 let values = { total: 0, blank: 0, missing: 0 };
 
-const ACTIONS: Actions = {
-  toShown: (value) => metered(counted(value)),
-  findHelper: (name) => (Object.hasOwn(HELPERS, name) && HELPERS[name] ? createCall(HELPERS[name]) : undefined),
-};
-
 const handlebars = createHandlebars();
 
 const COMPILE_OPTIONS = {
@@ -95,7 +90,7 @@ function compile(source: string): Template {
 }
 
 function compileProgram(program: hbs.AST.Program): Template["render"] {
-  const render = compilePlain(program, ACTIONS) ?? handlebars.compile<object>(program, COMPILE_OPTIONS);
+  const render = compilePlain(program) ?? handlebars.compile<object>(program, COMPILE_OPTIONS);
   return (context, limit = createBudget()) => {
     budget = limit;
     return render(context, RENDER_OPTIONS);
@@ -116,7 +111,7 @@ function createRenderKey(render: Template["render"], fields: Template["fields"])
 function createHandlebars(): typeof Handlebars {
   const instance = Handlebars.create();
   instance.unregisterHelper("log");
-  instance.registerHelper(TEXT_HELPER, ACTIONS.toShown);
+  instance.registerHelper(TEXT_HELPER, toShown);
   for (const [name, helper] of Object.entries(HELPERS)) {
     const call = createCall(helper);
     // The last argument is Handlebars' own.
@@ -146,12 +141,13 @@ function metered<Value>(value: Value): Value {
   return value;
 }
 
-function counted(value: unknown): string {
+/** The text that `{{value}}` writes. */
+function toShown(value: unknown): string {
   const text = toText(value);
   values.total += 1;
   if (isMissing(value)) values.missing += 1;
   if (text.trim() === "") values.blank += 1;
-  return text;
+  return metered(text);
 }
 
 /** Converting a value to text costs its whole length, however little of it the template shows in the end. */
@@ -209,41 +205,33 @@ const MUSTACHE = /(?<!\\)\{\{[^]*?\}\}/g;
 /** Quoted text is matched so that it is skipped; an index directly follows what it indexes. */
 const INDEX = /"[^"]*"|'[^']*'|(?<=[^\s.(){}=|/~"'])\[(\d+)\]/g;
 
-/** What a template of the syntax tree can do besides writing text. */
-interface Actions {
-  /** The text that `{{value}}` writes. */
-  toShown(value: unknown): string;
-  /** undefined: it needs Handlebars' runtime. */
-  findHelper(name: string): ((...values: unknown[]) => unknown) | undefined;
-}
-
 type Read = (context: object) => unknown;
 
 /**
  * Compiles a prepared template that has only text, fields and helpers. Most have nothing else, and for each render Handlebars
  * sets up a runtime that costs more than all the rest. undefined: the template has blocks.
  */
-function compilePlain(program: hbs.AST.Program, actions: Actions): ((context: object) => string) | undefined {
-  const parts = program.body.map((statement) => compileStatement(statement, actions));
+function compilePlain(program: hbs.AST.Program): ((context: object) => string) | undefined {
+  const parts = program.body.map((statement) => compileStatement(statement));
   if (!parts.every((part) => part !== undefined)) return undefined;
   return function render(context) {
     let text = "";
-    for (const part of parts) text += typeof part === "string" ? part : actions.toShown(part(context));
+    for (const part of parts) text += typeof part === "string" ? part : toShown(part(context));
     return text;
   };
 }
 
-function compileStatement(statement: hbs.AST.Statement, actions: Actions): string | Read | undefined {
+function compileStatement(statement: hbs.AST.Statement): string | Read | undefined {
   if (is(statement, "CommentStatement")) return "";
   if (is(statement, "ContentStatement")) return statement.value;
   // Its only parameter is what it shows.
-  return is(statement, "MustacheStatement") ? compileValue(statement.params[0], actions) : undefined;
+  return is(statement, "MustacheStatement") ? compileValue(statement.params[0]) : undefined;
 }
 
-function compileValue(node: hbs.AST.Expression | undefined, actions: Actions): Read | undefined {
+function compileValue(node: hbs.AST.Expression | undefined): Read | undefined {
   if (node === undefined) return undefined;
   if (is(node, "PathExpression")) return compilePath(node);
-  if (is(node, "SubExpression")) return compileCall(node, actions);
+  if (is(node, "SubExpression")) return compileCall(node);
   if (is(node, "UndefinedLiteral")) return () => undefined;
   if (is(node, "NullLiteral")) return () => null;
   if (!is(node, "StringLiteral") && !is(node, "NumberLiteral") && !is(node, "BooleanLiteral")) return undefined;
@@ -251,10 +239,12 @@ function compileValue(node: hbs.AST.Expression | undefined, actions: Actions): R
   return () => value;
 }
 
-function compileCall({ path, params }: hbs.AST.SubExpression, actions: Actions): Read | undefined {
-  const run = actions.findHelper(path.original);
-  const reads = params.map((param) => compileValue(param, actions));
-  if (!run || !reads.every((read) => read !== undefined)) return undefined;
+/** `lookup` needs Handlebars' runtime. */
+function compileCall({ path, params }: hbs.AST.SubExpression): Read | undefined {
+  const helper = Object.hasOwn(HELPERS, path.original) ? HELPERS[path.original] : undefined;
+  const reads = params.map((param) => compileValue(param));
+  if (!helper || !reads.every((read) => read !== undefined)) return undefined;
+  const run = createCall(helper);
   return (context) => run(...reads.map((read) => read(context)));
 }
 
