@@ -9,7 +9,7 @@ export function dump(database: DatabaseSync): { version: number; sql: string } {
     "PRAGMA auto_vacuum = INCREMENTAL;",
     "BEGIN;",
     ...tables.map(({ sql }) => `${sql};`),
-    ...[...tables.map(({ name }) => name), "sqlite_sequence"].flatMap((name) => toInserts(database, name)),
+    ...tables.flatMap(({ name }) => toInserts(database, name)),
     ...objects.filter(({ type }) => type !== "table").map(({ sql }) => `${sql};`),
     `PRAGMA user_version = ${version};`,
     "COMMIT;",
@@ -17,7 +17,7 @@ export function dump(database: DatabaseSync): { version: number; sql: string } {
   return { version, sql: `${lines.join("\n")}\n` };
 }
 
-/** Tables, indexes and triggers by name. */
+/** Tables, views, indexes and triggers by name. */
 export function readObjects(database: DatabaseSync): { type: string; name: string; sql: string }[] {
   const rows = database
     .prepare("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY name")

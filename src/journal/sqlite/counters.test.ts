@@ -15,7 +15,7 @@ import {
   sweepAll,
 } from "../../../test/contracts/journal/samples.ts";
 import * as fc from "../../../test/support/property.ts";
-import { MAIN_SESSION } from "../../types.ts";
+import { EVENT_STATUSES, MAIN_SESSION } from "../../types.ts";
 import type { Journal } from "../journal.ts";
 import { openMigrated, transact } from "./database.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
@@ -40,6 +40,7 @@ describe("the totals", () => {
         } else await perform(journal, command);
         expect(await readTotals(journal)).toEqual(recount(path.join(at, "journal.db")));
       }
+      await expectListed(journal);
       await journal.close();
     });
     await fc.assert(property, { numRuns: 50 });
@@ -52,6 +53,7 @@ describe("the totals", () => {
     await journal.probe();
     expect(await readTotals(journal)).toEqual(recount(path.join(at, "journal.db")));
     expect(await journal.listSessions({ limit: 5 })).toMatchObject([{ key: MAIN_SESSION, entries: 600 }]);
+    await expectListed(journal);
   });
 
   test("are right after a transaction that was undone at its end", () => {
@@ -110,6 +112,19 @@ async function readTotals(journal: Journal): Promise<object> {
   const main = await journal.getSession(MAIN_SESSION, { limit: 1000 });
   expect(main?.entries.length).toBe(main?.session.entries);
   return { events, pendingRuns, pendingSystemEvents, entries: main?.session.entries ?? 0 };
+}
+
+/** Some events are in the index, others are not yet. */
+async function expectListed(journal: Journal): Promise<void> {
+  const page = { limit: 1000 };
+  const events = await journal.listEvents(page);
+  expect(await journal.listEvents({ ...page, hook: "github" })).toEqual(events);
+  for (const status of EVENT_STATUSES) {
+    const expected = events.filter((event) => event.status === status);
+    expect(await journal.listEvents({ ...page, status })).toEqual(expected);
+    expect(await journal.listEvents({ ...page, hook: "github", status })).toEqual(expected);
+    expect((await journal.countEvents(1000))[status]).toBe(expected.length);
+  }
 }
 
 function recount(file: string): object | undefined {

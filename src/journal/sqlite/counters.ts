@@ -14,7 +14,7 @@ interface Totals {
 /**
  * Sums that the operations of a commit change, each written once at its end: many operations change the same row. A commit
  * that only adds events and their inline wakes does not write them: those are the events after `totals.last_seq`, and a later
- * commit counts them.
+ * commit counts them and adds them to the index.
  */
 export interface Counters {
   begin(): void;
@@ -121,6 +121,7 @@ export function createCounters(database: Database, { isOnlyWriter }: { isOnlyWri
     const { events, wakes, firstAt, lastAt } = readUncounted(database);
     if (events === 0) return;
     hasChanged = true;
+    database.run(INDEX_ADDED);
     totals.events += events;
     totals.systemEvents += wakes;
     if (wakes > 0) extendSession(MAIN_SESSION, { added: wakes, firstAt, lastAt });
@@ -158,6 +159,9 @@ const UNCOUNTED = `
   SELECT count(*) AS events, count(pending) AS wakes, min(iif(pending IS NULL, NULL, received_at)) AS first_at,
     max(iif(pending IS NULL, NULL, received_at)) AS last_at
   FROM events WHERE seq > (SELECT last_seq FROM totals)`;
+
+const INDEX_ADDED = `
+  INSERT OR FAIL INTO event_index SELECT seq, hook, status, pending FROM events WHERE seq > (SELECT last_seq FROM totals)`;
 
 const LAST_SEQ = "SELECT max(last_seq, coalesce((SELECT max(seq) FROM events), 0)) AS last_seq FROM totals";
 

@@ -51,7 +51,7 @@ export function consumeSystemEvents({ run, counters }: Transaction, seqs: number
 export function listPendingSystemEvents(database: Database, limit: number = -1): Entry[] {
   const rows = [
     ...database.all(`${SELECT_ENTRIES} WHERE entries.pending = 1 ORDER BY entries.seq LIMIT +?`, limit),
-    ...database.all(`${SELECT_WAKES} WHERE pending = 1 ORDER BY seq LIMIT +?`, limit),
+    ...database.all(WAKES, 1, 0, limit),
   ];
   return toFirst(rows, limit);
 }
@@ -69,9 +69,7 @@ export function listEntries(database: Database, sessionKey: string, after: numbe
     return database.all(sql, sessionKey, isSystem, after, limit);
   });
   if (sessionKey !== MAIN_SESSION) return toFirst(rows, limit);
-  const wakes = [0, 1].flatMap((pending) =>
-    database.all(`${SELECT_WAKES} WHERE pending = ? AND seq > ? ORDER BY seq LIMIT ?`, pending, after, limit),
-  );
+  const wakes = [0, 1].flatMap((pending) => database.all(WAKES, pending, after, limit));
   return toFirst([...rows, ...wakes], limit);
 }
 
@@ -114,7 +112,8 @@ export const SELECT_WAKE = `
     NULL AS outcome
   FROM events`;
 
-const SELECT_WAKES = `${SELECT_WAKE} INDEXED BY events_wakes`;
+const WAKES = `
+  ${SELECT_WAKE} WHERE seq IN (SELECT seq FROM event_states WHERE pending = ? AND seq > ? ORDER BY seq LIMIT +?)`;
 
 /** The first of several lists together; all if the limit is -1. */
 function toFirst(rows: Row[], limit: number): Entry[] {

@@ -25,25 +25,32 @@ export function listEvents(
   return withOutcomes(database, selectEvents(database, page).map(toEventSummary));
 }
 
-function selectEvents(database: Database, page: Parameters<typeof listEvents>[1]): Row[] {
-  const { hook, status, limit } = page;
+function selectEvents(
+  database: Database,
+  { hook, status, before, prefix, ids, limit }: Parameters<typeof listEvents>[1],
+): Row[] {
   const conditions: Condition[] = [
     ["hook = ?", hook],
-    ["status = ?", status],
-    ["seq < (SELECT seq FROM events WHERE id = ?)", page.before],
-    ["id >= ?", page.prefix],
-    // Behind every digit.
-    ["id < ?", page.prefix && `${page.prefix}~`],
-    ["id IN (SELECT value FROM json_each(?))", page.ids && JSON.stringify(page.ids)],
+    ["seq < (SELECT seq FROM events WHERE id = ?)", before],
   ];
-  if (hook === undefined || status !== undefined) {
-    return listPage(database, SELECT_EVENTS, conditions, limit);
+  const idConditions: Condition[] = [
+    ["id >= ?", prefix],
+    // Behind every digit.
+    ["id < ?", prefix && `${prefix}~`],
+    ["id IN (SELECT value FROM json_each(?))", ids && JSON.stringify(ids)],
+  ];
+  if ((prefix ?? ids) !== undefined || (hook ?? status) === undefined) {
+    return listPage(database, SELECT_EVENTS, [...conditions, ["status = ?", status], ...idConditions], limit);
   }
   // The index of hooks is in order for each status.
-  const rows = EVENT_STATUSES.flatMap((each) =>
-    listPage(database, SELECT_EVENTS, [...conditions, ["status = ?", each]], limit),
-  );
-  return rows.toSorted((a, b) => integer(b.seq) - integer(a.seq)).slice(0, limit);
+  const statuses = status === undefined ? EVENT_STATUSES : [status];
+  const seqs = statuses
+    .flatMap((each) => listPage(database, "SELECT seq FROM event_states", [...conditions, ["status = ?", each]], limit))
+    .map(({ seq }) => integer(seq))
+    .toSorted((a, b) => b - a)
+    .slice(0, limit);
+  const where = "WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC";
+  return database.all(`${SELECT_EVENTS} ${where}`, JSON.stringify(seqs));
 }
 
 const SELECT_EVENTS = "SELECT seq, id, hook, status, open, lost, received_at, detail FROM events";
@@ -73,7 +80,7 @@ const SINGLE_RUNS = `
 export function countEvents(database: Database, max: number): Record<EventStatus, number> {
   const count = (status: EventStatus): [EventStatus, number] => {
     const row = database.get(
-      "SELECT count(*) AS count FROM (SELECT 1 FROM events WHERE status = ? LIMIT ?)",
+      "SELECT count(*) AS count FROM (SELECT 1 FROM event_states WHERE status = ? LIMIT ?)",
       status,
       max,
     );

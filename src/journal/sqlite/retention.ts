@@ -152,5 +152,5 @@ const OLDEST_FINISHED = `
   SELECT seq, id, pending, received_at, detail, coalesce(length(events.body), length(bodies.body)) AS body_bytes
   FROM events LEFT JOIN bodies ON event_seq = seq WHERE seq IN (
     SELECT seq FROM (${["done", "skipped", "rejected", "failed", "dead"]
-      .map((status) => `SELECT * FROM (SELECT seq FROM events WHERE status = '${status}' ORDER BY seq LIMIT ?1)`)
+      .map((status) => `SELECT * FROM (SELECT seq FROM event_index WHERE status = '${status}' ORDER BY seq LIMIT ?1)`)
       .join(" UNION ALL ")}) ORDER BY seq LIMIT ?1) ORDER BY seq`;

@@ -11,7 +11,7 @@ import { JOURNAL_SCHEMA } from "./schema.ts";
 
 const { start, folder } = useJournals(open);
 
-describe.each([1, 2, 3, 4])("a file of version %i", (version) => {
+describe.each([1, 2, 3, 4, 5])("a file of version %i", (version) => {
   test("is migrated to the same schema as a new file", async () => {
     const [old, fresh] = [writeFile(version), folder()];
     for (const at of [old, fresh]) await (await start(at)).close();

@@ -1,5 +1,6 @@
 import type { Schema } from "./database.ts";
 import { INDEXES, migrateToVersion4, TABLES } from "./version-4.ts";
+import { EVENT_INDEX, migrateToVersion5 } from "./version-5.ts";
 
 /** The same in all versions. */
 const SINCE_VERSION_1 = `
@@ -220,6 +221,7 @@ const LAST_VERSION = `
   ${NODES_AND_LEASES}
   ${VERSION_3}
   ${INDEXES}
+  ${EVENT_INDEX}
   INSERT INTO totals VALUES (0, 0, 0, 0, 0, 0);
 `;
 
@@ -239,7 +241,7 @@ const PRAGMAS = `
 export const JOURNAL_SCHEMA: Schema = {
   what: "journal",
   create: LAST_VERSION,
-  migrations: [VERSION_1 + VERSION_1_TOTALS, VERSION_2, VERSION_3, migrateToVersion4],
+  migrations: [VERSION_1 + VERSION_1_TOTALS, VERSION_2, VERSION_3, migrateToVersion4, migrateToVersion5],
   pragmas: PRAGMAS,
   newFile: "PRAGMA page_size = 8192",
 };

@@ -94,9 +94,6 @@ const REPLIES = `
 
 export const INDEXES = `
   CREATE UNIQUE INDEX events_id ON events (id);
-  CREATE INDEX events_hook ON events (hook, status);
-  CREATE INDEX events_status ON events (status);
-  CREATE INDEX events_wakes ON events (pending) WHERE pending IS NOT NULL;
   CREATE UNIQUE INDEX runs_id ON runs (id);
   CREATE INDEX runs_due ON runs (mapping, due_at) WHERE state = 'ready';
   CREATE UNIQUE INDEX runs_window ON runs (coalesce_key) WHERE coalesce_key IS NOT NULL;
@@ -109,6 +106,13 @@ export const INDEXES = `
   CREATE INDEX entries_event ON entries (event_seq) WHERE event_seq IS NOT NULL;
   CREATE INDEX entries_loose ON entries (at) WHERE event_seq IS NULL;
   CREATE INDEX deliveries_conversation ON deliveries (conversation, created_at) WHERE conversation IS NOT NULL;
+`;
+
+/** Version 5 replaces them. */
+const EVENT_INDEXES = `
+  CREATE INDEX events_hook ON events (hook, status);
+  CREATE INDEX events_status ON events (status);
+  CREATE INDEX events_wakes ON events (pending) WHERE pending IS NOT NULL;
 `;
 
 /** Rows at once, between two reports. */
@@ -131,7 +135,7 @@ export const migrateToVersion4: Migration = (database, report) => {
     lastSeq,
   );
   report("building the indexes");
-  database.exec(`${DROP_OLD} ${REPLIES} ${INDEXES}`);
+  database.exec(`${DROP_OLD} ${REPLIES} ${INDEXES} ${EVENT_INDEXES}`);
 };
 
 interface Copy {
@@ -141,7 +145,7 @@ interface Copy {
 }
 
 /** In batches, so that the report shows progress. SQLite moves what exceeds its cache to the write-ahead log. */
-function copyRows(database: Database, { table, from, sql }: Copy, report: (progress: string) => void): void {
+export function copyRows(database: Database, { table, from, sql }: Copy, report: (progress: string) => void): void {
   const last = maxSeq(database, from);
   const first = optional(integer, database.get(`SELECT min(seq) AS seq FROM ${from}`)?.seq ?? null) ?? 1;
   for (let start = first; start <= last; start += BATCH) {
