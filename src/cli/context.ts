@@ -74,6 +74,11 @@ export function serviceAddress({ host, port }: ResolvedConfig["gateway"]): strin
   return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
 }
 
+/** Why a `fetch` failed: its own message says only that it did. */
+export function causeOf(error: unknown): string {
+  return messageOf(error instanceof Error && error.cause ? error.cause : error);
+}
+
 /** The bytes of a file, or for `-` of standard input. Throws a `ConfigError` if it cannot be read. */
 export async function readInput(file: string, io: CliIo): Promise<Buffer> {
   if (file === "-") return buffer(io.stdin);

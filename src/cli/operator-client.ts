@@ -1,10 +1,11 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { ConfigError, messageOf } from "../errors.ts";
+import { ConfigError } from "../errors.ts";
 import type { EventTimeline, EventView, OperatorAnswers } from "../operator/views.ts";
+import { parseObject } from "../shared/json.ts";
 import { toBearer } from "../shared/secret.ts";
 import { Unreachable } from "./command.ts";
-import { loadConfig, serviceAddress } from "./context.ts";
+import { causeOf, loadConfig, serviceAddress } from "./context.ts";
 import { type CliIo, print, printJson } from "./io.ts";
 
 /** The flags of `addServiceOptions`. */
@@ -79,38 +80,22 @@ export async function showAnswer<Answer>(
 
 /** What a failed `fetch` means for the person. */
 export function toUnreachable(address: string, error: unknown): ConfigError {
-  const cause = messageOf(error instanceof Error && error.cause ? error.cause : error);
   const next = "Start it with `webhooks dev` or `webhooks serve`, or name its address with --url.";
-  return new Unreachable([{ message: `No service answers at ${address} (${cause}). ${next}` }]);
+  return new Unreachable([{ message: `No service answers at ${address} (${causeOf(error)}). ${next}` }]);
 }
 
 /** Throws a `ConfigError` unless this is a successful answer of the operator API. */
 export async function requireAnswer(response: Response): Promise<Response> {
-  if (response.ok && isJson(response)) return response;
-  throw parseRefusal(response.status, await response.text()) ?? notHookline(response);
-}
-
-/** Also for `application/x-ndjson`. */
-function isJson({ headers }: Response): boolean {
-  return /json/.test(headers.get("content-type") ?? "");
-}
-
-/** Undefined when the body is not an error of the operator API. */
-function parseRefusal(status: number, body: string): ConfigError | undefined {
-  try {
-    const { code, error }: { code?: unknown; error?: unknown } = Object(JSON.parse(body));
-    if (typeof code === "string" && typeof error === "string") {
-      return new ConfigError([{ message: `${status} ${code}: ${error}` }]);
-    }
-  } catch {
-    // A page, or nothing.
-  }
-  return undefined;
-}
-
-function notHookline({ url, status }: Response): ConfigError {
+  const { ok, status, url, headers } = response;
+  // Also application/x-ndjson.
+  if (ok && /json/.test(headers.get("content-type") ?? "")) return response;
+  const { code, error } = parseObject(await response.text());
   const server = `The server at ${new URL(url).origin} is not a Hookline service (status ${status})`;
-  return new ConfigError([{ message: `${server}: name the service's address with --url.` }]);
+  const message =
+    typeof code === "string" && typeof error === "string"
+      ? `${status} ${code}: ${error}`
+      : `${server}: name the service's address with --url.`;
+  throw new ConfigError([{ message }]);
 }
 
 const PAGE = 500;

@@ -3,6 +3,7 @@ import path from "node:path";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
 import { silentLog } from "../../telemetry/log.ts";
+import { causeOf } from "../context.ts";
 import { findConfinement } from "../../transforms/sandbox/spawn.ts";
 
 /** What one check found. */
@@ -32,20 +33,12 @@ const MB = 1024 ** 2;
 /** SQLite needs room for its log beside the journal, and a migration for a copy of it. */
 const MIN_FREE_BYTES = 500 * MB;
 
-/** An older Node does not get as far as this. */
-export function checkNode(): CheckResult {
-  return ok("node", process.version);
-}
-
 export function checkStateFolder(folder: string): CheckResult {
   if (!existsSync(folder)) {
     const parent = nearestFolder(folder);
     if (isWritable(parent)) return ok("state folder", `${folder} is created at the first start`);
-    return problem(
-      "state folder",
-      `${folder} cannot be created in ${parent}`,
-      `give this user the right to write to ${parent}`,
-    );
+    const next = `give this user the right to write to ${parent}`;
+    return problem("state folder", `${folder} cannot be created in ${parent}`, next);
   }
   const { mode } = statSync(folder);
   if (!isWritable(folder)) {
@@ -155,7 +148,7 @@ async function askDatabase(url: string): Promise<Ahead | Error> {
       return Number(row?.["now"]);
     });
   } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
+    return new Error(messageOf(error));
   } finally {
     await database.close();
   }
@@ -169,9 +162,7 @@ async function askPublic(publicUrl: string): Promise<Ahead | Error> {
       return Date.parse(response.headers.get("date") ?? new Date().toUTCString()) + 500;
     });
   } catch (error) {
-    return new Error(
-      `no answer from ${publicUrl}: ${messageOf(error instanceof Error && error.cause ? error.cause : error)}`,
-    );
+    return new Error(`no answer from ${publicUrl}: ${causeOf(error)}`);
   }
 }
 

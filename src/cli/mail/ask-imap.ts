@@ -4,9 +4,9 @@ import { requestDeviceCode } from "../../mail/oauth.ts";
 import { listFolders } from "../../mail/imap/imap.ts";
 import { findHint, findObstacle, findServer, type FoundServer, parseMailAddress } from "../../mail/setup/providers.ts";
 import { loadMailbox, loginSignal } from "../../mail/setup/plan.ts";
-import { askOAuthClient, askRefreshToken, type GetConsent } from "./ask-oauth.ts";
+import { askOAuthClient, askRefreshToken, askSecret, type GetConsent } from "./ask-secret.ts";
 import { MissingAnswer } from "../terminal.ts";
-import { askSecret, type Prompter, type Session, textOf } from "./prompter.ts";
+import { type Prompter, type Session, textOf } from "./prompter.ts";
 import { toObject } from "../../shared/json.ts";
 
 /** Part of `hooks.mail.source` as it will be written. */

@@ -4,7 +4,7 @@ import { createConsent } from "../../mail/gmail/consent.ts";
 import { addMailbox, findMailboxes, type WantedMail, type WrittenMailbox } from "../../mail/setup/plan.ts";
 import { findProvider, parseMailAddress } from "../../mail/setup/providers.ts";
 import { askImap } from "./ask-imap.ts";
-import { askOAuthClient, askRefreshToken } from "./ask-oauth.ts";
+import { askOAuthClient, askRefreshToken } from "./ask-secret.ts";
 import { type Prompter, type Session, textOf } from "./prompter.ts";
 import { toObject } from "../../shared/json.ts";
 
