@@ -169,7 +169,7 @@ describe("a preset in use", () => {
 
   test("has no id that a mapping has", async () => {
     expect(await errors({ presets: ["mail"], mappings: [{ id: "mail", messageTemplate: "x" }] })).toEqual([
-      'mappings[0].id: "mail" is already the id of hooks.mappings[0]',
+      'hooks.mappings[0].id: "mail" is also the id of a mapping of the preset "mail": choose another',
     ]);
   });
 

@@ -28,7 +28,13 @@ export function checkMappings(config: ResolvedConfig, drivers: Drivers): Finding
 
 function checkId(source: MappingSource, earlier: MappingSource[]): Finding[] {
   const first = earlier.find(({ id }) => id === source.id);
-  return first ? [error(`${source.key}.id`, `"${source.id}" is already the id of ${first.key}`)] : [];
+  if (!first) return [];
+  if (source.preset === undefined || first.preset !== undefined) {
+    return [error(`${source.key}.id`, `"${source.id}" is already the id of ${first.key}`)];
+  }
+  // Nobody can change the preset's own file.
+  const message = `"${source.id}" is also the id of a mapping of the preset "${source.preset}": choose another`;
+  return [error(`${first.key}.id`, message)];
 }
 
 function checkPath({ mapping, key }: MappingSource, hooksPath: string): Finding[] {
