@@ -192,6 +192,7 @@ export type TransformFailureKind =
   | "memory"
   | "unsettled"
   | "bad_result"
+  | "bad_payload"
   | "crashed"
   | "unavailable";
 

@@ -142,7 +142,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     stream.publish("rejection", rejection.id, () => toView(rejection));
     meter.rejected(rejection.reason);
   });
-  const { receive, replay, record, recordHandshake } = createReceiver({
+  const { readsPayload, receive, replay, record, recordHandshake } = createReceiver({
     current,
     sandbox,
     journal,
@@ -154,6 +154,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     current,
     telemetry,
     findParser,
+    readsPayload,
     receive(request) {
       const accepting = receive(request);
       if (request.headers["prefer"] === undefined) return accepting;

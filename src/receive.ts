@@ -23,6 +23,8 @@ export interface ReceiverParts {
 }
 
 export interface Receiver {
+  /** Whether `receive`, called at once, needs the payload. If not, it takes an unparsed JSON body, and refuses an invalid one. */
+  readsPayload(request: HookRequest): boolean;
   /** Takes a verified request through mapping and journal to its answer, or repeats the answer to its idempotency key. */
   receive(request: HookRequest): Promise<HttpResponse>;
   /** Runs a stored request again, through the current mappings and without an idempotency key. */
@@ -38,7 +40,19 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
   const { log } = telemetry;
   const backlog = createBacklogGuard(journal, () => current().config.hooks.maxPending);
   const run: TransformRunner["run"] = (bundle, call) => inSpan("transform", () => sandbox.run(bundle, call));
-  return { receive, replay, record, recordHandshake };
+  return { readsPayload, receive, replay, record, recordHandshake };
+
+  function readsPayload(request: HookRequest): boolean {
+    const { mappings, config } = current();
+    const { idempotencyKey } = request;
+    // What comes before the transform must not be answered to an invalid body, nor what it hides be stored.
+    return (
+      idempotencyKey !== undefined ||
+      config.hooks.redact.length > 0 ||
+      !backlog.hasRoom() ||
+      mappings.readsPayload(request)
+    );
+  }
 
   async function receive(request: HookRequest): Promise<HttpResponse> {
     backlog.requireRoom();
@@ -75,12 +89,23 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
         const resolving = resolveRequest(request, { mappings, config, channels, run, isEcho });
         return describe ? resolving.then((resolution) => describeResolution(resolution, describe)) : resolving;
       });
-    } catch (error) {
+    } catch (thrown) {
+      const error = (await findFlaw(request)) ?? thrown;
       // A hook that does not exist is kept with the other rejections: a sender's typing error must not fill the journal.
       if (error instanceof HookError && error.code !== "not_found") {
         await record(request, error, performance.now() - startedAt);
       }
       throw error;
+    }
+  }
+
+  /** The error of a body that has not been parsed: it takes precedence over all others. */
+  async function findFlaw({ payload, contentType, rawBody }: HookRequest): Promise<unknown> {
+    try {
+      if (payload === undefined) await findParser(contentType)(rawBody);
+      return undefined;
+    } catch (error) {
+      return error;
     }
   }
 
@@ -172,14 +197,16 @@ const MAX_AGE_MS = 500;
 function createBacklogGuard(
   journal: Journal,
   maxPending: () => number,
-): { requireRoom(): void; add(runs: number): void } {
+): { hasRoom(): boolean; requireRoom(): void; add(runs: number): void } {
   let pending = 0;
   let countedAt = 0;
 
+  const hasRoom = (): boolean => pending < maxPending();
   return {
+    hasRoom,
     requireRoom() {
       if (Date.now() - countedAt > MAX_AGE_MS) count();
-      if (pending < maxPending()) return;
+      if (hasRoom()) return;
       throw new HookError("overloaded", { message: "Too many runs are waiting.", headers: { "Retry-After": "5" } });
     },
     add(runs) {

@@ -46,7 +46,7 @@ export interface HookRequest {
   headers: Record<string, string>;
   /** The decompressed body. */
   rawBody: Buffer;
-  /** The parsed body: any JSON value. */
+  /** The parsed body: any JSON value. undefined: nothing in this process has parsed it, or needs it any more. */
   payload: unknown;
   /** True when `payload` is `JSON.parse` of `rawBody`, so that another process only needs the bytes. */
   payloadIsBody: boolean;

@@ -7,8 +7,13 @@ const CHANNEL_TOKEN = "the-token-of-this-channel";
 let service: Service;
 beforeAll(async () => {
   service = await startService({
+    files: {
+      "transforms/sizes.ts":
+        "export default ({ payload, rawBody }) => ({ message: `${Object.keys(payload)} ${payload.a} ${rawBody.length}` });",
+    },
     config: {
       hooks: {
+        transformsDir: "transforms",
         presets: ["mail"],
         mappings: [
           { match: { path: "orders" }, forEach: "orders.order", messageTemplate: "{{item.name}} #{{item.$id}}" },
@@ -23,6 +28,8 @@ beforeAll(async () => {
             messageTemplate: "{{headers.x-goog-resource-state}}",
           },
           { match: { path: "sized" }, maxBodyBytes: 1_000_000, messageTemplate: "{{length}}" },
+          { match: { path: "passed" }, transform: { module: "sizes.ts" }, dedupe: "{{headers.x-delivery}}" },
+          { match: { path: "parsed" }, transform: { module: "sizes.ts" }, messageTemplate: "{{payload.a}}" },
           { match: { path: "upload" }, messageTemplate: "{{note}}: {{files.[0].name}} {{files.[0].content}}" },
         ],
       },
@@ -76,6 +83,41 @@ test.each([
   expect(event.runs[0].action.message).toContain(message);
 
   expect(await replay(eventId)).toBe(202);
+});
+
+const nest = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
+
+test.each([
+  ["an object", '{"a":1}', 202],
+  ["a key that is there twice", '{"a":1,"a":2}', 202],
+  ["a key that is there twice, first with a deep value", `{"a":${nest(1001)},"a":2}`, 202],
+  ["the key of a prototype", '{"__proto__":{"a":3}}', 202],
+  ["1000 levels", `{"a":${nest(999)}}`, 202],
+  ["1001 levels", `{"a":${nest(1000)}}`, 400],
+  ["1001 levels after a quote in a string", `{"a":["\\"",${nest(999)}]}`, 400],
+  ["brackets in strings", JSON.stringify({ a: `\\"${"[".repeat(3000)}` }), 202],
+  ["100,000 levels that are never closed", "[".repeat(100_000), 400],
+  ["a byte order mark", '\ufeff{"a":1}', 202],
+  ["nothing", "", 400],
+  ["blanks", "  ", 400],
+  ["half an object", '{"a":', 400],
+  ["a comma too much", `{"a":"${"x".repeat(20_000)}",}`, 400],
+  ["bytes that are not UTF-8", Buffer.from([0x22, 0xff, 0x22]), 400],
+  ["null, which the transform cannot read", "null", 500],
+])("%s: a transform that parses the body itself makes no difference", async (_what, body, status) => {
+  const sent = async (hook: string): Promise<unknown> => {
+    const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": "application/json" };
+    const answer = await fetch(`${service.url}/hooks/${hook}`, { method: "POST", headers, body });
+    const { code, error, ...rest } = Object(await answer.json());
+    const event = await service.api(`/api/events/${rest.eventId ?? rest.requestId}`);
+    const { status: state, error: failure, log, mapping, request, runs } = event;
+    const message = runs[0]?.action.message;
+    const shown = { state, failure, log, isMapped: mapping !== undefined, payload: request.payload, message };
+    return { status: answer.status, code, error, ...shown };
+  };
+  const passed = await sent("passed");
+  expect(passed).toEqual(await sent("parsed"));
+  expect(passed).toMatchObject({ status });
 });
 
 test("an empty body of a sender that notifies by headers", async () => {

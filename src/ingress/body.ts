@@ -221,6 +221,50 @@ export function parseJson(text: string): unknown {
   return value;
 }
 
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const ARRAY = 0x5b;
+const OBJECT = 0x7b;
+const END_ARRAY = 0x5d;
+const END_OBJECT = 0x7d;
+
+/** Whether JSON could nest too deep, in less time than parsing takes. Only repeated keys can make it wrong, to the safe side. */
+export function mayBeTooDeep(json: Buffer): boolean {
+  return hasManyBrackets(json) && nestsTooDeep(json);
+}
+
+/** Most bodies have too few, and to search is faster than to look at each byte. */
+function hasManyBrackets(json: Buffer): boolean {
+  let count = 0;
+  for (const bracket of [ARRAY, OBJECT]) {
+    for (let at = json.indexOf(bracket); at !== -1 && count <= MAX_DEPTH; at = json.indexOf(bracket, at + 1)) count++;
+  }
+  return count > MAX_DEPTH;
+}
+
+/** Counts the open brackets outside strings. */
+function nestsTooDeep(json: Buffer): boolean {
+  let depth = 0;
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at];
+    if (byte === QUOTE) {
+      at = findEnd(json, at);
+    } else if (byte === ARRAY || byte === OBJECT) {
+      if (++depth > MAX_DEPTH) return true;
+    } else if (byte === END_ARRAY || byte === END_OBJECT) {
+      depth--;
+    }
+  }
+  return false;
+}
+
+/** Where the string ends that begins here. */
+function findEnd(json: Buffer, start: number): number {
+  let at = start + 1;
+  while (at < json.length && json[at] !== QUOTE) at += json[at] === BACKSLASH ? 2 : 1;
+  return at;
+}
+
 /** The text is probably meant as a JSON object or array. */
 export function looksLikeJson(text: string): boolean {
   return /^\s*[[{]/.test(text);

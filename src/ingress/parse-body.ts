@@ -1,11 +1,12 @@
+import { isUtf8 } from "node:buffer";
 import { MIMEType } from "node:util";
 import { HookError } from "../errors.ts";
 import { parseForm, parseMultipart } from "./parse-form.ts";
-import { decodeUtf8, hasMark, parseJson, unsupported } from "./body.ts";
+import { decodeUtf8, hasMark, mayBeTooDeep, parseJson, unsupported } from "./body.ts";
 
 export interface ParsedBody {
   payload: unknown;
-  /** True when `payload` is `JSON.parse` of exactly these bytes. */
+  /** True when `payload` is `JSON.parse` of exactly these bytes, or would be: then it is undefined. */
   payloadIsBody: boolean;
   /** Sentences for the caller. */
   warnings?: string[];
@@ -54,6 +55,15 @@ export function createParsers({ readMail }: ParserOptions): FindParser {
 export function isJson(contentType: string): boolean {
   const type = parseType(contentType);
   return contentType === "" || (type !== undefined && isJsonType(type));
+}
+
+/**
+ * Leaves a JSON body to another process that parses it. What that would not notice is checked here: a body that it would
+ * take and `parseJsonBody` might refuse is parsed now.
+ */
+export function passJsonBody(body: Buffer): ParsedBody {
+  if (!isUtf8(body) || hasMark(body) || mayBeTooDeep(body)) return parseJsonBody(body);
+  return { payload: undefined, payloadIsBody: true };
 }
 
 export function parseJsonBody(body: Buffer): ParsedBody {

@@ -11,7 +11,7 @@ import { inflate, parseCodings, receiveBody, requireDeclaredSize } from "./body.
 import type { AnsweredHandshake, Door, DoorRequest, Refusal, Verification, Verified } from "./door.ts";
 import { createAuthRateLimit, type Doors } from "./doors.ts";
 import type { Exchange } from "./exchange.ts";
-import type { FindParser } from "./parse-body.ts";
+import { type FindParser, parseJsonBody, passJsonBody } from "./parse-body.ts";
 
 /** The part of the program that the ingress uses. */
 export interface IngressProgram {
@@ -29,6 +29,8 @@ export interface HookOptions {
   telemetry: Telemetry;
   findParser: FindParser;
   rejections: RejectionLog;
+  /** Whether `receive`, called at once, needs the payload. If not, a JSON body is not parsed, and `payload` is undefined. */
+  readsPayload(request: HookRequest): boolean;
   /** Answers a request that was let in and read. */
   receive(request: HookRequest): Promise<HttpResponse>;
   /** Answers `GET {hooks.path}/runs/<id>` of a right credential. */
@@ -58,7 +60,7 @@ const THROTTLED_BYTES = 8 * 1024 * 1024;
 
 /** Checks a request to a hook path: method, credential, size, body. */
 export function createServeHook(options: HookOptions): ServeHook {
-  const { current, telemetry, findParser, rejections, receive, readRun, refused, onHandshake } = options;
+  const { current, telemetry, findParser, rejections, readsPayload, receive, readRun, refused, onHandshake } = options;
   const rateLimit = createAuthRateLimit();
   /** Of handshakes that anyone could have sent. More of them are answered, and not recorded. */
   const recordLimit = createAuthRateLimit();
@@ -114,7 +116,8 @@ export function createServeHook(options: HookOptions): ServeHook {
       const received = await doorRequest.readBody();
       request.rawBody = codings.length === 0 ? received : await inflate(received, codings, maxBytes);
       const isEmpty = verified.allowsEmptyBody && request.rawBody.length === 0;
-      const reading = readPayload(request, isEmpty ? parseNothing : parse);
+      const isPassed = parse === parseJsonBody && !verified.hideSecrets && !readsPayload(request);
+      const reading = readPayload(request, isEmpty ? parseNothing : isPassed ? passJsonBody : parse);
       if (reading) await reading;
       if (verified.hideSecrets) hideSecrets(request, verified.hideSecrets);
       request.took = { receiveMs: performance.now() - startedAt - verifyMs, verifyMs };

@@ -125,6 +125,42 @@ test("a regular expression that can backtrack without end is a warning at its ke
   ]);
 });
 
+describe("a mapping with a transform", () => {
+  const readsPayload = (mapping: MappingInput): boolean =>
+    toCompiled({ transform: { module: "t.ts" }, ...mapping }).readsPayload;
+
+  test.each<MappingInput>([
+    {},
+    { id: "a", action: "wake", maxBodyBytes: 1, auth: { scheme: "github", secret: "s" } },
+    { name: "CI", dedupe: "{{headers.x-id}}", sessionKey: "hook:{{query.a}}:{{@root.method}}" },
+    { textTemplate: "{{#each headers}}{{this}} {{payload}} {{/each}}{{now}}" },
+  ])("reads nothing of the payload with %j", (mapping) => {
+    expect(readsPayload(mapping)).toBe(false);
+  });
+
+  test.each<MappingInput>([
+    { dedupe: "{{id}}" },
+    { name: "{{json payload}}" },
+    { textTemplate: "{{json this}}" },
+    { textTemplate: "{{json @root}}" },
+    { textTemplate: "{{#each headers}}{{../id}}{{/each}}" },
+    { textTemplate: "{{#each headers}}{{lookup .. this}}{{/each}}" },
+    { schema: {} },
+    { forEach: "a" },
+    { mail: "postmark" },
+    { event: "x" },
+    { ignore: [{ value: "x", is: "x", reason: "x" }] },
+    { coalesce: { key: "x", windowMs: 1 } },
+    { source: { channel: "slack", to: "{{to}}" } },
+  ])("reads the payload with %j", (mapping) => {
+    expect(readsPayload(mapping)).toBe(true);
+  });
+
+  test("a mapping without one always reads it", () => {
+    expect(toCompiled({ messageTemplate: "x" }).readsPayload).toBe(true);
+  });
+});
+
 describe("run limits", () => {
   const limitsOf = (mapping: MappingInput) => toRunLimits([toCompiled({ id: "m", ...mapping })]).get("m");
 

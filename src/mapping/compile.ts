@@ -27,6 +27,8 @@ export interface CompiledMapping {
   place?: { channel: Template; to: Template };
   coalesce?: Coalesce;
   bundle?: TransformBundle;
+  /** Whether anything but the transform reads the payload. */
+  readsPayload: boolean;
 }
 
 export interface ForEach {
@@ -67,7 +69,9 @@ export function compileMapping(
     place: compilePlace(source.mapping, report),
     coalesce: compileCoalesce(source.mapping, report),
     bundle,
+    readsPayload: true,
   };
+  mapping.readsPayload = !bundle || readsPayload(mapping);
   reportMisplacedItem(mapping, report);
   reportFixedItem(mapping, report);
   reportConstantDedupe(mapping, report);
@@ -88,6 +92,35 @@ export function toRunLimits(mappings: readonly CompiledMapping[]): RunLimits {
     }
   }
   return limits;
+}
+
+/** The settings that read nothing of a payload. `match` has its own answer, and templates say which fields they read. */
+const WITHOUT_PAYLOAD: ReadonlySet<string> = new Set<keyof MappingInput>([
+  "id",
+  "description",
+  "match",
+  "auth",
+  "maxBodyBytes",
+  "action",
+  "agent",
+  "wakeMode",
+  "maxMessageLength",
+  "instructions",
+  "deliver",
+  "update",
+  "timeoutSeconds",
+  "allowUnsafeExternalContent",
+  "concurrency",
+  "rateLimit",
+  "transform",
+]);
+const REQUEST_FIELDS: ReadonlySet<string> = new Set(["headers", "query", "path", "method", "now"]);
+
+function readsPayload({ source, templates }: CompiledMapping): boolean {
+  const templateOf = new Map<string, Template>(Object.entries(templates));
+  return Object.keys(source.mapping).some(
+    (setting) => !WITHOUT_PAYLOAD.has(setting) && !templateOf.get(setting)?.fields.isSubsetOf(REQUEST_FIELDS),
+  );
 }
 
 function compileTemplates(mapping: MappingInput, report: Report): CompiledMapping["templates"] {

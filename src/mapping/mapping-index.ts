@@ -14,6 +14,8 @@ export interface MappingIndex {
   find(request: HookRequest): CompiledMapping | undefined;
   /** Whether the hook is the service's own, or there are mappings that could take the request. Costs less than `find`. */
   mayTake(request: HookRequest): boolean;
+  /** Whether anything but a transform reads its payload: to find a mapping, or for the mapping that takes it. */
+  readsPayload(request: HookRequest): boolean;
   /** Whether the hook is the service's own, or a mapping names it. */
   names(hook: string): boolean;
   /** The largest body that a mapping of the hook takes; `byDefault`: the limit of a mapping without its own. In bytes. */
@@ -41,6 +43,15 @@ export function createMappingIndex(mappings: readonly CompiledMapping[]): Mappin
     mayTake: (request) =>
       isBuiltInHook(request.hook) ||
       (byPath.get(request.hook) ?? anyPath).some((mapping) => isVisible(mapping, request)),
+    readsPayload(request) {
+      for (const mapping of isBuiltInHook(request.hook) ? [] : (byPath.get(request.hook) ?? anyPath)) {
+        if (!isVisible(mapping, request)) continue;
+        const { match } = mapping;
+        if (match.source !== undefined || match.where !== undefined) return true;
+        if (findFailing(mapping, request) === undefined) return mapping.readsPayload;
+      }
+      return true;
+    },
     names: (hook) => paths.has(hook) || isBuiltInHook(hook),
     maxBodyBytes(hook, byDefault) {
       const candidates = isBuiltInHook(hook) ? [] : (byPath.get(hook) ?? anyPath);

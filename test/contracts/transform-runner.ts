@@ -48,6 +48,13 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
         });
       });
 
+      test("a body that is not JSON, which only the sandbox parses", async () => {
+        const input = toInput(null, { rawBody: Buffer.from('{"a":') });
+        const { failures } = runner.status();
+        expect((await fail("throw new Error('never loaded'); export default () => 1", input)).kind).toBe("bad_payload");
+        expect(runner.status().failures).toBe(failures);
+      });
+
       test("a payload that differs from the body, with item and index", async () => {
         const input = toInput(
           { b: 2 },

@@ -44,6 +44,21 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
     expect(response.headers.get("x-request-id")).toBe(received[0]?.id);
   });
 
+  test("JSON is not parsed if nothing reads the payload; what another process would not notice is still refused", async () => {
+    const { send, received, refused } = await startIngress(transport, { readsPayload: () => false });
+    const post = async (body: string | Uint8Array<ArrayBuffer>, type = "application/json"): Promise<number> =>
+      (await send("/hooks/a", { body, headers: { ...BEARER, "content-type": type } })).status;
+    expect(await post('{"a":1')).toBe(200);
+    expect(received[0]).toMatchObject({ payload: undefined, payloadIsBody: true, rawBody: Buffer.from('{"a":1') });
+    expect(await post('\ufeff{"a":1}')).toBe(200);
+    expect(received[1]).toMatchObject({ payload: { a: 1 }, payloadIsBody: false });
+    expect(await post(new Uint8Array([0x22, 0xff, 0x22]))).toBe(400);
+    expect(await post("[".repeat(1001) + "]".repeat(1001))).toBe(400);
+    expect(refused.map(({ error }) => error.code)).toEqual(["invalid_utf8", "invalid_json"]);
+    expect(await post("a=1", "application/x-www-form-urlencoded")).toBe(200);
+    expect(received[2]).toMatchObject({ payload: { a: "1" } });
+  });
+
   test("credentials are removed from the request and the log", async () => {
     const { send, received, log } = await startIngress(transport);
     await send(`/hooks/wake?token=${TOKEN}&a=1`, {

@@ -72,6 +72,7 @@ export async function startIngress(transport: Transport, settings: Settings = {}
     telemetry,
     rejections: createRejectionLog(silentTelemetry),
     findParser: createParsers({ readMail: async (source) => ({ mail: String(source) }) }),
+    readsPayload: () => true,
     receive: async (request) => {
       records.received.push(request);
       return { status: 200, headers: {}, body: { ok: true, hook: request.hook } };

@@ -143,8 +143,8 @@ function preparePath(path: hbs.AST.PathExpression, { depth, fields }: Scope): vo
   const isFromRoot = path.data ? path.parts[0] === "root" : path.depth === depth;
   const at = path.data ? 1 : 0;
   const field = path.parts[at];
-  if (!isFromRoot || field === undefined) return;
-  fields.add(field);
+  if (!isFromRoot) return;
+  fields.add(field ?? "this");
   if (field !== "headers") return;
   path.parts = path.parts.map((part, index) => (index === at + 1 ? part.toLowerCase() : part));
 }

@@ -8,7 +8,7 @@ import { is, isStatic, prepareSyntax, TemplateError, TEXT_HELPER } from "./synta
 export interface Template {
   /** The text is always the same. */
   isStatic: boolean;
-  /** The context's own fields that it reads. */
+  /** The context's own fields that it reads; `this` for the whole context. */
   fields: ReadonlySet<string>;
   /** Sees only the context's own fields. Throws a `HookError` if the text exceeds the budget. */
   render(context: object, budget?: Budget): string;

@@ -89,10 +89,17 @@ function callTogether(options: EnterOptions, inputs: string, bodies: string[]): 
   return `[${answers}]`;
 }
 
-function call(options: EnterOptions, pending: Pending, input: CallInput, body: string): string {
+function call(options: EnterOptions, pending: Pending, { payloadIsBody, input }: CallInput, body: string): string {
   options.log.clear();
+  options.setNow(Date.parse(input.now));
+  input.rawBody = body;
   try {
-    const result = loadTransform(options)(readInput(options, input, body));
+    if (payloadIsBody) input.payload = JSON.parse(body);
+  } catch {
+    return writeFailure({ kind: "bad_payload", message: "The body is not JSON." }, options);
+  }
+  try {
+    const result = loadTransform(options)(input);
     if (!isThenable(result)) return writeResult(result, options);
     void settle(result, pending, options);
     return "";
@@ -118,13 +125,6 @@ function check(options: ModuleOptions): string {
   } catch (thrown) {
     return writeFailure({ kind: "threw", ...describeThrown(thrown) }, options);
   }
-}
-
-function readInput(options: EnterOptions, { payloadIsBody, input }: CallInput, body: string): unknown {
-  options.setNow(Date.parse(input.now));
-  input.rawBody = body;
-  if (payloadIsBody) input.payload = JSON.parse(body);
-  return input;
 }
 
 function loadTransform({ factory, exportName }: ModuleOptions): Transform {

@@ -31,7 +31,15 @@ const MAX_DEPTH = 1000;
 const TOO_DEEP = `The transform's result is not JSON. It is nested more than ${MAX_DEPTH} levels deep.`;
 
 const LEVELS: readonly unknown[] = ["debug", "log", "info", "warn", "error"];
-const FAILURES: TransformFailureKind[] = ["threw", "bad_result", "unsettled", "timeout", "memory", "crashed"];
+const FAILURES: TransformFailureKind[] = [
+  "threw",
+  "bad_result",
+  "bad_payload",
+  "unsettled",
+  "timeout",
+  "memory",
+  "crashed",
+];
 
 /**
  * Reads the answers to some jobs that took so long together. Code that broke out of an isolate could have written them, so

@@ -96,7 +96,7 @@ export function createHealth(): Health {
       if (failures >= OPEN_AFTER) trialAt = nextTrial();
     },
     record(kind, runMs) {
-      if (kind === "unavailable") return;
+      if (kind === "unavailable" || kind === "bad_payload") return;
       if (runMs !== undefined) averageMs += NEWEST_WEIGHT * (runMs - averageMs);
       if (!countsAsFailure(kind)) {
         answeredAt = performance.now();

@@ -84,8 +84,10 @@ async function run(state: State, bundle: TransformBundle, call: TransformCall): 
   const answer = withoutSecrets(answered, bundle.spec.secrets);
   state.calls++;
   if (answer.kind === "value") return { value: answer.value, log: answer.log, runMs: answer.runMs ?? 0 };
-  state.failures++;
   const { kind, message, log, stack = "", retryAfterMs } = answer;
+  // The transform was not called.
+  if (kind === "bad_payload") throw new TransformError(kind, message);
+  state.failures++;
   const { text: trace, place } = traceStack(bundle, message, stack);
   const { file = bundle.spec.file, line, column } = place;
   // The message may contain a piece of the payload, so the log gets only the place; the event keeps the rest.
