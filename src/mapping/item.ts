@@ -3,7 +3,15 @@ import { toChannelName } from "../shared/text.ts";
 import { type HookRequest, type LogLine, type Resolution, SOURCE_CHANNEL } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
 import { coalesceActions } from "./keys.ts";
-import { fillDraft, type FilledDraft, isAllowedRecipient, renderDraft, type Terms, toAction } from "./policy.ts";
+import {
+  fillDraft,
+  type FilledDraft,
+  isAllowedRecipient,
+  MAX_LENGTHS,
+  renderDraft,
+  type Terms,
+  toAction,
+} from "./policy.ts";
 import type { Budget, RenderedKey } from "./template/template.ts";
 import { type RunTransform, toBase, transformDraft } from "./transform.ts";
 
@@ -140,9 +148,6 @@ interface Place {
   to: string;
 }
 
-// A recipient that is too long would refuse an event that its sender cannot change.
-const MAX_RECIPIENT = 512;
-
 /** Where the event is, if it says so: the first line whose recipient the channel's block allows, else the last line. */
 function renderPlace({ mapping: { place }, budget, config, channels }: Job, context: object): Place | undefined {
   const rendered = place?.to.renderKey(context, budget);
@@ -150,7 +155,8 @@ function renderPlace({ mapping: { place }, budget, config, channels }: Job, cont
   if (!name || !rendered || rendered.incomplete) return undefined;
   const channel = toChannelName(name);
   const lines = rendered.text.split("\n").map((line) => line.trim());
-  const recipients = lines.filter((line) => line !== "" && line.length <= MAX_RECIPIENT);
+  // A recipient that is too long would refuse an event that its sender cannot change.
+  const recipients = lines.filter((line) => line !== "" && line.length <= MAX_LENGTHS.to);
   const to = recipients.find((line) => isAllowedRecipient(channel, line, { config, channels })) ?? recipients.at(-1);
   return to === undefined ? undefined : { channel, to };
 }

@@ -80,7 +80,7 @@ function toAgentFields(
   if (deliver) requireDeliverable(channel, to, channels);
   const isTrusted = isOwnRecipient(draft) && !(toSource && channels?.get(channel)?.sourceNeedsAllow);
   if (deliver && to !== undefined && !isTrusted && !isAllowedRecipient(channel, to, { config, channels })) {
-    throw new HookError("invalid_payload", { message: `to is not among the recipients of channels.${channel}.allow.` });
+    throw invalid(`to is not among the recipients of channels.${channel}.allow.`);
   }
   return {
     kind: "agent",
@@ -106,29 +106,25 @@ function requireText(draft: FilledDraft): string {
   const text = textOf(draft);
   if (text !== undefined && text.trim() !== "") return text;
   const field = draft.kind === "wake" ? "text" : "message";
-  throw new HookError("empty_message", {
-    message: `${field} is blank: the hook's ${field}Template finds nothing in this payload.`,
-  });
+  const message = `${field} is blank: the hook's ${field}Template finds nothing in this payload.`;
+  throw new HookError("empty_message", { message });
 }
 
 function requireChannel(name: string, { channelNames }: ResolvedConfig): AgentAction["channel"] {
   if (name === "last" || name === SOURCE_CHANNEL || channelNames.includes(name)) return name;
-  throw new HookError("invalid_payload", { message: `channel must be one of last, ${channelNames.join(", ")}.` });
+  throw invalid(`channel must be one of last, ${channelNames.join(", ")}.`);
 }
 
 /** What would fail after the turn is refused before it. The route of `last` is not known yet. */
 function requireDeliverable(channel: string, to: string | undefined, channels: Terms["channels"]): void {
   if (!channels || channel === "last") return;
   const driver = channels.get(channel);
-  if (!driver) throw new HookError("invalid_payload", { message: `channel ${channel} is not configured.` });
+  if (!driver) throw invalid(`channel ${channel} is not configured.`);
   if (to === undefined) return;
   try {
     driver.checkRecipient(to);
   } catch (error) {
-    throw new HookError("invalid_payload", {
-      message: `to is not a recipient on ${channel}. ${messageOf(error)}`,
-      cause: error,
-    });
+    throw invalid(`to is not a recipient on ${channel}. ${messageOf(error)}`, error);
   }
 }
 
@@ -143,11 +139,16 @@ export function isAllowedRecipient(
   return allowed ? compileGlobs(allowed)(driver?.addressOf?.(to) ?? to) : !driver?.needsAllow;
 }
 
-const MAX_LENGTHS = { to: 512, model: 256, thinking: 64 } as const;
+/** In characters. */
+export const MAX_LENGTHS = { to: 512, model: 256, thinking: 64 } as const;
 
 function requireShort(field: keyof typeof MAX_LENGTHS, text: string | undefined): string | undefined {
   if (text === undefined || text.length <= MAX_LENGTHS[field]) return text;
-  throw new HookError("invalid_payload", { message: `${field} can have ${MAX_LENGTHS[field]} characters at most.` });
+  throw invalid(`${field} can have ${MAX_LENGTHS[field]} characters at most.`);
+}
+
+function invalid(message: string, cause?: unknown): HookError {
+  return new HookError("invalid_payload", { message, cause });
 }
 
 function requireAllowedModel(

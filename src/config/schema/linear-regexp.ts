@@ -46,15 +46,10 @@ function translate(text: string, token: Record<string, string | undefined>, flag
   // With the flag m only \n counts as a line end. Headers contain none, and schemas have no flags.
   if (text === "^") return flags.includes("m") ? "(?m:^)" : "\\A";
   if (text === "$") return flags.includes("m") ? "(?m:$)" : "\\z";
-  if (token["edge"] !== undefined) return toEdge(text, flags);
-  return toCharacterClass(text, flags);
-}
-
-/** With both flags, JavaScript counts two more letters as parts of words: ſ and the Kelvin sign. */
-function toEdge(text: string, flags: string): string {
-  if (flags.includes("u") && flags.includes("i"))
-    throw new Error(`${text} with the flags i and u is not supported by the linear-time engine (RE2)`);
-  return text;
+  if (token["edge"] === undefined) return toCharacterClass(text, flags);
+  // With both flags, JavaScript counts two more letters as parts of words: ſ and the Kelvin sign.
+  if (!flags.includes("u") || !flags.includes("i")) return text;
+  throw new Error(`${text} with the flags i and u is not supported by the linear-time engine (RE2)`);
 }
 
 /** Look-around, inline flags, back references, and the ambiguous octal escapes and bare `\c`. */

@@ -140,8 +140,10 @@ function toRule(violation: Violation, value: unknown): string {
       return "is not allowed";
     case "discriminator":
       return toEnumRule(branchesOf(violation), params["tagValue"]);
-    case "contains":
-      return toContainsRule(readPath(parentSchema, ["contains", "const"]), other);
+    case "contains": {
+      const item = readPath(parentSchema, ["contains", "const"]);
+      return item === undefined ? other : `must contain ${JSON.stringify(item)}`;
+    }
     case "anyOf":
     case "oneOf":
       return "matches none of the allowed forms";
@@ -177,10 +179,6 @@ function toEnumRule(allowed: unknown[], value: unknown): string {
   const isWord = typeof value === "string" && value.length <= MAX_WORD;
   if (words.length > MAX_LISTED && isWord) return `is unknown${didYouMean(value, words)}`;
   return `must be one of ${allowed.map((word) => JSON.stringify(word)).join(", ")}`;
-}
-
-function toContainsRule(item: unknown, other: string): string {
-  return item === undefined ? other : `must contain ${JSON.stringify(item)}`;
 }
 
 /** The values of the field that selects a branch. */
