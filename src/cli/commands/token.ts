@@ -84,8 +84,7 @@ function planRotation(target: Target, name: string): Rotation {
   const secret = createSecret();
   const secretFile = nameFile(target, name);
   const value = toFileReference(secretFile, path.dirname(target.file));
-  const insert: Change = { kind: "insert", path: at, index: 0, value };
-  const changes: Change[] = Array.isArray(written) ? [insert] : [{ kind: "wrap", path: at }, insert];
+  const changes: Change[] = [{ kind: "add", path: at, value, first: true }];
   const secretFiles = new Map([[secretFile, `${secret}\n`]]);
   return { ...planChanges(target, changes, { secretFiles }), secretFile, secret };
 }

@@ -190,6 +190,6 @@ function planMapping({ written }: Target, name: string, event?: EventTimeline): 
   if (hooks.includes(hook)) return undefined;
   const instructions = "Find the likely cause and say what to do.";
   const shown = { match: { path: hook }, transform: { module: `${name}.ts` }, instructions };
-  const change: Change = { kind: "append", path: ["hooks", "mappings"], value: { id: name, ...shown } };
+  const change: Change = { kind: "add", path: ["hooks", "mappings"], value: { id: name, ...shown } };
   return { change, shown, key: toKeyPath(["hooks", "mappings", mappings.length]), hasBase: false };
 }

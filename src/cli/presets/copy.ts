@@ -122,7 +122,7 @@ function planCopy(
     );
   });
 
-  const changes: Change[] = mappings.map((value) => ({ kind: "append", path: ["hooks", "mappings"], value }));
+  const changes: Change[] = mappings.map((value) => ({ kind: "add", path: ["hooks", "mappings"], value }));
   if (use) changes.unshift({ kind: "remove", path: use.at });
   const newFiles = readFiles(read.folder, folder);
   for (const file of shared) newFiles.set(path.join(folder, path.basename(file)), readText(file));

@@ -4,11 +4,10 @@ import { Document, isMap, isSeq, visit } from "yaml";
 import * as fc from "../../../test/support/property.ts";
 import { tokenize } from "../parse/json5.ts";
 import { parseSource } from "../parse/source.ts";
-import { applyEdit, type Change, editConfig } from "./edit-config.ts";
-import type { Edit } from "./json5.ts";
+import { applyChange, type Change, editConfig } from "./edit-config.ts";
 
-const set = (path: string, value: unknown): Edit => ({ kind: "set", path: path.split("."), value });
-const remove = (path: string): Edit => ({ kind: "remove", path: path.split(".") });
+const set = (path: string, value: unknown): Change => ({ kind: "set", path: path.split("."), value });
+const remove = (path: string): Change => ({ kind: "remove", path: path.split(".") });
 
 const MAIL = { source: { kind: "imap", folders: ["INBOX", "A b"] } };
 
@@ -49,20 +48,20 @@ describe("a change in JSON5 follows the style of the file", () => {
 
   test("a long value beside others is written on separate lines", () => {
     const long = { b: "x".repeat(200), c: 1 };
-    expect(editConfig("x.json5", "{ a: { z: 1 } }\n", [{ kind: "append", path: ["a", "y"], value: long }])).toBe(
+    expect(editConfig("x.json5", "{ a: { z: 1 } }\n", [{ kind: "add", path: ["a", "y"], value: long }])).toBe(
       `{ a: { z: 1, y: [\n  {\n    b: "${long.b}",\n    c: 1\n  }\n] } }\n`,
     );
   });
 
   test("a value is changed in place, a list gets items anywhere", () => {
     const text = "{\n  a: [ 'x', // one\n  ], /* a */ b: 'old', // b\n}";
-    const insert: Change = { kind: "insert", path: ["a"], index: 0, value: "w" };
-    expect(editConfig("x.json5", text, [set("b", "new"), { kind: "append", path: ["a"], value: "y" }, insert])).toBe(
+    const insert: Change = { kind: "add", path: ["a"], value: "w", first: true };
+    expect(editConfig("x.json5", text, [set("b", "new"), { kind: "add", path: ["a"], value: "y" }, insert])).toBe(
       "{\n  a: [ 'w', 'x', 'y', // one\n  ], /* a */ b: 'new', // b\n}",
     );
     const lines = "{\n  a: [\n    1, // one\n  ],\n}";
     expect(editConfig("x.json5", lines, [{ ...insert, value: 0 }])).toBe("{\n  a: [\n    0,\n    1, // one\n  ],\n}");
-    expect(editConfig("x.json5", "{ b: 1 }", [{ kind: "append", path: ["a"], value: 1 }])).toBe("{ b: 1, a: [1] }");
+    expect(editConfig("x.json5", "{ b: 1 }", [{ kind: "add", path: ["a"], value: 1 }])).toBe("{ b: 1, a: [1] }");
   });
 
   test.each([
@@ -110,8 +109,8 @@ describe("a change in YAML follows the style of the file", () => {
     const changes = [
       set("b", "it's"),
       set("d", "s"),
-      { kind: "append", path: ["a"], value: "y" } as const,
-      { kind: "insert", path: ["c"], index: 0, value: "z" } as const,
+      { kind: "add", path: ["a"], value: "y" } as const,
+      { kind: "add", path: ["c"], value: "z", first: true } as const,
     ];
     expect(editConfig("x.yaml", text, changes)).toBe("a:\n- x # one\n- y\nb: 'it''s' # b\nc: [ z, y ]\nd: s\ne: 1\n");
   });
@@ -155,7 +154,7 @@ const arbitraryValue = fc.letrec<{ value: unknown; object: Record<string, unknow
   object: fc.dictionary(fc.constantFrom(...KEYS), tie("value"), { maxKeys: 4, noNullPrototype: true }),
 }));
 
-const arbitraryChange: fc.Arbitrary<Edit> = fc.record({
+const arbitraryChange: fc.Arbitrary<Extract<Change, { kind: "set" }>> = fc.record({
   kind: fc.constant("set" as const),
   path: fc.array(fc.constantFrom(...KEYS), { minLength: 1, maxLength: 3 }),
   value: arbitraryValue.value,
@@ -171,7 +170,7 @@ describe("for any text", () => {
         expect(isNew(value, change.path)).toBe(false);
         return;
       }
-      expect(parseSource("x.json5", edited).value).toEqual(applyEdit(value, change));
+      expect(parseSource("x.json5", edited).value).toEqual(applyChange(value, change));
       if (isNew(value, change.path)) {
         expect(isWithin(squeeze(text), squeeze(edited))).toBe(true);
         const back = editConfig("x.json5", edited, [{ kind: "remove", path: change.path }]);
@@ -208,7 +207,7 @@ describe("for any text", () => {
           expect(isNew(value, change.path)).toBe(false);
           return;
         }
-        expect(parseSource("x.yaml", edited).value).toEqual(applyEdit(value, change));
+        expect(parseSource("x.yaml", edited).value).toEqual(applyChange(value, change));
         if (isNew(value, change.path)) expect(countComments(edited)).toBe(countComments(text));
       },
     );

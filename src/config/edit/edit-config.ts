@@ -4,17 +4,9 @@ import { ConfigError } from "../../errors.ts";
 import { isObject, readPath, replaceAt, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
 import { isYaml, parseSource } from "../parse/source.ts";
 import { type Document, yaml } from "../parse/yaml.ts";
-import { type Edit, editJson5, withRoot } from "./json5.ts";
+import { type Change, editJson5, withRoot } from "./json5.ts";
 
-/** One change at a key path such as `["hooks", "presets", 0]`. */
-export type Change = Edit | Append;
-
-/** Adds an item to the end of a list. A missing list is created. */
-interface Append {
-  kind: "append";
-  path: readonly Segment[];
-  value: unknown;
-}
+export type { Change };
 
 const BOM = "\uFEFF";
 
@@ -41,11 +33,13 @@ export function diffValues(before: unknown, after: unknown, at: readonly Segment
 function makeChange(file: string, original: string, change: Change): string {
   const text = isYaml(file) ? original : withRoot(original);
   const value = parseSource(file, text).value ?? {};
-  const edit = toEdit(value, change);
-  if (edit.kind === "remove" && readPath(value, edit.path.map(String)) === undefined) return original;
+  const existing = readPath(value, change.path.map(String));
+  if (change.kind === "remove" && existing === undefined) return original;
+  const isNewList = change.kind === "add" && (existing === undefined || existing === null);
+  const edit: Change = isNewList ? { kind: "set", path: change.path, value: [change.value] } : change;
   try {
     const edited = isYaml(file) ? editYaml(text, edit) : editJson5(text, edit, isJson(file));
-    if (isDeepStrictEqual(parseSource(file, edited).value, applyEdit(value, edit))) return edited;
+    if (isDeepStrictEqual(parseSource(file, edited).value, applyChange(value, edit))) return edited;
   } catch {
     // The text has no place for this change.
   }
@@ -53,25 +47,16 @@ function makeChange(file: string, original: string, change: Change): string {
   throw new ConfigError([{ file, key: toKeyPath(change.path), message }]);
 }
 
-function toEdit(value: unknown, change: Change): Edit {
-  if (change.kind !== "append") return change;
-  const list = readPath(value, change.path.map(String));
-  if (!Array.isArray(list)) return { kind: "set", path: change.path, value: [change.value] };
-  return { ...change, kind: "insert", index: list.length };
-}
-
 /** A copy of the value with the change made. */
-export function applyEdit(value: unknown, edit: Edit): unknown {
-  const keys = edit.path.map(String);
-  if (edit.kind === "set") return replaceAt(value, keys, edit.value);
-  if (edit.kind === "wrap") return replaceAt(value, keys, [readPath(value, keys)]);
-  const parentKeys = edit.kind === "remove" ? keys.slice(0, -1) : keys;
-  const parent = readPath(value, parentKeys);
-  return replaceAt(value, parentKeys, edit.kind === "insert" ? withItem(parent, edit) : without(parent, keys.at(-1)));
-}
-
-function withItem(list: unknown, { index, value }: { index: number; value: unknown }): unknown {
-  return Array.isArray(list) ? list.toSpliced(index, 0, value) : [value];
+export function applyChange(value: unknown, change: Change): unknown {
+  const keys = change.path.map(String);
+  if (change.kind === "set") return replaceAt(value, keys, change.value);
+  if (change.kind === "add") {
+    const list = [readPath(value, keys)].flat();
+    return replaceAt(value, keys, change.first ? [change.value, ...list] : [...list, change.value]);
+  }
+  const parentKeys = keys.slice(0, -1);
+  return replaceAt(value, parentKeys, without(readPath(value, parentKeys), keys.at(-1)));
 }
 
 function without(parent: unknown, key: string | undefined): unknown {
@@ -84,12 +69,11 @@ function isJson(file: string): boolean {
 }
 
 /** Makes one change in a YAML text. Comments, order and styles stay; spaces without a meaning may change. */
-function editYaml(text: string, edit: Edit): string {
+function editYaml(text: string, change: Change): string {
   const document: Document = yaml().parseDocument(text, { merge: true });
-  if (edit.kind === "set") setValue(document, edit.path, edit.value);
-  else if (edit.kind === "remove") document.deleteIn(edit.path);
-  else if (edit.kind === "wrap") wrapValue(document, edit.path);
-  else insertItem(document, edit);
+  if (change.kind === "set") setValue(document, change.path, change.value);
+  else if (change.kind === "remove") document.deleteIn(change.path);
+  else addItem(document, change);
   const edited = document.toString({ ...detectStyle(text), lineWidth: 0 });
   return text.includes("\r\n") ? edited.replaceAll("\n", "\r\n") : edited;
 }
@@ -111,16 +95,12 @@ function setValue(document: Document, path: readonly Segment[], value: unknown):
   else document.setIn(place, node);
 }
 
-function wrapValue(document: Document, path: readonly Segment[]): void {
+function addItem(document: Document, { path, value, first }: Extract<Change, { kind: "add" }>): void {
   const existing = document.getIn(path, true);
-  const list = document.createNode<unknown[]>([]);
-  if (yaml().isNode(existing)) list.items.push(existing);
+  const list = yaml().isSeq(existing) ? existing : document.createNode<unknown[]>([]);
+  if (list !== existing) list.items.push(existing);
+  list.items.splice(first ? 0 : list.items.length, 0, document.createNode(value));
   document.setIn(path, list);
-}
-
-function insertItem(document: Document, { path, index, value }: Extract<Edit, { kind: "insert" }>): void {
-  const list = document.getIn(path, true);
-  if (yaml().isSeq(list)) list.items.splice(index, 0, document.createNode(value));
 }
 
 function hasItems(node: unknown): boolean {

@@ -10,22 +10,20 @@ import type {
 import { isObject, replaceAt, type Segment } from "../../shared/json.ts";
 import { parse, tokenize } from "../parse/json5.ts";
 
-/** A change that the editors of both formats understand. */
-export type Edit =
+/** One change at a key path such as `["hooks", "presets", 0]`. */
+export type Change =
   /** Sets a value. Missing objects on the way are created; an index must exist. */
   | { kind: "set"; path: readonly Segment[]; value: unknown }
-  /** Inserts an item into an existing list, before the item at `index`. */
-  | { kind: "insert"; path: readonly Segment[]; index: number; value: unknown }
+  /** Adds an item at the end of a list, or as its first. A missing list is created; another value becomes one. */
+  | { kind: "add"; path: readonly Segment[]; value: unknown; first?: true }
   /** Removes a key or an item. A missing one is not an error. */
-  | { kind: "remove"; path: readonly Segment[] }
-  /** Makes an existing value the only item of a list. */
-  | { kind: "wrap"; path: readonly Segment[] };
+  | { kind: "remove"; path: readonly Segment[] };
 
 /** Makes one change in a JSON5 text, in its own style. All else stays as it is. `json`: the result must be JSON. */
-export function editJson5(text: string, edit: Edit, json: boolean): string {
+export function editJson5(text: string, change: Change, json: boolean): string {
   const document = readDocument(text, json);
-  const place = findPlace(document.root, edit.path);
-  return splice(text, toSplices(document, place, edit));
+  const place = findPlace(document.root, change.path);
+  return splice(text, toSplices(document, place, change));
 }
 
 /** A text that is empty or holds only comments, with an empty object added. */
@@ -106,22 +104,25 @@ function findPlace(node: ValueNode, path: readonly Segment[], owner?: Place["own
   return item === undefined ? { node, owner, rest: path } : findPlace(item.value, rest, { items, index });
 }
 
-function toSplices(document: Json5Document, { node, owner, rest }: Place, edit: Edit): Splice[] {
+function toSplices(document: Json5Document, { node, owner, rest }: Place, change: Change): Splice[] {
   const { text, style } = document;
-  if (edit.kind === "remove") return owner && rest.length === 0 ? removeItem(document, owner) : [];
-  if (edit.kind === "insert") {
-    if (node.type !== "Array") return [];
-    return insertItem(document, node, edit.index, (indent) => render(edit.value, style, indent));
-  }
+  if (change.kind === "remove") return owner && rest.length === 0 ? removeItem(document, owner) : [];
   const { from, to } = rangeOf(node);
-  if (edit.kind === "wrap") return rest.length === 0 ? [insertion(from, "["), insertion(to, "]")] : [];
+  if (change.kind === "add") {
+    const renderItem = (indent: string | undefined): string => render(change.value, style, indent);
+    if (node.type === "Array") return insertItem(document, node, change.first ? 0 : node.elements.length, renderItem);
+    const item = renderBeside(renderItem, indentOf(text, from));
+    return change.first
+      ? [insertion(from, `[${item}, `), insertion(to, "]")]
+      : [insertion(from, "["), insertion(to, `, ${item}]`)];
+  }
   const [key, ...further] = rest.map(String);
   if (key !== undefined && node.type === "Object") {
-    const value = replaceAt(undefined, further, edit.value);
+    const value = replaceAt(undefined, further, change.value);
     return insertItem(document, node, node.members.length, (indent) => renderMember(key, value, style, indent));
   }
   const isOneLine = node.type === "Object" && node.members.length > 0 && !text.slice(from, to).includes("\n");
-  const value = replaceAt(undefined, rest.map(String), edit.value);
+  const value = replaceAt(undefined, rest.map(String), change.value);
   return [{ from, to, text: render(value, style, isOneLine ? undefined : indentOf(text, from)) }];
 }
 
@@ -134,8 +135,7 @@ function insertItem(document: Json5Document, node: Container, index: number, ren
   const { from, to } = rangeOf(neighbour);
   const hasOwnLine = lineBefore(text, from).trim() === "";
   const indent = indentOf(text, from);
-  const beside = hasOwnLine ? undefined : renderItem(undefined);
-  const item = beside !== undefined && beside.length <= MAX_BESIDE ? beside : renderItem(indent);
+  const item = hasOwnLine ? renderItem(indent) : renderBeside(renderItem, indent);
   if (index < items.length) return [insertion(from, hasOwnLine ? `${item},\n${indent}` : `${item}, `)];
 
   const comma = commaAfter(document, neighbour)?.to;
@@ -145,6 +145,11 @@ function insertItem(document: Json5Document, node: Container, index: number, ren
   const line = `\n${indent}${item}`;
   if (comma !== undefined) return [insertion(end, `${line},`)];
   return end === to ? [insertion(to, `,${line}`)] : [insertion(to, ","), insertion(end, line)];
+}
+
+function renderBeside(renderItem: Render, indent: string): string {
+  const line = renderItem(undefined);
+  return line.length <= MAX_BESIDE ? line : renderItem(indent);
 }
 
 /** The end of the comments on the rest of the line. */

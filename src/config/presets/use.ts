@@ -64,7 +64,7 @@ export function planUse(target: Target, { name, options }: WantedPreset): Config
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   const entry = given.length === 0 ? name : { use: name, with: Object.fromEntries(given.map(store)) };
   const basics = planBasics(target, secretFiles);
-  const changes = [...basics, { kind: "append", path: ["hooks", "presets"], value: entry } as const];
+  const changes = [...basics, { kind: "add", path: ["hooks", "presets"], value: entry } as const];
   return planChanges(target, changes, { secretFiles });
 }
 

@@ -51,18 +51,15 @@ const MAIL: readonly Segment[] = ["hooks", "mail"];
  * A new configuration also gets a gateway token. Writes nothing.
  */
 export function planSetup(target: Target, { mailbox, name, source, settings, secretFiles }: WantedMail): ConfigPlan {
-  const hooks = toObject(target.written["hooks"]);
   const { at, written } = mailbox;
   const files = new Map(secretFiles);
   const changes = planBasics(target, files);
-  if (findUses(target, "mail").length === 0)
-    changes.push({ kind: "append", path: ["hooks", "presets"], value: "mail" });
+  if (findUses(target, "mail").length === 0) changes.push({ kind: "add", path: ["hooks", "presets"], value: "mail" });
   const wanted = { ...written, ...withoutUndefined({ name, source: withoutUndefined(source), ...settings }) };
   if (readPath(target.written, at.map(String)) !== undefined || at === MAIL) {
     changes.push(...diffValues(written, wanted, at));
   } else {
-    if (!Array.isArray(hooks["mail"])) changes.push({ kind: "wrap", path: MAIL });
-    changes.push({ kind: "append", path: MAIL, value: wanted });
+    changes.push({ kind: "add", path: MAIL, value: wanted });
   }
   return planChanges(target, changes, { secretFiles: files });
 }
