@@ -7,7 +7,7 @@ import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent } from "./jour
 import type { AcceptResult, EventRecord, Journal, NewEvent } from "./journal/journal.ts";
 import { isBuiltInHook } from "./mapping/mapping-index.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
-import { toReplayRequest } from "./operator/replay.ts";
+import { toReplayRequest } from "./operator/stored-events.ts";
 import type { Program } from "./program/build.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 import { type Describe, inSpan } from "./telemetry/traces.ts";

@@ -2,7 +2,7 @@ import { Command, CommanderError, Help, InvalidArgumentError, Option } from "com
 import { getSystemErrorMessage } from "node:util";
 import { packageVersion } from "../config/package.ts";
 import { ConfigError, HookError, messageOf, toSentence } from "../errors.ts";
-import { parseDuration } from "../shared/time.ts";
+import { parseSince } from "../shared/time.ts";
 import { type CliIo, hasColours, printError } from "./io.ts";
 
 export const CONFIG_HELP = "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .yaml or .json here)";
@@ -132,7 +132,7 @@ export function toDigits(text: string): string {
 
 /** `1h` is an hour before now, anything else a date; in ISO 8601. */
 export function toTime(text: string): string {
-  const time = new Date(/^\d+(ms|s|m|h|d)$/.test(text) ? Date.now() - parseDuration(text) : text);
+  const time = new Date(parseSince(text));
   if (!Number.isNaN(time.getTime())) return time.toISOString();
   throw new InvalidArgumentError("Expected a duration before now, as 90m or 7d, or a date, as 2026-11-20T10:00:00Z.");
 }

@@ -4,7 +4,7 @@ import { buffer } from "node:stream/consumers";
 import { findConfigFile } from "../config/find.ts";
 import { type ReadConfig, readConfig, resolveUserConfig } from "../config/load.ts";
 import type { ResolvedConfig } from "../config/types.ts";
-import { ConfigError, messageOf } from "../errors.ts";
+import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
 import { buildProgram, type Program } from "../program/build.ts";
 import { createTelemetry } from "../telemetry/telemetry.ts";
 import type { TransformRunner } from "../transforms/runner.ts";
@@ -65,6 +65,21 @@ export async function withProgram(
     await use(await buildProgram({ generation: 1, load: () => readConfig(file, io.env), runner }), runner);
   } finally {
     await runner.close();
+  }
+}
+
+/** What `serve` would serve, or why it would not. */
+export async function tryProgram(
+  configFlag: string | undefined,
+  io: CliIo,
+): Promise<{ program?: Program; problems: ConfigProblem[] }> {
+  let program: Program | undefined;
+  try {
+    await withProgram(configFlag, io, async (built) => void (program = built));
+    return { program, problems: [] };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return { problems: error.problems };
   }
 }
 

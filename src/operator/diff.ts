@@ -6,11 +6,11 @@ import type { Journal } from "../journal/journal.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
 import type { DraftChange } from "../program/draft.ts";
 import { toObject } from "../shared/json.ts";
-import { parseDuration } from "../shared/time.ts";
+import { parseSince } from "../shared/time.ts";
 import { REDACTED } from "../shared/secret.ts";
 import { cutText } from "../shared/text.ts";
 import { type ActionReceipt, ANY_CREDENTIAL, type HookAction, type HookRequest, type Resolution } from "../types.ts";
-import { listSince, toReplayRequest } from "./replay.ts";
+import { listSince, toReplayRequest } from "./stored-events.ts";
 
 /** The result of a stored request: under one configuration, or as it was recorded. */
 export type FindOutcome = (request: HookRequest) => Promise<Outcome>;
@@ -318,7 +318,7 @@ export async function runDiff(
 }
 
 function toTime(since: string): number {
-  const time = /^\d+(?:ms|s|m|h|d)$/.test(since) ? Date.now() - parseDuration(since) : Date.parse(since);
+  const time = parseSince(since);
   if (!Number.isNaN(time)) return time;
   throw new HookError("invalid_payload", { message: "since must be a time in ISO 8601 or a duration, as 7d." });
 }

@@ -6,23 +6,15 @@ import { goTo } from "./router.ts";
 
 const isHelpOpen = signal(false);
 
-const KEYS: { key: string; does: string }[] = [
-  { key: "j", does: "next row" },
-  { key: "k", does: "previous row" },
-  { key: "Enter", does: "open the row" },
-  { key: "r", does: "replay the request of the row or the page" },
-  { key: "/", does: "search" },
-  { key: "g", does: "all requests" },
-  { key: "?", does: "these keys" },
-];
-
-const ACTIONS: Record<string, () => void> = {
-  j: () => move(1),
-  k: () => move(-1),
-  r: replayHere,
-  g: () => goTo([]),
-  "/": () => document.querySelector<HTMLElement>("input[type=search]")?.focus(),
-  "?": () => (isHelpOpen.value = !isHelpOpen.value),
+/** A key without an action is the browser's own. */
+const KEYS: Record<string, { does: string; act?(): void }> = {
+  j: { does: "next row", act: () => move(1) },
+  k: { does: "previous row", act: () => move(-1) },
+  Enter: { does: "open the row" },
+  r: { does: "replay the request of the row or the page", act: replayHere },
+  "/": { does: "search", act: () => document.querySelector<HTMLElement>("input[type=search]")?.focus() },
+  g: { does: "all requests", act: () => goTo([]) },
+  "?": { does: "these keys", act: () => (isHelpOpen.value = !isHelpOpen.value) },
 };
 
 export function listenToKeys(): void {
@@ -34,10 +26,10 @@ export function listenToKeys(): void {
       if (event.key === "Escape") target.blur();
       return;
     }
-    const act = ACTIONS[event.key];
-    if (!act) return;
+    const key = KEYS[event.key];
+    if (!key?.act) return;
     event.preventDefault();
-    act();
+    key.act();
   });
 }
 
@@ -68,7 +60,7 @@ export function Help(): JSX.Element {
     <dialog ref={dialog} aria-label="Keys" onClose={() => (isHelpOpen.value = false)}>
       <h2>Keys</h2>
       <dl class="pairs">
-        {KEYS.map(({ key, does }) => (
+        {Object.entries(KEYS).map(([key, { does }]) => (
           <div key={key}>
             <dt>
               <kbd>{key}</kbd>

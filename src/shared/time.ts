@@ -20,6 +20,11 @@ export function parseDuration(text: string): number {
   return Number(amount) * unitMs;
 }
 
+/** A duration before now, as `7d`, or a date: in milliseconds since the epoch. NaN for any other text. */
+export function parseSince(text: string): number {
+  return /^\d+(?:ms|s|m|h|d)$/.test(text) ? Date.now() - parseDuration(text) : Date.parse(text);
+}
+
 const DAY_MS = 86_400_000;
 
 /** In UTC, in milliseconds since the epoch. */

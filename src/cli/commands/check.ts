@@ -5,8 +5,8 @@ import path from "node:path";
 import type { Command } from "commander";
 import { ConfigError, type ConfigProblem, toSentence } from "../../errors.ts";
 import { parseObject, readPath } from "../../shared/json.ts";
-import { CONFIG_HELP } from "../command.ts";
-import { withProgram } from "../context.ts";
+import { CONFIG_HELP, EXIT_CODES } from "../command.ts";
+import { tryProgram } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printError, printJson, printWarnings } from "../io.ts";
 
@@ -28,38 +28,19 @@ interface CheckFlags {
   json: boolean;
 }
 
-interface Checked {
-  file: string | undefined;
-  mappings: string[];
-  problems: ConfigProblem[];
-  warnings: ConfigProblem[];
-}
-
 async function check(flags: CheckFlags, io: CliIo): Promise<void> {
-  const { file, mappings, problems, warnings } = await load(flags, io);
+  const { program, problems } = await tryProgram(flags.config, io);
+  const { config, warnings = [] } = program ?? {};
+  if (config && flags.types) problems.push(...(await checkTypes(config.hooks.transformsDir, config.baseDir)));
+  const mappings = config?.hooks.mappings.map(({ id }) => id) ?? [];
   const isOk = problems.length === 0 && !(flags.strict && warnings.length > 0);
-  if (!isOk) io.exitCode = 1;
-  if (flags.json) return printJson(io, { ok: isOk, file, mappings, problems, warnings });
+  if (!isOk) io.exitCode = EXIT_CODES.failed;
+  if (flags.json) return printJson(io, { ok: isOk, file: config?.file, mappings, problems, warnings });
   printWarnings(io, warnings.map(toSentence));
   if (problems.length > 0) throw new ConfigError(problems);
   const names = mappings.length > 0 ? `: ${mappings.join(", ")}` : "";
-  const count = `${formatCount(mappings.length, "mapping")}${names}`;
-  if (isOk) print(io, `${file} is valid (${count})`);
+  if (isOk) print(io, `${config?.file} is valid (${formatCount(mappings.length, "mapping")}${names})`);
   else printError(io, `${formatCount(warnings.length, "warning")}, which --strict does not allow.`);
-}
-
-async function load({ config, types }: CheckFlags, io: CliIo): Promise<Checked> {
-  const checked: Checked = { file: undefined, mappings: [], problems: [], warnings: [] };
-  try {
-    await withProgram(config, io, async ({ config: { file, baseDir, hooks }, warnings }) => {
-      const problems = types ? await checkTypes(hooks.transformsDir, baseDir) : [];
-      Object.assign(checked, { file, mappings: hooks.mappings.map(({ id }) => id), problems, warnings });
-    });
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    checked.problems.push(...error.problems);
-  }
-  return checked;
 }
 
 /** How much a compiler may say. */
@@ -69,9 +50,8 @@ const MAX_OUTPUT = 16 * 1024 * 1024;
 async function checkTypes(folder: string, projectDir: string): Promise<ConfigProblem[]> {
   const compiler = findCompiler(projectDir);
   if (compiler === undefined) {
-    return [
-      { message: `There is no TypeScript in ${projectDir}, which --types needs: npm install --save-dev typescript` },
-    ];
+    const message = `There is no TypeScript in ${projectDir}, which --types needs: npm install --save-dev typescript`;
+    return [{ message }];
   }
   const project = [folder, projectDir].map((dir) => path.join(dir, "tsconfig.json")).find((file) => existsSync(file));
   if (project === undefined) {

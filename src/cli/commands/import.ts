@@ -10,7 +10,7 @@ import { ConfigError } from "../../errors.ts";
 import { replaceFile } from "../../shared/files.ts";
 import { readPath } from "../../shared/json.ts";
 import { compileTransform } from "../../transforms/compile.ts";
-import { locateNewConfig, readInput, withProgram } from "../context.ts";
+import { locateNewConfig, readInput, tryProgram } from "../context.ts";
 import { type CliIo, listFiles, print, printJson } from "../io.ts";
 
 interface ImportFlags {
@@ -57,7 +57,8 @@ async function importOpenClaw(named: string | undefined, flags: ImportFlags, io:
   const secretFiles = new Map([...basicFiles, ...given].filter(isUsed));
   if (!flags.print) {
     writePlan({ file, before: undefined, after: plain, secretFiles, newFiles: transforms.files });
-    decisions.push(...(await findProblems(file, io)));
+    const { problems } = await tryProgram(file, io);
+    decisions.push(...problems.map(({ key = "", message }): [string, string] => [key, `webhooks check: ${message}`]));
   }
   const text = addComments(file, plain, decisions);
   if (!flags.print) replaceFile(file, text, { expected: plain });
@@ -70,17 +71,6 @@ async function importOpenClaw(named: string | undefined, flags: ImportFlags, io:
   const list = (items: string[]): string[] => items.map((item) => `  ${item}`);
   print(io, "Written:", ...listFiles(io, files));
   print(io, "To decide, also in comments of the file:", ...list(open), "What changes:", ...list(changes));
-}
-
-/** What `webhooks check` says, by key. */
-async function findProblems(file: string, io: CliIo): Promise<[string, string][]> {
-  try {
-    await withProgram(file, io, async () => {});
-    return [];
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return error.problems.map(({ key = "", message }) => [key, `webhooks check: ${message}`]);
-  }
 }
 
 /**

@@ -50,10 +50,8 @@ async function sendFile(hook: string, file: string, flags: SendFlags, io: CliIo)
   if (read.problems.length > 0) throw new ConfigError(read.problems);
   const client = flags.wait ? await createOperatorClient(flags, io) : undefined;
   const sample = readSampleRequest(file, io);
-  const response = await post(
-    { hook, body, type: typeOf(file, { ...sample.headers, ...flags.header }), sample, flags },
-    read,
-  );
+  const type = typeOf(file, { ...sample.headers, ...flags.header });
+  const response = await post({ hook, body, type, sample, flags }, read);
   const text = await response.text();
   const eventId = response.headers.get("x-request-id");
   const event = client && response.ok && eventId ? await waitForEvent(eventId, client) : undefined;
@@ -93,16 +91,17 @@ interface Outgoing {
   flags: SendFlags;
 }
 
-async function post({ hook, body, type, sample, flags }: Outgoing, read: ReadConfig): Promise<Response> {
+async function post(outgoing: Outgoing, read: ReadConfig): Promise<Response> {
+  const { hook, body, type, sample, flags } = outgoing;
   const { gateway, hooks } = read.config;
   const address = flags.url ?? serviceAddress(gateway);
   const query = new URLSearchParams(sample.query).toString();
   const target = `${hooks.path}/${hook}${query === "" ? "" : `?${query}`}`;
-  const signed = await sign({ hook, body, type, sample, flags }, `${gateway.publicUrl ?? address}${target}`, read);
-  const headers = new Headers(sample.headers);
-  headers.set("content-type", type);
-  for (const [name, value] of Object.entries(signed.headers)) headers.set(name, value);
-  for (const [name, value] of Object.entries(flags.header)) headers.set(name, value);
+  const signed = await sign(outgoing, `${gateway.publicUrl ?? address}${target}`, read);
+  const headers = new Headers();
+  for (const given of [sample.headers, { "content-type": type }, signed.headers, flags.header]) {
+    for (const [name, value] of Object.entries(given)) headers.set(name, value);
+  }
   const sent = new Uint8Array(signed.body ?? body);
   return fetch(address + target, { method: "POST", headers, body: sent, redirect: "manual" }).catch(
     (error: unknown) => {

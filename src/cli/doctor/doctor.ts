@@ -2,12 +2,12 @@ import type { Command } from "commander";
 import path from "node:path";
 import { readConfig } from "../../config/load.ts";
 import { DEFAULT_TOKEN, type MappingSource, type ResolvedConfig } from "../../config/types.ts";
-import { ConfigError, type ConfigProblem } from "../../errors.ts";
+import type { ConfigProblem } from "../../errors.ts";
 import { toText } from "../../shared/json.ts";
 import { isLoopback } from "../../shared/network.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { CONFIG_HELP, EXIT_CODES } from "../command.ts";
-import { locateConfig, withProgram } from "../context.ts";
+import { locateConfig, tryProgram } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
 import {
@@ -70,23 +70,12 @@ function formatResult({ name, level, message, next }: CheckResult): string[] {
 
 /** What loading finds, then what only matters to a service that others can reach. */
 async function checkConfiguration(file: string, config: ResolvedConfig | undefined, io: CliIo): Promise<CheckResult[]> {
-  const found = (await findProblems(file, io)).map(toResult);
+  const { program, problems } = await tryProgram(file, io);
+  const found = [...problems, ...(program?.warnings ?? [])].map(toResult);
   if (!config) return found;
   const isFine = ok("configuration", `${file}, ${formatCount(config.hooks.mappings.length, "mapping")}`);
   const results = found.length > 0 ? found : [isFine];
   return [...results, ...checkGateway(config), ...checkSecrets(config), ...checkContent(config)];
-}
-
-/** Problems and warnings of what `serve` would serve. */
-async function findProblems(file: string, io: CliIo): Promise<ConfigProblem[]> {
-  let found: ConfigProblem[] = [];
-  try {
-    await withProgram(file, io, async ({ warnings }) => void (found = warnings));
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    found = error.problems;
-  }
-  return found;
 }
 
 function toResult({ file, line, column, key, message }: ConfigProblem): CheckResult {

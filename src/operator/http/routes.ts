@@ -14,8 +14,7 @@ import { toMappingSourceView, toMappingViews } from "../mappings.ts";
 import { toOpenApi } from "./openapi.ts";
 import { answering, type ApiRoute, cursor, limit, oneOf, requireFound, responding, text, time } from "./route.ts";
 import type { RejectionLog } from "../rejections.ts";
-import { listSince, type StoredEventFilter } from "../replay.ts";
-import { findEvents } from "../search.ts";
+import { findEvents, listSince, type StoredEventFilter } from "../stored-events.ts";
 import type { LiveStream } from "./stream.ts";
 import { type Trial, TRIAL_SCHEMA } from "../trial.ts";
 import {

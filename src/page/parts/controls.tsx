@@ -64,24 +64,16 @@ export function Time({ at }: { at: string | undefined }): JSX.Element {
   );
 }
 
-const TONES: Record<string, string> = {
-  done: "good",
-  sent: "good",
-  ok: "good",
-  accepted: "live",
-  running: "live",
-  sending: "live",
-  pending: "live",
-  ready: "live",
-  queued: "live",
-  held: "warn",
-  rejected: "warn",
-  refused: "warn",
-  failed: "bad",
-  dead: "bad",
+const TONES: Record<string, string[]> = {
+  good: ["done", "sent", "ok"],
+  live: ["accepted", "running", "sending", "pending", "ready", "queued"],
+  warn: ["held", "rejected", "refused"],
+  bad: ["failed", "dead"],
 };
 
-export const toneOf = (state: string): string => TONES[state] ?? "quiet";
+export function toneOf(state: string): string {
+  return Object.keys(TONES).find((tone) => TONES[tone]?.includes(state)) ?? "quiet";
+}
 
 export function State({ state }: { state: string }): JSX.Element {
   return <span class={`state ${toneOf(state)}`}>{state}</span>;
