@@ -35,7 +35,6 @@ export function createCommand(io: CliIo): Command {
   );
 }
 
-/** How a command ends. */
 export const EXIT_CODES = {
   /** It did what it was asked, and found nothing wrong. */
   done: 0,
@@ -43,7 +42,6 @@ export const EXIT_CODES = {
   failed: 1,
   /** The command line is wrong, or a question has no answer. */
   usage: 2,
-  /** No service answers. */
   unreachable: 3,
 } as const;
 
@@ -52,7 +50,6 @@ export class UsageError extends Error {
   override name = "UsageError";
 }
 
-/** No service answers. */
 export class Unreachable extends ConfigError {
   override name = "Unreachable";
 }
@@ -153,7 +150,7 @@ export function addPair(separator: ":" | "=") {
 }
 
 /** An option that may be repeated. */
-export function addItem(text: string, items: string[]): string[] {
+export function addItem(text: string, items: string[] = []): string[] {
   return [...items, text];
 }
 

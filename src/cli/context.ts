@@ -103,7 +103,6 @@ export async function readInput(file: string, io: CliIo): Promise<Buffer> {
   });
 }
 
-/** The JSON of such an input. */
 export async function readPayload(file: string, io: CliIo): Promise<unknown> {
   const text = (await readInput(file, io)).toString("utf8");
   try {

@@ -29,12 +29,10 @@ export function print(io: CliIo, ...lines: string[]): void {
   write(io, io.stdout, lines);
 }
 
-/** Writes lines to standard error. */
 export function printError(io: CliIo, ...lines: string[]): void {
   write(io, io.stderr, lines);
 }
 
-/** Printed as JSON, as programs read it. */
 export function printJson(io: CliIo, value: unknown): void {
   print(io, JSON.stringify(value, undefined, 2));
 }
@@ -47,6 +45,11 @@ export function printWarnings(io: CliIo, warnings: string[]): void {
 /** Files by their paths from where the person is, a line each. */
 export function listFiles({ cwd }: CliIo, files: string[]): string[] {
   return files.map((file) => `  ${path.relative(cwd, file)}`);
+}
+
+/** Moves the cursor to the top, and removes what is below it. */
+export function clearScreen({ stdout }: CliIo): void {
+  stdout.write("\u001b[1;1H\u001b[0J");
 }
 
 /** Text in a colour, which `print` removes again where the output shows none. */

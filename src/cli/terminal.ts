@@ -9,7 +9,6 @@ const clack = loadAtFirstUse<typeof Clack>("@clack/prompts");
 export interface TextPrompt {
   message: string;
   initial?: string;
-  /** May be left empty. */
   optional?: true;
   /** What is wrong with an answer; undefined: nothing. */
   check?(answer: string): string | undefined;
@@ -41,7 +40,6 @@ export interface Terminal {
   withSpinner<Result>(message: string, work: () => Promise<Result>): Promise<Result>;
 }
 
-/** The person has cancelled. */
 export class Cancelled extends Error {
   override name = "Cancelled";
 }

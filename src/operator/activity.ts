@@ -38,7 +38,7 @@ export interface Activity extends Meter {
   uses(): ReadonlyMap<string, MappingUse>;
 }
 
-export function createActivity(now: () => number = Date.now): Activity {
+export function createActivity(): Activity {
   let minutes: Minute[] = [];
   const uses = new Map<string, MappingUse>();
 
@@ -57,7 +57,7 @@ export function createActivity(now: () => number = Date.now): Activity {
       const use = uses.get(mapping) ?? { events: {}, lastAt: 0 };
       if (uses.size < MAX_MAPPINGS) uses.set(mapping, use);
       use.events[status] = (use.events[status] ?? 0) + 1;
-      use.lastAt = now();
+      use.lastAt = Date.now();
       if (status === "rejected" || status === "failed") use.lastFailureAt = use.lastAt;
     },
     turned({ result }) {
@@ -65,12 +65,12 @@ export function createActivity(now: () => number = Date.now): Activity {
       if (result === "done") minute.turns++;
       else if (result === "dead") minute.failedTurns++;
     },
-    minutes: () => minutes.filter(({ at }) => at > now() - MAX_MINUTES * MINUTE_MS),
+    minutes: () => minutes.filter(({ at }) => at > Date.now() - MAX_MINUTES * MINUTE_MS),
     uses: () => uses,
   };
 
   function current(): Minute {
-    const at = Math.floor(now() / MINUTE_MS) * MINUTE_MS;
+    const at = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
     const last = minutes.at(-1);
     if (last && last.at >= at) return last;
     const minute = {

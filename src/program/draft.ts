@@ -25,11 +25,14 @@ export type DraftChange = Draft | { hooks: { mappings?: unknown[]; presets?: unk
 
 /** How many are compiled at once: a trial must not slow down what the service is for. */
 const MAX_IN_FLIGHT = 4;
+
+type Loaded = Pick<Program, "config" | "mappings" | "drivers">;
+
 export interface Drafts {
   /** The mapping alone. Throws a `ConfigError` with all its problems, or a 503 when there are too many drafts. */
-  build(program: Pick<Program, "config" | "mappings">, draft: Draft): Promise<MappingIndex>;
+  build(program: Loaded, draft: Draft): Promise<MappingIndex>;
   /** All mappings of the program with the change. */
-  buildAll(program: Pick<Program, "config" | "mappings" | "drivers">, change: DraftChange): Promise<MappingIndex>;
+  buildAll(program: Loaded, change: DraftChange): Promise<MappingIndex>;
 }
 
 export function createDrafts(runner: TransformRunner): Drafts {
@@ -60,7 +63,7 @@ export function createDrafts(runner: TransformRunner): Drafts {
     }
   }
 
-  async function compile(program: Pick<Program, "config" | "mappings">, draft: Draft): Promise<CompiledMapping> {
+  async function compile(program: Loaded, draft: Draft): Promise<CompiledMapping> {
     // Its first call evaluates the module, and shows the same errors as a check.
     const { mapping, problems } = await buildMapping(toSource(program, draft), undefined, { code: draft.code });
     if (!mapping || problems.length > 0) throw new ConfigError(problems);
@@ -88,7 +91,7 @@ interface DraftSource {
  * stay text, and secrets are not needed: the senders of stored events are known.
  */
 function toSources(
-  { config, drivers }: Pick<Program, "config" | "drivers">,
+  { config, drivers }: Loaded,
   { mappings = [], presets = [] }: { mappings?: unknown[]; presets?: unknown[] },
 ): DraftSource[] {
   const { transformsDir } = config.hooks;
@@ -113,24 +116,21 @@ function toSources(
   return [...own, ...loaded.mappings.map((source) => ({ source, isSigned: source.mapping.auth !== undefined }))];
 }
 
-const checkMapping = createCheck(() => withoutAuth(readSchema("mapping")), { all: true, subject: "the mapping" });
+/** Secrets are not needed, and `auth` holds them. */
+const checkMapping = createFieldsCheck(["auth"]);
+/** `transform` stays as it is loaded. */
+const checkFields = createFieldsCheck(["auth", "transform"]);
 
-function withoutAuth(schema: Record<string, unknown>): Record<string, unknown> {
-  const { auth: _auth, ...properties } = toObject(schema["properties"]);
-  return { ...schema, properties };
+function createFieldsCheck(without: string[]): ReturnType<typeof createCheck> {
+  const read = (): object => {
+    const { properties, ...schema } = readSchema("mapping");
+    const kept = Object.entries(toObject(properties)).filter(([name]) => !without.includes(name));
+    return { ...schema, properties: Object.fromEntries(kept) };
+  };
+  return createCheck(read, { all: true, subject: "the mapping" });
 }
 
-/** Without what holds secrets: `auth`, which a trial does not need, and `transform`, which stays as it is loaded. */
-const checkFields = createCheck(
-  () => {
-    const schema = withoutAuth(readSchema("mapping"));
-    const { transform: _transform, ...properties } = toObject(schema["properties"]);
-    return { ...schema, properties };
-  },
-  { all: true, subject: "the mapping" },
-);
-
-function toSource({ config, mappings }: Pick<Program, "config" | "mappings">, { mapping }: Draft): MappingSource {
+function toSource({ config, mappings }: Loaded, { mapping }: Draft): MappingSource {
   const loaded = mappings.mappings.find(({ source }) => source.id === mapping.id)?.source;
   const { auth: _auth, transform, ...known } = loaded?.mapping ?? {};
   const fields: unknown = Object.fromEntries(

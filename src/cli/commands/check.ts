@@ -43,7 +43,6 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
   else printError(io, `${formatCount(warnings.length, "warning")}, which --strict does not allow.`);
 }
 
-/** How much a compiler may say. */
 const MAX_OUTPUT = 16 * 1024 * 1024;
 
 /** Checks the types of the transforms in a folder with the TypeScript that is installed in the project. */

@@ -8,7 +8,7 @@ import { createWatcher } from "../../program/watch.ts";
 import { createLog } from "../../telemetry/log.ts";
 import { CONFIG_HELP } from "../command.ts";
 import { locateAnyConfig, locateTransforms, openSandbox } from "../context.ts";
-import { type CliIo, print } from "../io.ts";
+import { clearScreen, type CliIo, print } from "../io.ts";
 import { findSamples, isNamed, selectSamples } from "../samples/sample.ts";
 import { runAllSamples, type SuiteOptions } from "../samples/suite.ts";
 
@@ -56,17 +56,11 @@ async function testSamples(given: string[], { config, update, watch, json }: Tes
 function requireSamples(folder: string, names: string[]): void {
   const sets = findSamples(folder);
   const next = "`webhooks transform new <name>` writes the first.";
-  const problems =
-    sets.length === 0
-      ? [{ message: `There are no samples in ${folder}. ${next}` }]
-      : names
-          .filter((name) => selectSamples(sets, [name]).length === 0)
-          .map((name) => ({
-            message: `There are no samples of "${name}" in ${folder}${didYouMean(
-              name,
-              sets.map((set) => set.name),
-            )}`,
-          }));
+  if (sets.length === 0) throw new ConfigError([{ message: `There are no samples in ${folder}. ${next}` }]);
+  const known = sets.map((set) => set.name);
+  const problems = names
+    .filter((name) => selectSamples(sets, [name]).length === 0)
+    .map((name) => ({ message: `There are no samples of "${name}" in ${folder}${didYouMean(name, known)}` }));
   if (problems.length > 0) throw new ConfigError(problems);
 }
 
@@ -92,11 +86,8 @@ async function runAtEverySave(options: SuiteOptions): Promise<void> {
   async function run(earlier: Promise<void>): Promise<void> {
     await earlier;
     startedAt = Date.now();
-    if (io.stdout.isTTY && !json) io.stdout.write(CLEAR);
+    if (io.stdout.isTTY && !json) clearScreen(io);
     await runAllSamples(options);
     if (!json) print(io, `Watching ${folder}. Press Ctrl+C to stop.`);
   }
 }
-
-/** Moves the cursor to the top and clears the screen. */
-const CLEAR = "\u001b[1;1H\u001b[0J";

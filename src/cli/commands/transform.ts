@@ -141,7 +141,6 @@ function write(file: string, text: string): void {
 /** The change of a configuration that calls a new transform. */
 interface TransformPlan {
   change: Change;
-  /** The value to write at the key. */
   shown: unknown;
   /** `hooks.mappings[0]` */
   key: string;

@@ -6,7 +6,6 @@ import { silentLog } from "../../telemetry/log.ts";
 import { causeOf } from "../context.ts";
 import { findConfinement } from "../../transforms/sandbox/spawn.ts";
 
-/** What one check found. */
 export interface CheckResult {
   /** What was checked, or the key of the configuration that is wrong. */
   name: string;

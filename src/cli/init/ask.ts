@@ -70,7 +70,6 @@ interface ModelChoice {
   model: string;
   /** The environment variable that holds its key. */
   keyVariable?: string;
-  /** What the person should know. */
   note?: string;
 }
 

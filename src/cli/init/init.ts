@@ -47,7 +47,6 @@ interface InitReport {
   written: string[];
   kept: string[];
   notes: string[];
-  /** The next commands, each with its purpose. */
   next: NextStep[];
 }
 
@@ -196,7 +195,6 @@ function ignoreState(configFile: string, stateDir: string): string[] {
   return [file];
 }
 
-/** A command, and what it is for. */
 interface NextStep {
   command: string;
   purpose: string;

@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Command } from "commander";
 import type { HooklineService } from "../../hookline.ts";
 import { describeError } from "../command.ts";
-import { type CliIo, print, style } from "../io.ts";
+import { clearScreen, type CliIo, print, style } from "../io.ts";
 import { saveSample } from "../samples/save.ts";
 import { addServeOptions, serve, type ServeFlags } from "./serve.ts";
 import type { LiveView } from "./view.ts";
@@ -41,9 +41,6 @@ interface Session {
   io: CliIo;
 }
 
-/** Moves the cursor to the top and clears the screen. */
-const CLEAR = "\u001b[1;1H\u001b[0J";
-
 function createActions(session: Session): Record<string, KeyAction> {
   const { view, url, io } = session;
   const withLatest = (use: (id: string, session: Session) => Promise<void>) => async () => {
@@ -55,7 +52,7 @@ function createActions(session: Session): Record<string, KeyAction> {
     r: { name: "replay the last request", run: withLatest(replay) },
     s: { name: "save it as a sample", run: withLatest(save) },
     o: { name: "open the page", run: () => openUrl(url, io) },
-    c: { name: "clear", run: () => void io.stdout.write(CLEAR) },
+    c: { name: "clear", run: () => clearScreen(io) },
     q: { name: "quit", run: () => io.interrupt() },
   };
 }
@@ -74,7 +71,6 @@ async function save(id: string, { service, flags, io }: Session): Promise<void> 
 }
 
 interface KeyAction {
-  /** What it does, in one or two words. */
   name: string;
   run(): void | Promise<void>;
 }

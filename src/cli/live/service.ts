@@ -60,7 +60,6 @@ function describeWork({ turns, deliveries }: { turns: number; deliveries: number
   return counts.filter(Boolean).join(" and ");
 }
 
-/** How many mappings of a hook are named. */
 const MAX_LISTED = 3;
 
 /** What it serves, which agent answers, and whether the operator's side is on. */
@@ -93,7 +92,6 @@ function describeProgram({ config, mappings }: Program, url: string): string[] {
   ];
 }
 
-/** The lines beside their title. */
 function block(title: string, lines: string[]): string[] {
   return lines.map((line, index) => `${(index === 0 ? title : "").padEnd(10)}${line}`);
 }

@@ -8,7 +8,7 @@ import { parseObject, toText } from "../../shared/json.ts";
 import { EVENT_STATUSES } from "../../types.ts";
 import { addServiceOptions, toOneOf } from "../command.ts";
 import { type CliIo, print, printError, style } from "../io.ts";
-import { createOperatorClient, type OperatorClient, requireAnswer, type ServiceFlags } from "../operator-client.ts";
+import { createOperatorClient, requireAnswer, type ServiceFlags } from "../operator-client.ts";
 import { createLiveView, type LiveView } from "./view.ts";
 
 interface TailFlags extends ServiceFlags {
@@ -32,60 +32,43 @@ async function tail({ hook, status, json, ...service }: TailFlags, io: CliIo): P
   const read = (id: string) => client.call("GET /api/events/:id", { id });
   const isWanted = (event?: { status: string }): boolean => status === undefined || event?.status === status;
   const view = createLiveView({ io, read, json, isWanted, hasAnswers: false });
-  const position: Position = { after: undefined };
+  let after: string | undefined;
   // The first connection fails with the reason; a later one is tried until the service is back.
-  await follow(client, { hook, status }, { position, view, io, json, signal });
+  await follow();
   while (!signal.aborted) {
     await delay(RETRY_MS, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) break;
-    await follow(client, { hook, status }, { position, view, io, json, signal }).catch((error: unknown) => {
+    await follow().catch((error: unknown) => {
       if (!(error instanceof ConfigError)) throw error;
     });
   }
   await view.close();
+
+  /** Shows what one connection says, until it ends. */
+  async function follow(): Promise<void> {
+    const query = { hook, status, after };
+    const response = await client.send("GET", "/api/stream", query, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
+    if (!response) return;
+    const type = response.headers.get("content-type") ?? "";
+    const { body } = type.startsWith("text/event-stream") ? response : await requireAnswer(response);
+    printError(io, style("dim", `Following ${new URL(response.url).origin}. Press Ctrl-C to stop.`));
+    if (!body) return;
+    try {
+      for await (const { id = after, name, data } of readMessages(Readable.fromWeb(body))) {
+        after = id;
+        show(name, data, view);
+        if (name === "gap" && !json) print(io, style("dim", "… some changes were missed: webhooks events list"));
+      }
+    } catch (error) {
+      // The connection broke, or the person stopped.
+      if (!(error instanceof TypeError) && !signal.aborted) throw error;
+    }
+  }
 }
 
 const RETRY_MS = 1000;
-
-/** Where a new connection continues. */
-interface Position {
-  after: string | undefined;
-}
-
-interface Following {
-  position: Position;
-  view: LiveView;
-  io: CliIo;
-  json: boolean;
-  signal: AbortSignal;
-}
-
-/** Shows what one connection says, until it ends. */
-async function follow(
-  client: OperatorClient,
-  filter: { hook?: string; status?: string },
-  { position, view, io, json, signal }: Following,
-): Promise<void> {
-  const query = { ...filter, after: position.after };
-  const response = await client.send("GET", "/api/stream", query, signal).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
-  if (!response) return;
-  const type = response.headers.get("content-type") ?? "";
-  const { body } = type.startsWith("text/event-stream") ? response : await requireAnswer(response);
-  printError(io, style("dim", `Following ${new URL(response.url).origin}. Press Ctrl-C to stop.`));
-  if (!body) return;
-  try {
-    for await (const { id, name, data } of readMessages(Readable.fromWeb(body))) {
-      position.after = id ?? position.after;
-      show(name, data, view);
-      if (name === "gap" && !json) print(io, style("dim", "… some changes were missed: webhooks events list"));
-    }
-  } catch (error) {
-    // The connection broke, or the person stopped.
-    if (!(error instanceof TypeError) && !signal.aborted) throw error;
-  }
-}
 
 function show(name: string, text: string, view: LiveView): void {
   const data = parseObject(text);

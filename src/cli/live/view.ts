@@ -14,7 +14,6 @@ const GATHER_MS = 50;
 /** How many requests the view remembers, and how many may wait to be shown. */
 const MAX_REQUESTS = 1000;
 
-/** How much of a reply is shown. */
 const MAX_REPLY_LINES = 6;
 const MAX_REPLY_LINE = 160;
 
@@ -146,7 +145,6 @@ function describeEvent(event: EventTimeline): string[] {
   ];
 }
 
-/** Its first lines. */
 function formatReply(reply: string): string[] {
   const lines = toPrintable(reply.trim()).split(/\n+/);
   const shown = lines.slice(0, MAX_REPLY_LINES).map((line) => toExcerpt(line, MAX_REPLY_LINE));

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { WriteFlags } from "../change.ts";
-import { addWriteOptions, CONFIG_HELP } from "../command.ts";
+import { addItem, addWriteOptions, CONFIG_HELP } from "../command.ts";
 
 /** The answers that a flag can give as text: the placeholder of its value, and the help. */
 const TEXT_FLAGS = {
@@ -52,15 +52,11 @@ export function addSetupFlags(command: Command): Command {
       .option(`${toFlag(name)}-stdin`, `read ${what} from standard input, and store it in a file of the state folder`);
   }
   return addWriteOptions(command)
-    .option("--folder <name>", "imap: a folder to watch; can be repeated (default: INBOX)", append)
+    .option("--folder <name>", "imap: a folder to watch; can be repeated (default: INBOX)", addItem)
     .option("--no-check", "write without a test login");
 }
 
 /** `passwordEnv` → `--password-env` */
 export function toFlag(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-}
-
-function append(value: string, values: string[] = []): string[] {
-  return [...values, value];
 }

@@ -18,7 +18,6 @@ import { type CliIo, print, style } from "../io.ts";
 import type { ServiceFlags } from "../operator-client.ts";
 
 export interface MailRunFlags extends ServiceFlags {
-  /** Only this one. */
   mailbox?: string;
 }
 

@@ -69,7 +69,6 @@ export async function copyPreset(name: string, flags: CopyFlags, io: CliIo): Pro
 /** A preset as mappings of a configuration's own. */
 interface PresetCopy {
   plan: ConfigPlan;
-  /** The hook's name. */
   hook: string;
   mappings: Record<string, unknown>[];
   /** Whether the configuration used the preset, so that the mappings replace it. */

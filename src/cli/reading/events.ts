@@ -179,7 +179,6 @@ interface Replay {
   id: string;
   /** The status that the sender would get. */
   status: number;
-  /** The new event. */
   eventId?: string;
   error?: string;
   code?: string;

@@ -48,7 +48,6 @@ async function learn(hook: string, flags: LearnFlags, io: CliIo): Promise<void> 
 
 interface Learned {
   events: number;
-  /** How many of each name. */
   names: Map<string, number>;
   shape: Shape;
 }

@@ -21,7 +21,6 @@ async function askStatus(client: OperatorClient, io: CliIo): Promise<StatusView>
   return status;
 }
 
-/** What an operator has to fix. */
 function findProblems({ lastReloadError, sandbox, mail, nodesDiffer = [] }: StatusView): string[] {
   return [
     ...(lastReloadError?.problems ?? []).map((problem) => `not reloaded: ${toSentence(problem)}`),

@@ -3,7 +3,6 @@ import path from "node:path";
 import { PACKAGE_ROOT } from "../../config/package.ts";
 import { type Shape, toDeclaration } from "./shape.ts";
 
-/** The package's own folder of transforms. */
 const TRANSFORMS = path.join(PACKAGE_ROOT, "transforms");
 
 /** With these two files an editor completes a transform with nothing installed. */

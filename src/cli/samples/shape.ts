@@ -116,7 +116,6 @@ function isTable({ fields }: Shape): boolean {
   return fields.size > MAX_FIELDS;
 }
 
-/** Of all fields together. */
 function mergeFields({ fields }: Shape): Shape {
   return [...fields.values()].reduce(merge, createShape());
 }

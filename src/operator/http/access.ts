@@ -141,32 +141,25 @@ const HOURS_12 = 12 * 60 * 60;
  * A cookie instead of the gateway token, for the page. Nothing is stored: it survives restarts, is valid on every node, and
  * ends when the token is replaced.
  */
-interface SignIn {
-  /** The `Set-Cookie` header of a new sign-in, and its end in milliseconds since the epoch. */
-  create(token: string, isHttps: boolean): { cookie: string; expiresAt: number };
-  /** The `Set-Cookie` header that removes it from the browser. */
-  end(isHttps: boolean): string;
-  /** Whether the request has a valid cookie. */
-  verify(token: string, headers: IncomingHttpHeaders, isHttps: boolean): boolean;
-}
-
-/** `now` gives milliseconds since the epoch. */
-function createSignIn(now: () => number = Date.now): SignIn {
+function createSignIn() {
   /** The key of the latest token: deriving it for every request would be slow. */
   let latest: { token: string; key: Buffer } | undefined;
 
   return {
-    create(token, isHttps) {
-      const expiry = Math.floor(now() / 1000) + HOURS_12;
+    /** The `Set-Cookie` header of a new sign-in, and its end in milliseconds since the epoch. */
+    create(token: string, isHttps: boolean): { cookie: string; expiresAt: number } {
+      const expiry = Math.floor(Date.now() / 1000) + HOURS_12;
       const claim = `v1.${expiry}.${createNonce()}`;
       return { cookie: toCookie(`${claim}.${sign(claim, token)}`, HOURS_12, isHttps), expiresAt: expiry * 1000 };
     },
-    end: (isHttps) => toCookie("", 0, isHttps),
-    verify(token, { cookie }, isHttps) {
+    /** The `Set-Cookie` header that removes it from the browser. */
+    end: (isHttps: boolean) => toCookie("", 0, isHttps),
+    /** Whether the request has a valid cookie. */
+    verify(token: string, { cookie }: IncomingHttpHeaders, isHttps: boolean): boolean {
       const value = readCookie(cookie, nameOf(isHttps));
       const [, claim, expiry, signature] = /^(v1\.(\d+)\.[\da-f]{32})\.([\w-]+)$/.exec(value ?? "") ?? [];
       if (claim === undefined || signature === undefined) return false;
-      return sameSecret(signature, sign(claim, token)) && Number(expiry) * 1000 > now();
+      return sameSecret(signature, sign(claim, token)) && Number(expiry) * 1000 > Date.now();
     },
   };
 

@@ -10,10 +10,10 @@ const MAX_DEPTH = 200;
 export type Keys = readonly (string | number)[];
 
 /** A payload as a tree: each value gives its path as a template has it. */
-export function Tree({ value, root = "payload" }: { value: unknown; root?: string }): JSX.Element {
+export function Tree({ value }: { value: unknown }): JSX.Element {
   return (
-    <div class="tree" role="group" aria-label={root}>
-      <Node value={value} keys={[root]} isOpen />
+    <div class="tree" role="group" aria-label="payload">
+      <Node value={value} keys={["payload"]} isOpen />
     </div>
   );
 }

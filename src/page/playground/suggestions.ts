@@ -8,7 +8,7 @@ export function listSuggestions(
   { headers, query }: Pick<TrialRequest, "headers" | "query">,
 ): Suggestion[] {
   return [
-    ...listPaths(payload).map(({ path, value }) => ({ label: path, detail: value })),
+    ...listPaths(payload),
     ...Object.entries(headers).map(([name, value]) => ({ label: `headers.${name}`, detail: toLine(value, 60) })),
     ...Object.entries(query).map(([name, value]) => ({ label: `query.${name}`, detail: toLine(value, 60) })),
   ];
@@ -23,13 +23,14 @@ export function toScriptName({ label, detail }: Suggestion): Suggestion {
   return { label: script, detail };
 }
 
-/** All paths of a payload, at most `max`. */
-function listPaths(payload: unknown, max = 2000): { path: string; value: string }[] {
-  const found: { path: string; value: string }[] = [];
+const MAX_PATHS = 2000;
+
+function listPaths(payload: unknown): Suggestion[] {
+  const found: Suggestion[] = [];
   const queue: { value: unknown; keys: Keys }[] = [{ value: payload, keys: ["payload"] }];
   for (const { value, keys } of queue) {
-    if (found.length >= max) break;
-    found.push({ path: toPath(keys), value: describe(value) });
+    if (found.length >= MAX_PATHS) break;
+    found.push({ label: toPath(keys), detail: describe(value) });
     if (typeof value !== "object" || value === null || keys.length > 8) continue;
     const isList = Array.isArray(value);
     for (const [key, child] of Object.entries(value).slice(0, isList ? 2 : 200)) {
