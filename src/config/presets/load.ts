@@ -13,7 +13,7 @@ import { findPresets, type PresetFile, readPreset } from "./file.ts";
 import {
   type FillOptions,
   fillParameters,
-  type Parameter,
+  type Parameters,
   type ParameterUse,
   resolveParameters,
   SETTINGS,
@@ -107,7 +107,10 @@ function expandPreset(
     const refusals = problems.map((problem) => toFinding(problem, key));
     const findings = [...checkDeclared(uses, parameters, preset), ...refusals];
     loaded.findings.push(...findings.map((finding) => ({ ...finding, file })));
-    loaded.origins.push(...uses.map((part) => ({ file, key: part.key, origin: toOriginKey(part, parameters, use) })));
+    for (const part of uses) {
+      const origin = part.path.reduce<string>(appendSegment, parameters.keyOf(part.name));
+      loaded.origins.push({ file, key: part.key, origin });
+    }
     if (!isMapping(value, problems)) continue;
     loaded.mappings.push({
       mapping: value,
@@ -115,11 +118,11 @@ function expandPreset(
       preset: preset.name,
       file,
       key,
-      transformsDir: parameters.has("transform") ? transformsDir : folder,
+      transformsDir: "transform" in parameters.values ? transformsDir : folder,
       baseDir: folder,
     });
   }
-  if (preset.common?.["auth"] !== undefined && !parameters.has("secret")) {
+  if (preset.common?.["auth"] !== undefined && !("secret" in parameters.values)) {
     const message = `without a secret, "${preset.name}" accepts only requests with the hook token, which few senders can add: set with.secret`;
     loaded.findings.push(warning(use.key, message));
   }
@@ -136,20 +139,20 @@ interface FilledMapping {
 
 export function fillMappings(
   preset: Preset,
-  parameters: ReadonlyMap<string, Parameter>,
+  { values }: Parameters,
   { readFile, mailbox }: Pick<FillOptions, "readFile"> & { mailbox: Defaults | undefined },
 ): FilledMapping[] {
   const only = mailbox?.only && mailbox.settings.name;
   const suffix = only === undefined ? "" : `-${only}`;
-  const hook = String(parameters.get("path")?.value);
-  const fill = (part: object, key: string) => fillParameters(part, key, { parameters, readFile });
+  const hook = String(values["path"]);
+  const fill = (part: object, key: string) => fillParameters(part, key, { values, readFile });
   // Once, so that the mappings share what they have in common.
-  const common = fill(toCommon(preset, parameters), "common");
+  const common = fill(toCommon(preset, values), "common");
   return preset.mappings.map((template, index) => {
     const key = `mappings[${index}]${suffix}`;
-    const own = fill(without(template, parameters), key);
+    const own = fill(without(template, values), key);
     const merged = merge(common.value, own.value);
-    const value = parameters.get("fields")?.value === "full" ? withPayload(merged) : merged;
+    const value = values["fields"] === "full" ? withPayload(merged) : merged;
     if (only !== undefined) value["match"] = { ...toObject(value["match"]), source: only };
     const id = (preset.mappings.length === 1 ? hook : `${hook}-${toText(value["id"] ?? index)}`) + suffix;
     return {
@@ -162,17 +165,17 @@ export function fillMappings(
 }
 
 /** The fields that all mappings of a preset share, with its path and the given settings. */
-function toCommon({ common = {} }: Preset, parameters: ReadonlyMap<string, Parameter>): object {
+function toCommon({ common = {} }: Preset, values: Parameters["values"]): object {
   const match = { path: { $param: "path" }, ...toObject(common["match"]) };
-  const given = SETTINGS.filter((name) => parameters.has(name)).map((name) => [name, { $param: name }]);
+  const given = SETTINGS.filter((name) => name in values).map((name) => [name, { $param: name }]);
   // Without a secret, the sender needs the hook token.
-  const auth = parameters.has("secret") ? common["auth"] : undefined;
+  const auth = "secret" in values ? common["auth"] : undefined;
   return { ...common, auth, match, ...Object.fromEntries(given) };
 }
 
 /** A mapping without the settings that are given, which replace its own. */
-function without(template: object, parameters: ReadonlyMap<string, Parameter>): object {
-  const isReplaced = (name: string): boolean => parameters.has(name) && SETTINGS.some((setting) => setting === name);
+function without(template: object, values: Parameters["values"]): object {
+  const isReplaced = (name: string): boolean => name in values && SETTINGS.some((setting) => setting === name);
   return Object.fromEntries(Object.entries(template).filter(([name]) => !isReplaced(name)));
 }
 
@@ -187,24 +190,10 @@ function withPayload({ maxMessageLength: _max, ...mapping }: Record<string, unkn
   return { ...mapping, messageTemplate: `${toText(mapping["messageTemplate"])}\n\nPayload:\n{{json ${payload}}}` };
 }
 
-/** The key of the configuration that a value comes from. */
-function toOriginKey(
-  { name, path: inside }: ParameterUse,
-  parameters: ReadonlyMap<string, Parameter>,
-  use: PresetUse,
-): string {
-  const key = parameters.get(name)?.key ?? appendSegment(`${use.key}.with`, name);
-  return inside.reduce<string>(appendSegment, key);
-}
-
-function checkDeclared(
-  uses: ParameterUse[],
-  parameters: ReadonlyMap<string, Parameter>,
-  { parameters: own = {} }: Preset,
-): Finding[] {
+function checkDeclared(uses: ParameterUse[], { values }: Parameters, { parameters: own = {} }: Preset): Finding[] {
   const known = [...STANDARD, ...Object.keys(own)];
   return uses
-    .filter(({ name }) => !parameters.has(name) && !known.includes(name))
+    .filter(({ name }) => !Object.hasOwn(values, name) && !known.includes(name))
     .map(({ key, name }) => error(key, `the preset has no parameter "${name}"${didYouMean(name, known)}`));
 }
 

@@ -99,33 +99,31 @@ function settingSchemas(): Schemas {
   );
 }
 
-/**
- * The parameters of a use, by name, with their defaults. Those in `with` take precedence over those of the mailbox.
- */
+/** What a use of a preset gives it, with the defaults. */
+export interface Parameters {
+  values: Readonly<Record<string, unknown>>;
+  /** The key of the configuration that a value comes from. */
+  keyOf(name: string): string;
+}
+
+/** Those in `with` take precedence over those of the mailbox. */
 export function resolveParameters(
   preset: Preset,
   use: PresetUse,
   mailbox: MailSettings | undefined,
-): { parameters: Map<string, Parameter>; findings: Finding[] } {
-  const shared = MAIL_DEFAULTS.flatMap((name) =>
-    mailbox?.[name] === undefined ? [] : [[name, mailbox[name]] as const],
-  );
-  const keys = new Map([
-    ...shared.map(([name]) => [name, appendSegment(mailbox?.key ?? "", name)] as const),
-    ...Object.keys(use.with).map((name) => [name, appendSegment(`${use.key}.with`, name)] as const),
-  ]);
-  const keyOf = (name: string): string => keys.get(name) ?? appendSegment(`${use.key}.with`, name);
-
+): { parameters: Parameters; findings: Finding[] } {
+  const ofMailbox = MAIL_DEFAULTS.filter((name) => mailbox?.[name] !== undefined && !Object.hasOwn(use.with, name));
+  const keyOf = (name: string): string =>
+    appendSegment(mailbox && ofMailbox.some((other) => other === name) ? mailbox.key : `${use.key}.with`, name);
   const values: Record<string, unknown> = structuredClone({
-    ...Object.fromEntries(shared),
+    ...Object.fromEntries(ofMailbox.map((name) => [name, mailbox?.[name]])),
     ...use.with,
   });
   const findings = checkFor(preset)(values).map((problem) => {
     const [name = "", ...rest] = problem.segments;
     return error(rest.reduce<string>(appendSegment, keyOf(String(name))), toConfigProblem(problem).message);
   });
-  const parameters = Object.entries(values).map(([name, value]) => [name, { value, key: keyOf(name) }] as const);
-  return { parameters: new Map(parameters), findings };
+  return { parameters: { values, keyOf }, findings };
 }
 
 const checks = new WeakMap<Preset, SchemaCheck>();
@@ -134,12 +132,6 @@ function checkFor(preset: Preset): SchemaCheck {
   const check = checks.get(preset) ?? compileSchema(toParametersSchema(preset), { all: true, fillDefaults: true });
   checks.set(preset, check);
   return check;
-}
-
-/** A value that a preset is given, and the key of the configuration that it comes from. */
-export interface Parameter {
-  value: unknown;
-  key: string;
 }
 
 /** A place in a preset's file that a parameter's value was written to, as a dotted path. */
@@ -151,7 +143,7 @@ export interface ParameterUse {
 }
 
 export interface FillOptions {
-  parameters: ReadonlyMap<string, Parameter>;
+  values: Parameters["values"];
   /** Reads a file of the preset's folder. */
   readFile(name: string): string;
 }
@@ -165,7 +157,7 @@ export interface FillOptions {
 export function fillParameters(
   template: unknown,
   key: string,
-  { parameters, readFile }: FillOptions,
+  { values, readFile }: FillOptions,
 ): { value: unknown; uses: ParameterUse[] } {
   const uses: ParameterUse[] = [];
   return { value: fill(template, key), uses };
@@ -188,7 +180,7 @@ export function fillParameters(
   function read(parameter: string, at: string): unknown {
     const [name = "", ...path] = parameter.split(".");
     uses.push({ key: at, name, path });
-    return readPath(parameters.get(name)?.value, path);
+    return readPath(values, [name, ...path]);
   }
 }
 
