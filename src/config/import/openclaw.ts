@@ -1,6 +1,6 @@
 import path from "node:path";
 import { ConfigError } from "../../errors.ts";
-import { isObject, type Segment, toKeyPath, toObject, toText } from "../../shared/json.ts";
+import { isObject, type Segment, toKeyPath, toObject, toObjects, toText } from "../../shared/json.ts";
 import { isReference, toFileReference } from "../edit/plan.ts";
 import { trimSlashes } from "../resolve.ts";
 
@@ -74,7 +74,7 @@ export function convertOpenClaw(written: unknown, target: { file: string; stateD
   }
 
   const channels = convertChannels();
-  const mappings = listOf(hooks["mappings"]).map((mapping, index) => convertMapping(mapping, index));
+  const mappings = toObjects(hooks["mappings"]).map((mapping, index) => convertMapping(mapping, index));
   const gmail = convertGmail();
   const hooksBlock = withoutUndefined({
     enabled: hooks["enabled"] === true,
@@ -93,24 +93,23 @@ export function convertOpenClaw(written: unknown, target: { file: string; stateD
     const at = ["hooks", "mappings", index];
     const { path: matchPath, source } = toObject(mapping["match"]);
     const hook = typeof matchPath === "string" ? trimSlashes(matchPath.trim()) || undefined : undefined;
-    const texts = Object.entries(pick(mapping, TEMPLATES)).map(
-      ([key, text]) => [key, convertTemplate(String(text), hook)] as const,
-    );
-    if (texts.some(([, { path: kind }]) => kind !== undefined)) {
-      changes.add("{{path}} is the whole path here. Where the hook's name is known, templates contain it instead.");
-    }
-    for (const [key, converted] of texts) {
-      if (converted.path === "whole")
-        decide([...at, key], "{{path}} was the hook's name; it is the whole path here, as /hooks/name.");
-    }
-    const list = texts.find(([, { takesFirst }]) => takesFirst !== undefined);
-    if (list && mapping["forEach"] === undefined) {
-      const name = String(list[1].takesFirst);
-      const each = `forEach: "${name}" with forEachNarrows: true handles each of them, as ${name}[0].`;
-      decide([...at, list[0]], `Only the first of ${name} is handled. ${each}`);
-    }
-    const templates: Fields = Object.fromEntries(texts.map(([key, { template }]) => [key, template]));
     const { forEach, agentId, model, sessionKey, sessionMode } = mapping;
+    const templates: Fields = {};
+    let list: string | undefined;
+    for (const [key, text] of Object.entries(pick(mapping, TEMPLATES))) {
+      const { template, path: kind, takesFirst } = convertTemplate(String(text), hook);
+      templates[key] = template;
+      if (kind !== undefined) {
+        changes.add("{{path}} is the whole path here. Where the hook's name is known, templates contain it instead.");
+      }
+      if (kind === "whole") {
+        decide([...at, key], "{{path}} was the hook's name; it is the whole path here, as /hooks/name.");
+      }
+      if (takesFirst === undefined || list !== undefined || forEach !== undefined) continue;
+      list = takesFirst;
+      const each = `forEach: "${list}" with forEachNarrows: true handles each of them, as ${list}[0].`;
+      decide([...at, key], `Only the first of ${list} is handled. ${each}`);
+    }
     if (forEach !== undefined) {
       changes.add(
         "forEach: more than hooks.maxFanOut (1000) items are answered 413; OpenClaw drops those after the 200th.",
@@ -172,7 +171,7 @@ export function convertOpenClaw(written: unknown, target: { file: string; stateD
 
   /** The preset that takes mails, under OpenClaw's name for it too, and the settings of the mailbox. */
   function convertGmail(): Fields {
-    const known = listOfText(hooks["presets"]).includes("gmail");
+    const known = [hooks["presets"]].flat().includes("gmail");
     const { account, maxBytes, thinking, model, allowUnsafeExternalContent } = toObject(hooks["gmail"]);
     if (!known && account === undefined) return {};
     const isMapped = mappings.some((mapping) => toObject(mapping["match"])["path"] === "gmail");
@@ -229,14 +228,6 @@ function pick(fields: Fields, keys: string[]): Fields {
 
 function withoutUndefined(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}
-
-function listOf(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
-}
-
-function listOfText(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 /** A template of OpenClaw in our syntax. */
