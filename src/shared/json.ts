@@ -8,6 +8,10 @@ export function toObject(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {};
 }
 
+export function withoutUndefined(fields: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
 /** The objects of an array. None of anything else. */
 export function toObjects(value: unknown): Record<string, unknown>[] {
   return Array.isArray(value) ? value.filter(isObject) : [];

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { ConfigError } from "../../errors.ts";
-import { isObject, type Segment, toKeyPath, toObject, toObjects, toText } from "../../shared/json.ts";
+import { isObject, type Segment, toKeyPath, toObject, toObjects, toText, withoutUndefined } from "../../shared/json.ts";
 import { isReference, toFileReference } from "../edit/plan.ts";
 import { trimSlashes } from "../resolve.ts";
 
@@ -223,11 +223,7 @@ export function convertOpenClaw(written: unknown, target: { file: string; stateD
 }
 
 function pick(fields: Fields, keys: string[]): Fields {
-  return Object.fromEntries(keys.filter((key) => fields[key] !== undefined).map((key) => [key, fields[key]]));
-}
-
-function withoutUndefined(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  return withoutUndefined(Object.fromEntries(keys.map((key) => [key, fields[key]])));
 }
 
 /** A template of OpenClaw in our syntax. */

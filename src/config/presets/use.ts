@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
 import { ConfigError } from "../../errors.ts";
-import { readOwn, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
+import { readOwn, type Segment, toKeyPath, toObject, withoutUndefined } from "../../shared/json.ts";
 import { type ConfigPlan, isReference, planBasics, planChanges, type Target, toFileReference } from "../edit/plan.ts";
 import { trimSlashes } from "../resolve.ts";
 
@@ -61,7 +61,7 @@ export function planUse(target: Target, { name, options }: WantedPreset): Config
     secretFiles.set(file, `${value}\n`);
     return [key, toFileReference(file, path.dirname(target.file))];
   };
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  const given = Object.entries(withoutUndefined(options));
   const entry = given.length === 0 ? name : { use: name, with: Object.fromEntries(given.map(store)) };
   const basics = planBasics(target, secretFiles);
   const changes = [...basics, { kind: "add", path: ["hooks", "presets"], value: entry } as const];

@@ -3,7 +3,7 @@ import { type ConfigPlan, planBasics, planChanges, type Target } from "../../con
 import { readConfigText } from "../../config/load.ts";
 import { findUses } from "../../config/presets/use.ts";
 import { ConfigError } from "../../errors.ts";
-import { isObject, readPath, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
+import { isObject, readPath, type Segment, toKeyPath, toObject, withoutUndefined } from "../../shared/json.ts";
 import type { MailSourceOptions } from "../sources.ts";
 
 /** An entry of `hooks.mail`. */
@@ -79,8 +79,4 @@ export async function loadMailbox(target: Target, wanted: Omit<WantedMail, "sett
   const source = config.hooks.mail.find(({ key }) => key === toKeyPath(wanted.mailbox.at))?.source;
   if (ofMail.length === 0 && source) return source;
   throw new ConfigError(ofMail.length > 0 ? ofMail : problems);
-}
-
-function withoutUndefined(fields: object): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
