@@ -5,7 +5,7 @@ import { withTimeout } from "../shared/async.ts";
 import { failSpan } from "../telemetry/traces.ts";
 import { FALLBACK_CHANNEL } from "../types.ts";
 import type { DispatchContext } from "./context.ts";
-import { assertAttemptsLeft, retryDelayMs, toFailure, YOUNG_CLAIM_MS } from "./retry.ts";
+import { assertAttemptsLeft, isClaimHeld, retryDelayMs, toFailure } from "./retry.ts";
 
 /** Chat services have longer outages than models: eight attempts cover about four minutes. */
 export const DELIVERY_POLICY = { maxAttempts: 8, firstMs: 2000, maxMs: 300_000 };
@@ -22,23 +22,14 @@ export async function executeDelivery(delivery: ClaimedDelivery, context: Dispat
   try {
     assertAttemptsLeft(delivery.attempts, DELIVERY_POLICY.maxAttempts);
     route = await resolveRoute(delivery, context.journal);
-    if (!(await isStillOurs(delivery, { route, startedAt }, context))) return false;
+    const progress = { partsSent: delivery.partsSent, route };
+    if (!(await isClaimHeld(startedAt, () => context.journal.progressDelivery(delivery, progress)))) return false;
     return await (route ? deliver(delivery, route, context) : skip(delivery, context, noRoute(context)));
   } catch (error) {
     // After the restart it continues behind the last recorded part.
     context.signal.throwIfAborted();
     return recordDeliveryFailure({ ...delivery, route, startedAt }, error, context);
   }
-}
-
-/** While the journal was away, the node's lease may have ended: then another node has the delivery, and sends it. */
-async function isStillOurs(
-  delivery: ClaimedDelivery,
-  { route, startedAt }: { route: Route | undefined; startedAt: number },
-  { journal }: DispatchContext,
-): Promise<boolean> {
-  if (Date.now() - startedAt < YOUNG_CLAIM_MS) return true;
-  return journal.progressDelivery(delivery, { partsSent: delivery.partsSent, route });
 }
 
 async function deliver(delivery: ClaimedDelivery, route: Route, context: DispatchContext): Promise<boolean> {

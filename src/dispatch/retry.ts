@@ -37,8 +37,16 @@ export function assertAttemptsLeft(attempts: number, maxAttempts: number): void 
   });
 }
 
-/** A claim this young cannot have ended: a node's lease is much longer. An older one is checked before an effect. */
-export const YOUNG_CLAIM_MS = 2000;
+/** A node's lease is much longer. */
+const CHECK_CLAIM_AFTER_MS = 2000;
+
+/**
+ * Whether a claim still holds, asked before an effect outside. While the journal was away, the node's lease may have ended:
+ * then another node has the work. A young claim is not checked.
+ */
+export async function isClaimHeld(claimedAt: number, check: () => Promise<boolean>): Promise<boolean> {
+  return Date.now() - claimedAt < CHECK_CLAIM_AFTER_MS || check();
+}
 
 const MAX_ERROR_CHARACTERS = 500;
 

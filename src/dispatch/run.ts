@@ -7,7 +7,7 @@ import type { ClaimedRun, Entry, Journal, Run, TurnOutcome } from "../journal/jo
 import { takeWithin } from "../shared/text.ts";
 import { failSpan, isTraced } from "../telemetry/traces.ts";
 import type { DispatchContext } from "./context.ts";
-import { assertAttemptsLeft, retryDelayMs, toFailure, YOUNG_CLAIM_MS } from "./retry.ts";
+import { assertAttemptsLeft, isClaimHeld, retryDelayMs, toFailure } from "./retry.ts";
 
 const BACKOFF = { firstMs: 1000, maxMs: 60_000 };
 
@@ -65,7 +65,7 @@ async function hold(run: ClaimedRun, reason: string, { journal, telemetry }: Dis
 async function complete(run: ClaimedRun, context: DispatchContext, freeSlot: () => void): Promise<boolean> {
   const { journal, signal } = context;
   const history = await readHistory({ journal, budget: context.session() }, run.sessionKey, Date.now());
-  if (!(await isStillOurs(run, journal))) return false;
+  if (!(await isClaimHeld(run.startedAt ?? 0, () => isSameAttempt(run, journal)))) return false;
   const turn = { agent: context.agent(), settings: context.settings(), history, signal };
   const outcome = await showWorking(run, context, () => runAgentAction(run, turn));
   const recording = journal.completeRun(run, outcome);
@@ -81,12 +81,7 @@ export function showDone(run: ClaimedRun, { telemetry }: DispatchContext, isReco
   telemetry.meter.turned({ result: "done", ms: msSince(startedAt), usage });
 }
 
-/** While the journal was away, the node's lease may have ended: then another node has the run, and runs the turn. */
-async function isStillOurs(
-  { id, attempts, startedAt = 0 }: ClaimedRun,
-  journal: Pick<Journal, "getRun">,
-): Promise<boolean> {
-  if (Date.now() - startedAt < YOUNG_CLAIM_MS) return true;
+async function isSameAttempt({ id, attempts }: ClaimedRun, journal: Pick<Journal, "getRun">): Promise<boolean> {
   const run = await journal.getRun(id);
   return run?.state === "running" && run.attempts === attempts;
 }

@@ -256,11 +256,11 @@ export interface DeliveryProgress {
   messageId?: string;
 }
 
-export type DeliveryEnd =
-  | ({ state: "sent"; at: number; route: Route } & DeliveryProgress)
-  | { state: "failed"; at: number; route?: Route; error: string }
-  /** There was no recipient; this is not a failure. */
-  | { state: "skipped"; at: number; error: string };
+/** `skipped`: there was no recipient; this is not a failure. */
+export type DeliveryEnd = Partial<DeliveryProgress> & { at: number; error?: string } & (
+    | { state: "sent"; route: Route }
+    | { state: "failed" | "skipped"; error: string }
+  );
 
 /** A run or delivery that failed permanently, until an operator retries or drops it. */
 export interface DeadLetter {

@@ -2,7 +2,7 @@ import type { Lease } from "../journal/journal.ts";
 import { isLeaseHeld } from "../journal/postgres/leases.ts";
 import type { PostgresJournal } from "../journal/postgres/postgres.ts";
 import { integer, optional, text } from "../journal/rows.ts";
-import { storable, toJson, type Transaction } from "../journal/postgres/transaction.ts";
+import { toPostgresText, toJson, type Transaction } from "../journal/postgres/transaction.ts";
 import { MAX_KNOWN, type MailStore, type BatchResult, type StoredFolder, toDigest, withoutDigest } from "./store.ts";
 
 interface PostgresMailStoreOptions {
@@ -52,7 +52,7 @@ export async function openPostgresMailStore({
 }
 
 async function readFolder(sql: Transaction, mailbox: string, name: string): Promise<StoredFolder> {
-  const folder = storable(name);
+  const folder = toPostgresText(name);
   await sql.run(
     "INSERT INTO hookline.mail_folders (mailbox, folder, started_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
     [mailbox, folder, Date.now()],
@@ -103,7 +103,7 @@ async function recordBatch(
   if (position === undefined) return;
   await sql.run("UPDATE hookline.mail_folders SET position = $3 WHERE mailbox = $1 AND folder = $2", [
     mailbox,
-    storable(folder),
+    toPostgresText(folder),
     position,
   ]);
 }

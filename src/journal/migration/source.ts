@@ -1,6 +1,6 @@
 import type { EventRecord } from "../journal.ts";
 import type { EventDetail as StoredDetail } from "../postgres/accept.ts";
-import { storable } from "../postgres/transaction.ts";
+import { toPostgresText } from "../postgres/transaction.ts";
 import { bytes, integer, optional, type Row, text } from "../rows.ts";
 import type { EventDetail } from "../sqlite/accept.ts";
 import type { Database } from "../sqlite/database.ts";
@@ -65,7 +65,7 @@ function positionOf({ name, key }: Source, row: Row): Position {
 
 /** PostgreSQL cannot store NUL. A key that contains it becomes another one, which can be there already. */
 function hasTwin({ database, table, key }: Source, position: Position): boolean {
-  const stored = position.map((value) => (typeof value === "string" ? storable(value) : value));
+  const stored = position.map((value) => (typeof value === "string" ? toPostgresText(value) : value));
   if (stored.every((value, index) => value === position[index])) return false;
   const sql = `SELECT 1 FROM ${table} WHERE (${key.join()}) = (${key.map(() => "?").join()})`;
   return database.get(sql, ...stored) !== undefined;

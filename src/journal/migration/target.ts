@@ -3,7 +3,7 @@ import { ConfigError } from "../../errors.ts";
 import type { PostgresDatabase, Sql } from "../postgres/database.ts";
 import { addPartitions } from "../postgres/retention.ts";
 import { MIGRATION_TABLE } from "../postgres/schema.ts";
-import { Batch, storable } from "../postgres/transaction.ts";
+import { Batch, toPostgresText } from "../postgres/transaction.ts";
 import { integer, optional, type Row, text } from "../rows.ts";
 import type { Position, Source, TargetRow } from "./source.ts";
 
@@ -216,7 +216,7 @@ function toText(row: Row): string {
 }
 
 function toStoredValue(value: NonNullable<Row[string]>): string | number {
-  if (typeof value === "string") return storable(value);
+  if (typeof value === "string") return toPostgresText(value);
   if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString("hex")}`;
   return Number(value);
 }

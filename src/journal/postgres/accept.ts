@@ -3,7 +3,7 @@ import { type Commit, countRuns, isRun, type Known, type NewRun, type OpenRun, p
 import { integer, text } from "../rows.ts";
 import { Conflict, type Sql } from "./database.ts";
 import { addKeys, type Keys, nameOf, readKeys } from "./idempotency.ts";
-import { Batch, lock, sessionLock, storable, type Transaction, windowLock } from "./transaction.ts";
+import { Batch, lock, sessionLock, toPostgresText, type Transaction, windowLock } from "./transaction.ts";
 
 /** The `detail` column: what is only read whole. */
 export interface EventDetail extends Pick<NewEvent, "warnings" | "log" | "took"> {
@@ -70,7 +70,7 @@ function knownAt(now: number, { keys, openRuns, ahead }: State): Known {
       return known && (known.expiresAt > now || known.isUnfinished) ? known : undefined;
     },
     findOpenRun(windowKey) {
-      const open = openRuns.get(storable(windowKey));
+      const open = openRuns.get(toPostgresText(windowKey));
       return open && open.dueAt > now + ahead ? open : undefined;
     },
   };
@@ -84,7 +84,7 @@ function remember(event: NewEvent, { actions, keys }: Commit, state: State): voi
   }
   for (const { runId, action, window, joins } of actions.filter(isRun)) {
     if (!window || joins) continue;
-    state.openRuns.set(storable(window.key), {
+    state.openRuns.set(toPostgresText(window.key), {
       runId,
       sessionKey: action.sessionKey,
       dueAt: window.closesAt + state.ahead,
@@ -98,7 +98,7 @@ async function readOpenRuns({ all }: Sql, windows: string[]): Promise<State["ope
   const rows = await all(
     `SELECT id, session_key, coalesce_key, due_at FROM hookline.runs WHERE coalesce_key = ANY($1::text[])
      ORDER BY seq FOR UPDATE`,
-    [windows.map(storable)],
+    [windows.map(toPostgresText)],
   );
   return new Map(
     rows.map((row) => [
@@ -204,7 +204,7 @@ function toStateRow({ id, hook, status, receivedAt }: NewEvent, { actions }: Com
 
 /** A run whose window has closed may still be queued. */
 async function closeWindows({ run }: Sql, runs: NewRun[]): Promise<void> {
-  const opened = runs.flatMap(({ window }) => (window ? [storable(window.key)] : []));
+  const opened = runs.flatMap(({ window }) => (window ? [toPostgresText(window.key)] : []));
   if (opened.length === 0) return;
   await run("UPDATE hookline.runs SET coalesce_key = NULL WHERE coalesce_key = ANY($1::text[])", [opened]);
 }

@@ -2,7 +2,7 @@ import { MAIN_SESSION } from "../../types.ts";
 import type { Spend, TurnOutcome } from "../journal.ts";
 import { toSpend } from "../rows.ts";
 import type { Sql, TransactionSql } from "./database.ts";
-import { type Batch, storable, toJson } from "./transaction.ts";
+import { type Batch, toPostgresText, toJson } from "./transaction.ts";
 
 /**
  * `open` counts an event's unfinished runs and deliveries, `lost` those that failed permanently. What ends with a run
@@ -82,7 +82,7 @@ export async function readSpend(
   { all }: Sql,
   { since, sessionKey }: { since: number; sessionKey?: string },
 ): Promise<Spend[]> {
-  const rows = await all(READ_SPEND, [since, sessionKey === undefined ? null : storable(sessionKey)]);
+  const rows = await all(READ_SPEND, [since, sessionKey === undefined ? null : toPostgresText(sessionKey)]);
   return rows.map(toSpend);
 }
 

@@ -11,7 +11,15 @@ import type {
 import { integer, optional, type Row, text, toDelivery } from "../rows.ts";
 import type { Sql, TransactionSql } from "./database.ts";
 import { updateEventCounts } from "./counters.ts";
-import { type Batch, lock, recipientLock, type Report, reportAll, storable, type Transaction } from "./transaction.ts";
+import {
+  type Batch,
+  lock,
+  recipientLock,
+  type Report,
+  reportAll,
+  toPostgresText,
+  type Transaction,
+} from "./transaction.ts";
 
 /*
  * Deliveries to one recipient are sent one after another: the oldest unfinished one is pending or being sent, the others
@@ -92,7 +100,7 @@ async function findReplaced({ get }: Sql, { conversation = null, channel = null,
 export async function countReplies({ get }: Sql, conversation: string, since: number): Promise<number> {
   const row = await get(
     "SELECT count(*)::integer AS replies FROM hookline.deliveries WHERE conversation = $1 AND created_at >= $2",
-    [storable(conversation), since],
+    [toPostgresText(conversation), since],
   );
   return integer(row?.replies ?? 0);
 }
@@ -107,7 +115,7 @@ export async function progressDelivery(
   { id, token }: Claim,
   { partsSent, route, messageId }: DeliveryProgress,
 ): Promise<boolean> {
-  const values = [id, token, partsSent, route && JSON.stringify(route), messageId && storable(messageId)];
+  const values = [id, token, partsSent, route && JSON.stringify(route), messageId && toPostgresText(messageId)];
   const isClaimed = (await transaction.run(PROGRESS_DELIVERY, values)) > 0;
   if (isClaimed) rememberMessage(transaction, messageId, Date.now());
   return isClaimed;
@@ -126,7 +134,7 @@ export async function retryDelivery(
   error: string,
 ): Promise<boolean> {
   transaction.announce("delivery");
-  const values = [id, token, Math.ceil(dueAt) + transaction.ahead, storable(error)];
+  const values = [id, token, Math.ceil(dueAt) + transaction.ahead, toPostgresText(error)];
   const row = await transaction.get(RETRY_DELIVERY, values);
   if (row) {
     await reportAll(transaction, [reportOf(row, "pending")]);
@@ -140,13 +148,7 @@ const RETRY_DELIVERY = `
   WHERE id = $1 AND claims = $2 AND state = 'sending' RETURNING id, run_id, event_id`;
 
 export async function finishDelivery(transaction: Transaction, claim: Claim, end: DeliveryEnd): Promise<boolean> {
-  const { state, at, route, error, partsSent, messageId } = {
-    route: undefined,
-    error: undefined,
-    partsSent: undefined,
-    messageId: undefined,
-    ...end,
-  };
+  const { state, at, route, error, partsSent, messageId } = end;
   const { withBegin, withCommit } = transaction;
   const own = await withBegin.get("SELECT channel, recipient FROM hookline.deliveries WHERE id = $1", [claim.id]);
   if (!own) return false;
@@ -156,9 +158,9 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
     state,
     at,
     route && JSON.stringify(route),
-    error && storable(error),
+    error && toPostgresText(error),
     partsSent,
-    messageId && storable(messageId),
+    messageId && toPostgresText(messageId),
   ];
   const [, row] = await Promise.all([lock(transaction, [lockOf(own)]), transaction.get(FINISH_DELIVERY, values)]);
   if (!row) return transaction.isRepeated && hasState(transaction, claim, state);
@@ -209,7 +211,7 @@ async function hasState({ get }: Sql, { id, token }: Claim, state: string): Prom
 }
 
 export async function wasSent({ get }: Sql, messageId: string, since: number): Promise<boolean | undefined> {
-  const values = [storable(messageId), since];
+  const values = [toPostgresText(messageId), since];
   if (await get("SELECT 1 FROM hookline.sent_messages WHERE id = $1 AND sent_at >= $2", values)) return true;
   return (await get("SELECT 1 FROM hookline.deliveries WHERE state = 'sending' LIMIT 1")) ? undefined : false;
 }
@@ -227,7 +229,7 @@ function rememberMessage({ withCommit }: TransactionSql, messageId: string | und
   withCommit(
     `INSERT INTO hookline.sent_messages (id, sent_at) VALUES ($1, $2)
      ON CONFLICT (id) DO UPDATE SET sent_at = excluded.sent_at`,
-    [storable(messageId), at],
+    [toPostgresText(messageId), at],
   );
 }
 
@@ -236,7 +238,7 @@ function rememberRoute({ withCommit }: TransactionSql, { channel, to }: Route): 
   withCommit(
     `INSERT INTO hookline.routes (channel, recipient) VALUES ($1, $2)
      ON CONFLICT (channel) DO UPDATE SET recipient = excluded.recipient, seq = DEFAULT`,
-    [channel, storable(to)],
+    [channel, toPostgresText(to)],
   );
 }
 

@@ -2,7 +2,7 @@ import type { AcceptResult, Idempotency, NewEvent } from "../journal.ts";
 import { type Commit, type FirstReceipt, type KnownKey, toReplay, usesKeys } from "../plan.ts";
 import { integer, type Row, text } from "../rows.ts";
 import type { Sql } from "./database.ts";
-import { type Batch, storable } from "./transaction.ts";
+import { type Batch, toPostgresText } from "./transaction.ts";
 
 interface StoredKey extends KnownKey {
   expiresAt: number;
@@ -21,7 +21,7 @@ export async function readKeys({ all }: Sql, events: NewEvent[]): Promise<Keys> 
   if (given.length === 0) return new Map();
   const rows = await all(
     SELECT_KEYS,
-    [0, 1].map((place) => given.map((use) => storable(use[place]!))),
+    [0, 1].map((place) => given.map((use) => toPostgresText(use[place]!))),
   );
   return new Map(rows.map((row) => [nameOf(text(row.scope), text(row.key)), toStoredKey(row)]));
 }
@@ -57,7 +57,7 @@ export async function addKeys(
   );
   const replaced = [...rows].filter(([name]) => stored.has(name)).map(([, row]) => row);
   if (replaced.length > 0) {
-    const values = [replaced.map(({ scope }) => storable(scope)), replaced.map(({ key }) => storable(key))];
+    const values = [replaced.map(({ scope }) => toPostgresText(scope)), replaced.map(({ key }) => toPostgresText(key))];
     await run(DELETE_KEYS, values);
   }
   const sorted = [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
@@ -86,12 +86,12 @@ export async function findReplay(
   key: string,
   fingerprint: string,
 ): Promise<AcceptResult | undefined> {
-  const row = await sql.get(SELECT_KEYS, [[storable(scope)], [storable(key)]]);
+  const row = await sql.get(SELECT_KEYS, [[toPostgresText(scope)], [toPostgresText(key)]]);
   const first = row && toStoredKey(row);
   if (!first || (first.expiresAt <= Date.now() && !first.isUnfinished)) return undefined;
   return first.fingerprint === fingerprint ? toReplay(first.receipt) : { kind: "conflict" };
 }
 
 export function nameOf(scope: string, key: string): string {
-  return `${storable(scope)}\n${storable(key)}`;
+  return `${toPostgresText(scope)}\n${toPostgresText(key)}`;
 }

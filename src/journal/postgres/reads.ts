@@ -14,7 +14,7 @@ import type { EventDetail } from "./accept.ts";
 import type { Sql, SqlValue } from "./database.ts";
 import { toDeliveryHere } from "./deliveries.ts";
 import { toRunHere, withJoined } from "./runs.ts";
-import { isId, storable } from "./transaction.ts";
+import { isId, toPostgresText } from "./transaction.ts";
 
 /* What the operator sees: lists are newest first. Ids of events sort by time, across all nodes. */
 
@@ -33,7 +33,7 @@ export async function listEvents(
   const [first, last] = toBounds(prefix);
   if (first === undefined || (before !== undefined && !isId(before))) return [];
   const conditions: Condition[] = [
-    ["state.hook =", hook === undefined ? undefined : storable(hook)],
+    ["state.hook =", hook === undefined ? undefined : toPostgresText(hook)],
     ["state.status =", status],
     ["id <", before],
     ["id >=", prefix === undefined ? undefined : first],
@@ -186,7 +186,7 @@ export async function getSession(
   sessionKey: string,
   { limit, after = 0 }: { limit: number; after?: number },
 ): Promise<{ session: SessionSummary; entries: Entry[] } | undefined> {
-  const key = storable(sessionKey);
+  const key = toPostgresText(sessionKey);
   const session =
     (await get("SELECT * FROM hookline.sessions WHERE key = $1", [key])) ?? (await get(SESSION_WITHOUT_ENTRIES, [key]));
   if (!session) return undefined;
@@ -235,7 +235,7 @@ export async function listPendingSystemEvents({ all }: Sql, limit?: number): Pro
 export async function listTurns({ all }: Sql, sessionKey: string, limit: number): Promise<Entry[]> {
   const newestFirst = await all(
     "SELECT * FROM hookline.entries WHERE session_key = $1 AND role <> 'system' ORDER BY seq DESC LIMIT $2",
-    [storable(sessionKey), limit],
+    [toPostgresText(sessionKey), limit],
   );
   return newestFirst.toReversed().map(toEntry);
 }

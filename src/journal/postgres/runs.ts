@@ -13,7 +13,7 @@ import {
   type Report,
   reportAll,
   sessionLock,
-  storable,
+  toPostgresText,
   type Transaction,
 } from "./transaction.ts";
 
@@ -148,7 +148,10 @@ function reportsOfDeliveries(deliveries: NewDelivery[]): Report[] {
 export async function retryRun(transaction: Transaction, claim: Claim, dueAt: number, error: string): Promise<boolean> {
   transaction.announce("run");
   const set = "due_at = $3, error = $4";
-  return leaveRun(transaction, claim, { state: "ready", set }, [Math.ceil(dueAt) + transaction.ahead, storable(error)]);
+  return leaveRun(transaction, claim, { state: "ready", set }, [
+    Math.ceil(dueAt) + transaction.ahead,
+    toPostgresText(error),
+  ]);
 }
 
 export async function releaseRun(transaction: Transaction, claim: Claim): Promise<boolean> {
@@ -158,7 +161,7 @@ export async function releaseRun(transaction: Transaction, claim: Claim): Promis
 
 export async function holdRun(transaction: Transaction, claim: Claim, reason: string): Promise<boolean> {
   const set = "hold_reason = $3, attempts = attempts - 1";
-  return leaveRun(transaction, claim, { state: "held", set }, [storable(reason)]);
+  return leaveRun(transaction, claim, { state: "held", set }, [toPostgresText(reason)]);
 }
 
 /** Changes a run that stays the first of its session. */
@@ -191,7 +194,7 @@ export async function releaseHeld(
   const rows = await transaction.all(
     `UPDATE hookline.runs SET state = 'ready', hold_reason = CASE WHEN $2 THEN hold_reason END
      WHERE state = 'held' AND ($1::text IS NULL OR hold_reason = $1) RETURNING id, event_id`,
-    [reason === undefined ? null : storable(reason), forGood],
+    [reason === undefined ? null : toPostgresText(reason), forGood],
   );
   if (rows.length > 0) transaction.announce("run");
   const released = rows.map((row) => ({ id: text(row.id), eventId: optional(text, row.event_id) }));
@@ -260,7 +263,7 @@ interface HeartbeatEnd {
 /** False if the heartbeat was recorded before. */
 async function insertHeartbeat({ run, report }: Transaction, end: HeartbeatEnd): Promise<boolean> {
   const { id, state, startedAt, finishedAt, error, outcome } = end;
-  const values = [id, state, startedAt, finishedAt, error && storable(error), outcome && storable(outcome)];
+  const values = [id, state, startedAt, finishedAt, error && toPostgresText(error), outcome && toPostgresText(outcome)];
   const isNew = (await run(INSERT_HEARTBEAT, values)) > 0;
   if (isNew) report({ kind: "run", id, state });
   return isNew;

@@ -32,7 +32,7 @@ export const recipientLock = ({ channel, to }: { channel: string; to?: string })
 /** In one order in all transactions, so that they cannot wait for each other in a circle. */
 export async function lock({ run }: Pick<Sql, "run">, names: Iterable<string>): Promise<void> {
   const unique = [...new Set(names)];
-  if (unique.length > 0) await run(LOCK, [unique.map(storable)]);
+  if (unique.length > 0) await run(LOCK, [unique.map(toPostgresText)]);
 }
 
 const LOCK = `
@@ -42,18 +42,18 @@ const LOCK = `
 /** A value for `json_to_recordset`. */
 export function toJson(rows: readonly object[]): string {
   const json = JSON.stringify(rows);
-  return UNSTORABLE_JSON.test(json) ? JSON.stringify(rows, clean) : json;
+  return UNSUPPORTED_ESCAPE.test(json) ? JSON.stringify(rows, clean) : json;
 }
 
 /** Escapes of NUL and of lone surrogates. Well-formed pairs are not escaped. */
-const UNSTORABLE_JSON = /\\u(?:0000|d[89a-f])/;
+const UNSUPPORTED_ESCAPE = /\\u(?:0000|d[89a-f])/;
 
 function clean(_key: string, value: unknown): unknown {
-  return typeof value === "string" ? storable(value) : value;
+  return typeof value === "string" ? toPostgresText(value) : value;
 }
 
 /** PostgreSQL's text cannot hold NUL, and UTF-8 no lone surrogate: each becomes a visible sign. */
-export function storable(value: string): string {
+export function toPostgresText(value: string): string {
   return value.toWellFormed().replaceAll("\0", "␀");
 }
 

@@ -16,7 +16,7 @@ export function claimRuns(transaction: Transaction, limit: number, now: number, 
     const starts = rate ? startsLeft(transaction, mapping, rate, now) : Infinity;
     return listDue(transaction, mapping, Math.min(limit, places, starts), now);
   });
-  if (due.length < limit) transaction.settle("run");
+  if (due.length < limit) transaction.withdraw("run");
   return due
     .toSorted((a, b) => a.dueAt - b.dueAt || a.seq - b.seq)
     .slice(0, limit)

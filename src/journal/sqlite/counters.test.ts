@@ -73,7 +73,7 @@ describe("the totals", () => {
     };
     const breakCommit = (): void =>
       commit(() => {
-        counters.settle();
+        counters.writeNow();
         throw new Error("the disk is full");
       });
     commit(addEvent);

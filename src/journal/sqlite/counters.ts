@@ -32,7 +32,7 @@ export interface Counters {
   /** Writes the sums at the end of a commit, unless that can wait. */
   write(): void;
   /** Writes them now. Called before events are deleted, which may not be counted yet. */
-  settle(): void;
+  writeNow(): void;
 }
 
 /** Counting this many takes about as long as a commit. */
@@ -83,7 +83,7 @@ export function createCounters(database: Database, { isOnlyWriter }: { isOnlyWri
     write() {
       if (hasChanged || uncounted >= maxUncounted) writeAll();
     },
-    settle: writeAll,
+    writeNow: writeAll,
   };
 
   function begin(): void {

@@ -80,13 +80,7 @@ export function retryDelivery(transaction: Transaction, { id, token }: Claim, du
 }
 
 export function finishDelivery(transaction: Transaction, { id, token }: Claim, end: DeliveryEnd): boolean {
-  const { state, at, route, error, partsSent, messageId } = {
-    route: undefined,
-    error: undefined,
-    partsSent: undefined,
-    messageId: undefined,
-    ...end,
-  };
+  const { state, at, route, error, partsSent, messageId } = end;
   const routeText = route && JSON.stringify(route);
   const row = transaction.get(FIND_CLAIMED, id, token);
   if (!row) return false;

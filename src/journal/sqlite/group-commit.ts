@@ -24,8 +24,8 @@ export interface GroupCommit {
   write<Result>(operation: () => Result): Promise<Result>;
   /** Called by an operation: listeners learn of the work after the commit. */
   announce(work: NewWork): void;
-  /** Called by an operation that has claimed all the work of the kind that is due: nobody need look for it. */
-  settle(work: NewWork): void;
+  /** Called by an operation that has claimed all the announced work: listeners need not look for it. */
+  withdraw(work: NewWork): void;
   /** Called by an operation: does this after the commit. */
   afterCommit(work: () => void): void;
   joinCommits(listener: WorkListener): () => void;
@@ -44,7 +44,7 @@ export interface Transaction extends Database {
   /** Id of this process. */
   node: string;
   announce: GroupCommit["announce"];
-  settle: GroupCommit["settle"];
+  withdraw: GroupCommit["withdraw"];
   afterCommit: GroupCommit["afterCommit"];
   report: GroupCommit["report"];
   isWatched: GroupCommit["isWatched"];
@@ -106,7 +106,7 @@ export function createGroupCommit(database: Database, log: Log, counters?: Commi
   return {
     write: (operation) => new Promise((resolve, reject) => enqueue(state, { operation, resolve, reject })),
     announce: (work) => void state.announced.add(work),
-    settle: (work) => void state.announced.delete(work),
+    withdraw: (work) => void state.announced.delete(work),
     afterCommit: (work) => void state.after.push(work),
     joinCommits(listener) {
       state.joining.add(listener);

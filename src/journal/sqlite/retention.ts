@@ -16,7 +16,7 @@ const KEY_BATCH = 500;
 const BATCH_PAGES = 256;
 
 export function sweep(transaction: Transaction, retention: Retention): boolean {
-  transaction.counters.settle();
+  transaction.counters.writeNow();
   const deleted =
     sweepKeys(transaction, retention) +
     sweepEvents(transaction, retention) +
