@@ -171,8 +171,8 @@ function writeResult(value: unknown, options: CheckOptions): string {
   }
   if (json === undefined) return refuseResult(`JSON cannot represent a ${typeof value}.`, options);
   if (json.length > MAX_RESULT_LENGTH) {
-    const message = `Its JSON has ${json.length} characters; the limit is ${MAX_RESULT_LENGTH}.`;
-    return refuseResult(message, options);
+    const message = `The transform's result is too large: its JSON has ${json.length} characters; the limit is ${MAX_RESULT_LENGTH}.`;
+    return writeFailure({ kind: "bad_result", message, stack: "" }, options);
   }
   return `{"kind":"value","log":${JSON.stringify(options.log.read())},"value":${json}}`;
 }

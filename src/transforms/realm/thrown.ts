@@ -6,18 +6,28 @@ export function describeThrown(thrown: unknown): { message: string; stack: strin
   if (thrown === null || typeof thrown !== "object") {
     return { message: `Threw ${describeOther(thrown)}.`, stack: "" };
   }
-  const name = readText(thrown, "name") || "Error";
+  const name = readText(thrown, "name");
   const message = readText(thrown, "message");
-  return {
-    message: (message ? `${name}: ${message}` : name).slice(0, MAX_MESSAGE_LENGTH),
-    stack: readText(thrown, "stack").slice(0, MAX_STACK_LENGTH),
-  };
+  const stack = readText(thrown, "stack").slice(0, MAX_STACK_LENGTH);
+  if (!name && !message) return { message: `Threw ${describeObject(thrown)}.`, stack };
+  return { message: (message ? `${name || "Error"}: ${message}` : name).slice(0, MAX_MESSAGE_LENGTH), stack };
 }
 
 function describeOther(thrown: unknown): string {
   if (typeof thrown === "string") return `the string ${JSON.stringify(thrown.slice(0, MAX_MESSAGE_LENGTH))}`;
   if (typeof thrown === "function") return "a function";
-  return `the ${typeof thrown} ${String(thrown)}`.slice(0, MAX_MESSAGE_LENGTH);
+  const kind = thrown === null || thrown === undefined ? "" : `the ${typeof thrown} `;
+  return `${kind}${String(thrown)}`.slice(0, MAX_MESSAGE_LENGTH);
+}
+
+function describeObject(thrown: object): string {
+  try {
+    const json: unknown = JSON.stringify(thrown);
+    if (typeof json === "string") return `the object ${json}`.slice(0, MAX_MESSAGE_LENGTH);
+  } catch {
+    // A cycle, a getter or a trap.
+  }
+  return "an object that JSON cannot represent";
 }
 
 /** The property if it is a readable string; a getter or a proxy may throw. */
