@@ -1,4 +1,4 @@
-import type SMTPConnection from "nodemailer/lib/smtp-connection";
+import type { SendMailOptions, Transporter } from "nodemailer";
 import type { FromSchema } from "json-schema-to-ts";
 import { hash } from "node:crypto";
 import { DriverError } from "../errors.ts";
@@ -7,7 +7,7 @@ import { isLoopback } from "../shared/network.ts";
 import { NON_BLANK } from "../shared/json.ts";
 import { cutText } from "../shared/text.ts";
 import type { ChannelDriver } from "./driver.ts";
-import { toLine } from "./http.ts";
+import { toLine, toNoAnswer } from "./http.ts";
 import { HTML, renderMarkdown } from "./markdown.ts";
 
 /** As in a mail's header: without quotes, since programs disagree about those. */
@@ -74,10 +74,14 @@ export function createEmail(options: EmailOptions): ChannelDriver {
       );
     },
     async send(message, signal) {
-      if (signal.aborted) throw stopped();
       const messageId = toMessageId(message.idempotencyKey, options.from);
       const mail = await composeMail(message, { ...options, messageId });
-      await transmit(mail, { options, to: toPlace(message.to).address, signal });
+      const transport = await openTransport(options);
+      try {
+        await transport.sendMail({ ...mail, signal });
+      } catch (error) {
+        throw toDriverError(error, signal);
+      }
       return { messageId };
     },
   };
@@ -112,10 +116,9 @@ const MAX_SUBJECT = 200;
 async function composeMail(
   { to, text, format }: { to: string; text: string; format?: "markdown" },
   { from, fromName = "", messageId }: EmailOptions & { messageId: string },
-): Promise<Buffer> {
-  const { default: MailComposer } = await import("nodemailer/lib/mail-composer");
+): Promise<SendMailOptions> {
   const { address, references, subject } = toPlace(to);
-  const composer = new MailComposer({
+  return {
     from: { name: fromName, address: from },
     to: { name: "", address },
     subject: toSubject(subject, { text, isAnswer: references.length > 0 }),
@@ -132,10 +135,10 @@ async function composeMail(
       format === "markdown"
         ? `<!doctype html><html><body>${await renderMarkdown(text, HTML)}</body></html>`
         : undefined,
+    xMailer: false,
     disableFileAccess: true,
     disableUrlAccess: true,
-  });
-  return composer.compile().build();
+  };
 }
 
 /** That of the answered mail, or the text's first line. */
@@ -145,69 +148,24 @@ function toSubject(subject: string, { text, isAnswer }: { text: string; isAnswer
   return isAnswer && !/^re:/i.test(short) ? `Re: ${short}` : short;
 }
 
-/** One connection per mail, which ends with the signal. */
-async function transmit(
-  mail: Buffer,
-  { options, to, signal }: { options: EmailOptions; to: string; signal: AbortSignal },
-): Promise<void> {
-  const connection = await openConnection(options);
-  // Without a listener, an error between two steps would end the process.
-  connection.on("error", () => undefined);
-  const abort = (): void => connection.close();
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    await untilDone(connection, signal, (done) => connection.connect(done));
-    const { user, password: pass } = options;
-    if (user !== undefined) await untilDone(connection, signal, (done) => connection.login({ user, pass }, done));
-    const envelope = { from: options.from, to: [to], size: mail.length };
-    await untilDone(connection, signal, (done) => connection.send(envelope, mail, done));
-    connection.quit();
-  } catch (error) {
-    connection.close();
-    throw signal.aborted ? stopped() : toDriverError(error);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
-}
-
-async function openConnection({ host, port, tls }: EmailOptions): Promise<SMTPConnection> {
-  const { default: Connection } = await import("nodemailer/lib/smtp-connection");
-  return new Connection({
+/** Opens one connection per mail. */
+async function openTransport({ host, port, tls, user, password: pass }: EmailOptions): Promise<Transporter> {
+  const { createTransport } = await import("nodemailer");
+  return createTransport({
     host,
     port: port ?? (tls === "implicit" ? 465 : 587),
     secure: tls === "implicit",
     requireTLS: tls === "starttls",
     ignoreTLS: tls === "none",
+    auth: user === undefined ? undefined : { user, pass },
+    // Also at a server that does not offer a login: it would send without one.
+    forceAuth: true,
     connectionTimeout: TIMEOUT_MS,
     greetingTimeout: TIMEOUT_MS,
     socketTimeout: TIMEOUT_MS,
     // Its log contains the mail.
     logger: false,
   });
-}
-
-/** A step of the connection. An error that belongs to no step, such as a lost connection, ends it as well. */
-function untilDone(
-  connection: SMTPConnection,
-  signal: AbortSignal,
-  step: (done: (error?: Error | null) => void) => void,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(stopped());
-    connection.once("error", reject);
-    connection.once("end", stop);
-    signal.addEventListener("abort", stop, { once: true });
-    step((error) => {
-      connection.off("end", stop);
-      signal.removeEventListener("abort", stop);
-      if (error) reject(error);
-      else resolve();
-    });
-  });
-}
-
-function stopped(): DriverError {
-  return new DriverError("The mail server ended the connection, or the delivery was stopped.", { retryable: true });
 }
 
 /** The fields that the errors of the library have. */
@@ -227,8 +185,8 @@ const ADVICE = new Map([
   ["EDNS", "Check channels.email.host."],
 ]);
 
-function toDriverError(error: unknown): DriverError {
-  if (error instanceof DriverError) return error;
+function toDriverError(error: unknown, signal: AbortSignal): DriverError {
+  if (signal.aborted) return toNoAnswer("the mail server", error, signal);
   const { code = "", response, responseCode, message }: Failure = error instanceof Error ? error : { message: "" };
   const advice = ADVICE.get(code) ?? "";
   if (responseCode === undefined) {

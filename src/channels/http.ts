@@ -176,7 +176,7 @@ export function toCodeRefusal(
   code: unknown,
   { advice = "", ...options }: Omit<Refusal, "reason"> & { retryable: boolean },
 ): DriverError {
-  return new DriverError(`${service} refused the message: ${String(code)}. ${advice}`.trim(), options);
+  return new DriverError(`${service} refused the message: ${toLine(String(code))}. ${advice}`.trim(), options);
 }
 
 /** The error for an answer of something else than the service, a proxy for example. */
