@@ -135,7 +135,6 @@ async function composeMail(
       format === "markdown"
         ? `<!doctype html><html><body>${await renderMarkdown(text, HTML)}</body></html>`
         : undefined,
-    xMailer: false,
     disableFileAccess: true,
     disableUrlAccess: true,
   };
