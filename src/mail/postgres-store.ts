@@ -3,7 +3,7 @@ import { isLeaseHeld } from "../journal/postgres/leases.ts";
 import type { PostgresJournal } from "../journal/postgres/postgres.ts";
 import { integer, optional, text } from "../journal/rows.ts";
 import { toPostgresText, toJson, type Transaction } from "../journal/postgres/transaction.ts";
-import { MAX_KNOWN, type MailStore, type BatchResult, type StoredFolder, toDigest, withoutDigest } from "./store.ts";
+import { MAX_KNOWN, type MailStore, toDigest } from "./store.ts";
 
 interface PostgresMailStoreOptions {
   journal: PostgresJournal;
@@ -32,17 +32,60 @@ export async function openPostgresMailStore({
     });
 
   return {
-    folder: (folder) => call((transaction) => readFolder(transaction, mailbox, folder)),
-    findKnown: (ids) => call((transaction) => findKnown(transaction, mailbox, ids)),
-    record: (result) => call((transaction) => recordBatch(transaction, { mailbox, maxKnown }, result)),
+    folder: (name) =>
+      call(async (sql) => {
+        const folder = toPostgresText(name);
+        await sql.run(
+          "INSERT INTO hookline.mail_folders (mailbox, folder, started_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+          [mailbox, folder, Date.now()],
+        );
+        const row = await sql.get(FOLDER, [mailbox, folder]);
+        return {
+          startedAt: integer(row?.started_at),
+          position: optional(text, row?.position ?? null),
+          setAside: integer(row?.set_aside),
+        };
+      }),
+    findKnown: (ids) =>
+      call(async (sql) => {
+        const digests = new Map(ids.map((id) => [toHex(id), id]));
+        const found = "SELECT digest FROM hookline.mail_known WHERE digest = ANY($1::text[])";
+        const rows = await sql.all(found, [[...digests.keys()]]);
+        return new Set(rows.map((row) => digests.get(text(row.digest))!));
+      }),
+    record: ({ folder, ids, setAside, position }) =>
+      call(async (sql) => {
+        await sql.run(ADD_KNOWN, [ids.map(toHex)]);
+        await sql.run("DELETE FROM hookline.mail_known WHERE seq <= (SELECT max(seq) FROM hookline.mail_known) - $1", [
+          maxKnown,
+        ]);
+        const rows = setAside.map(({ eventId, ...mail }) => ({ ...mail, mailbox, folder, event_id: eventId }));
+        if (rows.length > 0) await sql.run(SET_ASIDE, [toJson(rows)]);
+        if (position === undefined) return;
+        await sql.run("UPDATE hookline.mail_folders SET position = $3 WHERE mailbox = $1 AND folder = $2", [
+          mailbox,
+          toPostgresText(folder),
+          position,
+        ]);
+      }),
     refreshTokens: {
-      find: (configured) => call((transaction) => findToken(transaction, mailbox, configured)),
-      replace: (configured, token) => call((transaction) => replaceToken(transaction, mailbox, { configured, token })),
+      find: (configured) =>
+        call(async (sql) => {
+          const statement = "SELECT token FROM hookline.mail_refresh_tokens WHERE mailbox = $1 AND configured = $2";
+          const row = await sql.get(statement, [mailbox, toHex(configured)]);
+          return row && text(row.token);
+        }),
+      replace: (configured, token) =>
+        call(async (sql) => void (await sql.run(REPLACE_TOKEN, [mailbox, toHex(configured), token]))),
     },
     async close() {
       if (lease) await journal.releaseLease(lease);
     },
   };
+
+  function toHex(id: string): string {
+    return toDigest(mailbox, id).toString("hex");
+  }
 
   async function takeAgain(): Promise<Lease> {
     const next = await journal.lease(name);
@@ -51,62 +94,10 @@ export async function openPostgresMailStore({
   }
 }
 
-async function readFolder(sql: Transaction, mailbox: string, name: string): Promise<StoredFolder> {
-  const folder = toPostgresText(name);
-  await sql.run(
-    "INSERT INTO hookline.mail_folders (mailbox, folder, started_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-    [mailbox, folder, Date.now()],
-  );
-  const row = await sql.get(
-    `SELECT started_at, position,
-       (SELECT count(*) FROM hookline.mail_set_aside AS aside WHERE aside.mailbox = $1 AND aside.folder = $2) AS set_aside
-     FROM hookline.mail_folders WHERE mailbox = $1 AND folder = $2`,
-    [mailbox, folder],
-  );
-  return {
-    startedAt: integer(row?.started_at),
-    position: optional(text, row?.position ?? null),
-    setAside: integer(row?.set_aside),
-  };
-}
-
-/** Ids that earlier versions stored have no digest behind `#`. Such an entry counts once: it then becomes that of this mail. */
-async function findKnown(sql: Transaction, mailbox: string, ids: string[]): Promise<Set<string>> {
-  const digests = new Map(ids.map((id) => [toDigest(mailbox, id).toString("hex"), id]));
-  const rows = await sql.all("SELECT digest FROM hookline.mail_known WHERE digest = ANY($1::text[])", [
-    [...digests.keys()],
-  ]);
-  const known = new Set(rows.map((row) => digests.get(text(row.digest))!));
-  for (const [digest, id] of digests) {
-    if (known.has(id) || withoutDigest(id) === id) continue;
-    const earlier = toDigest(mailbox, withoutDigest(id)).toString("hex");
-    const changed = await sql.run("UPDATE hookline.mail_known SET digest = $1 WHERE digest = $2", [digest, earlier]);
-    if (changed > 0) known.add(id);
-  }
-  return known;
-}
-
-async function recordBatch(
-  sql: Transaction,
-  { mailbox, maxKnown }: { mailbox: string; maxKnown: number },
-  { folder, ids, setAside, position }: BatchResult,
-): Promise<void> {
-  const digests = ids.map((id) => toDigest(mailbox, id).toString("hex"));
-  await sql.run(ADD_KNOWN, [digests]);
-  await sql.run("DELETE FROM hookline.mail_known WHERE seq <= (SELECT max(seq) FROM hookline.mail_known) - $1", [
-    maxKnown,
-  ]);
-  const rows = setAside.map(({ id, status, code, eventId, at, tries }) => {
-    return { mailbox, folder, id, status, code, event_id: eventId, at, tries };
-  });
-  if (rows.length > 0) await sql.run(SET_ASIDE, [toJson(rows)]);
-  if (position === undefined) return;
-  await sql.run("UPDATE hookline.mail_folders SET position = $3 WHERE mailbox = $1 AND folder = $2", [
-    mailbox,
-    toPostgresText(folder),
-    position,
-  ]);
-}
+const FOLDER = `
+  SELECT started_at, position,
+    (SELECT count(*) FROM hookline.mail_set_aside AS aside WHERE aside.mailbox = $1 AND aside.folder = $2) AS set_aside
+  FROM hookline.mail_folders WHERE mailbox = $1 AND folder = $2`;
 
 const ADD_KNOWN = `
   INSERT INTO hookline.mail_known (digest)
@@ -121,22 +112,6 @@ const SET_ASIDE = `
   ON CONFLICT (mailbox, folder, id) DO UPDATE SET status = excluded.status, code = excluded.code,
     event_id = excluded.event_id, at = excluded.at, tries = excluded.tries`;
 
-async function findToken({ get }: Transaction, mailbox: string, configured: string): Promise<string | undefined> {
-  const row = await get("SELECT token FROM hookline.mail_refresh_tokens WHERE mailbox = $1 AND configured = $2", [
-    mailbox,
-    toDigest(mailbox, configured).toString("hex"),
-  ]);
-  return row && text(row.token);
-}
-
-async function replaceToken(
-  { run }: Transaction,
-  mailbox: string,
-  { configured, token }: { configured: string; token: string },
-): Promise<void> {
-  await run(
-    `INSERT INTO hookline.mail_refresh_tokens (mailbox, configured, token) VALUES ($1, $2, $3)
-     ON CONFLICT (mailbox) DO UPDATE SET configured = excluded.configured, token = excluded.token`,
-    [mailbox, toDigest(mailbox, configured).toString("hex"), token],
-  );
-}
+const REPLACE_TOKEN = `
+  INSERT INTO hookline.mail_refresh_tokens (mailbox, configured, token) VALUES ($1, $2, $3)
+  ON CONFLICT (mailbox) DO UPDATE SET configured = excluded.configured, token = excluded.token`;

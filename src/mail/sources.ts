@@ -1,6 +1,5 @@
 import type { DriverDefinition } from "../plugin.ts";
-import { checkGmail, type GmailOptions, gmailSchema } from "./gmail/options.ts";
-import { checkImap, type ImapOptions, imapSchema } from "./imap/options.ts";
+import { checkGmail, checkImap, type GmailOptions, gmailSchema, type ImapOptions, imapSchema } from "./options.ts";
 import type { MailSource } from "./source.ts";
 
 /** A valid `hooks.mail.source` of a built-in kind. */

@@ -101,15 +101,46 @@ function createMailStore(
   { mailbox, maxKnown = MAX_KNOWN }: MailStoreOptions,
   release: () => void,
 ): MailStore {
+  const { get, run } = database;
   return {
-    folder: async (name) => readFolder(database, mailbox, name),
-    findKnown: async (ids) => new Set(ids.filter((id) => isKnown(database, mailbox, id))),
-    record: async (result) => transact(database, () => recordBatch(database, { mailbox, maxKnown }, result)),
+    async folder(name) {
+      run("INSERT OR IGNORE INTO folders (mailbox, folder, started_at) VALUES (?, ?, ?)", mailbox, name, Date.now());
+      const row = get(
+        `SELECT started_at, position,
+           (SELECT count(*) FROM set_aside WHERE mailbox = folders.mailbox AND folder = folders.folder) AS set_aside
+         FROM folders WHERE mailbox = ? AND folder = ?`,
+        mailbox,
+        name,
+      );
+      return {
+        startedAt: integer(row?.started_at),
+        position: optional(text, row?.position),
+        setAside: integer(row?.set_aside),
+      };
+    },
+    async findKnown(ids) {
+      return new Set(ids.filter((id) => get("SELECT 1 FROM known WHERE digest = ?", toDigest(mailbox, id))));
+    },
+    async record({ folder, ids, setAside, position }) {
+      transact(database, () => {
+        for (const id of ids) run("INSERT OR IGNORE INTO known (digest) VALUES (?)", toDigest(mailbox, id));
+        run("DELETE FROM known WHERE seq <= (SELECT max(seq) FROM known) - ?", maxKnown);
+        for (const { id, status, code, eventId, at, tries } of setAside) {
+          run(INSERT_SET_ASIDE, mailbox, folder, id, status, code, eventId, at, tries);
+        }
+        if (position === undefined) return;
+        run("UPDATE folders SET position = ? WHERE mailbox = ? AND folder = ?", position, mailbox, folder);
+      });
+    },
     refreshTokens: {
-      find: async (configured) => findToken(database, mailbox, configured),
+      async find(configured) {
+        const statement = "SELECT token FROM refresh_tokens WHERE mailbox = ? AND configured = ?";
+        const row = get(statement, mailbox, toDigest(mailbox, configured));
+        return row && text(row.token);
+      },
       async replace(configured, token) {
         const statement = "INSERT OR REPLACE INTO refresh_tokens (mailbox, configured, token) VALUES (?, ?, ?)";
-        database.run(statement, mailbox, toDigest(mailbox, configured), token);
+        run(statement, mailbox, toDigest(mailbox, configured), token);
       },
     },
     async close() {
@@ -117,56 +148,6 @@ function createMailStore(
       release();
     },
   };
-}
-
-function readFolder(database: Database, mailbox: string, name: string): StoredFolder {
-  const insert = "INSERT OR IGNORE INTO folders (mailbox, folder, started_at) VALUES (?, ?, ?)";
-  database.run(insert, mailbox, name, Date.now());
-  const row = database.get(
-    `SELECT started_at, position,
-       (SELECT count(*) FROM set_aside WHERE mailbox = folders.mailbox AND folder = folders.folder) AS set_aside
-     FROM folders WHERE mailbox = ? AND folder = ?`,
-    mailbox,
-    name,
-  );
-  return {
-    startedAt: integer(row?.started_at),
-    position: optional(text, row?.position),
-    setAside: integer(row?.set_aside),
-  };
-}
-
-function findToken({ get }: Database, mailbox: string, configured: string): string | undefined {
-  const statement = "SELECT token FROM refresh_tokens WHERE mailbox = ? AND configured = ?";
-  const row = get(statement, mailbox, toDigest(mailbox, configured));
-  return row && text(row.token);
-}
-
-/** Ids that earlier versions stored have no digest behind `#`. Such an entry counts once: it then becomes that of this mail. */
-function isKnown({ get, run }: Database, mailbox: string, id: string): boolean {
-  const known = toDigest(mailbox, id);
-  if (get("SELECT 1 FROM known WHERE digest = ?", known)) return true;
-  const earlier = toDigest(mailbox, withoutDigest(id));
-  return run("UPDATE known SET digest = ? WHERE digest = ?", known, earlier) > 0;
-}
-
-/** The form that earlier versions stored. */
-export function withoutDigest(id: string): string {
-  return id.replace(/#[0-9a-f]{16}$/, "");
-}
-
-function recordBatch(
-  { run }: Database,
-  { mailbox, maxKnown }: { mailbox: string; maxKnown: number },
-  { folder, ids, setAside, position }: BatchResult,
-): void {
-  for (const id of ids) run("INSERT OR IGNORE INTO known (digest) VALUES (?)", toDigest(mailbox, id));
-  run("DELETE FROM known WHERE seq <= (SELECT max(seq) FROM known) - ?", maxKnown);
-  for (const { id, status, code, eventId, at, tries } of setAside) {
-    run(INSERT_SET_ASIDE, mailbox, folder, id, status, code, eventId, at, tries);
-  }
-  if (position === undefined) return;
-  run("UPDATE folders SET position = ? WHERE mailbox = ? AND folder = ?", position, mailbox, folder);
 }
 
 const INSERT_SET_ASIDE = `

@@ -82,14 +82,6 @@ export function describeMailStore(name: string, open: OpenMailStore): void {
       expect(await store.findKnown(["a", "b", "c", "d", "e"])).toEqual(new Set(["c", "d", "e"]));
     });
 
-    test("an id that an earlier version stored without a digest counts for one mail", async () => {
-      const store = await start();
-      await store.record({ folder: "INBOX", ids: ["a@example.com"], setAside: [] });
-      const [one, other] = [`a@example.com#${"0".repeat(16)}`, `a@example.com#${"1".repeat(16)}`];
-      expect(await store.findKnown([one])).toEqual(new Set([one]));
-      expect(await store.findKnown([one, other])).toEqual(new Set([one]));
-    });
-
     test("keeps the refresh token that replaced the configured one", async () => {
       const first = await start();
       expect(await first.refreshTokens.find("configured")).toBeUndefined();

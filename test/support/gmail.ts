@@ -2,7 +2,7 @@ import { createEmulator } from "emulate";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
-import type { GmailOptions } from "../../src/mail/gmail/options.ts";
+import type { GmailOptions } from "../../src/mail/options.ts";
 import { answerExtra, type Extras } from "./gmail/answer.ts";
 import { askEmulator } from "./gmail/ask-emulator.ts";
 import { GMAIL_CLIENT, openMailbox, toSeed } from "./gmail/mailbox.ts";

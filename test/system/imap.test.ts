@@ -6,7 +6,7 @@ import { describeMailSource, type MailSourceUnderTest } from "../../src/contract
 import { followMail } from "../../src/contracts/mail.ts";
 import { mailFailureOf } from "../../src/contracts/mail.ts";
 import { createImap } from "../../src/mail/imap/imap.ts";
-import type { ImapOptions } from "../../src/mail/imap/options.ts";
+import type { ImapOptions } from "../../src/mail/options.ts";
 import { type Dovecot, startDovecot } from "./dovecot.ts";
 
 /** More than there are tests, since each uses its own mailbox. */

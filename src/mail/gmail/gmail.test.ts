@@ -6,7 +6,7 @@ import { startJsonServer } from "../../../test/support/json-server.ts";
 import { describeMailSource, type MailSourceUnderTest } from "../../contracts/mail.ts";
 import type { MailSource } from "../source.ts";
 import { createGmail } from "./gmail.ts";
-import type { GmailOptions } from "./options.ts";
+import type { GmailOptions } from "../options.ts";
 
 const HOUR = 3_600_000;
 /** Longer than any test: mail arrives because of a notification. */

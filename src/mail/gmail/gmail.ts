@@ -1,12 +1,12 @@
 import { MailError } from "../../errors.ts";
 import { createWakeUp } from "../../shared/async.ts";
 import { isSameMailbox } from "../address.ts";
+import type { GmailOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
 import { createGmailApi, createOAuthClient, type GmailApi } from "./api.ts";
 import { readGoogleError } from "./errors.ts";
 import { withHeaderFallback } from "./fetch.ts";
 import { parsePosition, readBacklog, readHistory, startPosition } from "./history.ts";
-import type { GmailOptions } from "./options.ts";
 import { createPubsub, type Pubsub, pullUntilChange } from "./pubsub.ts";
 
 interface Connection {

@@ -1,10 +1,29 @@
 import { type FetchMessageObject, type FetchQueryObject, ImapFlow, type SearchObject } from "imapflow";
 import { MailError } from "../../errors.ts";
 import { withTimeout } from "../../shared/async.ts";
+import { isLoopback } from "../../shared/network.ts";
 import { createAccessTokens } from "../oauth.ts";
 import { connectionLost, toMailError } from "./errors.ts";
+import type { ImapOptions } from "../options.ts";
 import type { RefreshTokens } from "../source.ts";
-import type { ImapOptions, ImapServer } from "./options.ts";
+
+/** How a server is reached, with the defaults filled in. */
+type ImapServer = Required<Pick<ImapOptions, "host" | "port" | "tls" | "user">>;
+
+const PORTS = { implicit: 993, starttls: 143, none: 143 };
+
+export function resolveServer({ host, port, tls, user }: ImapOptions): ImapServer {
+  // The configuration is checked too, but setup connects before that.
+  if (tls === "none" && !isLoopback(host)) throw new MailError("tls", `${host} is not this machine: TLS is required`);
+  return { host, port: port ?? PORTS[tls], tls, user };
+}
+
+/** `imap://ann@mail.example.com`, with the port unless it is the default. */
+export function toMailboxUrl({ host, port, tls, user }: ImapServer): string {
+  const name = host.includes(":") ? `[${host}]` : host;
+  const suffix = port === PORTS[tls] ? "" : `:${port}`;
+  return `imap://${encodeURIComponent(user)}@${name}${suffix}`;
+}
 
 const CONNECT_MS = 30_000;
 /** A connection on which a command gets no byte for this long is lost. */

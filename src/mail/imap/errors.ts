@@ -2,7 +2,6 @@ import type { ImapFlow, ImapFlowError } from "imapflow";
 import { MailError, messageOf } from "../../errors.ts";
 import { describeUnreachable } from "../../shared/network.ts";
 import { cleanLine } from "../message/text.ts";
-import type { ImapServer } from "./options.ts";
 
 /** Login failures that end by themselves (RFC 5530, and the wording of large providers). */
 const TEMPORARY_CODES = new Set(["UNAVAILABLE", "INUSE", "LIMIT", "SERVERBUG", "OVERQUOTA", "THROTTLED"]);
@@ -22,10 +21,13 @@ interface Failure extends ImapFlowError {
 }
 
 /** Converts an error of the library. `folder`: the one that was being read. */
-export function toMailError(thrown: unknown, server: ImapServer, folder?: string): MailError {
+export function toMailError(
+  thrown: unknown,
+  { host, port, user }: { host: string; port: number; user: string },
+  folder?: string,
+): MailError {
   if (thrown instanceof MailError) return thrown;
   const error: Failure = thrown instanceof Error ? thrown : new Error(messageOf(thrown));
-  const { host, port, user } = server;
   const place = `${host}:${port}`;
   if (isLoginRefused(error)) return new MailError("login", `${place} refuses the login of ${user}: ${toText(error)}`);
   if (folder !== undefined && isFolderMissing(error)) {

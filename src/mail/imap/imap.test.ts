@@ -9,7 +9,7 @@ import {
   type MailSourceUnderTest,
 } from "../../contracts/mail.ts";
 import { createImap } from "./imap.ts";
-import type { ImapOptions } from "./options.ts";
+import type { ImapOptions } from "../options.ts";
 import { openImapMailbox } from "../../../test/support/imap-mailbox.ts";
 
 describeMailSource({ describe, test }, "imap", open);

@@ -1,10 +1,18 @@
 import type { ImapFlow } from "imapflow";
 import { createWakeUp, type WakeUp } from "../../shared/async.ts";
+import type { ImapOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
-import { createLogin, disconnect, openFolder, type OpenFolder, search } from "./connect.ts";
+import {
+  createLogin,
+  disconnect,
+  openFolder,
+  type OpenFolder,
+  resolveServer,
+  search,
+  toMailboxUrl,
+} from "./connect.ts";
 import { toMailError } from "./errors.ts";
 import { type Failures, findMails, findNewest, newestOf, type Reading, readMails } from "./fetch.ts";
-import { type ImapOptions, resolveServer, toMailboxUrl } from "./options.ts";
 import { advance, parsePosition, type Position, resumeFrom, writePosition } from "./position.ts";
 
 const TIMING: Timing = { renewMs: 30_000, pollMs: 60_000, answerMs: 60_000 };

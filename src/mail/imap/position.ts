@@ -9,8 +9,7 @@ export interface Position {
   /** The last mail that was processed. */
   uid: number;
   /**
-   * When the newest mail so far was received, in milliseconds since the epoch by the server's clock. Absent: not known, or from
-   * an earlier version.
+   * When the newest mail so far was received, in milliseconds since the epoch by the server's clock. Absent: not known yet.
    */
   newest?: number;
   /** The mails that were in the folder when reading began. Absent once they are processed. */
