@@ -35,65 +35,60 @@ const MARGIN_MS = 60_000;
 const TIMEOUT_MS = 30_000;
 const TEMPORARY_ERRORS = ["temporarily_unavailable", "server_error", "slow_down"];
 
-interface State {
-  token?: string;
-  /** Milliseconds since the epoch. */
-  endsAt: number;
-  /** A server may replace it with each access token. undefined: not in this process. */
-  refreshToken?: string;
-  /** The request in flight, shared by all who wait. */
-  pending?: Promise<string>;
-}
-
 /** Gets access tokens for a refresh token (RFC 6749, 6), and keeps each while it is valid. */
-export function createAccessTokens(options: RefreshOptions): AccessTokens {
-  const state: State = { endsAt: 0 };
+export function createAccessTokens({
+  refreshToken: configured,
+  tokenUrl,
+  clientId,
+  clientSecret,
+  scope,
+}: RefreshOptions): AccessTokens {
+  let kept: { token: string; endsAt: number } | undefined;
+  /** A server may replace it with each access token. */
+  let replacement: string | undefined;
+  /** The request in flight, shared by all who wait. */
+  let pending: Promise<string> | undefined;
   return {
     async get(signal, stored) {
       signal.throwIfAborted();
-      if (state.token !== undefined && Date.now() < state.endsAt - MARGIN_MS) return state.token;
-      state.pending ??= refresh(options, state, stored).finally(() => delete state.pending);
-      return untilAborted(state.pending, signal);
+      if (kept && Date.now() < kept.endsAt - MARGIN_MS) return kept.token;
+      pending ??= refresh(stored).finally(() => (pending = undefined));
+      return untilAborted(pending, signal);
     },
     forget(token) {
-      if (state.token === token) delete state.token;
+      if (kept?.token === token) kept = undefined;
     },
   };
-}
 
-async function refresh(options: RefreshOptions, state: State, stored?: RefreshTokens): Promise<string> {
-  const { tokenUrl, clientId, clientSecret, scope, refreshToken: configured } = options;
-  const requestedAt = Date.now();
-  const request = (token: string): Promise<FormAnswer> =>
-    postForm(tokenUrl, {
-      grant_type: "refresh_token",
-      refresh_token: token,
-      client_id: clientId,
-      client_secret: clientSecret,
-      scope,
-    });
-  const current = state.refreshToken ?? (await stored?.find(configured)) ?? configured;
-  let answered = await request(current);
-  // A stored token can be from an old backup.
-  if (answered.answer.error === "invalid_grant" && current !== configured) answered = await request(configured);
-  const { status, answer, isTemporary } = answered;
-  const { host } = new URL(tokenUrl);
-  const error = cleanLine(typeof answer.error === "string" ? answer.error : `status ${status}`, 100);
-  if (status === 401 || (answer.error && !isTemporary)) {
-    throw new MailError("login", `${host} refuses an access token: ${error}. Run \`webhooks mail setup\` again.`);
+  async function refresh(stored?: RefreshTokens): Promise<string> {
+    const requestedAt = Date.now();
+    const current = replacement ?? (await stored?.find(configured)) ?? configured;
+    let answered = await request(current);
+    // A stored token can be from an old backup.
+    if (answered.answer.error === "invalid_grant" && current !== configured) answered = await request(configured);
+    const { status, answer, isTemporary } = answered;
+    const { host } = new URL(tokenUrl);
+    const error = cleanLine(typeof answer.error === "string" ? answer.error : `status ${status}`, 100);
+    if (status === 401 || (answer.error && !isTemporary)) {
+      throw new MailError("login", `${host} refuses an access token: ${error}. Run \`webhooks mail setup\` again.`);
+    }
+    const { access_token: token, expires_in: seconds, refresh_token: next } = answer;
+    if (status !== 200 || typeof token !== "string") {
+      throw new MailError("network", `No access token from ${host}: ${error}`);
+    }
+    if (typeof next === "string" && next && next !== current) {
+      replacement = next;
+      // First, so that it is stored again at the next attempt if that fails.
+      await stored?.replace(configured, next);
+    }
+    kept = { token, endsAt: requestedAt + (Number(seconds) || DEFAULT_SECONDS) * 1000 };
+    return token;
   }
-  const { access_token: token, expires_in: seconds, refresh_token: next } = answer;
-  if (status !== 200 || typeof token !== "string") {
-    throw new MailError("network", `No access token from ${host}: ${error}`);
+
+  function request(refreshToken: string): Promise<FormAnswer> {
+    const form = { grant_type: "refresh_token", refresh_token: refreshToken, scope };
+    return postForm(tokenUrl, { ...form, client_id: clientId, client_secret: clientSecret });
   }
-  if (typeof next === "string" && next && next !== current) {
-    state.refreshToken = next;
-    // First, so that it is stored again at the next attempt if that fails.
-    await stored?.replace(configured, next);
-  }
-  state.token = token;
-  state.endsAt = requestedAt + (Number(seconds) || DEFAULT_SECONDS) * 1000;
-  return token;
 }
 
 interface FormAnswer {

@@ -12,7 +12,7 @@ export interface BatchContext extends DeliverContext {
   folder: string;
   store: MailStore;
   findFilter: FindFilter;
-  inFlight: InFlight;
+  acquire: Acquire;
   /** The largest request body that the service accepts. */
   maxBodyBytes(): number;
   log: Log;
@@ -28,7 +28,7 @@ export interface BatchContext extends DeliverContext {
  */
 export async function processBatch(batch: MailBatch, context: BatchContext): Promise<void> {
   const wanted = batch.mails.filter((received) => isWanted(received, context)).map(({ mail }) => mail);
-  const release = await context.inFlight.acquire(wanted.map(({ id }) => id));
+  const release = await context.acquire(wanted.map(({ id }) => id));
   try {
     const fresh = await retryStore(() => withoutKnown(wanted, context), context);
     await postFresh(fresh, batch, context);
@@ -41,7 +41,7 @@ export async function processBatch(batch: MailBatch, context: BatchContext): Pro
 function isWanted(received: ReceivedMail, { folder, findFilter, status, log }: BatchContext): boolean {
   const filter = findFilter(received);
   if (filter === undefined) return true;
-  status.countFiltered();
+  status.count("passedOver");
   log.debug("mail skipped by filter", { folder, mailId: received.mail.id, filter });
   return false;
 }
@@ -54,7 +54,7 @@ async function withoutKnown(mails: Mail[], { folder, store, status, log }: Batch
     if (!fresh.has(mail.id) && !known.has(mail.id)) {
       fresh.set(mail.id, mail);
     } else {
-      status.countRepeated();
+      status.count("repeated");
       log.info("mail skipped: it was processed before", { folder, mailId: mail.id });
     }
   }
@@ -151,25 +151,21 @@ function domainOf(sender: string): string {
   return sender.slice(Math.max(0, sender.lastIndexOf("@")));
 }
 
-/** The ids that the folders are processing: a mail in two folders is posted by one, and then known to the other. */
-export interface InFlight {
-  /** Waits until no other folder has any of these ids, and takes them. Resolves to `release`; rejects when the watch ends. */
-  acquire(ids: string[]): Promise<() => void>;
-}
+/** Waits until no other folder has any of these ids, and takes them. Resolves to `release`; rejects when the watch ends. */
+type Acquire = (ids: string[]) => Promise<() => void>;
 
-export function createInFlight(signal: AbortSignal): InFlight {
+/** The ids that the folders are processing: a mail in two folders is posted by one, and then known to the other. */
+export function createInFlight(signal: AbortSignal): Acquire {
   const taken = new Map<string, Promise<void>>();
-  return {
-    async acquire(ids) {
-      const findOther = (): Promise<void> | undefined => ids.map((id) => taken.get(id)).find(Boolean);
-      for (let other = findOther(); other; other = findOther()) await other;
-      signal.throwIfAborted();
-      const { promise, resolve } = Promise.withResolvers<void>();
-      for (const id of ids) taken.set(id, promise);
-      return function release() {
-        for (const id of ids) taken.delete(id);
-        resolve();
-      };
-    },
+  return async function acquire(ids) {
+    const findOther = (): Promise<void> | undefined => ids.map((id) => taken.get(id)).find(Boolean);
+    for (let other = findOther(); other; other = findOther()) await other;
+    signal.throwIfAborted();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    for (const id of ids) taken.set(id, promise);
+    return function release() {
+      for (const id of ids) taken.delete(id);
+      resolve();
+    };
   };
 }

@@ -135,7 +135,7 @@ describe("deliver", () => {
 
   async function runDeliver(context: Partial<DeliverContext> & Pick<DeliverContext, "post">): Promise<void> {
     const complete: DeliverContext = {
-      sourceName: "memory",
+      settings: { name: "memory" },
       status: createStatusTracker({ mailbox: "imap", folder: "INBOX", log: silentLog, onChange() {} }),
       backoff: AT_ONCE,
       pause: () => Promise.reject(new Error("It is retried.")),

@@ -1,3 +1,4 @@
+import type { MailSettings } from "../../config/types.ts";
 import { isRetryableStatus } from "../../shared/network.ts";
 import { backoffMs } from "../../shared/time.ts";
 import { cutText } from "../../shared/text.ts";
@@ -16,8 +17,7 @@ export interface ProcessedMail {
 }
 
 export interface DeliverContext extends RetryContext {
-  /** The `source` of the hook's payload. */
-  sourceName: string;
+  settings: Pick<MailSettings, "name">;
   post: PostMails;
   /** Aborts a request in flight. */
   postSignal: AbortSignal;
@@ -54,8 +54,8 @@ interface ClassifiedResponse {
 
 /** Retries while the service is unavailable, and a few times when a transform fails on a single mail. */
 async function postUntilClassified(mails: Mail[], context: DeliverContext): Promise<ClassifiedResponse> {
-  const { sourceName, post, status, backoff, pause, postSignal } = context;
-  const body = toBody(sourceName, mails);
+  const { settings, post, status, backoff, pause, postSignal } = context;
+  const body = toBody(settings.name, mails);
   for (let attempts = 1, failures = 0; ; attempts += 1) {
     const response = await post(body, postSignal);
     const classification = classifyResponse(response, mails.length);

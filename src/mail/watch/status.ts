@@ -99,8 +99,7 @@ export interface StatusTracker {
   /** Sets how many mails earlier watches set aside. */
   restore(stored: { setAside: number }): void;
   countMail(mail: { setAside: boolean }): void;
-  countFiltered(): void;
-  countRepeated(): void;
+  count(skipped: "passedOver" | "repeated"): void;
 }
 
 type WorkState = Extract<MailState, "connecting" | "watching" | "catching-up">;
@@ -158,11 +157,8 @@ export function createStatusTracker({ mailbox, folder, log, onChange }: TrackerO
       if (status.state !== "catching-up" || remaining <= 0 || (posted + status.setAside) % PROGRESS_STEP > 0) return;
       log.info("mail backlog", { mailbox, folder, posted, remaining });
     },
-    countFiltered() {
-      status.passedOver += 1;
-    },
-    countRepeated() {
-      status.repeated += 1;
+    count(skipped) {
+      status[skipped] += 1;
     },
   };
 

@@ -63,7 +63,7 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
   const aborting = new AbortController();
   const { signal } = stopping;
   const wakeUp = createWakeUp();
-  const inFlight = createInFlight(signal);
+  const acquire = createInFlight(signal);
   const trackers = source.folders.map((folder) =>
     createStatusTracker({ mailbox: settings.name, folder, log, onChange }),
   );
@@ -111,9 +111,22 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
   }
 
   async function runFolder(status: StatusTracker): Promise<void> {
-    const { folder } = status.read();
-    const context = { ...options, folder, status, pause, reconnect: backoff, inFlight, signal, onMail };
-    if (store) await watchFolder({ ...context, store, postSignal: aborting.signal });
+    if (store) {
+      const { folder } = status.read();
+      const context = {
+        ...options,
+        folder,
+        store,
+        status,
+        pause,
+        acquire,
+        signal,
+        onMail,
+        postSignal: aborting.signal,
+      };
+      const findFilter = createFilter(settings.filter, source.addresses);
+      await watchFolder({ ...context, findFilter, reconnect: backoff, backoff: backoff.transient });
+    }
     status.enter("stopped");
   }
 
@@ -132,29 +145,22 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
   }
 }
 
-interface FolderWatcherOptions extends Omit<BatchContext, "sourceName" | "findFilter" | "backoff"> {
+interface FolderContext extends BatchContext {
   source: MailSource;
   settings: MailSettings;
   reconnect: ReconnectLimits;
-  log: Log;
 }
 
 /**
  * Follows one folder until the signal aborts: each batch is processed and stored before the next is requested; reconnects
  * after each failure. Never rejects.
  */
-async function watchFolder(options: FolderWatcherOptions): Promise<void> {
-  const { folder, source, settings, status, pause, reconnect, log, signal } = options;
-  const context: BatchContext = {
-    ...options,
-    sourceName: settings.name,
-    findFilter: createFilter(settings.filter, source.addresses),
-    backoff: reconnect.transient,
-  };
+async function watchFolder(context: FolderContext): Promise<void> {
+  const { folder, status, pause, reconnect, log, signal } = context;
   const backoff = createReconnectBackoff(reconnect);
   try {
     for (;;) {
-      const end = await follow(options, context, backoff).catch((error: unknown) => error);
+      const end = await follow(context, backoff).catch((error: unknown) => error);
       signal.throwIfAborted();
       const { state, error, reason } = classifyError(end);
       const waitMs = backoff.lost(state);
@@ -168,11 +174,8 @@ async function watchFolder(options: FolderWatcherOptions): Promise<void> {
 }
 
 /** Rejects with the source's error, or resolves to one if the source just ends. */
-async function follow(
-  { folder, source, settings, store, status, signal }: FolderWatcherOptions,
-  context: BatchContext,
-  backoff: ReconnectBackoff,
-): Promise<MailError> {
+async function follow(context: FolderContext, backoff: ReconnectBackoff): Promise<MailError> {
+  const { folder, source, settings, store, status, signal } = context;
   const { startedAt, position, setAside } = await retryStore(() => store.folder(folder), context);
   status.restore({ setAside });
   const { batchSize, maxBytes, authservId, lookbackMs } = settings;
@@ -180,9 +183,9 @@ async function follow(
   const since = Math.floor((startedAt - lookbackMs) / 1000) * 1000;
   // If the store fails, the mails count as new: `processBatch` asks the store again before it posts.
   const findKnown = (ids: string[]): Promise<Set<string>> => store.findKnown(ids).catch(() => new Set());
-  const limits = { since, batchSize, maxBytes, authservId };
   const { refreshTokens } = store;
-  const batches = source.follow(folder, { position, findKnown, refreshTokens, ...limits, signal });
+  const wanted = { position, since, findKnown, batchSize, maxBytes, authservId, refreshTokens, signal };
+  const batches = source.follow(folder, wanted);
   for await (const batch of batches) {
     backoff.received(batch.mails.length);
     await processBatch(batch, context);
