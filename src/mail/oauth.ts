@@ -13,12 +13,10 @@ interface AccessTokens {
   forget(token: string): void;
 }
 
-/** A client of an OAuth server. */
 interface OAuthClient {
   /** https, unless it is on this machine. */
   tokenUrl: string;
   clientId: string;
-  /** Absent for a public client. */
   clientSecret?: string;
   /** Separated by spaces. */
   scope?: string;

@@ -7,7 +7,6 @@ import { MAX_KNOWN, type MailStore, toDigest } from "./store.ts";
 
 interface PostgresMailStoreOptions {
   journal: PostgresJournal;
-  /** `MailSource.mailbox` */
   mailbox: string;
   maxKnown?: number;
 }
@@ -21,8 +20,8 @@ export async function openPostgresMailStore({
   mailbox,
   maxKnown = MAX_KNOWN,
 }: PostgresMailStoreOptions): Promise<MailStore | undefined> {
-  const name = `mail:${mailbox}`;
-  let lease = await journal.lease(name);
+  const leaseName = `mail:${mailbox}`;
+  let lease = await journal.lease(leaseName);
   if (!lease) return undefined;
 
   const call = <Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> =>
@@ -88,7 +87,7 @@ export async function openPostgresMailStore({
   }
 
   async function takeAgain(): Promise<Lease> {
-    const next = await journal.lease(name);
+    const next = await journal.lease(leaseName);
     if (!next) throw new Error("another node watches this mailbox");
     return next;
   }

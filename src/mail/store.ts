@@ -21,7 +21,7 @@ export interface MailStore {
   close(): Promise<void>;
 }
 
-export interface StoredFolder {
+interface StoredFolder {
   /** When it was first followed, in milliseconds since the epoch. */
   startedAt: number;
   /** How far it is read; undefined: no batch was processed yet. */
@@ -31,7 +31,7 @@ export interface StoredFolder {
 }
 
 /** The results of some mails of a folder. */
-export interface BatchResult {
+interface BatchResult {
   folder: string;
   /** Ids of the processed mails, including those set aside. */
   ids: string[];
@@ -54,13 +54,10 @@ export interface RejectedMail {
   tries: number;
 }
 
-/** How many ids are remembered by default. */
 export const MAX_KNOWN = 1_000_000;
 
 interface MailStoreOptions {
-  /** The state folder. */
   folder: string;
-  /** `MailSource.mailbox` */
   mailbox: string;
   /** How many ids are remembered, of all mailboxes together. Default: a million. */
   maxKnown?: number;

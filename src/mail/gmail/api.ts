@@ -104,7 +104,6 @@ async function unlessGone<Answer>(answer: Promise<Answer>): Promise<Answer | und
 
 export interface OAuthClientOptions {
   clientId?: string;
-  /** Absent for a public client. */
   clientSecret?: string;
   refreshToken?: string;
   redirectUri?: string;

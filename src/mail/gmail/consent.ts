@@ -13,7 +13,6 @@ const SCOPES = ["https://www.googleapis.com/auth/gmail.readonly", "https://www.g
 
 /** The client must be of the type "Desktop app". */
 interface ConsentOptions extends Omit<OAuthClientOptions, "refreshToken" | "redirectUri"> {
-  /** Preselected on Google's page. */
   user?: string;
 }
 

@@ -7,7 +7,6 @@ export interface GoogleError {
   status: number | undefined;
   /** `rateLimitExceeded`, `invalid_grant`, `NOT_FOUND` … */
   reasons: unknown[];
-  /** One short line. */
   message: string;
 }
 

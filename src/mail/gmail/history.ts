@@ -3,7 +3,6 @@ import type { FollowOptions, MailBatch } from "../source.ts";
 import type { GmailApi } from "./api.ts";
 import { type MessageInfo, readMails } from "./fetch.ts";
 
-/** How far a mailbox is read. */
 export interface Position {
   /** Everything up to this record of the mailbox's history is processed. */
   historyId: string;
@@ -31,7 +30,6 @@ const OVERLAP_MS = DAY_MS;
 /** As many as one batch can have, so that no mail is given twice. A position has a limited size. */
 const MAX_GIVEN = 100;
 
-/** Returns undefined if the text is no position. */
 export function parsePosition(text: string | undefined): Position | undefined {
   const { historyId, readAt, backlog } = parseObject(text ?? "");
   if (typeof historyId !== "string" || !/^\d{1,30}$/.test(historyId) || typeof readAt !== "number") return undefined;
@@ -82,7 +80,6 @@ export async function* readHistory(
   yield { mails: [], position: { historyId, readAt }, remaining: 0 };
 }
 
-/** A mail that the history names. */
 interface Change {
   id: string;
   record: string;

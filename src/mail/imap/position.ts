@@ -8,9 +8,7 @@ export interface Position {
   uidValidity: bigint;
   /** The last mail that was processed. */
   uid: number;
-  /**
-   * When the newest mail so far was received, in milliseconds since the epoch by the server's clock. Absent: not known yet.
-   */
+  /** When the newest mail so far was received, in milliseconds since the epoch by the server's clock. Absent: not known yet. */
   newest?: number;
   /** The mails that were in the folder when reading began. Absent once they are processed. */
   backlog?: {
@@ -45,7 +43,6 @@ export function writePosition({ uidValidity, ...rest }: Position): string {
   return JSON.stringify({ uidValidity: String(uidValidity), ...rest });
 }
 
-/** Returns undefined if the text is no position. */
 export function parsePosition(text: string | undefined): Position | undefined {
   const { uidValidity, uid, newest, backlog } = parseObject(text ?? "");
   if (typeof uidValidity !== "string" || !/^\d{1,20}$/.test(uidValidity)) return undefined;

@@ -4,7 +4,6 @@ import { cleanLine } from "./text.ts";
 const METHODS = ["spf", "dkim", "dmarc"] as const;
 const MAX_SERVER_LENGTH = 255;
 
-/** The content of one Authentication-Results header. */
 interface Report {
   /** In lower case; empty if the header names none, as Exchange Online's does. */
   server: string;

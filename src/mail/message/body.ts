@@ -7,7 +7,6 @@ import { readInvite } from "./invite.ts";
 import { decodeBytes, parseMime, repairText } from "./mime.ts";
 import { cleanLine, cleanText } from "./text.ts";
 
-/** The readable parts of a mail. */
 interface MailParts {
   text: string;
   attachments: MailAttachment[];

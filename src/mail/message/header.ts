@@ -89,7 +89,6 @@ function* readFields(block: Buffer): Generator<{ name: string; bytes: Buffer }> 
   }
 }
 
-/** The text behind the colon, unfolded. */
 function toValue(field: Buffer, charset: string): string {
   const bytes = field.subarray(field.indexOf(":") + 1).subarray(0, MAX_FIELD_BYTES);
   return decodeBytes(bytes, charset)

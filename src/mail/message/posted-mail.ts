@@ -130,7 +130,6 @@ function readDkim(text: string): string | undefined {
   return results.includes("pass") ? "pass" : (results[0] ?? /^\w{1,20}$/.exec(text)?.[0]);
 }
 
-/** Files of a multipart form. */
 function filesOf({ files }: Payload): MailAttachment[] {
   return listOf(files).map((file) => toAttachment(file, "name", "type", "size"));
 }

@@ -232,7 +232,6 @@ function createAdapter() {
   };
 }
 
-/** Attributes that are styles. */
 const STYLE_ATTRIBUTES = new Map([
   ["background", "background-image"],
   ["bgcolor", "background-color"],

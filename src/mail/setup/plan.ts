@@ -27,7 +27,6 @@ export interface WantedMail {
   secretFiles: ReadonlyMap<string, string>;
 }
 
-/** The mailboxes of a configuration. */
 export function findMailboxes({ written }: Target): WrittenMailbox[] {
   const mail = toObject(written["hooks"])["mail"];
   const entries = Array.isArray(mail)
@@ -64,7 +63,6 @@ export function planSetup(target: Target, { mailbox, name, source, settings, sec
   return planChanges(target, changes, { secretFiles: files });
 }
 
-/** How long a login may take. */
 const LOGIN_MS = 60_000;
 
 export function loginSignal(): AbortSignal {

@@ -20,7 +20,6 @@ export interface FoundServer {
 }
 
 interface Provider {
-  /** The domains of its addresses. */
   domains: string[];
   /** The domains of its MX servers: they show that it hosts another domain's mail. */
   mx?: string[];
@@ -152,7 +151,6 @@ export function parseMailAddress(text: string): MailAddress | undefined {
   return { address: `${local}@${domain}`, local, domain };
 }
 
-/** How long a lookup may take. */
 const TIMEOUT_MS = 3000;
 
 type MailResolver = Pick<Resolver, "resolveSrv" | "resolveMx">;

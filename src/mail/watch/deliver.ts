@@ -6,7 +6,6 @@ import type { Mail } from "../source.ts";
 import type { RetryContext } from "./backoff.ts";
 import { type HookResponse, type PostMails, toBody } from "./post.ts";
 
-/** The result of one mail. */
 export interface ProcessedMail {
   mail: Mail;
   /** The response to the last request that held the mail. */

@@ -17,7 +17,6 @@ export interface HookResponse {
   eventId: string | undefined;
   /** The hook exists, but none of its mappings takes these mails. */
   skipped: boolean;
-  /** The delay that the service asked for. */
   retryAfterMs: number | undefined;
 }
 
@@ -58,7 +57,6 @@ export function createMailPost({ send, target }: PostOptions): PostMails {
   };
 }
 
-/** The body of one request. */
 export function toBody(source: string, mails: Mail[]): string {
   return JSON.stringify({ source, messages: mails });
 }

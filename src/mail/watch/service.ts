@@ -19,7 +19,6 @@ export interface MailServiceOptions {
   changed?(mailbox: MailStatus): void;
 }
 
-/** A mailbox that is configured. */
 export interface Mailbox {
   settings: MailSettings;
   source: MailSource;
@@ -38,7 +37,6 @@ export interface MailService {
   use(program: MailProgram): void;
   /** Another node has released a lease: the mailboxes that are locked may be free. */
   retryLocked(): void;
-  /** The state of each mailbox. */
   status(): MailStatus[];
   /** Throws if no mail arrives from a mailbox until an operator has fixed something. */
   assertReady(): void;

@@ -64,7 +64,6 @@ export interface FolderStatus {
 }
 
 export interface MailStatus {
-  /** As configured. */
   name: string;
   /** `imap://ann@mail.example.com` */
   mailbox: string;
@@ -109,12 +108,10 @@ interface FolderProblem {
   error: string;
   /** For the log: without any content of a mail. Default: `error`. */
   reason?: string;
-  /** Time until the next attempt. */
   waitMs: number;
 }
 
 export interface TrackerOptions {
-  /** The mailbox, for the log. */
   mailbox: string;
   folder: string;
   log: Log;
