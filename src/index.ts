@@ -28,7 +28,7 @@ export type {
   Plugin,
   SignatureDefinition,
 } from "./plugin.ts";
-export { defineSignature } from "./providers/define-signature.ts";
+export { defineSignature } from "./providers/verifier.ts";
 export type { HandshakeContext, HandshakeRule, SignatureRow, SignedPart } from "./providers/row.ts";
 export type {
   Handshake,

@@ -11,7 +11,7 @@ import {
   toRequest,
 } from "../../test/support/signatures.ts";
 import { parseDuration } from "../shared/time.ts";
-import { defineSignature } from "./define-signature.ts";
+import { defineSignature } from "./verifier.ts";
 import { providers } from "./index.ts";
 
 const senders = await createSenders();
