@@ -7,7 +7,7 @@ import type { DriverContext, DriverDefinition } from "../plugin.ts";
 import { HTTP_URL } from "../shared/json.ts";
 import { traceHeaders } from "../telemetry/traces.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
-import { assertNotAborted, requireModelId, toDriverError } from "./errors.ts";
+import { assertNotAborted, requireModelId, toDriverError, warnOfIncomplete } from "./errors.ts";
 
 export const remoteSchema = {
   type: "object",
@@ -136,9 +136,7 @@ const INCOMPLETE = new Map<FinishReason, boolean>([
 export function toReply(provider: string, result: ModelResult, warnings: string[]): AgentReply {
   const { text, finishReason, usage } = result;
   const retryable = INCOMPLETE.get(finishReason);
-  if (retryable !== undefined && text.trim() === "") {
-    throw new DriverError(`${provider} ended with "${finishReason}" before it wrote a reply.`, { retryable });
-  }
+  const isComplete = retryable === undefined;
   return {
     text,
     model: `${provider}/${result.response.modelId}`,
@@ -146,7 +144,7 @@ export function toReply(provider: string, result: ModelResult, warnings: string[
     warnings: [
       ...warnings,
       ...(result.warnings ?? []).map(toSentence),
-      ...(retryable !== undefined ? [`The reply may be incomplete: it ended with "${finishReason}".`] : []),
+      ...(isComplete ? [] : [warnOfIncomplete(provider, { text, reason: finishReason, retryable })]),
     ],
   };
 }

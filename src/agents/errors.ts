@@ -45,6 +45,15 @@ export function toStartError(name: string, error: unknown): DriverError {
   });
 }
 
+/** The warning about a text that was cut short. Throws a `DriverError` if there is no text. */
+export function warnOfIncomplete(
+  name: string,
+  { text, reason, retryable }: { text: string; reason: string; retryable: boolean },
+): string {
+  if (text.trim() !== "") return `The reply may be incomplete: it ended with "${reason}".`;
+  throw new DriverError(`${name} ended with "${reason}" before it wrote a reply.`, { retryable });
+}
+
 /** Throws a retryable `DriverError` when the turn was aborted. */
 export function assertNotAborted(name: string, signal: AbortSignal): void {
   if (signal.aborted) throw new DriverError(`The run was stopped before ${name} replied.`, { retryable: true });

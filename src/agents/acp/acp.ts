@@ -7,7 +7,7 @@ import type { DriverContext, DriverDefinition } from "../../plugin.ts";
 import { type ProcessOptions, type RunningProcess, startProcess } from "../../shared/child-process.ts";
 import { checkProgram, programSchema, toProgramEnvironment } from "../command.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "../driver.ts";
-import { assertNotAborted, requireModelId, toProgramMessage, toStartError } from "../errors.ts";
+import { assertNotAborted, requireModelId, toProgramMessage, toStartError, warnOfIncomplete } from "../errors.ts";
 import { type AcpAnswer, type AcpSession, openAcpSession } from "./session.ts";
 
 type AcpOptions = FromSchema<typeof programSchema>;
@@ -72,11 +72,9 @@ export function createAcp(
 /** A text that was cut short by a limit is a reply with a warning. */
 function toReply(name: string, { text, stopReason, warnings }: AcpAnswer, model: string | undefined): AgentReply {
   if (stopReason === "end_turn") return { text, model, warnings };
-  if (stopReason === "refusal" || stopReason === "cancelled" || text.trim() === "") {
-    const retryable = stopReason === "cancelled";
-    throw new DriverError(`${name} ended with "${stopReason}" before it wrote a reply.`, { retryable });
-  }
-  return { text, model, warnings: [...warnings, `The reply may be incomplete: it ended with "${stopReason}".`] };
+  const isReply = stopReason !== "refusal" && stopReason !== "cancelled";
+  const cut = { text: isReply ? text : "", reason: stopReason, retryable: stopReason === "cancelled" };
+  return { text, model, warnings: [...warnings, warnOfIncomplete(name, cut)] };
 }
 
 function toDriverError(error: unknown, { name, secrets }: { name: string; secrets: string[] }): DriverError {
