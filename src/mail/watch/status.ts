@@ -64,6 +64,7 @@ export interface FolderStatus {
 }
 
 export interface MailStatus {
+  /** As configured. */
   name: string;
   /** `imap://ann@mail.example.com` */
   mailbox: string;
