@@ -31,7 +31,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test("keys replay and save the last request, open the page, clear and quit", { timeout: 60_000 }, async () => {
+test("keys replay and save the last request, open the page, clear and quit", async () => {
   const terminal = openTerminal(folder, ["dev", "--port", "0"], { PATH: `${writeBrowser()}:${process.env["PATH"]}` });
   const url = await listening(terminal);
   expect(terminal.shown()).toContain("r replay the last request · s save it as a sample · o open the page");
@@ -43,7 +43,7 @@ test("keys replay and save the last request, open the page, clear and quit", { t
   terminal.type("r");
   await expect.poll(() => terminal.shown()).toMatch(/replay of ci → builds → turn .*\n +.*lint failed\n/);
   terminal.type("s");
-  await expect.poll(() => terminal.shown(), { timeout: 30_000 }).toContain("webhooks test ci/sample\n");
+  await expect.poll(() => terminal.shown()).toContain("webhooks test ci/sample\n");
   expect(JSON.parse(read("transforms/ci.samples/sample.json"))).toEqual({ job: "lint" });
   expect(JSON.parse(read("transforms/ci.samples/sample.expected.json"))).toEqual([
     { kind: "agent", message: "lint failed", name: "ci" },
@@ -58,34 +58,28 @@ test("keys replay and save the last request, open the page, clear and quit", { t
   expect(await terminal.end()).toBe(0);
 });
 
-test(
-  "a reload names the file and the time; one that fails shows the line, and the old code keeps serving",
-  { timeout: 60_000 },
-  async () => {
-    const terminal = openTerminal(folder, ["dev", "--port", "0"]);
-    const url = await listening(terminal);
-    write("transforms/ci.ts", TRANSFORM.replace("failed", "broke"));
-    // Files that were written just before the start may be named too.
-    await expect
-      .poll(() => terminal.shown(), { timeout: 30_000 })
-      .toMatch(/ reloaded (?:\S+, )*transforms\/ci\.ts {2}\d+(\.\d)? m?s\n/);
-    await post(url, { job: "lint" });
-    await expect.poll(() => terminal.shown()).toMatch(/lint broke\n/);
+test("a reload names the file and the time; one that fails shows the line, and the old code keeps serving", async () => {
+  const terminal = openTerminal(folder, ["dev", "--port", "0"]);
+  const url = await listening(terminal);
+  write("transforms/ci.ts", TRANSFORM.replace("failed", "broke"));
+  // Files that were written just before the start may be named too.
+  await expect.poll(() => terminal.shown()).toMatch(/ reloaded (?:\S+, )*transforms\/ci\.ts {2}\d+(\.\d)? m?s\n/);
+  await post(url, { job: "lint" });
+  await expect.poll(() => terminal.shown()).toMatch(/lint broke\n/);
 
-    write("transforms/ci.ts", "export default () => {\n  const = 1;\n};\n");
-    await expect
-      .poll(() => terminal.shown(), { timeout: 30_000 })
-      .toMatch(
-        / not reloaded transforms\/ci\.ts: what was served before stays in use .*\n +\S*ci\.ts:2:\d+.*\n +2 \| {3}const = 1;\n/,
-      );
-    await post(url, { job: "test" });
-    await expect.poll(() => terminal.shown()).toMatch(/test broke\n/);
-    terminal.type(INTERRUPT);
-    expect(await terminal.end()).toBe(0);
-  },
-);
+  write("transforms/ci.ts", "export default () => {\n  const = 1;\n};\n");
+  await expect
+    .poll(() => terminal.shown())
+    .toMatch(
+      / not reloaded transforms\/ci\.ts: what was served before stays in use .*\n +\S*ci\.ts:2:\d+.*\n +2 \| {3}const = 1;\n/,
+    );
+  await post(url, { job: "test" });
+  await expect.poll(() => terminal.shown()).toMatch(/test broke\n/);
+  terminal.type(INTERRUPT);
+  expect(await terminal.end()).toBe(0);
+});
 
-test("without a terminal --json prints one object for each change", { timeout: 60_000 }, async () => {
+test("without a terminal --json prints one object for each change", async () => {
   const dev = startWebhooks(folder, ["dev", "--port", "0", "--json"]);
   const lines = (): Record<string, unknown>[] =>
     dev

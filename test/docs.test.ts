@@ -132,7 +132,7 @@ async function runPage(folder: string, port: number): Promise<{ stderr: string }
   const run = promisify(execFile)("bash", ["page.sh"], {
     cwd: folder,
     env: { ...env, PATH, ...PAGE_ENV },
-    timeout: 60_000,
+    timeout: 240_000,
   });
   return run.catch((error: Error) => {
     const outputs = globSync("{out.*,serve.log}", { cwd: folder }).toSorted();

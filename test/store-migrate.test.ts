@@ -139,7 +139,7 @@ test("after a kill the migration continues, and what it copied before is not cop
   child.stdout.resume();
   const ended = new Promise((resolve) => child.on("exit", (code, signal) => resolve(signal ?? code)));
   const waits = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-  await expect.poll(() => database.read(({ get }) => get(waits)), { timeout: 60_000 }).toBeTruthy();
+  await expect.poll(() => database.read(({ get }) => get(waits))).toBeTruthy();
   child.kill("SIGKILL");
   expect(await ended).toBe("SIGKILL");
   killed.open();
@@ -156,7 +156,7 @@ test("after a kill the migration continues, and what it copied before is not cop
 
   const service = await startService({ config: { store: { url } } });
   closing.push(() => service.close());
-  await expect.poll(async () => (await service.api("/api/status")).queue.pendingRuns, { timeout: 60_000 }).toBe(0);
+  await expect.poll(async () => (await service.api("/api/status")).queue.pendingRuns).toBe(0);
   const { runs } = await service.api("/api/runs?limit=1000&state=done");
   // A heartbeat has no event.
   expect(runs.filter(({ eventId }: { eventId?: string }) => eventId !== undefined)).toHaveLength(50);

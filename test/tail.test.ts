@@ -64,7 +64,7 @@ test("continues after a restart of the service", async () => {
   const port = new URL(service.url).port;
   const tail = await follow();
   service = await service.restart({ port: Number(port) });
-  await expect.poll(() => tail.stderr().match(/Following/g), { timeout: 30_000 }).toHaveLength(2);
+  await expect.poll(() => tail.stderr().match(/Following/g)).toHaveLength(2);
   await fetch(`${service.url}/hooks/m`, {
     method: "POST",
     body: '{ "text": "after" }',

@@ -39,6 +39,6 @@ export default defineConfig({
     // Generous, for machines ten times slower. `expect.poll` times out first and shows the last value.
     testTimeout: 240_000,
     hookTimeout: 240_000,
-    expect: { poll: { timeout: 60_000 } },
+    expect: { poll: { timeout: 120_000 } },
   },
 });

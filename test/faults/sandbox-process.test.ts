@@ -11,6 +11,7 @@ import type { TransformRunner } from "../../src/transforms/runner.ts";
 import { AS_NOBODY, findConfinement } from "../../src/transforms/sandbox/spawn.ts";
 import { createSandbox } from "../../src/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "../contracts/transform-folder.ts";
+import { readProcess, sandboxProcessesOf } from "../support/sandbox-processes.ts";
 
 const confinement = await findConfinement();
 const confined = confinement.includes("--net");
@@ -22,7 +23,7 @@ let runner: TransformRunner;
 /** Of other test files, which share a pool. */
 let earlier: number[];
 beforeEach(() => {
-  earlier = childrenOf(process.pid);
+  earlier = sandboxProcessesOf(process.pid);
   folder = createTransformFolder();
   runner = createSandbox({ telemetry: silentTelemetry });
 });
@@ -70,7 +71,7 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
     await runner.run(await folder.bundle("export default () => 1"), toInput({}));
     const work = startedChildren().map((child) => readlinkSync(`/proc/${child}/cwd`));
     await runner.close();
-    expect(startedChildren()).toEqual([]);
+    await expect.poll(startedChildren).toEqual([]);
     expect(() => readdirSync(work[0]!)).toThrow(/ENOENT/);
   });
 
@@ -80,7 +81,7 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
       stdio: ["ignore", "pipe", "inherit"],
     });
     await once(supervisor.stdout, "data");
-    const children = childrenOf(supervisor.pid!);
+    const children = sandboxProcessesOf(supervisor.pid!);
     expect(children.length).toBeGreaterThan(0);
     const dir = path.dirname(readlinkSync(`/proc/${children[0]}/cwd`));
     supervisor.kill("SIGKILL");
@@ -162,29 +163,12 @@ const TOO_LATE = "The transform waited too long for its turn.";
 
 /** The sandbox processes that the test has started. */
 function startedChildren(): number[] {
-  return childrenOf(process.pid).filter((child) => !earlier.includes(child));
-}
-
-/** Sandbox processes of a supervisor. */
-function childrenOf(pid: number): number[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((each) => readProcess(each, "status").includes(`\nPPid:\t${pid}\n`))
-    .filter((each) => readProcess(each, "cmdline").includes("child.cjs"));
+  return sandboxProcessesOf(process.pid).filter((child) => !earlier.includes(child));
 }
 
 function isAlive(pid: number): boolean {
   const status = readProcess(pid, "status");
   return status !== "" && !status.includes("State:\tZ");
-}
-
-function readProcess(pid: number, name: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/${name}`, "utf8");
-  } catch {
-    return "";
-  }
 }
 
 /** Starts a call that never ends, and reports that it is running. */

@@ -18,7 +18,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("a mailbox of Gmail's API, which keeps its topic and subscription", { timeout: 120_000 }, async () => {
+test("a mailbox of Gmail's API, which keeps its topic and subscription", async () => {
   const { apiUrl, pubsubUrl, user } = gmail.source;
   const oauth = { tokenUrl: gmail.oauth.tokenUrl, clientId: "of before", refreshToken: "${OLD}" };
   const { topic, subscription } = gmail.notified;

@@ -19,7 +19,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("guides the user, and shows the change before it is written", { timeout: 120_000 }, async () => {
+test("guides the user, and shows the change before it is written", async () => {
   const terminal = openTerminal(folder, ["mail", "setup", "--host", server.host]);
   await terminal.answer("Mail address", `${server.user}${ENTER}`);
   await terminal.answer("Encryption", DOWN + DOWN + ENTER);
@@ -48,7 +48,7 @@ test("guides the user, and shows the change before it is written", { timeout: 12
   expect(terminal.shown() + text).not.toContain(server.password);
 });
 
-test("gets consent for Gmail's API in the browser", { timeout: 120_000 }, async () => {
+test("gets consent for Gmail's API in the browser", async () => {
   const gmail = await startGmail();
   try {
     const { apiUrl, pubsubUrl, user } = gmail.source;
@@ -84,7 +84,7 @@ test("gets consent for Gmail's API in the browser", { timeout: 120_000 }, async 
   }
 });
 
-test("gets consent with a device code for an IMAP server of Microsoft's", { timeout: 120_000 }, async () => {
+test("gets consent with a device code for an IMAP server of Microsoft's", async () => {
   const imap = await startImapServer({ with: ["XOAUTH2"] });
   const code = {
     device_code: "device-1",
@@ -123,7 +123,7 @@ test("gets consent with a device code for an IMAP server of Microsoft's", { time
   }
 });
 
-test("writes nothing after Ctrl-C", { timeout: 120_000 }, async () => {
+test("writes nothing after Ctrl-C", async () => {
   writeFileSync(path.join(folder, "webhooks.yaml"), "# mine\n");
   const terminal = openTerminal(folder, ["mail", "setup"]);
   await terminal.answer("Mail address", `ann@gmail.com${ENTER}`);

@@ -17,7 +17,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("writes a new configuration, then nothing, then a change", { timeout: 120_000 }, async () => {
+test("writes a new configuration, then nothing, then a change", async () => {
   const server = await startImap({ folders: { Lists: "" } });
   const flags = [...addressOf(server), "--password-stdin", "--json"];
 
@@ -70,7 +70,7 @@ test("writes a new configuration, then nothing, then a change", { timeout: 120_0
 });
 
 describe("an existing configuration", () => {
-  test("keeps its comments and settings, and its secrets are not shown", { timeout: 120_000 }, async () => {
+  test("keeps its comments and settings, and its secrets are not shown", async () => {
     const server = await startImap();
     const text = [
       "# of the north office",
@@ -100,7 +100,7 @@ describe("an existing configuration", () => {
     expect(existsSync(path.join(folder, ".webhooks"))).toBe(false);
   });
 
-  test("has its literal password moved to a file", { timeout: 120_000 }, async () => {
+  test("has its literal password moved to a file", async () => {
     const server = await startImap();
     const source = { kind: "imap", host: server.host, port: server.port, tls: "none", user: server.user };
     const hooks = { enabled: true, token: "0123456789012345678901234", presets: [{ use: "mail" }] };
@@ -116,7 +116,7 @@ describe("an existing configuration", () => {
     expect(stdout).not.toContain(server.password);
   });
 
-  test("stays unchanged if the result would not be valid", { timeout: 120_000 }, async () => {
+  test("stays unchanged if the result would not be valid", async () => {
     const server = await startImap();
     write("webhooks.json5", "{ hooks: { enabled: true, token: '0123456789012345678901234' } }");
     write("password", server.password);
@@ -135,7 +135,7 @@ describe("errors are reported, and nothing is written", () => {
     [["--host", "mail.example", "--user", "ann", "--tls", "none"], 2, "--tls: expected one of implicit, starttls"],
     [["--host", "127.0.0.1", "--user", "ann", "--password-file", "gone", "--yes"], 1, "gone cannot be used"],
     [["--password", "correct horse"], 2, "unknown option '--password'"],
-  ])("%j", { timeout: 120_000 }, async (flags, code, message) => {
+  ])("%j", async (flags, code, message) => {
     expect(await runWebhooks(folder, "mail", "setup", ...flags)).toMatchObject({
       code,
       stderr: expect.stringContaining(message),
@@ -143,7 +143,7 @@ describe("errors are reported, and nothing is written", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("an untrusted certificate", { timeout: 120_000 }, async () => {
+  test("an untrusted certificate", async () => {
     const server = await startImap({ certificate: CERTIFICATE });
     const flags = [
       "--host",
@@ -163,7 +163,7 @@ describe("errors are reported, and nothing is written", () => {
   });
 });
 
-test("--no-check writes a login that cannot be tested here", { timeout: 120_000 }, async () => {
+test("--no-check writes a login that cannot be tested here", async () => {
   const flags = [
     "--host",
     "imap.example.com",

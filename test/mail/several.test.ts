@@ -85,7 +85,7 @@ test("a mailbox that is listed twice is an error", async () => {
   await expect(twice).rejects.toThrow("hooks.mail[1].source: is the mailbox of hooks.mail[0] too");
 });
 
-test("`mail setup` adds a mailbox, and `mail run --mailbox` watches one", { timeout: 120_000 }, async () => {
+test("`mail setup` adds a mailbox, and `mail run --mailbox` watches one", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-mail-several-"));
   closers.push(async () => rmSync(folder, { recursive: true }));
   const config = toConfig(toMailbox(ann, { autoStart: false }));

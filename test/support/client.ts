@@ -70,7 +70,7 @@ export function createClient(url: string, tokens: { hookToken: string; gatewayTo
 type Nothing = undefined | null | false;
 
 /** Milliseconds; long enough for a busy machine. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 120_000;
 
 /** Between two questions, in milliseconds: each is longer than the one before. */
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [4, 50];

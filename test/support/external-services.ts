@@ -81,9 +81,8 @@ export async function startExternalServices(options: {
 
   /** https://docs.slack.dev/reference/methods/chat.postMessage */
   async function takeMessage(request: IncomingMessage): Promise<object> {
-    const form = new URLSearchParams(await text(request));
-    const to = form.get("channel") ?? "";
-    messages.push({ to, text: form.get("text") ?? "", processNumber });
+    const { channel: to, text: shown }: { channel: string; text: string } = JSON.parse(await text(request));
+    messages.push({ to, text: shown, processNumber });
     return { ok: true, channel: to, ts: String(messages.length) };
   }
 }

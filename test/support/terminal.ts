@@ -59,7 +59,7 @@ function createTerminal(screen: Readable, keyboard: Writable, ended: Promise<num
   return {
     async answer(question, keys) {
       const isAsked = (): boolean => output.includes(question, seen);
-      await expect.poll(isAsked, { timeout: 60_000, message: `${question}\n${output.slice(seen)}` }).toBe(true);
+      await expect.poll(isAsked, { message: `${question}\n${output.slice(seen)}` }).toBe(true);
       seen = output.indexOf(question, seen) + question.length;
       keyboard.write(keys);
     },

@@ -1,6 +1,7 @@
-import { existsSync, globSync, readFileSync, readlinkSync } from "node:fs";
+import { existsSync, readlinkSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { createTransformFolder, toInput } from "../../../test/contracts/transform-folder.ts";
+import { sandboxProcessesOf } from "../../../test/support/sandbox-processes.ts";
 import { silentTelemetry } from "../../telemetry/telemetry.ts";
 import { dropFirstChild, endPrepared, startFirstChild, takeFirstChild } from "./prepare.ts";
 import { createSandbox } from "./sandbox.ts";
@@ -17,7 +18,7 @@ describe.runIf(process.platform === "linux")("the first child, started ahead", (
     expect(findChildren()).toContain(child);
     expect(runner.status()).toMatchObject({ children: 1, recycled: 0 });
     await runner.close();
-    expect(findChildren()).not.toContain(child);
+    await expect.poll(findChildren).not.toContain(child);
     folder.remove();
   });
 
@@ -44,16 +45,11 @@ async function start(): Promise<number> {
   const others = findChildren();
   await startFirstChild();
   await startFirstChild();
-  let started: number[] = [];
-  // The system may leave out a process while others start or end.
-  await expect.poll(() => (started = findChildren().filter((pid) => !others.includes(pid)))).toHaveLength(1);
+  const started = findChildren().filter((pid) => !others.includes(pid));
+  expect(started).toHaveLength(1);
   return started[0]!;
 }
 
-/** The sandbox processes of this process. */
 function findChildren(): number[] {
-  return globSync("/proc/self/task/*/children")
-    .flatMap((file) => readFileSync(file, "utf8").split(" "))
-    .filter((pid) => pid !== "" && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("child.cjs"))
-    .map(Number);
+  return sandboxProcessesOf(process.pid);
 }
