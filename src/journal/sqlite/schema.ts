@@ -1,6 +1,5 @@
 import type { Schema } from "./database.ts";
-import { INDEXES, migrateToVersion4, TABLES } from "./version-4.ts";
-import { EVENT_INDEX, migrateToVersion5 } from "./version-5.ts";
+import { EVENT_INDEX, INDEXES, migrateToVersion4, migrateToVersion5, TABLES } from "./migrations.ts";
 
 /** The same in all versions. */
 const SINCE_VERSION_1 = `
