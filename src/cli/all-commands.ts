@@ -8,7 +8,7 @@ import { addDeadLetters } from "./reading/dead-letters.ts";
 import { addEvents } from "./reading/events.ts";
 import { addImport } from "./commands/import.ts";
 import { addInit } from "./init/init.ts";
-import { addPresets } from "./commands/presets.ts";
+import { addPresets } from "./presets/presets.ts";
 import { addLearn } from "./reading/learn.ts";
 import { addLists } from "./reading/lists.ts";
 import { addStore } from "./commands/store.ts";

@@ -24,7 +24,7 @@ import { confirmWrite, openTerminal, runChange, showChange } from "../change.ts"
 import { addItem } from "../command.ts";
 import { locateNewConfig } from "../context.ts";
 import { type CliIo, listFiles, print, style } from "../io.ts";
-import { askOptions, toUrl } from "../presets/enable.ts";
+import { askOptions, toUrl } from "../presets/presets.ts";
 import { readEditorFiles, readTemplate, TYPES } from "../samples/module.ts";
 import type { Terminal } from "../terminal.ts";
 import { type Answers, askAnswers } from "./ask.ts";

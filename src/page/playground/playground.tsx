@@ -1,10 +1,14 @@
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
+import { useMemo, useRef, useState } from "preact/hooks";
+import { TEMPLATE_FIELDS } from "../../types.ts";
 import { call, type MappingSource } from "../api.ts";
-import { Loading, Page, useLoad } from "../parts/load.tsx";
-import { toLine } from "../parts/text.ts";
+import { Copy } from "../parts/controls.tsx";
+import { Loading, Page, useLoad, useWidget } from "../parts/load.tsx";
+import { formatMs, parseJson, toLine, toVisible } from "../parts/text.ts";
 import { route, setQuery } from "../router.ts";
-import { Workbench, type WorkbenchProps } from "./workbench.tsx";
-import { NEW } from "./trial.tsx";
+import type { EditorOptions, Problem } from "./editor.ts";
+import { AUTHOR_NAMES, HELPERS, listSuggestions, toScriptName } from "./suggestions.ts";
+import { Comparison, findProblems, NEW, Result, toDraft, type TrialRequest, useTrial } from "./trial.tsx";
 
 /** Edits a mapping on a payload, and shows what it makes of it as one types. Nothing is recorded or written. */
 export function Playground(): JSX.Element {
@@ -59,4 +63,196 @@ async function findLatest({ fields, samples }: MappingSource): Promise<Workbench
   if (samples.length > 0 || fields.match?.path === undefined) return undefined;
   const { events } = await call("GET /api/events", { hook: fields.match.path, limit: 1 });
   return events[0] && call("GET /api/events/:id", { id: events[0].id });
+}
+
+interface WorkbenchProps {
+  source: MappingSource;
+  event?: {
+    hook: string;
+    request: { payload: unknown; headers: Record<string, string>; query: Record<string, string> };
+  };
+}
+
+function Workbench({ source, event }: WorkbenchProps): JSX.Element {
+  const { sample = event ? "" : (source.samples[0]?.name ?? ""), view } = route.value.query;
+  const [request, setRequest] = useState<TrialRequest>(() => toRequest(source, event, sample));
+  const [fields, setFields] = useState<Record<string, string>>(() => textFieldsOf(source));
+  const [code, setCode] = useState(source.transform?.code);
+  const payload = useMemo(() => parseJson(request.payload), [request.payload]);
+  const tried = useTrial(source, { request, payload, fields, code });
+  const paths = useMemo(() => listSuggestions(payload.value, request), [payload.value]);
+  const problemsOf = (name: string): Problem[] => findProblems(tried.trial, name, source);
+  const choose = (name: string): void => {
+    setQuery({ sample: name });
+    setRequest(toRequest(source, event, name));
+  };
+  return (
+    <div class="playground">
+      <div>
+        <Field label="Payload">
+          {(source.samples.length > 0 || event) && (
+            <select aria-label="Sample" value={sample} onChange={(changed) => choose(changed.currentTarget.value)}>
+              {event && <option value="">from the event</option>}
+              {source.samples.map(({ name }) => (
+                <option key={name} value={name}>
+                  sample {name}
+                </option>
+              ))}
+            </select>
+          )}
+          <Editor
+            key={sample}
+            label="Payload"
+            language="text"
+            text={request.payload}
+            names={() => []}
+            problems={payload.error === undefined ? [] : [{ message: payload.error }]}
+            onChange={(text) => setRequest((before) => ({ ...before, payload: text }))}
+          />
+        </Field>
+        {code !== undefined && (
+          <Field label={`transform: ${source.transform?.file.split(/[\\/]/).at(-1) ?? ""}`}>
+            <Editor
+              label="transform"
+              language="typescript"
+              text={code}
+              names={() => [...paths.map(toScriptName), ...AUTHOR_NAMES]}
+              problems={problemsOf("transform")}
+              onChange={setCode}
+            />
+          </Field>
+        )}
+        {Object.entries(fields).map(([name, text]) => (
+          <Field key={name} label={name}>
+            <Editor
+              label={name}
+              language="template"
+              text={text}
+              hint={`${name} is not set`}
+              names={() => [...paths, ...HELPERS]}
+              problems={problemsOf(name)}
+              onChange={(changed) => setFields((before) => ({ ...before, [name]: changed }))}
+            />
+          </Field>
+        ))}
+        <AddField fields={fields} onAdd={(name) => setFields((before) => ({ ...before, [name]: "" }))} />
+        <CopyToFile source={source} fields={fields} code={code} />
+      </div>
+      <div class="result" aria-live="polite">
+        <p class="choices" role="group" aria-label="View">
+          <button type="button" aria-pressed={view !== "week"} onClick={() => setQuery({ view: "" })}>
+            This payload
+          </button>
+          <button type="button" aria-pressed={view === "week"} onClick={() => setQuery({ view: "week" })}>
+            The last week
+          </button>
+          {view !== "week" && tried.trial && (
+            <span class="quiet">{formatMs(tried.trial.durationMs)} in the service</span>
+          )}
+        </p>
+        {view === "week" ? <Comparison draft={{ mapping: toDraft(source, fields), code }} /> : <Result {...tried} />}
+      </div>
+    </div>
+  );
+}
+
+function toRequest({ fields, samples }: MappingSource, event: WorkbenchProps["event"], sample: string): TrialRequest {
+  const chosen = samples.find(({ name }) => name === sample);
+  const { payload, headers, query } = chosen ?? event?.request ?? { payload: { example: "value" } };
+  return {
+    hook: event?.hook ?? fields.match?.path ?? "new",
+    payload: JSON.stringify(payload, undefined, 2),
+    headers: toStrings(headers),
+    query: toStrings(query),
+  };
+}
+
+function toStrings(values: unknown): Record<string, string> {
+  if (typeof values !== "object" || values === null) return {};
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => typeof value === "string"));
+}
+
+/** The templates that are set, and the one that every mapping needs. */
+function textFieldsOf({ fields, transform }: MappingSource): Record<string, string> {
+  const needed = fields.action === "wake" ? "textTemplate" : "messageTemplate";
+  const shown = TEMPLATE_FIELDS.filter((name) => fields[name] !== undefined || (name === needed && !transform));
+  return Object.fromEntries(shown.map((name) => [name, fields[name] ?? ""]));
+}
+
+function AddField({ fields, onAdd }: { fields: Record<string, string>; onAdd(name: string): void }): JSX.Element {
+  return (
+    <select aria-label="Add a field" value="" onChange={(event) => onAdd(event.currentTarget.value)}>
+      <option value="">Add a field</option>
+      {TEMPLATE_FIELDS.filter((name) => fields[name] === undefined).map((name) => (
+        <option key={name}>{name}</option>
+      ))}
+    </select>
+  );
+}
+
+interface CopyToFileProps {
+  source: MappingSource;
+  fields: Record<string, string>;
+  code?: string;
+}
+
+/** The text for the file: the page never writes it itself. */
+function CopyToFile({ source, fields, code }: CopyToFileProps): JSX.Element {
+  const { id, file, key, transform, preset } = source;
+  const set = Object.fromEntries(Object.entries(fields).filter(([, text]) => text !== ""));
+  const mapping = JSON.stringify({ ...source.fields, id, ...set }, undefined, 2);
+  return (
+    <div class="panel">
+      <h3>Copy to file</h3>
+      <p>
+        <Copy text={mapping} label="Copy mapping" />{" "}
+        <span class="quiet">{file === undefined ? "into hooks.mappings" : `${file} › ${key}`}</span>
+      </p>
+      {transform && code !== undefined && (
+        <p>
+          <Copy text={code} label="Copy transform" /> <span class="quiet">{transform.file}</span>
+        </p>
+      )}
+      {preset !== undefined && (
+        <p class="quiet">
+          It belongs to the preset {preset}. To change it: <code>webhooks presets copy {preset}</code>
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Field({ label, children }: { label: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <div class="field">
+      <h3>{label}</h3>
+      {children}
+    </div>
+  );
+}
+
+/** It starts with `text`, and keeps its own from then on. */
+function Editor({ problems, ...options }: EditorOptions & { problems: readonly Problem[] }): JSX.Element {
+  const latest = useRef(options);
+  latest.current = options;
+  const host = useWidget(
+    async () => {
+      const { createEditor } = await import("./editor.ts");
+      const names = () => latest.current.names();
+      const onChange = (text: string) => latest.current.onChange(text);
+      return (element) => createEditor(element, { ...latest.current, names, onChange });
+    },
+    (editor) => editor.setProblems(problems),
+    JSON.stringify(problems),
+  );
+  return (
+    <>
+      <div class="editor" ref={host} />
+      {problems.map(({ message }) => (
+        <p key={message} class="problem">
+          {toVisible(message)}
+        </p>
+      ))}
+    </>
+  );
 }

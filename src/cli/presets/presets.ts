@@ -1,22 +1,69 @@
+import type { Command } from "commander";
 import { dirname, relative } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import { readTarget, type Target } from "../../config/edit/plan.ts";
 import { readConfigText } from "../../config/load.ts";
-import { readPreset } from "../../config/presets/file.ts";
-import { writeConnectSteps } from "../../config/presets/page.ts";
+import { findPresets, readPreset, requirePreset } from "../../config/presets/file.ts";
+import { writeConnectSteps, writePresetPage } from "../../config/presets/page.ts";
 import { toParametersSchema } from "../../config/presets/parameters.ts";
 import { createSecret, isSecretOption, planUse, requireUnused } from "../../config/presets/use.ts";
 import { resolveReferences } from "../../config/references.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import { toSentence } from "../../errors.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
-import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, type WriteFlags } from "../change.ts";
-import { UsageError } from "../command.ts";
+import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange, type WriteFlags } from "../change.ts";
+import { addPair, addWriteOptions, CONFIG_HELP, UsageError } from "../command.ts";
 import { locateNewConfig } from "../context.ts";
-import { type CliIo, print, printWarnings } from "../io.ts";
+import { formatTable } from "../format.ts";
+import { type CliIo, print, printJson, printWarnings } from "../io.ts";
 import { MissingAnswer, type Terminal } from "../terminal.ts";
+import { type CopyFlags, copyPreset } from "./copy.ts";
 
-export interface EnableFlags extends WriteFlags {
+export function addPresets(program: Command, io: CliIo): void {
+  const presets = program.command("presets").description("Show and enable presets, for senders that need no mapping.");
+  presets
+    .command("list")
+    .description("List the presets.")
+    .option("--json", "print JSON", false)
+    .action(({ json }: { json: boolean }) => {
+      const found = findPresets().map((name) => ({ name, description: readPreset(name).preset.description }));
+      if (json) return printJson(io, found);
+      const rows = found.map(({ name, description }) => [name, description]);
+      print(io, ...formatTable(["preset", "what it does"], rows));
+    });
+  presets
+    .command("show")
+    .description("Show a preset's page: what to set at the sender, events, options and an example.")
+    .argument("<name>", "name of the preset")
+    .option("--json", "print the preset itself, as JSON", false)
+    .action((name: string, { json }: { json: boolean }) => {
+      if (json) printJson(io, readPreset(requirePreset(name)).preset);
+      else print(io, writePresetPage(requirePreset(name)).trimEnd());
+    });
+  const enable = presets.command("enable").argument("<name>", "name of the preset");
+  addWriteOptions(enable)
+    .description("Add a preset to the configuration, store its secret, and say what to set at the sender.")
+    .option("--config <file>", `${CONFIG_HELP}; created if missing`)
+    .option("--secret <secret>", "the sender's secret; - for standard input, or a reference such as ${GITHUB_SECRET}")
+    .option("--generate", "make a secret", false)
+    .option("--path <hook>", "the hook's name (default: the preset's)")
+    .option("--events <names>", "the events that lead to an action, separated by commas")
+    .option("--with <name=value>", "another option of the preset; may be repeated", addPair("="), {})
+    .action((name: string, flags: EnableFlags) =>
+      runChange(flags, io, () => enablePreset(requirePreset(name), flags, io)),
+    );
+  presets
+    .command("copy")
+    .description("Replace a preset by its mappings, templates and samples, as your own to change.")
+    .argument("<name>", "name of the preset")
+    .option("--config <file>", CONFIG_HELP)
+    .option("--path <hook>", "the hook's name, if the preset is used for several")
+    .option("--print", "show the mappings and write nothing", false)
+    .option("--json", "print one JSON object", false)
+    .action((name: string, flags: CopyFlags) => copyPreset(requirePreset(name), flags, io));
+}
+
+interface EnableFlags extends WriteFlags {
   config?: string;
   secret?: string;
   generate: boolean;
@@ -31,7 +78,7 @@ interface Person {
 }
 
 /** Adds a preset to the configuration with its secret in a file, and says what to set at the sender. */
-export async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
+async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
   const terminal = openTerminal(flags, io);
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
   requireUnused(target, name, flags.path);
