@@ -173,10 +173,10 @@ describe("transform", () => {
       [{ channel: "fax" }, "channel must be one of"],
       [{ timeoutSeconds: 0 }, "timeoutSeconds must be more than 0"],
       [{ instructions: "obey" }, "instructions is not allowed"],
-      [{ message: " " }, "without message"],
-      [{ message: null }, "without message"],
-      [{ kind: "wake" }, "a wake without text"],
-      [[{ message: "fine" }, { kind: "wake", text: "" }], "a wake without text"],
+      [{ message: " " }, "message of the transform's agent action is missing or blank"],
+      [{ message: null }, "message of the transform's agent action is missing or blank"],
+      [{ kind: "wake" }, "text of the transform's wake is missing or blank"],
+      [[{ message: "fine" }, { kind: "wake", text: "" }], "text of the transform's wake is missing or blank"],
     ])("%j fails the hook", async (result, reason) => {
       const failed = run(agent, () => result);
       const detail = {

@@ -32,8 +32,8 @@ export async function transformDraft(base: Draft, options: TransformDraftOptions
   if (!blank || !isTransformsFault) return drafts;
   const message =
     blank.kind === "wake"
-      ? "The transform makes a wake without text (message belongs to an agent action)."
-      : "The transform makes an agent action without message (text belongs to a wake).";
+      ? "The text of the transform's wake is missing or blank (message belongs to an agent action)."
+      : "The message of the transform's agent action is missing or blank (text belongs to a wake).";
   throw transformFailed({ message, log: options.log });
 }
 
