@@ -2,7 +2,7 @@ import type { gmail_v1 } from "@googleapis/gmail";
 import { isAscii, isUtf8 } from "node:buffer";
 import { isSameMailbox } from "../address.ts";
 import { toMailId } from "../message/header.ts";
-import { assembleMail, type MailFacts, readMail } from "../message/read-mail.ts";
+import { assembleMail, readMail } from "../message/read-mail.ts";
 import { type MailPart, pickParts } from "../parts.ts";
 import type { FollowOptions, MailAttachment, ReceivedMail } from "../source.ts";
 import type { GmailApi } from "./api.ts";
@@ -40,29 +40,23 @@ export async function readMails(
 ): Promise<{ mails: ReceivedMail[]; infos: MessageInfo[] }> {
   const { signal, findKnown } = options;
   if (ids.length === 0) return { mails: [], infos: [] };
-  const [labels, own, infos] = await Promise.all([
+  const [listed, own, infos] = await Promise.all([
     api.labels(signal),
     api.ownAddresses(signal),
     collect(ids, (id) => getInfo(api, id, signal)),
   ]);
-  const labelNames = new Map(labels.map(({ id, name }) => [id ?? "", name ?? ""]));
+  const labelNames = new Map(listed.map(({ id, name }) => [id ?? "", name ?? ""]));
   const known = await findKnown(infos.flatMap(({ mailId }) => mailId ?? []));
   const wanted = infos.filter((info) => isWanted(info) && !(info.mailId && known.has(info.mailId)));
   const mails = await collect(wanted, async (info): Promise<ReceivedMail | undefined> => {
     const { mailId, size, labelIds, receivedAt, threadId } = info;
     const source = await fetchSource(api, info, signal);
     if (source === undefined) return undefined;
-    const facts: MailFacts = {
-      id: mailId,
-      size,
-      folder: "",
-      labels: labelIds.map((id) => labelNames.get(id) ?? id),
-      receivedAt,
-      threadId,
-      attachments: source.attachments,
-    };
     const has = (label: string): boolean => labelIds.includes(label);
-    const mail = await readMail(source.bytes, facts, options);
+    const labels = labelIds.map((label) => labelNames.get(label) ?? label);
+    const { bytes, attachments } = source;
+    const facts = { id: mailId, size, folder: "", labels, receivedAt, threadId, attachments };
+    const mail = await readMail(bytes, facts, options);
     const isOwn = has("SENT") || own.some((address) => isSameMailbox(mail.sender, address));
     return { mail, marks: { spam: has("SPAM"), trash: has("TRASH"), draft: has("DRAFT"), own: isOwn } };
   });

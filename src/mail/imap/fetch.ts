@@ -150,12 +150,12 @@ async function toReceived(
   const mail = await readMail(
     source,
     {
-      ...(size !== undefined && { size }),
+      size,
       folder: folder.name,
       labels: [...keywords, ...[...labels].map((label) => label.replace(/^\\/, ""))],
       receivedAt: toTime(internalDate),
-      ...(threadId && { threadId }),
-      ...(attachments && { attachments }),
+      threadId: threadId || undefined,
+      attachments,
     },
     options,
   );
