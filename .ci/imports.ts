@@ -56,7 +56,7 @@ const ALLOWED: Record<string, string[]> = {
 const OWNERS: Record<string, string> = {
   "@opentelemetry/api": "src/telemetry/traces.ts",
   "@prometheus-io/client": "src/telemetry/metrics.ts",
-  "@agentclientprotocol/sdk": "src/agents/acp/acp.ts",
+  "@agentclientprotocol/sdk": "src/agents/acp.ts",
   "@ai-sdk/anthropic": "src/agents/ai-sdk.ts",
   "@ai-sdk/openai": "src/agents/ai-sdk.ts",
   "@ai-sdk/openai-compatible": "src/agents/ai-sdk.ts",

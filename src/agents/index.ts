@@ -1,6 +1,6 @@
 import { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { acp } from "./acp/acp.ts";
+import { acp } from "./acp.ts";
 import { anthropic, openai, openaiCompatible } from "./ai-sdk.ts";
 import { command } from "./command.ts";
 import type { AgentDriver } from "./driver.ts";

@@ -2,11 +2,11 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { isRunning } from "../../../test/support/is-running.ts";
-import { ACP_AGENT } from "../../../test/support/program.ts";
-import { describeAgent, turnOf } from "../../contracts/agent.ts";
-import { failureOf } from "../../contracts/harness.ts";
-import type { AgentDriver, AgentReply, AgentTurn } from "../driver.ts";
+import { isRunning } from "../../test/support/is-running.ts";
+import { ACP_AGENT } from "../../test/support/program.ts";
+import { describeAgent, turnOf } from "../contracts/agent.ts";
+import { failureOf } from "../contracts/harness.ts";
+import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
 import { createAcp } from "./acp.ts";
 
 const never = new AbortController().signal;

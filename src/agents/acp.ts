@@ -2,13 +2,13 @@ import type { ClientContext, RequestPermissionRequest, RequestPermissionResponse
 import type { FromSchema } from "json-schema-to-ts";
 import path from "node:path";
 import { Readable, Writable } from "node:stream";
-import { codeOf, DriverError } from "../../errors.ts";
-import type { DriverContext, DriverDefinition } from "../../plugin.ts";
-import { type ProcessOptions, type RunningProcess, startProcess } from "../../shared/child-process.ts";
-import { checkProgram, programSchema, toProgramEnvironment } from "../command.ts";
-import type { AgentDriver, AgentReply, AgentTurn } from "../driver.ts";
-import { assertNotAborted, requireModelId, toProgramMessage, toStartError, warnOfIncomplete } from "../errors.ts";
-import { type AcpAnswer, type AcpSession, openAcpSession } from "./session.ts";
+import { codeOf, DriverError } from "../errors.ts";
+import type { DriverContext, DriverDefinition } from "../plugin.ts";
+import { type ProcessOptions, type RunningProcess, startProcess } from "../shared/child-process.ts";
+import { checkProgram, programSchema, toProgramEnvironment } from "./command.ts";
+import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
+import { assertNotAborted, requireModelId, toProgramMessage, toStartError, warnOfIncomplete } from "./errors.ts";
+import { type AcpAnswer, type AcpSession, openAcpSession } from "./acp-session.ts";
 
 type AcpOptions = FromSchema<typeof programSchema>;
 
