@@ -11,7 +11,8 @@ afterEach(async () => {
 });
 
 async function startNode(url: string, role: "all" | "ingress" | "worker", config: UserConfig = {}): Promise<Service> {
-  const service = await startService({ config: { ...config, gateway: { ...config.gateway, role }, store: { url } } });
+  const store = { url, commitTimeout: "60s" };
+  const service = await startService({ config: { ...config, gateway: { ...config.gateway, role }, store } });
   started.push(service);
   return service;
 }

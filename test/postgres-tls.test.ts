@@ -53,7 +53,7 @@ test("the service stores its state over TLS, with a password from a file", async
   });
   const { body } = await service.post("agent", { message: "Hello.", deliver: false });
   expect(await service.settled(body.eventId)).toMatchObject({ status: "done" });
-  const plain = createDatabase({ url: toUrl({}), maxConnections: 1, commitTimeoutMs: 5000, log: silentLog });
+  const plain = createDatabase({ url: toUrl({}), maxConnections: 1, commitTimeoutMs: 60_000, log: silentLog });
   const rows = await plain.read(({ all }) =>
     all(`SELECT ssl, version FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
          WHERE application_name = 'hookline' AND pid <> pg_backend_pid()`),
@@ -98,7 +98,7 @@ describe("the service does not start", () => {
 });
 
 test("a database that refuses the service later is unavailable, not an internal error", async () => {
-  const admin = createDatabase({ url: database.href, maxConnections: 1, commitTimeoutMs: 5000, log: silentLog });
+  const admin = createDatabase({ url: database.href, maxConnections: 1, commitTimeoutMs: 60_000, log: silentLog });
   const role = "hookline_later";
   await admin.transact(async ({ run }) => {
     await run(`CREATE ROLE ${role} LOGIN SUPERUSER PASSWORD 'first'`);

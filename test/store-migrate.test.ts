@@ -111,7 +111,7 @@ function openDatabase(url: string): PostgresDatabase {
   const database = createDatabase({
     url,
     maxConnections: 2,
-    commitTimeoutMs: 5000,
+    commitTimeoutMs: 60_000,
     maxIdleMs: 300_000,
     log: silentLog,
   });

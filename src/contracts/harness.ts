@@ -19,7 +19,7 @@ export interface UnderTest {
 export type Checks<Subject> = Record<string, (subject: Subject) => Promise<void>>;
 
 /** Longer than a correct driver takes on a busy machine, so that one that hangs fails by itself. */
-const CHECK_TIMEOUT_MS = 20_000;
+const CHECK_TIMEOUT_MS = 60_000;
 
 /** Registers one test per check. Each test opens its own subject. */
 export function describeContract<Subject extends UnderTest>(
@@ -64,7 +64,7 @@ export async function rejectionOf<Expected extends Error>(
 }
 
 /** Much longer than a busy machine needs, and shorter than the timeouts of most libraries. */
-const SOON_MS = 5000;
+const SOON_MS = 10_000;
 
 /** Rejects with `message` unless the promise settles within a few seconds. */
 export function settlesSoon<Result>(promise: Promise<Result>, message: string): Promise<Result> {
@@ -84,10 +84,10 @@ export async function assertAborts(
   assert.equal(failure.retryable, true);
 }
 
-const WAIT_TIMEOUT_MS = 10_000;
+const WAIT_TIMEOUT_MS = 30_000;
 const POLL_MS = 10;
 
-/** Resolves when the condition holds. Rejects with `message` after ten seconds. */
+/** Resolves when the condition holds. Rejects with `message` after half a minute. */
 async function waitFor(condition: () => boolean, message: string): Promise<void> {
   const startedAt = performance.now();
   while (!condition()) {

@@ -37,7 +37,7 @@ test("the database knows the mails, the mails set aside, the position and the re
 
   const url = await createPostgresUrl();
   await migrate(url);
-  const journal = await createPostgresJournal({ url, maxConnections: 3, commitTimeoutMs: 5000, telemetry });
+  const journal = await createPostgresJournal({ url, maxConnections: 3, commitTimeoutMs: 60_000, telemetry });
   const after = (await openPostgresMailStore({ journal, mailbox }))!;
   expect(await describeStore(after)).toEqual(before);
   await after.record({ folder: "INBOX", ids: ["c"], setAside: [refused], position: "8" });

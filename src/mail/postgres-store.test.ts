@@ -44,7 +44,7 @@ function openJournal(url: string, firstLeaseMs = 60_000) {
   return createPostgresJournal({
     url,
     maxConnections: 3,
-    commitTimeoutMs: 5000,
+    commitTimeoutMs: 60_000,
     telemetry: silentTelemetry,
     firstLeaseMs,
     pollMs: 3_600_000,

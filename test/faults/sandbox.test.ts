@@ -265,7 +265,7 @@ describe("resource exhaustion ends only its own call", () => {
   test("stuck in native code among other calls of its module", async () => {
     const code =
       "export default ({ payload }: any) => { let n = 7n; while (payload.stuck) n = n * n; return payload.n }";
-    const bundle = await folder.bundle(code, { timeoutMs: 500 });
+    const bundle = await folder.bundle(code, { timeoutMs: 1000 });
     await runner.run(bundle, toInput({}));
     const calls = Array.from({ length: 12 }, (_, n) => runner.run(bundle, toInput({ n, stuck: n === 5 })));
     const results = await Promise.allSettled(calls);

@@ -47,7 +47,7 @@ export async function withTables(server: PostgresServer): Promise<Databases> {
   const journal = await createPostgresJournal({
     url,
     maxConnections: 1,
-    commitTimeoutMs: 5000,
+    commitTimeoutMs: 60_000,
     telemetry: silentTelemetry,
   });
   await journal.close();

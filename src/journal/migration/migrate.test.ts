@@ -44,7 +44,7 @@ async function openPostgres(url: string): Promise<Journal> {
   const journal = await createPostgresJournal({
     url,
     maxConnections: 4,
-    commitTimeoutMs: 5000,
+    commitTimeoutMs: 60_000,
     telemetry: silentTelemetry,
     pollMs: 3_600_000,
   });
@@ -53,7 +53,7 @@ async function openPostgres(url: string): Promise<Journal> {
 }
 
 function openDatabase(url: string): PostgresDatabase {
-  const database = createDatabase({ url, maxConnections: 1, commitTimeoutMs: 5000, log: silentTelemetry.log });
+  const database = createDatabase({ url, maxConnections: 1, commitTimeoutMs: 60_000, log: silentTelemetry.log });
   closing.push(() => database.close());
   return database;
 }

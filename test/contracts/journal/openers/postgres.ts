@@ -10,7 +10,7 @@ export const open: OpenJournal = async (folder) =>
   createPostgresJournal({
     url: await findUrl(folder),
     maxConnections: 4,
-    commitTimeoutMs: 5000,
+    commitTimeoutMs: 60_000,
     telemetry: silentTelemetry,
     firstLeaseMs: Number(process.env.HOOKLINE_TEST_LEASE_MS ?? 60_000),
     // The tests count what is reported.
