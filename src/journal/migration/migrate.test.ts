@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { useJournals } from "../../../test/contracts/journal/harness.ts";
 import { open as openSqlite } from "../../../test/contracts/journal/openers/sqlite.ts";
 import {
+  nextId,
   NOW,
   sampleDelivery,
   sampleEntry,
@@ -151,6 +152,9 @@ async function createFilled(): Promise<string> {
   const journal = await openSqlite(at);
   await fill(journal);
   await fillMore(journal);
+  // The totals and the session do not count it yet.
+  const id = nextId();
+  await journal.accept(sampleEvent({ id, actions: [sampleWake("last", id)] }));
   await journal.close();
   return at;
 }

@@ -31,7 +31,7 @@ export interface Counters {
   nextSeq(): number;
   /** Writes the sums at the end of a commit, unless that can wait. */
   write(): void;
-  /** Writes them now. Called before events are deleted, which may not be counted yet. */
+  /** Writes them now. Called before events are deleted or copied, which may not be counted yet. */
   writeNow(): void;
 }
 

@@ -88,13 +88,18 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
   }
 }
 
-/** Opens an existing journal file for this process alone. Throws a `ConfigError` if it cannot be used. */
+/**
+ * Opens an existing journal file for this process alone, with all events counted. Throws a `ConfigError` if it cannot be
+ * used.
+ */
 export function openJournalFile(folder: string, log: Log): { database: Database; release(): void } {
   const file = fileIn(folder);
   if (!existsSync(file)) throw new ConfigError([{ message: "the file does not exist", file, key: "store.path" }]);
   const lock = lockFolder(folder);
   try {
-    return { database: openMigrated(file, JOURNAL_SCHEMA, createReport(file, log)), release: lock.release };
+    const database = openMigrated(file, JOURNAL_SCHEMA, createReport(file, log));
+    transact(database, createCounters(database, { isOnlyWriter: true }).writeNow);
+    return { database, release: lock.release };
   } catch (error) {
     lock.release();
     throw error instanceof ConfigError ? error : toConfigError(file, "the journal cannot be opened", error);
