@@ -1,6 +1,20 @@
 import { type MemberNode, parse, tokenize, type ValueNode } from "@humanwhocodes/momoa";
 import { appendSegment } from "../../shared/json.ts";
-import type { ParsedText, Position } from "./parsed-text.ts";
+
+/** A place in a file, both 1-based. */
+export interface Position {
+  line: number;
+  column: number;
+}
+
+/** A parser's result. With syntax problems the rest is empty. */
+export interface ParsedText {
+  value: unknown;
+  /** By dotted path. */
+  positions: Map<string, Position>;
+  duplicates: (Position & { key: string })[];
+  syntax: (Partial<Position> & { message: string })[];
+}
 
 /** Parses JSON5, and with it JSON. Throws a `RangeError` on a text nested too deeply. */
 export function parseJson5(text: string): ParsedText {

@@ -1,7 +1,6 @@
 import path from "node:path";
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
-import { parseJson5 } from "./json5.ts";
-import type { ParsedText, Position } from "./parsed-text.ts";
+import { type ParsedText, parseJson5, type Position } from "./json5.ts";
 import { parseYaml } from "./yaml.ts";
 
 /** A parsed text with the positions of its keys. */
