@@ -15,7 +15,6 @@ import { createMailService } from "./mail/watch/service.ts";
 import { isDown, type MailStatus } from "./mail/watch/status.ts";
 import { listShadowed } from "./mapping/mapping-index.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
-import { createActivity } from "./operator/activity.ts";
 import { type Diff, runDiff } from "./operator/diff.ts";
 import { createOperatorRoutes } from "./operator/http/api.ts";
 import { createLiveStream } from "./operator/http/stream.ts";
@@ -37,7 +36,9 @@ import { createReloader } from "./program/reload.ts";
 import { createReceiver } from "./receive.ts";
 import { createRunResults } from "./run-results.ts";
 import { createMailStores, openJournal } from "./stores.ts";
-import { createLazyMeter, createTelemetry, joinMeters, type RequestFollower } from "./telemetry/telemetry.ts";
+import { createActivity } from "./telemetry/activity.ts";
+import { writeMetrics } from "./telemetry/metrics.ts";
+import { createTelemetry, type RequestFollower } from "./telemetry/telemetry.ts";
 import { createCodeCache } from "./transforms/code-cache.ts";
 import type { Pool } from "./transforms/sandbox/pool.ts";
 import { createSandbox } from "./transforms/sandbox/sandbox.ts";
@@ -70,12 +71,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   const read = await load();
   const { log: logSettings, store } = read.config;
   const activity = createActivity();
-  const metrics = createLazyMeter(async () => {
-    const { createMetrics, toGauges } = await import("./telemetry/metrics.ts");
-    return createMetrics(async () => toGauges(await status()));
-  });
-  const meter = joinMeters(metrics, activity);
-  const telemetry = createTelemetry(logSettings.level, { follower: options.follower, meter });
+  const telemetry = createTelemetry(logSettings.level, { follower: options.follower, meter: activity });
   const { log } = telemetry;
   const sandbox = createSandbox({ telemetry, pool: options.pool });
   // In a checkout, what compiles may change between two starts.
@@ -98,12 +94,12 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       if (listening) useMail(program);
       if (started) useAlerts(program);
       showReload();
-      meter.reloaded(true);
+      activity.reloaded(true);
     },
     refused({ problems }) {
       showReload();
       alerts.raise({ kind: "reload-failed", text: describeRefusal(problems) });
-      meter.reloaded(false);
+      activity.reloaded(false);
     },
     telemetry,
   });
@@ -140,7 +136,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   });
   const rejections = createRejectionLog(telemetry, (rejection) => {
     stream.publish("rejection", rejection.id, () => toView(rejection));
-    meter.rejected(rejection.reason);
+    activity.rejected(rejection.reason);
   });
   const { readsPayload, receive, replay, record, recordHandshake } = createReceiver({
     current,
@@ -175,7 +171,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
         stream,
         status,
         activity,
-        metrics: () => metrics.loaded(),
+        metrics: async () => writeMetrics(activity, await status()),
         shadowed: () => new Set(listShadowed(current().mappings.mappings)),
         place: () => ({
           hooksPath: current().config.hooks.path,

@@ -4,7 +4,7 @@ import type { MappingInput } from "../config/schema/generated.ts";
 import type { MappingSource } from "../config/types.ts";
 import { parseObject } from "../shared/json.ts";
 import { readRegularFile } from "../shared/files.ts";
-import type { EventCounts, MappingUse } from "./activity.ts";
+import type { EventCounts, MappingUse } from "../telemetry/activity.ts";
 import type { Rejection } from "./rejections.ts";
 
 /** A mapping in the order in which it is tried. */

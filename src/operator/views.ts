@@ -28,7 +28,7 @@ import type { Program } from "../program/build.ts";
 import type { ReloadFailure } from "../program/reload.ts";
 import type { SandboxStatus } from "../transforms/runner.ts";
 import type { LogLine } from "../types.ts";
-import type { EventCounts, Minute } from "./activity.ts";
+import type { EventCounts, Minute } from "../telemetry/activity.ts";
 import type { Diff } from "./diff.ts";
 import type { MappingSourceView, MappingView } from "./mappings.ts";
 import { type Outcome, type OutcomeView, toOutcome } from "./outcome.ts";

@@ -1,143 +1,98 @@
-import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
-import type { Meter } from "./telemetry.ts";
 import type { StatusView } from "../operator/views.ts";
+import { type Activity, BUCKETS } from "./activity.ts";
 
-/** Mappings, hooks and channels that are named in a metric; the others are `other`. */
-const MAX_NAMES = 200;
+/** The text format of Prometheus. */
+export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** In seconds. */
-const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+interface Sample {
+  /** `_bucket`, `_sum` or `_count` of a histogram. */
+  suffix?: string;
+  labels?: Record<string, string | number>;
+  value: number;
+}
 
-/** Figures that are read when somebody asks, by their names. One whose name ends in `_total` only grows. */
-export type Gauges = Record<string, Figures>;
-
-interface Figures {
+interface Gauge {
   help: string;
-  labelNames?: string[];
-  values: { labels?: Record<string, string>; value: number }[];
+  samples: Sample[];
 }
 
-export interface Metrics extends Meter {
-  /** The text format of Prometheus. */
-  render(): Promise<{ contentType: string; text: string }>;
-}
+const COUNTERS: { key: keyof Activity["counts"]; help: string; labels: [name: string, second?: string] }[] = [
+  { key: "requests", help: "Requests to hooks, by the status of the answer.", labels: ["hook", "status"] },
+  { key: "events", help: "Recorded events.", labels: ["mapping", "status"] },
+  { key: "runs", help: "Attempts at agent turns.", labels: ["result"] },
+  { key: "deliveries", help: "Attempts at deliveries.", labels: ["channel", "result"] },
+  { key: "rejections", help: "Requests that were refused before they were recorded.", labels: ["reason"] },
+  { key: "reloads", help: "Reloads of the configuration.", labels: ["result"] },
+  { key: "tokens", help: "Tokens of agent turns.", labels: ["direction"] },
+];
 
-/** Metrics for Prometheus. `readGauges` gives what is a state and not a sum. */
-export function createMetrics(readGauges: () => Promise<Gauges>): Metrics {
-  const registry = new Registry();
-  const registers = [registry];
-  const counter = <Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> =>
-    new Counter({ name: `hookline_${name}`, help, labelNames, registers });
-  const requests = counter("requests_total", "Requests to hooks, by the status of the answer.", ["hook", "status"]);
-  const events = counter("events_total", "Recorded events.", ["mapping", "status"]);
-  const runs = counter("runs_total", "Attempts at agent turns.", ["result"]);
-  const deliveries = counter("deliveries_total", "Attempts at deliveries.", ["channel", "result"]);
-  const rejections = counter("rejections_total", "Requests that were refused before they were recorded.", ["reason"]);
-  const reloads = counter("reloads_total", "Reloads of the configuration.", ["result"]);
-  const tokens = counter("tokens_total", "Tokens of agent turns.", ["direction"]);
-  const seconds = new Histogram({
-    name: "hookline_step_seconds",
-    help: "How long the steps take: request (the whole answer), mapping, commit, turn, delivery.",
-    labelNames: ["step"],
-    buckets: BUCKETS,
-    registers,
+const STEPS = "How long the steps take: request (the whole answer), mapping, commit, turn, delivery.";
+
+/** What the service has done and its state, for Prometheus. */
+export function writeMetrics(
+  { counts, durations }: Pick<Activity, "counts" | "durations">,
+  status: StatusView,
+): string {
+  const counters = COUNTERS.map(({ key, help, labels: [name, second] }) => {
+    const samples = counts[key].list().map((entry) => ({
+      labels: { [name]: entry.name, ...(second !== undefined && { [second]: entry.label }) },
+      value: entry.count,
+    }));
+    return write(`hookline_${key}_total`, "counter", { help, samples });
   });
-  const [request, mapping, commit, turn, delivery] = ["request", "mapping", "commit", "turn", "delivery"].map((step) =>
-    seconds.labels({ step }),
+  const steps = Object.entries(durations).flatMap(([step, { read }]) => toHistogram(step, read()));
+  const gauges = Object.entries(toGauges(status)).map(([name, gauge]) =>
+    // One that ends in `_total` only grows.
+    write(name, name.endsWith("_total") ? "counter" : "gauge", gauge),
   );
-  const gauges = new Map<string, Gauge<string> | Counter<string>>();
-  const answers = createTally((hook, status, count) => requests.inc({ hook, status: String(status) }, count));
-  const recorded = createTally((id, status, count) => events.inc({ mapping: id, status: String(status) }, count));
-  const attempts = createTally((channel, result, count) => deliveries.inc({ channel, result: String(result) }, count));
-  const refusals = createTally((reason, _, count) => rejections.inc({ reason }, count));
-
-  return {
-    answered({ hook, status, ms }) {
-      answers.add(hook, status);
-      request?.observe(ms / 1000);
-    },
-    recorded({ mapping: id, status, mappingMs, commitMs }) {
-      recorded.add(id, status);
-      if (mappingMs !== undefined) mapping?.observe(mappingMs / 1000);
-      if (commitMs !== undefined) commit?.observe(commitMs / 1000);
-    },
-    turned({ result, ms, usage: { inputTokens = 0, outputTokens = 0 } = {} }) {
-      runs.inc({ result });
-      turn?.observe(ms / 1000);
-      if (inputTokens > 0) tokens.inc({ direction: "input" }, inputTokens);
-      if (outputTokens > 0) tokens.inc({ direction: "output" }, outputTokens);
-    },
-    delivered({ channel, result, ms }) {
-      attempts.add(channel, result);
-      delivery?.observe(ms / 1000);
-    },
-    rejected: (reason) => refusals.add(reason, ""),
-    reloaded: (isGood) => reloads.inc({ result: isGood ? "ok" : "failed" }),
-    async render() {
-      for (const tally of [answers, recorded, attempts, refusals]) tally.flush();
-      for (const [name, figures] of Object.entries(await readGauges())) show(name, figures);
-      return { contentType: registry.contentType, text: await registry.metrics() };
-    },
-  };
-
-  function show(name: string, { help, labelNames = [], values }: Figures): void {
-    const Metric = name.endsWith("_total") ? Counter : Gauge;
-    const gauge = gauges.get(name) ?? new Metric<string>({ name, help, labelNames, registers });
-    gauges.set(name, gauge);
-    // A series without a value now, such as that of a removed mailbox, must not keep its last one.
-    gauge.reset();
-    for (const { labels = {}, value } of values) gauge.inc(labels, value);
-  }
+  return [...counters, write("hookline_step_seconds", "histogram", { help: STEPS, samples: steps }), ...gauges].join(
+    "\n",
+  );
 }
 
-type Value = string | number;
-
-/**
- * Counts by a name and a second label. The counter gets the counts when the metrics are read, because to add to it for each
- * request is slow. Bounds the names: each of them is a time series that is kept.
- */
-function createTally(increase: (name: string, value: Value, count: number) => void) {
-  const counts = new Map<string, Map<Value, number>>();
-
-  return {
-    add(name: string | undefined, value: Value): void {
-      const values = counts.get(name ?? OTHER) ?? start(name ?? OTHER);
-      values.set(value, (values.get(value) ?? 0) + 1);
-    },
-    flush(): void {
-      for (const [name, values] of counts) {
-        for (const [value, count] of values) increase(name, value, count);
-        values.clear();
-      }
-    },
-  };
-
-  function start(name: string): Map<Value, number> {
-    const kept = counts.size < MAX_NAMES ? name : OTHER;
-    const values = counts.get(kept) ?? new Map<Value, number>();
-    counts.set(kept, values);
-    return values;
-  }
+/** The bucket of a bound counts everything up to it. */
+function toHistogram(step: string, { counts, sumSeconds }: { counts: number[]; sumSeconds: number }): Sample[] {
+  let total = 0;
+  const buckets = counts.map((count, index): Sample => {
+    total += count;
+    return { suffix: "_bucket", labels: { le: BUCKETS[index] ?? "+Inf", step }, value: total };
+  });
+  if (total === 0) return [];
+  const labels = { step };
+  return [...buckets, { suffix: "_sum", labels, value: sumSeconds }, { suffix: "_count", labels, value: total }];
 }
 
-const OTHER = "other";
+function write(name: string, type: "counter" | "gauge" | "histogram", { help, samples }: Gauge): string {
+  const lines = samples.map(
+    ({ suffix = "", labels = {}, value }) => `${name}${suffix}${writeLabels(labels)} ${value}\n`,
+  );
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join("")}`;
+}
+
+function writeLabels(labels: Record<string, string | number>): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escape(String(value))}"`);
+  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
+}
+
+function escape(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}
 
 /** The state of the service in `GET /metrics`. */
-export function toGauges(status: StatusView): Gauges {
+function toGauges(status: StatusView): Record<string, Gauge> {
   const { sandbox, queue, config, lastReloadError, mail, version } = status;
-  const one = (help: string, value: number): Gauges[string] => ({ help, values: [{ value }] });
+  const one = (help: string, value: number): Gauge => ({ help, samples: [{ value }] });
   const memory = process.memoryUsage();
   const { user, system } = process.cpuUsage();
   return {
-    hookline_info: { help: "The version.", labelNames: ["version"], values: [{ labels: { version }, value: 1 }] },
+    hookline_info: { help: "The version.", samples: [{ labels: { version }, value: 1 }] },
     hookline_events: one("Events in the journal.", queue.events),
     hookline_pending_runs: one("Agent turns that are not finished.", queue.pendingRuns),
     hookline_pending_deliveries: one("Deliveries that are not finished.", queue.pendingDeliveries),
     hookline_pending_system_events: one("System events that no heartbeat has consumed.", queue.pendingSystemEvents),
     hookline_running: {
       help: "What is being executed.",
-      labelNames: ["kind"],
-      values: [
+      samples: [
         { labels: { kind: "run" }, value: queue.runningRuns },
         { labels: { kind: "delivery" }, value: queue.runningDeliveries },
         { labels: { kind: "heartbeat" }, value: Number(queue.runningHeartbeat) },
@@ -153,8 +108,7 @@ export function toGauges(status: StatusView): Gauges {
     hookline_config_stale: one("1 if the last reload failed.", Number(lastReloadError !== null)),
     hookline_mailbox_up: {
       help: "1 if the mailbox is watched.",
-      labelNames: ["mailbox"],
-      values: mail
+      samples: mail
         .filter(({ folders }) => folders.length > 0)
         .map(({ name, state }) => ({
           labels: { mailbox: name },

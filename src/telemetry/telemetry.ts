@@ -108,7 +108,7 @@ interface TokenUsage {
 
 const ignore = (): void => undefined;
 
-export const silentMeter: Meter = {
+const silentMeter: Meter = {
   answered: ignore,
   recorded: ignore,
   turned: ignore,
@@ -116,56 +116,5 @@ export const silentMeter: Meter = {
   rejected: ignore,
   reloaded: ignore,
 };
-
-/** Reports to several meters. */
-export function joinMeters(...meters: Meter[]): Meter {
-  return {
-    answered: (answer) => meters.forEach((meter) => meter.answered(answer)),
-    recorded: (event) => meters.forEach((meter) => meter.recorded(event)),
-    turned: (turn) => meters.forEach((meter) => meter.turned(turn)),
-    delivered: (delivery) => meters.forEach((meter) => meter.delivered(delivery)),
-    rejected: (reason) => meters.forEach((meter) => meter.rejected(reason)),
-    reloaded: (isGood) => meters.forEach((meter) => meter.reloaded(isGood)),
-  };
-}
-
-/** Events before the library is loaded, which takes longer than many requests. */
-const MAX_WAITING = 10_000;
-/** So that the first request does not wait for it. */
-const LOAD_AFTER_MS = 100;
-
-/** A meter that is loaded after something is measured for the first time, and then gets everything from the start. */
-export function createLazyMeter<Loaded extends Meter>(
-  load: () => Promise<Loaded>,
-): Meter & { loaded(): Promise<Loaded> } {
-  let meter: Meter | undefined;
-  let loading: Promise<Loaded> | undefined;
-  let loadTimer: NodeJS.Timeout | undefined;
-  const waiting: ((meter: Meter) => void)[] = [];
-
-  return {
-    answered: (answer) => (meter ? meter.answered(answer) : wait((later) => later.answered(answer))),
-    recorded: (event) => (meter ? meter.recorded(event) : wait((later) => later.recorded(event))),
-    turned: (turn) => (meter ? meter.turned(turn) : wait((later) => later.turned(turn))),
-    delivered: (delivery) => (meter ? meter.delivered(delivery) : wait((later) => later.delivered(delivery))),
-    rejected: (reason) => (meter ? meter.rejected(reason) : wait((later) => later.rejected(reason))),
-    reloaded: (isGood) => (meter ? meter.reloaded(isGood) : wait((later) => later.reloaded(isGood))),
-    loaded,
-  };
-
-  function wait(report: (meter: Meter) => void): void {
-    if (waiting.length < MAX_WAITING) waiting.push(report);
-    loadTimer ??= setTimeout(() => void loaded(), LOAD_AFTER_MS).unref();
-  }
-
-  function loaded(): Promise<Loaded> {
-    loading ??= load().then((ready) => {
-      meter = ready;
-      for (const report of waiting.splice(0)) report(ready);
-      return ready;
-    });
-    return loading;
-  }
-}
 
 export const silentTelemetry: Telemetry = withLog(silentLog);

@@ -5,9 +5,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createActivity } from "../../src/operator/activity.ts";
-import { createMetrics } from "../../src/telemetry/metrics.ts";
-import { joinMeters } from "../../src/telemetry/telemetry.ts";
+import { createActivity } from "../../src/telemetry/activity.ts";
 import { load } from "./load.ts";
 import { type BenchServer, startServer } from "./server.ts";
 
@@ -27,10 +25,7 @@ const server = await startServer({
   headers,
   payload,
 });
-const meter = joinMeters(
-  createMetrics(async () => ({})),
-  createActivity(),
-);
+const meter = createActivity();
 try {
   countHooks();
   await measureHook(server);

@@ -6,8 +6,8 @@ import type { EventRecord, Journal } from "../../journal/journal.ts";
 import { readOwn } from "../../shared/json.ts";
 import { startOfDay } from "../../shared/time.ts";
 import { DELIVERY_STATES, EVENT_STATUSES, type HttpResponse, MAIN_SESSION, RUN_STATES } from "../../types.ts";
-import type { Metrics } from "../../telemetry/metrics.ts";
-import type { Activity } from "../activity.ts";
+import { METRICS_TYPE } from "../../telemetry/metrics.ts";
+import type { Activity } from "../../telemetry/activity.ts";
 import type { Access } from "./access.ts";
 import { type Diff, DIFF_SCHEMA } from "../diff.ts";
 import { toMappingSourceView, toMappingViews } from "../mappings.ts";
@@ -34,7 +34,8 @@ export interface OperatorServices {
   mappings(): MappingSource[];
   status(): Promise<StatusView>;
   activity: Pick<Activity, "minutes" | "uses">;
-  metrics(): Promise<Pick<Metrics, "render">>;
+  /** The text of `GET /metrics`. */
+  metrics(): Promise<string>;
   /** Ids of the mappings that are never reached. */
   shadowed(): ReadonlySet<string>;
   rejections: Pick<RejectionLog, "list">;
@@ -112,8 +113,7 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
       about: "Metrics for Prometheus.",
       contentType: "text/plain",
       async respond() {
-        const { contentType, text: body } = await (await metrics()).render();
-        return { status: 200, headers: { "Content-Type": contentType }, body: Buffer.from(body) };
+        return { status: 200, headers: { "Content-Type": METRICS_TYPE }, body: Buffer.from(await metrics()) };
       },
     }),
     "GET /api/stream": responding({

@@ -1,0 +1,182 @@
+import type { EventStatus } from "../types.ts";
+import type { Meter } from "./telemetry.ts";
+
+const MINUTE_MS = 60_000;
+const MAX_MINUTES = 180;
+const MAX_MAPPINGS = 1000;
+/** Mappings, hooks and channels that are counted by name; the others are `other`. */
+const MAX_NAMES = 200;
+
+export interface Minute {
+  /** Its beginning. */
+  at: number;
+  /** Answered requests to hooks, also refused ones. */
+  requests: number;
+  /** Requests that were answered 4xx or 5xx. */
+  clientErrors: number;
+  serverErrors: number;
+  /** The time to the answer in milliseconds, of all of them and of the slowest. */
+  totalMs: number;
+  maxMs: number;
+  turns: number;
+  failedTurns: number;
+}
+
+/** Events by how they began. */
+export type EventCounts = { [Status in EventStatus]?: number };
+
+/** The activity of a mapping since the start of the service. */
+export interface MappingUse {
+  events: EventCounts;
+  lastAt: number;
+  lastFailureAt?: number;
+}
+
+/** What the service has done since its start, in memory: for the page and for `GET /metrics`. */
+export interface Activity extends Meter {
+  /** The last three hours, oldest first; minutes without anything are left out. */
+  minutes(): Minute[];
+  /** By mapping; the service's own hooks are among them. */
+  uses(): ReadonlyMap<string, MappingUse>;
+  counts: Record<"requests" | "events" | "runs" | "deliveries" | "rejections" | "reloads" | "tokens", Tally>;
+  durations: Record<"request" | "mapping" | "commit" | "turn" | "delivery", Durations>;
+}
+
+export function createActivity(): Activity {
+  let minutes: Minute[] = [];
+  const uses = new Map<string, MappingUse>();
+  const requests = createTally();
+  const events = createTally();
+  const runs = createTally();
+  const deliveries = createTally();
+  const rejections = createTally();
+  const reloads = createTally();
+  const tokens = createTally();
+  const request = createDurations();
+  const mapping = createDurations();
+  const commit = createDurations();
+  const turn = createDurations();
+  const delivery = createDurations();
+
+  const meter: Meter = {
+    answered({ hook, status, ms }) {
+      requests.add(hook, status);
+      request.add(ms);
+      const minute = current();
+      minute.requests++;
+      if (status >= 500) minute.serverErrors++;
+      else if (status >= 400) minute.clientErrors++;
+      minute.totalMs += ms;
+      minute.maxMs = Math.max(minute.maxMs, ms);
+    },
+    recorded({ mapping: id, status, mappingMs, commitMs }) {
+      events.add(id, status);
+      if (mappingMs !== undefined) mapping.add(mappingMs);
+      if (commitMs !== undefined) commit.add(commitMs);
+      if (id === undefined) return;
+      const use = uses.get(id) ?? { events: {}, lastAt: 0 };
+      if (uses.size < MAX_MAPPINGS) uses.set(id, use);
+      use.events[status] = (use.events[status] ?? 0) + 1;
+      use.lastAt = Date.now();
+      if (status === "rejected" || status === "failed") use.lastFailureAt = use.lastAt;
+    },
+    turned({ result, ms, usage: { inputTokens = 0, outputTokens = 0 } = {} }) {
+      runs.add(result);
+      turn.add(ms);
+      if (inputTokens > 0) tokens.add("input", "", inputTokens);
+      if (outputTokens > 0) tokens.add("output", "", outputTokens);
+      const minute = current();
+      if (result === "done") minute.turns++;
+      else if (result === "dead") minute.failedTurns++;
+    },
+    delivered({ channel, result, ms }) {
+      deliveries.add(channel, result);
+      delivery.add(ms);
+    },
+    rejected: (reason) => rejections.add(reason),
+    reloaded: (isGood) => reloads.add(isGood ? "ok" : "failed"),
+  };
+
+  return {
+    ...meter,
+    counts: { requests, events, runs, deliveries, rejections, reloads, tokens },
+    durations: { request, mapping, commit, turn, delivery },
+    minutes: () => minutes.filter(({ at }) => at > Date.now() - MAX_MINUTES * MINUTE_MS),
+    uses: () => uses,
+  };
+
+  function current(): Minute {
+    const at = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
+    const last = minutes.at(-1);
+    if (last && last.at >= at) return last;
+    const minute = {
+      at,
+      requests: 0,
+      clientErrors: 0,
+      serverErrors: 0,
+      totalMs: 0,
+      maxMs: 0,
+      turns: 0,
+      failedTurns: 0,
+    };
+    minutes = [...minutes.slice(1 - MAX_MINUTES), minute];
+    return minute;
+  }
+}
+
+type Label = string | number;
+
+/** Counts by a name and, for some, by a second label such as a status. */
+interface Tally {
+  add(name: string | undefined, label?: Label, count?: number): void;
+  list(): { name: string; label: Label; count: number }[];
+}
+
+/** Bounds the names: each of them is a time series that is kept. */
+function createTally(): Tally {
+  const counts = new Map<string, Map<Label, number>>();
+
+  return {
+    add(name = OTHER, label = "", count = 1) {
+      const labels = counts.get(name) ?? start(name);
+      labels.set(label, (labels.get(label) ?? 0) + count);
+    },
+    list: () =>
+      [...counts].flatMap(([name, labels]) => Array.from(labels, ([label, count]) => ({ name, label, count }))),
+  };
+
+  function start(name: string): Map<Label, number> {
+    const kept = counts.size < MAX_NAMES ? name : OTHER;
+    const labels = counts.get(kept) ?? new Map<Label, number>();
+    counts.set(kept, labels);
+    return labels;
+  }
+}
+
+const OTHER = "other";
+
+/** In seconds. */
+export const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+/** How long a step took, each time. */
+interface Durations {
+  add(ms: number): void;
+  /** Counts by bucket, each without those of the one before; the last: longer than all. */
+  read(): { counts: number[]; sumSeconds: number };
+}
+
+function createDurations(): Durations {
+  const counts = [...BUCKETS, Infinity].map(() => 0);
+  let sumSeconds = 0;
+
+  return {
+    add(ms) {
+      const seconds = ms / 1000;
+      let bucket = 0;
+      while (seconds > (BUCKETS[bucket] ?? Infinity)) bucket++;
+      counts[bucket]! += 1;
+      sumSeconds += seconds;
+    },
+    read: () => ({ counts, sumSeconds }),
+  };
+}
