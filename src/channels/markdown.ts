@@ -174,7 +174,8 @@ export function withoutGroups(text: string): string {
   return text.replaceAll(/@(?=(?:everyone|here|channel|all)\b)/gi, "@\u200B");
 }
 
-function escapeAngles(text: string): string {
+/** `&`, `<` and `>` as Slack, Telegram and HTML write them. */
+export function escapeAngles(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 

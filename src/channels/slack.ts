@@ -5,7 +5,7 @@ import { HTTP_URL, NON_BLANK } from "../shared/json.ts";
 import { parseRetryAfter } from "../shared/network.ts";
 import { type ChannelDriver, recipientCheck, splitRecipient } from "./driver.ts";
 import { type Call, createApi, type HttpAnswer, requireId, toCodeRefusal, toUnreadable } from "./http.ts";
-import { renderMarkdown, SLACK } from "./markdown.ts";
+import { escapeAngles, renderMarkdown, SLACK } from "./markdown.ts";
 
 const schema = {
   type: "object",
@@ -50,7 +50,7 @@ export function createSlack({ token, baseUrl = "https://slack.com/api" }: SlackO
   return {
     name: "slack",
     limit: 4000,
-    measure: (text) => escape(text).length,
+    measure: (text) => escapeAngles(text).length,
     checkRecipient: recipientCheck(
       /^[#@]?[\p{L}\p{N}_.-]{1,80}(?::\d{1,12}\.\d{1,9})?$/u,
       "a Slack channel, user or conversation id such as C0123456789, or a #channel-name; with :1712345678.000100 a thread",
@@ -60,7 +60,8 @@ export function createSlack({ token, baseUrl = "https://slack.com/api" }: SlackO
     async send({ to, text, format, replaces }, signal) {
       const ask = createAsk(await open(signal));
       const content = {
-        text: format === "markdown" ? await renderMarkdown(text, SLACK) : escape(text),
+        // Slack reads `<…>` as a link or a mention: with `<!channel>` a reply could notify everyone.
+        text: format === "markdown" ? await renderMarkdown(text, SLACK) : escapeAngles(text),
         // A preview would fetch an untrusted link and show what it says.
         unfurl_links: false,
         unfurl_media: false,
@@ -103,11 +104,6 @@ function createAsk(call: Call): Ask {
     if (typeof error === "string" && accepted.includes(error)) return undefined;
     throw toDriverError(answer);
   };
-}
-
-/** Slack reads `<…>` as a link or a mention: with `<!channel>` a reply could notify everyone. */
-function escape(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
 /** The error for an answer with `ok: false`, which has the status 200. */
