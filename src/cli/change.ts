@@ -7,7 +7,7 @@ import { toPrintable } from "../telemetry/log.ts";
 import { describeError, EXIT_CODES, UsageError } from "./command.ts";
 import { openSandbox } from "./context.ts";
 import { formatDiff } from "./format.ts";
-import { type CliIo, print, printError } from "./io.ts";
+import { type CliIo, print, printError, printJsonLine } from "./io.ts";
 import { Cancelled, createTerminal, MissingAnswer, type Terminal } from "./terminal.ts";
 
 /** A terminal with a person at it, if there is one. */
@@ -101,7 +101,7 @@ export async function runChange({ json }: { json: boolean }, io: CliIo, work: ()
 function reportFailure(error: unknown, json: boolean, io: CliIo): void {
   io.exitCode = error instanceof UsageError ? EXIT_CODES.usage : EXIT_CODES.failed;
   const { code, sentence } = toFailure(error);
-  if (json) print(io, JSON.stringify({ ok: false, error: sentence, code }));
+  if (json) printJsonLine(io, { ok: false, error: sentence, code });
   else printError(io, toPrintable(sentence), "Nothing was written.");
 }
 

@@ -12,7 +12,7 @@ export interface CliIo {
   stdin: Readable & { isTTY?: boolean; setRawMode?(isRaw: boolean): unknown };
   stdout: CliOutput;
   stderr: CliOutput;
-  /** A command that fails without an error to show sets it to 1. */
+  /** A command that fails without an error to show sets it; see `EXIT_CODES`. */
   exitCode: number;
   /** After this call, SIGTERM and SIGINT abort the signal instead of ending the process; one more, a second later, ends it at once. */
   stopSignal(): AbortSignal;
@@ -40,6 +40,11 @@ export function printJson(io: CliIo, value: unknown): void {
 /** What does not keep the command from its work. */
 export function printWarnings(io: CliIo, warnings: string[]): void {
   printError(io, ...warnings.map((warning) => `warning: ${toPrintable(warning)}`));
+}
+
+/** For programs that read line by line. */
+export function printJsonLine(io: CliIo, value: unknown): void {
+  print(io, JSON.stringify(value));
 }
 
 /** Files by their paths from where the person is, a line each. */

@@ -6,7 +6,7 @@ import { createId } from "../../shared/id.ts";
 import { openDrivers } from "../../program/drivers.ts";
 import { silentLog } from "../../telemetry/log.ts";
 import { toChannelName } from "../../shared/text.ts";
-import { CONFIG_HELP } from "../command.ts";
+import { CONFIG_HELP, EXIT_CODES } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";
 
@@ -43,7 +43,7 @@ async function testChannel(name: string, { to, text, config, json }: TestFlags, 
     print(io, `${name} accepted the message to ${to}${messageId === undefined ? "." : `: ${messageId}`}`);
   } catch (error) {
     if (!(error instanceof DriverError)) throw error;
-    io.exitCode = 1;
+    io.exitCode = EXIT_CODES.failed;
     const { message, retryable } = error;
     if (json) return printJson(io, { ok: false, channel: name, to, error: message, retryable });
     printError(io, `${name}, to ${to}: ${message} (${retryable ? "a retry may help" : "a retry will not help"})`);

@@ -15,7 +15,7 @@ import type { EventTimeline } from "../../operator/views.ts";
 import { buildProgram, type Program } from "../../program/build.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
 import type { HookRequest } from "../../types.ts";
-import { createSince, toOneOf } from "../command.ts";
+import { createSince, EXIT_CODES, toOneOf } from "../command.ts";
 import { locateConfig, withProgram } from "../context.ts";
 import { formatActions, formatCount, formatDiff, shortenIds } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
@@ -70,7 +70,7 @@ async function diff({ config, since, hook, url, failOn, json }: DiffFlags, io: C
     );
     if (json) printJson(io, result);
     else print(io, ...formatResult(result));
-    if (failOn === "failing" ? result.failing > 0 : failOn && hasChanges(result)) io.exitCode = 1;
+    if (failOn === "failing" ? result.failing > 0 : failOn && hasChanges(result)) io.exitCode = EXIT_CODES.failed;
   });
 }
 

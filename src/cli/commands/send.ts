@@ -12,7 +12,7 @@ import type { SignedParts } from "../../providers/provider.ts";
 import { toObject } from "../../shared/json.ts";
 import { toBearer } from "../../shared/secret.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
-import { addPair, addServiceOptions } from "../command.ts";
+import { addPair, addServiceOptions, EXIT_CODES } from "../command.ts";
 import { loadConfig, readInput, serviceAddress } from "../context.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
 import {
@@ -57,7 +57,7 @@ async function sendFile(hook: string, file: string, flags: SendFlags, io: CliIo)
   const event = client && response.ok && eventId ? await waitForEvent(eventId, client) : undefined;
 
   const { status } = response;
-  if (!response.ok || event?.status === "failed" || event?.status === "dead") io.exitCode = 1;
+  if (!response.ok || event?.status === "failed" || event?.status === "dead") io.exitCode = EXIT_CODES.failed;
   if (flags.json) return printJson(io, { status, body: parseAnswer(text), event });
   print(io, style(response.ok ? "green" : "red", `${status} ${response.statusText}`));
   if (text !== "") print(io, toPrintable(JSON.stringify(parseAnswer(text), undefined, 2)));

@@ -12,7 +12,7 @@ import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange
 import { addWriteOptions, CONFIG_HELP } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
-import { type CliIo, print } from "../io.ts";
+import { type CliIo, print, printJsonLine } from "../io.ts";
 
 interface TokenFlags extends WriteFlags {
   config?: string;
@@ -44,7 +44,7 @@ async function rotate(name: string, flags: TokenFlags, io: CliIo): Promise<void>
   const written = await applyPlan(plan, flags, io, openTerminal(flags, io));
   const { file, secretFile } = plan;
   const secret = flags.print && written ? plan.secret : undefined;
-  if (flags.json) print(io, JSON.stringify({ ok: true, file, written, secretFile, secret, diff: plainChange(plan) }));
+  if (flags.json) printJsonLine(io, { ok: true, file, written, secretFile, secret, diff: plainChange(plan) });
   if (flags.json || !written) return;
   printWritten(plan, io);
   if (secret !== undefined) print(io, "", secret);
@@ -57,7 +57,7 @@ async function drop(name: string, flags: TokenFlags, io: CliIo): Promise<void> {
   await loadPlan(plan, io);
   const written = await applyPlan(plan, flags, io, openTerminal(flags, io));
   const { file, dropped } = plan;
-  if (flags.json) print(io, JSON.stringify({ ok: true, file, written, dropped, diff: plainChange(plan) }));
+  if (flags.json) printJsonLine(io, { ok: true, file, written, dropped, diff: plainChange(plan) });
   if (flags.json || !written) return;
   printWritten(plan, io);
   const removed = `${formatCount(dropped, "secret")} of the token ${name} removed`;

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { resolveRequest } from "../../mapping/resolve.ts";
 import { runTrial, type Trial } from "../../operator/trial.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addPair, CONFIG_HELP } from "../command.ts";
+import { addPair, CONFIG_HELP, EXIT_CODES } from "../command.ts";
 import { readPayload, withProgram } from "../context.ts";
 import { formatActions, formatLog } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
@@ -36,7 +36,7 @@ async function tryHook(hook: string, payloadFile: string, flags: TryFlags, io: C
     });
     if (io.stdout.isTTY && !flags.json) print(io, ...formatTrial(hook, trial));
     else printTrialJson(trial, io);
-    if (!trial.ok) io.exitCode = 1;
+    if (!trial.ok) io.exitCode = EXIT_CODES.failed;
   });
 }
 

@@ -23,7 +23,7 @@ import { toPrintable } from "../../telemetry/log.ts";
 import { confirmWrite, openTerminal, runChange, showChange } from "../change.ts";
 import { addItem } from "../command.ts";
 import { locateNewConfig } from "../context.ts";
-import { type CliIo, listFiles, print, style } from "../io.ts";
+import { type CliIo, listFiles, print, printJsonLine, style } from "../io.ts";
 import { askOptions, toUrl } from "../presets/presets.ts";
 import { readEditorFiles, readTemplate, TYPES } from "../samples/module.ts";
 import type { Terminal } from "../terminal.ts";
@@ -68,7 +68,7 @@ export function addInit(program: Command, io: CliIo): void {
 async function initialize(flags: InitFlags, io: CliIo): Promise<void> {
   const terminal = flags.yes ? undefined : openTerminal(flags, io);
   const report = await writeProject(flags, io, terminal);
-  if (flags.json) print(io, JSON.stringify(report));
+  if (flags.json) printJsonLine(io, report);
   else printReport(report, io);
 }
 

@@ -6,7 +6,7 @@ import type { Program } from "../../program/build.ts";
 import { dropFirstChild } from "../../transforms/sandbox/prepare.ts";
 import { BUILT_IN_HOOKS } from "../../types.ts";
 import { formatCount } from "../format.ts";
-import { type CliIo, print, style } from "../io.ts";
+import { type CliIo, print, printJsonLine, style } from "../io.ts";
 import { createLiveView, type LiveView } from "./view.ts";
 
 export interface ServeOptions {
@@ -37,7 +37,7 @@ export async function runService(
     const { url } = await hookline.listen();
     // Before the lines that announce it: a signal may come from then on.
     const stopped = once(io.stopSignal(), "abort");
-    if (json) print(io, JSON.stringify({ url }));
+    if (json) printJsonLine(io, { url });
     else {
       print(io, `Hookline ${packageVersion()}, configured by ${file}`);
       if (show) print(io, ...describeProgram(hookline.program(), url));

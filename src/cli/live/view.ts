@@ -3,7 +3,7 @@ import type { EventTimeline } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import type { AnsweredRequest, Reload, RequestFollower } from "../../telemetry/telemetry.ts";
 import { toExcerpt, formatCount, formatDuration, formatLog, formatOutcome } from "../format.ts";
-import { type CliIo, print, style } from "../io.ts";
+import { type CliIo, print, printJsonLine, style } from "../io.ts";
 
 /** A turn that takes longer is announced before it ends. */
 const SLOW_MS = 1000;
@@ -97,7 +97,7 @@ export function createLiveView({
     if (shown.get(id) === line) return;
     remember(shown, id, line);
     if (event) latest = id;
-    if (json) return print(io, JSON.stringify(toRecord(event, answer)));
+    if (json) return printJsonLine(io, toRecord(event, answer));
     const durationMs = inProgress ? undefined : (event?.durationMs ?? answer?.durationMs);
     print(io, ...toLines(lines, durationMs));
   }

@@ -14,7 +14,7 @@ import { openDrivers } from "../../program/drivers.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
 import { loadConfig, serviceAddress } from "../context.ts";
 import { formatDuration } from "../format.ts";
-import { type CliIo, print, style } from "../io.ts";
+import { type CliIo, print, printJsonLine, style } from "../io.ts";
 import type { ServiceFlags } from "../operator-client.ts";
 
 export interface MailRunFlags extends ServiceFlags {
@@ -164,7 +164,7 @@ function describeStatus({ state, error, remaining }: FolderStatus): (string | un
 /** An object of JSON for each mail and each change. */
 export function createJsonPrinter(io: CliIo, mailbox: string): MailPrinter {
   const printObject = (type: string, value: object): void =>
-    print(io, JSON.stringify({ type, at: new Date().toISOString(), mailbox, ...value }));
+    printJsonLine(io, { type, at: new Date().toISOString(), mailbox, ...value });
   return {
     mail({ mail: { id, from, subject }, response: { status, code, eventId }, setAside }, { folder, remaining }) {
       const answer = { status, code: code || undefined, eventId };

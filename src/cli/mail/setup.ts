@@ -9,7 +9,7 @@ import { toKeyPath } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { applyPlan, loadPlan, openTerminal, plainChange, printWritten } from "../change.ts";
 import { locateNewConfig } from "../context.ts";
-import { type CliIo, print, printWarnings } from "../io.ts";
+import { type CliIo, print, printJsonLine, printWarnings } from "../io.ts";
 import { askMailbox, askSettings } from "./ask-mailbox.ts";
 import type { SetupFlags } from "./flags.ts";
 import { createPrompter, type Prompter, textOf } from "./prompter.ts";
@@ -34,7 +34,7 @@ export async function setUpMail(flags: SetupFlags, io: CliIo): Promise<void> {
   if (flags.json) {
     const diff = before === after ? undefined : plainChange(plan);
     const result = { ok: true, file, changed, written, mailbox, folders, secretFiles: [...secretFiles.keys()] };
-    return print(io, JSON.stringify({ ...result, diff, warnings }));
+    return printJsonLine(io, { ...result, diff, warnings });
   }
   print(io, `Mailbox ${toPrintable(mailbox)}: ${folders.map(toPrintable).join(", ")}`);
   if (written) printWritten(plan, io);

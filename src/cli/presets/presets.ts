@@ -15,7 +15,7 @@ import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange
 import { addPair, addWriteOptions, CONFIG_HELP, UsageError } from "../command.ts";
 import { locateNewConfig } from "../context.ts";
 import { formatTable } from "../format.ts";
-import { type CliIo, print, printJson, printWarnings } from "../io.ts";
+import { type CliIo, print, printJson, printJsonLine, printWarnings } from "../io.ts";
 import { MissingAnswer, type Terminal } from "../terminal.ts";
 import { type CopyFlags, copyPreset } from "./copy.ts";
 
@@ -97,7 +97,7 @@ async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promis
   const warnings = [...found.problems, ...found.warnings].map(toSentence);
   if (flags.json) {
     const result = { ok: true, file, written, url, steps, secretFiles, diff: plainChange(plan), warnings };
-    return print(io, JSON.stringify(result));
+    return printJsonLine(io, result);
   }
   if (written) printWritten(plan, io);
   else print(io, "Nothing was written.");

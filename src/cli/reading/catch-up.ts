@@ -4,7 +4,7 @@ import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
 import { isObject, readPath, toText } from "../../shared/json.ts";
 import { parseRetryAfter } from "../../shared/network.ts";
-import { UsageError } from "../command.ts";
+import { EXIT_CODES, UsageError } from "../command.ts";
 import { causeOf, loadConfig } from "../context.ts";
 import { formatCount, formatDuration, formatTable } from "../format.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";
@@ -45,7 +45,7 @@ export async function catchUpGithub(flags: CatchUpFlags, io: CliIo): Promise<voi
       failures.push({ id, message: error.message });
     }
   }
-  if (failures.length > 0) io.exitCode = 1;
+  if (failures.length > 0) io.exitCode = EXIT_CODES.failed;
   if (flags.json) return printJson(io, { ok: failures.length === 0, hookId, since, missed, redelivered, failures });
   report({ missed, redelivered, failures }, flags, io);
 }

@@ -8,6 +8,7 @@ import {
   addServiceOptions,
   CONFIG_HELP,
   createSince,
+  EXIT_CODES,
   toDigits,
   toOneOf,
   toTime,
@@ -167,7 +168,7 @@ async function replayEvents(ids: string[], flags: ReplayFlags, io: CliIo): Promi
     const isLeftOut = named.length === 0 && replay.code === "no_stored_body";
     if (!flags.json) print(io, formatReplay(replay, isLeftOut));
     if (isLeftOut) continue;
-    if (replay.error) io.exitCode = 1;
+    if (replay.error) io.exitCode = EXIT_CODES.failed;
     replays.push(replay);
   }
   if (flags.json) printJson(io, { count: chosen.length, replays });

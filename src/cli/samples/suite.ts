@@ -11,7 +11,7 @@ import { toPrintable } from "../../telemetry/log.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
 import { describeError } from "../command.ts";
 import { formatActions, formatDiff, formatLog } from "../format.ts";
-import { type CliIo, print, style } from "../io.ts";
+import { type CliIo, print, printJsonLine, style } from "../io.ts";
 import {
   findSamples,
   runSample,
@@ -37,48 +37,46 @@ export interface SuiteOptions {
   io: CliIo;
 }
 
-/** What is counted, and one row for each sample, or for a transform that cannot be loaded. */
-interface Totals extends Record<"passed" | "updated" | "failed", number> {
-  rows: object[];
-}
-
 /** Runs every sample below a folder and prints the results; the last line counts them. Resolves to the number of failures. */
 export async function runAllSamples(options: SuiteOptions): Promise<number> {
-  const { folder, names, io, json } = options;
-  const show = (...lines: string[]): void => (json ? undefined : print(io, ...lines));
-  const totals: Totals = { passed: 0, updated: 0, failed: 0, rows: [] };
+  const { folder, names, runner, update, io, json } = options;
+  const counts = { passed: 0, updated: 0, failed: 0 };
+  /** One for each sample, or for a transform that cannot be loaded. */
+  const rows: object[] = [];
   for (const set of selectSamples(findSamples(folder), names)) {
     show(set.name);
     try {
-      await runSet(set, { ...options, show }, totals);
+      const program = await buildSamples(set, { ...options, env: io.env });
+      for (const sample of set.samples) await run(set, sample, program);
     } catch (error) {
-      totals.failed += Math.max(1, set.samples.length);
-      totals.rows.push({ name: set.name, kind: "failed", reason: describeError(error) });
-      show(...formatBroken("it cannot be loaded", error));
+      fail(set.name, "it cannot be loaded", error, Math.max(1, set.samples.length));
     }
   }
-  const { rows: samples, ...counts } = totals;
-  if (json) print(io, JSON.stringify({ ok: totals.failed === 0, ...counts, samples }));
-  show("", formatTotals(totals));
-  return totals.failed;
-}
+  if (json) printJsonLine(io, { ok: counts.failed === 0, ...counts, samples: rows });
+  show("", formatCounts(counts));
+  return counts.failed;
 
-type Show = (...lines: string[]) => void;
-
-async function runSet(set: SampleSet, options: SuiteOptions & { show: Show }, totals: Totals): Promise<void> {
-  const { runner, update, io, show } = options;
-  const program = await buildSamples(set, { ...options, env: io.env });
-  for (const sample of set.samples) {
+  async function run(set: SampleSet, sample: Sample, program: Program): Promise<void> {
+    const name = `${set.name}/${sample.name}`;
     try {
       const result = await runSample(sample, { program, runner, update: update(set, sample) });
-      totals[result.kind === "unexpected" ? "failed" : result.kind]++;
-      totals.rows.push({ name: `${set.name}/${sample.name}`, ...result });
+      counts[result.kind === "unexpected" ? "failed" : result.kind]++;
+      rows.push({ name, ...result });
       show(...formatResult(sample.name, result));
     } catch (error) {
-      totals.failed++;
-      totals.rows.push({ name: `${set.name}/${sample.name}`, kind: "failed", reason: describeError(error) });
-      show(...formatBroken(sample.name, error));
+      fail(name, sample.name, error, 1);
     }
+  }
+
+  function fail(name: string, title: string, error: unknown, count: number): void {
+    const reason = describeError(error);
+    counts.failed += count;
+    rows.push({ name, kind: "failed", reason });
+    show(`  ${style("red", "✗")} ${title}`, ...indent(reason.split("\n")));
+  }
+
+  function show(...lines: string[]): void {
+    if (!json) print(io, ...lines);
   }
 }
 
@@ -194,11 +192,6 @@ function formatResult(name: string, result: SampleResult): string[] {
   return [`  ${style("red", "✗")} ${title}`, ...indent(formatFailure(result)), ...indent(formatLog(result.log))];
 }
 
-/** A sample, or a transform, that could not be run at all. */
-function formatBroken(name: string, error: unknown): string[] {
-  return [`  ${style("red", "✗")} ${name}`, ...indent(describeError(error).split("\n"))];
-}
-
 function formatFailure(result: Extract<SampleResult, { kind: "unexpected" | "failed" }>): string[] {
   if (result.kind === "failed") return toPrintable(result.reason).split("\n");
   const given = formatExpectation(result.given);
@@ -216,7 +209,7 @@ function indent(lines: string[]): string[] {
   return lines.map((line) => (line === "" ? "" : `    ${line}`));
 }
 
-function formatTotals({ passed, updated, failed }: Totals): string {
+function formatCounts({ passed, updated, failed }: Record<"passed" | "updated" | "failed", number>): string {
   const parts = [style("green", `${passed} passed`)];
   if (updated > 0) parts.push(style("yellow", `${updated} updated`));
   parts.push(failed > 0 ? style("red", `${failed} failed`) : "0 failed");
