@@ -61,32 +61,20 @@ export async function runTrial(
   try {
     const used = draft && buildDraft ? await buildDraft({ mapping: draft, code: body.code }) : mappings;
     const { mapping, event, actions, reason, log, warnings } = await resolve(request, used);
-    return {
-      ok: true,
-      mapping,
-      event,
-      actions: actions.map(toActionView),
-      reason,
-      warnings,
-      log,
-      durationMs: elapsed(),
-    };
+    const shown = actions.map(toActionView);
+    return { ok: true, mapping, event, actions: shown, reason, warnings, log, durationMs: elapsed() };
   } catch (error) {
-    if (error instanceof ConfigError)
-      return { ...toRefusal(error), mapping: draft?.id, log: [], durationMs: elapsed() };
+    if (error instanceof ConfigError) {
+      const { status, code, message } = new HookError("invalid_mapping");
+      const { problems } = error;
+      return { ok: false, mapping: draft?.id, status, code, error: message, problems, log: [], durationMs: elapsed() };
+    }
     if (!(error instanceof HookError)) throw error;
     const { status, code, message } = error;
     const { log = [], mapping, trace, message: cause } = error.detail;
     const detail = status === 404 ? explainUnknownHook(request.hook, mappings) : trace || cause;
     return { ok: false, mapping, status, code, error: message, detail, log, durationMs: elapsed() };
   }
-}
-
-function toRefusal({
-  problems,
-}: ConfigError): Pick<Trial & { ok: false }, "ok" | "status" | "code" | "error" | "problems"> {
-  const { status, code, message } = new HookError("invalid_mapping");
-  return { ok: false, status, code, error: message, problems };
 }
 
 export interface TrialSteps {

@@ -35,16 +35,10 @@ const CONTENT_TYPES: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",
-  ".svg": "image/svg+xml",
-  ".woff2": "font/woff2",
-  ".json": "application/json",
 };
 
-/** In order of preference. */
-const ENCODINGS = [
-  { name: "br", ending: ".br" },
-  { name: "gzip", ending: ".gz" },
-];
+/** In order of preference, with the ending of their files. */
+const ENCODINGS = { br: ".br", gzip: ".gz" };
 
 export interface PageFiles {
   /** The page itself. Its root element says whether the browser is signed in: `data-signed-in`. */
@@ -65,12 +59,13 @@ export function createPageFiles(): PageFiles {
       const files = await loadFiles();
       const plain = requireFile(files, name === "index.html" ? "" : name);
       const accepted = parseAccepted(headers["accept-encoding"]);
-      const encoding = ENCODINGS.find((known) => accepted.has(known.name) && files.has(name + known.ending));
-      const body = files.get(name + (encoding?.ending ?? "")) ?? plain;
+      const [encoding, ending = ""] =
+        Object.entries(ENCODINGS).find(([known, end]) => accepted.has(known) && files.has(name + end)) ?? [];
+      const body = files.get(name + ending) ?? plain;
       const caching = { "Cache-Control": "public, max-age=31536000, immutable", Vary: "Accept-Encoding" };
       return {
         status: 200,
-        headers: { ...headersOf(name, body), ...caching, ...(encoding && { "Content-Encoding": encoding.name }) },
+        headers: { ...headersOf(name, body), ...caching, ...(encoding && { "Content-Encoding": encoding }) },
         body,
       };
     },

@@ -63,22 +63,22 @@ const MAX_DIFF_BYTES = 4 * 1024 * 1024;
 const MAX_SIGN_IN_BYTES = 8 * 1024;
 
 /** The table of the API. A path is tried in this order. */
-export function createRoutes(services: OperatorServices & { access: Access }): RouteTable {
-  const {
-    journal,
-    mappings,
-    findParser,
-    rejections,
-    status,
-    stream,
-    access,
-    tryHook,
-    diff,
-    replay,
-    place,
-    activity,
-    metrics,
-  } = services;
+export function createRoutes({
+  journal,
+  mappings,
+  shadowed,
+  findParser,
+  rejections,
+  status,
+  stream,
+  access,
+  tryHook,
+  diff,
+  replay,
+  place,
+  activity,
+  metrics,
+}: OperatorServices & { access: Access }): RouteTable {
   const routes: RouteTable = {
     "POST /api/session": responding({
       about: "Gives the page a cookie for the gateway token. It needs no other credential.",
@@ -95,7 +95,7 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
     }),
     "GET /api/openapi.json": answering({
       about: "OpenAPI 3.1 of the hooks, the health checks and this API.",
-      answer: () => openApi(),
+      answer: (): object => toOpenApi({ routes, ...place() }),
     }),
     "GET /api/status": answering({
       about: "Version, configuration, last reload error, and the figures of sandbox, queue and mailboxes.",
@@ -188,7 +188,7 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
           hooksUrl,
           mappings: toMappingViews({
             sources: mappings(),
-            shadowed: services.shadowed(),
+            shadowed: shadowed(),
             uses: activity.uses(),
             rejections: rejections.list(MAX_REJECTIONS),
             hooksUrl,
@@ -285,10 +285,6 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
     }),
   };
   return routes;
-
-  function openApi(): object {
-    return toOpenApi({ routes, ...place() });
-  }
 }
 
 /** The event with another payload, if the body of the replay has one. */
