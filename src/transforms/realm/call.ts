@@ -78,12 +78,13 @@ export function createEnter(options: EnterOptions): Enter {
 
 /** Only calls that answer at once: microtasks run later, and those of one call must not run in the time of another. */
 function callTogether(options: EnterOptions, inputs: string, bodies: string[]): string {
-  const all: CallInput[] = JSON.parse(inputs);
+  const left: CallInput[] = JSON.parse(inputs).toReversed();
   let answers = "";
-  for (let index = 0; index < bodies.length; index++) {
-    const answer = call(options, { answer: "" }, all[index]!, bodies[index]!);
+  for (const body of bodies) {
+    // Nothing refers to the payloads of earlier calls, so that the garbage collector does not copy them.
+    const answer = call(options, { answer: "" }, left.pop()!, body);
     if (answer === "") return "";
-    answers += `${index === 0 ? "" : ","}${answer}`;
+    answers += answers === "" ? answer : `,${answer}`;
     if (answers.length > MAX_RESULT_LENGTH) return "";
   }
   return `[${answers}]`;
