@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -52,6 +52,27 @@ test("a followed file may itself be a link to any place", async () => {
   const changed = await follow([root, path.join(root, "file")]);
   appendFileSync(outside, "two");
   await expect.poll(() => changed.mock.calls.length).toBeGreaterThan(0);
+});
+
+test("a link on the way to a followed path may be replaced, in one step or two", async () => {
+  for (const name of ["one", "two", "three"]) {
+    mkdirSync(path.join(folder, name, "lib"), { recursive: true });
+    writeFileSync(path.join(folder, name, "lib/file"), name);
+  }
+  const link = path.join(folder, "current");
+  symlinkSync("one", link);
+  const changed = await follow([path.join(link, "lib"), path.join(link, "lib/file")]);
+  symlinkSync("two", path.join(folder, "next"));
+  renameSync(path.join(folder, "next"), link);
+  await expect.poll(() => changed.mock.calls.flat(2)).toContain(link);
+  changed.mockClear();
+  await sleep(300);
+  appendFileSync(path.join(folder, "two/lib/file"), "more");
+  await expect.poll(() => changed.mock.calls.length).toBeGreaterThan(0);
+  changed.mockClear();
+  rmSync(link);
+  symlinkSync(path.join(folder, "three"), link);
+  await expect.poll(() => changed.mock.calls.flat(2)).toContain(link);
 });
 
 /** Follows these paths, and waits until their watches are set up. */

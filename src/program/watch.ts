@@ -3,6 +3,7 @@ import { lstatSync, realpathSync, type Stats, statSync } from "node:fs";
 import path from "node:path";
 import { codeOf } from "../errors.ts";
 import type { Log } from "../telemetry/log.ts";
+import { createLinkWatcher } from "./links.ts";
 
 /** Events come in bursts: an editor's rename, a checkout, a folder swap. They become one change. */
 const QUIET_MS = 60;
@@ -43,6 +44,9 @@ export function createWatcher({ since, changed, stateDir, log }: WatcherOptions)
   const ignored = [isInstalled, leavesFolder, ...(stateDir === undefined ? [] : [stateDir])];
   let followed = new Set<string>();
   let watcher = open({ usePolling: false });
+  const links = createLinkWatcher(reopen, (error) => {
+    if (!watcher.options.usePolling && isExhausted(error)) poll(watcher, error);
+  });
   const changedFiles = new Set<string>();
   let quiet: NodeJS.Timeout | undefined;
   let recheck: NodeJS.Timeout | undefined;
@@ -57,12 +61,15 @@ export function createWatcher({ since, changed, stateDir, log }: WatcherOptions)
       const added = paths.filter((wanted) => !followed.has(wanted));
       followed = next;
       watcher.add(added);
+      // Polling reads what is behind the links.
+      if (!watcher.options.usePolling) links.follow(paths);
       clearTimeout(recheck);
       recheck = setTimeout(checkAll, RECHECK_MS);
     },
     async close() {
       clearTimeout(quiet);
       clearTimeout(recheck);
+      links.close();
       await watcher.close();
     },
   };
@@ -84,9 +91,22 @@ export function createWatcher({ since, changed, stateDir, log }: WatcherOptions)
   function poll(failed: FSWatcher, reason: unknown): void {
     if (watcher !== failed) return;
     log.warn("files cannot be watched, so they are polled", { everyMs: POLL_MS, reason: String(reason) });
-    watcher = open({ usePolling: true });
+    links.close();
+    replaceBy(open({ usePolling: true }));
+  }
+
+  /** The watches are of files that the replaced link leads to no more. */
+  function reopen(link: string): void {
+    if (watcher.closed) return;
+    replaceBy(open({ usePolling: false }));
+    links.follow([...followed]);
+    scheduleChange([link]);
+  }
+
+  function replaceBy(next: FSWatcher): void {
+    void watcher.close();
+    watcher = next;
     watcher.add([...followed]);
-    void failed.close();
   }
 
   function scheduleChange(files: string[]): void {
