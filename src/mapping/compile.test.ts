@@ -104,6 +104,11 @@ describe("a template that does not suit its field", () => {
   });
 });
 
+test("a schema file may begin with a byte order mark", () => {
+  writeFileSync(path.join(folder, "windows.json"), '\ufeff{"required":["id"]}\r\n');
+  expect(problemsOf({ messageTemplate: "x", schema: "windows.json" })).toEqual([]);
+});
+
 test("the path of a schema file is relative to the file that names it", () => {
   writeFileSync(path.join(folder, "order.json"), '{"required":["id"]}');
   const { mapping } = compile({ messageTemplate: "x", schema: "order.json" });

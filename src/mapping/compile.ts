@@ -162,7 +162,7 @@ function compilePayloadSchema(
 /** Throws an error with the position alone: the text may be that of any file. */
 function parseSchema(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text.replace(/^\ufeff/, ""));
   } catch (error) {
     const [position] = /\(line \d+ column \d+\)/.exec(messageOf(error)) ?? [];
     throw new Error(["it is not valid JSON", position].filter(Boolean).join(" "), { cause: error });
