@@ -25,7 +25,7 @@ export function acceptEvent(transaction: Transaction, event: NewEvent, answerer?
   const plan = planEvent(event, knownAt(transaction, event.receivedAt));
   if (plan.kind !== "commit") return plan;
   const { actions, receipt, keys } = plan;
-  const seq = transaction.counters.addEvent();
+  const seq = transaction.counters.nextSeq();
   const source = sourceOf(event.request.body);
   const wake = findInlineWake(event, actions);
   const answered = answerer ? answerRuns(transaction, event, { actions, answerer }) : NONE;

@@ -67,7 +67,7 @@ describe("the totals", () => {
     const addEvent = (): void => {
       database.run(
         "INSERT INTO events VALUES (?, ?, 'h', 'done', 0, 0, 1, 1, '{}', NULL)",
-        counters.addEvent(),
+        counters.nextSeq(),
         nextId(),
       );
     };

@@ -1,6 +1,6 @@
 import { MAIN_SESSION } from "../../types.ts";
 import type { Spend, TurnOutcome } from "../records.ts";
-import { integer, optional, type Row, text, toSpend } from "../rows.ts";
+import { integer, type Row, text, toSpend } from "../rows.ts";
 import type { Database } from "./database.ts";
 
 /** What the `totals` row counts, so that nothing is counted over a million rows. */
@@ -12,43 +12,34 @@ interface Totals {
 }
 
 /**
- * Sums that the operations of a commit change, each written once at its end: many operations change the same row. A commit
- * that only adds events and their inline wakes does not write them: those are the events after `totals.last_seq`, and a later
- * commit counts them and adds them to the index.
+ * Sums that the operations of a commit change, each written once at its end: many operations change the same row. New
+ * events, runs and entries are counted later, many at once: those are the rows after `totals.last_seq`. Then their sessions
+ * get the entries, and the index gets the events.
  */
 export interface Counters {
   begin(): void;
   /** The transaction was undone. */
   undo(): void;
-  /** A number for a new event, as `nextSeq` gives it. The event will be counted, and its inline wake. */
-  addEvent(): number;
-  /** Unfinished runs and deliveries, and pending system events. */
+  /** A number for a new event, run or entry: higher than all before, also than those that are deleted. */
+  nextSeq(): number;
+  /** Unfinished runs and deliveries, and what is taken away of the others. */
   add(change: Partial<Totals>): void;
-  extendSession(key: string, at: number): void;
   /** Takes an entry away; a session without entries is deleted. */
   shortenSession(key: string): void;
-  /** A number for a new run or entry: higher than all before, also than those that are deleted. */
-  nextSeq(): number;
-  /** Writes the sums at the end of a commit, unless that can wait. */
+  /** At the end of a commit. */
   write(): void;
-  /** Writes them now. Called before events are deleted or copied, which may not be counted yet. */
+  /** Also counts the new rows. Called before rows are deleted, consumed or copied. */
   writeNow(): void;
 }
 
 /** Counting this many takes about as long as a commit. */
 const MAX_UNCOUNTED = 256;
 
-interface SessionChange {
-  added: number;
-  removed: number;
-  firstAt: number;
-  lastAt: number;
-}
-
 /** `isOnlyWriter`: no other connection adds rows, so numbers and what is not counted yet are known without reading them. */
 export function createCounters(database: Database, { isOnlyWriter }: { isOnlyWriter: boolean }): Counters {
   const totals: Totals = { events: 0, runs: 0, deliveries: 0, systemEvents: 0 };
-  const sessions = new Map<string, SessionChange>();
+  /** By session. */
+  const removed = new Map<string, number>();
   let hasChanged = false;
   let lastSeq: number | undefined;
   const maxUncounted = isOnlyWriter ? MAX_UNCOUNTED : 1;
@@ -58,9 +49,10 @@ export function createCounters(database: Database, { isOnlyWriter }: { isOnlyWri
   return {
     begin,
     undo: () => void (uncounted = maxUncounted),
-    addEvent() {
+    nextSeq() {
       uncounted += 1;
-      return increaseSeq();
+      lastSeq = readLastSeq() + 1;
+      return lastSeq;
     },
     add({ events = 0, runs = 0, deliveries = 0, systemEvents = 0 }) {
       totals.events += events;
@@ -69,109 +61,85 @@ export function createCounters(database: Database, { isOnlyWriter }: { isOnlyWri
       totals.systemEvents += systemEvents;
       hasChanged = true;
     },
-    extendSession(key, at) {
-      extendSession(key, { added: 1, firstAt: at, lastAt: at });
-    },
     shortenSession(key) {
-      changeOf(key).removed += 1;
+      removed.set(key, (removed.get(key) ?? 0) + 1);
       hasChanged = true;
-    },
-    nextSeq() {
-      hasChanged = true;
-      return increaseSeq();
     },
     write() {
-      if (hasChanged || uncounted >= maxUncounted) writeAll();
+      if (uncounted >= maxUncounted) countAdded();
+      if (hasChanged) writeSums();
     },
-    writeNow: writeAll,
+    writeNow() {
+      if (uncounted > 0 || !isOnlyWriter) countAdded();
+      if (hasChanged) writeSums();
+    },
   };
 
   function begin(): void {
     Object.assign(totals, { events: 0, runs: 0, deliveries: 0, systemEvents: 0 });
-    sessions.clear();
+    removed.clear();
     hasChanged = false;
     if (!isOnlyWriter) lastSeq = undefined;
-  }
-
-  function increaseSeq(): number {
-    lastSeq = readLastSeq() + 1;
-    return lastSeq;
   }
 
   function readLastSeq(): number {
     return lastSeq ?? integer(database.get(LAST_SEQ)?.last_seq);
   }
 
-  function writeAll(): void {
-    if (uncounted > 0 || !isOnlyWriter) countAdded();
+  function countAdded(): void {
+    const { events, systemEvents } = readUncounted(database);
+    database.run(INDEX_ADDED);
+    database.run(EXTEND_SESSIONS);
+    database.run(COUNT_ADDED, events, systemEvents, readLastSeq());
     uncounted = 0;
-    if (!hasChanged) return;
+  }
+
+  function writeSums(): void {
     const { events, runs, deliveries, systemEvents } = totals;
-    database.run(ADD_TO_TOTALS, events, runs, deliveries, systemEvents, readLastSeq());
-    for (const [key, change] of sessions) {
-      if (change.added > 0) database.run(EXTEND_SESSION, key, change.firstAt, change.lastAt, change.added);
-      if (change.removed === 0) continue;
-      database.run("UPDATE OR FAIL sessions SET entries = entries - ? WHERE key = ?", change.removed, key);
+    database.run(ADD_TO_TOTALS, events, runs, deliveries, systemEvents);
+    for (const [key, count] of removed) {
+      database.run("UPDATE OR FAIL sessions SET entries = entries - ? WHERE key = ?", count, key);
       database.run("DELETE FROM sessions WHERE key = ? AND entries <= 0", key);
     }
     begin();
   }
-
-  function countAdded(): void {
-    const { events, wakes, firstAt, lastAt } = readUncounted(database);
-    if (events === 0) return;
-    hasChanged = true;
-    database.run(INDEX_ADDED);
-    totals.events += events;
-    totals.systemEvents += wakes;
-    if (wakes > 0) extendSession(MAIN_SESSION, { added: wakes, firstAt, lastAt });
-  }
-
-  function extendSession(key: string, { added, firstAt, lastAt }: Omit<SessionChange, "removed">): void {
-    const change = changeOf(key);
-    change.added += added;
-    change.firstAt = Math.min(change.firstAt, firstAt);
-    change.lastAt = Math.max(change.lastAt, lastAt);
-    hasChanged = true;
-  }
-
-  function changeOf(key: string): SessionChange {
-    const known = sessions.get(key);
-    if (known) return known;
-    const change = { added: 0, removed: 0, firstAt: Infinity, lastAt: 0 };
-    sessions.set(key, change);
-    return change;
-  }
 }
 
-/** Events that are not in the totals yet, and the wakes in their rows. */
-export function readUncounted(database: Database): { events: number; wakes: number; firstAt: number; lastAt: number } {
-  const row = database.get(UNCOUNTED);
-  return {
-    events: integer(row?.events),
-    wakes: integer(row?.wakes),
-    firstAt: optional(integer, row?.first_at ?? null) ?? Infinity,
-    lastAt: optional(integer, row?.last_at ?? null) ?? 0,
-  };
+/** Events and pending system events that are not in the totals yet. */
+export function readUncounted(database: Database): Pick<Totals, "events" | "systemEvents"> {
+  const row = database.get(COUNT_UNCOUNTED);
+  return { events: integer(row?.events), systemEvents: integer(row?.system_events) };
 }
 
-const UNCOUNTED = `
-  SELECT count(*) AS events, count(pending) AS wakes, min(iif(pending IS NULL, NULL, received_at)) AS first_at,
-    max(iif(pending IS NULL, NULL, received_at)) AS last_at
-  FROM events WHERE seq > (SELECT last_seq FROM totals)`;
+const IS_UNCOUNTED = "seq > (SELECT last_seq FROM totals)";
+
+/** Entries that are not in their sessions yet, and wakes in the rows of events. The plus keeps SQLite from reading a session. */
+export const UNCOUNTED_ENTRIES = `
+  SELECT +session_key AS key, at, pending FROM entries WHERE ${IS_UNCOUNTED}
+  UNION ALL SELECT '${MAIN_SESSION}', received_at, pending FROM events WHERE ${IS_UNCOUNTED} AND pending IS NOT NULL`;
+
+const COUNT_UNCOUNTED = `
+  SELECT (SELECT count(*) FROM events WHERE ${IS_UNCOUNTED}) AS events,
+    (SELECT coalesce(sum(pending), 0) FROM (${UNCOUNTED_ENTRIES})) AS system_events`;
 
 const INDEX_ADDED = `
-  INSERT OR FAIL INTO event_index SELECT seq, hook, status, pending FROM events WHERE seq > (SELECT last_seq FROM totals)`;
+  INSERT OR FAIL INTO event_index SELECT seq, hook, status, pending FROM events WHERE ${IS_UNCOUNTED}`;
 
-const LAST_SEQ = "SELECT max(last_seq, coalesce((SELECT max(seq) FROM events), 0)) AS last_seq FROM totals";
+const EXTEND_SESSIONS = `
+  INSERT OR FAIL INTO sessions (key, created_at, updated_at, entries)
+  SELECT key, min(at), max(at), count(*) FROM (${UNCOUNTED_ENTRIES}) WHERE true GROUP BY key
+  ON CONFLICT DO UPDATE SET updated_at = max(updated_at, excluded.updated_at), entries = entries + excluded.entries`;
+
+const LAST_SEQ = `
+  SELECT max(last_seq, coalesce((SELECT max(seq) FROM events), 0), coalesce((SELECT max(seq) FROM runs), 0),
+    coalesce((SELECT max(seq) FROM entries), 0)) AS last_seq FROM totals`;
+
+const COUNT_ADDED = `
+  UPDATE OR FAIL totals SET events = events + ?, pending_system_events = pending_system_events + ?, last_seq = ?`;
 
 const ADD_TO_TOTALS = `
   UPDATE OR FAIL totals SET events = events + ?, pending_runs = pending_runs + ?, pending_deliveries = pending_deliveries + ?,
-    pending_system_events = pending_system_events + ?, last_seq = ?`;
-
-const EXTEND_SESSION = `
-  INSERT OR FAIL INTO sessions (key, created_at, updated_at, entries) VALUES (?1, ?2, ?3, ?4)
-  ON CONFLICT DO UPDATE SET updated_at = max(updated_at, ?3), entries = entries + ?4`;
+    pending_system_events = pending_system_events + ?`;
 
 /**
  * Of an event, `open` counts unfinished runs and deliveries, `lost` those that failed permanently. With the last open one it

@@ -29,8 +29,6 @@ export function insertEntry(transaction: Transaction, entry: NewEntry, origin: E
   const content = JSON.stringify(toContent(entry, isTraceable ? origin.source : NO_SOURCE));
   const values = [counters.nextSeq(), sessionKey, role, at, eventSeq, runSeq, Number(pending), Number(urgent), content];
   transaction.run(INSERT_ENTRY, ...values);
-  counters.extendSession(sessionKey, at);
-  if (pending) counters.add({ systemEvents: 1 });
   if (urgent) transaction.announce("heartbeat");
   transaction.report({ kind: "session", key: sessionKey });
 }
@@ -40,6 +38,7 @@ const INSERT_ENTRY = `
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 export function consumeSystemEvents({ run, counters }: Transaction, seqs: number[]): void {
+  if (seqs.length > 0) counters.writeNow();
   for (const seq of seqs) {
     const consumed =
       run("UPDATE OR FAIL entries SET pending = 0 WHERE seq = ? AND pending = 1", seq) ||

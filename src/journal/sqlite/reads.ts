@@ -1,4 +1,4 @@
-import { type DeliveryState, EVENT_STATUSES, type EventStatus, MAIN_SESSION, type RunState } from "../../types.ts";
+import { type DeliveryState, EVENT_STATUSES, type EventStatus, type RunState } from "../../types.ts";
 import type {
   Delivery,
   Entry,
@@ -14,7 +14,7 @@ import { bytes, findSingleRun, integer, oneOf, type Row, text, toDelivery, toOut
 import { listEntries, listEventEntries } from "./entries.ts";
 import type { EventDetail } from "./accept.ts";
 import { SELECT_RUNS, toRun, toWholeRun } from "./runs.ts";
-import { readUncounted } from "./counters.ts";
+import { readUncounted, UNCOUNTED_ENTRIES } from "./counters.ts";
 
 /* What the operator sees: lists are newest first. */
 
@@ -132,13 +132,22 @@ function listPage(database: Database, select: string, conditions: Condition[], l
 
 /** The one with the newest entry first. */
 export function listSessions(database: Database, { limit }: { limit: number }): SessionSummary[] {
-  const others = database.all(NEWEST_SESSIONS, limit).map(toSession);
-  const main = findSession(database, MAIN_SESSION);
-  const sessions = main ? [main, ...others] : others;
-  return sessions.toSorted((a, b) => b.updatedAt - a.updatedAt).slice(0, limit);
+  return database.all(NEWEST_SESSIONS, limit).map(toSession);
 }
 
-const NEWEST_SESSIONS = `SELECT * FROM sessions WHERE key <> '${MAIN_SESSION}' ORDER BY updated_at DESC LIMIT ?`;
+/** Rows of sessions and of their new entries, as one row a session. */
+const toSessionRows = (rows: string): string => `
+  SELECT key, min(created_at) AS created_at, max(updated_at) AS updated_at, sum(entries) AS entries
+  FROM (${rows}) GROUP BY key`;
+
+const NEW_ENTRIES = `SELECT key, at, at, 1 FROM (${UNCOUNTED_ENTRIES})`;
+
+const NEWEST_SESSIONS = `
+  ${toSessionRows(`
+    SELECT * FROM (SELECT * FROM sessions ORDER BY updated_at DESC LIMIT ?1)
+    UNION SELECT * FROM sessions WHERE key IN (SELECT key FROM (${UNCOUNTED_ENTRIES}))
+    UNION ALL ${NEW_ENTRIES}`)}
+  ORDER BY updated_at DESC LIMIT ?1`;
 
 export function getSession(
   database: Database,
@@ -152,14 +161,12 @@ export function getSession(
 
 /** A session that has entries. */
 function findSession(database: Database, key: string): SessionSummary | undefined {
-  const row = database.get("SELECT * FROM sessions WHERE key = ?", key);
-  const session = row && toSession(row);
-  if (key !== MAIN_SESSION) return session;
-  const { wakes, firstAt, lastAt } = readUncounted(database);
-  if (wakes === 0) return session;
-  const { createdAt = firstAt, updatedAt = 0, entries = 0 } = session ?? {};
-  return { key, createdAt, updatedAt: Math.max(updatedAt, lastAt), entries: entries + wakes };
+  const row = database.get(FIND_SESSION, key);
+  return row && toSession(row);
 }
+
+const FIND_SESSION = toSessionRows(`
+  SELECT * FROM sessions WHERE key = ?1 UNION ALL ${NEW_ENTRIES} WHERE key = ?1`);
 
 /** A session whose runs are all unfinished or dead. */
 const SESSION_WITHOUT_ENTRIES = `
@@ -172,12 +179,12 @@ const SESSION_WITHOUT_ENTRIES = `
 
 export function readStats(database: Database): JournalStats {
   const row = database.get("SELECT * FROM totals") ?? {};
-  const { events, wakes } = readUncounted(database);
+  const { events, systemEvents } = readUncounted(database);
   return {
     events: integer(row.events) + events,
     pendingRuns: integer(row.pending_runs),
     pendingDeliveries: integer(row.pending_deliveries),
-    pendingSystemEvents: integer(row.pending_system_events) + wakes,
+    pendingSystemEvents: integer(row.pending_system_events) + systemEvents,
   };
 }
 
