@@ -23,7 +23,7 @@ export interface ReceiverParts {
 }
 
 export interface Receiver {
-  /** Whether `receive`, called at once, needs the payload. If not, it takes an unparsed JSON body, and refuses an invalid one. */
+  /** Whether `receive` would parse a body that is not parsed. If not, it refuses an invalid one all the same. */
   readsPayload(request: HookRequest): boolean;
   /** Takes a verified request through mapping and journal to its answer, or repeats the answer to its idempotency key. */
   receive(request: HookRequest): Promise<HttpResponse>;
@@ -85,6 +85,8 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     { startedAt, isEcho = isDelivered }: { startedAt: number; isEcho?: typeof isDelivered },
   ): Promise<Resolution> {
     try {
+      // There can have been a reload since `readsPayload` was asked.
+      if (request.payload === undefined && readsPayload(request)) await parse(request);
       return await inSpan("mapping", (describe) => {
         const resolving = resolveRequest(request, { mappings, config, channels, run, isEcho });
         return describe ? resolving.then((resolution) => describeResolution(resolution, describe)) : resolving;
@@ -99,14 +101,13 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     }
   }
 
-  /** The error of a body that has not been parsed: it takes precedence over all others. */
-  async function findFlaw({ payload, contentType, rawBody }: HookRequest): Promise<unknown> {
-    try {
-      if (payload === undefined) await findParser(contentType)(rawBody);
-      return undefined;
-    } catch (error) {
-      return error;
-    }
+  /** The error of a body that is not parsed yet: it takes precedence over all others. */
+  async function findFlaw(request: HookRequest): Promise<unknown> {
+    return request.payload === undefined ? parse(request).catch((flaw: unknown) => flaw) : undefined;
+  }
+
+  async function parse(request: HookRequest): Promise<void> {
+    Object.assign(request, await findParser(request.contentType)(request.rawBody));
   }
 
   /** A service may send its event before it answers the delivery, so a delivery that is being sent is waited for. */

@@ -1,5 +1,15 @@
 /** Kinds of bodies through the whole service: what the agent gets, what is shown and what is replayed. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { createParsers } from "../src/ingress/parse-body.ts";
+import { createSqliteJournal } from "../src/journal/sqlite/sqlite.ts";
+import { createReceiver } from "../src/receive.ts";
+import { silentTelemetry } from "../src/telemetry/telemetry.ts";
+import { createSandbox } from "../src/transforms/sandbox/sandbox.ts";
+import { toRequest } from "./support/mapping.ts";
+import { sharedPool } from "./support/pool.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
 const CHANNEL_TOKEN = "the-token-of-this-channel";
@@ -118,6 +128,30 @@ test.each([
   const passed = await sent("passed");
   expect(passed).toEqual(await sent("parsed"));
   expect(passed).toMatchObject({ status });
+});
+
+test("a body is parsed after all if a reload brings a mapping that reads it", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-receive-"));
+  const journal = await createSqliteJournal({ folder, telemetry: silentTelemetry });
+  onTestFinished(() => journal.close());
+  const { receive, readsPayload } = createReceiver({
+    current: () => service.hookline.program(),
+    sandbox: createSandbox({ telemetry: silentTelemetry, pool: sharedPool }),
+    journal,
+    telemetry: silentTelemetry,
+    findParser: createParsers({ readMail: async () => ({}) }),
+  });
+  const post = (id: string, hook: string, body: string) => {
+    const credential = "token:default";
+    return toRequest(hook, undefined, { id, credential, rawBody: Buffer.from(body), payloadIsBody: true });
+  };
+  expect(readsPayload(post("1", "passed", "{}"))).toBe(false);
+  const unread = post("1", "sized", '{"length":7}');
+  expect(readsPayload(unread)).toBe(true);
+  expect(await receive(unread)).toMatchObject({ status: 202 });
+  expect(await journal.getEvent("1")).toMatchObject({ runs: [{ action: { message: "7" } }] });
+  await expect(receive(post("2", "sized", '{"a":'))).rejects.toMatchObject({ status: 400, code: "invalid_json" });
+  expect(await journal.getEvent("2")).toMatchObject({ status: "rejected" });
 });
 
 test("an empty body of a sender that notifies by headers", async () => {

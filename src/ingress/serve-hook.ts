@@ -29,7 +29,7 @@ export interface HookOptions {
   telemetry: Telemetry;
   findParser: FindParser;
   rejections: RejectionLog;
-  /** Whether `receive`, called at once, needs the payload. If not, a JSON body is not parsed, and `payload` is undefined. */
+  /** Whether `receive` needs the payload. If not, a JSON body is not parsed, and `payload` is undefined. */
   readsPayload(request: HookRequest): boolean;
   /** Answers a request that was let in and read. */
   receive(request: HookRequest): Promise<HttpResponse>;
