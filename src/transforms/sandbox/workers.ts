@@ -48,9 +48,8 @@ interface State {
   phase: "stopped" | "started" | "closed";
   /** By slot; undefined until the slot's next worker is started. */
   slots: (Worker | undefined)[];
-  /** Workers beside the quarantine are started, and one of them has been ready. */
-  hasStartedOthers: boolean;
-  hasOthers: boolean;
+  /** The workers beside the quarantine; ready: one of them has been. */
+  others: "stopped" | "started" | "ready";
   /** The words before the command of a child, and whether the system is known to allow them. */
   confinement: string[];
   isAllowed: boolean;
@@ -70,8 +69,7 @@ export function createWorkers(options: WorkersOptions): Workers {
     options,
     phase: "stopped",
     slots: [],
-    hasStartedOthers: false,
-    hasOthers: false,
+    others: "stopped",
     confinement: FULL_CONFINEMENT,
     isAllowed: false,
     recycled: 0,
@@ -85,7 +83,7 @@ export function createWorkers(options: WorkersOptions): Workers {
   return {
     start: () => start(state),
     startOthers: () => startOthers(state),
-    size: () => (state.failedStarts > 0 ? listAll(state).length : state.hasOthers ? options.size : 1),
+    size: () => (state.failedStarts > 0 ? listAll(state).length : state.others === "ready" ? options.size : 1),
     all: () => listAll(state),
     replaceWorn: () => replaceWorn(state),
     recycled: () => state.recycled,
@@ -109,14 +107,14 @@ async function start(state: State): Promise<void> {
 }
 
 function startOthers(state: State): void {
-  if (state.hasStartedOthers || !state.dir) return;
-  state.hasStartedOthers = true;
+  if (state.others !== "stopped" || !state.dir) return;
+  state.others = "started";
   for (let other = 0; other < state.options.size - 1; other++) startWorker(state, state.dir, other);
 }
 
 function onReady(state: State, slot: number): void {
   state.isAllowed = true;
-  if (slot < state.options.size - 1) state.hasOthers = true;
+  if (slot < state.options.size - 1) state.others = "ready";
 }
 
 function startWorker(state: State, dir: SandboxDir, slot: number, child?: ChildProcessWithoutNullStreams): void {
