@@ -192,6 +192,8 @@ test("webhooks try prints the action that a payload would give", async () => {
     actions: [{ kind: "agent", message: "7 north" }],
   });
   expect(stdout).not.toContain("trustedName");
+  write("windows.json", '\ufeff{ "id": 7 }\r\n');
+  expect(await webhooks("try", "orders/new", "windows.json", "--header", "X-Shop: north")).toMatchObject({ code: 0 });
   expect(await webhooks("try", "order/new", "payload.json")).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('did you mean "orders/new"?'),

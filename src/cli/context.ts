@@ -104,7 +104,8 @@ export async function readInput(file: string, io: CliIo): Promise<Buffer> {
 }
 
 export async function readPayload(file: string, io: CliIo): Promise<unknown> {
-  const text = (await readInput(file, io)).toString("utf8");
+  // As in the service, without a byte order mark.
+  const text = new TextDecoder().decode(await readInput(file, io));
   try {
     return JSON.parse(text);
   } catch (error) {
