@@ -7,6 +7,7 @@ import { open } from "../../../test/contracts/journal/openers/sqlite.ts";
 import {
   nextId,
   NOW,
+  sampleEntry,
   sampleEvent,
   sampleHeartbeat,
   sampleOutcome,
@@ -96,7 +97,10 @@ async function perform(journal: Journal, command: Exclude<(typeof COMMANDS)[numb
   if (command === "skip") await journal.accept(sampleEvent({ status: "skipped", actions: [] }));
   if (command === "run") await journal.accept(sampleEvent({ actions: [sampleRun(id)] }));
   if (command === "complete") {
-    for (const run of await journal.claimRuns(5, NOW)) await journal.completeRun(run, sampleOutcome());
+    for (const run of await journal.claimRuns(5, NOW)) {
+      const entries = [sampleEntry({ sessionKey: run.sessionKey }), sampleEntry()];
+      await journal.completeRun(run, sampleOutcome({ entries }));
+    }
   }
   if (command === "heartbeat") {
     const consumedSeqs = (await journal.pendingSystemEvents()).map(({ seq }) => seq);
@@ -114,7 +118,7 @@ async function readTotals(journal: Journal): Promise<object> {
   return { events, pendingRuns, pendingSystemEvents, entries: main?.session.entries ?? 0 };
 }
 
-/** Some events are in the index, others are not yet. */
+/** Some events and entries are in the index and in their sessions, others are not yet. */
 async function expectListed(journal: Journal): Promise<void> {
   const page = { limit: 1000 };
   const events = await journal.listEvents(page);
@@ -124,6 +128,11 @@ async function expectListed(journal: Journal): Promise<void> {
     expect(await journal.listEvents({ ...page, status })).toEqual(expected);
     expect(await journal.listEvents({ ...page, hook: "github", status })).toEqual(expected);
     expect((await journal.countEvents(1000))[status]).toBe(expected.length);
+  }
+  for (const session of await journal.listSessions(page)) {
+    const found = await journal.getSession(session.key, page);
+    expect(found?.session).toEqual(session);
+    expect(found?.entries.length).toBe(session.entries);
   }
 }
 
