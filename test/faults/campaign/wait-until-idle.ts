@@ -3,7 +3,7 @@ import type { Client } from "../../support/client.ts";
 
 const POLL_MS = 200;
 /** The longest time without progress. */
-const STUCK_MS = 60_000;
+const STUCK_MS = 120_000;
 
 /** Waits until all work is executed. Fails if there is no more progress. */
 export async function waitUntilIdle(client: Client): Promise<void> {
