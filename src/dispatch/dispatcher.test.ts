@@ -330,3 +330,31 @@ test("a turn does not start once another node has its run, because the journal w
   expect(seen).toEqual([]);
   expect(await service.journal.getRun(runId!)).toMatchObject({ state: "running", attempts: 2 });
 });
+
+test("a run that becomes due while the next time is looked up is claimed at once", async () => {
+  const order: string[] = [];
+  let attempts = 0;
+  const agent = scripted(() => {
+    attempts += 1;
+    if (attempts === 1) throw new DriverError("busy", { retryable: true, retryAfterMs: 50 });
+    order.push("run");
+    return "ok";
+  });
+  service = await startDispatch({
+    agent,
+    wrap: (journal) => ({
+      ...journal,
+      async nextDueAt(limits) {
+        const dueAt = await journal.nextDueAt(limits);
+        if (attempts === 1 && dueAt !== undefined && dueAt < Date.now() + 1000) {
+          await pause(Math.max(dueAt - Date.now(), 0) + 5);
+          setTimeout(() => order.push("later"), 300);
+        }
+        return dueAt;
+      },
+    }),
+  });
+  await service.accept({});
+  await expect.poll(() => order).toContain("run");
+  expect(order[0]).toBe("run");
+});

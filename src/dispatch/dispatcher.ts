@@ -55,6 +55,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const lookAhead = createAlarm(() => void setDueAlarm().catch(report));
   let listeners: (() => void)[] = [];
   let renewal: NodeJS.Timeout | undefined;
+  /** A past time at which something was due that was not claimed then. */
+  let overdueAt: number | undefined;
 
   const runs = createPool<ClaimedRun>({
     size: () => context.settings().maxConcurrent,
@@ -128,11 +130,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     deliveries.notify();
   }
 
-  /** Everything that is due is claimed: the next claim is when something else becomes due. */
+  /** Everything that was due is claimed: the next claim is when something else becomes due, which may be by now. */
   async function setDueAlarm(): Promise<void> {
     const dueAt = (await journal.nextDueAt(context.limits())) ?? Infinity;
     const now = Date.now();
-    dueAlarm.set(dueAt > now ? Math.min(dueAt, now + MAX_SLEEP_MS) : now + RECHECK_MS);
+    if (dueAt > now) dueAlarm.set(Math.min(dueAt, now + MAX_SLEEP_MS));
+    else dueAlarm.set(dueAt === overdueAt ? now + RECHECK_MS : now);
+    overdueAt = dueAt;
   }
 
   function report(error: unknown): void {
