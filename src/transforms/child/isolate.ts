@@ -185,10 +185,13 @@ function timeUntil(deadline: number): number {
   return Math.max(1, Math.ceil(deadline - performance.now()));
 }
 
+/** Far longer than it takes: under strict isolation, a module can have changed what it runs. */
+const LOG_TIMEOUT_MS = 200;
+
 /** What the call logged before it was stopped; empty if the isolate no longer answers. */
 function rescueLog({ enter }: RealmContext): LogLine[] {
   try {
-    const log: LogLine[] = JSON.parse(enter.applySync(undefined, ["log", ""], { timeout: 20 }));
+    const log: LogLine[] = JSON.parse(enter.applySync(undefined, ["log", ""], { timeout: LOG_TIMEOUT_MS }));
     return log;
   } catch {
     return [];
