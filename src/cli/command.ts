@@ -7,32 +7,35 @@ import { type CliIo, hasColours, printError } from "./io.ts";
 
 export const CONFIG_HELP = "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .yaml or .json here)";
 
+/** The options of many commands, which help shows after a command's own, in this order. */
+const SHARED = ["--yes", "--dry-run", "--config", "--url", "--json", "--help"];
+
 /** `webhooks` itself, without its commands. It writes to `io`, and throws instead of ending the process. */
 export function createCommand(io: CliIo): Command {
-  return (
-    new Command("webhooks")
-      .description("Receive webhooks, map them to agent turns, and run these durably.")
-      .version(packageVersion())
-      .addHelpText(
-        "after",
-        "\nExit codes: 0 done · 1 failed, or found a problem · 2 wrong command line, or an answer is missing · 3 no service answers",
-      )
-      .showHelpAfterError("See --help.")
+  return new Command("webhooks")
+    .description("Receive webhooks, map them to agent turns, and run these durably.")
+    .version(packageVersion())
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 done · 1 failed, or found a problem · 2 wrong command line, or an answer is missing · 3 no service answers",
+    )
+    .showHelpAfterError("See --help.")
+    .configureHelp({
+      visibleOptions: (command) =>
+        new Help().visibleOptions(command).toSorted((a, b) => SHARED.indexOf(a.long!) - SHARED.indexOf(b.long!)),
       // An option that is off, or a list that is empty, needs no words.
-      .configureHelp({
-        optionDescription: (option) =>
-          Help.prototype.optionDescription(option).replace(/ \(default: (?:false|\{\}|\[\])\)$/, ""),
-      })
-      .exitOverride()
-      .configureOutput({
-        writeOut: (text) => io.stdout.write(text),
-        writeErr: (text) => io.stderr.write(text),
-        getOutHelpWidth: () => io.stdout.columns ?? 80,
-        getErrHelpWidth: () => io.stderr.columns ?? 80,
-        getOutHasColors: () => hasColours(io.stdout, io.env),
-        getErrHasColors: () => hasColours(io.stderr, io.env),
-      })
-  );
+      optionDescription: (option) =>
+        Help.prototype.optionDescription(option).replace(/ \(default: (?:false|\{\}|\[\])\)$/, ""),
+    })
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+      getOutHelpWidth: () => io.stdout.columns ?? 80,
+      getErrHelpWidth: () => io.stderr.columns ?? 80,
+      getOutHasColors: () => hasColours(io.stdout, io.env),
+      getErrHasColors: () => hasColours(io.stderr, io.env),
+    });
 }
 
 export const EXIT_CODES = {
