@@ -25,10 +25,9 @@ import { startProcess } from "./support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, openService, type Service, startService, withTokens } from "./support/service.ts";
 import { createVerifier } from "./support/signatures.ts";
 
-let cleanUp: (() => unknown)[] = [];
+const cleanUp: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const step of cleanUp.toReversed()) await step();
-  cleanUp = [];
+  for (const step of cleanUp.splice(0).toReversed()) await step();
 });
 
 const SECRET = "secret-of-the-sender-0123456789";

@@ -7,10 +7,9 @@ import { type GithubServer, startGithub } from "./support/github-server.ts";
 import { startModels } from "./support/models.ts";
 import { type Service, startService } from "./support/service.ts";
 
-let cleanUp: (() => unknown)[] = [];
+const cleanUp: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const step of cleanUp.toReversed()) await step();
-  cleanUp = [];
+  for (const step of cleanUp.splice(0).toReversed()) await step();
 });
 
 const SECRET = "github-secret-for-tests";

@@ -49,10 +49,9 @@ interface Block {
   text: string;
 }
 
-let cleanUp: (() => unknown)[] = [];
+const cleanUp: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const step of cleanUp.toReversed()) await step();
-  cleanUp = [];
+  for (const step of cleanUp.splice(0).toReversed()) await step();
 });
 
 describe("every command and every file of a page works", () => {
@@ -253,7 +252,8 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
     const smtp = await startSmtp();
     const { port: smtpPort, user } = smtp;
     cleanUp.push(smtp.close, async () => {
-      const mails = await smtp.mails();
+      // A heartbeat may have sent its reply too.
+      const mails = (await smtp.mails()).slice(0, 2);
       expect(mails.map(({ subject, inReplyTo }) => [subject, inReplyTo])).toEqual([
         ["Hello", undefined],
         ["Re: The report", "<question-1@example.com>"],
@@ -274,7 +274,8 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
     const ts = await slack.post("Alerts of today");
     if (page.endsWith("triage-alerts.md")) {
       cleanUp.push(async () =>
-        expect(await slack.thread(ts)).toMatchObject(
+        // A heartbeat may have sent its reply too.
+        expect((await slack.thread(ts)).slice(0, 3)).toMatchObject(
           ["Alerts of today", /test/, "Hello"].map((text) => expect.stringMatching(text)),
         ),
       );
