@@ -42,7 +42,11 @@ export function startWebhooks(
 ): RunningCommand {
   const { io, stdout, stderr, stop } = createTestIo(folder, { input, env });
   const ended = runCli(args, io).then((code) => ({ code, stdout: stdout(), stderr: stderr() }));
-  onTestFailed(async () => console.error(["webhooks", ...args].join(" "), await ended));
+  onTestFailed(async () => {
+    // Otherwise the whole run would wait for a command that the test has not come to stop.
+    stop();
+    console.error(["webhooks", ...args].join(" "), await ended);
+  });
   return { stdout, stderr, stop, ended };
 }
 
