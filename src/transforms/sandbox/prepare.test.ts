@@ -45,8 +45,9 @@ async function start(): Promise<number> {
   const others = findChildren();
   await startFirstChild();
   await startFirstChild();
-  const started = findChildren().filter((pid) => !others.includes(pid));
-  expect(started).toHaveLength(1);
+  let started: number[] = [];
+  // While it becomes another program, a process has no command line.
+  await expect.poll(() => (started = findChildren().filter((pid) => !others.includes(pid)))).toHaveLength(1);
   return started[0]!;
 }
 
