@@ -2,7 +2,8 @@ import { isUtf8 } from "node:buffer";
 import { MIMEType } from "node:util";
 import { HookError } from "../errors.ts";
 import { parseForm, parseMultipart } from "./parse-form.ts";
-import { decodeUtf8, hasMark, mayBeTooDeep, parseJson, unsupported } from "./body.ts";
+import { decodeUtf8, hasMark, unsupported } from "./body.ts";
+import { mayBeTooDeep, parseJson } from "./parse-json.ts";
 
 export interface ParsedBody {
   payload: unknown;

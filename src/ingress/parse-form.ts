@@ -1,6 +1,7 @@
 import { HookError } from "../errors.ts";
 import { isObject, parseObject } from "../shared/json.ts";
-import { createDecode, looksLikeJson, parseJson } from "./body.ts";
+import { createDecode } from "./body.ts";
+import { looksLikeJson, parseJson } from "./parse-json.ts";
 
 /** Parses a form to its fields. Throws a 400, or a 415 for an unknown charset. */
 export function parseForm(body: Buffer, charset: string | null): unknown {

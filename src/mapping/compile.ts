@@ -114,6 +114,7 @@ const WITHOUT_PAYLOAD: ReadonlySet<string> = new Set<keyof MappingInput>([
   "rateLimit",
   "transform",
 ]);
+/** What a template can read besides the payload. */
 const REQUEST_FIELDS: ReadonlySet<string> = new Set(["headers", "query", "path", "method", "now"]);
 
 function readsPayload({ source, templates }: CompiledMapping): boolean {

@@ -1,0 +1,89 @@
+import { HookError } from "../errors.ts";
+import { isObject } from "../shared/json.ts";
+
+/** Far above any real payload, far below the depth at which recursive code overflows the stack. */
+export const MAX_DEPTH = 1000;
+
+/** Parses any JSON value. Throws a 400 that reveals nothing of the text. */
+export function parseJson(text: string): unknown {
+  if (text.trim() === "") throw new HookError("invalid_json", { message: "The body is empty, but must be JSON." });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // The parser's message quotes the body, so it is not even kept as the cause.
+    throw new HookError("invalid_json");
+  }
+  // A short text cannot hold that many brackets.
+  if (text.length > 2 * MAX_DEPTH && isNested(value) && isDeeper(value, MAX_DEPTH)) {
+    throw new HookError("invalid_json", { message: `The body nests deeper than ${MAX_DEPTH} levels.` });
+  }
+  return value;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const ARRAY = 0x5b;
+const OBJECT = 0x7b;
+const END_ARRAY = 0x5d;
+const END_OBJECT = 0x7d;
+
+/** Whether JSON could nest too deep, in less time than parsing takes. Only repeated keys can make it wrong, to the safe side. */
+export function mayBeTooDeep(json: Buffer): boolean {
+  return hasManyBrackets(json) && nestsTooDeep(json);
+}
+
+/** Most bodies have too few, and to search is faster than to look at each byte. */
+function hasManyBrackets(json: Buffer): boolean {
+  let count = 0;
+  for (const bracket of [ARRAY, OBJECT]) {
+    for (let at = json.indexOf(bracket); at !== -1 && count <= MAX_DEPTH; at = json.indexOf(bracket, at + 1)) count++;
+  }
+  return count > MAX_DEPTH;
+}
+
+/** Counts the open brackets outside strings. */
+function nestsTooDeep(json: Buffer): boolean {
+  let depth = 0;
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at];
+    if (byte === QUOTE) {
+      at = findEnd(json, at);
+    } else if (byte === ARRAY || byte === OBJECT) {
+      if (++depth > MAX_DEPTH) return true;
+    } else if (byte === END_ARRAY || byte === END_OBJECT) {
+      depth--;
+    }
+  }
+  return false;
+}
+
+/** Where the string ends that begins here. */
+function findEnd(json: Buffer, start: number): number {
+  let at = start + 1;
+  while (at < json.length && json[at] !== QUOTE) at += json[at] === BACKSLASH ? 2 : 1;
+  return at;
+}
+
+/** The text is probably meant as a JSON object or array. */
+export function looksLikeJson(text: string): boolean {
+  return /^\s*[[{]/.test(text);
+}
+
+/** By loops, because a list of the values of each object and a function for each would take four times as long. */
+function isDeeper(value: object, levels: number): boolean {
+  if (levels === 0) return true;
+  if (Array.isArray(value)) {
+    for (const item of value) if (isNested(item) && isDeeper(item, levels - 1)) return true;
+  } else if (isObject(value)) {
+    for (const name in value) {
+      const field = value[name];
+      if (isNested(field) && isDeeper(field, levels - 1)) return true;
+    }
+  }
+  return false;
+}
+
+function isNested(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
