@@ -101,15 +101,17 @@ export function run(
   args: string[],
   { input = "", env = {} }: Surroundings = {},
 ): Promise<CliResult> {
-  const ended = new Promise<CliResult>((resolve) => {
-    const child = execFile(file, args, { cwd: folder, env: { ...plainEnv(), ...env } }, (error, stdout, stderr) => {
-      const code = typeof error?.code === "number" ? error.code : Number(error !== null);
-      resolve({ code, stdout, stderr });
-    });
-    // A program that reads nothing may have ended.
-    child.stdin?.on("error", () => undefined).end(input);
+  const { promise: ended, resolve } = Promise.withResolvers<CliResult>();
+  const child = execFile(file, args, { cwd: folder, env: { ...plainEnv(), ...env } }, (error, stdout, stderr) => {
+    const code = typeof error?.code === "number" ? error.code : Number(error !== null);
+    resolve({ code, stdout, stderr });
   });
-  onTestFailed(async () => console.error([file, ...args].join(" "), await ended));
+  // A program that reads nothing may have ended.
+  child.stdin?.on("error", () => undefined).end(input);
+  onTestFailed(async () => {
+    child.kill();
+    console.error([file, ...args].join(" "), await ended);
+  });
   return ended;
 }
 
