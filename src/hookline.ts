@@ -1,5 +1,4 @@
 import path from "node:path";
-import { splitText } from "./channels/split.ts";
 import { type ReadConfig, readConfig } from "./config/load.ts";
 import { IS_CHECKOUT, packageVersion } from "./config/package.ts";
 import { createAlerts, describeDown, describeRefusal } from "./dispatch/alerts.ts";
@@ -107,7 +106,6 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     journal,
     agent: () => current().agent,
     channels: () => current().channels,
-    split: splitText,
     settings: () => current().config.agents,
     session: () => current().config.session,
     limits: () => current().limits,
@@ -120,7 +118,6 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     journal,
     channels: () => current().channels,
     channelRules: () => current().config.channelRules,
-    split: splitText,
     log,
   });
   const sweeper = createSweeper({

@@ -2,9 +2,18 @@ import type { FromSchema } from "json-schema-to-ts";
 import { hash } from "node:crypto";
 import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/json.ts";
-import { type ChannelDriver, keepTyping, recipientCheck, splitRecipient } from "./driver.ts";
-import { createApi, type HttpAnswer, isSuccess, type Refusal, requireId } from "./http.ts";
-import { MARKDOWN, renderMessage } from "./markdown.ts";
+import type { ChannelDriver } from "./driver.ts";
+import {
+  createApi,
+  type HttpAnswer,
+  isSuccess,
+  keepTyping,
+  recipientCheck,
+  type Refusal,
+  requireId,
+  splitRecipient,
+} from "./http.ts";
+import { MARKDOWN, renderMarkdown } from "./markdown.ts";
 
 const schema = {
   type: "object",
@@ -68,7 +77,7 @@ export function createDiscord({ token, baseUrl = "https://discord.com/api" }: Di
       const { place: channel, message: repliedTo } = splitRecipient(to);
       const call = await open(signal);
       const content = {
-        content: await renderMessage({ text, format }, MARKDOWN, LIMIT),
+        content: format === "markdown" ? await renderMarkdown(text, MARKDOWN, LIMIT) : text,
         // The text of a reply must not notify anyone.
         allowed_mentions: { parse: [] },
         // A preview would fetch an untrusted link and show what it says.

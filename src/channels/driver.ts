@@ -1,5 +1,3 @@
-import { DriverError } from "../errors.ts";
-
 /** One message that fits the channel's limit. */
 export interface OutgoingMessage {
   /** The recipient in the channel's own form. It has passed `checkRecipient`. */
@@ -42,32 +40,4 @@ export interface ChannelDriver {
    * is recognised as an echo by this id. Rejects with a `DriverError`.
    */
   send(message: OutgoingMessage, signal: AbortSignal): Promise<{ messageId?: string }>;
-}
-
-/** A `checkRecipient` for recipients that match a pattern. `expected` completes "Expected …". */
-export function recipientCheck(pattern: RegExp, expected: string): ChannelDriver["checkRecipient"] {
-  return (to) => {
-    if (!pattern.test(to)) throw new DriverError(`Expected ${expected}.`, { retryable: false });
-  };
-}
-
-/** The parts of a recipient that may name a message after a colon. */
-export function splitRecipient(to: string): { place: string; message?: string } {
-  const [place = "", message] = to.split(":", 2);
-  return { place, message };
-}
-
-/**
- * Shows that an answer is being written, for a service whose notice ends by itself after a few seconds: repeats it until the
- * returned function is called. Rejects if the first one fails.
- */
-export async function keepTyping(
-  notify: (signal: AbortSignal) => Promise<unknown>,
-  { everyMs, signal }: { everyMs: number; signal: AbortSignal },
-): Promise<() => Promise<void>> {
-  await notify(signal);
-  // One that fails is not worth a message: the next may work.
-  const repeat = (): void => void notify(AbortSignal.timeout(everyMs)).catch(() => {});
-  const timer = setInterval(repeat, everyMs).unref();
-  return async () => clearInterval(timer);
 }

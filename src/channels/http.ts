@@ -2,6 +2,7 @@ import { codeOf, DriverError } from "../errors.ts";
 import { parseJson, toObject, toObjects } from "../shared/json.ts";
 import { isRetryableStatus, parseRetryAfter } from "../shared/network.ts";
 import { traceHeaders } from "../telemetry/traces.ts";
+import type { ChannelDriver } from "./driver.ts";
 
 /** How the API of one service is called. */
 export interface Api {
@@ -209,4 +210,32 @@ export function toLine(text: unknown): string {
     .trim()
     .slice(0, 200)
     .replace(/\.$/, "");
+}
+
+/** A `checkRecipient` for recipients that match a pattern. `expected` completes "Expected …". */
+export function recipientCheck(pattern: RegExp, expected: string): ChannelDriver["checkRecipient"] {
+  return (to) => {
+    if (!pattern.test(to)) throw new DriverError(`Expected ${expected}.`, { retryable: false });
+  };
+}
+
+/** The parts of a recipient that may name a message after a colon. */
+export function splitRecipient(to: string): { place: string; message?: string } {
+  const [place = "", message] = to.split(":", 2);
+  return { place, message };
+}
+
+/**
+ * Shows that an answer is being written, for a service whose notice ends by itself after a few seconds: repeats it until the
+ * returned function is called. Rejects if the first one fails.
+ */
+export async function keepTyping(
+  notify: (signal: AbortSignal) => Promise<unknown>,
+  { everyMs, signal }: { everyMs: number; signal: AbortSignal },
+): Promise<() => Promise<void>> {
+  await notify(signal);
+  // One that fails is not worth a message: the next may work.
+  const repeat = (): void => void notify(AbortSignal.timeout(everyMs)).catch(() => {});
+  const timer = setInterval(repeat, everyMs).unref();
+  return async () => clearInterval(timer);
 }

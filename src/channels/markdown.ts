@@ -45,15 +45,6 @@ export async function renderMarkdown(markdown: string, dialect: Dialect, limit =
   return cutText(dialect.text(markdown), limit);
 }
 
-/** A message as a service shows it: Markdown is rendered, other text stays as it is. */
-export async function renderMessage(
-  { text, format }: { text: string; format?: "markdown" },
-  dialect: Dialect,
-  limit?: number,
-): Promise<string> {
-  return format === "markdown" ? renderMarkdown(text, dialect, limit) : text;
-}
-
 interface Place {
   dialect: Dialect;
   depth: number;

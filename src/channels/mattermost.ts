@@ -1,9 +1,9 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/json.ts";
-import { type ChannelDriver, keepTyping, recipientCheck, splitRecipient } from "./driver.ts";
-import { createApi, isSuccess, requireId } from "./http.ts";
-import { MARKDOWN, renderMessage } from "./markdown.ts";
+import type { ChannelDriver } from "./driver.ts";
+import { createApi, isSuccess, keepTyping, recipientCheck, requireId, splitRecipient } from "./http.ts";
+import { MARKDOWN, renderMarkdown } from "./markdown.ts";
 
 const schema = {
   type: "object",
@@ -57,7 +57,7 @@ export function createMattermost({ token, baseUrl }: MattermostOptions): Channel
     canUpdate: true,
     async send({ to, text, format, idempotencyKey, replaces }, signal) {
       const call = await open(signal);
-      const message = await renderMessage({ text, format }, MARKDOWN, LIMIT);
+      const message = format === "markdown" ? await renderMarkdown(text, MARKDOWN, LIMIT) : text;
       const edited = replaces && (await call("PUT", `/posts/${replaces}/patch`, { message }, NOT_EDITED));
       if (edited && isSuccess(edited)) return { messageId: requireId(edited.body["id"], "Mattermost") };
       const { place: channel_id, message: root_id } = splitRecipient(to);

@@ -1,9 +1,9 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject } from "../shared/json.ts";
-import { type ChannelDriver, recipientCheck } from "./driver.ts";
-import { createApi, isSuccess, requireId, type TokenSource } from "./http.ts";
-import { HTML, renderMessage } from "./markdown.ts";
+import type { ChannelDriver } from "./driver.ts";
+import { createApi, isSuccess, recipientCheck, requireId, type TokenSource } from "./http.ts";
+import { HTML, renderMarkdown } from "./markdown.ts";
 import { createClientTokens } from "./token.ts";
 
 const schema = {
@@ -71,7 +71,7 @@ export function createMsteams(options: MsteamsOptions): ChannelDriver {
       const activity = {
         type: "message",
         textFormat: format === "markdown" ? "xml" : "plain",
-        text: await renderMessage({ text, format }, HTML, LIMIT),
+        text: format === "markdown" ? await renderMarkdown(text, HTML, LIMIT) : text,
       };
       const edited = replaces && (await call("PUT", `${path}/${encodeURIComponent(replaces)}`, activity, [404]));
       // A message that was deleted meanwhile becomes a new one.

@@ -3,8 +3,17 @@ import type { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/json.ts";
 import { parseRetryAfter } from "../shared/network.ts";
-import { type ChannelDriver, recipientCheck, splitRecipient } from "./driver.ts";
-import { type Call, createApi, type HttpAnswer, requireId, toCodeRefusal, toUnreadable } from "./http.ts";
+import type { ChannelDriver } from "./driver.ts";
+import {
+  type Call,
+  createApi,
+  type HttpAnswer,
+  recipientCheck,
+  requireId,
+  splitRecipient,
+  toCodeRefusal,
+  toUnreadable,
+} from "./http.ts";
 import { escapeAngles, renderMarkdown, SLACK } from "./markdown.ts";
 
 const schema = {

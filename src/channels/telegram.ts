@@ -1,9 +1,19 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject } from "../shared/json.ts";
-import { type ChannelDriver, keepTyping, recipientCheck } from "./driver.ts";
-import { type Call, createApi, type HttpAnswer, isSuccess, type Refusal, requireId, toRefusal } from "./http.ts";
-import { renderMessage, TELEGRAM } from "./markdown.ts";
+import type { ChannelDriver } from "./driver.ts";
+import {
+  type Call,
+  createApi,
+  type HttpAnswer,
+  isSuccess,
+  keepTyping,
+  recipientCheck,
+  type Refusal,
+  requireId,
+  toRefusal,
+} from "./http.ts";
+import { renderMarkdown, TELEGRAM } from "./markdown.ts";
 
 const schema = {
   type: "object",
@@ -54,7 +64,7 @@ export function createTelegram({ token, baseUrl = "https://api.telegram.org" }: 
     async send({ to, text, format, replaces }, signal) {
       const call = await open(signal);
       const content = {
-        text: await renderMessage({ text, format }, TELEGRAM, LIMIT),
+        text: format === "markdown" ? await renderMarkdown(text, TELEGRAM, LIMIT) : text,
         // Without `parse_mode` the text is plain.
         ...(format === "markdown" && { parse_mode: "HTML" }),
         // A preview would fetch an untrusted link and show what it says.

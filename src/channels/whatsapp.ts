@@ -1,9 +1,9 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../shared/json.ts";
-import { type ChannelDriver, recipientCheck, splitRecipient } from "./driver.ts";
-import { createApi, type HttpAnswer, type Refusal, requireId } from "./http.ts";
-import { renderMessage, WHATSAPP } from "./markdown.ts";
+import type { ChannelDriver } from "./driver.ts";
+import { createApi, type HttpAnswer, recipientCheck, type Refusal, requireId, splitRecipient } from "./http.ts";
+import { renderMarkdown, WHATSAPP } from "./markdown.ts";
 
 const schema = {
   type: "object",
@@ -93,7 +93,7 @@ export function createWhatsapp({
         ...(message && { context: { message_id: message } }),
         type: "text",
         // A preview would fetch an untrusted link and show what it says.
-        text: { body: await renderMessage({ text, format }, WHATSAPP, LIMIT), preview_url: false },
+        text: { body: format === "markdown" ? await renderMarkdown(text, WHATSAPP, LIMIT) : text, preview_url: false },
       });
       return { messageId: requireId(toObjects(body["messages"])[0]?.["id"], "WhatsApp") };
     },

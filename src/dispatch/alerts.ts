@@ -5,7 +5,7 @@ import type { Change, Journal } from "../journal/journal.ts";
 import type { MailStatus } from "../mail/watch/status.ts";
 import { type Alarm, createAlarm } from "../shared/async.ts";
 import { createId } from "../shared/id.ts";
-import { toOneLine } from "../shared/text.ts";
+import { splitText, toOneLine } from "../shared/text.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { DispatcherOptions } from "./context.ts";
 import { DELIVERY_POLICY, sendPart } from "./delivery.ts";
@@ -28,7 +28,7 @@ export interface Alerts {
   close(): Promise<void>;
 }
 
-export interface AlertsOptions extends Pick<DispatcherOptions, "channels" | "channelRules" | "split"> {
+export interface AlertsOptions extends Pick<DispatcherOptions, "channels" | "channelRules"> {
   journal: Pick<Journal, "watchChanges" | "lease" | "listEvents" | "getRun">;
   log: Log;
 }
@@ -40,7 +40,7 @@ const SHARED: ReadonlySet<AlertKind> = new Set(["dead-letter", "budget", "no-eve
 const MIN_CHECK_MS = 1000;
 
 /** Tells a person through a channel that something needs them. Keeps its state in memory. */
-export function createAlerts({ journal, channels, channelRules, split, log }: AlertsOptions): Alerts {
+export function createAlerts({ journal, channels, channelRules, log }: AlertsOptions): Alerts {
   const startedAt = Date.now();
   const shutdown = new AbortController();
   const { signal } = shutdown;
@@ -147,7 +147,7 @@ export function createAlerts({ journal, channels, channelRules, split, log }: Al
     const id = createId();
     const driver = channels().get(channel);
     if (!driver) throw new DriverError(`the channel ${channel} is not configured`, { retryable: false });
-    const parts = split(text, { limit: driver.limit, measure: driver.measure?.bind(driver) });
+    const parts = splitText(text, driver);
     for (const [index, part] of parts.entries()) {
       const message = { to, text: part, idempotencyKey: `${id}:${index}` };
       // A reload may have replaced the driver.

@@ -16,8 +16,6 @@ export interface DispatcherOptions {
   journal: Journal;
   agent(): AgentDriver;
   channels(): ReadonlyMap<ChannelName, ChannelDriver>;
-  /** Splits a text into parts of at most `limit` units of `measure`. */
-  split(text: string, size: { limit: number; measure?: (text: string) => number }): string[];
   settings(): ResolvedConfig["agents"];
   session(): ResolvedConfig["session"];
   limits(): RunLimits;

@@ -2,6 +2,7 @@ import type { ChannelDriver, OutgoingMessage } from "../channels/driver.ts";
 import { DriverError } from "../errors.ts";
 import type { ClaimedDelivery, Delivery, Journal, Route } from "../journal/journal.ts";
 import { withTimeout } from "../shared/async.ts";
+import { splitText } from "../shared/text.ts";
 import { failSpan } from "../telemetry/traces.ts";
 import { FALLBACK_CHANNEL } from "../types.ts";
 import type { DispatchContext } from "./context.ts";
@@ -40,7 +41,7 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
   if (context.channelRules().get(route.channel)?.dryRun) {
     return skip(delivery, context, `dry run: would have been sent to ${route.to}`);
   }
-  const parts = context.split(text, { limit: driver.limit, measure: driver.measure?.bind(driver) });
+  const parts = splitText(text, driver);
   let messageId: string | undefined;
   for (const [index, part] of parts.entries()) {
     if (index < partsSent) continue;

@@ -5,7 +5,6 @@ import path from "node:path";
 import { toSystemEvent } from "../../src/actions/heartbeat.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "../../src/agents/driver.ts";
 import type { ChannelDriver, OutgoingMessage } from "../../src/channels/driver.ts";
-import { splitText } from "../../src/channels/split.ts";
 import type { ResolvedConfig } from "../../src/config/types.ts";
 import { createDispatcher, type Dispatcher } from "../../src/dispatch/dispatcher.ts";
 import type { Journal, NewAction, RunLimits } from "../../src/journal/journal.ts";
@@ -65,7 +64,6 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
     journal: setup.wrap?.(journal) ?? journal,
     agent: () => setup.agent,
     channels: () => channels,
-    split: splitText,
     settings: () => ({ ...SETTINGS, ...setup.settings }),
     session: () => ({ maxTurns: 32, maxTokens: 25_000, idleAfterMs: 3_600_000 }),
     limits: () => setup.limits ?? new Map(),

@@ -1,8 +1,8 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../../shared/json.ts";
-import { type ChannelDriver, recipientCheck } from "../driver.ts";
-import { createApi, isSuccess, requireId, toBasic } from "../http.ts";
+import type { ChannelDriver } from "../driver.ts";
+import { createApi, isSuccess, recipientCheck, requireId, toBasic } from "../http.ts";
 import { createCommentChannel, findMarked, GONE, toMarkedText, toMarkName } from "./comment.ts";
 import { ALLOWANCES } from "./neutralize.ts";
 

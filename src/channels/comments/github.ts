@@ -1,8 +1,8 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../../shared/json.ts";
-import { type ChannelDriver, recipientCheck } from "../driver.ts";
-import { type Call, isSuccess, requireId } from "../http.ts";
+import type { ChannelDriver } from "../driver.ts";
+import { type Call, isSuccess, recipientCheck, requireId } from "../http.ts";
 import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
 import { type Ask, createAsk, createGithubApi } from "./github-api.ts";
 import { addComment, addEyesReaction, type DiscussionPlace, editComment, findComment } from "./github-discussions.ts";

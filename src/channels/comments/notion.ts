@@ -1,8 +1,8 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../../shared/json.ts";
-import { type ChannelDriver, recipientCheck } from "../driver.ts";
-import { type Call, createApi, isSuccess, requireId } from "../http.ts";
+import type { ChannelDriver } from "../driver.ts";
+import { type Call, createApi, isSuccess, recipientCheck, requireId } from "../http.ts";
 import { type Dialect, renderMarkdown, withoutGroups } from "../markdown.ts";
 import { createCommentChannel, GONE, toInvisibleMark } from "./comment.ts";
 

@@ -1,4 +1,4 @@
-import { toChannelName } from "../../shared/text.ts";
+import { toChannelName } from "../../types.ts";
 import { didYouMean } from "../schema/problems.ts";
 import type { ResolvedConfig } from "../types.ts";
 
