@@ -38,7 +38,7 @@ import { createMailStores, openJournal } from "./stores.ts";
 import { createActivity } from "./telemetry/activity.ts";
 import { writeMetrics } from "./telemetry/metrics.ts";
 import { createTelemetry, type RequestFollower } from "./telemetry/telemetry.ts";
-import { createCodeCache } from "./transforms/code-cache.ts";
+import { createCodeCache } from "./transforms/compile.ts";
 import type { Pool } from "./transforms/sandbox/pool.ts";
 import { createSandbox } from "./transforms/sandbox/sandbox.ts";
 import type { HttpResponse } from "./types.ts";

@@ -14,8 +14,7 @@ import { isWithin } from "../shared/json.ts";
 import { readRegularFile } from "../shared/files.ts";
 import { toChannelName } from "../types.ts";
 import { type Log, silentLog } from "../telemetry/log.ts";
-import type { CodeCache } from "../transforms/code-cache.ts";
-import { compileTransform } from "../transforms/compile.ts";
+import { type CodeCache, compileTransform } from "../transforms/compile.ts";
 import type { TransformRunner, TransformSpec } from "../transforms/runner.ts";
 import { findSlowTransforms, openDrivers, type OpenDrivers } from "./drivers.ts";
 

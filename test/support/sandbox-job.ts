@@ -24,7 +24,7 @@ export const JOB: Job = {
   queuedAt: 0,
   crashes: 0,
   isLong: false,
-  alone: false,
+  exclusive: false,
   isProbe: false,
   limitMs: 100,
   settle() {},

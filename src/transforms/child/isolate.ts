@@ -1,13 +1,20 @@
 import type ivm from "isolated-vm";
 import type { LogLine } from "../../types.ts";
-import type { Enter } from "../realm/call.ts";
+import type { Invoke } from "../realm/call.ts";
 import { REALM_GLOBAL } from "../realm/harden.ts";
 import { BUNDLE_FILE, type ModuleOptions } from "../sandbox/protocol.ts";
-import { type Checks, createChecks } from "./checks.ts";
-import { crashed, createIsolates, type Isolates, type SharedIsolate, toFailure } from "./shared-isolates.ts";
+import {
+  type Checks,
+  crashed,
+  createChecks,
+  createIsolates,
+  type Isolates,
+  type SharedIsolate,
+  toFailure,
+} from "./shared-isolates.ts";
 import { runHostOperation } from "./host-operations.ts";
 
-/** One check, one call, or calls to be made together. */
+/** One check, one call, or a batch of calls. */
 interface IsolateJobs {
   operation: "call" | "check";
   /** A JSON array. */
@@ -20,7 +27,7 @@ interface IsolateJobs {
 export interface Modules {
   load(options: ModuleOptions, code: string): void;
   unload(module: string): void;
-  /** Gives the `Answer`s as a JSON array; undefined if the calls cannot be made together. Never throws. */
+  /** Gives the `Answer`s as a JSON array; undefined if the calls cannot be made in a batch. Never throws. */
   run(module: string, jobs: IsolateJobs): string | undefined;
   /** Collects the bodies of earlier jobs once they are many: to V8's own collector they look like small objects. */
   sweep(): void;
@@ -55,7 +62,7 @@ export function createModules(realmCode: string): Modules {
   };
 }
 
-/** One version of a module in an isolate, which it enters at the first job and again after a failure. */
+/** One version of a module in an isolate, which it gets at the first job, and again after a failure. */
 export interface ModuleIsolate {
   /** Runs synchronously on this thread. See `Modules`. */
   run(jobs: IsolateJobs): string | undefined;
@@ -75,7 +82,7 @@ interface OpenModule {
 /** A realm that a transform can be called in. */
 interface RealmContext {
   context: ivm.Context;
-  enter: ivm.Reference<Enter>;
+  invoke: ivm.Reference<Invoke>;
 }
 
 export function createModuleIsolate(
@@ -99,14 +106,14 @@ export function createModuleIsolate(
       realm = opened.shared ?? createRealm(opened, options);
       if (!options.strict) opened.shared = realm;
       opened.home.isSwept = false;
-      return isOne ? enterRealm(realm, jobs) : enterTogether(realm, jobs);
+      return isOne ? runOne(realm, jobs) : runBatch(realm, jobs);
     } catch (error) {
-      const isEntered = realm !== undefined && opened?.home.isolate.isDisposed === false;
-      const log = isEntered && isOne ? rescueLog(realm!) : [];
+      const hasRun = realm !== undefined && opened?.home.isolate.isDisposed === false;
+      const log = hasRun && isOne ? rescueLog(realm!) : [];
       hasFailed = true;
       endIsolate();
       // Whichever of several calls failed: each is made again alone.
-      return isOne ? JSON.stringify([toFailure(error, { log, timeoutMs: jobs.timeoutMs, isEntered })]) : undefined;
+      return isOne ? JSON.stringify([toFailure(error, { log, timeoutMs: jobs.timeoutMs, hasRun })]) : undefined;
     } finally {
       if (options.strict && opened && realm) releaseRealm(realm);
     }
@@ -117,13 +124,13 @@ export function createModuleIsolate(
     opened.home.isSwept = true;
     if (!opened.shared) return endIsolate();
     try {
-      opened.shared.enter.applySync(undefined, ["collect", ""]);
+      opened.shared.invoke.applySync(undefined, ["collect", ""]);
     } catch {
       endIsolate();
     }
   }
 
-  /** The other modules in it enter another one at their next job. */
+  /** The other modules in it get another one at their next job. */
   function endIsolate(): void {
     if (opened && !opened.home.isolate.isDisposed) opened.home.isolate.dispose();
     opened = undefined;
@@ -138,7 +145,7 @@ export function createModuleIsolate(
 }
 
 function openModule(options: ModuleOptions, code: string, isolates: Isolates, isAlone: boolean): OpenModule {
-  const home = isolates.enter(options.memoryMb, isAlone || options.strict);
+  const home = isolates.acquire(options.memoryMb, isAlone || options.strict);
   const script = home.isolate.compileScriptSync(wrap(code), { filename: BUNDLE_FILE, lineOffset: -1 });
   return { home, script };
 }
@@ -151,12 +158,12 @@ function createRealm({ home, script }: OpenModule, options: ModuleOptions): Real
   home.realmScript.runSync(context);
   script.runSync(context);
   const isCompact = ++home.realms % COMPACT_EVERY === 0;
-  const enter: ivm.Reference<Enter> = context.evalClosureSync(
+  const invoke: ivm.Reference<Invoke> = context.evalClosureSync(
     `return ${REALM_GLOBAL}.seal($0, $1, $2, $3)`,
     [runHostOperation, options.export, !options.strict, isCompact],
     { result: { reference: true } },
   );
-  return { context, enter };
+  return { context, invoke };
 }
 
 /** The script's value must not be a function: its context could then never be freed. */
@@ -164,20 +171,20 @@ function wrap(code: string): string {
   return `${REALM_GLOBAL}.define(function (module, exports, globalThis) { "use strict";\n${code}\n});0`;
 }
 
-function releaseRealm({ context, enter }: RealmContext): void {
-  enter.release();
+function releaseRealm({ context, invoke }: RealmContext): void {
+  invoke.release();
   context.release();
 }
 
-/** Promises settle in the microtasks that run between the first entry and the second, or never. */
-function enterRealm({ enter }: RealmContext, { operation, inputs, bodies, timeoutMs }: IsolateJobs): string {
+/** Promises settle in the microtasks that run between the two calls, or never. */
+function runOne({ invoke }: RealmContext, { operation, inputs, bodies, timeoutMs }: IsolateJobs): string {
   const deadline = performance.now() + timeoutMs;
-  const answers = enter.applySync(undefined, [operation, inputs, ...bodies], { timeout: timeUntil(deadline) });
-  return answers || enter.applySync(undefined, ["settle", ""], { timeout: timeUntil(deadline) });
+  const answers = invoke.applySync(undefined, [operation, inputs, ...bodies], { timeout: timeUntil(deadline) });
+  return answers || invoke.applySync(undefined, ["settle", ""], { timeout: timeUntil(deadline) });
 }
 
-function enterTogether({ enter }: RealmContext, { inputs, bodies, timeoutMs }: IsolateJobs): string | undefined {
-  return enter.applySync(undefined, ["together", inputs, ...bodies], { timeout: timeoutMs }) || undefined;
+function runBatch({ invoke }: RealmContext, { inputs, bodies, timeoutMs }: IsolateJobs): string | undefined {
+  return invoke.applySync(undefined, ["batch", inputs, ...bodies], { timeout: timeoutMs }) || undefined;
 }
 
 /** In whole milliseconds, at least 1, because 0 would mean no limit. */
@@ -189,9 +196,9 @@ function timeUntil(deadline: number): number {
 const LOG_TIMEOUT_MS = 200;
 
 /** What the call logged before it was stopped; empty if the isolate no longer answers. */
-function rescueLog({ enter }: RealmContext): LogLine[] {
+function rescueLog({ invoke }: RealmContext): LogLine[] {
   try {
-    const log: LogLine[] = JSON.parse(enter.applySync(undefined, ["log", ""], { timeout: LOG_TIMEOUT_MS }));
+    const log: LogLine[] = JSON.parse(invoke.applySync(undefined, ["log", ""], { timeout: LOG_TIMEOUT_MS }));
     return log;
   } catch {
     return [];

@@ -1,7 +1,6 @@
 import type { TransformInput } from "../author.ts";
-import { type Answer, type FailedAnswer, MAX_RESULT_LENGTH } from "../sandbox/answer.ts";
+import { type Answer, describeThrown, type FailedAnswer, MAX_RESULT_LENGTH } from "../sandbox/answer.ts";
 import type { CallLog } from "./globals.ts";
-import { describeThrown } from "./thrown.ts";
 
 type Transform = (input: unknown) => unknown;
 type Exports = Record<string, unknown>;
@@ -17,15 +16,15 @@ interface CallInput {
 }
 
 /**
- * The way into a sealed realm, with the inputs of one or several calls as a JSON array and their bodies. It gives the
+ * The only function of a sealed realm, called with the inputs of one or several calls as a JSON array and their bodies. It gives the
  * answers as a JSON array. For `call`, an empty string means that a promise is pending; then `settle` gives the answer,
- * after the microtasks have run. For `together`, it means that each call has to be made alone. `log` gives the lines
+ * after the microtasks have run. For `batch`, it means that each call has to be made alone. `log` gives the lines
  * captured so far, as JSON. `collect` runs the garbage collector.
  */
-export type Enter = (operation: EnterOperation, inputs: string, ...bodies: string[]) => string;
-type EnterOperation = "call" | "together" | "check" | "settle" | "log" | "collect";
+export type Invoke = (operation: RealmOperation, inputs: string, ...bodies: string[]) => string;
+type RealmOperation = "call" | "batch" | "check" | "settle" | "log" | "collect";
 
-export interface EnterOptions extends CheckOptions {
+export interface InvokeOptions extends CheckOptions {
   factory: Factory;
   exportName: string | undefined;
   collectGarbage: () => void;
@@ -44,7 +43,7 @@ export function createCheck(options: CheckOptions): Check {
   return (factory, exportName) => `[${check({ ...options, factory, exportName })}]`;
 }
 
-type ModuleOptions = Omit<EnterOptions, "collectGarbage">;
+type ModuleOptions = Omit<InvokeOptions, "collectGarbage">;
 
 /** Each call has its own, so that a promise that settles late reaches no other call. */
 interface Pending {
@@ -53,10 +52,10 @@ interface Pending {
 
 const UNSETTLED = "The transform returned a promise that nothing can settle: the sandbox has no timers and no network.";
 
-export function createEnter(options: EnterOptions): Enter {
+export function createInvoke(options: InvokeOptions): Invoke {
   let pending: Pending = { answer: "" };
   let givesPromises = false;
-  const operations: Record<EnterOperation, (inputs: string, bodies: string[]) => string> = {
+  const operations: Record<RealmOperation, (inputs: string, bodies: string[]) => string> = {
     call(inputs, [body = ""]) {
       pending = { answer: "" };
       const [input]: CallInput[] = JSON.parse(inputs);
@@ -64,7 +63,7 @@ export function createEnter(options: EnterOptions): Enter {
       givesPromises ||= answer === "";
       return answer && `[${answer}]`;
     },
-    together: (inputs, bodies) => (givesPromises ? "" : callTogether(options, inputs, bodies)),
+    batch: (inputs, bodies) => (givesPromises ? "" : callBatch(options, inputs, bodies)),
     check: () => `[${check(options)}]`,
     settle: () => `[${pending.answer || writeFailure({ kind: "unsettled", message: UNSETTLED }, options)}]`,
     log: () => JSON.stringify(options.log.read()),
@@ -77,7 +76,7 @@ export function createEnter(options: EnterOptions): Enter {
 }
 
 /** Only calls that answer at once: microtasks run later, and those of one call must not run in the time of another. */
-function callTogether(options: EnterOptions, inputs: string, bodies: string[]): string {
+function callBatch(options: InvokeOptions, inputs: string, bodies: string[]): string {
   const left: CallInput[] = JSON.parse(inputs).toReversed();
   let answers = "";
   for (const body of bodies) {
@@ -90,7 +89,7 @@ function callTogether(options: EnterOptions, inputs: string, bodies: string[]): 
   return `[${answers}]`;
 }
 
-function call(options: EnterOptions, pending: Pending, { payloadIsBody, input }: CallInput, body: string): string {
+function call(options: InvokeOptions, pending: Pending, { payloadIsBody, input }: CallInput, body: string): string {
   options.log.clear();
   options.setNow(Date.parse(input.now));
   input.rawBody = body;
@@ -109,7 +108,7 @@ function call(options: EnterOptions, pending: Pending, { payloadIsBody, input }:
   }
 }
 
-async function settle(result: unknown, pending: Pending, options: EnterOptions): Promise<void> {
+async function settle(result: unknown, pending: Pending, options: InvokeOptions): Promise<void> {
   try {
     pending.answer = writeResult(await result, options);
   } catch (thrown) {

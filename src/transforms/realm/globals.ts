@@ -1,7 +1,6 @@
 import type { LogLine } from "../../types.ts";
-import { LOG_FULL, MAX_LOG } from "../sandbox/answer.ts";
+import { describeThrown, LOG_FULL, MAX_LOG } from "../sandbox/answer.ts";
 import { defineGlobal } from "./harden.ts";
-import { describeThrown } from "./thrown.ts";
 
 const LEVELS = ["debug", "log", "info", "warn", "error"] as const;
 

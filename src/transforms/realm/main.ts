@@ -1,4 +1,4 @@
-import { type Check, createCheck, createEnter, type Enter, type Factory } from "./call.ts";
+import { type Check, createCheck, createInvoke, type Invoke, type Factory } from "./call.ts";
 import { type CallLog, installClock, installConsole, installStructuredClone } from "./globals.ts";
 import { freezeRealm, REALM_GLOBAL, removeLeaks } from "./harden.ts";
 import { createCallHost, type HostBridge, installCrypto, installEncoding } from "./host.ts";
@@ -11,9 +11,9 @@ import { installUrl } from "./url.ts";
 export interface Realm {
   /** Takes the bundle's code. */
   define(factory: Factory): void;
-  /** Adds the globals, freezes the realm if several calls share it, collects garbage if asked, and gives the way in. */
-  seal(bridge: HostBridge, exportName: string | undefined, shared: boolean, compact: boolean): Enter;
-  /** The same for a realm that no call enters, in which many modules are checked. */
+  /** Adds the globals, freezes the realm if several calls share it, collects garbage if asked, and gives the function that runs calls. */
+  seal(bridge: HostBridge, exportName: string | undefined, shared: boolean, compact: boolean): Invoke;
+  /** The same for a realm without calls, in which many modules are checked. */
   sealForChecks(bridge: HostBridge): Check;
 }
 
@@ -30,7 +30,7 @@ function createRealm(): Realm {
       const globals = installGlobals(bridge);
       if (shared) freezeRealm();
       if (compact) collectGarbage();
-      return createEnter({ factory, exportName, ...globals, collectGarbage });
+      return createInvoke({ factory, exportName, ...globals, collectGarbage });
     },
     sealForChecks(bridge) {
       const globals = installGlobals(bridge);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Answer, parseAnswers, withoutSecrets } from "./answer.ts";
+import { type Answer, describeThrown, parseAnswers, withoutSecrets } from "./answer.ts";
 
 function parseAnswer(text: string, micros?: unknown): Answer {
   return parseAnswers(`[${text}]`, 1, micros)[0]!;
@@ -81,3 +81,28 @@ test("the values of secrets are replaced in the log, the message and the stack",
     log: [{ level: "log", text: '{"text":"[secret TOKEN] $& 12"}' }],
   });
 });
+
+test.each<[() => unknown, string]>([
+  [() => new TypeError("no branch"), "TypeError: no branch"],
+  [() => ({ name: "Refused", message: "no branch" }), "Refused: no branch"],
+  [() => ({ code: 5 }), 'Threw the object {"code":5}.'],
+  [() => ["a"], 'Threw the object ["a"].'],
+  [() => "no branch", 'Threw the string "no branch".'],
+  [() => 5, "Threw the number 5."],
+  [() => Symbol("s"), "Threw the symbol Symbol(s)."],
+  [() => null, "Threw null."],
+  [() => undefined, "Threw undefined."],
+  [() => () => 1, "Threw a function."],
+  [() => ({ toJSON: () => fail() }), "Threw an object that JSON cannot represent."],
+  [() => new Proxy({}, { get: () => fail(), ownKeys: () => fail() }), "Threw an object that JSON cannot represent."],
+])("%s", (thrown, message) => {
+  expect(describeThrown(thrown()).message).toBe(message);
+});
+
+test("a long one is cut", () => {
+  expect(describeThrown({ text: "x".repeat(1e6) }).message).toMatch(/^Threw the object .{1975,2000}$/);
+});
+
+function fail(): never {
+  throw new Error("a trap");
+}

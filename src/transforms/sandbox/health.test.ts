@@ -121,9 +121,9 @@ test("a module is a suspect while a call runs far longer than usual", () => {
 });
 
 test("the shorter the calls of a module are, the more of them are made together", () => {
-  expect(health.mostTogether()).toBe(1);
+  expect(health.maxBatch()).toBe(1);
   for (let call = 0; call < 100; call++) health.record("value", 0.1);
-  expect(health.mostTogether()).toBeGreaterThanOrEqual(15);
+  expect(health.maxBatch()).toBeGreaterThanOrEqual(15);
   for (let call = 0; call < 100; call++) health.record("value", 5);
-  expect(health.mostTogether()).toBe(1);
+  expect(health.maxBatch()).toBe(1);
 });

@@ -19,7 +19,7 @@ const TRIAL_EVERY_MS = 1000;
  */
 const WORKS_MS = 60 * 60_000;
 
-/** Calls are made together if they are expected to take no longer. */
+/** How long a batch of calls may be expected to take. */
 const EXPECTED_MS = 2;
 /** The weight of the newest call in the average duration. */
 const NEWEST_WEIGHT = 0.1;
@@ -44,8 +44,8 @@ export interface Health {
   begin(): void;
   /** `runMs`: how long a call that was answered ran. */
   record(kind: Answer["kind"], runMs?: number): void;
-  /** How many calls should be made together, so that they take no more than a moment. */
-  mostTogether(): number;
+  /** How many calls to make in one batch, so that it takes no more than a moment. */
+  maxBatch(): number;
   /** A slice was not enough. */
   overrun(): void;
   /** A call has run for so long and goes on. */
@@ -108,7 +108,7 @@ export function createHealth(): Health {
       failedAt = performance.now();
       trialAt = nextTrial();
     },
-    mostTogether: () => Math.max(1, Math.floor(EXPECTED_MS / averageMs)),
+    maxBatch: () => Math.max(1, Math.floor(EXPECTED_MS / averageMs)),
     overrun() {
       probeAt = performance.now() + Math.min(MAX_PAUSE_MS, SLICE_MS.least * (2 ** overruns++ - 1));
     },

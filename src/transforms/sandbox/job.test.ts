@@ -53,7 +53,7 @@ test.each([
 
 test("a job that runs alone keeps no other of its module from another worker, nor does one taken back", () => {
   const queue = createJobQueue();
-  queue.add([{ ...JOB, alone: true }], 200);
+  queue.add([{ ...JOB, exclusive: true }], 200);
   expect(queue.has("a")).toBe(false);
   queue.add([JOB], 200);
   expect(queue.has("a")).toBe(true);

@@ -21,11 +21,11 @@ export interface Job extends JobRequest {
   crashes: number;
   /** A slice was not enough: the next time it runs alone, with its whole time. */
   isLong: boolean;
-  /** No other job may wait behind it. Decided when it is handed to a worker, as the rest. */
-  alone: boolean;
+  /** It runs alone: no other job may wait behind it. Decided when it is handed to a worker, as the rest. */
+  exclusive: boolean;
   /** A call of a module that is not trusted: they are made one at a time. */
   isProbe: boolean;
-  /** How long it may run this time: beside others a slice, alone `timeoutMs`. Those that run together have it together. */
+  /** How long it may run this time: beside others a slice, alone `timeoutMs`. The jobs of a batch have it together. */
   limitMs: number;
   settle(answer: Answer): void;
 }
@@ -47,7 +47,7 @@ export interface JobEntry {
 /** Jobs that a child was given in one order. */
 interface Group {
   /** The child runs them all at once, so that nobody knows which of them takes long. */
-  isTogether: boolean;
+  isBatch: boolean;
   /** How long they may exceed their deadline, in milliseconds. */
   graceMs: number;
 }
@@ -66,7 +66,7 @@ export interface JobQueue {
   answer(id: number, count: number): JobEntry[];
   /** The jobs of the first entry's group run one after the other; throws if the first has another id. */
   split(id: number): void;
-  /** The first entry, and those that run together with it. */
+  /** The first entry, and the rest of its batch. */
   running(): JobEntry[];
   /** All but the running ones and those taken back. */
   waiting(): JobEntry[];
@@ -81,9 +81,9 @@ export function createJobQueue(): JobQueue {
     size: () => entries.length,
     weight: () => weight,
     first: () => entries[0],
-    has: (module) => entries.some(({ job, takenBack }) => !takenBack && !job.alone && job.module === module),
+    has: (module) => entries.some(({ job, takenBack }) => !takenBack && !job.exclusive && job.module === module),
     add(jobs, graceMs) {
-      const group = { isTogether: jobs.length > 1, graceMs };
+      const group = { isBatch: jobs.length > 1, graceMs };
       const id = lastId + 1;
       for (const job of jobs) {
         entries.push({ id: ++lastId, job, takenBack: false, group });
@@ -99,7 +99,7 @@ export function createJobQueue(): JobQueue {
       return answered;
     },
     split(id) {
-      requireFirst(id).group.isTogether = false;
+      requireFirst(id).group.isBatch = false;
     },
     running: () => entries.slice(0, countRunning()),
     waiting: () => entries.slice(countRunning()).filter(({ takenBack }) => !takenBack),
@@ -113,7 +113,7 @@ export function createJobQueue(): JobQueue {
 
   function countRunning(): number {
     const group = entries[0]?.group;
-    if (!group?.isTogether) return Math.min(1, entries.length);
+    if (!group?.isBatch) return Math.min(1, entries.length);
     const next = entries.findIndex((entry) => entry.group !== group);
     return next === -1 ? entries.length : next;
   }

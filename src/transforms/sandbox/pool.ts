@@ -4,12 +4,12 @@ import type { Answer, FailedAnswer } from "./answer.ts";
 import {
   countOf,
   findNext,
-  hasLone,
+  hasExclusive,
   type Module,
-  mustRunAlone,
+  mustRunExclusively,
   pickWorker,
   type Situation,
-  takeTogether,
+  takeBatch,
 } from "./schedule.ts";
 import { createHealth } from "./health.ts";
 import type { Job, JobRequest } from "./job.ts";
@@ -112,7 +112,7 @@ function run(state: State, request: JobRequest): Promise<Answer> {
       queuedAt: performance.now(),
       crashes: 0,
       isLong: false,
-      alone: false,
+      exclusive: false,
       isProbe: false,
       limitMs: request.timeoutMs,
       settle,
@@ -129,7 +129,7 @@ function run(state: State, request: JobRequest): Promise<Answer> {
       resolve(answer);
     }
     // A reload does not wait for the calls of the module that it checks.
-    if (request.operation === "check") module.lone.unshift(job);
+    if (request.operation === "check") module.exclusive.unshift(job);
     else module.waiting.push(job);
     state.turns.add(module);
     if (!state.isGathering) setImmediate(gather, state);
@@ -141,7 +141,7 @@ function findModule(state: State, { module: name, bundle }: JobRequest): Module 
   const known = state.modules.get(name);
   if (known) return known;
   const { file } = bundle.spec;
-  const module: Module = { file, health: createHealth(), lone: [], waiting: [], probe: undefined };
+  const module: Module = { file, health: createHealth(), exclusive: [], waiting: [], probe: undefined };
   state.modules.set(name, module);
   return module;
 }
@@ -193,7 +193,7 @@ function putBack(state: State, jobs: Job[]): void {
     const module = findModule(state, job);
     if (module.probe === job) module.probe = undefined;
     // The calls of a suspect are taken from the end.
-    if (mustRunAlone(job)) module.lone.unshift(job);
+    if (mustRunExclusively(job)) module.exclusive.unshift(job);
     else if (job.isProbe) module.waiting.push(job);
     else module.waiting.unshift(job);
     state.turns.add(module);
@@ -204,7 +204,7 @@ function putBack(state: State, jobs: Job[]): void {
 function runAgainAlone(state: State, module: Module, job: Job): void {
   module.health.overrun();
   job.isLong = true;
-  module.lone.push(job);
+  module.exclusive.push(job);
   state.turns.add(module);
 }
 
@@ -235,7 +235,7 @@ function assignNext(state: State): boolean {
   const ordered = [...turns.filter((module) => !isSuspect(module)), ...turns.filter(isSuspect)];
   const situation: Situation = {
     workers: state.workers.all(),
-    isLoneWaiting: turns.some(hasLone),
+    isExclusiveWaiting: turns.some(hasExclusive),
     size: state.workers.size(),
   };
   return ordered.some((module) => findNext(module).some((job) => assign(state, module, { job, situation })));
@@ -244,7 +244,7 @@ function assignNext(state: State): boolean {
 function assign(state: State, module: Module, { job, situation }: { job: Job; situation: Situation }): boolean {
   const worker = pickWorker(job, situation);
   if (!worker) return false;
-  const jobs = takeTogether(module, job, worker);
+  const jobs = takeBatch(module, job, worker);
   state.turns.delete(module);
   if (countOf(module) > 0) state.turns.add(module);
   if (job.operation === "call") module.health.begin();
@@ -277,9 +277,9 @@ function refuseAll(state: State, reason: string): void {
 }
 
 function refuse(state: State, module: Module, answer: FailedAnswer, applies: (job: Job) => boolean): void {
-  const refused = [...module.lone, ...module.waiting].filter(applies);
+  const refused = [...module.exclusive, ...module.waiting].filter(applies);
   if (refused.length === 0) return;
-  module.lone = module.lone.filter((job) => !applies(job));
+  module.exclusive = module.exclusive.filter((job) => !applies(job));
   module.waiting = module.waiting.filter((job) => !applies(job));
   if (countOf(module) === 0) state.turns.delete(module);
   for (const job of refused) job.settle(answer);

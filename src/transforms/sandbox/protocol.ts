@@ -25,7 +25,7 @@ export type Order =
   | { kind: "cancel"; jobs: number[] }
   | { kind: "check"; job: number; module: string; timeoutMs: number }
   /**
-   * Calls of one module, to be made together. They have consecutive numbers, from `job` on. text: the inputs as a JSON
+   * A batch of calls of one module. They have consecutive numbers, from `job` on. text: the inputs as a JSON
    * array; bodies: the bytes of each request.
    */
   | { kind: "call"; job: number; module: string; timeoutMs: number };
@@ -38,7 +38,7 @@ export type Report =
    * `micros`: how long they ran.
    */
   | { kind: "answers"; job: number; count: number; micros: number }
-  /** The calls from `job` on cannot be made together, so the child makes them one after the other. */
+  /** The calls from `job` on cannot be made in a batch, so the child makes them one after the other. */
   | { kind: "split"; job: number };
 
 /** A message to send, or as it was read: its bodies as bytes, then as text. */

@@ -3,8 +3,8 @@ import { createTransformFolder, toInput, type TransformFolder } from "../../../t
 import { describeTransformRunner } from "../../../test/contracts/transform-runner.ts";
 import { silentLog } from "../../telemetry/log.ts";
 import { silentTelemetry, withLog } from "../../telemetry/telemetry.ts";
-import type { TransformRunner } from "../runner.ts";
-import { createSandbox } from "./sandbox.ts";
+import type { TransformBundle, TransformRunner } from "../runner.ts";
+import { createSandbox, traceStack } from "./sandbox.ts";
 
 describe("sandbox", () => {
   describeTransformRunner("sandbox", () => createSandbox({ telemetry: silentTelemetry }), "request");
@@ -47,5 +47,58 @@ describe("sandbox", () => {
       const [problem] = await runner.check(bundle);
       expect(problem).toMatchObject({ line: 3, excerpt: "  3 | a.b.c();\n    |     ^\ninfo: starting" });
     });
+  });
+});
+
+let folder: TransformFolder;
+let bundle: TransformBundle;
+beforeAll(async () => {
+  folder = createTransformFolder();
+  bundle = await folder.bundle("interface Gone { a: 1 }\nexport default () => {\n  throw new Error('here');\n};");
+});
+afterAll(() => folder.remove());
+
+/** The stack line of the throw, as V8 writes it for the bundle. */
+function frame(name: string, before = ""): string {
+  const lines = bundle.code.split("\n");
+  const line = lines.findIndex((text) => text.includes('Error("here")'));
+  return `    at ${name} (${before}hookline:transform:${line + 1}:${lines[line]!.indexOf("new Error") + 1})`;
+}
+
+describe("a stack", () => {
+  test("is shown in the author's lines, with the source and a caret", () => {
+    const { text, place } = traceStack(bundle, "Error: here", `Error: here\n${frame("go")}`);
+    expect(text).toMatch(/^Error: here\n {4}at go \(transform-1\.ts:3:9\)\n\n {2}3 \| {3}throw new Error\('here'\);\n/);
+    expect(place).toMatchObject({ file: bundle.spec.file, line: 3, column: 9 });
+  });
+
+  test("omits a name that only the bundle has", () => {
+    const { text } = traceStack(bundle, "Error: here", `Error: here\n${frame("transform_1_default")}`);
+    expect(text).toMatch(/^Error: here\n {4}at transform-1\.ts:3:9\n/);
+  });
+
+  test("omits frames of the sandbox", () => {
+    const stack = `Error: here\n    at enter (hookline:realm:1:5)\n${frame("go")}\n    at <anonymous>`;
+    expect(traceStack(bundle, "Error: here", stack).text).not.toContain("realm");
+  });
+
+  test("finds the author's line in generated code", () => {
+    const stack = `Error: here\n${frame("eval", "eval at go (")}`;
+    expect(traceStack(bundle, "Error: here", stack).place.line).toBe(3);
+  });
+
+  test.each(["", "no stack at all", "    at x (hookline:other:1:1)"])(
+    "without a known frame gives just the message: %j",
+    (stack) => {
+      expect(traceStack(bundle, "Error: here", stack)).toEqual({ text: "Error: here", place: {} });
+    },
+  );
+
+  test("with a very long line is read quickly", () => {
+    const stack = `    at ${" (".repeat(200_000)}`;
+    const startedAt = performance.now();
+    traceStack(bundle, "Error: here", stack);
+    // Linear takes milliseconds, quadratic minutes.
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 });

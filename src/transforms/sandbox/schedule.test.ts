@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { JOB } from "../../../test/support/sandbox-job.ts";
-import { findNext, type Module, pickWorker, takeTogether } from "./schedule.ts";
+import { findNext, type Module, pickWorker, takeBatch } from "./schedule.ts";
 import { createHealth } from "./health.ts";
 import type { Worker } from "./worker.ts";
 
@@ -36,13 +36,13 @@ function toWorker(isQuarantine: boolean, load: Partial<Load>): Worker {
 }
 
 function pick(
-  alone: boolean,
+  exclusive: boolean,
   front: Partial<Load>,
   quarantine: Partial<Load>,
-  isLoneWaiting = alone,
+  isExclusiveWaiting = exclusive,
 ): string | undefined {
   const workers = [toWorker(false, front), toWorker(true, quarantine)];
-  const picked = pickWorker({ ...JOB, alone }, { workers, size: 2, isLoneWaiting });
+  const picked = pickWorker({ ...JOB, exclusive }, { workers, size: 2, isExclusiveWaiting });
   return picked && (picked.isQuarantine ? "quarantine" : "front");
 }
 
@@ -76,7 +76,7 @@ test("the slices of one module never hold all workers, and keep no job of it fro
 
 describe("the calls of a suspect", () => {
   function createModule(jobs: number): Module {
-    const module: Module = { file: "/t/a.ts", health: createHealth(), lone: [], waiting: [], probe: undefined };
+    const module: Module = { file: "/t/a.ts", health: createHealth(), exclusive: [], waiting: [], probe: undefined };
     for (let id = 0; id < jobs; id++) module.waiting.push({ ...JOB, text: String(id) });
     module.health.record("value", 0.1);
     return module;
@@ -87,31 +87,31 @@ describe("the calls of a suspect", () => {
     expect(findNext(module)).toMatchObject([{ text: "0", isProbe: false, limitMs: 25 }]);
     module.health.record("timeout");
     const [next] = findNext(module);
-    expect(next).toMatchObject({ text: "2", isProbe: true, alone: false, limitMs: 25 });
-    expect(takeTogether(module, next!, toWorker(false, {}))).toEqual([next]);
+    expect(next).toMatchObject({ text: "2", isProbe: true, exclusive: false, limitMs: 25 });
+    expect(takeBatch(module, next!, toWorker(false, {}))).toEqual([next]);
     expect(findNext(module)).toEqual([]);
   });
 
-  test("do not wait for one that must run alone, nor that for them", () => {
+  test("do not wait for one that must run exclusive, nor that for them", () => {
     const module = createModule(2);
     module.health.record("timeout");
-    module.lone.push({ ...JOB, isLong: true });
+    module.exclusive.push({ ...JOB, isLong: true });
     expect(findNext(module)).toMatchObject([
-      { alone: true, isProbe: false, limitMs: 100 },
-      { alone: false, isProbe: true },
+      { exclusive: true, isProbe: false, limitMs: 100 },
+      { exclusive: false, isProbe: true },
     ]);
   });
 
   test("run alone if one of them ended a worker", () => {
     const module = createModule(1);
     module.health.endWorker();
-    expect(findNext(module)).toMatchObject([{ alone: true, isProbe: false, limitMs: 100 }]);
+    expect(findNext(module)).toMatchObject([{ exclusive: true, isProbe: false, limitMs: 100 }]);
   });
 });
 
 test("a worker without others takes every job", () => {
-  for (const alone of [true, false]) {
+  for (const exclusive of [true, false]) {
     const workers = [toWorker(true, {})];
-    expect(pickWorker({ ...JOB, alone }, { workers, size: 1, isLoneWaiting: alone })).toBe(workers[0]);
+    expect(pickWorker({ ...JOB, exclusive }, { workers, size: 1, isExclusiveWaiting: exclusive })).toBe(workers[0]);
   }
 });

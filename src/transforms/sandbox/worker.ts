@@ -1,8 +1,7 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { type FailedAnswer, parseAnswers } from "./answer.ts";
-import { createJobClock, type JobClock } from "./job-clock.ts";
+import { createJobClock, createMemoryGuard, type JobClock, type MemoryGuard } from "./child-usage.ts";
 import { createJobQueue, type Job, type JobQueue } from "./job.ts";
-import { createMemoryGuard, type MemoryGuard } from "./memory-guard.ts";
 import { connectChild, explainExit, type SendOrder } from "./pipe.ts";
 import type { ModuleOptions, Report } from "./protocol.ts";
 
@@ -40,7 +39,7 @@ export interface Worker {
   backlog(): number;
   /** How long a new job would wait, in milliseconds, judging by the last ones. */
   expectedWait(): number;
-  /** Jobs of one module; several are calls to be made together. */
+  /** Jobs of one module; several are a batch of calls. */
   give(jobs: Job[]): void;
   /** Takes back the jobs that should go elsewhere and have not started. */
   takeBack(): Job[];
@@ -62,7 +61,7 @@ export interface WorkerExit {
   /** The running job is certainly to blame. If not, an earlier one may have damaged the process. */
   isJobsFault: boolean;
   wasReady: boolean;
-  /** Several if they ran together: any of them may be to blame. */
+  /** Several if they were a batch: any of them may be to blame. */
   running: Job[];
   /** Jobs that had not started. */
   waiting: Job[];
@@ -128,7 +127,7 @@ export function createWorker(options: WorkerOptions): Worker {
     isReady: () => state.ready && !state.retired && !child.killed,
     isSlow: () => state.clock.age() > SLOW_MS,
     stuckOn: () => (state.clock.age() > STUCK_MS ? state.queue.first()?.job.module : undefined),
-    isHeld: () => state.clock.age() > SLOW_MS || state.queue.first()?.job.alone === true,
+    isHeld: () => state.clock.age() > SLOW_MS || state.queue.first()?.job.exclusive === true,
     isServing: (module) => state.queue.has(module),
     backlog: () => state.queue.weight(),
     expectedWait: () => state.queue.size() * state.averageMs,
