@@ -135,7 +135,7 @@ function toProblem({ text, location }: BuildError, root: string): ConfigProblem 
 }
 
 /** What a module was compiled to. */
-export interface CompiledCode {
+interface CompiledCode {
   code: string;
   sourceMap: string;
 }
