@@ -35,7 +35,6 @@ import { createReloader } from "./program/reload.ts";
 import { createReceiver } from "./receive.ts";
 import { createRunResults } from "./run-results.ts";
 import { createMailStores, openJournal } from "./stores.ts";
-import { createActivity } from "./telemetry/activity.ts";
 import { writeMetrics } from "./telemetry/metrics.ts";
 import { createTelemetry, type RequestFollower } from "./telemetry/telemetry.ts";
 import { createCodeCache } from "./transforms/compile.ts";
@@ -69,9 +68,8 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   const readAt = Date.now();
   const read = await load();
   const { log: logSettings, store } = read.config;
-  const activity = createActivity();
-  const telemetry = createTelemetry(logSettings.level, { follower: options.follower, meter: activity });
-  const { log } = telemetry;
+  const telemetry = createTelemetry(logSettings.level, { follower: options.follower });
+  const { log, activity } = telemetry;
   const sandbox = createSandbox({ telemetry, pool: options.pool });
   // In a checkout, what compiles may change between two starts.
   const keepsCode = !IS_CHECKOUT && !store.postgres;
@@ -93,12 +91,10 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       if (listening) useMail(program);
       if (started) useAlerts(program);
       showReload();
-      activity.reloaded(true);
     },
     refused({ problems }) {
       showReload();
       alerts.raise({ kind: "reload-failed", text: describeRefusal(problems) });
-      activity.reloaded(false);
     },
     telemetry,
   });

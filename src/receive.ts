@@ -142,7 +142,7 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
   }
 
   function measure({ mapping, hook, status }: NewEvent, times: { mappingMs?: number; commitMs?: number } = {}): void {
-    telemetry.meter.recorded({ mapping: mapping ?? (isBuiltInHook(hook) ? hook : undefined), status, ...times });
+    telemetry.activity.recorded({ mapping: mapping ?? (isBuiltInHook(hook) ? hook : undefined), status, ...times });
   }
 
   async function recordHandshake(request: HookRequest, note: string | undefined): Promise<void> {

@@ -56,7 +56,7 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
     if (!isLast && !(await journal.progressDelivery(delivery, { partsSent: index + 1, route, messageId })))
       return false;
   }
-  telemetry.meter.delivered({ channel: route.channel, result: "sent", ms: Date.now() - startedAt });
+  telemetry.activity.delivered({ channel: route.channel, result: "sent", ms: Date.now() - startedAt });
   const end = { state: "sent", at: Date.now(), route, partsSent: parts.length, messageId } as const;
   const isRecorded = await journal.finishDelivery(delivery, end);
   const fields = { deliveryId, runId, eventId, channel: route.channel, parts: parts.length };
@@ -67,7 +67,7 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
 async function skip(delivery: ClaimedDelivery, context: DispatchContext, error: string): Promise<boolean> {
   const { id: deliveryId, runId, eventId } = delivery;
   const isRecorded = await context.journal.finishDelivery(delivery, { state: "skipped", at: Date.now(), error });
-  context.telemetry.meter.delivered({ channel: delivery.channel, result: "skipped", ms: 0 });
+  context.telemetry.activity.delivered({ channel: delivery.channel, result: "skipped", ms: 0 });
   context.telemetry.step("info", "delivery skipped", { deliveryId, runId, eventId, error });
   return isRecorded;
 }
@@ -116,7 +116,7 @@ async function recordDeliveryFailure(
   const delayMs = retryDelayMs(cause, attempts, DELIVERY_POLICY);
   const at = Date.now();
   const channel = route?.channel ?? delivery.channel;
-  telemetry.meter.delivered({ channel, result: delayMs === undefined ? "failed" : "retried", ms: at - startedAt });
+  telemetry.activity.delivered({ channel, result: delayMs === undefined ? "failed" : "retried", ms: at - startedAt });
   failSpan();
   if (delayMs !== undefined) {
     const isRecorded = await journal.retryDelivery(delivery, at + delayMs, error);

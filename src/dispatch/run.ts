@@ -58,7 +58,7 @@ async function hold(run: ClaimedRun, reason: string, { journal, telemetry }: Dis
   const { id: runId, eventId, hook } = run;
   const isRecorded = await journal.holdRun(run, reason);
   if (isRecorded) telemetry.step("warn", "run held", { runId, eventId, hook, reason });
-  telemetry.meter.turned({ result: "held", ms: 0 });
+  telemetry.activity.turned({ result: "held", ms: 0 });
   return isRecorded;
 }
 
@@ -78,7 +78,7 @@ async function complete(run: ClaimedRun, context: DispatchContext, freeSlot: () 
 export function showDone(run: ClaimedRun, { telemetry }: DispatchContext, isRecorded = true): void {
   const { id: runId, eventId, hook, attempts, startedAt, usage } = run;
   if (isRecorded) telemetry.step("info", "run done", { runId, eventId, hook, attempts });
-  telemetry.meter.turned({ result: "done", ms: msSince(startedAt), usage });
+  telemetry.activity.turned({ result: "done", ms: msSince(startedAt), usage });
 }
 
 async function isSameAttempt({ id, attempts }: ClaimedRun, journal: Pick<Journal, "getRun">): Promise<boolean> {
@@ -126,7 +126,7 @@ async function recordRunFailure(run: ClaimedRun, cause: unknown, context: Dispat
   const delayMs = retryDelayMs(cause, attempts, { ...BACKOFF, maxAttempts: context.settings().maxAttempts });
   const finishedAt = Date.now();
   const ms = msSince(run.startedAt);
-  telemetry.meter.turned({ result: delayMs === undefined ? "dead" : "retried", ms });
+  telemetry.activity.turned({ result: delayMs === undefined ? "dead" : "retried", ms });
   failSpan();
   if (delayMs !== undefined) {
     const isRecorded = await journal.retryRun(run, finishedAt + delayMs, error.message);

@@ -177,7 +177,7 @@ export function createServer(options: IngressOptions): IngressServer {
       const { status } = result;
       const durationMs = performance.now() - startedAt;
       const hook = nameOf(path);
-      telemetry.meter.answered({ hook, status, ms: durationMs });
+      telemetry.activity.answered({ hook, status, ms: durationMs });
       describe?.({ "hookline.hook": hook, "hookline.event_id": id, "http.response.status_code": status });
       const error = result instanceof HookError ? result : undefined;
       telemetry.follower?.answered({ id, method, path, status, error, durationMs });

@@ -1,5 +1,4 @@
 import type { EventStatus } from "../types.ts";
-import type { Meter } from "./telemetry.ts";
 
 const MINUTE_MS = 60_000;
 const MAX_MINUTES = 180;
@@ -32,8 +31,20 @@ export interface MappingUse {
   lastFailureAt?: number;
 }
 
-/** What the service has done since its start, in memory: for the page and for `GET /metrics`. */
-export interface Activity extends Meter {
+/**
+ * What the service has done since its start, in memory: for the page and for `GET /metrics`. Times are in milliseconds. Names
+ * are those of mappings, hooks and channels.
+ */
+export interface Activity {
+  /** A request to a hook was answered. `hook` is undefined unless the configuration names it. */
+  answered(answer: { hook: string | undefined; status: number; ms: number }): void;
+  /** An event was recorded. `mapping` is that of the configuration, or the service's own hook. */
+  recorded(event: { mapping: string | undefined; status: EventStatus; mappingMs?: number; commitMs?: number }): void;
+  /** An attempt at a run has ended. */
+  turned(turn: { result: "done" | "retried" | "dead" | "held"; ms: number; usage?: TokenUsage }): void;
+  delivered(delivery: { channel: string; result: "sent" | "retried" | "failed" | "skipped"; ms: number }): void;
+  rejected(reason: string): void;
+  reloaded(isGood: boolean): void;
   /** The last three hours, oldest first; minutes without anything are left out. */
   minutes(): Minute[];
   /** By mapping; the service's own hooks are among them. */
@@ -42,26 +53,39 @@ export interface Activity extends Meter {
   durations: Record<"request" | "mapping" | "commit" | "turn" | "delivery", Durations>;
 }
 
+interface TokenUsage {
+  inputTokens?: number;
+  outputTokens?: number;
+}
+
 export function createActivity(): Activity {
   let minutes: Minute[] = [];
   const uses = new Map<string, MappingUse>();
-  const requests = createTally();
-  const events = createTally();
-  const runs = createTally();
-  const deliveries = createTally();
-  const rejections = createTally();
-  const reloads = createTally();
-  const tokens = createTally();
-  const request = createDurations();
-  const mapping = createDurations();
-  const commit = createDurations();
-  const turn = createDurations();
-  const delivery = createDurations();
+  const counts = {
+    requests: createTally(),
+    events: createTally(),
+    runs: createTally(),
+    deliveries: createTally(),
+    rejections: createTally(),
+    reloads: createTally(),
+    tokens: createTally(),
+  };
+  const durations = {
+    request: createDurations(),
+    mapping: createDurations(),
+    commit: createDurations(),
+    turn: createDurations(),
+    delivery: createDurations(),
+  };
 
-  const meter: Meter = {
+  return {
+    counts,
+    durations,
+    minutes: () => minutes.filter(({ at }) => at > Date.now() - MAX_MINUTES * MINUTE_MS),
+    uses: () => uses,
     answered({ hook, status, ms }) {
-      requests.add(hook, status);
-      request.add(ms);
+      counts.requests.add(hook, status);
+      durations.request.add(ms);
       const minute = current();
       minute.requests++;
       if (status >= 500) minute.serverErrors++;
@@ -70,9 +94,9 @@ export function createActivity(): Activity {
       minute.maxMs = Math.max(minute.maxMs, ms);
     },
     recorded({ mapping: id, status, mappingMs, commitMs }) {
-      events.add(id, status);
-      if (mappingMs !== undefined) mapping.add(mappingMs);
-      if (commitMs !== undefined) commit.add(commitMs);
+      counts.events.add(id, status);
+      if (mappingMs !== undefined) durations.mapping.add(mappingMs);
+      if (commitMs !== undefined) durations.commit.add(commitMs);
       if (id === undefined) return;
       const use = uses.get(id) ?? { events: {}, lastAt: 0 };
       if (uses.size < MAX_MAPPINGS) uses.set(id, use);
@@ -81,28 +105,20 @@ export function createActivity(): Activity {
       if (status === "rejected" || status === "failed") use.lastFailureAt = use.lastAt;
     },
     turned({ result, ms, usage: { inputTokens = 0, outputTokens = 0 } = {} }) {
-      runs.add(result);
-      turn.add(ms);
-      if (inputTokens > 0) tokens.add("input", "", inputTokens);
-      if (outputTokens > 0) tokens.add("output", "", outputTokens);
+      counts.runs.add(result);
+      durations.turn.add(ms);
+      if (inputTokens > 0) counts.tokens.add("input", "", inputTokens);
+      if (outputTokens > 0) counts.tokens.add("output", "", outputTokens);
       const minute = current();
       if (result === "done") minute.turns++;
       else if (result === "dead") minute.failedTurns++;
     },
     delivered({ channel, result, ms }) {
-      deliveries.add(channel, result);
-      delivery.add(ms);
+      counts.deliveries.add(channel, result);
+      durations.delivery.add(ms);
     },
-    rejected: (reason) => rejections.add(reason),
-    reloaded: (isGood) => reloads.add(isGood ? "ok" : "failed"),
-  };
-
-  return {
-    ...meter,
-    counts: { requests, events, runs, deliveries, rejections, reloads, tokens },
-    durations: { request, mapping, commit, turn, delivery },
-    minutes: () => minutes.filter(({ at }) => at > Date.now() - MAX_MINUTES * MINUTE_MS),
-    uses: () => uses,
+    rejected: (reason) => counts.rejections.add(reason),
+    reloaded: (isGood) => counts.reloads.add(isGood ? "ok" : "failed"),
   };
 
   function current(): Minute {

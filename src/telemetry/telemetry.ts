@@ -1,5 +1,5 @@
 import { type ConfigProblem, toSentence } from "../errors.ts";
-import type { EventStatus } from "../types.ts";
+import { type Activity, createActivity } from "./activity.ts";
 import { createLog, type Log, type LogFields, type LogLevel, type LogOutput, silentLog } from "./log.ts";
 
 /** Everything the service reports about itself. Names and fields carry ids, names and sizes, never content. */
@@ -10,8 +10,7 @@ export interface Telemetry {
   /** Reports that the service has tried to replace what it serves. It is logged, unless `follower` shows it instead. */
   reloaded(reload: Reload): void;
   follower?: RequestFollower;
-  /** Counts and times what happens. */
-  meter: Meter;
+  activity: Activity;
 }
 
 /** Shows requests as they happen, to a person. It gets ids: the journal has the rest. */
@@ -50,71 +49,38 @@ interface TelemetryOptions {
   follower?: RequestFollower;
   /** Where the log goes. Default: standard error. */
   output?: LogOutput;
-  /** Default: nothing is counted. */
-  meter?: Meter;
 }
 
-export function createTelemetry(level: LogLevel, options: TelemetryOptions = {}): Telemetry {
-  const { follower, output = process.stderr, meter } = options;
-  const telemetry = withLog(createLog(level, output), meter);
-  if (!follower) return telemetry;
-  return {
-    ...telemetry,
-    follower,
-    step(stepLevel, message, fields) {
-      if (typeof fields["eventId"] === "string") follower.changed(fields["eventId"]);
-      // Otherwise the terminal would show it twice.
-      if (!output.isTTY) telemetry.step(stepLevel, message, fields);
-    },
-    reloaded(reload) {
-      follower.reloaded(reload);
-      if (!output.isTTY) telemetry.reloaded(reload);
-    },
-  };
+export function createTelemetry(
+  level: LogLevel,
+  { follower, output = process.stderr }: TelemetryOptions = {},
+): Telemetry {
+  const log = createLog(level, output);
+  // Otherwise the terminal would show twice what the follower shows.
+  return follower && output.isTTY ? withLog(log, follower, silentLog) : withLog(log, follower);
 }
 
-/** Telemetry that only logs. */
-export function withLog(log: Log, meter: Meter = silentMeter): Telemetry {
+/** `steps`: where steps and reloads are logged. */
+export function withLog(log: Log, follower?: RequestFollower, steps: Log = log): Telemetry {
+  const activity = createActivity();
   return {
     log,
-    step: (level, message, fields) => log[level](message, fields),
-    reloaded({ generation, changed, ms, problems }) {
-      if (problems.length === 0) log.info("reloaded", { generation, changed, ms });
+    follower,
+    activity,
+    step(level, message, fields) {
+      if (typeof fields["eventId"] === "string") follower?.changed(fields["eventId"]);
+      steps[level](message, fields);
+    },
+    reloaded(reload) {
+      const { generation, changed, ms, problems } = reload;
+      activity.reloaded(problems.length === 0);
+      follower?.reloaded(reload);
+      if (problems.length === 0) steps.info("reloaded", { generation, changed, ms });
       for (const problem of problems) {
-        log.error("reload refused", { problem: toSentence(problem), excerpt: problem.excerpt });
+        steps.error("reload refused", { problem: toSentence(problem), excerpt: problem.excerpt });
       }
     },
-    meter,
   };
 }
-
-/** Counts and times of the service. Times are in milliseconds. Names are those of mappings, hooks and channels. */
-export interface Meter {
-  /** A request to a hook was answered. `hook` is undefined unless the configuration names it. */
-  answered(answer: { hook: string | undefined; status: number; ms: number }): void;
-  /** An event was recorded. `mapping` is that of the configuration, or the service's own hook. */
-  recorded(event: { mapping: string | undefined; status: EventStatus; mappingMs?: number; commitMs?: number }): void;
-  /** An attempt at a run has ended. */
-  turned(turn: { result: "done" | "retried" | "dead" | "held"; ms: number; usage?: TokenUsage }): void;
-  delivered(delivery: { channel: string; result: "sent" | "retried" | "failed" | "skipped"; ms: number }): void;
-  rejected(reason: string): void;
-  reloaded(isGood: boolean): void;
-}
-
-interface TokenUsage {
-  inputTokens?: number;
-  outputTokens?: number;
-}
-
-const ignore = (): void => undefined;
-
-const silentMeter: Meter = {
-  answered: ignore,
-  recorded: ignore,
-  turned: ignore,
-  delivered: ignore,
-  rejected: ignore,
-  reloaded: ignore,
-};
 
 export const silentTelemetry: Telemetry = withLog(silentLog);
