@@ -31,7 +31,7 @@ export function compiledChecks(): Plugin {
   const rows = MODULES.flatMap((names) => names.map((name) => `  ${name}: () => load("${names[0]}").${name},\n`));
   const contents = `import { createRequire } from "node:module";
 import path from "node:path";
-import { PACKAGE_ROOT } from "../package.ts";
+import { PACKAGE_ROOT } from "../../shared/package.ts";
 
 const load = (name) => createRequire(import.meta.url)(path.join(PACKAGE_ROOT, "dist/checks", name + ".cjs"));
 export const compiledChecks = {\n${rows.join("")}};`;

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { type ReadConfig, readConfig } from "./config/load.ts";
-import { IS_CHECKOUT, packageVersion } from "./config/package.ts";
+import { IS_CHECKOUT, packageVersion } from "./shared/package.ts";
 import { createAlerts, describeDown, describeRefusal } from "./dispatch/alerts.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { readBudget } from "./dispatch/hold.ts";

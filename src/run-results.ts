@@ -1,6 +1,6 @@
 import { HookError } from "./errors.ts";
 import type { Journal, Run } from "./journal/journal.ts";
-import { createWakeUp } from "./shared/async.ts";
+import { createWakeUp } from "./shared/time.ts";
 import { readOwn } from "./shared/json.ts";
 import type { HookRequest, HttpResponse } from "./types.ts";
 

@@ -4,7 +4,7 @@ import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
 import type { NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
 import { resolveTurnSettings, type TurnSettings } from "../mapping/policy.ts";
-import { withTimeout } from "../shared/async.ts";
+import { withTimeout } from "../shared/time.ts";
 import { createId } from "../shared/id.ts";
 import { cutText } from "../shared/text.ts";
 import { inSpan } from "../telemetry/traces.ts";

@@ -1,4 +1,4 @@
-import { untilAborted } from "../shared/async.ts";
+import { untilAborted } from "../shared/time.ts";
 import { isSuccess, request, toNoAnswer, toRefusal, type TokenSource } from "./http.ts";
 
 interface Token {

@@ -1,6 +1,6 @@
 import { Command, CommanderError, Help, InvalidArgumentError, Option } from "commander";
 import { getSystemErrorMessage } from "node:util";
-import { packageVersion } from "../config/package.ts";
+import { packageVersion } from "../shared/package.ts";
 import { ConfigError, HookError, messageOf, toSentence } from "../errors.ts";
 import { parseSince } from "../shared/time.ts";
 import { type CliIo, hasColours, printError } from "./io.ts";

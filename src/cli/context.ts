@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
-import { findConfigFile } from "../config/find.ts";
-import { type ReadConfig, readConfig, resolveUserConfig } from "../config/load.ts";
+import { findConfigFile, type ReadConfig, readConfig, resolveUserConfig } from "../config/load.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
 import { buildProgram, type Program } from "../program/build.ts";

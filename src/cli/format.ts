@@ -1,6 +1,6 @@
 import type * as JestDiff from "jest-diff";
 import { stripVTControlCharacters } from "node:util";
-import { loadAtFirstUse } from "../shared/load-at-first-use.ts";
+import { loadAtFirstUse } from "../shared/package.ts";
 import type { EventView } from "../operator/views.ts";
 import { toPrintable } from "../telemetry/log.ts";
 import type { LogLine } from "../types.ts";

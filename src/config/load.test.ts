@@ -4,8 +4,7 @@ import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { channels } from "../channels/index.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
-import { findConfigFile } from "./find.ts";
-import { readConfig } from "./load.ts";
+import { findConfigFile, readConfig } from "./load.ts";
 import type { UserConfig } from "./schema/generated.ts";
 
 const TOKEN = "a-hook-token-of-good-length";

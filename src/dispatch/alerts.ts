@@ -3,7 +3,7 @@ import type { AlertKind, AlertRule } from "../config/types.ts";
 import { type ConfigProblem, DriverError } from "../errors.ts";
 import type { Change, Journal } from "../journal/journal.ts";
 import type { MailStatus } from "../mail/watch/status.ts";
-import { type Alarm, createAlarm } from "../shared/async.ts";
+import { type Alarm, createAlarm } from "../shared/time.ts";
 import { createId } from "../shared/id.ts";
 import { splitText, toOneLine } from "../shared/text.ts";
 import type { Log } from "../telemetry/log.ts";

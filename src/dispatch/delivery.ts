@@ -1,7 +1,7 @@
 import type { ChannelDriver, OutgoingMessage } from "../channels/driver.ts";
 import { DriverError } from "../errors.ts";
 import type { ClaimedDelivery, Delivery, Journal, Route } from "../journal/journal.ts";
-import { withTimeout } from "../shared/async.ts";
+import { withTimeout } from "../shared/time.ts";
 import { splitText } from "../shared/text.ts";
 import { failSpan } from "../telemetry/traces.ts";
 import { FALLBACK_CHANNEL } from "../types.ts";

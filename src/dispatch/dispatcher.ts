@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { messageOf } from "../errors.ts";
 import type { Claim, ClaimedDelivery, ClaimedRun, NewWork, RunAnswerer } from "../journal/journal.ts";
-import { createAlarm, settlesWithin } from "../shared/async.ts";
+import { createAlarm, settlesWithin } from "../shared/time.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { DispatchContext, DispatcherOptions } from "./context.ts";
 import { createHoldGuard } from "./hold.ts";

@@ -1,8 +1,7 @@
 import { runHeartbeat as runHeartbeatTurn } from "../actions/heartbeat.ts";
 import { toPrompt } from "../boundary/boundary.ts";
 import type { Entry, Lease, TurnOutcome } from "../journal/journal.ts";
-import { createAlarm } from "../shared/async.ts";
-import { backoffMs } from "../shared/time.ts";
+import { backoffMs, createAlarm } from "../shared/time.ts";
 import { createId } from "../shared/id.ts";
 import { takeWithin } from "../shared/text.ts";
 import { MAIN_SESSION } from "../types.ts";

@@ -1,5 +1,5 @@
 import { PassThrough, pipeline, Readable } from "node:stream";
-import { untilAborted } from "../shared/async.ts";
+import { untilAborted } from "../shared/time.ts";
 import { createId } from "../shared/id.ts";
 import type { HttpResponse } from "../types.ts";
 import { ClientGone } from "./body.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { MailError, messageOf } from "../errors.ts";
-import { untilAborted } from "../shared/async.ts";
+import { untilAborted } from "../shared/time.ts";
 import { isLoopback, isRetryableStatus } from "../shared/network.ts";
 import { parseObject } from "../shared/json.ts";
 import { cleanLine } from "./message/text.ts";

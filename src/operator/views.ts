@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { toPrompt } from "../boundary/boundary.ts";
-import { packageVersion } from "../config/package.ts";
+import { packageVersion } from "../shared/package.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { BudgetStatus } from "../dispatch/hold.ts";

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import type { Readable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
-import { settlesWithin } from "./async.ts";
+import { settlesWithin } from "./time.ts";
 
 export interface ProcessOptions {
   /** The program and its arguments, run without a shell. */

@@ -31,3 +31,142 @@ const DAY_MS = 86_400_000;
 export function startOfDay(now = Date.now()): number {
   return now - (now % DAY_MS);
 }
+
+/** Node's longest timer, 24 days: a longer delay would fire at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export interface TimeoutOptions {
+  /** At most 24 days. */
+  timeoutMs: number;
+  /** The rejection when the time is up. */
+  timeoutError(): Error;
+  /** Cancels the work. The rejection is its reason. */
+  signal?: AbortSignal;
+}
+
+/**
+ * Runs work with a deadline. At the deadline, or when `signal` aborts, the work's own signal aborts and the promise rejects
+ * at once, even if the work ignores its signal. What the work does later has no effect on the promise.
+ */
+export async function withTimeout<Result>(
+  work: (signal: AbortSignal) => Promise<Result>,
+  { timeoutMs, timeoutError, signal }: TimeoutOptions,
+): Promise<Result> {
+  signal?.throwIfAborted();
+  const cancelled = Promise.withResolvers<never>();
+  const controller = new AbortController();
+  const cancel = (reason: unknown): void => {
+    // Reject first: the work may reject because it was aborted, and must not win the race.
+    cancelled.reject(reason);
+    controller.abort(reason);
+  };
+  const onAbort = (): void => cancel(signal?.reason);
+  signal?.addEventListener("abort", onAbort, { once: true });
+  const timer = setTimeout(() => cancel(timeoutError()), Math.min(timeoutMs, MAX_TIMER_MS));
+  try {
+    return await Promise.race([work(controller.signal), cancelled.promise]);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+  }
+}
+
+/** Resolves to true when the promise settles within the time, to false when it does not. Never rejects. */
+export async function settlesWithin(promise: Promise<unknown>, timeoutMs: number): Promise<boolean> {
+  const late = Promise.withResolvers<boolean>();
+  const timer = setTimeout(late.resolve, Math.min(timeoutMs, MAX_TIMER_MS), false);
+  const settled = promise.then(
+    () => true,
+    () => true,
+  );
+  try {
+    return await Promise.race([settled, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Settles like the promise, or rejects with the signal's reason when it aborts first. The promise itself continues. */
+export async function untilAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  if (signal.aborted) abort();
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+/** A wait that can be ended early. */
+export interface WakeUp {
+  /** Ends all current waits, and later ones at once until `reset`. */
+  wake(): void;
+  /** Forgets an earlier `wake`. */
+  reset(): void;
+  /** Resolves to true after `wake`, to false after the time or when the signal aborts. Never rejects. */
+  wait(timeoutMs: number, signal?: AbortSignal): Promise<boolean>;
+}
+
+export function createWakeUp(): WakeUp {
+  const waiting = new Set<(awake: boolean) => void>();
+  let isAwake = false;
+  return {
+    wake() {
+      isAwake = true;
+      for (const end of waiting) end(true);
+    },
+    reset: () => void (isAwake = false),
+    wait(timeoutMs, signal) {
+      if (isAwake || signal?.aborted) return Promise.resolve(isAwake);
+      return new Promise((resolve) => {
+        const timer = setTimeout(end, Math.min(timeoutMs, MAX_TIMER_MS), false);
+        waiting.add(end);
+        signal?.addEventListener("abort", onAbort, { once: true });
+
+        function onAbort(): void {
+          end(false);
+        }
+        function end(awake: boolean): void {
+          clearTimeout(timer);
+          waiting.delete(end);
+          signal?.removeEventListener("abort", onAbort);
+          resolve(awake);
+        }
+      });
+    },
+  };
+}
+
+export interface Alarm {
+  /** Fires at this time (milliseconds since the epoch), unless an earlier time is set. */
+  set(at: number): void;
+  /** Never fires again. */
+  stop(): void;
+}
+
+/** One timer for many times: it calls `onAlarm` once, at the earliest. For a time over 24 days away it may fire early. */
+export function createAlarm(onAlarm: () => void): Alarm {
+  let timer: NodeJS.Timeout | undefined;
+  let setTo = Infinity;
+  let stopped = false;
+
+  return {
+    set(at) {
+      if (stopped || at >= setTo) return;
+      clearTimeout(timer);
+      setTo = at;
+      timer = setTimeout(fire, Math.min(Math.max(at - Date.now(), 0), MAX_TIMER_MS));
+    },
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
+
+  function fire(): void {
+    setTo = Infinity;
+    onAlarm();
+  }
+}

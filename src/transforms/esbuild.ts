@@ -1,8 +1,8 @@
 import type * as Esbuild from "esbuild";
 import type { BuildFailure, BuildOptions, BuildResult, Message, TransformOptions, TransformResult } from "esbuild";
 import { messageOf } from "../errors.ts";
-import { untilAborted } from "../shared/async.ts";
-import { loadAtFirstUse } from "../shared/load-at-first-use.ts";
+import { untilAborted } from "../shared/time.ts";
+import { loadAtFirstUse } from "../shared/package.ts";
 
 export type { BuildOptions, CommonOptions, Loader, Metafile, OnResolveArgs, Plugin } from "esbuild";
 

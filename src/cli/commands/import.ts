@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { addComments, type Change, editConfig } from "../../config/edit/edit-config.ts";
 import { planBasics, readTarget, toFileReference, writePlan } from "../../config/edit/plan.ts";
-import { convertOpenClaw } from "../../config/import/openclaw.ts";
+import { convertOpenClaw } from "../../config/openclaw.ts";
 import { parseSource } from "../../config/parse/source.ts";
 import { ConfigError } from "../../errors.ts";
 import { replaceFile } from "../../shared/files.ts";

@@ -2,8 +2,14 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import type { Command } from "commander";
 import type { Change } from "../../config/edit/edit-config.ts";
-import { type ConfigPlan, planChanges, readTarget, type Target, toFileReference } from "../../config/edit/plan.ts";
-import { createSecret } from "../../config/presets/use.ts";
+import {
+  type ConfigPlan,
+  createSecret,
+  planChanges,
+  readTarget,
+  type Target,
+  toFileReference,
+} from "../../config/edit/plan.ts";
 import { didYouMean } from "../../config/schema/problems.ts";
 import { DEFAULT_TOKEN } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";

@@ -4,7 +4,9 @@ import path from "node:path";
 import { type Change, editConfig } from "../../config/edit/edit-config.ts";
 import {
   type ConfigPlan,
+  findUses,
   planBasics,
+  planUse,
   readTarget,
   type Target,
   toFileReference,
@@ -12,11 +14,10 @@ import {
 } from "../../config/edit/plan.ts";
 import { replaceFile } from "../../shared/files.ts";
 import { readConfigText } from "../../config/load.ts";
-import { PACKAGE_ROOT } from "../../config/package.ts";
+import { PACKAGE_ROOT } from "../../shared/package.ts";
 import { parseSource } from "../../config/parse/source.ts";
 import { PRESETS_FOLDER, readPreset, requirePreset } from "../../config/presets/file.ts";
 import { writeConnectSteps } from "../../config/presets/page.ts";
-import { findUses, planUse } from "../../config/presets/use.ts";
 import { ConfigError } from "../../errors.ts";
 import { toObject } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { Command } from "commander";
-import { findConfigFile } from "../../config/find.ts";
+import { findConfigFile } from "../../config/load.ts";
 import type { NodeRole } from "../../config/types.ts";
 import { readRegularFile } from "../../shared/files.ts";
 import { startFirstChild } from "../../transforms/sandbox/prepare.ts";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { networkInterfaces } from "node:os";
-import { packageVersion } from "../../config/package.ts";
+import { packageVersion } from "../../shared/package.ts";
 import { CLOSE_MS, createHookline, type HooklineService, type HooklineServiceOptions } from "../../hookline.ts";
 import type { Program } from "../../program/build.ts";
 import { dropFirstChild } from "../../transforms/sandbox/prepare.ts";

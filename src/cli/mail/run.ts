@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { packageVersion } from "../../config/package.ts";
+import { packageVersion } from "../../shared/package.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { didYouMean } from "../../config/schema/problems.ts";
 import { ConfigError } from "../../errors.ts";

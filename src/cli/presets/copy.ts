@@ -3,6 +3,7 @@ import path from "node:path";
 import { type Change, editConfig } from "../../config/edit/edit-config.ts";
 import {
   type ConfigPlan,
+  findUses,
   planChanges,
   readTarget,
   requireNew,
@@ -14,7 +15,6 @@ import { readConfigText } from "../../config/load.ts";
 import { readPreset } from "../../config/presets/file.ts";
 import { fillMappings, mailboxesFor } from "../../config/presets/load.ts";
 import { resolveParameters } from "../../config/presets/parameters.ts";
-import { findUses } from "../../config/presets/use.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, toSentence } from "../../errors.ts";

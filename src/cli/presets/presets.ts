@@ -1,12 +1,18 @@
 import type { Command } from "commander";
 import { dirname, relative } from "node:path";
 import { text as readAll } from "node:stream/consumers";
-import { readTarget, type Target } from "../../config/edit/plan.ts";
+import {
+  createSecret,
+  isSecretOption,
+  planUse,
+  readTarget,
+  requireUnused,
+  type Target,
+} from "../../config/edit/plan.ts";
 import { readConfigText } from "../../config/load.ts";
 import { findPresets, readPreset, requirePreset } from "../../config/presets/file.ts";
 import { writeConnectSteps, writePresetPage } from "../../config/presets/page.ts";
 import { toParametersSchema } from "../../config/presets/parameters.ts";
-import { createSecret, isSecretOption, planUse, requireUnused } from "../../config/presets/use.ts";
 import { resolveReferences } from "../../config/references.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import { toSentence } from "../../errors.ts";

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { PACKAGE_ROOT } from "../../config/package.ts";
+import { PACKAGE_ROOT } from "../../shared/package.ts";
 import { type Shape, toDeclaration } from "./shape.ts";
 
 const TRANSFORMS = path.join(PACKAGE_ROOT, "transforms");

@@ -1,7 +1,7 @@
 import type * as Yaml from "yaml";
 import type { Document, LineCounter } from "yaml";
 import { appendSegment } from "../../shared/json.ts";
-import { loadAtFirstUse } from "../../shared/load-at-first-use.ts";
+import { loadAtFirstUse } from "../../shared/package.ts";
 import type { ParsedText, Position } from "./json5.ts";
 
 /** The YAML parser and writer. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { ConfigError } from "../../errors.ts";
-import { PACKAGE_ROOT } from "../package.ts";
+import { PACKAGE_ROOT } from "../../shared/package.ts";
 import { parseSource, type Source } from "../parse/source.ts";
 import type { Preset } from "../schema/generated.ts";
 import { didYouMean, toConfigProblem } from "../schema/problems.ts";

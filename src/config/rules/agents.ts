@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS } from "../../shared/async.ts";
+import { MAX_TIMER_MS } from "../../shared/time.ts";
 import { appendSegment } from "../../shared/json.ts";
 import type { AllowedModel, ResolvedConfig } from "../types.ts";
 import { error, type Finding, warning } from "./finding.ts";

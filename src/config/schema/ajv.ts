@@ -3,10 +3,10 @@ import type { Ajv, AnySchemaObject, CodeKeywordDefinition, Options } from "ajv";
 import type * as AjvFormats from "ajv-formats";
 import type * as Draft2019 from "ajv/dist/2019.js";
 import type * as Draft2020 from "ajv/dist/2020.js";
-import { loadAtFirstUse } from "../../shared/load-at-first-use.ts";
+import { loadAtFirstUse } from "../../shared/package.ts";
 import { compileExpression, type Expression, type OnBacktracking } from "./linear-regexp.ts";
 import { selectErrors, toSchemaProblem } from "./problems.ts";
-import { hasUniqueItems } from "./unique-items.ts";
+import { hasUniqueItems } from "../../shared/json.ts";
 
 const ajvLibrary = loadAtFirstUse<typeof AjvLibrary>("ajv");
 const ajvFormats = loadAtFirstUse<typeof AjvFormats>("ajv-formats");
@@ -140,7 +140,7 @@ function uniqueItems(): CodeKeywordDefinition {
     schemaType: "boolean",
     code(context) {
       if (context.schema !== true) return;
-      const code = _`require("./unique-items.ts").hasUniqueItems`;
+      const code = _`require("../../shared/json.ts").hasUniqueItems`;
       context.pass(_`${context.gen.scopeValue("func", { ref: hasUniqueItems, code })}(${context.data})`);
     },
     error: { message: "must not have duplicate items" },

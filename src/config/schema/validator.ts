@@ -1,7 +1,7 @@
 import type { AnySchemaObject, ErrorObject } from "ajv";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { PACKAGE_ROOT } from "../package.ts";
+import { PACKAGE_ROOT } from "../../shared/package.ts";
 import { createAjv, limitReferences, requireValidSchema, type SchemaOptions } from "./ajv.ts";
 import { compiledChecks, type Validate } from "./compiled-checks.ts";
 import { selectErrors, type SchemaProblem, toSchemaProblem } from "./problems.ts";

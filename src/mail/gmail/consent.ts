@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { MailError } from "../../errors.ts";
-import { untilAborted } from "../../shared/async.ts";
+import { untilAborted } from "../../shared/time.ts";
 import { sameSecret } from "../../shared/secret.ts";
 import { createOAuthClient, type OAuthClientOptions } from "./api.ts";
 import { toMailError } from "./errors.ts";

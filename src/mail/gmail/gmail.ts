@@ -1,5 +1,5 @@
 import { MailError } from "../../errors.ts";
-import { createWakeUp } from "../../shared/async.ts";
+import { createWakeUp } from "../../shared/time.ts";
 import { isSameMailbox } from "../address.ts";
 import type { GmailOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../source.ts";

@@ -1,6 +1,6 @@
 import { type FetchMessageObject, type FetchQueryObject, ImapFlow, type SearchObject } from "imapflow";
 import { MailError } from "../../errors.ts";
-import { withTimeout } from "../../shared/async.ts";
+import { withTimeout } from "../../shared/time.ts";
 import { isLoopback } from "../../shared/network.ts";
 import { createAccessTokens } from "../oauth.ts";
 import { connectionLost, toMailError } from "./errors.ts";

@@ -1,5 +1,5 @@
 import type { ImapFlow } from "imapflow";
-import { createWakeUp, type WakeUp } from "../../shared/async.ts";
+import { createWakeUp, type WakeUp } from "../../shared/time.ts";
 import type { ImapOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
 import {

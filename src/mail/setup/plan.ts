@@ -1,7 +1,6 @@
 import { diffValues } from "../../config/edit/edit-config.ts";
-import { type ConfigPlan, planBasics, planChanges, type Target } from "../../config/edit/plan.ts";
+import { type ConfigPlan, findUses, planBasics, planChanges, type Target } from "../../config/edit/plan.ts";
 import { readConfigText } from "../../config/load.ts";
-import { findUses } from "../../config/presets/use.ts";
 import { ConfigError } from "../../errors.ts";
 import { isObject, readPath, type Segment, toKeyPath, toObject, withoutUndefined } from "../../shared/json.ts";
 import type { MailSourceOptions } from "../sources.ts";

@@ -1,6 +1,6 @@
 import type { MailSettings } from "../../config/types.ts";
 import { MailError, messageOf } from "../../errors.ts";
-import { createWakeUp, settlesWithin } from "../../shared/async.ts";
+import { createWakeUp, settlesWithin } from "../../shared/time.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { MailSource } from "../source.ts";
 import type { MailStore } from "../store.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { IS_CHECKOUT, PACKAGE_ROOT } from "../../config/package.ts";
+import { IS_CHECKOUT, PACKAGE_ROOT } from "../../shared/package.ts";
 import { HookError } from "../../errors.ts";
 import type { Exchange } from "../../ingress/exchange.ts";
 import type { HttpResponse } from "../../types.ts";

@@ -1,8 +1,8 @@
 import path from "node:path";
-import { ConfigError } from "../../errors.ts";
-import { isObject, type Segment, toKeyPath, toObject, toObjects, toText, withoutUndefined } from "../../shared/json.ts";
-import { isReference, toFileReference } from "../edit/plan.ts";
-import { trimSlashes } from "../resolve.ts";
+import { ConfigError } from "../errors.ts";
+import { isObject, type Segment, toKeyPath, toObject, toObjects, toText, withoutUndefined } from "../shared/json.ts";
+import { isReference, toFileReference } from "./edit/plan.ts";
+import { trimSlashes } from "./resolve.ts";
 
 type Fields = Record<string, unknown>;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { compileTemplate } from "../../mapping/template/template.ts";
+import { compileTemplate } from "../mapping/template/template.ts";
 import { convertTemplate } from "./openclaw.ts";
 
 test.each([

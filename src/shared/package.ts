@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { findPackageJSON } from "node:module";
+import { createRequire, findPackageJSON } from "node:module";
 import path from "node:path";
 
 const FILE = findPackageJSON(import.meta.url)!;
@@ -13,4 +13,16 @@ export const IS_CHECKOUT = import.meta.filename.endsWith(".ts");
 /** The package's own version. */
 export function packageVersion(): string {
   return JSON.parse(readFileSync(FILE, "utf8")).version;
+}
+
+const require = createRequire(import.meta.url);
+
+/**
+ * A library that most starts do not need: the function loads it at its first call. For places that cannot wait; others
+ * `await import(…)`.
+ */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- TypeScript cannot tell it from the name.
+export function loadAtFirstUse<Library>(name: string): () => Library {
+  let library: Library | undefined;
+  return () => (library ??= require(name));
 }
