@@ -14,7 +14,7 @@ import {
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { readRegularFile, replaceFile } from "../shared/files.ts";
-import { packageVersion } from "../config/package.ts";
+import { packageVersion } from "../shared/package.ts";
 import { isObject, parseObject } from "../shared/json.ts";
 
 /**
