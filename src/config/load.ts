@@ -38,7 +38,7 @@ export function findConfigFile(options: { flag?: string; env: NodeJS.ProcessEnv;
 }
 
 /** Another configuration in the folder, which is not read. */
-export function findIgnored(file: string): ConfigProblem[] {
+function findIgnored(file: string): ConfigProblem[] {
   const { dir, base } = path.parse(file);
   const later = FILE_NAMES.includes(base) ? FILE_NAMES.slice(FILE_NAMES.indexOf(base) + 1) : [];
   return later
