@@ -73,6 +73,11 @@ test("the installed command runs a transform in the sandbox, from the current fo
   expect(JSON.parse(stdout)).toMatchObject({ ok: true, actions: [{ message: "n is 7" }] });
 });
 
+test("its messages name no page of the documentation, which is not in it", () => {
+  const code = packed.filter((name) => name.endsWith(".js")).map((name) => readFileSync(path.join(installed, name)));
+  expect(code.join("").match(/docs\/(guide|deploy|drivers|reference)\/[\w./-]+/g)).toBeNull();
+});
+
 test("on an old Node the command says so before anything else fails", async () => {
   const { engines } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
   const oldest = Number(engines.node.replace(">=", ""));

@@ -151,7 +151,7 @@ export function convertOpenClaw(written: unknown, target: { file: string; stateD
     const place = to === undefined ? name : `${name}, ${JSON.stringify(to)}`;
     decide(
       [...at, "deliver"],
-      `The reply went to ${place}: configure that channel (see docs/guide/channels.md), or choose another.`,
+      `The reply went to ${place}: add a channels.${name} block, or choose another channel.`,
     );
     return { deliver: false, to: undefined };
   }
@@ -215,7 +215,7 @@ export function convertOpenClaw(written: unknown, target: { file: string; stateD
     const { port = 18789 } = gateway;
     decide(
       ["agents", "providers", PROVIDER],
-      "OpenClaw's own agents answer; set gateway.http.endpoints.chatCompletions.enabled: true there. Or use another provider: see docs/guide/agents.md.",
+      "OpenClaw's own agents answer; set gateway.http.endpoints.chatCompletions.enabled: true there. Or set another provider in agents.providers.",
     );
     const provider = withoutUndefined({ kind: "gateway", baseUrl: `http://127.0.0.1:${String(port)}/v1`, apiKey });
     return { providers: { [PROVIDER]: provider }, defaults: { model: `${PROVIDER}/openclaw` } };

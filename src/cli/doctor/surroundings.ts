@@ -92,7 +92,7 @@ export async function checkSandbox(): Promise<CheckResult> {
   if (process.platform !== "linux")
     return note("sandbox", `transforms have no network namespace on ${process.platform}`);
   const next =
-    "allow unshare to create user and network namespaces: see docs/guide/deploying.md; the other limits of the sandbox still apply";
+    "allow unshare to create user and network namespaces: in Docker by another seccomp profile, on Ubuntu with sysctl kernel.apparmor_restrict_unprivileged_userns=0; the other limits of the sandbox still apply";
   return problem("sandbox", "the system does not allow processes without a network", next);
 }
 

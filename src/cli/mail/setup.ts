@@ -55,7 +55,9 @@ async function testLogin(prompter: Prompter, source: MailSource, host = ""): Pro
   }
 }
 
-const NO_CHANNEL = "No channel is configured, so the agent's replies are not delivered (see docs/guide/channels.md).";
+const NO_CHANNEL =
+  "No channel is configured, so the agent's replies are not delivered. Add a block to channels, such as " +
+  "channels.telegram, and try it with `webhooks channels test`.";
 
 /** What the person should know although the plan works. */
 async function findWarnings(
