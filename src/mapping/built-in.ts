@@ -2,7 +2,7 @@ import type { AgentPayload, WakePayload } from "../config/schema/generated.ts";
 import { createBuiltCheck, readSchema, type SchemaCheck } from "../config/schema/validator.ts";
 import { HookError } from "../errors.ts";
 import { isObject } from "../shared/json.ts";
-import type { BuiltInHook, HookAction } from "../types.ts";
+import { type BuiltInHook, type HookAction, SOURCE_CHANNEL } from "../types.ts";
 import { type Draft, fillDraft, type Terms, toAction } from "./policy.ts";
 
 const SCHEMAS = { wake: readSchema("wake"), agent: readSchema("agent") };
@@ -16,6 +16,9 @@ export function resolveBuiltIn(
 ): { action: HookAction; idempotencyKey?: string; warnings: string[] } {
   const { draft, idempotencyKey } = hook === "wake" ? readWake(payload) : readAgent(payload);
   const filled = fillDraft(draft, hook);
+  if (filled.channel === SOURCE_CHANNEL) {
+    throw new HookError("invalid_payload", { message: "channel source can only be set in a mapping." });
+  }
   const action = toAction(filled, {
     ...terms,
     allowsUnsafe: false,
