@@ -145,6 +145,8 @@ describe("GET /hooks/runs/<id>", () => {
 
   test("takes GET alone", async () => {
     const { runId } = (await service.post("ci", { n: 1 })).body;
-    expect((await readRun(runId, HOOK_TOKEN, { method: "DELETE" })).status).toBe(405);
+    const { status, headers } = await readRun(runId, HOOK_TOKEN, { method: "DELETE" });
+    // A mapping without `match.path` may take a POST there.
+    expect([status, headers.get("allow")]).toEqual([405, "GET, POST"]);
   });
 });

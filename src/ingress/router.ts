@@ -25,8 +25,8 @@ export type Routes = Record<string, RouteHandler>;
 export interface Router {
   /** The answer of the route that matches; undefined when none does. */
   serve(exchange: Exchange): HttpResponse | Promise<HttpResponse> | undefined;
-  /** The methods of the routes that match the path. */
-  methods(path: string): string[];
+  /** The error for a request that no route serves. */
+  refuse(exchange: Pick<Exchange, "path">): HookError;
 }
 
 export function createRouter(routes: Routes): Router {
@@ -43,8 +43,17 @@ export function createRouter(routes: Routes): Router {
       }
       return undefined;
     },
-    methods: (path) => [...new Set(compiled.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))],
+    refuse({ path }) {
+      const methods = new Set(compiled.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method));
+      if (methods.size > 0) return wrongMethod(...methods);
+      return new HookError("not_found", { message: "There is no such path." });
+    },
   };
+}
+
+/** The error for a path that takes only other methods. */
+export function wrongMethod(...allowed: string[]): HookError {
+  return new HookError("method_not_allowed", { headers: { Allow: allowed.join(", ") } });
 }
 
 /** The limits of a JSON body that is sent to any route but a hook. */

@@ -12,6 +12,7 @@ import type { AnsweredHandshake, Door, DoorRequest, Refusal, Verification, Verif
 import { createAuthRateLimit, type Doors } from "./doors.ts";
 import type { Exchange } from "./exchange.ts";
 import { type FindParser, parseJsonBody, passJsonBody } from "./parse-body.ts";
+import { wrongMethod } from "./router.ts";
 
 /** The part of the program that the ingress uses. */
 export interface IngressProgram {
@@ -70,9 +71,10 @@ export function createServeHook(options: HookOptions): ServeHook {
   return function serveHook(exchange, hook, program) {
     const startedAt = performance.now();
     const { hooks } = program.config;
-    const runId = exchange.method === "GET" ? /^runs\/([^/]+)$/.exec(hook ?? "")?.[1] : undefined;
+    const run = /^runs\/([^/]+)$/.exec(hook ?? "")?.[1];
+    const runId = exchange.method === "GET" ? run : undefined;
     const door = runId ? program.doors.anyToken : program.doors.find(hook);
-    if (!runId && !door.methods.includes(exchange.method)) throw wrongMethod();
+    if (!runId && !door.methods.includes(exchange.method)) throw wrongMethod(...(run ? ["GET"] : []), "POST");
     const maxBytes = program.mappings.maxBodyBytes(hook ?? "", hooks.maxBodyBytes);
     const limits = { maxBytes, timeoutMs: hooks.bodyTimeoutMs };
     /** Set once a door reads the body to know its sender. */
@@ -214,10 +216,6 @@ const parseNothing: ReturnType<FindParser> = () => ({ payload: {}, payloadIsBody
 
 function noSuchHook(): HookError {
   return new HookError("not_found", { message: "There is no such hook." });
-}
-
-function wrongMethod(): HookError {
-  return new HookError("method_not_allowed", { headers: { Allow: "POST" } });
 }
 
 function toDoorRequest(exchange: Exchange, hook: string | undefined, readBody: DoorRequest["readBody"]): DoorRequest {

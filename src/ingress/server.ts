@@ -202,7 +202,7 @@ export function createServer(options: IngressOptions): IngressServer {
     const { enabled, path } = program.config.hooks;
     const isOpen = enabled && (exchange.isOwn || program.config.gateway.role !== "worker");
     const route = isOpen ? matchHook(exchange.path, path) : undefined;
-    if (!route) return new HookError("not_found");
+    if (!route) return router.refuse(exchange);
     return serveHook(exchange, route.hook, program);
   }
 

@@ -29,7 +29,14 @@ describe.each(TRANSPORTS)("through the %s, routes", (transport) => {
     expect(await (await send("/healthz", GET)).json()).toEqual({ ok: true });
     expect(await (await send("/hooks/mine", GET)).json()).toEqual({ mine: true });
     expect(await (await send("/hooks/mine", { body: "{}" })).json()).toMatchObject({ hook: "mine" });
-    await expectRefusal(await send("/healthz", { body: "{}" }), 404, "not_found");
+  });
+
+  test("answer another method with those they have", async () => {
+    const { send } = await startIngress(transport, ROUTES);
+    const response = await send("/healthz", { body: "{}" });
+    expect(response.headers.get("allow")).toBe("GET");
+    await expectRefusal(response, 405, "method_not_allowed");
+    await expectRefusal(await send("/elsewhere", { body: "{}" }), 404, "not_found");
   });
 
   test("get decoded parameters and the query", async () => {

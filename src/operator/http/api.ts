@@ -1,4 +1,3 @@
-import { HookError } from "../../errors.ts";
 import { createRouter, json, type RouteRequest, type Routes } from "../../ingress/router.ts";
 import type { HttpResponse } from "../../types.ts";
 import { type AccessOptions, createAccess } from "./access.ts";
@@ -47,10 +46,8 @@ export function createOperatorRoutes(options: OperatorOptions): Routes {
       // Before the route: without the token nobody learns which exist.
       access.require(exchange);
       const answer = api.serve(exchange);
-      if (answer) return answer;
-      const methods = api.methods(exchange.path);
-      if (methods.length === 0) throw new HookError("not_found", { message: "There is no such path." });
-      throw new HookError("method_not_allowed", { headers: { Allow: methods.join(", ") } });
+      if (!answer) throw api.refuse(exchange);
+      return answer;
     },
   };
 }
