@@ -107,11 +107,13 @@ export const graph: SignatureDefinition<FromSchema<typeof graphSchema>> = {
 };
 
 function checkClientStates(items: unknown, secrets: readonly string[]): SignatureResult {
-  if (!Array.isArray(items) || items.length === 0) return UNSIGNED;
+  if (!Array.isArray(items) || items.length === 0) return { reason: "missing", message: "The body has no notifications." };
   for (const item of items as unknown[]) {
     const state = isObject(item) ? item["clientState"] : undefined;
-    if (typeof state !== "string") return UNSIGNED;
-    if (!secrets.some((secret) => sameSecret(state, secret))) return WRONG;
+    if (typeof state !== "string") return { reason: "missing", message: "A notification has no clientState." };
+    if (!secrets.some((secret) => sameSecret(state, secret))) {
+      return { reason: "wrong", message: "The clientState of a notification is wrong." };
+    }
   }
   return "valid";
 }

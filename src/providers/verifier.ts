@@ -119,7 +119,7 @@ export function createVerifier(row: SignatureRow, options: RowOptions): Signatur
     const secret = secrets.find(({ key }) =>
       key.accepts(parts, given.signatures.get(key.name ?? row.list?.signature ?? "") ?? []),
     );
-    if (!secret) return { result: { reason: "wrong", message: "The signature is wrong." } };
+    if (!secret) return { result: wrong(row, header) };
     if (!row.timestamp) return { result: "valid", secret: secret.text };
     const time = readTime(row.timestamp, request.body, claims.timestamp);
     return { result: checkTime(time, request.receivedAt, toleranceMs), secret: secret.text };
@@ -157,6 +157,11 @@ function requireHeader({ rawHeaders }: SignedHead, name: string): string | Signa
   if (value === undefined) return { reason: "missing", message: `The header ${name} is missing.` };
   if (more.length > 0) return { reason: "malformed", message: `The header ${name} must not be repeated.` };
   return value;
+}
+
+function wrong({ algorithm }: SignatureRow, header: string): SignatureRefusal {
+  const what = algorithm === "secret" ? `secret in the header ${header}` : "signature";
+  return { reason: "wrong", message: `The ${what} is wrong.` };
 }
 
 function malformed(name: string): SignatureRefusal {
