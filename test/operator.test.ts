@@ -186,10 +186,41 @@ test("events are listed newest first, in pages, by hook and by status", async ()
   const older = await service.api(`/api/events?hook=wake&before=${events[1].id}`);
   expect(older.events).toHaveLength(1);
   expect((await service.api("/api/events?status=rejected")).events).toMatchObject([{ hook: "m", status: "rejected" }]);
-  const bad = await fetch(`${service.url}/api/events?limit=none`, {
-    headers: { authorization: `Bearer ${GATEWAY_TOKEN}` },
-  });
-  expect(bad.status).toBe(400);
+});
+
+test("a parameter with a value that it cannot have is refused, by every list", async () => {
+  service = await startService();
+  const headers = { authorization: `Bearer ${GATEWAY_TOKEN}` };
+  const refusalOf = async (path: string) => {
+    const response = await fetch(service.url + path, { headers });
+    return [path, response.status, await response.json()];
+  };
+  const expected = (path: string, error: string) => [
+    path,
+    400,
+    expect.objectContaining({ ok: false, code: "invalid_query", error }),
+  ];
+  const lists = ["events", "sessions", "sessions/main", "runs", "deliveries", "dead-letters", "rejections"];
+  for (const list of lists.map((name) => `/api/${name}`)) {
+    for (const limit of ["0", "-1", "1.5", "1001", "none", "0x10", "1e2"]) {
+      const path = `${list}?limit=${limit}`;
+      expect(await refusalOf(path)).toEqual(expected(path, "limit must be a whole number from 1 to 1000."));
+    }
+    expect((await fetch(`${service.url}${list}?limit=1000`, { headers })).status).toBe(200);
+  }
+  for (const list of ["events", "runs", "deliveries", "dead-letters"].map((name) => `/api/${name}`)) {
+    const path = `${list}?before=zzz`;
+    expect(await refusalOf(path)).toEqual(expected(path, "before must be the id of an item of this list."));
+  }
+  for (const [path, error] of [
+    ["/api/sessions/main?after=-1", "after must be the seq of an entry."],
+    ["/api/events?status=odd", /^status must be one of accepted, /],
+    ["/api/runs?state=odd", /^state must be one of /],
+    ["/api/events/export?since=5", "since must be a time in ISO 8601."],
+    ["/api/spend?since=2026-13-01", "since must be a time in ISO 8601."],
+  ] as const) {
+    expect(await refusalOf(path)).toEqual(expected(path, expect.stringMatching(error)));
+  }
 });
 
 test.each([

@@ -30,6 +30,13 @@ function startAt(ms: number): void {
   counter = Number.parseInt(randomDigits(4), 16) & (MAX_COUNTER >> 1);
 }
 
+const ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+/** Whether the text has the form of an id. */
+export function isId(text: string): boolean {
+  return ID.test(text);
+}
+
 /** 32 random hexadecimal digits. */
 export function createNonce(): string {
   return randomDigits(32);

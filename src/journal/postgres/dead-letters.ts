@@ -1,9 +1,10 @@
+import { isId } from "../../shared/id.ts";
 import type { DeadLetter, Page } from "../journal.ts";
 import { optional, type Row, text, toDeadLetter } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { lockOf } from "./deliveries.ts";
 import { updateEventCounts } from "./counters.ts";
-import { isId, lock, reportAll, sessionLock, type Transaction } from "./transaction.ts";
+import { lock, reportAll, sessionLock, type Transaction } from "./transaction.ts";
 
 /*
  * Dead letters are dead runs of hooks and failed deliveries. A failed heartbeat is not one: the next heartbeat gets its

@@ -8,13 +8,14 @@ import {
   type Run,
   type SessionSummary,
 } from "../records.ts";
+import { isId } from "../../shared/id.ts";
 import type { JournalStats, Page } from "../journal.ts";
 import { bytes, findSingleRun, integer, oneOf, optional, type Row, text, toOutcome, toSession } from "../rows.ts";
 import type { EventDetail } from "./accept.ts";
 import type { Sql, SqlValue } from "./database.ts";
 import { toDeliveryHere } from "./deliveries.ts";
 import { toRunHere, withJoined } from "./runs.ts";
-import { isId, toPostgresText } from "./transaction.ts";
+import { toPostgresText } from "./transaction.ts";
 
 /* What the operator sees: lists are newest first. Ids of events sort by time, across all nodes. */
 

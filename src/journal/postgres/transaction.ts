@@ -57,13 +57,6 @@ export function toPostgresText(value: string): string {
   return value.toWellFormed().replaceAll("\0", "␀");
 }
 
-const ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
-
-/** Whether it can be compared with an id: nothing else has been given one. */
-export function isId(value: string): boolean {
-  return ID.test(value);
-}
-
 /**
  * What is committed with the rows of `json_to_recordset`: statements of one round trip. The planner takes these rows for
  * a hundred and may read a whole table to join them. It looks up `= ANY(ARRAY(SELECT …))` in the index.

@@ -2,6 +2,7 @@ import { didYouMean } from "../../config/schema/problems.ts";
 import { HookError } from "../../errors.ts";
 import type { Exchange } from "../../ingress/exchange.ts";
 import { json, type RouteHandler } from "../../ingress/router.ts";
+import { isId } from "../../shared/id.ts";
 import type { HttpResponse } from "../../types.ts";
 
 /** One row of the API's table: the server, the OpenAPI document and the reference are made from it. */
@@ -102,13 +103,25 @@ export function text(about: string): Parameter<string | undefined> {
   };
 }
 
+/** The id of an item. */
+export function itemId(about: string): Parameter<string | undefined> {
+  return {
+    about,
+    schema: { type: "string", format: "uuid" },
+    parse(value, name) {
+      if (value === undefined || isId(value)) return value;
+      throw invalid(`${name} must be the id of an item of this list.`);
+    },
+  };
+}
+
 export function limit(usual = 50): Parameter<number> {
   return {
     about: "How many, at most.",
     schema: { type: "integer", minimum: 1, maximum: MAX_LIMIT, default: usual },
     parse(value, name) {
-      const number = Number(value ?? usual);
-      if (Number.isInteger(number) && number >= 1) return Math.min(number, MAX_LIMIT);
+      const number = value === undefined ? usual : toWholeNumber(value);
+      if (number >= 1 && number <= MAX_LIMIT) return number;
       throw invalid(`${name} must be a whole number from 1 to ${MAX_LIMIT}.`);
     },
   };
@@ -121,8 +134,8 @@ export function cursor(about: string): Parameter<number | undefined> {
     schema: { type: "integer", minimum: 0 },
     parse(value, name) {
       if (value === undefined) return undefined;
-      const seq = Number(value);
-      if (Number.isSafeInteger(seq) && seq >= 0) return seq;
+      const seq = toWholeNumber(value);
+      if (Number.isSafeInteger(seq)) return seq;
       throw invalid(`${name} must be the seq of an entry.`);
     },
   };
@@ -140,6 +153,9 @@ export function oneOf<Member extends string>(about: string, members: readonly Me
   };
 }
 
+/** What `Date.parse` also accepts, such as "5", would be a surprise. */
+const ISO_DATE = /^\d{4}-\d\d-\d\d/;
+
 /** A time in ISO 8601, as milliseconds since the epoch. */
 export function time(about: string): Parameter<number | undefined> {
   return {
@@ -147,11 +163,15 @@ export function time(about: string): Parameter<number | undefined> {
     schema: { type: "string", format: "date-time" },
     parse(value, name) {
       if (value === undefined) return undefined;
-      const at = Date.parse(value);
+      const at = ISO_DATE.test(value) ? Date.parse(value) : Number.NaN;
       if (!Number.isNaN(at)) return at;
       throw invalid(`${name} must be a time in ISO 8601.`);
     },
   };
+}
+
+function toWholeNumber(text: string): number {
+  return /^\d+$/.test(text) ? Number(text) : Number.NaN;
 }
 
 function invalid(message: string): HookError {

@@ -12,7 +12,7 @@ import type { Access } from "./access.ts";
 import { type Diff, DIFF_SCHEMA } from "../diff.ts";
 import { toMappingSourceView, toMappingViews } from "../mappings.ts";
 import { toOpenApi } from "./openapi.ts";
-import { answering, type ApiRoute, cursor, limit, oneOf, requireFound, responding, text, time } from "./route.ts";
+import { answering, type ApiRoute, cursor, itemId, limit, oneOf, requireFound, responding, text, time } from "./route.ts";
 import type { RejectionLog } from "../rejections.ts";
 import { findEvents, listSince, type StoredEventFilter } from "../stored-events.ts";
 import type { LiveStream } from "./stream.ts";
@@ -56,7 +56,7 @@ type RouteTable = { [Route in keyof OperatorAnswers]: ApiRoute & { answers?: Ope
 const HOOK = text("Only this hook.");
 const STATUS = oneOf("Only events in this state.", EVENT_STATUSES);
 const SESSION = text("Only events with an action in this session.");
-const PAGE = { limit: limit(), before: text("Only what is older than the item with this id.") };
+const PAGE = { limit: limit(), before: itemId("Only what is older than the item with this id.") };
 const MAX_COUNT = 10_000;
 const MAX_REJECTIONS = 500;
 const MAX_DIFF_BYTES = 4 * 1024 * 1024;
