@@ -170,8 +170,8 @@ export function time(about: string): Parameter<number | undefined> {
   };
 }
 
-function toWholeNumber(text: string): number {
-  return /^\d+$/.test(text) ? Number(text) : Number.NaN;
+function toWholeNumber(value: string): number {
+  return /^\d+$/.test(value) ? Number(value) : Number.NaN;
 }
 
 function invalid(message: string): HookError {
