@@ -77,7 +77,9 @@ test("a wrong token, and a path that is no hook", async () => {
   await fetch(`${url}/hooks/ci`, { method: "POST", body: "{}", headers: { authorization: "Bearer wrong" } });
   await expect.poll(() => terminal.shown()).toMatch(/POST \/hooks\/ci → 401: .* {1,2}\d+ ms\n/);
   await fetch(`${url}/hook/ci\u202e`, { method: "POST", body: "{}" });
-  await expect.poll(() => terminal.shown()).toMatch(/POST \/hook\/ci%E2%80%AE → 404: There is no such path\. {1,2}\d+ ms\n/);
+  await expect
+    .poll(() => terminal.shown())
+    .toMatch(/POST \/hook\/ci%E2%80%AE → 404: There is no such path\. {1,2}\d+ ms\n/);
 });
 
 test("a replay, and the answer to a known idempotency key", async () => {

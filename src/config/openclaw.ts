@@ -149,10 +149,7 @@ export function convertOpenClaw(written: unknown, target: { file: string; stateD
       return { channel, to: typeof to === "string" ? to.replace(/^channel:/, "") : to };
     }
     const place = to === undefined ? name : `${name}, ${JSON.stringify(to)}`;
-    decide(
-      [...at, "deliver"],
-      `The reply went to ${place}: add a channels.${name} block, or choose another channel.`,
-    );
+    decide([...at, "deliver"], `The reply went to ${place}: add a channels.${name} block, or choose another channel.`);
     return { deliver: false, to: undefined };
   }
 

@@ -107,7 +107,8 @@ export const graph: SignatureDefinition<FromSchema<typeof graphSchema>> = {
 };
 
 function checkClientStates(items: unknown, secrets: readonly string[]): SignatureResult {
-  if (!Array.isArray(items) || items.length === 0) return { reason: "missing", message: "The body has no notifications." };
+  if (!Array.isArray(items) || items.length === 0)
+    return { reason: "missing", message: "The body has no notifications." };
   for (const item of items as unknown[]) {
     const state = isObject(item) ? item["clientState"] : undefined;
     if (typeof state !== "string") return { reason: "missing", message: "A notification has no clientState." };

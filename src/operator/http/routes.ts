@@ -12,7 +12,18 @@ import type { Access } from "./access.ts";
 import { type Diff, DIFF_SCHEMA } from "../diff.ts";
 import { toMappingSourceView, toMappingViews } from "../mappings.ts";
 import { toOpenApi } from "./openapi.ts";
-import { answering, type ApiRoute, cursor, itemId, limit, oneOf, requireFound, responding, text, time } from "./route.ts";
+import {
+  answering,
+  type ApiRoute,
+  cursor,
+  itemId,
+  limit,
+  oneOf,
+  requireFound,
+  responding,
+  text,
+  time,
+} from "./route.ts";
 import type { RejectionLog } from "../rejections.ts";
 import { findEvents, listSince, type StoredEventFilter } from "../stored-events.ts";
 import type { LiveStream } from "./stream.ts";
