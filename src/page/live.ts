@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { type EventView, call, type RefusalView } from "./api.ts";
 
 /** A request with what has become of it so far. It is changed in place, many times a second. */
@@ -31,7 +32,7 @@ let frame = 0;
 export const allRows = (): readonly Row[] => rows;
 export const findRow = (id: string): Row | undefined => byId.get(id);
 
-export function toRow({ receivedAt, ...event }: EventView): Row {
+function toRow({ receivedAt, ...event }: EventView): Row {
   return { ...event, at: Date.parse(receivedAt), revision: 0 };
 }
 
@@ -168,4 +169,57 @@ function take(name: string, data: string): void {
   // Read what happened before the stream began, or while nobody listened.
   else if (name === "gap" || name === "ready") loadNewest().catch(() => undefined);
   changed();
+}
+
+/* Requests that the page does not keep. */
+
+export const FILTERS = ["hook", "mapping", "status", "session", "text"] as const;
+export type Filter = { [Name in (typeof FILTERS)[number]]?: string };
+
+const STORED_AT_ONCE = 100;
+/** A search reads every payload; that of a word which is still being typed is not worth it. */
+const TYPING_MS = 250;
+/** How often the page asks the service for more before a person has to. */
+const MAX_SEARCHES = 10;
+
+interface Stored {
+  rows: Row[];
+  state: "more" | "paused" | "complete";
+  load(): void;
+  resume(): void;
+}
+
+/** Matching requests that only the service knows: older ones, and with a text those whose payloads hold it. */
+export function useStored({ text, ...filter }: Filter): Stored {
+  const [found, setFound] = useState<Pick<Stored, "rows" | "state">>({ rows: [], state: "more" });
+  const cursor = useRef<string | undefined>(undefined);
+  const searches = useRef(0);
+  const isBusy = useRef(false);
+  const [isTyped, setTyped] = useState(text === undefined);
+  useEffect(() => {
+    const timer = setTimeout(() => setTyped(true), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return {
+    ...found,
+    load() {
+      if (found.state !== "more" || isBusy.current || !isTyped) return;
+      isBusy.current = true;
+      searches.current++;
+      const newest = text === undefined ? allRows().find(({ refusal }) => !refusal)?.id : undefined;
+      call("GET /api/events", { ...filter, q: text, before: cursor.current ?? newest, limit: STORED_AT_ONCE })
+        .then(({ events, more = events.length === STORED_AT_ONCE ? events.at(-1)?.id : undefined }) => {
+          cursor.current = more;
+          isBusy.current = false;
+          const isPaused = events.length === 0 && searches.current >= MAX_SEARCHES;
+          const state = more === undefined ? "complete" : isPaused ? "paused" : "more";
+          return setFound(({ rows }) => ({ rows: [...rows, ...events.map(toRow)], state }));
+        })
+        .catch(() => setFound(({ rows }) => ({ rows, state: "complete" })));
+    },
+    resume() {
+      searches.current = 0;
+      setFound(({ rows }) => ({ rows, state: "more" }));
+    },
+  };
 }

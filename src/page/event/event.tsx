@@ -2,10 +2,21 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { call, type Timeline } from "../api.ts";
 import { changes, findRow } from "../live.ts";
-import { Copy, download, notify, Pairs, State, Time, Warnings } from "../parts/controls.tsx";
+import {
+  Copy,
+  download,
+  messageOf,
+  notify,
+  Pairs,
+  parseJson,
+  State,
+  Time,
+  toLine,
+  toVisible,
+  Warnings,
+} from "../parts/controls.tsx";
 import { Entry } from "../parts/conversation.tsx";
 import { Loading, useLoad } from "../parts/load.tsx";
-import { messageOf, parseJson, toLine, toVisible } from "../parts/text.ts";
 import { Tree } from "../parts/tree.tsx";
 import { goTo, hrefTo } from "../router.ts";
 import { Steps } from "./timeline.tsx";

@@ -1,8 +1,19 @@
 import type { ComponentChildren, JSX } from "preact";
 import { type DeliveryView, call, type RunView, type Timeline } from "../api.ts";
-import { Detail, notify, State, Text, Time } from "../parts/controls.tsx";
+import {
+  Detail,
+  formatCost,
+  formatMs,
+  formatNumber,
+  messageOf,
+  notify,
+  State,
+  Text,
+  Time,
+  toLine,
+  toVisible,
+} from "../parts/controls.tsx";
 import { Log, Prompt, SessionLink } from "../parts/conversation.tsx";
-import { formatCost, formatMs, formatNumber, messageOf, toLine, toVisible } from "../parts/text.ts";
 import { hrefTo } from "../router.ts";
 
 interface StepProps {

@@ -1,9 +1,8 @@
 import type { JSX } from "preact";
 import { call, type MappingView, type StatusView } from "../api.ts";
-import { Copy, Detail, State, Text, Time, Warnings } from "../parts/controls.tsx";
+import { Copy, Detail, formatNumber, State, Text, Time, toLine, Warnings } from "../parts/controls.tsx";
 import { Loading, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
-import { formatNumber, toLine } from "../parts/text.ts";
 import { hrefTo } from "../router.ts";
 
 /** The mappings in the order in which they are tried, and the last reload. */

@@ -1,8 +1,7 @@
 import type { JSX } from "preact";
 import type { EntryView, Timeline } from "../api.ts";
 import { hrefTo } from "../router.ts";
-import { Text, Time } from "./controls.tsx";
-import { toLine, toVisible } from "./text.ts";
+import { Text, Time, toLine, toVisible } from "./controls.tsx";
 
 const NAMES = { system: "System event", user: "Prompt", assistant: "Reply" };
 
@@ -26,7 +25,7 @@ const BOUNDARY =
 export function Prompt({ text }: { text: string }): JSX.Element {
   const parts: JSX.Element[] = [];
   let end = 0;
-  for (const { index, 0: whole, 1: opening = "", 2: id, 3: content = "", 4: closing = "" } of text.matchAll(BOUNDARY)) {
+  for (const { index, 0: whole, 1: opening = "", 3: content = "", 4: closing = "" } of text.matchAll(BOUNDARY)) {
     if (text.slice(end, index).trim()) parts.push(<Words key={end} text={text.slice(end, index).trim()} />);
     parts.push(
       <section key={index} class="boundary" aria-label="Untrusted content">
@@ -36,7 +35,6 @@ export function Prompt({ text }: { text: string }): JSX.Element {
       </section>,
     );
     end = index + whole.length;
-    void id;
   }
   if (text.slice(end).trim()) parts.push(<Words key={end} text={text.slice(end).trim()} />);
   return <>{parts}</>;

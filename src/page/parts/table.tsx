@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
 import { hrefTo, route, setQuery } from "../router.ts";
-import { toLine } from "./text.ts";
+import { toLine } from "./controls.tsx";
 
 interface Column<Item> {
   name: string;

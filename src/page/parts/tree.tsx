@@ -1,13 +1,13 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { Copy } from "./controls.tsx";
-import { formatBytes, toVisible } from "./text.ts";
+import type { Suggestion } from "../playground/editor.ts";
+import { Copy, formatBytes, toLine, toVisible } from "./controls.tsx";
 
 const CHILDREN_AT_ONCE = 100;
 const MAX_CHARS = 400;
 const MAX_DEPTH = 200;
 
-export type Keys = readonly (string | number)[];
+type Keys = readonly (string | number)[];
 
 /** A payload as a tree: each value gives its path as a template has it. */
 export function Tree({ value }: { value: unknown }): JSX.Element {
@@ -83,8 +83,43 @@ function Leaf({ value }: { value: unknown }): JSX.Element {
 }
 
 /** A path in the template language: `payload.items.[0].some-key` */
-export function toPath(keys: Keys): string {
+function toPath(keys: Keys): string {
   return keys
     .map((key) => (typeof key === "number" ? `[${key}]` : /^[A-Za-z_$][\w$-]*$/.test(key) ? key : `[${key}]`))
     .join(".");
+}
+
+/** What an editor offers: the paths of a payload, headers and query with their values. */
+export function listSuggestions(
+  payload: unknown,
+  { headers, query }: { headers: Record<string, string>; query: Record<string, string> },
+): Suggestion[] {
+  return [
+    ...listPaths(payload),
+    ...Object.entries(headers).map(([name, value]) => ({ label: `headers.${name}`, detail: toLine(value, 60) })),
+    ...Object.entries(query).map(([name, value]) => ({ label: `query.${name}`, detail: toLine(value, 60) })),
+  ];
+}
+
+const MAX_PATHS = 2000;
+
+function listPaths(payload: unknown): Suggestion[] {
+  const found: Suggestion[] = [];
+  const queue: { value: unknown; keys: Keys }[] = [{ value: payload, keys: ["payload"] }];
+  for (const { value, keys } of queue) {
+    if (found.length >= MAX_PATHS) break;
+    found.push({ label: toPath(keys), detail: describeValue(value) });
+    if (typeof value !== "object" || value === null || keys.length > 8) continue;
+    const isList = Array.isArray(value);
+    for (const [key, child] of Object.entries(value).slice(0, isList ? 2 : 200)) {
+      queue.push({ value: child, keys: [...keys, isList ? Number(key) : key] });
+    }
+  }
+  return found;
+}
+
+function describeValue(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.length}]`;
+  if (typeof value === "object" && value !== null) return "{…}";
+  return toVisible(String(value).slice(0, 60));
 }

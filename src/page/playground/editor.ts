@@ -9,7 +9,7 @@ import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirro
 import { javascript } from "@codemirror/lang-javascript";
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { lintGutter, setDiagnostics } from "@codemirror/lint";
-import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { EditorState, type Extension } from "@codemirror/state";
 import { Decoration, EditorView, keymap, MatchDecorator, placeholder, ViewPlugin } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
@@ -34,8 +34,8 @@ export interface EditorOptions {
   /** The text at the start. */
   text: string;
   hint?: string;
-  /** The completions at this place. */
-  names(): readonly Suggestion[];
+  /** The paths of the payload, as a template has them. */
+  paths(): readonly Suggestion[];
   onChange(text: string): void;
 }
 
@@ -46,7 +46,7 @@ export interface Editor {
 
 /** The editor is in a shadow root, where it may add its styles under a policy that forbids inline ones. */
 export function createEditor(host: HTMLElement, options: EditorOptions): Editor {
-  const { language, text, names, onChange, label, hint } = options;
+  const { language, text, paths, onChange, label, hint } = options;
   const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
   const view = new EditorView({
     root,
@@ -79,11 +79,11 @@ export function createEditor(host: HTMLElement, options: EditorOptions): Editor 
         ...historyKeymap,
         ...(language === "typescript" ? [indentWithTab] : []),
       ]),
-      autocompletion({ override: [(context) => complete(context, language, names())], icons: false }),
+      autocompletion({ override: [(context) => complete(context, language, paths())], icons: false }),
       language === "typescript" ? [javascript({ typescript: true }), syntaxHighlighting(COLORS), lintGutter()] : [],
       language === "template" ? PLACEHOLDERS : [],
       hint === undefined ? [] : placeholder(hint),
-      new Compartment().of(EditorView.contentAttributes.of({ "aria-label": label })),
+      EditorView.contentAttributes.of({ "aria-label": label }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged) onChange(update.state.doc.toString());
       }),
@@ -95,12 +95,13 @@ export function createEditor(host: HTMLElement, options: EditorOptions): Editor 
 function complete(
   context: CompletionContext,
   language: Language,
-  names: readonly Suggestion[],
+  paths: readonly Suggestion[],
 ): CompletionResult | null {
   if (language === "text" || !isInCode(context, language)) return null;
   const word = context.matchBefore(/[\w$.[\]"'-]+/);
   if (!word && !context.explicit && language === "typescript") return null;
-  const options: Completion[] = names.map(({ label, detail }) => ({ label, detail }));
+  const scoped = language === "typescript" ? paths.map(toScriptName) : paths;
+  const options: Completion[] = [...scoped, ...KEYWORDS[language]];
   return { from: word?.from ?? context.pos, options, validFor: /^[\w$.[\]"'-]*$/ };
 }
 
@@ -110,6 +111,38 @@ function isInCode({ state, pos }: CompletionContext, language: Language): boolea
   const before = state.sliceDoc(Math.max(0, pos - 500), pos);
   return before.lastIndexOf("{{") > before.lastIndexOf("}}");
 }
+
+/** `payload.items.[0].a-b` → `payload.items[0]["a-b"]` */
+function toScriptName({ label, detail }: Suggestion): Suggestion {
+  const script = label
+    .replaceAll(/\.\[(\d+)\]/g, "[$1]")
+    .replaceAll(/\.\[([^\]]+)\]/g, (_all, key: string) => `[${JSON.stringify(key)}]`)
+    .replaceAll(/\.([\w$]*-[\w$-]*)/g, (_all, key: string) => `[${JSON.stringify(key)}]`);
+  return { label: script, detail };
+}
+
+const toSuggestions = (detail: string, labels: string): Suggestion[] =>
+  labels.split(" ").map((label) => ({ label, detail }));
+
+const KEYWORDS: Record<"template" | "typescript", Suggestion[]> = {
+  template: [
+    ...toSuggestions("helper", "json default truncate before join brief lower upper date eq and or not lookup"),
+    ...toSuggestions("block", "#if #unless #each #with else /if /unless /each /with"),
+    ...toSuggestions("request", "headers query path method now item index"),
+  ],
+  typescript: [
+    ...toSuggestions("input", "payload rawBody headers query path method now base secrets item index"),
+    ...toSuggestions(
+      "action field",
+      "kind message text name sessionKey wakeMode mode deliver channel to model thinking timeoutSeconds",
+    ),
+    ...toSuggestions(
+      "base",
+      "base.message base.text base.name base.sessionKey base.deliver base.channel base.to base.kind",
+    ),
+    ...toSuggestions("keyword", "export default const return null undefined console.log"),
+  ],
+};
 
 const COLORS = HighlightStyle.define([
   { tag: [tags.keyword, tags.operatorKeyword, tags.modifier], color: "var(--accent)" },

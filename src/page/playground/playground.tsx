@@ -2,12 +2,11 @@ import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { TEMPLATE_FIELDS } from "../../types.ts";
 import { call, type MappingSource } from "../api.ts";
-import { Copy } from "../parts/controls.tsx";
+import { Copy, formatMs, parseJson, toLine, toVisible } from "../parts/controls.tsx";
 import { Loading, Page, useLoad, useWidget } from "../parts/load.tsx";
-import { formatMs, parseJson, toLine, toVisible } from "../parts/text.ts";
+import { listSuggestions } from "../parts/tree.tsx";
 import { route, setQuery } from "../router.ts";
 import type { EditorOptions, Problem } from "./editor.ts";
-import { AUTHOR_NAMES, HELPERS, listSuggestions, toScriptName } from "./suggestions.ts";
 import { Comparison, findProblems, NEW, Result, toDraft, type TrialRequest, useTrial } from "./trial.tsx";
 
 /** Edits a mapping on a payload, and shows what it makes of it as one types. Nothing is recorded or written. */
@@ -105,7 +104,7 @@ function Workbench({ source, event }: WorkbenchProps): JSX.Element {
             label="Payload"
             language="text"
             text={request.payload}
-            names={() => []}
+            paths={() => []}
             problems={payload.error === undefined ? [] : [{ message: payload.error }]}
             onChange={(text) => setRequest((before) => ({ ...before, payload: text }))}
           />
@@ -116,7 +115,7 @@ function Workbench({ source, event }: WorkbenchProps): JSX.Element {
               label="transform"
               language="typescript"
               text={code}
-              names={() => [...paths.map(toScriptName), ...AUTHOR_NAMES]}
+              paths={() => paths}
               problems={problemsOf("transform")}
               onChange={setCode}
             />
@@ -129,7 +128,7 @@ function Workbench({ source, event }: WorkbenchProps): JSX.Element {
               language="template"
               text={text}
               hint={`${name} is not set`}
-              names={() => [...paths, ...HELPERS]}
+              paths={() => paths}
               problems={problemsOf(name)}
               onChange={(changed) => setFields((before) => ({ ...before, [name]: changed }))}
             />
@@ -238,9 +237,9 @@ function Editor({ problems, ...options }: EditorOptions & { problems: readonly P
   const host = useWidget(
     async () => {
       const { createEditor } = await import("./editor.ts");
-      const names = () => latest.current.names();
+      const paths = () => latest.current.paths();
       const onChange = (text: string) => latest.current.onChange(text);
-      return (element) => createEditor(element, { ...latest.current, names, onChange });
+      return (element) => createEditor(element, { ...latest.current, paths, onChange });
     },
     (editor) => editor.setProblems(problems),
     JSON.stringify(problems),

@@ -2,9 +2,8 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { TEMPLATE_FIELDS } from "../../types.ts";
 import { type Diff, type MappingSource, call, type Trial } from "../api.ts";
-import { Detail, Pairs, Warnings } from "../parts/controls.tsx";
+import { Detail, formatNumber, messageOf, Pairs, toLine, toVisible, Warnings } from "../parts/controls.tsx";
 import { Log, Prompt } from "../parts/conversation.tsx";
-import { formatNumber, messageOf, toLine, toVisible } from "../parts/text.ts";
 import { hrefTo } from "../router.ts";
 import type { Problem } from "./editor.ts";
 

@@ -1,14 +1,10 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call } from "../api.ts";
-import { allRows, changes, findRow, type Row, toRow } from "../live.ts";
-import { State, toneOf } from "../parts/controls.tsx";
-import { formatMs, toLine } from "../parts/text.ts";
+import { useLoad } from "../parts/load.tsx";
+import { allRows, changes, type Filter, findRow, type Row, useStored } from "../live.ts";
+import { Copy, formatMs, State, toLine, toneOf } from "../parts/controls.tsx";
 import { hrefTo } from "../router.ts";
-import { FirstHook } from "./overview.tsx";
-
-export const FILTERS = ["hook", "mapping", "status", "session", "text"] as const;
-export type Filter = { [Name in (typeof FILTERS)[number]]?: string };
 
 const OVERSCAN = 8;
 const NARROW = matchMedia("(max-width: 760px)");
@@ -157,6 +153,26 @@ function Nothing({ filter, isComplete }: { filter: Filter; isComplete: boolean }
   return <FirstHook />;
 }
 
+/** Before the first request: the command that sends one to a hook of this configuration. */
+function FirstHook(): JSX.Element {
+  const { data } = useLoad("mappings", () => call("GET /api/mappings"));
+  const open = data?.mappings.find(({ url, auth }) => url !== undefined && auth === undefined);
+  const address = open?.url ?? `${data?.hooksUrl ?? ""}/wake`;
+  const command = [
+    `curl ${address}`,
+    `-H "Authorization: Bearer $HOOK_TOKEN"`,
+    `-H "Content-Type: application/json"`,
+    `-d '${open ? "{}" : '{"text":"Hello"}'}'`,
+  ].join(" \\\n  ");
+  return (
+    <div class="empty">
+      <p>No request has come yet. Send the first one:</p>
+      <pre>{command}</pre>
+      <Copy text={command} />
+    </div>
+  );
+}
+
 /** Newest first. */
 function select(filter: Filter): Row[] {
   const all = allRows();
@@ -198,52 +214,4 @@ function merge(live: readonly Row[], stored: readonly Row[], filter: Filter): Ro
   });
   const rows = [...live, ...others];
   return filter.text === undefined ? rows : rows.toSorted((a, b) => b.at - a.at);
-}
-
-const STORED_AT_ONCE = 100;
-/** A search reads every payload; that of a word which is still being typed is not worth it. */
-const TYPING_MS = 250;
-/** How often the page asks the service for more before a person has to. */
-const MAX_SEARCHES = 10;
-
-interface Stored {
-  rows: Row[];
-  state: "more" | "paused" | "complete";
-  load(): void;
-  resume(): void;
-}
-
-/** Matching requests that only the service knows: older ones, and with a text those whose payloads hold it. */
-function useStored({ text, ...filter }: Filter): Stored {
-  const [found, setFound] = useState<Pick<Stored, "rows" | "state">>({ rows: [], state: "more" });
-  const cursor = useRef<string | undefined>(undefined);
-  const searches = useRef(0);
-  const isBusy = useRef(false);
-  const [isTyped, setTyped] = useState(text === undefined);
-  useEffect(() => {
-    const timer = setTimeout(() => setTyped(true), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, []);
-  return {
-    ...found,
-    load() {
-      if (found.state !== "more" || isBusy.current || !isTyped) return;
-      isBusy.current = true;
-      searches.current++;
-      const newest = text === undefined ? allRows().find(({ refusal }) => !refusal)?.id : undefined;
-      call("GET /api/events", { ...filter, q: text, before: cursor.current ?? newest, limit: STORED_AT_ONCE })
-        .then(({ events, more = events.length === STORED_AT_ONCE ? events.at(-1)?.id : undefined }) => {
-          cursor.current = more;
-          isBusy.current = false;
-          const isPaused = events.length === 0 && searches.current >= MAX_SEARCHES;
-          const state = more === undefined ? "complete" : isPaused ? "paused" : "more";
-          return setFound(({ rows }) => ({ rows: [...rows, ...events.map(toRow)], state }));
-        })
-        .catch(() => setFound(({ rows }) => ({ rows, state: "complete" })));
-    },
-    resume() {
-      searches.current = 0;
-      setFound(({ rows }) => ({ rows, state: "more" }));
-    },
-  };
 }
