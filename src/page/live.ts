@@ -213,13 +213,13 @@ export function useStored({ text, ...filter }: Filter): Stored {
           isBusy.current = false;
           const isPaused = events.length === 0 && searches.current >= MAX_SEARCHES;
           const state = more === undefined ? "complete" : isPaused ? "paused" : "more";
-          return setFound(({ rows }) => ({ rows: [...rows, ...events.map(toRow)], state }));
+          return setFound((before) => ({ rows: [...before.rows, ...events.map(toRow)], state }));
         })
-        .catch(() => setFound(({ rows }) => ({ rows, state: "complete" })));
+        .catch(() => setFound((before) => ({ ...before, state: "complete" })));
     },
     resume() {
       searches.current = 0;
-      setFound(({ rows }) => ({ rows, state: "more" }));
+      setFound((before) => ({ ...before, state: "more" }));
     },
   };
 }

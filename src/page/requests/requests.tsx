@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { allRows, type Filter, FILTERS } from "../live.ts";
-import { Copy, formatMs, formatNumber, toLine } from "../parts/controls.tsx";
+import { formatMs, formatNumber, toLine } from "../parts/controls.tsx";
 import { hrefTo, route, setQuery } from "../router.ts";
 import { RequestList } from "./request-list.tsx";
 import { EVENT_STATUSES, type EventStatus } from "../../types.ts";
