@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
-import { toPlainAdf } from "../src/channels/comments/adf.ts";
+import { toPlainAdf } from "../src/channels/comments/jira.ts";
 import { isObject } from "../src/shared/json.ts";
 import { shownAdf } from "./support/adf.ts";
 import { createClient, waitFor } from "./support/client.ts";

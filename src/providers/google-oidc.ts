@@ -2,7 +2,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { SignatureDefinition } from "../plugin.ts";
 import { parseDuration } from "../shared/time.ts";
 import { createGoogleTokenVerifier, GOOGLE_TOKEN, MALFORMED_TOKEN } from "../shared/google-token.ts";
-import { valuesOf } from "./header.ts";
+import { valuesOf } from "./signature.ts";
 import { TOLERANCE } from "./row.ts";
 
 const { audience, serviceAccount, keysUrl } = GOOGLE_TOKEN;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { sameSecret } from "../shared/secret.ts";
 import { NON_BLANK } from "../shared/json.ts";
 import * as handshakes from "./handshakes.ts";
-import { toBasicKey, toStandardKey } from "./keys.ts";
+import { toBasicKey, toStandardKey } from "./signature.ts";
 import type { SignedRequest } from "./provider.ts";
 import type { SignatureRow } from "./row.ts";
 

@@ -4,7 +4,7 @@ import type { SignatureDefinition } from "../plugin.ts";
 import { parseDuration } from "../shared/time.ts";
 import { parseObject } from "../shared/json.ts";
 import { checkTime } from "./verifier.ts";
-import { decodeStrictly, parseTimestamp } from "./header.ts";
+import { decodeStrictly, parseTimestamp } from "./signature.ts";
 import type { Handshake, SignatureResult, SignatureVerifier } from "./provider.ts";
 import { TOLERANCE } from "./row.ts";
 

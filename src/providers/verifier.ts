@@ -2,8 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { OptionProblem, SignatureDefinition, SignatureSummary } from "../plugin.ts";
 import { parseDuration } from "../shared/time.ts";
 import { parseObject } from "../shared/json.ts";
-import { formatTimestamp, parseSignatureHeader, parseTimestamp, valuesOf } from "./header.ts";
-import { createKey } from "./keys.ts";
+import { createKey, formatTimestamp, parseSignatureHeader, parseTimestamp, valuesOf } from "./signature.ts";
 import type {
   Bytes,
   SignatureRefusal,

@@ -4,8 +4,16 @@ import { HTTP_URL, NON_BLANK } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { type Call, isSuccess, recipientCheck, requireId } from "../http.ts";
 import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
-import { type Ask, createAsk, createGithubApi } from "./github-api.ts";
-import { addComment, addEyesReaction, type DiscussionPlace, editComment, findComment } from "./github-discussions.ts";
+import {
+  addToDiscussion,
+  addEyesReaction,
+  type Ask,
+  createAsk,
+  createGithubApi,
+  type DiscussionPlace,
+  editInDiscussion,
+  findInDiscussion,
+} from "./github-api.ts";
 import { ALLOWANCES } from "./neutralize.ts";
 
 const schema = {
@@ -70,19 +78,19 @@ export function createGithub(options: GithubOptions): ChannelDriver {
       }),
       async add(to, { body }, call) {
         const place = parsePlace(to);
-        if (place.kind === "discussion") return addComment(place, body, askBy(call));
+        if (place.kind === "discussion") return addToDiscussion(place, body, askBy(call));
         const answer = await call("POST", place.comments, { body, in_reply_to: place.review });
         return requireId(answer.body["html_url"], "GitHub");
       },
       async edit(to, messageId, { body }, call) {
         const place = parsePlace(to);
-        if (place.kind === "discussion") return editComment(place, { url: messageId, body }, askBy(call));
+        if (place.kind === "discussion") return editInDiscussion(place, { url: messageId, body }, askBy(call));
         const comment = toCommentPath(place, messageId);
         return comment !== undefined && isSuccess(await call("PATCH", comment, { body }, GONE));
       },
       async find(to, mark, call) {
         const place = parsePlace(to);
-        return place.kind === "discussion" ? findComment(place, mark, askBy(call)) : findNewest(place, mark, call);
+        return place.kind === "discussion" ? findInDiscussion(place, mark, askBy(call)) : findNewest(place, mark, call);
       },
       async startWorking(to, call) {
         const place = parsePlace(to);

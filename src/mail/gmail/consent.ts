@@ -5,8 +5,7 @@ import { createServer, type Server } from "node:http";
 import { MailError } from "../../errors.ts";
 import { untilAborted } from "../../shared/time.ts";
 import { sameSecret } from "../../shared/secret.ts";
-import { createOAuthClient, type OAuthClientOptions } from "./api.ts";
-import { toMailError } from "./errors.ts";
+import { createOAuthClient, type OAuthClientOptions, toMailError } from "./api.ts";
 
 /** To read the mailbox and to pull its notifications. */
 const SCOPES = ["https://www.googleapis.com/auth/gmail.readonly", "https://www.googleapis.com/auth/pubsub"];

@@ -1,12 +1,10 @@
 import type { gmail_v1 } from "@googleapis/gmail";
 import { isAscii, isUtf8 } from "node:buffer";
-import { isSameMailbox } from "../address.ts";
+import { isSameMailbox } from "../message/text.ts";
 import { toMailId } from "../message/header.ts";
-import { assembleMail, readMail } from "../message/read-mail.ts";
-import { type MailPart, pickParts } from "../parts.ts";
+import { assembleMail, type MailPart, pickParts, readMail } from "../message/read-mail.ts";
 import type { FollowOptions, MailAttachment, ReceivedMail } from "../source.ts";
-import type { GmailApi } from "./api.ts";
-import { readGoogleError } from "./errors.ts";
+import { type GmailApi, readGoogleError } from "./api.ts";
 
 /** Of a larger mail only the texts are fetched. */
 const MAX_RAW_BYTES = 1_000_000;

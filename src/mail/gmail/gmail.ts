@@ -1,10 +1,9 @@
 import { MailError } from "../../errors.ts";
 import { createWakeUp } from "../../shared/time.ts";
-import { isSameMailbox } from "../address.ts";
+import { isSameMailbox } from "../message/text.ts";
 import type { GmailOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
-import { createGmailApi, createOAuthClient, type GmailApi } from "./api.ts";
-import { readGoogleError } from "./errors.ts";
+import { createGmailApi, createOAuthClient, type GmailApi, readGoogleError } from "./api.ts";
 import { withHeaderFallback } from "./fetch.ts";
 import { parsePosition, readBacklog, readHistory, startPosition } from "./history.ts";
 import { createPubsub, type Pubsub, pullUntilChange } from "./pubsub.ts";

@@ -4,10 +4,10 @@ import { HookError, MailError } from "../../errors.ts";
 import type { RouteHandler } from "../../ingress/router.ts";
 import { createGoogleTokenVerifier, type VerifyGoogleToken } from "../../shared/google-token.ts";
 import { isObject, parseObject, toObject } from "../../shared/json.ts";
-import { isSameMailbox } from "../address.ts";
+import { isSameMailbox } from "../message/text.ts";
 import type { GmailOptions } from "../options.ts";
 import type { MailSource } from "../source.ts";
-import { toMailError } from "./errors.ts";
+import { toMailError } from "./api.ts";
 
 /** Pub/Sub's REST API. Everything rejects with a `MailError`. */
 export interface Pubsub {

@@ -1,11 +1,8 @@
 import type { FetchMessageObject, FetchQueryObject, MessageStructureObject } from "imapflow";
 import { IDENTITY_FIELDS, toMailId } from "../message/header.ts";
-import { assembleMail, type MailFacts, readMail } from "../message/read-mail.ts";
-import { type MailPart, pickParts } from "../parts.ts";
+import { assembleMail, type MailFacts, type MailPart, pickParts, readMail } from "../message/read-mail.ts";
 import type { FollowOptions, ReceivedMail } from "../source.ts";
-import { fetchMessages, type OpenFolder, search } from "./connect.ts";
-import { isRefusal } from "./errors.ts";
-import type { Position } from "./position.ts";
+import { fetchMessages, isRefusal, type OpenFolder, search } from "./connect.ts";
 
 /** Of a larger mail only the header and the texts are fetched. */
 const MAX_MAIL_BYTES = 512 * 1024;
@@ -34,7 +31,11 @@ export interface FoundMail {
 }
 
 /** Looks at mails before their text is fetched. Of a backlog, leaves out those that are too old or known. */
-export async function findMails(reading: Reading, uids: number[], backlog: Position["backlog"]): Promise<FoundMail[]> {
+export async function findMails(
+  reading: Reading,
+  uids: number[],
+  backlog: { since: number } | undefined,
+): Promise<FoundMail[]> {
   const facts = await fetchEach(reading, uids, {
     part: "facts",
     query: backlog ? { ...FACTS, headers: IDENTITY_FIELDS } : FACTS,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { advance, parsePosition, resumeFrom, writePosition } from "./position.ts";
+import { advance, parsePosition, resumeFrom, writePosition } from "./imap.ts";
 
 const since = 1_700_000_000_000;
 const folder = { uidValidity: 7n, uidNext: 101 };

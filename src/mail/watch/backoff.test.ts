@@ -1,5 +1,5 @@
 import { describe, afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createReconnectBackoff } from "./backoff.ts";
+import { createReconnectBackoff } from "./watch.ts";
 
 describe("createReconnectBackoff", () => {
   const WAITS = {

@@ -1,11 +1,11 @@
 import type { MailSettings } from "../../config/types.ts";
+import { messageOf } from "../../errors.ts";
+import { backoffMs } from "../../shared/time.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { isSameMailbox } from "../address.ts";
+import { isSameMailbox } from "../message/text.ts";
 import type { Mail, MailBatch, ReceivedMail } from "../source.ts";
 import type { MailStore, RejectedMail } from "../store.ts";
-import { retryStore } from "./backoff.ts";
-import { deliver, type DeliverContext, type ProcessedMail } from "./deliver.ts";
-import { toRequests } from "./post.ts";
+import { deliver, type DeliverContext, type ProcessedMail, toRequests } from "./deliver.ts";
 import type { FolderStatus } from "./status.ts";
 
 export interface BatchContext extends DeliverContext {
@@ -168,4 +168,22 @@ export function createInFlight(signal: AbortSignal): Acquire {
       resolve();
     };
   };
+}
+
+/** Calls the store until it works, since a full disk may have space again later. Rejects when the watch ends. */
+export async function retryStore<Result>(
+  call: () => Promise<Result>,
+  { status, backoff, pause }: DeliverContext,
+): Promise<Result> {
+  for (let attempts = 1; ; attempts += 1) {
+    try {
+      const result = await call();
+      if (attempts > 1) status.resume();
+      return result;
+    } catch (error) {
+      const waitMs = backoffMs(attempts, backoff);
+      status.enter("store-failed", { error: `the mail store: ${messageOf(error)}`, waitMs });
+      await pause(waitMs);
+    }
+  }
 }

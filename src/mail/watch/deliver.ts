@@ -1,10 +1,13 @@
+import { isDeepStrictEqual } from "node:util";
 import type { MailSettings } from "../../config/types.ts";
-import { isRetryableStatus } from "../../shared/network.ts";
-import { backoffMs } from "../../shared/time.ts";
+import { codeOf, messageOf } from "../../errors.ts";
+import { parseObject } from "../../shared/json.ts";
+import { describeUnreachable, isRetryableStatus, parseRetryAfter } from "../../shared/network.ts";
+import { toBearer } from "../../shared/secret.ts";
 import { cutText } from "../../shared/text.ts";
+import { type Backoff, backoffMs } from "../../shared/time.ts";
 import type { Mail } from "../source.ts";
-import type { RetryContext } from "./backoff.ts";
-import { type HookResponse, type PostMails, toBody } from "./post.ts";
+import type { StatusTracker } from "./status.ts";
 
 export interface ProcessedMail {
   mail: Mail;
@@ -15,7 +18,11 @@ export interface ProcessedMail {
   attempts: number;
 }
 
-export interface DeliverContext extends RetryContext {
+export interface DeliverContext {
+  status: StatusTracker;
+  backoff: Backoff;
+  /** Waits this long, or until a new attempt makes sense. Rejects when the watch ends. */
+  pause(ms: number): Promise<void>;
   settings: Pick<MailSettings, "name">;
   post: PostMails;
   /** Aborts a request in flight. */
@@ -101,4 +108,135 @@ export function shorten(mail: Mail): Mail | undefined {
   const { length } = mail.body;
   if (length === 0) return undefined;
   return { ...mail, body: length > MIN_CHARACTERS ? cutText(mail.body, length / 4) : "", truncated: true };
+}
+
+/** The hook's response to some mails. */
+export interface HookResponse {
+  /** 0: there was no response. */
+  status: number;
+  /** The `code` of the body; empty if it has none. */
+  code: string;
+  /** A sentence that says what failed; empty for what was accepted. */
+  error: string;
+  /** The event that was created, or the one that holds the rejected request. */
+  eventId: string | undefined;
+  /** The hook exists, but none of its mappings takes these mails. */
+  skipped: boolean;
+  retryAfterMs: number | undefined;
+}
+
+/** Posts one body to the mail hook. Never rejects: a missing response is a response with status 0. */
+export type PostMails = (body: string, signal: AbortSignal) => Promise<HookResponse>;
+
+export interface PostOptions {
+  /** `fetch`, or the service's own entry. */
+  send(request: Request): Promise<Response>;
+  /** Called for each request, since a reload may change it. */
+  target(): Target;
+}
+
+interface Target {
+  url: string;
+  token: string;
+}
+
+/** Long enough for slow transforms of many mails. After a timeout the mails are recognised by their ids. */
+const TIMEOUT_MS = 120_000;
+/** The longest `Retry-After` that is respected. */
+const MAX_RETRY_AFTER_MS = 3_600_000;
+/** The bytes of a body besides its mails, generously. */
+const ENVELOPE_BYTES = 256;
+
+export function createMailPost({ send, target }: PostOptions): PostMails {
+  return async function postMails(body, signal) {
+    const timeout = AbortSignal.timeout(TIMEOUT_MS);
+    const { url, token } = target();
+    try {
+      const response = await send(toRequest({ url, token }, body, AbortSignal.any([signal, timeout])));
+      return readResponse(response, await response.text());
+    } catch (error) {
+      return timeout.aborted
+        ? noResponse(504, "the hook took too long to answer")
+        : noResponse(0, describeFailure(error, url));
+    }
+  };
+}
+
+function toBody(source: string, mails: Mail[]): string {
+  return JSON.stringify({ source, messages: mails });
+}
+
+/**
+ * Groups mails into requests: neighbours with the same authentication, so that a mapping's `match.where` can test it, and as
+ * many as fit into a body of `maxBytes`. A larger mail is posted alone.
+ */
+export function toRequests(mails: Mail[], maxBytes: number): Mail[][] {
+  const requests: Mail[][] = [];
+  let room = 0;
+  for (const mail of mails) {
+    const bytes = Buffer.byteLength(JSON.stringify(mail)) + 1;
+    const last = requests.at(-1);
+    if (last && bytes <= room && isDeepStrictEqual(last[0]?.authentication, mail.authentication)) {
+      last.push(mail);
+      room -= bytes;
+    } else {
+      requests.push([mail]);
+      room = maxBytes - ENVELOPE_BYTES - bytes;
+    }
+  }
+  return requests;
+}
+
+function toRequest({ url, token }: Target, body: string, signal: AbortSignal): Request {
+  try {
+    return new Request(url, {
+      method: "POST",
+      headers: { authorization: toBearer(token), "content-type": "application/json" },
+      body,
+      signal,
+      // A followed redirect would turn the POST into a GET, or leak its credential.
+      redirect: "manual",
+    });
+  } catch {
+    // The original message may quote the token.
+    throw new Error("cannot build a request from this address and hooks.token");
+  }
+}
+
+function readResponse({ status, ok, headers }: Response, text: string): HookResponse {
+  const body = parseObject(text);
+  // The body may come from another server, so it can be anything.
+  const read = (name: string): string => (typeof body[name] === "string" ? body[name].slice(0, 300) : "");
+  const eventId = read("eventId");
+  const code = read("code");
+  // A proxy's page, or another server at this address, has processed no mail.
+  if (ok && status !== 204 && !eventId) return noResponse(0, "the server at this address is not Hookline");
+  const skipped = headers.get("hook-skipped") === "true";
+  const reason = [status, code, read("error")].filter((part) => part !== "").join(" ");
+  return {
+    status,
+    code,
+    error: skipped ? "no mapping of the hook takes it" : ok ? "" : `the hook answered ${reason}`,
+    eventId: eventId || read("requestId") || (headers.get("x-request-id") ?? undefined),
+    skipped,
+    retryAfterMs: readRetryAfter(headers),
+  };
+}
+
+function noResponse(status: number, error: string): HookResponse {
+  return { status, code: "", error, eventId: undefined, skipped: false, retryAfterMs: undefined };
+}
+
+function readRetryAfter(headers: Headers): number | undefined {
+  const milliseconds = parseRetryAfter(headers.get("retry-after"));
+  return milliseconds === undefined ? undefined : Math.min(milliseconds, MAX_RETRY_AFTER_MS);
+}
+
+/** `fetch` puts the reason into the cause of its error. */
+function describeFailure(error: unknown, url: string): string {
+  const cause = error instanceof Error && error.cause ? error.cause : error;
+  const code = codeOf(cause);
+  const { hostname, port, protocol } = URL.parse(url) ?? { hostname: "", port: "", protocol: "" };
+  const unreachable = describeUnreachable(code, hostname, port || (protocol === "https:" ? 443 : 80));
+  return unreachable ?? `no response from the hook: ${messageOf(cause)}`;
 }

@@ -5,7 +5,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { MappingIndex } from "../../mapping/mapping-index.ts";
 import type { MailSource } from "../source.ts";
 import type { MailStore } from "../store.ts";
-import { createMailPost } from "./post.ts";
+import { createMailPost } from "./deliver.ts";
 import { type MailStatus, needsOperator, toMailStatus } from "./status.ts";
 import { createMailWatch, type MailWatch } from "./watch.ts";
 

@@ -8,7 +8,7 @@ import {
 } from "../../../test/support/watched-mailbox.ts";
 import { silentLog } from "../../telemetry/log.ts";
 import type { MailStore } from "../store.ts";
-import type { HookResponse } from "./post.ts";
+import type { HookResponse } from "./deliver.ts";
 
 let mailbox: WatchedMailbox;
 beforeEach(() => {

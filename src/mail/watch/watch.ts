@@ -1,18 +1,17 @@
 import type { MailSettings } from "../../config/types.ts";
 import { MailError, messageOf } from "../../errors.ts";
-import { createWakeUp, settlesWithin } from "../../shared/time.ts";
+import { type Backoff, backoffMs, createWakeUp, settlesWithin } from "../../shared/time.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { MailSource } from "../source.ts";
 import type { MailStore } from "../store.ts";
-import { createReconnectBackoff, type ReconnectBackoff, type ReconnectLimits, retryStore } from "./backoff.ts";
-import { type BatchContext, createFilter, createInFlight, processBatch } from "./batch.ts";
-import type { ProcessedMail } from "./deliver.ts";
-import type { PostMails } from "./post.ts";
+import { type BatchContext, createFilter, createInFlight, processBatch, retryStore } from "./batch.ts";
+import type { PostMails, ProcessedMail } from "./deliver.ts";
 import {
   createStatusTracker,
   type FolderStatus,
   type MailState,
   type MailStatus,
+  needsOperator,
   type StatusTracker,
   toMailStatus,
 } from "./status.ts";
@@ -204,4 +203,56 @@ const STATES = {
 function classifyError(error: unknown): { state: MailState; error: string; reason?: string } {
   if (error instanceof MailError) return { state: STATES[error.kind], error: error.message };
   return { state: "network", error: messageOf(error), reason: error instanceof Error ? error.name : "unknown" };
+}
+
+export interface ReconnectLimits {
+  /** After a failure that may end by itself. */
+  transient: Backoff;
+  /** After a failure that an operator must fix: more attempts could lock the account. */
+  operator: Backoff;
+}
+
+/** How long to wait before the next connection, by what the earlier connections achieved. */
+export interface ReconnectBackoff {
+  /** Called for each batch: a connection is open and gave this many mails, possibly none. */
+  received(mails: number): void;
+  /** The connection was lost or could not be opened. Returns the wait before the next one, in milliseconds. */
+  lost(state: MailState): number;
+}
+
+/**
+ * The longest wait after a connection that was open: on an unstable line mails must not arrive late, and a server that accepts
+ * connections only to drop them is still not asked every second.
+ */
+const MAX_AFTER_OPEN_MS = 10_000;
+/** A connection that lasted this long was a good one. */
+const STABLE_MS = 60_000;
+
+/** `now`: milliseconds of a monotonic clock. */
+export function createReconnectBackoff(
+  { transient, operator }: ReconnectLimits,
+  now = () => performance.now(),
+): ReconnectBackoff {
+  const afterOpen = { ...transient, maxMs: Math.min(transient.maxMs, MAX_AFTER_OPEN_MS) };
+  /** Failures in a row: connections that could not be opened, open ones that were lost, and problems for an operator. */
+  let unreachable = 0;
+  let dropped = 0;
+  let refused = 0;
+  let openSince: number | undefined;
+  return {
+    received(mails) {
+      openSince ??= now();
+      unreachable = 0;
+      refused = 0;
+      if (mails > 0) dropped = 0;
+    },
+    lost(state) {
+      const wasOpenSince = openSince;
+      openSince = undefined;
+      if (needsOperator(state)) return backoffMs((refused += 1), operator);
+      if (wasOpenSince === undefined) return backoffMs((unreachable += 1), transient);
+      if (now() - wasOpenSince >= STABLE_MS) dropped = 0;
+      return backoffMs((dropped += 1), afterOpen);
+    },
+  };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type MailPart, pickParts } from "./parts.ts";
+import { type MailPart, pickParts } from "./read-mail.ts";
 
 interface Node extends MailPart<Node> {}
 

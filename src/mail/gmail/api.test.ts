@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { MailError } from "../../errors.ts";
-import { toMailError } from "./errors.ts";
+import { toMailError } from "./api.ts";
 
 function answer(status: number, data: unknown): Error {
   return Object.assign(new Error("Request failed"), { response: { status, data } });
