@@ -31,7 +31,7 @@ import type { LogLine } from "../types.ts";
 import type { EventCounts, Minute } from "../telemetry/activity.ts";
 import type { Diff } from "./diff.ts";
 import type { MappingSourceView, MappingView } from "./mappings.ts";
-import { type Outcome, type OutcomeView, toOutcome } from "./outcome.ts";
+import { type Outcome, type OutcomeView, toOutcome } from "./stored-events.ts";
 import type { Rejection } from "./rejections.ts";
 import { type AgentActionView, toActionView, type Trial } from "./trial.ts";
 

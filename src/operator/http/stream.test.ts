@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { silentLog } from "../../telemetry/log.ts";
-import { createLiveStream } from "./stream.ts";
+import { createChangeRing, createLiveStream } from "./stream.ts";
 
 const nobody = { watchChanges: () => () => undefined, listEvents: async () => [] };
 const all = { filter: {}, isAllowed: () => true };
@@ -27,4 +27,53 @@ test("a client that is a megabyte behind gets no more until it reads, and then a
   await expect.poll(() => late).toContain('"key":"6"');
   expect(late).not.toContain('"key":"5"');
   stream.close();
+});
+
+const START = 1_800_000_000_000_000;
+const open = (max: number) => createChangeRing<{ value: number }>(max, START / 1000);
+
+test("an item that changes again is kept once, under its latest number", () => {
+  const ring = open(10);
+  for (const [value, key] of ["a", "b", "a"].entries()) ring.add(key, { value });
+  const values = (seq: number) => ring.after(seq, 10)?.map((item) => [item.seq - START, item.value]);
+  expect(values(START)).toEqual([
+    [2, 1],
+    [3, 2],
+  ]);
+  expect(values(START + 2)).toEqual([[3, 2]]);
+  expect(values(ring.last())).toEqual([]);
+});
+
+test("a client that missed changes which were dropped must read everything again", () => {
+  const ring = open(3);
+  for (let value = 1; value <= 5; value++) ring.add(`key ${value}`, { value });
+  expect([START - 1, START, START + 1, START + 2, START + 5, START + 6].map(ring.has)).toEqual([
+    false,
+    false,
+    false,
+    true,
+    true,
+    false,
+  ]);
+  expect(ring.after(START + 1, 10)).toBeUndefined();
+  expect(ring.after(START + 2, 10)?.map(({ value }) => value)).toEqual([3, 4, 5]);
+  expect(ring.has(Number.NaN)).toBe(false);
+});
+
+test("from any place, in steps of any size, it gives the latest of all that changed since, in order", () => {
+  const ring = open(50);
+  const latest = new Map<string, number>();
+  for (let value = 0; value < 1000; value++) {
+    const key = `key ${(value * 7919) % 50}`;
+    latest.delete(key);
+    latest.set(key, value);
+    ring.add(key, { value });
+  }
+  for (const limit of [1, 7, 100]) {
+    const found: number[] = [];
+    for (let seq = START, items; (items = ring.after(seq, limit))?.length; seq = items.at(-1)?.seq ?? 0) {
+      found.push(...items.map(({ value }) => value));
+    }
+    expect(found).toEqual([...latest.values()]);
+  }
 });

@@ -2,7 +2,6 @@ import { Readable } from "node:stream";
 import { HookError, messageOf } from "../../errors.ts";
 import type { Change, Journal } from "../../journal/journal.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { createChangeRing } from "./change-ring.ts";
 import { toEventView } from "../views.ts";
 
 /**
@@ -219,4 +218,61 @@ function matches({ data }: Message, { hook, status, session }: StreamFilter): bo
   if (hook !== undefined && fields.hook !== hook) return false;
   if (status !== undefined && fields.status !== status) return false;
   return session === undefined || actions.some(({ sessionKey }) => sessionKey === session);
+}
+
+/** How many different things are remembered for clients that come back. */
+const MAX_ITEMS = 20_000;
+
+/**
+ * The latest changes in order, each thing once: a change of something that is in here already replaces the earlier one, and
+ * gets a later number.
+ */
+interface ChangeRing<Entry> {
+  add(key: string, entry: Entry): void;
+  /** The number of the latest change. */
+  last(): number;
+  /** Whether everything after this number is still here. */
+  has(seq: number): boolean;
+  /** The first `limit` changes after this number, oldest first; undefined if some are not here any more. */
+  after(seq: number, limit: number): (Entry & { seq: number })[] | undefined;
+}
+
+/** Numbers begin at the clock's microseconds, so that those of an earlier process are never taken for ours. */
+export function createChangeRing<Entry extends object>(max = MAX_ITEMS, now = Date.now()): ChangeRing<Entry> {
+  /** In the order of their numbers. */
+  const latest = new Map<string, Entry & { seq: number }>();
+  let last = now * 1000;
+  /** Everything after this one is in `latest`. */
+  let forgotten = last;
+
+  return {
+    add(key, entry) {
+      latest.delete(key);
+      latest.set(key, { ...entry, seq: ++last });
+      // Many at once: a map finds its first entry slowly after deletions.
+      if (latest.size > max * 1.1) forgetOldest();
+    },
+    last: () => last,
+    has,
+    after(seq, limit) {
+      if (!has(seq)) return undefined;
+      const found: (Entry & { seq: number })[] = [];
+      for (const entry of latest.values()) {
+        if (entry.seq > seq && found.push(entry) === limit) break;
+      }
+      return found;
+    },
+  };
+
+  function has(seq: number): boolean {
+    return seq >= forgotten && seq <= last;
+  }
+
+  function forgetOldest(): void {
+    for (const [key, { seq }] of latest) {
+      if (latest.size <= max) break;
+      latest.delete(key);
+      forgotten = seq;
+    }
+  }
 }
