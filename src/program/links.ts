@@ -23,9 +23,9 @@ export function createLinkWatcher(replaced: (link: string) => void, failed: (err
   return {
     follow(paths) {
       targets = new Map(paths.flatMap(findLinks));
-      const folders = new Set([...targets.keys()].map((link) => path.dirname(link)));
-      for (const [folder, watcher] of watchers) if (!folders.has(folder)) stop(folder, watcher);
-      for (const folder of folders) if (!watchers.has(folder)) start(folder);
+      // Also those that are watched: a watch ends with a folder that was deleted and created again.
+      for (const [folder, watcher] of watchers) stop(folder, watcher);
+      for (const folder of new Set([...targets.keys()].map((link) => path.dirname(link)))) start(folder);
     },
     close() {
       for (const [folder, watcher] of watchers) stop(folder, watcher);

@@ -75,6 +75,31 @@ test("a link on the way to a followed path may be replaced, in one step or two",
   await expect.poll(() => changed.mock.calls.flat(2)).toContain(link);
 });
 
+test("so it may after its folder was deleted and created again", async () => {
+  const app = path.join(folder, "app");
+  const link = path.join(app, "current");
+  const fill = (): void => {
+    for (const name of ["one", "two"]) {
+      mkdirSync(path.join(app, name, "lib"), { recursive: true });
+      writeFileSync(path.join(app, name, "lib/file"), name);
+    }
+    symlinkSync("one", link);
+  };
+  fill();
+  const paths = [path.join(link, "lib"), path.join(link, "lib/file")];
+  const changed = await follow(paths);
+  // At once, as a script does: a folder that is away for longer is watched from the one above it.
+  rmSync(app, { recursive: true });
+  fill();
+  await expect.poll(() => changed.mock.calls.length).toBeGreaterThan(0);
+  watcher.follow(paths);
+  await sleep(300);
+  changed.mockClear();
+  symlinkSync("two", path.join(app, "next"));
+  renameSync(path.join(app, "next"), link);
+  await expect.poll(() => changed.mock.calls.flat(2)).toContain(link);
+});
+
 /** Follows these paths, and waits until their watches are set up. */
 async function follow(paths: string[], stateDir?: string): Promise<ReturnType<typeof vi.fn>> {
   const changed = vi.fn();
