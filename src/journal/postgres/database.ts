@@ -79,6 +79,7 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
   pool.on("error", (error) => log.debug("database connection lost", { error: error.message }));
   const outage = createOutage(log);
   let closed = false;
+  let hasCommitted = false;
 
   return {
     transact: (work, first = "SELECT 1") =>
@@ -112,13 +113,15 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
       try {
         requireOpen();
         const result = await attempt(isRepeated);
+        hasCommitted = true;
         outage.end();
         return result;
       } catch (error) {
         const unavailable = toUnavailable(error);
         if (!unavailable && !isConflict(error, isRepeated)) throw error;
-        // While the database is away nothing waits for it: the sender tries again.
-        const isOver = closed || isRefused(error) || outage.isOn() || Date.now() + delayMs > deadline;
+        // While the database is away nothing waits for it: the sender tries again. At the start there is no sender yet.
+        const isLate = (hasCommitted || isRepeated) && Date.now() + delayMs > deadline;
+        const isOver = closed || isRefused(error) || outage.isOn() || isLate;
         if (unavailable && isOver) throw outage.begin(unavailable);
         if (!unavailable && ++conflicts > MAX_CONFLICTS) throw new JournalUnavailable(messageOf(error));
         isRepeated ||= unavailable !== undefined;

@@ -285,6 +285,17 @@ test("connections that break in the middle of commits lose nothing and repeat no
   await proxy.close();
 });
 
+test("a start is repeated also if its first attempt took longer than the commit timeout", async () => {
+  const url = new URL(await createPostgresUrl());
+  const proxy = await startTcpProxy(Number(url.port));
+  url.port = String(proxy.port);
+  proxy.cutAfter(() => (proxy.cuts() === 0 ? 1 : Infinity));
+  const node = await openNode(url.href, { commitTimeoutMs: 1 });
+  expect(proxy.cuts()).toBe(1);
+  await node.close();
+  await proxy.close();
+});
+
 test("a claim whose answer was lost is returned to the queue", async () => {
   const url = new URL(await createPostgresUrl());
   const proxy = await startTcpProxy(Number(url.port));
