@@ -50,6 +50,12 @@ test("differences are grouped by what changes, with an example", async () => {
   expect(stdout).toMatch(/- +sessionKey: ci:main\n.*\+ +sessionKey: builds:main/s);
 });
 
+test("a difference names only fields that the configuration has", async () => {
+  const { stdout } = await diff(change("ci", { name: "{{branch}}" }));
+  expect(stdout).toMatch(/\n1 with another name\n/);
+  expect(stdout).not.toContain("trustedName");
+});
+
 describe("events that are", () => {
   test("skipped or refused now, by a transform in another folder", async () => {
     const { code, stdout } = await diff({ transformsDir: "new" }, "--hook", "code", "--json", "--fail-on", "failing");

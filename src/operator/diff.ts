@@ -9,8 +9,9 @@ import { toObject } from "../shared/json.ts";
 import { parseSince } from "../shared/time.ts";
 import { REDACTED } from "../shared/secret.ts";
 import { cutText } from "../shared/text.ts";
-import { type ActionReceipt, ANY_CREDENTIAL, type HookAction, type HookRequest, type Resolution } from "../types.ts";
+import { type ActionReceipt, ANY_CREDENTIAL, type HookRequest, type Resolution } from "../types.ts";
 import { listSince, toReplayRequest } from "./stored-events.ts";
+import { type ActionView, toActionView } from "./trial.ts";
 
 /** The result of a stored request: under one configuration, or as it was recorded. */
 export type FindOutcome = (request: HookRequest) => Promise<Outcome>;
@@ -52,7 +53,7 @@ export interface DiffExample {
 /** The result of a request: actions, or why there are none. */
 export interface Outcome {
   mapping?: string;
-  actions: (HookAction | RecordedAction)[];
+  actions: (ActionView | RecordedAction)[];
   /** The reason of a skip. */
   reason?: string;
   /** The code and the sentence of a refusal. */
@@ -128,7 +129,7 @@ export function outcomesOf(resolve: (request: HookRequest) => Promise<Resolution
   return async (request) => {
     try {
       const { mapping, actions, reason } = await resolve(request);
-      return { mapping, actions: actions.map(toComparable), reason };
+      return { mapping, actions: actions.map((action) => toComparable(toActionView(action))), reason };
     } catch (error) {
       if (!(error instanceof HookError)) throw error;
       const { code, message, detail } = error;
@@ -150,7 +151,7 @@ function toRecorded({ mapping, actions, reason, error }: Outcome): Outcome {
   return { mapping, actions: actions.map(toRecordedAction), reason, error: error?.replace(/:.*/s, "") };
 }
 
-function toRecordedAction(action: HookAction | RecordedAction): RecordedAction {
+function toRecordedAction(action: ActionView | RecordedAction): RecordedAction {
   const { kind, mode, sessionKey }: RecordedAction = toComparable(action);
   return { kind, mode, sessionKey };
 }
