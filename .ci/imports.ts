@@ -59,7 +59,7 @@ const OWNERS: Record<string, string> = {
   "@ai-sdk/anthropic": "src/agents/ai-sdk.ts",
   "@ai-sdk/openai": "src/agents/ai-sdk.ts",
   "@ai-sdk/openai-compatible": "src/agents/ai-sdk.ts",
-  "@clack/prompts": "src/cli/terminal.ts",
+  "@clack/prompts": "src/cli/setup/terminal.ts",
   "@codemirror/autocomplete": "src/page/playground/editor.ts",
   "@codemirror/commands": "src/page/playground/editor.ts",
   "@codemirror/lang-javascript": "src/page/playground/editor.ts",

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { exampleOf, leafCommands, nameOf } from "../src/cli/examples.ts";
+import { exampleOf, leafCommands, nameOf } from "../src/cli/command.ts";
 import { createProgram } from "../src/cli/all-commands.ts";
 import { type CliResult, createTestIo, runWebhooks, startWebhooks } from "./support/cli.ts";
 import { startSlack } from "./support/slack.ts";

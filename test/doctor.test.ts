@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { checkSpace, compareClock } from "../src/cli/doctor/surroundings.ts";
+import { checkSpace, compareClock } from "../src/cli/commands/doctor-machine.ts";
 import type { UserConfig } from "../src/config/schema/generated.ts";
 import { runWebhooks } from "./support/cli.ts";
 import { withTokens } from "./support/service.ts";

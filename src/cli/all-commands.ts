@@ -1,59 +1,84 @@
 import type { Command } from "commander";
-import { addBackup } from "./commands/backup.ts";
+import { createCommand, addExamples, addServiceOptions } from "./command.ts";
 import { addChannels } from "./commands/channels.ts";
 import { addCheck } from "./commands/check.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDiff } from "./commands/diff.ts";
-import { addDeadLetters } from "./reading/dead-letters.ts";
-import { addEvents } from "./reading/events.ts";
-import { addImport } from "./commands/import.ts";
-import { addInit } from "./init/init.ts";
-import { addPresets } from "./presets/presets.ts";
-import { addLearn } from "./reading/learn.ts";
-import { addLists } from "./reading/lists.ts";
-import { addStore } from "./commands/store.ts";
+import { addDoctor } from "./commands/doctor.ts";
 import { addSend } from "./commands/send.ts";
+import { addBackup, addStore } from "./commands/store.ts";
+import { addTest, addTry } from "./commands/try.ts";
+import type { CliIo } from "./io.ts";
 import { addDev } from "./live/dev.ts";
 import { addServe } from "./live/serve.ts";
 import { addTail } from "./live/tail.ts";
-import { addStatus } from "./reading/status.ts";
-import { addTest } from "./commands/test.ts";
-import { addToken } from "./commands/token.ts";
-import { addTransform } from "./commands/transform.ts";
-import { addTry } from "./commands/try.ts";
-import { createCommand } from "./command.ts";
-import { addDoctor } from "./doctor/doctor.ts";
-import { addExamples } from "./examples.ts";
-import type { CliIo } from "./io.ts";
-import { addMail } from "./mail/commands.ts";
+import { addSetupFlags, type SetupFlags } from "./mail/prompter.ts";
+import type { MailRunFlags } from "./mail/run.ts";
+import { addDeadLetters } from "./reading/dead-letters.ts";
+import { addEvents } from "./reading/events.ts";
+import { addLearn } from "./reading/learn.ts";
+import { addLists, addStatus } from "./reading/lists.ts";
+import { runChange } from "./setup/change.ts";
+import { addImport } from "./setup/import.ts";
+import { addInit } from "./setup/init.ts";
+import { addPresets } from "./setup/presets.ts";
+import { addToken } from "./setup/token.ts";
+import { addTransform } from "./setup/transform.ts";
 
 /** In the order of the help. */
+const COMMANDS = [
+  addInit,
+  addDev,
+  addServe,
+  addCheck,
+  addDoctor,
+  addTry,
+  addSend,
+  addDiff,
+  addTest,
+  addTransform,
+  addLearn,
+  addPresets,
+  addToken,
+  addImport,
+  addChannels,
+  addMail,
+  addTail,
+  addStatus,
+  addEvents,
+  addLists,
+  addDeadLetters,
+  addBackup,
+  addStore,
+  addCompletion,
+];
+
 export function createProgram(io: CliIo): Command {
   const program = createCommand(io);
-  addInit(program, io);
-  addDev(program, io);
-  addServe(program, io);
-  addCheck(program, io);
-  addDoctor(program, io);
-  addTry(program, io);
-  addSend(program, io);
-  addDiff(program, io);
-  addTest(program, io);
-  addTransform(program, io);
-  addLearn(program, io);
-  addPresets(program, io);
-  addToken(program, io);
-  addImport(program, io);
-  addChannels(program, io);
-  addMail(program, io);
-  addTail(program, io);
-  addStatus(program, io);
-  addEvents(program, io);
-  addLists(program, io);
-  addDeadLetters(program, io);
-  addBackup(program, io);
-  addStore(program, io);
-  addCompletion(program, io);
+  for (const addCommand of COMMANDS) addCommand(program, io);
   addExamples(program);
   return program;
+}
+
+/** Its code is imported late: prompts and mail sources would slow down the other commands. */
+function addMail(program: Command, io: CliIo): void {
+  const mail = program.command("mail").description("Receive the mails of a mailbox as hooks.");
+
+  const setup = mail
+    .command("setup")
+    .description("Find the mailbox, test its login, and write hooks.mail into the configuration.");
+  addSetupFlags(setup).action((flags: SetupFlags) =>
+    runChange(flags, io, async () => {
+      const { setUpMail } = await import("./mail/setup.ts");
+      await setUpMail(flags, io);
+    }),
+  );
+
+  addServiceOptions(mail.command("run"), "print one JSON object for each mail and each change")
+    .description("Watch the mailboxes, and post each mail to the running service. `serve` does this by default.")
+    .option("--mailbox <name>", "watch only this one of several")
+    .action(async (flags: MailRunFlags) => {
+      const { runMail } = await import("./mail/run.ts");
+      await runMail(flags, io);
+    });
 }

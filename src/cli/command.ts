@@ -1,7 +1,7 @@
 import { Command, CommanderError, Help, InvalidArgumentError, Option } from "commander";
 import { getSystemErrorMessage } from "node:util";
-import { packageVersion } from "../shared/package.ts";
 import { ConfigError, HookError, messageOf, toSentence } from "../errors.ts";
+import { packageVersion } from "../shared/package.ts";
 import { parseSince } from "../shared/time.ts";
 import { type CliIo, hasColours, printError } from "./io.ts";
 
@@ -168,4 +168,72 @@ function toAddress(text: string): string {
   const { protocol, username } = URL.parse(text) ?? { protocol: "", username: "" };
   if (/^https?:$/.test(protocol) && username === "") return text.replace(/\/+$/, "");
   throw new InvalidArgumentError("Expected an address such as http://127.0.0.1:18790.");
+}
+
+/** An example of each command, which its help ends with. */
+const EXAMPLES: Record<string, string> = {
+  init: "webhooks init --preset github --model ollama --yes",
+  dev: "webhooks dev --port 8080",
+  serve: "webhooks serve --config /etc/webhooks.json5",
+  check: "webhooks check --strict --types",
+  doctor: "webhooks doctor --json",
+  try: "webhooks try status payload.json --header 'X-Event: push'",
+  send: "webhooks send status transforms/status.samples/problem.json --wait",
+  diff: "webhooks diff --config new.json5 --since 7d --fail-on failing",
+  test: "webhooks test ci --update ci/failed",
+  "transform new": "webhooks transform new ci --from-event last",
+  learn: "webhooks learn ci --since 30d --only schema > schemas/ci.json",
+  "presets list": "webhooks presets list",
+  "presets show": "webhooks presets show github",
+  "presets enable": "webhooks presets enable github --generate --events 'pull_request.*'",
+  "presets copy": "webhooks presets copy github",
+  "token rotate": "webhooks token rotate default",
+  "token drop": "webhooks token drop default --yes",
+  "import openclaw": "webhooks import openclaw --print",
+  "channels test": "webhooks channels test slack --to C0123456789",
+  "mail setup": "webhooks mail setup --address ann@example.com",
+  "mail run": "webhooks mail run --mailbox support",
+  tail: "webhooks tail --hook ci --status failed",
+  status: "webhooks status --json",
+  "events list": "webhooks events list --hook ci --since 1h",
+  "events show": "webhooks events show --last",
+  "events save": "webhooks events save last --to transforms/ci --name failed",
+  "events replay": "webhooks events replay --hook ci --status failed --since 1h",
+  "events catch-up": "webhooks events catch-up github --repo acme/shop --since 6h",
+  "events export": "webhooks events export --since 7d > events.ndjson",
+  "sessions list": "webhooks sessions list --limit 10",
+  "sessions show": "webhooks sessions show main",
+  "runs list": "webhooks runs list --state dead",
+  "runs release": "webhooks runs release",
+  spend: "webhooks spend --since 7d --by model",
+  rejections: "webhooks rejections --limit 10",
+  "dead-letters list": "webhooks dead-letters list",
+  "dead-letters retry": "webhooks dead-letters retry --all",
+  "dead-letters drop": "webhooks dead-letters drop 01a203fc-45d5",
+  backup: "webhooks backup /var/backups/webhooks.db",
+  "store migrate": "webhooks store migrate --to postgres://hookline@db.example.com/hookline",
+  completion: "webhooks completion bash > ~/.local/share/bash-completion/completions/webhooks",
+};
+
+/** `presets enable` */
+export function nameOf(command: Command): string {
+  const names = [command.name()];
+  for (let parent = command.parent; parent?.parent; parent = parent.parent) names.unshift(parent.name());
+  return names.join(" ");
+}
+
+export function exampleOf(command: Command): string | undefined {
+  return Object.hasOwn(EXAMPLES, nameOf(command)) ? EXAMPLES[nameOf(command)] : undefined;
+}
+
+/** The commands that do something, below one that groups them. */
+export function leafCommands(command: Command): Command[] {
+  return command.commands.length > 0 ? command.commands.flatMap(leafCommands) : [command];
+}
+
+export function addExamples(program: Command): void {
+  for (const command of leafCommands(program)) {
+    const example = exampleOf(command);
+    if (example !== undefined) command.addHelpText("after", `\nExample:\n  ${example}`);
+  }
 }

@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { createCommand, reportError } from "./command.ts";
-import { addExamples } from "./examples.ts";
+import { addExamples, createCommand, reportError } from "./command.ts";
 import type { CliIo } from "./io.ts";
 import { addServe } from "./live/serve.ts";
 

@@ -1,6 +1,11 @@
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import path from "node:path";
 import type { ConfigProblem } from "../errors.ts";
+import { readRegularFile, replaceFile } from "../shared/files.ts";
+import { isObject, parseObject } from "../shared/json.ts";
+import { packageVersion } from "../shared/package.ts";
 import { type BuildError, type CommonOptions, type Metafile, runEsbuild, showLine, transformText } from "./esbuild.ts";
 import type { CompileResult, TransformSpec } from "./runner.ts";
 import {
@@ -11,11 +16,6 @@ import {
   toRealPath,
   withoutMapComment,
 } from "./source-gate.ts";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { readRegularFile, replaceFile } from "../shared/files.ts";
-import { packageVersion } from "../shared/package.ts";
-import { isObject, parseObject } from "../shared/json.ts";
 
 /**
  * Bundles a transform with everything it imports into one script. Problems in the author's code are in the result. `draft`:

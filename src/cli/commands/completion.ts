@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { toOneOf } from "../command.ts";
-import { nameOf } from "../examples.ts";
+import { nameOf, toOneOf } from "../command.ts";
 import { type CliIo, print, printJson } from "../io.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;

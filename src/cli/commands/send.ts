@@ -14,6 +14,7 @@ import { toBearer } from "../../shared/secret.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
 import { addPair, addServiceOptions, EXIT_CODES } from "../command.ts";
 import { loadConfig, readInput, serviceAddress } from "../context.ts";
+import { formatEvent } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
 import {
   createOperatorClient,
@@ -23,7 +24,6 @@ import {
   toUnreachable,
 } from "../operator-client.ts";
 import { readRequest } from "../samples/sample.ts";
-import { formatEvent } from "../reading/event-text.ts";
 
 interface SendFlags extends ServiceFlags {
   as?: string;

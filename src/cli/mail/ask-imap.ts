@@ -1,13 +1,13 @@
-import { isLoopback } from "../../shared/network.ts";
 import { MailError } from "../../errors.ts";
-import { requestDeviceCode } from "../../mail/oauth.ts";
 import { listFolders } from "../../mail/imap/imap.ts";
-import { findHint, findObstacle, findServer, type FoundServer, parseMailAddress } from "../../mail/setup/providers.ts";
+import { requestDeviceCode } from "../../mail/oauth.ts";
 import { loadMailbox, loginSignal } from "../../mail/setup/plan.ts";
-import { askOAuthClient, askRefreshToken, askSecret, type GetConsent } from "./ask-secret.ts";
-import { MissingAnswer } from "../terminal.ts";
-import { type Prompter, type Session, textOf } from "./prompter.ts";
+import { findHint, findObstacle, findServer, type FoundServer, parseMailAddress } from "../../mail/setup/providers.ts";
 import { toObject } from "../../shared/json.ts";
+import { isLoopback } from "../../shared/network.ts";
+import { MissingAnswer } from "../setup/terminal.ts";
+import { askOAuthClient, askRefreshToken, askSecret, type GetConsent } from "./ask-secret.ts";
+import { type Prompter, type Session, textOf } from "./prompter.ts";
 
 /** Part of `hooks.mail.source` as it will be written. */
 type WrittenSource = Record<string, unknown>;

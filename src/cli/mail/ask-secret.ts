@@ -5,9 +5,8 @@ import { resolveReferences } from "../../config/references.ts";
 import { ConfigError } from "../../errors.ts";
 import { toObject } from "../../shared/json.ts";
 import { UsageError } from "../command.ts";
-import { type Choice, MissingAnswer, type Terminal } from "../terminal.ts";
-import { type SecretFlag, type SetupFlags, toFlag } from "./flags.ts";
-import { type Session, textOf } from "./prompter.ts";
+import { type Choice, MissingAnswer, type Terminal } from "../setup/terminal.ts";
+import { type SecretFlag, type Session, type SetupFlags, textOf, toFlag } from "./prompter.ts";
 
 /** The ends of the flags for one secret. */
 const SECRET_ENDS = ["Env", "File", "Stdin"] as const;

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { createTestIo } from "../../../test/support/cli.ts";
+import type { Terminal } from "../setup/terminal.ts";
 import { confirmServer } from "./ask-imap.ts";
-import { type SetupFlags, toFlag } from "./flags.ts";
-import { createPrompter, type Prompter } from "./prompter.ts";
-import type { Terminal } from "../terminal.ts";
+import { createPrompter, type Prompter, type SetupFlags, toFlag } from "./prompter.ts";
 
 const choices = [
   { value: "imap" as const, label: "IMAP" },

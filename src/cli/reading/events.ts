@@ -1,6 +1,6 @@
+import type { Command } from "commander";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { Command } from "commander";
 import { codeOf } from "../../errors.ts";
 import { EVENT_STATUSES } from "../../types.ts";
 import {
@@ -14,6 +14,7 @@ import {
   toTime,
   UsageError,
 } from "../command.ts";
+import { formatEvent, formatEvents } from "../format.ts";
 import { type CliIo, listFiles, print, printJson, printWarnings, style } from "../io.ts";
 import {
   createOperatorClient,
@@ -31,7 +32,6 @@ import {
 } from "../operator-client.ts";
 import { type SaveOptions, saveSample } from "../samples/save.ts";
 import { type CatchUpFlags, catchUpGithub } from "./catch-up.ts";
-import { formatEvent, formatEvents } from "./event-text.ts";
 
 type ShowFlags = ServiceFlags & { last: boolean; payload: boolean };
 type SaveFlags = ServiceFlags & SaveOptions & { last: boolean };

@@ -1,15 +1,15 @@
-import { createRouter, json, type RouteRequest, type Routes } from "../../ingress/router.ts";
-import type { HttpResponse } from "../../types.ts";
-import { type AccessOptions, createAccess } from "./access.ts";
-import { createRoutes, type OperatorServices } from "./routes.ts";
 import { execFile } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { IS_CHECKOUT, PACKAGE_ROOT } from "../../shared/package.ts";
 import { HookError } from "../../errors.ts";
 import type { Exchange } from "../../ingress/exchange.ts";
+import { createRouter, json, type RouteRequest, type Routes } from "../../ingress/router.ts";
+import { IS_CHECKOUT, PACKAGE_ROOT } from "../../shared/package.ts";
+import type { HttpResponse } from "../../types.ts";
+import { type AccessOptions, createAccess } from "./access.ts";
+import { createRoutes, type OperatorServices } from "./routes.ts";
 
 export interface OperatorOptions extends AccessOptions, OperatorServices {
   /** Rejects with the reason when the service cannot accept hooks. */

@@ -1,9 +1,9 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call } from "../api.ts";
-import { useLoad } from "../parts/load.tsx";
 import { allRows, changes, type Filter, findRow, type Row, useStored } from "../live.ts";
 import { Copy, formatMs, State, toLine, toneOf } from "../parts/controls.tsx";
+import { useLoad } from "../parts/load.tsx";
 import { hrefTo } from "../router.ts";
 
 const OVERSCAN = 8;

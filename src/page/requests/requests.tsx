@@ -1,13 +1,13 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { allRows, type Filter, FILTERS } from "../live.ts";
-import { formatMs, formatNumber, toLine } from "../parts/controls.tsx";
-import { hrefTo, route, setQuery } from "../router.ts";
-import { RequestList } from "./request-list.tsx";
 import { EVENT_STATUSES, type EventStatus } from "../../types.ts";
 import { call, type StatsView } from "../api.ts";
+import { allRows, type Filter, FILTERS } from "../live.ts";
+import { formatMs, formatNumber, toLine } from "../parts/controls.tsx";
 import { useLoad, useWidget } from "../parts/load.tsx";
+import { hrefTo, route, setQuery } from "../router.ts";
 import type { Series } from "./charts.ts";
+import { RequestList } from "./request-list.tsx";
 
 /** The first screen: how it goes, and every request as it arrives. */
 export function Requests(): JSX.Element {

@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 
 /** Most jobs end before: until then, no file is read. */
 const EXACT_FROM_MS = 10;

@@ -1,12 +1,12 @@
+import { SourceMap } from "node:module";
+import path from "node:path";
 import { type ConfigProblem, TransformError } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { showLine } from "../esbuild.ts";
 import type { TransformBundle, TransformCall, TransformOutcome, TransformRunner } from "../runner.ts";
 import { withoutSecrets } from "./answer.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { BUNDLE_FILE, NO_BODY } from "./protocol.ts";
-import { SourceMap } from "node:module";
-import path from "node:path";
-import { showLine } from "../esbuild.ts";
 
 /** One is enough for most loads; the other is its spare and the quarantine. A third would cost 50 MB for little gain. */
 const DEFAULT_CHILDREN = 2;

@@ -1,13 +1,13 @@
 import { stripVTControlCharacters } from "node:util";
-import { type ConfigPlan, hideSecrets, writePlan } from "../config/edit/plan.ts";
-import { readConfigText } from "../config/load.ts";
-import { ConfigError, MailError, messageOf } from "../errors.ts";
-import { buildProgram, type Program } from "../program/build.ts";
-import { toPrintable } from "../telemetry/log.ts";
-import { describeError, EXIT_CODES, UsageError } from "./command.ts";
-import { openSandbox } from "./context.ts";
-import { formatDiff } from "./format.ts";
-import { type CliIo, print, printError, printJsonLine } from "./io.ts";
+import { type ConfigPlan, hideSecrets, writePlan } from "../../config/edit/plan.ts";
+import { readConfigText } from "../../config/load.ts";
+import { ConfigError, MailError, messageOf } from "../../errors.ts";
+import { buildProgram, type Program } from "../../program/build.ts";
+import { toPrintable } from "../../telemetry/log.ts";
+import { describeError, EXIT_CODES, UsageError } from "../command.ts";
+import { openSandbox } from "../context.ts";
+import { formatDiff } from "../format.ts";
+import { type CliIo, print, printError, printJsonLine } from "../io.ts";
 import { Cancelled, createTerminal, MissingAnswer, type Terminal } from "./terminal.ts";
 
 /** A terminal with a person at it, if there is one. */

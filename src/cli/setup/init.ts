@@ -12,24 +12,23 @@ import {
   toFileReference,
   writePlan,
 } from "../../config/edit/plan.ts";
-import { replaceFile } from "../../shared/files.ts";
 import { readConfigText } from "../../config/load.ts";
-import { PACKAGE_ROOT } from "../../shared/package.ts";
 import { parseSource } from "../../config/parse/source.ts";
 import { PRESETS_FOLDER, readPreset, requirePreset } from "../../config/presets/file.ts";
 import { writeConnectSteps } from "../../config/presets/page.ts";
 import { ConfigError } from "../../errors.ts";
+import { replaceFile } from "../../shared/files.ts";
 import { toObject } from "../../shared/json.ts";
+import { PACKAGE_ROOT } from "../../shared/package.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { confirmWrite, openTerminal, runChange, showChange } from "../change.ts";
 import { addItem } from "../command.ts";
 import { locateNewConfig } from "../context.ts";
 import { type CliIo, listFiles, print, printJsonLine, style } from "../io.ts";
-import { askOptions, toUrl } from "../presets/presets.ts";
-import { readEditorFiles, readTemplate, TYPES } from "../samples/module.ts";
-import type { Terminal } from "../terminal.ts";
-import { type Answers, askAnswers } from "./ask.ts";
-import { EXAMPLE, writeFirstConfig } from "./first-config.ts";
+import { confirmWrite, openTerminal, runChange, showChange } from "./change.ts";
+import { type Answers, askAnswers } from "./init-answers.ts";
+import { askOptions, toUrl } from "./presets.ts";
+import { EXAMPLE, readEditorFiles, readTemplate, TYPES, writeFirstConfig } from "./templates.ts";
+import type { Terminal } from "./terminal.ts";
 
 interface InitFlags {
   config?: string;

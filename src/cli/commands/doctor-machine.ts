@@ -3,8 +3,8 @@ import path from "node:path";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
 import { silentLog } from "../../telemetry/log.ts";
-import { causeOf } from "../context.ts";
 import { findConfinement } from "../../transforms/sandbox/spawn.ts";
+import { causeOf } from "../context.ts";
 
 export interface CheckResult {
   /** What was checked, or the key of the configuration that is wrong. */

@@ -1,23 +1,23 @@
+import type { Command } from "commander";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import type { Command } from "commander";
 import { type Change, editConfig } from "../../config/edit/edit-config.ts";
 import { findUses, readTarget, type Target } from "../../config/edit/plan.ts";
-import { replaceFile } from "../../shared/files.ts";
 import { readConfigText } from "../../config/load.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import type { MappingSource } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
-import type { EventTimeline } from "../../operator/views.ts";
-import { isObject, readPath, toKeyPath } from "../../shared/json.ts";
 import { isBuiltInHook } from "../../mapping/mapping-index.ts";
+import type { EventTimeline } from "../../operator/views.ts";
+import { replaceFile } from "../../shared/files.ts";
+import { isObject, readPath, toKeyPath } from "../../shared/json.ts";
 import { addItem, addServiceOptions } from "../command.ts";
 import { locateNewConfig, locateTransforms, readPayload } from "../context.ts";
 import { type CliIo, listFiles, print, printJson, printWarnings } from "../io.ts";
 import { createOperatorClient, readEvent, type ServiceFlags } from "../operator-client.ts";
-import { COMPILER_OPTIONS, readEditorFiles, readTemplate, writeModule } from "../samples/module.ts";
+import { addValue, createShape } from "../reading/learn.ts";
 import { saveSample } from "../samples/save.ts";
-import { addValue, createShape } from "../samples/shape.ts";
+import { COMPILER_OPTIONS, readEditorFiles, readTemplate, writeModule } from "./templates.ts";
 
 interface NewFlags extends ServiceFlags {
   dir?: string;

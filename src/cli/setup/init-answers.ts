@@ -2,7 +2,7 @@ import type { Target } from "../../config/edit/plan.ts";
 import { findPresets, readPreset } from "../../config/presets/file.ts";
 import { readPath } from "../../shared/json.ts";
 import { UsageError } from "../command.ts";
-import type { Terminal } from "../terminal.ts";
+import type { Terminal } from "./terminal.ts";
 
 /** What the person chooses that no flag says. */
 export interface Answers {

@@ -19,7 +19,7 @@ import {
   checkWatcher,
   ok,
   problem,
-} from "./surroundings.ts";
+} from "./doctor-machine.ts";
 
 export function addDoctor(program: Command, io: CliIo): void {
   program

@@ -1,6 +1,6 @@
+import type { Command } from "commander";
 import { existsSync } from "node:fs";
 import path from "node:path";
-import type { Command } from "commander";
 import type { Change } from "../../config/edit/edit-config.ts";
 import {
   type ConfigPlan,
@@ -14,11 +14,11 @@ import { didYouMean } from "../../config/schema/problems.ts";
 import { DEFAULT_TOKEN } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
 import { readPath, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
-import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange, type WriteFlags } from "../change.ts";
 import { addWriteOptions, CONFIG_HELP } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJsonLine } from "../io.ts";
+import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange, type WriteFlags } from "./change.ts";
 
 interface TokenFlags extends WriteFlags {
   config?: string;

@@ -1,8 +1,8 @@
 import type * as Clack from "@clack/prompts";
-import { loadAtFirstUse } from "../shared/package.ts";
-import { toPrintable } from "../telemetry/log.ts";
-import { UsageError } from "./command.ts";
-import { type CliIo, print } from "./io.ts";
+import { loadAtFirstUse } from "../../shared/package.ts";
+import { toPrintable } from "../../telemetry/log.ts";
+import { UsageError } from "../command.ts";
+import { type CliIo, print } from "../io.ts";
 
 const clack = loadAtFirstUse<typeof Clack>("@clack/prompts");
 

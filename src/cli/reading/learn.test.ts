@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { compileSchema } from "../../config/schema/validator.ts";
 import * as fc from "../../../test/support/property.ts";
-import { addValue, createShape, type Shape, toDeclaration, toJsonSchema } from "./shape.ts";
+import { compileSchema } from "../../config/schema/validator.ts";
+import { addValue, createShape, type Shape, toDeclaration, toJsonSchema } from "./learn.ts";
 
 function shapeOf(...values: unknown[]): Shape {
   const shape = createShape();

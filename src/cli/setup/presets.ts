@@ -17,13 +17,13 @@ import { resolveReferences } from "../../config/references.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import { toSentence } from "../../errors.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
-import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange, type WriteFlags } from "../change.ts";
 import { addPair, addWriteOptions, CONFIG_HELP, UsageError } from "../command.ts";
 import { locateNewConfig } from "../context.ts";
 import { formatTable } from "../format.ts";
 import { type CliIo, print, printJson, printJsonLine, printWarnings } from "../io.ts";
-import { MissingAnswer, type Terminal } from "../terminal.ts";
-import { type CopyFlags, copyPreset } from "./copy.ts";
+import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange, type WriteFlags } from "./change.ts";
+import { type CopyFlags, copyPreset } from "./preset-copy.ts";
+import { MissingAnswer, type Terminal } from "./terminal.ts";
 
 export function addPresets(program: Command, io: CliIo): void {
   const presets = program.command("presets").description("Show and enable presets, for senders that need no mapping.");
