@@ -15,17 +15,6 @@ export type ChannelName = string;
 /** The channel that stands for the place of the event, as its mapping's `source` names it. */
 export const SOURCE_CHANNEL: ChannelName = "source";
 
-/** Other names that people know a channel by. */
-const CHANNEL_ALIASES = new Map<string, string>([
-  ["imsg", "imessage"],
-  ["teams", "msteams"],
-]);
-
-/** The usual name of a channel: `teams` → `msteams`. */
-export function toChannelName(name: string): string {
-  return CHANNEL_ALIASES.get(name) ?? name;
-}
-
 /** What `last` means while no channel has been used yet. */
 export const FALLBACK_CHANNEL: ChannelName = "whatsapp";
 

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
 import { readRegularFile } from "../shared/files.ts";
 import { isObject, isWithin, readPath, type Segment } from "../shared/json.ts";
-import { toChannelName } from "../types.ts";
+import { toChannelName } from "../shared/text.ts";
 import { parseSource, type Source } from "./parse/source.ts";
 import { builtInDrivers, type Drivers, loadPlugins } from "./plugins.ts";
 import { PRESETS_FOLDER } from "./presets/file.ts";

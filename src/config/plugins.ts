@@ -8,7 +8,7 @@ import { mailSources } from "../mail/sources.ts";
 import type { Plugin } from "../plugin.ts";
 import { providers } from "../providers/index.ts";
 import { isObject, readOwn, toObject } from "../shared/json.ts";
-import { toChannelName } from "../types.ts";
+import { toChannelName } from "../shared/text.ts";
 import { didYouMean } from "./schema/problems.ts";
 import { compileSchema } from "./schema/validator.ts";
 

@@ -3,14 +3,13 @@ import type { ActionOverride } from "../config/schema/generated.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { HookError, messageOf } from "../errors.ts";
 import { createId } from "../shared/id.ts";
-import { tidyText, toOneLine } from "../shared/text.ts";
+import { tidyText, toChannelName, toOneLine } from "../shared/text.ts";
 import {
   type AgentAction,
   type HookAction,
   MAIN_SESSION,
   SOURCE_CHANNEL,
   type TemplateField,
-  toChannelName,
   type WakeMode,
 } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";

@@ -12,7 +12,7 @@ import { type CompiledMapping, compileMapping, toRunLimits } from "../mapping/co
 import { createMappingIndex, findShadowed, isBuiltInHook, type MappingIndex } from "../mapping/mapping-index.ts";
 import { isWithin } from "../shared/json.ts";
 import { readRegularFile } from "../shared/files.ts";
-import { toChannelName } from "../types.ts";
+import { toChannelName } from "../shared/text.ts";
 import { type Log, silentLog } from "../telemetry/log.ts";
 import { type CodeCache, compileTransform } from "../transforms/compile.ts";
 import type { TransformRunner, TransformSpec } from "../transforms/runner.ts";

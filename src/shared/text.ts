@@ -43,6 +43,17 @@ export function toOneLine(name: string): string {
     .trim();
 }
 
+/** Other names that people know a channel by. */
+const CHANNEL_ALIASES = new Map<string, string>([
+  ["imsg", "imessage"],
+  ["teams", "msteams"],
+]);
+
+/** The usual name of a channel: `teams` → `msteams`. */
+export function toChannelName(name: string): string {
+  return CHANNEL_ALIASES.get(name) ?? name;
+}
+
 export interface SplitOptions {
   /** The longest part, in units of `measure`. */
   limit: number;

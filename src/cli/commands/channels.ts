@@ -5,7 +5,7 @@ import { ConfigError, DriverError } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
 import { openDrivers } from "../../program/drivers.ts";
 import { silentLog } from "../../telemetry/log.ts";
-import { toChannelName } from "../../types.ts";
+import { toChannelName } from "../../shared/text.ts";
 import { CONFIG_HELP, EXIT_CODES } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";

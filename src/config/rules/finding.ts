@@ -1,4 +1,4 @@
-import { toChannelName } from "../../types.ts";
+import { toChannelName } from "../../shared/text.ts";
 import { didYouMean } from "../schema/problems.ts";
 import type { ResolvedConfig } from "../types.ts";
 

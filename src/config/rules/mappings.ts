@@ -1,5 +1,6 @@
 import { isWithin } from "../../shared/json.ts";
-import { BUILT_IN_HOOKS, MAIN_SESSION, SOURCE_CHANNEL, toChannelName } from "../../types.ts";
+import { BUILT_IN_HOOKS, MAIN_SESSION, SOURCE_CHANNEL } from "../../types.ts";
+import { toChannelName } from "../../shared/text.ts";
 import type { Drivers } from "../plugins.ts";
 import { trimSlashes } from "../resolve.ts";
 import { didYouMean } from "../schema/problems.ts";
