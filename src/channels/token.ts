@@ -1,35 +1,22 @@
-import { untilAborted } from "../shared/time.ts";
+import { type Expiring, keepWhileValid } from "../shared/time.ts";
 import { isSuccess, request, toNoAnswer, toRefusal, type TokenSource } from "./http.ts";
-
-interface Token {
-  token: string;
-  /** Milliseconds since the epoch. */
-  expiresAt: number;
-}
 
 /** A token that expires sooner is not used. */
 const MARGIN_MS = 300_000;
 const FETCH_TIMEOUT_MS = 15_000;
 
 /** Keeps each token until shortly before it expires. `service` names in errors where it comes from. */
-export function createTokenSource(service: string, fetchToken: (signal: AbortSignal) => Promise<Token>): TokenSource {
-  let kept: Token | undefined;
-  let fetching: Promise<Token> | undefined;
+export function createTokenSource(
+  service: string,
+  fetchToken: (signal: AbortSignal) => Promise<Expiring>,
+): TokenSource {
+  const { get, forget } = keepWhileValid(() => fetchToken(AbortSignal.timeout(FETCH_TIMEOUT_MS)), MARGIN_MS);
   return {
-    async get(signal) {
-      if (kept && kept.expiresAt - MARGIN_MS > Date.now()) return kept.token;
-      // It has its own timeout: the caller that started it may give up while others wait.
-      fetching ??= fetchToken(AbortSignal.timeout(FETCH_TIMEOUT_MS)).finally(() => (fetching = undefined));
-      try {
-        kept = await untilAborted(fetching, signal);
-      } catch (error) {
+    get: (signal) =>
+      get(signal).catch((error: unknown) => {
         throw signal.aborted ? toNoAnswer(service, error, signal) : error;
-      }
-      return kept.token;
-    },
-    forget(token) {
-      if (kept?.token === token) kept = undefined;
-    },
+      }),
+    forget,
   };
 }
 
@@ -52,6 +39,6 @@ export function createClientTokens({ service, url, id, secret, scope, advice }: 
     if (!isSuccess(answer) || typeof token !== "string" || token === "") {
       throw toRefusal(service, answer, { reason: error, advice });
     }
-    return { token, expiresAt: Date.now() + Number(seconds ?? 0) * 1000 };
+    return { value: token, endsAt: Date.now() + Number(seconds ?? 0) * 1000 };
   });
 }

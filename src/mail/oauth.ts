@@ -1,17 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { MailError, messageOf } from "../errors.ts";
-import { untilAborted } from "../shared/time.ts";
+import { type Expiring, keepWhileValid, type Kept } from "../shared/time.ts";
 import { isLoopback, isRetryableStatus } from "../shared/network.ts";
 import { parseObject } from "../shared/json.ts";
 import { cleanLine } from "./message/text.ts";
 import type { RefreshTokens } from "./source.ts";
-
-interface AccessTokens {
-  /** Returns a token that is valid for a while. Rejects with a `MailError`, with the signal's reason, or if a new refresh token cannot be stored. */
-  get(signal: AbortSignal, stored?: RefreshTokens): Promise<string>;
-  /** The token was refused: it is not returned again. */
-  forget(token: string): void;
-}
 
 interface OAuthClient {
   /** https, unless it is on this machine. */
@@ -33,32 +26,22 @@ const MARGIN_MS = 60_000;
 const TIMEOUT_MS = 30_000;
 const TEMPORARY_ERRORS = ["temporarily_unavailable", "server_error", "slow_down"];
 
-/** Gets access tokens for a refresh token (RFC 6749, 6), and keeps each while it is valid. */
+/**
+ * Gets access tokens for a refresh token (RFC 6749, 6), and keeps each while it is valid. `get` rejects with a `MailError`, or
+ * if a new refresh token cannot be stored.
+ */
 export function createAccessTokens({
   refreshToken: configured,
   tokenUrl,
   clientId,
   clientSecret,
   scope,
-}: RefreshOptions): AccessTokens {
-  let kept: { token: string; endsAt: number } | undefined;
+}: RefreshOptions): Kept<[stored?: RefreshTokens]> {
   /** A server may replace it with each access token. */
   let replacement: string | undefined;
-  /** The request in flight, shared by all who wait. */
-  let pending: Promise<string> | undefined;
-  return {
-    async get(signal, stored) {
-      signal.throwIfAborted();
-      if (kept && Date.now() < kept.endsAt - MARGIN_MS) return kept.token;
-      pending ??= refresh(stored).finally(() => (pending = undefined));
-      return untilAborted(pending, signal);
-    },
-    forget(token) {
-      if (kept?.token === token) kept = undefined;
-    },
-  };
+  return keepWhileValid(refresh, MARGIN_MS);
 
-  async function refresh(stored?: RefreshTokens): Promise<string> {
+  async function refresh(stored?: RefreshTokens): Promise<Expiring> {
     const requestedAt = Date.now();
     const current = replacement ?? (await stored?.find(configured)) ?? configured;
     let answered = await request(current);
@@ -79,8 +62,7 @@ export function createAccessTokens({
       // First, so that it is stored again at the next attempt if that fails.
       await stored?.replace(configured, next);
     }
-    kept = { token, endsAt: requestedAt + (Number(seconds) || DEFAULT_SECONDS) * 1000 };
-    return token;
+    return { value: token, endsAt: requestedAt + (Number(seconds) || DEFAULT_SECONDS) * 1000 };
   }
 
   function request(refreshToken: string): Promise<FormAnswer> {

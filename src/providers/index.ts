@@ -1,7 +1,6 @@
 import type { SignatureDefinition } from "../plugin.ts";
-import { googleOidc } from "./google-oidc.ts";
+import { googleOidc, graph, mailgun } from "./special.ts";
 import { grafana, header, hmac } from "./generic.ts";
-import { graph, mailgun } from "./in-body.ts";
 import { defineSignature } from "./verifier.ts";
 import { rows } from "./rows.ts";
 import { sns } from "./sns.ts";

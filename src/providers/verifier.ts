@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { messageOf } from "../errors.ts";
 import type { OptionProblem, SignatureDefinition, SignatureSummary } from "../plugin.ts";
 import { parseDuration } from "../shared/time.ts";
 import { parseObject } from "../shared/json.ts";
@@ -132,8 +133,7 @@ export function checkSecrets(row: SignatureRow, { secret }: RowOptions): OptionP
       toKey(row, text);
       return [];
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      return [{ key: typeof secret === "string" ? "secret" : `secret[${index}]`, message }];
+      return [{ key: typeof secret === "string" ? "secret" : `secret[${index}]`, message: messageOf(error) }];
     }
   });
 }

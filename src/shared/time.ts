@@ -25,7 +25,7 @@ export function parseSince(text: string): number {
   return /^\d+(?:ms|s|m|h|d)$/.test(text) ? Date.now() - parseDuration(text) : Date.parse(text);
 }
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 
 /** In UTC, in milliseconds since the epoch. */
 export function startOfDay(now = Date.now()): number {
@@ -97,6 +97,45 @@ export async function untilAborted<Result>(promise: Promise<Result>, signal: Abo
   } finally {
     signal.removeEventListener("abort", abort);
   }
+}
+
+/** A text that is valid for a while, such as an access token. */
+export interface Expiring {
+  value: string;
+  /** Milliseconds since the epoch. */
+  endsAt: number;
+}
+
+export interface Kept<Context extends unknown[]> {
+  /** Settles as the fetch does, or rejects with the signal's reason. */
+  get(signal: AbortSignal, ...context: Context): Promise<string>;
+  /** Does not return this value again. */
+  forget(value: string): void;
+}
+
+/**
+ * Keeps what is fetched until `marginMs` before its end. Parallel callers share one fetch, which continues when the caller
+ * that started it gives up.
+ */
+export function keepWhileValid<Context extends unknown[]>(
+  fetchValue: (...context: Context) => Promise<Expiring>,
+  marginMs: number,
+): Kept<Context> {
+  let kept: Expiring | undefined;
+  let fetching: Promise<Expiring> | undefined;
+  return {
+    async get(signal, ...context) {
+      signal.throwIfAborted();
+      if (kept && Date.now() < kept.endsAt - marginMs) return kept.value;
+      fetching ??= fetchValue(...context)
+        .then((next) => (kept = next))
+        .finally(() => (fetching = undefined));
+      return (await untilAborted(fetching, signal)).value;
+    },
+    forget(value) {
+      if (kept?.value === value) kept = undefined;
+    },
+  };
 }
 
 /** A wait that can be ended early. */

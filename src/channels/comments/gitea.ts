@@ -1,6 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../../shared/json.ts";
+import { DAY_MS } from "../../shared/time.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { createApi, isSuccess, recipientCheck, requireId } from "../http.ts";
 import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
@@ -59,7 +60,7 @@ export function createGitea(options: GiteaOptions): ChannelDriver {
       },
       async find(to, mark, call) {
         // It gives all comments since then, oldest first.
-        const since = new Date(Date.now() - SEARCH_MS).toISOString();
+        const since = new Date(Date.now() - DAY_MS).toISOString();
         const { items } = await call("GET", `${parsePlace(to).issue}/comments?since=${since}`);
         const found = findMarked(items, mark);
         return found && requireId(found["html_url"], "Gitea");
@@ -73,8 +74,6 @@ export function createGitea(options: GiteaOptions): ChannelDriver {
     open,
   );
 }
-
-const SEARCH_MS = 24 * 3_600_000;
 
 function parsePlace(to: string): { repo: string; issue: string } {
   const { repo, number } = PLACE.exec(to)?.groups ?? {};

@@ -78,7 +78,8 @@ function createAppTokens(app: GithubApp, baseUrl: string, kind: Kind): TokenSour
       signal,
     });
     const { token, expires_at: expiresAt, message } = answer.body;
-    if (answer.status === 201 && typeof token === "string") return { token, expiresAt: Date.parse(String(expiresAt)) };
+    if (answer.status === 201 && typeof token === "string")
+      return { value: token, endsAt: Date.parse(String(expiresAt)) };
     throw toRefusal("GitHub", answer, {
       reason: message,
       advice: "Check channels.github.app: its id, key, installation and permissions.",

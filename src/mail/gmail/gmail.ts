@@ -1,5 +1,5 @@
 import { MailError } from "../../errors.ts";
-import { createWakeUp } from "../../shared/time.ts";
+import { createWakeUp, DAY_MS } from "../../shared/time.ts";
 import { isSameMailbox } from "../message/text.ts";
 import type { GmailOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
@@ -95,7 +95,7 @@ async function checkMailbox(api: GmailApi, user: string, signal: AbortSignal): P
 type RenewWatch = (signal: AbortSignal) => Promise<boolean>;
 
 /** Google recommends a renewal once a day. A watch lasts seven days at present. */
-const RENEW_MS = 24 * 3_600_000;
+const RENEW_MS = DAY_MS;
 const MIN_RENEW_MS = 60_000;
 /** The wait after a failure, as long as the watch lasts. */
 const RETRY_MS = 600_000;

@@ -1,4 +1,5 @@
 import { isObject, parseObject } from "../../shared/json.ts";
+import { DAY_MS } from "../../shared/time.ts";
 import type { FollowOptions, MailBatch } from "../source.ts";
 import type { GmailApi } from "./api.ts";
 import { type MessageInfo, readMails } from "./fetch.ts";
@@ -22,7 +23,6 @@ export interface Backlog {
 /** A batch whose position is not serialised yet. */
 export type PositionedBatch = Omit<MailBatch, "position"> & { position: Position };
 
-const DAY_MS = 24 * 3_600_000;
 /** Gmail keeps spam and trash for this long. An older mail that is moved to the inbox is only being tidied up. */
 const MAX_MOVED_AGE_MS = 30 * DAY_MS;
 /** How much before the last read is searched again: clocks differ, and mail can be delayed on its way in. */

@@ -1,6 +1,6 @@
 import type { ImapFlow } from "imapflow";
 import { isObject, parseObject } from "../../shared/json.ts";
-import { createWakeUp, type WakeUp } from "../../shared/time.ts";
+import { createWakeUp, DAY_MS, type WakeUp } from "../../shared/time.ts";
 import type { ImapOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
 import {
@@ -81,7 +81,6 @@ export interface Timing {
 
 /** How many mails are looked at in one command. Their uids fit into a line of 8 KB, the limit of many servers. */
 const CHUNK_SIZE = 500;
-const DAY_MS = 86_400_000;
 
 export interface FollowContext {
   options: FollowOptions;

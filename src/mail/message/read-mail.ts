@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { DAY_MS } from "../../shared/time.ts";
 import type { Mail, MailAttachment } from "../source.ts";
 import { readAuthentication } from "./authentication.ts";
 import { readParts } from "./body.ts";
@@ -31,7 +32,6 @@ export interface ReadOptions {
 }
 
 const MAX_RECIPIENTS = 100;
-const DAY_MS = 86_400_000;
 
 /** Reads a mail from its raw bytes (RFC 5322), which may be cut. Never rejects: of a broken mail it reads what it can. */
 export async function readMail(source: Uint8Array, facts: MailFacts, options: ReadOptions): Promise<Mail> {

@@ -1,14 +1,17 @@
-import { randomBytes } from "node:crypto";
 import type { FromSchema } from "json-schema-to-ts";
+import { randomBytes } from "node:crypto";
 import type { SignatureDefinition } from "../plugin.ts";
-import { parseDuration } from "../shared/time.ts";
+import { createGoogleTokenVerifier, GOOGLE_TOKEN, MALFORMED_TOKEN } from "../shared/google-token.ts";
 import { isObject, parseObject, toObject } from "../shared/json.ts";
 import { redactPayload, sameSecret } from "../shared/secret.ts";
+import { parseDuration } from "../shared/time.ts";
 import { graph as graphHandshake } from "./handshakes.ts";
-import { createHmacKey, decodeStrictly, formatTimestamp, parseTimestamp } from "./signature.ts";
 import type { SignatureRefusal, SignatureResult, SignedRequest } from "./provider.ts";
 import { SECRET, SECRET_ITSELF, TOLERANCE } from "./row.ts";
+import { createHmacKey, decodeStrictly, formatTimestamp, parseTimestamp, valuesOf } from "./signature.ts";
 import { checkTime } from "./verifier.ts";
+
+// Schemes that no row describes: the signature is in the body, or it is a token that Google signed.
 
 const WRONG: SignatureRefusal = { reason: "wrong", message: "The signature is wrong." };
 const UNSIGNED: SignatureRefusal = { reason: "missing", message: "The body has no signature." };
@@ -117,3 +120,30 @@ function checkClientStates(items: unknown, secrets: readonly string[]): Signatur
   }
   return "valid";
 }
+
+const { audience, serviceAccount, keysUrl } = GOOGLE_TOKEN;
+
+const googleSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["audience", "serviceAccount"],
+  properties: { audience, serviceAccount, tolerance: { ...TOLERANCE, default: "1m" }, keysUrl },
+} as const;
+
+/** A JSON Web Token of Google, as Pub/Sub, Cloud Tasks and Cloud Scheduler send it. */
+export const googleOidc: SignatureDefinition<FromSchema<typeof googleSchema>> = {
+  schema: googleSchema,
+  docs: "https://docs.cloud.google.com/pubsub/docs/authenticate-push-subscriptions",
+  deliveryId: "{{payload.message.messageId}}",
+  about: { header: "`authorization`: `Bearer`", signed: "a token with audience and account", tolerance: "1m" },
+  async create({ tolerance, ...options }) {
+    const verify = await createGoogleTokenVerifier({ ...options, toleranceMs: parseDuration(tolerance) });
+    return {
+      presents: ({ headers }) => /^bearer /i.test(headers.authorization ?? ""),
+      async verify({ rawHeaders, receivedAt }) {
+        const [authorization, ...more] = valuesOf(rawHeaders, "authorization");
+        return more.length > 0 ? MALFORMED_TOKEN : verify(authorization, receivedAt);
+      },
+    };
+  },
+};
