@@ -7,6 +7,7 @@ import { type ConfigProblem, messageOf } from "../errors.ts";
 import { mailSources } from "../mail/sources.ts";
 import type { Plugin } from "../plugin.ts";
 import { providers } from "../providers/index.ts";
+import { CLOCK_SLACK_MS } from "../shared/files.ts";
 import { isObject, readOwn, toObject } from "../shared/json.ts";
 import { toChannelName } from "../shared/text.ts";
 import { didYouMean } from "./schema/problems.ts";
@@ -86,9 +87,6 @@ interface ImportedModule {
 
 /** A module stays in memory for the life of the process, so an unchanged one is not imported again at each reload. */
 const importedModules = new Map<string, ImportedModule>();
-
-/** File systems keep times more coarsely than clocks do. */
-const CLOCK_SLACK_MS = 10;
 
 /**
  * Imports a package or a module, JavaScript or TypeScript, as if a file in `baseDir` did. The module and all that it

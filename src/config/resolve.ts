@@ -1,8 +1,8 @@
 import path from "node:path";
+import { toChannelName } from "../shared/text.ts";
 import { parseDuration } from "../shared/time.ts";
 import type { Drivers } from "./plugins.ts";
 import type { ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
-import { toChannelName } from "../shared/text.ts";
 import {
   type AlertRule,
   type ChannelRules,

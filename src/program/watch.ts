@@ -2,6 +2,7 @@ import { type FSWatcher, watch } from "chokidar";
 import { lstatSync, realpathSync, type Stats, statSync } from "node:fs";
 import path from "node:path";
 import { codeOf } from "../errors.ts";
+import { CLOCK_SLACK_MS } from "../shared/files.ts";
 import type { Log } from "../telemetry/log.ts";
 import { createLinkWatcher } from "./links.ts";
 
@@ -16,9 +17,6 @@ const POLL_MS = 500;
 
 /** Error codes of a system without free watches, watchers or file handles. */
 const EXHAUSTED = ["ENOSPC", "EMFILE", "ENFILE"];
-
-/** File systems keep times more coarsely than clocks do. */
-const CLOCK_SLACK_MS = 10;
 
 export interface WatcherOptions {
   /** When the files in use were read, in milliseconds since the epoch. Older files count as unchanged. */

@@ -21,6 +21,9 @@ import {
 import path from "node:path";
 import { ConfigError } from "../errors.ts";
 
+/** File systems keep times more coarsely than clocks do. */
+export const CLOCK_SLACK_MS = 10;
+
 /**
  * The bytes of a file. Throws if it is not a regular file or over `maxBytes`; the message contains nothing of its content.
  * Opening a pipe would block the process, and a device may never end, so neither is opened.
