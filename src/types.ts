@@ -9,7 +9,7 @@ import type { LogLine } from "./errors.ts";
  *                                                     dispatch ──▶ actions ──▶ channels
  */
 
-/** The usual name of a messaging channel, as `toChannelName` gives it; `last` for the one that was used last. */
+/** The name of a messaging channel, as its block in the configuration has it; `last` for the one that was used last. */
 export type ChannelName = string;
 
 /** The channel that stands for the place of the event, as its mapping's `source` names it. */
