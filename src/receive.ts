@@ -167,7 +167,7 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
       log.error("refused request not recorded", { eventId, error: String(cause) });
     });
     measure(event);
-    telemetry.step("warn", "request refused", { eventId, hook, mapping, status: error.status, code: error.code });
+    telemetry.steps.warn("request refused", { eventId, hook, mapping, status: error.status, code: error.code });
     // The error of a transform may quote the payload, so it is only logged at the level debug.
     if (failure?.detail) log.debug("request refused because", { eventId, detail: failure.detail });
   }

@@ -60,7 +60,7 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
   const end = { state: "sent", at: Date.now(), route, partsSent: parts.length, messageId } as const;
   const isRecorded = await journal.finishDelivery(delivery, end);
   const fields = { deliveryId, runId, eventId, channel: route.channel, parts: parts.length };
-  if (isRecorded) telemetry.step("info", "delivered", fields);
+  if (isRecorded) telemetry.steps.info("delivered", fields);
   return isRecorded;
 }
 
@@ -68,7 +68,7 @@ async function skip(delivery: ClaimedDelivery, context: DispatchContext, error: 
   const { id: deliveryId, runId, eventId } = delivery;
   const isRecorded = await context.journal.finishDelivery(delivery, { state: "skipped", at: Date.now(), error });
   context.telemetry.activity.delivered({ channel: delivery.channel, result: "skipped", ms: 0 });
-  context.telemetry.step("info", "delivery skipped", { deliveryId, runId, eventId, error });
+  context.telemetry.steps.info("delivery skipped", { deliveryId, runId, eventId, error });
   return isRecorded;
 }
 
@@ -120,11 +120,11 @@ async function recordDeliveryFailure(
   failSpan();
   if (delayMs !== undefined) {
     const isRecorded = await journal.retryDelivery(delivery, at + delayMs, error);
-    telemetry.step("warn", "delivery failed, will try again", fields);
+    telemetry.steps.warn("delivery failed, will try again", fields);
     return isRecorded;
   }
   const isRecorded = await journal.finishDelivery(delivery, { state: "failed", at, route, error });
-  telemetry.step("error", "delivery failed permanently", fields);
+  telemetry.steps.error("delivery failed permanently", fields);
   return isRecorded;
 }
 

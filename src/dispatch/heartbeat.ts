@@ -143,7 +143,7 @@ async function runHeartbeat(lease: Lease, context: DispatchContext): Promise<boo
   const run = { id: createId(), startedAt: Date.now(), consumedSeqs: events.map(({ seq }) => seq), lease };
   const outcome = await context.spans.ofHeartbeat(run.id, events, () => runTurn(run, events, context));
   const fields = { runId: run.id, events: events.length, deliveries: outcome.deliveries.length };
-  if (await journal.completeHeartbeat(run, outcome)) telemetry.step("info", "heartbeat done", fields);
+  if (await journal.completeHeartbeat(run, outcome)) telemetry.steps.info("heartbeat done", fields);
   else telemetry.log.info("heartbeat result dropped: the lease was lost", fields);
   return events.length < pending.length || pending.length === MAX_EVENTS;
 }

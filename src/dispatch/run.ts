@@ -57,7 +57,7 @@ export function answerRun(run: ClaimedRun, context: DispatchContext): TurnOutcom
 async function hold(run: ClaimedRun, reason: string, { journal, telemetry }: DispatchContext): Promise<boolean> {
   const { id: runId, eventId, hook } = run;
   const isRecorded = await journal.holdRun(run, reason);
-  if (isRecorded) telemetry.step("warn", "run held", { runId, eventId, hook, reason });
+  if (isRecorded) telemetry.steps.warn("run held", { runId, eventId, hook, reason });
   telemetry.activity.turned({ result: "held", ms: 0 });
   return isRecorded;
 }
@@ -77,7 +77,7 @@ async function complete(run: ClaimedRun, context: DispatchContext, freeSlot: () 
 
 export function showDone(run: ClaimedRun, { telemetry }: DispatchContext, isRecorded = true): void {
   const { id: runId, eventId, hook, attempts, startedAt, usage } = run;
-  if (isRecorded) telemetry.step("info", "run done", { runId, eventId, hook, attempts });
+  if (isRecorded) telemetry.steps.info("run done", { runId, eventId, hook, attempts });
   telemetry.activity.turned({ result: "done", ms: msSince(startedAt), usage });
 }
 
@@ -130,12 +130,12 @@ async function recordRunFailure(run: ClaimedRun, cause: unknown, context: Dispat
   failSpan();
   if (delayMs !== undefined) {
     const isRecorded = await journal.retryRun(run, finishedAt + delayMs, error.message);
-    telemetry.step("warn", "run failed, will try again", fields);
+    telemetry.steps.warn("run failed, will try again", fields);
     return isRecorded;
   }
   const entries = [toErrorSummary(run, error, finishedAt)];
   const isRecorded = await journal.deadLetterRun(run, { finishedAt, error: error.message, entries });
-  telemetry.step("error", "run failed permanently", fields);
+  telemetry.steps.error("run failed permanently", fields);
   return isRecorded;
 }
 

@@ -62,7 +62,7 @@ const LOG_INTERVAL_MS = 60_000;
 
 /** Keeps the newest refused requests in memory, and logs a line a minute for each reason. */
 export function createRejectionLog(
-  telemetry: Pick<Telemetry, "log" | "step">,
+  telemetry: Pick<Telemetry, "log" | "steps">,
   changed: (rejection: Rejection) => void = () => undefined,
 ): RejectionLog {
   const kept: Rejection[] = [];
@@ -102,7 +102,7 @@ export function createRejectionLog(
   function write({ reason, hook, client, hint }: Reported, count: number): void {
     const fields = { reason, count, hook, client, hint };
     // Someone who follows the requests sees each of them, but no hint.
-    if (hint === undefined) telemetry.step("warn", "requests refused", fields);
+    if (hint === undefined) telemetry.steps.warn("requests refused", fields);
     else telemetry.log.warn("requests refused", fields);
     counts.set(reason, 0);
     setTimeout(() => {

@@ -5,8 +5,8 @@ import { createLog, type Log, type LogFields, type LogLevel, type LogOutput, sil
 /** Everything the service reports about itself. Names and fields carry ids, names and sizes, never content. */
 export interface Telemetry {
   log: Log;
-  /** Reports a step of what a request led to, once it is recorded. It is logged, unless `follower` shows it instead. */
-  step(level: "info" | "warn" | "error", message: string, fields: LogFields): void;
+  /** The log of what requests led to, once it is recorded. On a terminal, `follower` shows it instead. */
+  steps: Log;
   /** Reports that the service has tried to replace what it serves. It is logged, unless `follower` shows it instead. */
   reloaded(reload: Reload): void;
   follower?: RequestFollower;
@@ -61,16 +61,13 @@ export function createTelemetry(
 }
 
 /** `steps`: where steps and reloads are logged. */
-export function withLog(log: Log, follower?: RequestFollower, steps: Log = log): Telemetry {
+export function withLog(log: Log, follower?: RequestFollower, steps = log): Telemetry {
   const activity = createActivity();
   return {
     log,
+    steps: follower ? withFollower(steps, follower) : steps,
     follower,
     activity,
-    step(level, message, fields) {
-      if (typeof fields["eventId"] === "string") follower?.changed(fields["eventId"]);
-      steps[level](message, fields);
-    },
     reloaded(reload) {
       const { generation, changed, ms, problems } = reload;
       activity.reloaded(problems.length === 0);
@@ -81,6 +78,16 @@ export function withLog(log: Log, follower?: RequestFollower, steps: Log = log):
       }
     },
   };
+}
+
+function withFollower(log: Log, follower: RequestFollower): Log {
+  const write =
+    (level: keyof Log) =>
+    (message: string, fields: LogFields = {}): void => {
+      if (typeof fields["eventId"] === "string") follower.changed(fields["eventId"]);
+      log[level](message, fields);
+    };
+  return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
 }
 
 export const silentTelemetry: Telemetry = withLog(silentLog);

@@ -93,7 +93,7 @@ async function run(state: State, bundle: TransformBundle, call: TransformCall): 
   const { text: trace, place } = traceStack(bundle, message, stack);
   const { file = bundle.spec.file, line, column } = place;
   // The message may contain a piece of the payload, so the log gets only the place; the event keeps the rest.
-  state.telemetry.step("warn", "transform failed", { reason: kind, file, line, column });
+  state.telemetry.steps.warn("transform failed", { reason: kind, file, line, column });
   throw new TransformError(kind, message, { log, trace, retryAfterMs });
 }
 
