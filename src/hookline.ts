@@ -155,10 +155,9 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     onHandshake: recordHandshake,
     routes: {
       ...createOperatorRoutes({
-        token: () => current().config.gateway.token,
-        gateway: () => current().config.gateway,
+        config: () => current().config,
+        serviceUrl: () => serviceUrl,
         journal,
-        mappings: () => current().config.hooks.mappings,
         findParser,
         rejections,
         stream,
@@ -166,10 +165,6 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
         activity,
         metrics: async () => writeMetrics(activity, await status()),
         shadowed: () => new Set(listShadowed(current().mappings.mappings)),
-        place: () => ({
-          hooksPath: current().config.hooks.path,
-          url: current().config.gateway.publicUrl ?? serviceUrl,
-        }),
         tryHook,
         diff,
         replay,

@@ -27,7 +27,7 @@ import { type CliIo, listFiles, print, printJsonLine, style } from "../io.ts";
 import { confirmWrite, openTerminal, runChange, showChange } from "./change.ts";
 import { type Answers, askAnswers } from "./init-answers.ts";
 import { askOptions, toUrl } from "./presets.ts";
-import { EXAMPLE, readEditorFiles, readTemplate, TYPES, writeFirstConfig } from "./templates.ts";
+import { EXAMPLE, readTemplate, writeEditorFiles, writeFirstConfig } from "./templates.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface InitFlags {
@@ -79,8 +79,10 @@ async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | un
   const planned = await planConfig(target, answers, { io, terminal });
   const { config } = await requireValid(planned, target);
   const hasExample = usesExample(planned);
-  const texts = readFiles(config.hooks.transformsDir, hasExample);
-  const newFiles = new Map([...texts].filter(([file]) => !existsSync(file)));
+  const { transformsDir } = config.hooks;
+  const example = Object.entries(hasExample ? readTemplate(EXAMPLE) : {});
+  const texts = example.map(([file, text]) => [path.join(transformsDir, file), text] as const);
+  const newFiles = new Map(texts.filter(([file]) => !existsSync(file)));
   const plan = { ...planned, newFiles };
 
   const isNew = plan.before === undefined;
@@ -88,10 +90,15 @@ async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | un
   if (isChanged && !isNew && !flags.json) print(io, showChange(plan));
   if (isChanged && !isNew) await confirmWrite(flags.yes, terminal, plan.file);
   writePlan(plan);
-  const written = [...(isChanged ? [plan.file] : []), ...plan.secretFiles.keys(), ...newFiles.keys()];
-  const refreshed = refreshTypes(texts);
-  written.push(...refreshed, ...ignoreState(plan.file, target.stateDir));
-  const kept = [plan.file, ...texts.keys()].filter((file) => !written.includes(file));
+  const editor = writeEditorFiles(transformsDir);
+  const written = [
+    ...(isChanged ? [plan.file] : []),
+    ...plan.secretFiles.keys(),
+    ...editor.written,
+    ...newFiles.keys(),
+    ...ignoreState(plan.file, target.stateDir),
+  ];
+  const kept = [plan.file, ...editor.kept, ...texts.map(([file]) => file)].filter((file) => !written.includes(file));
 
   const { model, apiKey, presets } = answers;
   const notes = model?.note === undefined ? [] : [model.note];
@@ -162,20 +169,6 @@ function printReport({ written, kept, notes, next }: InitReport, io: CliIo): voi
   for (const note of notes) print(io, "", toPrintable(note));
   const width = Math.max(...next.map(({ command }) => command.length));
   print(io, "", "Next:", ...next.map(({ command, purpose }) => `  ${command.padEnd(width)}  ${style("dim", purpose)}`));
-}
-
-/** The text of the wanted files below the folder of the transforms, by absolute path. */
-function readFiles(folder: string, hasExample: boolean): Map<string, string> {
-  const files = { ...readEditorFiles(), ...(hasExample ? readTemplate(EXAMPLE) : {}) };
-  return new Map(Object.entries(files).map(([file, text]) => [path.join(folder, file), text]));
-}
-
-/** The types belong to this version of the package. Returns the file if it was changed. */
-function refreshTypes(texts: Map<string, string>): string[] {
-  const types = [...texts].filter(([file]) => path.basename(file) === TYPES);
-  const outdated = types.filter(([file, text]) => readFileSync(file, "utf8") !== text);
-  for (const [file, text] of outdated) replaceFile(file, text);
-  return outdated.map(([file]) => file);
 }
 
 /** Keeps the tokens out of version control. Returns the file if it was changed. */

@@ -1,23 +1,35 @@
-import { globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Change, editConfig } from "../../config/edit/edit-config.ts";
+import { replaceFile } from "../../shared/files.ts";
 import { PACKAGE_ROOT } from "../../shared/package.ts";
 import { type Shape, toDeclaration } from "../reading/learn.ts";
 
 const TRANSFORMS = path.join(PACKAGE_ROOT, "transforms");
 
 /** With these two files an editor completes a transform with nothing installed. */
-export const TYPES = "hookline.d.ts";
-export const COMPILER_OPTIONS = "tsconfig.json";
+const TYPES = "hookline.d.ts";
+const COMPILER_OPTIONS = "tsconfig.json";
+
+/**
+ * Writes what an editor needs into the folder of the transforms: types, which belong to this version, and compiler options,
+ * which belong to the user if they exist. Gives the absolute paths of the files that were written and of those that were not.
+ */
+export function writeEditorFiles(folder: string): { written: string[]; kept: string[] } {
+  const written: string[] = [];
+  const kept: string[] = [];
+  for (const name of [TYPES, COMPILER_OPTIONS]) {
+    const file = path.join(folder, name);
+    const text = readFileSync(path.join(TRANSFORMS, name), "utf8");
+    const isKept = existsSync(file) && (name === COMPILER_OPTIONS || readFileSync(file, "utf8") === text);
+    (isKept ? kept : written).push(file);
+    if (!isKept) replaceFile(file, text);
+  }
+  return { written, kept };
+}
 
 /** Files by their name below the folder of the transforms. */
 type Files = Record<string, string>;
-
-export function readEditorFiles(): Files {
-  return Object.fromEntries(
-    [TYPES, COMPILER_OPTIONS].map((file) => [file, readFileSync(path.join(TRANSFORMS, file), "utf8")]),
-  );
-}
 
 /** The template's own name, in the names of its files and in its samples. */
 const TEMPLATE = "template/status";

@@ -17,7 +17,7 @@ import { type CliIo, listFiles, print, printJson, printWarnings } from "../io.ts
 import { createOperatorClient, readEvent, type ServiceFlags } from "../operator-client.ts";
 import { addValue, createShape } from "../reading/learn.ts";
 import { saveSample } from "../samples/save.ts";
-import { COMPILER_OPTIONS, readEditorFiles, readTemplate, writeModule } from "./templates.ts";
+import { readTemplate, writeEditorFiles, writeModule } from "./templates.ts";
 
 interface NewFlags extends ServiceFlags {
   dir?: string;
@@ -50,7 +50,7 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
   requireFree(folder, Object.keys(files));
 
   for (const [file, text] of Object.entries(files)) write(path.join(folder, file), text);
-  const written = [...Object.keys(files), ...writeEditorFiles(folder)].map((file) => path.join(folder, file));
+  const written = [...Object.keys(files).map((file) => path.join(folder, file)), ...writeEditorFiles(folder).written];
   const isAdded = plan !== undefined && !flags.print && flags.dir === undefined && target.text !== undefined;
   if (isAdded)
     replaceFile(target.file, editConfig(target.file, target.text ?? "", [plan.change]), { expected: target.text });
@@ -121,15 +121,6 @@ function requireFree(folder: string, files: string[]): void {
   const taken = files.map((file) => path.join(folder, file)).filter((file) => existsSync(file));
   if (taken.length === 0) return;
   throw new ConfigError(taken.map((file) => ({ file, message: "This file exists already: nothing was written." })));
-}
-
-/** The types belong to this version and are always written; existing compiler options belong to the user. */
-function writeEditorFiles(folder: string): string[] {
-  const wanted = Object.entries(readEditorFiles()).filter(
-    ([file]) => file !== COMPILER_OPTIONS || !existsSync(path.join(folder, file)),
-  );
-  for (const [file, text] of wanted) write(path.join(folder, file), text);
-  return wanted.map(([file]) => file);
 }
 
 function write(file: string, text: string): void {

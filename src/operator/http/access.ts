@@ -1,6 +1,7 @@
 import { createHmac, hkdfSync } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
+import type { ResolvedConfig } from "../../config/types.ts";
 import { HookError } from "../../errors.ts";
 import { createAuthRateLimit } from "../../ingress/doors.ts";
 import type { Exchange } from "../../ingress/exchange.ts";
@@ -8,11 +9,8 @@ import { isJson } from "../../ingress/parse-body.ts";
 import { createNonce } from "../../shared/id.ts";
 import { bearerOf, sameSecret } from "../../shared/secret.ts";
 
-export interface AccessOptions {
-  /** `gateway.auth.token`; without one, the page and the API are off. */
-  token(): string | undefined;
-  gateway(): { host: string; publicUrl: string | undefined };
-}
+/** Without `gateway.auth.token`, the page and the API are off. */
+type Gateway = Pick<ResolvedConfig["gateway"], "token" | "host" | "publicUrl">;
 
 /** Decides who may use the page and the API. */
 export interface Access {
@@ -30,7 +28,7 @@ export interface Access {
 
 const SAFE_METHODS = ["GET", "HEAD"];
 
-export function createAccess({ token, gateway }: AccessOptions): Access {
+export function createAccess(gateway: () => Gateway): Access {
   // Not shared with the hooks: their token must not reset the count of failures here.
   const rateLimit = createAuthRateLimit();
   const cookies = createSignIn();
@@ -70,7 +68,7 @@ export function createAccess({ token, gateway }: AccessOptions): Access {
   }
 
   function requireToken(): string {
-    const expected = token();
+    const expected = gateway().token;
     if (expected === undefined) throw new HookError("not_found");
     return expected;
   }

@@ -8,10 +8,10 @@ import type { Exchange } from "../../ingress/exchange.ts";
 import { createRouter, json, type RouteRequest, type Routes } from "../../ingress/router.ts";
 import { IS_CHECKOUT, PACKAGE_ROOT } from "../../shared/package.ts";
 import type { HttpResponse } from "../../types.ts";
-import { type AccessOptions, createAccess } from "./access.ts";
+import { createAccess } from "./access.ts";
 import { createRoutes, type OperatorServices } from "./routes.ts";
 
-export interface OperatorOptions extends AccessOptions, OperatorServices {
+export interface OperatorOptions extends OperatorServices {
   /** Rejects with the reason when the service cannot accept hooks. */
   requireReady(): Promise<void>;
 }
@@ -23,7 +23,7 @@ const SIGN_IN = "POST /api/session";
 
 /** Health checks, the page and the operator API: what was received, what became of it, and whether the service works. */
 export function createOperatorRoutes(options: OperatorOptions): Routes {
-  const access = createAccess(options);
+  const access = createAccess(() => options.config().gateway);
   const { [SIGN_IN]: signIn, "GET /metrics": metrics, ...table } = createRoutes({ ...options, access });
   const api = createRouter(Object.fromEntries(Object.entries(table).map(([route, { handle }]) => [route, handle])));
 

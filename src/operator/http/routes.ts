@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import type { MappingSource } from "../../config/types.ts";
+import type { ResolvedConfig } from "../../config/types.ts";
 import { type FindParser, isJson } from "../../ingress/parse-body.ts";
 import { json } from "../../ingress/router.ts";
 import type { EventRecord, Journal } from "../../journal/journal.ts";
@@ -41,8 +41,7 @@ import {
 /** The parts of the service that the API uses. */
 export interface OperatorServices {
   journal: Journal;
-  /** Of the configuration and its presets, in the order in which they are tried. */
-  mappings(): MappingSource[];
+  config(): ResolvedConfig;
   status(): Promise<StatusView>;
   activity: Pick<Activity, "minutes" | "uses">;
   /** The text of `GET /metrics`. */
@@ -52,8 +51,8 @@ export interface OperatorServices {
   rejections: Pick<RejectionLog, "list">;
   stream: LiveStream;
   findParser: FindParser;
-  /** Where hooks are, and the address of the service. */
-  place(): { hooksPath: string; url: string };
+  /** Where it listens. */
+  serviceUrl(): string;
   /** Runs one payload through mapping and transform, and dispatches nothing. */
   tryHook(trial: unknown): Promise<Trial>;
   /** Compares stored events under the loaded and other mappings. */
@@ -76,7 +75,7 @@ const MAX_SIGN_IN_BYTES = 8 * 1024;
 /** The table of the API. A path is tried in this order. */
 export function createRoutes({
   journal,
-  mappings,
+  config,
   shadowed,
   findParser,
   rejections,
@@ -86,10 +85,11 @@ export function createRoutes({
   tryHook,
   diff,
   replay,
-  place,
+  serviceUrl,
   activity,
   metrics,
 }: OperatorServices & { access: Access }): RouteTable {
+  const address = (): string => config().gateway.publicUrl ?? serviceUrl();
   const routes: RouteTable = {
     "POST /api/session": responding({
       about: "Gives the page a cookie for the gateway token. It needs no other credential.",
@@ -106,7 +106,7 @@ export function createRoutes({
     }),
     "GET /api/openapi.json": answering({
       about: "OpenAPI 3.1 of the hooks, the health checks and this API.",
-      answer: (): object => toOpenApi({ routes, ...place() }),
+      answer: (): object => toOpenApi({ routes, hooksPath: config().hooks.path, url: address() }),
     }),
     "GET /api/status": answering({
       about: "Version, configuration, last reload error, and the figures of sandbox, queue and mailboxes.",
@@ -193,24 +193,21 @@ export function createRoutes({
     "GET /api/mappings": answering({
       about: "The mappings in the order in which they are tried, with the address for the sender and what they did.",
       answer() {
-        const { url, hooksPath } = place();
-        const hooksUrl = url + hooksPath;
-        return {
+        const hooksUrl = address() + config().hooks.path;
+        const views = toMappingViews({
+          sources: config().hooks.mappings,
+          shadowed: shadowed(),
+          uses: activity.uses(),
+          rejections: rejections.list(MAX_REJECTIONS),
           hooksUrl,
-          mappings: toMappingViews({
-            sources: mappings(),
-            shadowed: shadowed(),
-            uses: activity.uses(),
-            rejections: rejections.list(MAX_REJECTIONS),
-            hooksUrl,
-          }),
-        };
+        });
+        return { hooksUrl, mappings: views };
       },
     }),
     "GET /api/mappings/:id/source": answering({
       about: "What a mapping is made of: its fields, the code of its transform, its samples. Without secrets.",
       answer({ params: { id = "" } }) {
-        const found = mappings().find((mapping) => mapping.id === id);
+        const found = config().hooks.mappings.find((mapping) => mapping.id === id);
         return toMappingSourceView(requireFound(found, "mapping"));
       },
     }),

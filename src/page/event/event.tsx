@@ -5,8 +5,7 @@ import { changes, findRow } from "../live.ts";
 import {
   Copy,
   download,
-  messageOf,
-  notify,
+  notifyOf,
   Pairs,
   parseJson,
   State,
@@ -99,14 +98,10 @@ function Details({ event }: { event: Timeline }): JSX.Element {
 
 /** Runs it again as a new event, and goes there. */
 export async function replay(id: string, payload?: unknown): Promise<void> {
-  try {
-    const body = payload === undefined ? {} : { payload };
-    const { eventId }: { eventId?: unknown } = Object(await call("POST /api/events/:id/replay", { id }, { body }));
-    notify("Replayed as a new event.");
-    if (typeof eventId === "string") goTo(["events", eventId]);
-  } catch (error) {
-    notify(`Not replayed: ${messageOf(error)}`, "bad");
-  }
+  const body = payload === undefined ? {} : { payload };
+  const work = call("POST /api/events/:id/replay", { id }, { body });
+  const { eventId } = Object(await notifyOf(work, () => "Replayed as a new event.", "Not replayed"));
+  if (typeof eventId === "string") goTo(["events", eventId]);
 }
 
 function EditedReplay({ event }: { event: Timeline }): JSX.Element {

@@ -5,8 +5,7 @@ import {
   formatCost,
   formatMs,
   formatNumber,
-  messageOf,
-  notify,
+  notifyOf,
   State,
   Text,
   Time,
@@ -176,10 +175,7 @@ function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
 /** Gives a dead letter all its attempts again. */
 function RetryButton({ id }: { id: string }): JSX.Element {
   const retry = (): void =>
-    void call("POST /api/dead-letters/:id/retry", { id }).then(
-      () => notify("It will run again."),
-      (error: unknown) => notify(`Not retried: ${messageOf(error)}`, "bad"),
-    );
+    void notifyOf(call("POST /api/dead-letters/:id/retry", { id }), () => "It will run again.", "Not retried");
   return (
     <p class="actions">
       <button type="button" onClick={retry}>

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { DELIVERY_STATES, RUN_STATES } from "../../types.ts";
 import { call, type RunView } from "../api.ts";
-import { formatCost, formatMs, formatNumber, messageOf, notify, State, Time, toLine } from "../parts/controls.tsx";
+import { formatCost, formatMs, formatNumber, notifyOf, State, Time, toLine } from "../parts/controls.tsx";
 import { Entry, SessionLink } from "../parts/conversation.tsx";
 import { Page, useLoad } from "../parts/load.tsx";
 import { EventLink, PAGE_SIZE, ResultText, StateFilter, Table } from "../parts/table.tsx";
@@ -11,12 +11,20 @@ export function Runs(): JSX.Element {
   const { state, before } = route.value.query;
   const query = { state, before, limit: PAGE_SIZE };
   const loaded = useLoad(`runs ${state} ${before}`, () => call("GET /api/runs", query));
+  const release = (): void => {
+    const said = notifyOf(
+      call("POST /api/runs/release"),
+      ({ released }) => `${released} runs may start.`,
+      "Not released",
+    );
+    void said.then(loaded.reload);
+  };
   const intro = (
     <>
       <StateFilter states={RUN_STATES} />
       {state === "held" && (
         <p class="actions">
-          <button type="button" class="main" onClick={() => void release().then(loaded.reload)}>
+          <button type="button" class="main" onClick={release}>
             Release all held runs
           </button>
         </p>
@@ -54,15 +62,6 @@ export function Runs(): JSX.Element {
       )}
     </Page>
   );
-}
-
-async function release(): Promise<void> {
-  try {
-    const { released } = await call("POST /api/runs/release");
-    notify(`${released} runs may start.`);
-  } catch (error) {
-    notify(`Not released: ${messageOf(error)}`, "bad");
-  }
 }
 
 function tookOf({ startedAt, finishedAt }: RunView): string {

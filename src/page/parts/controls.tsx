@@ -125,6 +125,22 @@ export function notify(text: string, tone: "good" | "bad" = "good"): void {
   timer = setTimeout(() => (notice.value = undefined), SHOWN_MS);
 }
 
+/** Says what became of the work; undefined if it failed. */
+export async function notifyOf<Result>(
+  work: Promise<Result>,
+  done: (result: Result) => string,
+  failed: string,
+): Promise<Result | undefined> {
+  try {
+    const result = await work;
+    notify(done(result));
+    return result;
+  } catch (error) {
+    notify(`${failed}: ${messageOf(error)}`, "bad");
+    return undefined;
+  }
+}
+
 export function Notice(): JSX.Element {
   return (
     <div class={`notice ${notice.value?.tone ?? ""}`} role="status">

@@ -2,8 +2,7 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { type FailedAnswer, parseAnswers } from "./answer.ts";
 import { createJobClock, createMemoryGuard, type JobClock, type MemoryGuard } from "./child-usage.ts";
 import { createJobQueue, type Job, type JobQueue } from "./job.ts";
-import { connectChild, explainExit, type SendOrder } from "./pipe.ts";
-import type { ModuleOptions, Report } from "./protocol.ts";
+import { connectChild, explainExit, type ModuleOptions, type Report, type SendOrder } from "./protocol.ts";
 
 /** How long a job may exceed its own deadline, which the child itself enforces as long as it can. */
 const GRACE_MS = 200;
