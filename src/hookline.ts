@@ -90,6 +90,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       cache.save();
       if (listening) useMail(program);
       if (started) useAlerts(program);
+      dispatcher.recheck();
       showReload();
     },
     refused({ problems }) {

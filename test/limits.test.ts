@@ -66,7 +66,7 @@ test("rateLimit: all are accepted, and the limit holds in any period, also acros
   }
 });
 
-test("a reload that removes the limit applies to queued runs", async () => {
+test("a reload that removes the limit starts queued runs", async () => {
   const limited = mapping("slow", { rateLimit: { max: 1, per: "1h" } });
   service = await startService({ config: { hooks: { mappings: [limited] } } });
   const ids = await postAll("slow", 3);
@@ -74,7 +74,6 @@ test("a reload that removes the limit applies to queued runs", async () => {
   const config = withTokens({ hooks: { mappings: [mapping("slow")] } });
   service.write("webhooks.json5", JSON.stringify(config));
   await service.hookline.reload();
-  await postAll("slow", 1);
   for (const id of ids) expect(await service.settled(id)).toMatchObject({ status: "done" });
 });
 

@@ -7,6 +7,7 @@ import type { AgentTurn } from "../agents/driver.ts";
 import { createEcho } from "../agents/echo.ts";
 import { DriverError } from "../errors.ts";
 import type { ClaimedRun } from "../journal/journal.ts";
+import type { RunLimit } from "../journal/records.ts";
 
 let service: DispatchService;
 afterEach(() => service.close());
@@ -357,4 +358,28 @@ test("a run that becomes due while the next time is looked up is claimed at once
   await service.accept({});
   await expect.poll(() => order).toContain("run");
   expect(order[0]).toBe("run");
+});
+
+// Without the check, the limits would be read again after a minute.
+test("limits that a reload has removed hold nothing back", { timeout: 45_000 }, async () => {
+  // Of an event without a mapping.
+  const limits: Map<string, RunLimit> = new Map([["", { rate: { max: 1, perMs: 3_600_000 } }]]);
+  let lookedUp = 0;
+  service = await startDispatch({
+    agent: createEcho(),
+    limits,
+    wrap: (journal) => ({
+      ...journal,
+      async nextDueAt(current) {
+        const dueAt = await journal.nextDueAt(current);
+        if (dueAt !== undefined && dueAt > Date.now() + 60_000) lookedUp += 1;
+        return dueAt;
+      },
+    }),
+  });
+  await service.accept({}, {});
+  await expect.poll(() => lookedUp).toBeGreaterThan(0);
+  limits.clear();
+  service.dispatcher.recheck();
+  await runsInState("done", 2);
 });

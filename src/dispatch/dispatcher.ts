@@ -20,7 +20,7 @@ const RECHECK_MS = 1000;
 /** Many claims follow one another; the next time at which something is due is found out once for those of this time. */
 const LOOK_AHEAD_MS = 20;
 
-/** How often to check for due work at least: a reload may have changed the limits. */
+/** How often to check for due work at least. */
 const MAX_SLEEP_MS = 60_000;
 
 /** A node that has not renewed its lease for this long is considered dead. */
@@ -34,6 +34,8 @@ export interface Dispatcher {
    * `executes` it only keeps the lease of this node.
    */
   start(options?: { executes?: boolean }): void;
+  /** A reload may have changed the limits: claims what may run now. */
+  recheck(): void;
   status(): { runningRuns: number; runningDeliveries: number; runningHeartbeat: boolean };
   /**
    * Claims nothing more and waits for what is in progress. Aborts what has not ended after `timeoutMs`; it is executed
@@ -88,6 +90,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       claimWork();
       heartbeat.start();
     },
+    recheck: () => void (listeners.length > 0 && claimWork()),
     status: () => ({
       runningRuns: runs.active(),
       runningDeliveries: deliveries.active(),
