@@ -27,6 +27,7 @@ export default defineConfig({
     globalSetup: ["temporary-folder", "program", "postgres-setup"].map((name) =>
       path.join(root, `test/support/${name}.ts`),
     ),
+    setupFiles: [path.join(root, "test/support/built-checks.ts")],
     // These need programs of the system, or libraries of vendors: `npm run test:system`, `npm run test:oracles`.
     exclude: ["test/system/**", "test/oracles/**"],
     pool: "forks",

@@ -1,8 +1,6 @@
-import { build } from "esbuild";
 import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { bundleProgram } from "../../.ci/bundle.ts";
 
 const ROOT = path.join(import.meta.dirname, "../..");
 const FOLDER = path.join(ROOT, "node_modules/.cache/package");
@@ -20,6 +18,8 @@ export const ACP_AGENT = process.env.HOOKLINE_TEST_ACP_AGENT ?? ACP_AGENT_SOURCE
 
 /** For vitest's `globalSetup`: a folder like the package, with a new build. */
 export default async function setup(): Promise<void> {
+  // Only here: workers import this file too.
+  const [{ build }, { bundleProgram }] = await Promise.all([import("esbuild"), import("../../.ci/bundle.ts")]);
   rmSync(FOLDER, { recursive: true, force: true });
   mkdirSync(FOLDER, { recursive: true });
   for (const name of ["package.json", "node_modules", "presets", "schemas", "transforms"]) {

@@ -16,8 +16,8 @@ const withAll = createCheck(() => assembleSchema(builtInDrivers), {
   references: assembleReferences(builtInDrivers),
 });
 const assemble = (drivers: Drivers): [Schema, ...Schema[]] => [assembleSchema(drivers), ...assembleReferences(drivers)];
-const configCheck = createDriverCheck("config", assemble);
-const checkBuilt = createBuilt();
+const configCheck = createCheckWith(undefined);
+const checkBuilt = createCheckWith(compileHere());
 
 const auth = (block: object): object => ({ hooks: { mappings: [{ match: { path: "x" }, auth: block }] } });
 
@@ -42,7 +42,7 @@ test.each([
 });
 
 test("is compiled again once, for a driver that was not named before", () => {
-  const checkFor = createDriverCheck("mapping", assembleReferences);
+  const checkFor = createCheckWith(undefined);
   const first = checkFor(builtInDrivers, auth({ scheme: "stripe" }));
   expect(checkFor(builtInDrivers, { ...auth({ scheme: "stripe" }), log: { level: "error" } })).toBe(first);
   const second = checkFor(builtInDrivers, auth({ scheme: "shopify" }));
@@ -56,13 +56,19 @@ test("the built check does not depend on the drivers that are named", () => {
   expect(checkBuilt(plugin, {})).not.toBe(checkBuilt(builtInDrivers, {}));
 });
 
-/** The check as the build makes it. */
-function createBuilt(): DriverCheck {
+/** As the build compiles it. */
+function compileHere(): Validate {
   const module = { exports: {} as Record<string, Validate> };
   const run = compileFunction(compileModule(["config", "mapping"]), ["module", "exports", "require"]);
   run(module, module.exports, createRequire(import.meta.url));
-  compiledChecks.config = () => module.exports["config"]!;
+  return module.exports["config"]!;
+}
+
+/** With the built check, or as in a checkout, which has none. */
+function createCheckWith(built: Validate | undefined): DriverCheck {
+  const { config } = compiledChecks;
+  compiledChecks.config = built && (() => built);
   const check = createDriverCheck("config", assemble);
-  delete compiledChecks.config;
+  compiledChecks.config = config;
   return check;
 }
