@@ -43,7 +43,7 @@ test("a write-ahead log truncated anywhere keeps a prefix of complete commits", 
     const kept = await keptAfter((bytes) => bytes.subarray(0, Math.floor(at * bytes.length)));
     expect(kept).toBeLessThanOrEqual(EVENTS * at);
   };
-  await fc.assert(fc.asyncProperty(share, cut), { numRuns: 40 });
+  await fc.assert(fc.asyncProperty(share, cut), { numRuns: 15 });
 });
 
 test("a write-ahead log with a flipped bit anywhere keeps a prefix of complete commits", async () => {
@@ -56,7 +56,7 @@ test("a write-ahead log with a flipped bit anywhere keeps a prefix of complete c
     });
     expect(kept).toBeLessThan(EVENTS);
   };
-  await fc.assert(fc.asyncProperty(share, fc.nat(7), flip), { numRuns: 40 });
+  await fc.assert(fc.asyncProperty(share, fc.nat(7), flip), { numRuns: 15 });
 });
 
 test("a file damaged in the middle is refused at the start or at a write, never taken as intact", async () => {

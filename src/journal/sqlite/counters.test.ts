@@ -44,7 +44,7 @@ describe("the totals", () => {
       await expectListed(journal);
       await journal.close();
     });
-    await fc.assert(property, { numRuns: 50 });
+    await fc.assert(property, { numRuns: 15 });
   });
 
   test("have the wakes of many commits", async () => {

@@ -9,7 +9,7 @@ import type { OpenJournal } from "../harness.ts";
 export const open: OpenJournal = async (folder) =>
   createPostgresJournal({
     url: await findUrl(folder),
-    maxConnections: 4,
+    maxConnections: 2,
     commitTimeoutMs: 60_000,
     telemetry: silentTelemetry,
     firstLeaseMs: Number(process.env.HOOKLINE_TEST_LEASE_MS ?? 60_000),
