@@ -175,7 +175,7 @@ describe("splitText with any text", () => {
           expect(part.trim()).not.toBe("");
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 400 },
     );
   });
 
@@ -186,7 +186,7 @@ describe("splitText with any text", () => {
         const parts = splitText(whole, { limit, measure });
         expect(inked(parts.join(""))).toBe(inked(whole));
       }),
-      { numRuns: 2000 },
+      { numRuns: 400 },
     );
   });
 
@@ -203,7 +203,7 @@ describe("splitText with any text", () => {
         expect(parts.flatMap(wordsOf)).toEqual(wordsOf(whole));
         for (const part of parts) expect(part.split(/^```$/m).length % 2).toBe(1);
       }),
-      { numRuns: 2000 },
+      { numRuns: 400 },
     );
   });
 

@@ -162,7 +162,7 @@ test("every Markdown gives a document that Atlassian's schema accepts", async ()
     fc.asyncProperty(markdown, async (reply) => {
       expect(isAdf(await toAdf(reply))).toBe(true);
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   );
   const quote = { type: "blockquote", content: [{ type: "blockquote", content: [paragraph()] }] };
   expect(isAdf({ version: 1, type: "doc", content: [quote] })).toBe(false);
