@@ -1,7 +1,6 @@
-import path from "node:path";
 import { ConfigError } from "../errors.ts";
 import { isObject, type Segment, toKeyPath, toObject, toObjects, toText, withoutUndefined } from "../shared/json.ts";
-import { isReference, toFileReference } from "./edit/plan.ts";
+import { isReference, planSecret } from "./edit/plan.ts";
 import { trimSlashes } from "./resolve.ts";
 
 type Fields = Record<string, unknown>;
@@ -68,9 +67,7 @@ export function convertOpenClaw(written: unknown, target: { file: string; stateD
     if (isObject(value) && value["source"] === "env") return `\${${String(value["id"])}}`;
     if (isReference(value)) return value;
     if (typeof value !== "string" || value.trim() === "") return undefined;
-    const file = path.join(target.stateDir, name);
-    secretFiles.set(file, `${value}\n`);
-    return toFileReference(file, path.dirname(target.file));
+    return planSecret(target, { name, secret: value }, secretFiles);
   }
 
   const channels = convertChannels();

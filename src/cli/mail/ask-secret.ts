@@ -1,6 +1,6 @@
 import path from "node:path";
 import { text as readAll } from "node:stream/consumers";
-import { isReference, toFileReference, toVariableReference } from "../../config/edit/plan.ts";
+import { isReference, planSecret, toFileReference, toVariableReference } from "../../config/edit/plan.ts";
 import { resolveReferences } from "../../config/references.ts";
 import { ConfigError } from "../../errors.ts";
 import { toObject } from "../../shared/json.ts";
@@ -36,9 +36,7 @@ export async function askSecret(session: Session, question: SecretQuestion): Pro
 
 /** Plans a file of the state folder for a secret, and returns the reference to it. */
 function storeSecret({ target, suffix, secretFiles }: Session, fileName: string, secret: string): string {
-  const file = path.join(target.stateDir, `${fileName}${suffix}`);
-  secretFiles.set(file, `${secret}\n`);
-  return toFileReference(file, path.dirname(target.file));
+  return planSecret(target, { name: `${fileName}${suffix}`, secret }, secretFiles);
 }
 
 async function readSecretFlags(

@@ -9,7 +9,7 @@ import {
   planUse,
   readTarget,
   type Target,
-  toFileReference,
+  planSecret,
   writePlan,
 } from "../../config/edit/plan.ts";
 import { readConfigText } from "../../config/load.ts";
@@ -125,11 +125,14 @@ async function planConfig(
     after = plan.after;
   }
   if (model) {
-    const keyFile = path.join(target.stateDir, `${model.provider}-api-key`);
-    if (apiKey !== undefined) secretFiles.set(keyFile, `${apiKey}\n`);
-    const reference = apiKey === undefined ? {} : { apiKey: toFileReference(keyFile, path.dirname(target.file)) };
+    const name = `${model.provider}-api-key`;
+    const reference = apiKey === undefined ? {} : { apiKey: planSecret(target, { name, secret: apiKey }, secretFiles) };
     after = editConfig(target.file, after, [
-      { kind: "set", path: ["agents", "providers", model.provider], value: { ...model.block, ...reference } },
+      {
+        kind: "set",
+        path: ["agents", "providers", model.provider],
+        value: { ...model.block, ...reference },
+      },
       { kind: "set", path: ["agents", "defaults", "model"], value: model.model },
     ]);
   }

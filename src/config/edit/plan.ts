@@ -127,6 +127,17 @@ export function toFileReference(file: string, baseDir: string): string {
   throw new ConfigError([{ file, message: "a configuration cannot refer to a path that contains }" }]);
 }
 
+/** Adds a file of the state folder for a secret to the `files` of a plan. Returns the reference to it. */
+export function planSecret(
+  { file, stateDir }: Pick<Target, "file" | "stateDir">,
+  { name, secret }: { name: string; secret: string },
+  files: Map<string, string>,
+): string {
+  const secretFile = path.join(stateDir, name);
+  files.set(secretFile, `${secret}\n`);
+  return toFileReference(secretFile, path.dirname(file));
+}
+
 /** Whether a written value refers to a secret elsewhere. */
 export function isReference(written: unknown): written is string {
   return typeof written === "string" && /(?<!\$)\$\{(?:[A-Za-z_]\w*|file:[^}]+)\}/.test(written);
@@ -153,10 +164,10 @@ function findSecrets(value: unknown, at: readonly Segment[], isSecret: boolean):
 }
 
 /** The reference to a token file. The token of an earlier run is used again. */
-function nameToken({ file, stateDir }: Target, name: string, files: Map<string, string>): string {
-  const tokenFile = path.join(stateDir, name);
-  if (!existsSync(tokenFile)) files.set(tokenFile, `${randomBytes(24).toString("hex")}\n`);
-  return toFileReference(tokenFile, path.dirname(file));
+function nameToken(target: Target, name: string, files: Map<string, string>): string {
+  const tokenFile = path.join(target.stateDir, name);
+  if (existsSync(tokenFile)) return toFileReference(tokenFile, path.dirname(target.file));
+  return planSecret(target, { name, secret: randomBytes(24).toString("hex") }, files);
 }
 
 function isWritten(file: string, text: string): boolean {
@@ -215,9 +226,7 @@ export function planUse(target: Target, { name, options }: WantedPreset): Config
   const stem = toHook(name, options["path"]).replaceAll(/[^\w.-]/g, "-");
   const store = ([key, value]: [string, unknown]): [string, unknown] => {
     if (!isSecretOption(key) || isReference(value) || typeof value !== "string") return [key, value];
-    const file = path.join(target.stateDir, `${stem}-${key}`);
-    secretFiles.set(file, `${value}\n`);
-    return [key, toFileReference(file, path.dirname(target.file))];
+    return [key, planSecret(target, { name: `${stem}-${key}`, secret: value }, secretFiles)];
   };
   const given = Object.entries(withoutUndefined(options));
   const entry = given.length === 0 ? name : { use: name, with: Object.fromEntries(given.map(store)) };
