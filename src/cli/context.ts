@@ -42,29 +42,27 @@ export function locateAnyConfig(flag: string | undefined, io: CliIo): string | u
   }
 }
 
-/** The sandbox of the service; its errors go to the command's standard error. */
-export function openSandbox({ stderr, pool }: CliIo): TransformRunner {
-  return createSandbox({ telemetry: createTelemetry("error", { output: stderr }), children: 1, pool });
-}
-
 /** Reads the configuration; see `locateConfig`. */
 export async function loadConfig(flag: string | undefined, io: CliIo): Promise<ReadConfig> {
   return readConfig(locateConfig(flag, io), io.env);
 }
 
-/** Builds what `serve` would serve, in the same sandbox, passes it to `use`, and closes it. */
-export async function withProgram(
-  configFlag: string | undefined,
-  io: CliIo,
-  use: (program: Program, runner: TransformRunner) => Promise<void>,
-): Promise<void> {
-  const file = locateConfig(configFlag, io);
-  const runner = openSandbox(io);
+/** Passes the sandbox of the service to `use`, and closes it. Its errors go to the command's standard error. */
+export async function withSandbox<Result>(
+  { stderr, pool }: CliIo,
+  use: (runner: TransformRunner) => Promise<Result>,
+): Promise<Result> {
+  const runner = createSandbox({ telemetry: createTelemetry("error", { output: stderr }), children: 1, pool });
   try {
-    await use(await buildProgram({ generation: 1, load: () => readConfig(file, io.env), runner }), runner);
+    return await use(runner);
   } finally {
     await runner.close();
   }
+}
+
+/** What `serve` would serve with a configuration. Throws a `ConfigError` with all problems. */
+export function buildOnce(load: () => Promise<ReadConfig>, io: CliIo): Promise<Program> {
+  return withSandbox(io, (runner) => buildProgram({ generation: 1, load, runner }));
 }
 
 /** What `serve` would serve, or why it would not. */
@@ -72,10 +70,8 @@ export async function tryProgram(
   configFlag: string | undefined,
   io: CliIo,
 ): Promise<{ program?: Program; problems: ConfigProblem[] }> {
-  let program: Program | undefined;
   try {
-    await withProgram(configFlag, io, async (built) => void (program = built));
-    return { program, problems: [] };
+    return { program: await buildOnce(() => loadConfig(configFlag, io), io), problems: [] };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return { problems: error.problems };

@@ -16,7 +16,7 @@ import { buildProgram, type Program } from "../../program/build.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
 import type { HookRequest } from "../../types.ts";
 import { createSince, EXIT_CODES, toOneOf } from "../command.ts";
-import { locateConfig, withProgram } from "../context.ts";
+import { locateConfig, withSandbox } from "../context.ts";
 import { formatActions, formatCount, formatDiff, shortenIds } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
 import { createOperatorClient, exportEvents } from "../operator-client.ts";
@@ -60,8 +60,10 @@ async function diff({ config, since, hook, url, failOn, json }: DiffFlags, io: C
     throw new ConfigError([{ file: changed, message: "is today's configuration: name a changed copy of it" }]);
   }
   const client = await createOperatorClient({ config: today, url }, io);
-  await withProgram(today, io, async (before, runner) => {
-    const after = await buildProgram({ generation: 2, load: () => readConfig(changed, io.env), runner });
+  await withSandbox(io, async (runner) => {
+    const build = (file: string) => buildProgram({ generation: 1, load: () => readConfig(file, io.env), runner });
+    const before = await build(today);
+    const after = await build(changed);
     const result = await diffEvents(
       readRequests(exportEvents(client, { hook, since })),
       outcomesUnder(before, runner),

@@ -6,10 +6,11 @@ import { didYouMean } from "../../config/schema/problems.ts";
 import { ConfigError } from "../../errors.ts";
 import { resolveRequest } from "../../mapping/resolve.ts";
 import { runTrial, type Trial } from "../../operator/trial.ts";
+import { buildProgram } from "../../program/build.ts";
 import { createWatcher } from "../../program/watch.ts";
 import { createLog, toPrintable } from "../../telemetry/log.ts";
 import { addPair, CONFIG_HELP, EXIT_CODES } from "../command.ts";
-import { locateAnyConfig, locateTransforms, openSandbox, readPayload, withProgram } from "../context.ts";
+import { loadConfig, locateAnyConfig, locateTransforms, readPayload, withSandbox } from "../context.ts";
 import { formatActions, formatLog } from "../format.ts";
 import { clearScreen, type CliIo, print, printError, printJson, style } from "../io.ts";
 import { findSamples, isNamed, selectSamples } from "../samples/sample.ts";
@@ -38,9 +39,10 @@ export function addTry(program: Command, io: CliIo): void {
 /** Exit code 1 when the service would refuse the payload. */
 async function tryHook(hook: string, payloadFile: string, flags: TryFlags, io: CliIo): Promise<void> {
   const payload = await readPayload(payloadFile, io);
-  await withProgram(flags.config, io, async (program, { run }) => {
+  await withSandbox(io, async (runner) => {
+    const program = await buildProgram({ generation: 1, load: () => loadConfig(flags.config, io), runner });
     const trial = await runTrial({ hook, payload, headers: flags.header, query: flags.query }, program, {
-      resolve: (request) => resolveRequest(request, { ...program, run }),
+      resolve: (request) => resolveRequest(request, { ...program, run: runner.run }),
     });
     if (io.stdout.isTTY && !flags.json) print(io, ...formatTrial(hook, trial));
     else printTrialJson(trial, io);
@@ -103,18 +105,14 @@ async function testSamples(given: string[], { config, update, watch, json }: Tes
   const dir = given.find((name) => isFolder(path.resolve(io.cwd, name)));
   const names = given.filter((name) => name !== dir).map((name) => name.replace(/\.ts$/, ""));
   const folder = await locateTransforms({ dir, config }, io);
-  requireSamples(folder, [...names, ...(Array.isArray(update) ? update : [])]);
-  const runner = openSandbox(io);
   const updated = Array.isArray(update) ? update : [];
-  const file = locateAnyConfig(config, io);
+  requireSamples(folder, [...names, ...updated]);
   const isUpdated = update === true ? () => true : isNamed(updated);
-  const options = { folder, config: file, names, runner, update: isUpdated, json, io };
-  try {
-    if (watch) await runAtEverySave(options);
-    else if ((await runAllSamples(options)) > 0) io.exitCode = 1;
-  } finally {
-    await runner.close();
-  }
+  const options = { folder, config: locateAnyConfig(config, io), names, update: isUpdated, json, io };
+  await withSandbox(io, async (runner) => {
+    if (watch) await runAtEverySave({ ...options, runner });
+    else if ((await runAllSamples({ ...options, runner })) > 0) io.exitCode = 1;
+  });
 }
 
 function requireSamples(folder: string, names: string[]): void {

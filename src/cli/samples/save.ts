@@ -5,7 +5,7 @@ import { ConfigError, HookError } from "../../errors.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import { REDACTED } from "../../shared/secret.ts";
 import { describeError } from "../command.ts";
-import { locateAnyConfig, locateTransforms, openSandbox } from "../context.ts";
+import { locateAnyConfig, locateTransforms, withSandbox } from "../context.ts";
 import type { CliIo } from "../io.ts";
 import { findSamples, runSample } from "./sample.ts";
 import { buildSamples } from "./suite.ts";
@@ -111,19 +111,18 @@ async function recordExpected(
   { config }: SaveOptions,
   io: CliIo,
 ): Promise<string | undefined> {
-  const runner = openSandbox(io);
+  const found = findSamples(folder).find((one) => one.name === set);
+  const sample = found?.samples.find((one) => one.name === name);
+  if (!found || !sample) throw new Error(`the sample ${set}/${name} was not written`);
+  const place = { folder, config: locateAnyConfig(config, io), env: io.env };
   try {
-    const found = findSamples(folder).find((one) => one.name === set);
-    const sample = found?.samples.find((one) => one.name === name);
-    if (!found || !sample) throw new Error(`the sample ${set}/${name} was not written`);
-    const program = await buildSamples(found, { folder, config: locateAnyConfig(config, io), env: io.env, runner });
-    const result = await runSample(sample, { program, runner, update: true });
+    const result = await withSandbox(io, async (runner) =>
+      runSample(sample, { program: await buildSamples(found, { ...place, runner }), runner, update: true }),
+    );
     return result.kind === "failed" ? result.reason : undefined;
   } catch (error) {
     if (error instanceof ConfigError || error instanceof HookError) return describeError(error);
     throw error;
-  } finally {
-    await runner.close();
   }
 }
 

@@ -2,10 +2,10 @@ import { stripVTControlCharacters } from "node:util";
 import { type ConfigPlan, hideSecrets, writePlan } from "../../config/edit/plan.ts";
 import { readConfigText } from "../../config/load.ts";
 import { ConfigError, MailError, messageOf } from "../../errors.ts";
-import { buildProgram, type Program } from "../../program/build.ts";
+import type { Program } from "../../program/build.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { describeError, EXIT_CODES, UsageError } from "../command.ts";
-import { openSandbox } from "../context.ts";
+import { buildOnce } from "../context.ts";
 import { formatDiff } from "../format.ts";
 import { type CliIo, print, printError, printJsonLine } from "../io.ts";
 import { Cancelled, createTerminal, MissingAnswer, type Terminal } from "./terminal.ts";
@@ -19,7 +19,7 @@ export function openTerminal({ json }: { json: boolean }, io: CliIo): Terminal |
  * Builds what `serve` would serve after the change. Throws a `ConfigError` with all problems. Without `strict`, variables that
  * are not set here count as set, for a service that runs elsewhere.
  */
-export async function loadPlan(
+export function loadPlan(
   { file, after, secretFiles }: ConfigPlan,
   io: CliIo,
   { strict = false } = {},
@@ -28,13 +28,7 @@ export async function loadPlan(
   // Long enough for a token.
   const placeholders = Object.fromEntries(names.map((name) => [name, `not-set-in-this-environment-${name}`]));
   const env = strict ? io.env : { ...placeholders, ...io.env };
-  const runner = openSandbox(io);
-  try {
-    const load = () => readConfigText(file, after, { env, unwritten: secretFiles });
-    return await buildProgram({ generation: 1, load, runner });
-  } finally {
-    await runner.close();
-  }
+  return buildOnce(() => readConfigText(file, after, { env, unwritten: secretFiles }), io);
 }
 
 export interface WriteFlags {
