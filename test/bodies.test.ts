@@ -95,6 +95,14 @@ test.each([
   expect(await replay(eventId)).toBe(202);
 });
 
+test.each(["wake", "agent"])("%s takes neither XML nor a mail", async (hook) => {
+  for (const type of ["application/xml", "text/xml", "application/atom+xml", "message/rfc822"]) {
+    const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": type };
+    const answer = await fetch(`${service.url}/hooks/${hook}`, { method: "POST", headers, body: "<text>x</text>" });
+    expect([answer.status, await answer.json()]).toMatchObject([415, { code: "unsupported_media_type" }]);
+  }
+});
+
 const nest = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
 
 test.each([

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { MIMEType } from "node:util";
 import { HookError } from "../errors.ts";
+import { BUILT_IN_HOOKS } from "../types.ts";
 import { parseForm, parseMultipart } from "./parse-form.ts";
 import { decodeUtf8, hasMark, unsupported } from "./body.ts";
 import { mayBeTooDeep, parseJson } from "./parse-json.ts";
@@ -16,8 +17,8 @@ export interface ParsedBody {
 /** Parses a body. Throws a 400 when it is malformed, a 413 when it has too many parts, a 415 when it is text but not JSON. */
 type ParseBody = (body: Buffer) => ParsedBody | Promise<ParsedBody>;
 
-/** Finds the parser of a content type. An absent one counts as JSON. Throws a 415 for a type that hooks do not accept. */
-export type FindParser = (contentType: string) => ParseBody;
+/** Finds the parser of a content type. An absent one counts as JSON. Throws a 415 for a type that the hook does not accept. */
+export type FindParser = (contentType: string, hook?: string) => ParseBody;
 
 export interface ParserOptions {
   /** Reads a mail (RFC 5322) as the payload of the mail hook. */
@@ -33,7 +34,7 @@ const SEND_AN_ARRAY =
   "Send one JSON value for each request, or all of them as one JSON array: a mapping's forEach makes an action of each item.";
 
 export function createParsers({ readMail }: ParserOptions): FindParser {
-  return function findParser(contentType) {
+  return function findParser(contentType, hook) {
     // Most senders write this, so it is not parsed.
     if (contentType === "" || contentType === "application/json") return parseJsonBody;
     const type = parseType(contentType);
@@ -43,8 +44,12 @@ export function createParsers({ readMail }: ParserOptions): FindParser {
     if (essence === "application/x-www-form-urlencoded") return (body) => parseFormBody(body, charset);
     if (essence === "multipart/form-data")
       return async (body) => toParsed(await parseMultipart(body, params.get("boundary")));
+    const isXml = subtype === "xml" || subtype.endsWith("+xml");
+    if ((isXml || essence === "message/rfc822") && BUILT_IN_HOOKS.some((name) => name === hook)) {
+      throw unsupported("Send JSON, a form, or text that holds JSON: this hook has fixed fields.");
+    }
     if (essence === "message/rfc822") return async (body) => toParsed(await readMail(body));
-    if (subtype === "xml" || subtype.endsWith("+xml")) return (body) => parseXmlBody(body, charset);
+    if (isXml) return (body) => parseXmlBody(body, charset);
     if (JSON_LINES.test(subtype)) throw unsupported(SEND_AN_ARRAY);
     if (!isJsonType(type) && type.type !== "text") throw unsupported(NEXT_STEP);
     if (charset !== null && !/^(?:utf-?8|(?:us-)?ascii)$/i.test(charset)) throw unsupported("Send the body in UTF-8.");

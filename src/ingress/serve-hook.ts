@@ -114,7 +114,7 @@ export function createServeHook(options: HookOptions): ServeHook {
     try {
       requireDeclaredSize(exchange, maxBytes);
       const codings = parseCodings(exchange.headers);
-      const parse = findParser(request.contentType);
+      const parse = findParser(request.contentType, hook);
       const received = await doorRequest.readBody();
       request.rawBody = codings.length === 0 ? received : await inflate(received, codings, maxBytes);
       const isEmpty = verified.allowsEmptyBody && request.rawBody.length === 0;
