@@ -77,6 +77,11 @@ test("refuses a channel that is not configured, as the service does", async () =
   expect(await tried({})).toMatchObject({ ok: true, warnings: [] });
 });
 
+test("a refusal has the shape of all errors", async () => {
+  const { body } = await trial({ hook: "orders", payload: {} });
+  expect(body).toMatchObject({ ok: false, code: "not_found", error: expect.any(String), requestId: expect.any(String) });
+});
+
 test("suggests the nearest hook", async () => {
   const detailOf = async (hook: string) => (await trial({ hook, payload: {} })).body.detail;
   expect(await detailOf("buidl")).toBe('There is no hook "buidl"; did you mean "build"?');

@@ -280,9 +280,9 @@ export function createRoutes({
       about: "The actions that a payload leads to. Nothing is recorded or executed.",
       body: TRIAL_SCHEMA,
       example: { hook: "wake", payload: { text: "The build is broken." } },
-      async respond({ readJson }) {
+      async respond({ readJson, exchange }) {
         const trial = await tryHook(await readJson());
-        return json(trial, trial.ok ? 200 : trial.status);
+        return trial.ok ? json(trial) : json({ ...trial, requestId: exchange.id }, trial.status);
       },
     }),
     "POST /api/diff": answering({
