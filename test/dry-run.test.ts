@@ -79,7 +79,12 @@ test("refuses a channel that is not configured, as the service does", async () =
 
 test("a refusal has the shape of all errors", async () => {
   const { body } = await trial({ hook: "orders", payload: {} });
-  expect(body).toMatchObject({ ok: false, code: "not_found", error: expect.any(String), requestId: expect.any(String) });
+  expect(body).toMatchObject({
+    ok: false,
+    code: "not_found",
+    error: expect.any(String),
+    requestId: expect.any(String),
+  });
 });
 
 test("suggests the nearest hook", async () => {
