@@ -101,22 +101,11 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   });
   const dispatcher = createDispatcher({
     journal,
-    agent: () => current().agent,
-    channels: () => current().channels,
-    settings: () => current().config.agents,
-    session: () => current().config.session,
-    limits: () => current().limits,
-    maxReplies: () => current().config.limits.perSession,
-    channelRules: () => current().config.channelRules,
+    current,
     describeNode: () => describeNode(current().config, startedAt),
     telemetry,
   });
-  const alerts = createAlerts({
-    journal,
-    channels: () => current().channels,
-    channelRules: () => current().config.channelRules,
-    log,
-  });
+  const alerts = createAlerts({ journal, current, log });
   const sweeper = createSweeper({
     journal,
     retention: () => ({ ...current().config.store.retention, dedupeWindowMs: current().config.hooks.dedupeWindowMs }),

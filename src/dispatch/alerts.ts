@@ -28,7 +28,7 @@ export interface Alerts {
   close(): Promise<void>;
 }
 
-export interface AlertsOptions extends Pick<DispatcherOptions, "channels" | "channelRules"> {
+export interface AlertsOptions extends Pick<DispatcherOptions, "current"> {
   journal: Pick<Journal, "watchChanges" | "lease" | "listEvents" | "getRun">;
   log: Log;
 }
@@ -40,7 +40,7 @@ const SHARED: ReadonlySet<AlertKind> = new Set(["dead-letter", "budget", "no-eve
 const MIN_CHECK_MS = 1000;
 
 /** Tells a person through a channel that something needs them. Keeps its state in memory. */
-export function createAlerts({ journal, channels, channelRules, log }: AlertsOptions): Alerts {
+export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
   const startedAt = Date.now();
   const shutdown = new AbortController();
   const { signal } = shutdown;
@@ -132,7 +132,7 @@ export function createAlerts({ journal, channels, channelRules, log }: AlertsOpt
         { log, signal },
       );
       if (line === undefined) return false;
-      if (channelRules().get(rule.channel)?.dryRun) log.info("alert not sent: dry run", fields);
+      if (current().config.channelRules.get(rule.channel)?.dryRun) log.info("alert not sent: dry run", fields);
       else {
         await send(rule, line);
         log.info("alert sent", fields);
@@ -145,14 +145,14 @@ export function createAlerts({ journal, channels, channelRules, log }: AlertsOpt
 
   async function send({ channel, to }: AlertRule, text: string): Promise<void> {
     const id = createId();
-    const driver = channels().get(channel);
+    const driver = current().channels.get(channel);
     if (!driver) throw new DriverError(`the channel ${channel} is not configured`, { retryable: false });
     const parts = splitText(text, driver);
     for (const [index, part] of parts.entries()) {
       const message = { to, text: part, idempotencyKey: `${id}:${index}` };
       // A reload may have replaced the driver.
       await retry((attempts) =>
-        sendPart({ ...message, mayBeSent: attempts > 1 }, channels().get(channel) ?? driver, signal),
+        sendPart({ ...message, mayBeSent: attempts > 1 }, current().channels.get(channel) ?? driver, signal),
       );
     }
   }

@@ -9,20 +9,20 @@ import type { HoldGuard } from "./hold.ts";
 import type { DispatchJournal } from "./retry.ts";
 import type { Spans } from "../telemetry/traces.ts";
 
-/** What a reload replaces is a function; it is called for each piece of work. */
+/** The part of a program that executes work. */
+export interface DispatchProgram {
+  agent: AgentDriver;
+  channels: ReadonlyMap<ChannelName, ChannelDriver>;
+  limits: RunLimits;
+  config: Pick<ResolvedConfig, "agents" | "session" | "limits" | "channelRules">;
+}
+
 export interface DispatcherOptions {
   /** What the other nodes are shown. */
   describeNode?(): NodeInfo;
   journal: Journal;
-  agent(): AgentDriver;
-  channels(): ReadonlyMap<ChannelName, ChannelDriver>;
-  settings(): ResolvedConfig["agents"];
-  session(): ResolvedConfig["session"];
-  limits(): RunLimits;
-  /** Of a session to its source in an hour. */
-  maxReplies(): number;
-  /** By channel. */
-  channelRules(): ResolvedConfig["channelRules"];
+  /** The program in use. It is asked for each piece of work, since a reload replaces it. */
+  current(): DispatchProgram;
   telemetry: Telemetry;
 }
 

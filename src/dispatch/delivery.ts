@@ -38,7 +38,7 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
   const { id: deliveryId, runId, eventId, text, partsSent } = delivery;
   const startedAt = Date.now();
   const driver = requireDriver(route, context);
-  if (context.channelRules().get(route.channel)?.dryRun) {
+  if (context.current().config.channelRules.get(route.channel)?.dryRun) {
     return skip(delivery, context, `dry run: would have been sent to ${route.to}`);
   }
   const parts = splitText(text, driver);
@@ -72,14 +72,14 @@ async function skip(delivery: ClaimedDelivery, context: DispatchContext, error: 
   return isRecorded;
 }
 
-function noRoute({ channels }: DispatchContext): string {
-  return channels().size === 0
+function noRoute({ current }: DispatchContext): string {
+  return current().channels.size === 0
     ? "no channel is configured: set channels"
     : `no channel has been used yet, and no recipient on ${FALLBACK_CHANNEL} is known: set channel and to`;
 }
 
 function requireDriver({ channel, to }: Route, context: DispatchContext): ChannelDriver {
-  const driver = context.channels().get(channel);
+  const driver = context.current().channels.get(channel);
   if (!driver) {
     throw new DriverError(`the channel ${channel} is not configured: add a channels.${channel} block`, {
       retryable: false,

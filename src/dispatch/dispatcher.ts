@@ -50,7 +50,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { signal } = shutdown;
   const { log } = options.telemetry;
   const journal = createRetryingJournal(options.journal, { log, signal });
-  const hold = createHoldGuard(options.journal, options.settings, () => options.maxReplies());
+  const hold = createHoldGuard(options.journal, options.current);
   const spans = createSpans(journal);
   const context: DispatchContext = { ...options, journal, hold, spans, log, signal };
   const dueAlarm = createAlarm(claimWork);
@@ -61,8 +61,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let overdueAt: number | undefined;
 
   const runs = createPool<ClaimedRun>({
-    size: () => context.settings().maxConcurrent,
-    claim: (limit) => journal.claimRuns(limit, Date.now(), context.limits()),
+    size: () => context.current().config.agents.maxConcurrent,
+    claim: (limit) => journal.claimRuns(limit, Date.now(), context.current().limits),
     execute: (run, freeSlot) => spans.ofRun(run, () => executeRun(run, context, freeSlot)),
     onDrained: () => lookAhead.set(Date.now() + LOOK_AHEAD_MS),
     log,
@@ -76,7 +76,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   });
   const heartbeat = createHeartbeat(context);
   const answerer: RunAnswerer = {
-    answer: (run, mapping) => (context.limits().has(mapping) ? undefined : answerRun(run, context)),
+    answer: (run, mapping) => (context.current().limits.has(mapping) ? undefined : answerRun(run, context)),
     answered: (run) => showDone(run, context),
   };
 
@@ -135,7 +135,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   /** Everything that was due is claimed: the next claim is when something else becomes due, which may be by now. */
   async function setDueAlarm(): Promise<void> {
-    const dueAt = (await journal.nextDueAt(context.limits())) ?? Infinity;
+    const dueAt = (await journal.nextDueAt(context.current().limits)) ?? Infinity;
     const now = Date.now();
     if (dueAt > now) dueAlarm.set(Math.min(dueAt, now + MAX_SLEEP_MS));
     else dueAlarm.set(dueAt === overdueAt ? now + RECHECK_MS : now);

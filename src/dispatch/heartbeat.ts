@@ -111,7 +111,7 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
 
   function checkPeriod(): void {
     const now = Date.now();
-    const { everyMs } = context.settings().heartbeat;
+    const { everyMs } = context.current().config.agents.heartbeat;
     if (now - lastPeriodAt >= everyMs) {
       lastPeriodAt = now;
       request();
@@ -154,10 +154,11 @@ async function runTurn(
   context: DispatchContext,
 ): Promise<TurnOutcome> {
   const { journal, signal } = context;
-  const history = await readHistory({ journal, budget: context.session() }, MAIN_SESSION, Date.now());
+  const history = await readHistory({ journal, budget: context.current().config.session }, MAIN_SESSION, Date.now());
   const routeIsKnown = (await journal.lastRoute()) !== undefined;
   try {
-    const turn = { agent: context.agent(), settings: context.settings(), history, signal };
+    const { agent, config } = context.current();
+    const turn = { agent, settings: config.agents, history, signal };
     return await runHeartbeatTurn({ runId: id, events, routeIsKnown }, turn);
   } catch (error) {
     signal.throwIfAborted();

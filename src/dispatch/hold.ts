@@ -21,8 +21,7 @@ export interface HoldGuard {
 /** Holds runs while `agents.budget` is spent, and those of a session that answers its source too often. */
 export function createHoldGuard(
   journal: Pick<Journal, "spend" | "countReplies" | "releaseHeld">,
-  settings: () => Pick<ResolvedConfig["agents"], "budget">,
-  maxReplies: () => number,
+  current: () => { config: Pick<ResolvedConfig, "agents" | "limits"> },
 ): HoldGuard {
   let checkedFor: string | undefined;
 
@@ -34,7 +33,7 @@ export function createHoldGuard(
     },
     allowsHeartbeat: async () => (await findSpent(MAIN_SESSION)) === undefined,
     async recheck() {
-      const now = `${startOfDay()} ${JSON.stringify(settings().budget)}`;
+      const now = `${startOfDay()} ${JSON.stringify(current().config.agents.budget)}`;
       if (now === checkedFor) return;
       for (const reason of [HOLD_REASONS.day, HOLD_REASONS.session]) await journal.releaseHeld({ reason });
       checkedFor = now;
@@ -43,11 +42,11 @@ export function createHoldGuard(
 
   /** A reply may lead to another event of its session, without end. */
   async function loops(sessionKey: string): Promise<boolean> {
-    return (await journal.countReplies(sessionKey, Date.now() - HOUR_MS)) >= maxReplies();
+    return (await journal.countReplies(sessionKey, Date.now() - HOUR_MS)) >= current().config.limits.perSession;
   }
 
   async function findSpent(sessionKey: string): Promise<HoldReason | undefined> {
-    const { perDay = Infinity, perSession = Infinity, unit = "cost" } = settings().budget ?? {};
+    const { perDay = Infinity, perSession = Infinity, unit = "cost" } = current().config.agents.budget ?? {};
     const since = startOfDay();
     if (perDay < Infinity && total(await journal.spend({ since }), unit) >= perDay) return HOLD_REASONS.day;
     if (perSession === Infinity) return undefined;

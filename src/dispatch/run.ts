@@ -27,7 +27,7 @@ export async function executeRun(
   try {
     const reason = await context.hold.findHold(claimed);
     if (reason !== undefined) return await hold(claimed, reason, context);
-    assertAttemptsLeft(run.attempts, context.settings().maxAttempts);
+    assertAttemptsLeft(run.attempts, context.current().config.agents.maxAttempts);
     return await complete(run, context, freeSlot);
   } catch (error) {
     await releaseOnShutdown(run, context);
@@ -43,11 +43,12 @@ function withJoined(claimed: ClaimedRun): ClaimedRun {
 /** The outcome of a run that needs no waiting. Undefined also where something has to be checked, shown or traced first. */
 export function answerRun(run: ClaimedRun, context: DispatchContext): TurnOutcome | undefined {
   const { deliver, toSource, agent } = run.action;
-  const settings = context.settings();
+  const program = context.current();
+  const settings = program.config.agents;
   const isLimited = (deliver && toSource) || (agent !== "none" && settings.budget !== undefined);
   if (isLimited || isTraced() || run.attempts > settings.maxAttempts) return undefined;
   try {
-    return answerAgentAction(withJoined(run), { agent: context.agent(), settings });
+    return answerAgentAction(withJoined(run), { agent: program.agent, settings });
   } catch {
     // The run is claimed, and fails there.
     return undefined;
@@ -64,9 +65,10 @@ async function hold(run: ClaimedRun, reason: string, { journal, telemetry }: Dis
 
 async function complete(run: ClaimedRun, context: DispatchContext, freeSlot: () => void): Promise<boolean> {
   const { journal, signal } = context;
-  const history = await readHistory({ journal, budget: context.session() }, run.sessionKey, Date.now());
+  const history = await readHistory({ journal, budget: context.current().config.session }, run.sessionKey, Date.now());
   if (!(await isClaimHeld(run.startedAt ?? 0, () => isSameAttempt(run, journal)))) return false;
-  const turn = { agent: context.agent(), settings: context.settings(), history, signal };
+  const program = context.current();
+  const turn = { agent: program.agent, settings: program.config.agents, history, signal };
   const outcome = await showWorking(run, context, () => runAgentAction(run, turn));
   const recording = journal.completeRun(run, outcome);
   freeSlot();
@@ -91,13 +93,13 @@ const MARK_TIMEOUT_MS = 10_000;
 /** Shows at the place of the event that the run is in progress, where its channel can. A failure changes nothing. */
 async function showWorking<Result>(
   { action: { deliver, toSource, channel, to }, id: runId }: ClaimedRun,
-  { channels, channelRules, log }: DispatchContext,
+  { current, log }: DispatchContext,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const driver = channels().get(channel);
-  if (!deliver || !toSource || to === undefined || !driver?.startWorking || channelRules().get(channel)?.dryRun) {
-    return work();
-  }
+  const { channels, config } = current();
+  const driver = channels.get(channel);
+  const isDryRun = config.channelRules.get(channel)?.dryRun;
+  if (!deliver || !toSource || to === undefined || !driver?.startWorking || isDryRun) return work();
   const ignore = (error: unknown): void => log.info("no mark of work", { runId, channel, error: messageOf(error) });
   const started = driver.startWorking(to, AbortSignal.timeout(MARK_TIMEOUT_MS)).catch(ignore);
   try {
@@ -123,7 +125,8 @@ async function recordRunFailure(run: ClaimedRun, cause: unknown, context: Dispat
   const { id: runId, eventId, hook, attempts } = run;
   const error = toFailure(cause);
   const fields = { runId, eventId, hook, attempts, error: error.message };
-  const delayMs = retryDelayMs(cause, attempts, { ...BACKOFF, maxAttempts: context.settings().maxAttempts });
+  const { maxAttempts } = context.current().config.agents;
+  const delayMs = retryDelayMs(cause, attempts, { ...BACKOFF, maxAttempts });
   const finishedAt = Date.now();
   const ms = msSince(run.startedAt);
   telemetry.activity.turned({ result: delayMs === undefined ? "dead" : "retried", ms });

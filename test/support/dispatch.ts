@@ -62,13 +62,17 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
   const channels = new Map(setup.channel && [[setup.channel.name, setup.channel]]);
   const dispatcher = createDispatcher({
     journal: setup.wrap?.(journal) ?? journal,
-    agent: () => setup.agent,
-    channels: () => channels,
-    settings: () => ({ ...SETTINGS, ...setup.settings }),
-    session: () => ({ maxTurns: 32, maxTokens: 25_000, idleAfterMs: 3_600_000 }),
-    limits: () => setup.limits ?? new Map(),
-    maxReplies: () => setup.maxReplies ?? 20,
-    channelRules: () => setup.channelRules ?? new Map(),
+    current: () => ({
+      agent: setup.agent,
+      channels,
+      limits: setup.limits ?? new Map(),
+      config: {
+        agents: { ...SETTINGS, ...setup.settings },
+        session: { maxTurns: 32, maxTokens: 25_000, idleAfterMs: 3_600_000 },
+        limits: { perSession: setup.maxReplies ?? 20 },
+        channelRules: setup.channelRules ?? new Map(),
+      },
+    }),
     telemetry: silentTelemetry,
   });
   dispatcher.start();
