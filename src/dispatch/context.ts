@@ -10,7 +10,7 @@ import type { DispatchJournal } from "./retry.ts";
 import type { Spans } from "../telemetry/traces.ts";
 
 /** The part of a program that executes work. */
-export interface DispatchProgram {
+interface DispatchProgram {
   agent: AgentDriver;
   channels: ReadonlyMap<ChannelName, ChannelDriver>;
   limits: RunLimits;
