@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { createCommand, addExamples, addServiceOptions } from "./command.ts";
 import { addChannels } from "./commands/channels.ts";
-import { addCheck } from "./commands/check.ts";
+import { addCheck, addStatus } from "./commands/check.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDiff } from "./commands/diff.ts";
 import { addDoctor } from "./commands/doctor.ts";
@@ -14,10 +14,9 @@ import { addServe } from "./live/serve.ts";
 import { addTail } from "./live/tail.ts";
 import { addSetupFlags, type SetupFlags } from "./mail/prompter.ts";
 import type { MailRunFlags } from "./mail/run.ts";
-import { addDeadLetters } from "./reading/dead-letters.ts";
 import { addEvents } from "./reading/events.ts";
 import { addLearn } from "./reading/learn.ts";
-import { addLists, addStatus } from "./reading/lists.ts";
+import { addLists } from "./reading/lists.ts";
 import { runChange } from "./setup/change.ts";
 import { addImport } from "./setup/import.ts";
 import { addInit } from "./setup/init.ts";
@@ -47,7 +46,6 @@ const COMMANDS = [
   addStatus,
   addEvents,
   addLists,
-  addDeadLetters,
   addBackup,
   addStore,
   addCompletion,

@@ -1,7 +1,6 @@
 import { once } from "node:events";
-import { packageVersion } from "../../shared/package.ts";
-import type { ResolvedConfig } from "../../config/types.ts";
 import { didYouMean } from "../../config/schema/problems.ts";
+import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
 import type { MailSource } from "../../mail/source.ts";
 import { type MailStore, openMailStore } from "../../mail/store.ts";
@@ -10,6 +9,7 @@ import type { Mailbox } from "../../mail/watch/service.ts";
 import type { FolderStatus, MailState } from "../../mail/watch/status.ts";
 import { createMailWatch, type MailWatch } from "../../mail/watch/watch.ts";
 import { openDrivers } from "../../program/drivers.ts";
+import { packageVersion } from "../../shared/package.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
 import { loadConfig, serviceAddress } from "../context.ts";
 import { formatDuration } from "../format.ts";

@@ -1,50 +1,57 @@
 import type { Command } from "commander";
-import { toSentence } from "../../errors.ts";
-import type { OperatorAnswers, StatusView } from "../../operator/views.ts";
+import { ConfigError } from "../../errors.ts";
+import type { DeadLetterView, OperatorAnswers } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addListOptions, addServiceOptions, createSince, EXIT_CODES, toOneOf } from "../command.ts";
-import { formatCount, formatDuration, formatTable, shortenIds } from "../format.ts";
-import { type CliIo, style } from "../io.ts";
-import { type ListFlags, type OperatorClient, type ServiceFlags, showAnswer } from "../operator-client.ts";
+import { addListOptions, addServiceOptions, createSince, toOneOf, UsageError } from "../command.ts";
+import { formatCount, formatTable, shortenIds } from "../format.ts";
+import { type CliIo, print, printJson, style } from "../io.ts";
+import {
+  createOperatorClient,
+  type ListFlags,
+  type OperatorClient,
+  readPages,
+  type ServiceFlags,
+  showAnswer,
+  takeFirst,
+} from "../operator-client.ts";
 
-type RunFlags = ListFlags & { state?: string };
-type ReleaseFlags = ServiceFlags & { reason?: string };
 type SpendFlags = ServiceFlags & { since?: string; by: SpendGroup };
 
 const SPEND_GROUPS = ["hook", "mapping", "model"] as const;
 type SpendGroup = (typeof SPEND_GROUPS)[number];
 
-/** `webhooks sessions`, `runs`, `spend` and `rejections`. */
+/** `webhooks sessions`, `runs`, `spend`, `rejections` and `dead-letters`. */
 export function addLists(program: Command, io: CliIo): void {
   const sessions = program.command("sessions").description("Show the sessions of the agents.");
-  addListOptions(sessions.command("list").description("List sessions, the latest first.")).action((flags: ListFlags) =>
-    showAnswer(
-      flags,
-      io,
-      async (client) => (await client.call("GET /api/sessions", { limit: flags.limit })).sessions,
-      formatSessions,
-    ),
+  addList(
+    sessions.command("list").description("List sessions, the latest first."),
+    io,
+    async (client, { limit }) => (await client.call("GET /api/sessions", { limit })).sessions,
+    formatSessions,
   );
-  addListOptions(sessions.command("show").description("Show the entries of a session, oldest first."))
+  const show = sessions.command("show").description("Show the entries of a session, oldest first.");
+  addListOptions(show)
     .argument("[key]", "key of the session; main has the summaries of all runs", "main")
-    .action((key: string, flags: ListFlags) =>
+    .action((id: string, flags: ListFlags) =>
       showAnswer(
         flags,
         io,
-        (client) => client.call("GET /api/sessions/:key*", { id: key, limit: flags.limit }),
+        (client) => client.call("GET /api/sessions/:key*", { id, limit: flags.limit }),
         formatSession,
       ),
     );
 
   const runs = program.command("runs").description("Show the agents' turns, and release held ones.");
-  addListOptions(runs.command("list").description("List agent turns with their replies, newest first."))
-    .option("--state <state>", "only ready, queued, running, held, done, dead or dropped runs")
-    .action(({ limit, state, ...flags }: RunFlags) =>
-      showAnswer(flags, io, async (client) => (await client.call("GET /api/runs", { limit, state })).runs, formatRuns),
-    );
+  const listRuns = runs.command("list").description("List agent turns with their replies, newest first.");
+  addList(
+    listRuns,
+    io,
+    async (client, { limit, state }) => (await client.call("GET /api/runs", { limit, state })).runs,
+    formatRuns,
+  ).option("--state <state>", "only ready, queued, running, held, done, dead or dropped runs");
   addServiceOptions(runs.command("release").description("Start runs that agents.budget or limits.perSession holds."))
     .option("--reason <text>", "only those that are held for this reason, as `runs list --state held` shows it")
-    .action(({ reason, ...flags }: ReleaseFlags) =>
+    .action(({ reason, ...flags }: ServiceFlags & { reason?: string }) =>
       showAnswer(
         flags,
         io,
@@ -70,14 +77,24 @@ export function addLists(program: Command, io: CliIo): void {
     );
 
   const rejections = program.command("rejections");
-  addListOptions(rejections.description("List refused requests, newest first: wrong secrets, unknown hooks.")).action(
-    (flags: ListFlags) =>
-      showAnswer(
-        flags,
-        io,
-        async (client) => (await client.call("GET /api/rejections", { limit: flags.limit })).rejections,
-        formatRejections,
-      ),
+  addList(
+    rejections.description("List refused requests, newest first: wrong secrets, unknown hooks."),
+    io,
+    async (client, { limit }) => (await client.call("GET /api/rejections", { limit })).rejections,
+    formatRejections,
+  );
+  addDeadLetters(program, io);
+}
+
+/** A command that prints a list of the API. */
+function addList<Row>(
+  command: Command,
+  io: CliIo,
+  read: (client: OperatorClient, flags: ListFlags & { state?: string }) => Promise<Row[]>,
+  format: (rows: Row[]) => string[],
+): Command {
+  return addListOptions(command).action((flags: ListFlags) =>
+    showAnswer(flags, io, (client) => read(client, flags), format),
   );
 }
 
@@ -149,70 +166,79 @@ function formatRejections(rejections: OperatorAnswers["GET /api/rejections"]["re
   return formatTable(names, rows, "No request was refused.");
 }
 
-export function addStatus(program: Command, io: CliIo): void {
-  addServiceOptions(program.command("status"))
-    .description(
-      "Show whether the running service works: configuration, queue, sandbox, mailboxes. Exit 1 if something is wrong.",
-    )
-    .action((flags: ServiceFlags) => showAnswer(flags, io, (client) => askStatus(client, io), formatStatus));
+const NONE = "There are no dead letters.";
+
+type ChoiceFlags = ServiceFlags & { all: boolean };
+
+function addDeadLetters(program: Command, io: CliIo): void {
+  const letters = program.command("dead-letters").description("Inspect, retry or drop what failed permanently.");
+  addList(
+    letters.command("list").description("List dead runs and deliveries, newest first."),
+    io,
+    (client, { limit }) => takeFirst(readDeadLetters(client), limit),
+    (found) => (found.length === 0 ? [NONE] : found.flatMap(formatDeadLetter)),
+  );
+  addChoiceOptions(letters.command("retry").description("Give dead letters all their attempts again.")).action(
+    (ids: string[], flags: ChoiceFlags) => changeDeadLetters(RETRY, ids, flags, io),
+  );
+  addChoiceOptions(letters.command("drop").description("Remove dead letters without another attempt.")).action(
+    (ids: string[], flags: ChoiceFlags) => changeDeadLetters(DROP, ids, flags, io),
+  );
 }
 
-async function askStatus(client: OperatorClient, io: CliIo): Promise<StatusView> {
-  const status = await client.call("GET /api/status");
-  if (findProblems(status).length > 0) io.exitCode = EXIT_CODES.failed;
-  return status;
+function addChoiceOptions(command: Command): Command {
+  return addServiceOptions(command)
+    .argument("[ids...]", "their ids or those of their events, or the beginnings of them")
+    .option("--all", "all dead letters", false);
 }
 
-function findProblems({ lastReloadError, sandbox, mail, nodesDiffer = [] }: StatusView): string[] {
-  return [
-    ...(lastReloadError?.problems ?? []).map((problem) => `not reloaded: ${toSentence(problem)}`),
-    ...(sandbox.ready ? [] : ["the sandbox is not ready"]),
-    ...sandbox.openBreakers.map(
-      ({ file, retryAfterMs }) =>
-        `calls of ${file} are refused for ${formatDuration(retryAfterMs)}: only failures came from it`,
-    ),
-    ...nodesDiffer.map((name) => `the nodes differ in ${name}: give all of them the same`),
-    ...mail.flatMap(({ mailbox, error }) => (error === undefined ? [] : [`${mailbox}: ${error}`])),
-  ];
+const RETRY = { endpoint: "POST /api/dead-letters/:id/retry", done: "will be retried", key: "retried" } as const;
+const DROP = { endpoint: "DELETE /api/dead-letters/:id", done: "dropped", key: "dropped" } as const;
+
+async function changeDeadLetters(
+  { endpoint, done, key }: typeof RETRY | typeof DROP,
+  ids: string[],
+  flags: ChoiceFlags,
+  io: CliIo,
+): Promise<void> {
+  if (ids.length === 0 && !flags.all) {
+    throw new UsageError("Name dead letters by their ids, or choose all of them with --all.");
+  }
+  if (ids.length > 0 && flags.all) throw new UsageError("Name dead letters, or say --all, not both.");
+  const client = await createOperatorClient(flags, io);
+  // All are read before the first call: a run that fails again would come back to the list.
+  const letters = await Array.fromAsync(readDeadLetters(client));
+  const chosen = flags.all
+    ? letters.map(({ id }) => id).toReversed()
+    : [...new Set(ids.flatMap((start) => findLetters(letters, start)))];
+  if (chosen.length === 0 && !flags.json) print(io, NONE);
+  for (const id of chosen) {
+    await client.call(endpoint, { id });
+    if (!flags.json) print(io, `${id}  ${done}`);
+  }
+  if (flags.json) printJson(io, { [key]: chosen });
 }
 
-function formatStatus(status: StatusView): string[] {
-  const { version, startedAt, config, queue, sandbox, mail, budget, nodes = [] } = status;
-  const { events, pendingRuns, pendingDeliveries, pendingSystemEvents } = queue;
-  const deliveries = formatCount(pendingDeliveries, "delivery", "deliveries");
-  const rows: [string, string][] = [
-    ["service", `Hookline ${version}, since ${startedAt}`],
-    [
-      "config",
-      `${config.file ?? "of a program"}, ${formatCount(config.mappings.length, "mapping")}, generation ${config.generation} of ${config.at}`,
-    ],
-    [
-      "queue",
-      `${formatCount(events, "event")}; ${formatCount(pendingRuns, "run")}, ${deliveries} and ${formatCount(pendingSystemEvents, "system event")} waiting`,
-    ],
-    [
-      "sandbox",
-      `${sandbox.ready ? "ready" : "not ready"}, ${formatCount(sandbox.calls, "call")}, ${formatCount(sandbox.failures, "failure")}`,
-    ],
-    ...(budget ? [["budget", describeBudget(budget)] satisfies [string, string]] : []),
-    ...mail.map(({ mailbox, state }): [string, string] => ["mail", `${mailbox} ${state}`]),
-    ...nodes.map((node): [string, string] => ["node", describeNode(node)]),
-  ];
-  return [
-    ...rows.map(([name, text]) => `${style("dim", name.padEnd(9))}${toPrintable(text)}`),
-    ...config.warnings.map((warning) => style("yellow", `warning: ${toPrintable(warning)}`)),
-    ...findProblems(status).map((problem) => style("red", toPrintable(problem))),
-  ];
+/** The one whose id begins so, else those of the event whose id does. */
+function findLetters(letters: DeadLetterView[], start: string): string[] {
+  const found = letters.filter(({ id }) => id.startsWith(start));
+  if (found.length === 1) return [found[0]!.id];
+  const ofEvent = letters.filter(({ eventId }) => eventId?.startsWith(start));
+  const isOneEvent = new Set(ofEvent.map(({ eventId }) => eventId)).size === 1;
+  if (found.length === 0 && isOneEvent) return ofEvent.map(({ id }) => id).toReversed();
+  const several = found.length + ofEvent.length > 0;
+  const message = several ? `Several dead letters begin with ${start}.` : `No dead letter has the id ${start}.`;
+  throw new ConfigError([{ message: `${message} \`webhooks dead-letters list\` shows them.` }]);
 }
 
-function describeNode({ id, role, host, version, config, seenAt, isAlive }: Node): string {
-  const state = isAlive ? "" : ", gone";
-  return `${id} ${role} on ${host}, ${version}, config ${config}, last contact ${seenAt}${state}`;
+function readDeadLetters(client: OperatorClient): AsyncGenerator<DeadLetterView> {
+  return readPages(async (page) => (await client.call("GET /api/dead-letters", page)).deadLetters);
 }
 
-type Node = NonNullable<StatusView["nodes"]>[number];
-
-function describeBudget({ unit, perDay, spentToday, heldRuns }: NonNullable<StatusView["budget"]>): string {
-  const limit = perDay === undefined ? "" : ` of ${perDay}`;
-  return `${spentToday}${limit} ${unit} today, ${formatCount(heldRuns, "run")} held`;
+/** What failed, when it was given up and for which event, and the whole error. */
+export function formatDeadLetter({ id, kind, hook, eventId, error, attempts, at }: DeadLetterView): string[] {
+  const title = [style("bold", id), kind, hook && toPrintable(hook), formatCount(attempts, "attempt")];
+  const origin = [`given up ${at}`, eventId && `event ${eventId}`];
+  const details = [origin.filter(Boolean).join(", "), ...toPrintable(error).split("\n")];
+  return [title.filter(Boolean).join("  "), ...details.map((line) => `  ${line}`)];
 }
