@@ -7,6 +7,7 @@ import {
   sampleKeys,
   sampleOutcome,
   sampleRun,
+  sampleTurn,
   sampleWake,
 } from "../contracts/journal/samples.ts";
 
@@ -14,6 +15,7 @@ const ROUTE = { channel: "slack", to: "C1" } as const;
 
 /** Adds work in every state; the sessions are named after the state. */
 export async function fill(journal: Journal): Promise<void> {
+  await addAnswered(journal);
   await addDone(journal);
   await addDead(journal);
   await addUndelivered(journal);
@@ -35,6 +37,14 @@ export async function fill(journal: Journal): Promise<void> {
   const claimed = await journal.claimRuns(10, NOW);
   const waiting = claimed.find(({ sessionKey }) => sessionKey === "waiting");
   await journal.retryRun(waiting!, NOW + 5000, "busy");
+}
+
+/** A turn that is done with the commit of its event. */
+async function addAnswered(journal: Journal): Promise<void> {
+  const answer = (run: ClaimedRun) => sampleOutcome({ entries: sampleTurn(run) });
+  const stop = journal.answerRuns({ answer, answered: () => undefined });
+  await journal.accept(sampleEvent({ actions: [sampleRun("answered")] }));
+  stop();
 }
 
 async function addDone(journal: Journal): Promise<void> {

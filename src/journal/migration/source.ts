@@ -1,10 +1,10 @@
-import type { EventRecord } from "../journal.ts";
+import type { Entry, EventRecord } from "../journal.ts";
 import type { EventDetail as StoredDetail } from "../postgres/accept.ts";
 import { toPostgresText } from "../postgres/transaction.ts";
 import { bytes, integer, optional, type Row, text } from "../rows.ts";
 import type { EventDetail } from "../sqlite/accept.ts";
 import type { Database } from "../sqlite/database.ts";
-import { SELECT_ENTRIES, SELECT_WAKE, toEntry } from "../sqlite/entries.ts";
+import { readOutcome, SELECT_ENTRIES, SELECT_TURNS, SELECT_WAKE, toEntry, toTurn } from "../sqlite/entries.ts";
 import { SELECT_RUNS, toRun } from "../sqlite/runs.ts";
 
 /** Rows of an SQLite table, in the order of a key, and what they become in PostgreSQL. */
@@ -90,9 +90,25 @@ export function journalSources(database: Database): Source[] {
       // Without its index, whose order is another one.
       where: "+pending IS NOT NULL",
       key: ["seq"],
-      toRows: toEntryRows,
+      toRows: (row) => toEntryRows([toEntry(row)]),
     },
-    { name: "entries", database, select: SELECT_ENTRIES, table: "entries", key: ["entries.seq"], toRows: toEntryRows },
+    {
+      name: "turns",
+      database,
+      select: SELECT_TURNS,
+      table: "runs",
+      where: "turn IS NOT NULL",
+      key: ["runs.seq"],
+      toRows: (row) => toEntryRows(toTurn(row)),
+    },
+    {
+      name: "entries",
+      database,
+      select: SELECT_ENTRIES,
+      table: "entries",
+      key: ["entries.seq"],
+      toRows: (row) => toEntryRows([toEntry(row)]),
+    },
     { name: "runs", database, select: SELECT_RUNS, table: "runs", key: ["runs.seq"], toRows: toRunRows },
     {
       name: "joined_events",
@@ -155,29 +171,33 @@ function toEventRows(row: Row): TargetRow[] {
   return [{ table: "events", values }, { table: "event_states", values: state }, ...bodies];
 }
 
-function toEntryRows(row: Row): TargetRow[] {
-  const { seq, sessionKey, role, at, eventId, runId, pending, urgent, boundary, text: whole } = toEntry(row);
-  const values: Row = {
-    seq,
-    session_key: sessionKey,
-    role,
-    at,
-    event_id: eventId ?? null,
-    run_id: runId ?? null,
-    pending: Number(pending ?? false),
-    urgent: Number(urgent ?? false),
-    boundary: boundary === undefined ? null : JSON.stringify(boundary),
-    text: whole,
-  };
-  return [{ table: "entries", values }];
+function toEntryRows(entries: Entry[]): TargetRow[] {
+  return entries.map((entry) => {
+    const { seq, sessionKey, role, at, eventId, runId, pending, urgent, boundary, text: whole } = entry;
+    const values: Row = {
+      seq,
+      session_key: sessionKey,
+      role,
+      at,
+      event_id: eventId ?? null,
+      run_id: runId ?? null,
+      pending: Number(pending ?? false),
+      urgent: Number(urgent ?? false),
+      boundary: boundary === undefined ? null : JSON.stringify(boundary),
+      text: whole,
+    };
+    return { table: "entries", values };
+  });
 }
 
 function toRunRows(row: Row): TargetRow[] {
   const { action, kind } = toRun(row);
-  const { event_seq: _, wide_action: __, body: ___, ...columns } = row;
+  const outcome = row.outcome === null ? null : JSON.stringify(readOutcome(row));
+  const { event_seq: _, wide_action: __, body: ___, turn: ____, pending: _____, ...columns } = row;
   const windowKey = optional(text, row.coalesce_key ?? null);
   const values: Row = {
     ...columns,
+    outcome,
     kind,
     action: action ? JSON.stringify(action) : null,
     // Two that differ in NUL alone would be one in PostgreSQL. Without its key the run starts, and nothing joins it any more.

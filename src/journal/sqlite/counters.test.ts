@@ -12,17 +12,18 @@ import {
   sampleHeartbeat,
   sampleOutcome,
   sampleRun,
+  sampleTurn,
   sampleWake,
   sweepAll,
 } from "../../../test/contracts/journal/samples.ts";
 import * as fc from "../../../test/support/property.ts";
 import { EVENT_STATUSES, MAIN_SESSION } from "../../types.ts";
-import type { Journal } from "../journal.ts";
+import type { ClaimedRun, Journal } from "../journal.ts";
 import { openMigrated, transact } from "./database.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
 import { createCounters, readUncounted } from "./counters.ts";
 
-const COMMANDS = ["wake", "skip", "run", "complete", "heartbeat", "sweep", "undo", "crash"] as const;
+const COMMANDS = ["wake", "skip", "run", "complete", "answer", "heartbeat", "sweep", "undo", "crash"] as const;
 
 describe("the totals", () => {
   const { start, folder } = useJournals(open);
@@ -102,6 +103,12 @@ async function perform(journal: Journal, command: Exclude<(typeof COMMANDS)[numb
       await journal.completeRun(run, sampleOutcome({ entries }));
     }
   }
+  if (command === "answer") {
+    const answer = (run: ClaimedRun) => sampleOutcome({ entries: sampleTurn(run) });
+    const stop = journal.answerRuns({ answer, answered: () => undefined });
+    await journal.accept(sampleEvent({ actions: [sampleRun(id)] }));
+    stop();
+  }
   if (command === "heartbeat") {
     const consumedSeqs = (await journal.pendingSystemEvents()).map(({ seq }) => seq);
     await journal.completeHeartbeat(await sampleHeartbeat(journal, { consumedSeqs }), sampleOutcome());
@@ -141,8 +148,10 @@ function recount(file: string): object | undefined {
   const row = reader
     .prepare(
       `SELECT (SELECT count(*) FROM events) AS events, (SELECT count(*) FROM runs WHERE finished_at IS NULL) AS pendingRuns,
-         (SELECT count(*) FROM events WHERE pending = 1) + (SELECT count(*) FROM entries WHERE pending = 1) AS pendingSystemEvents,
-         (SELECT count(pending) FROM events) + (SELECT count(*) FROM entries WHERE session_key = 'main') AS entries`,
+         (SELECT count(*) FROM events WHERE pending = 1) + (SELECT count(*) FROM runs WHERE pending = 1)
+           + (SELECT count(*) FROM entries WHERE pending = 1) AS pendingSystemEvents,
+         (SELECT count(pending) FROM events) + (SELECT count(pending) FROM runs)
+           + (SELECT count(*) FROM entries WHERE session_key = 'main') AS entries`,
     )
     .get();
   return row && { ...row };

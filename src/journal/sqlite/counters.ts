@@ -20,8 +20,11 @@ export interface Counters {
   begin(): void;
   /** The transaction was undone. */
   undo(): void;
-  /** A number for a new event, run or entry: higher than all before, also than those that are deleted. */
-  nextSeq(): number;
+  /**
+   * A number for a new event, run or entry: higher than all before, also than those that are deleted. It and as many after it
+   * are then used.
+   */
+  nextSeq(others?: number): number;
   /** Unfinished runs and deliveries, and what is taken away of the others. */
   add(change: Partial<Totals>): void;
   /** Takes an entry away; a session without entries is deleted. */
@@ -49,10 +52,11 @@ export function createCounters(database: Database, { isOnlyWriter }: { isOnlyWri
   return {
     begin,
     undo: () => void (uncounted = maxUncounted),
-    nextSeq() {
+    nextSeq(others = 0) {
       uncounted += 1;
-      lastSeq = readLastSeq() + 1;
-      return lastSeq;
+      const seq = readLastSeq() + 1;
+      lastSeq = seq + others;
+      return seq;
     },
     add({ events = 0, runs = 0, deliveries = 0, systemEvents = 0 }) {
       totals.events += events;
@@ -113,25 +117,31 @@ export function readUncounted(database: Database): Pick<Totals, "events" | "syst
 
 const IS_UNCOUNTED = "seq > (SELECT last_seq FROM totals)";
 
-/** Entries that are not in their sessions yet, and wakes in the rows of events. The plus keeps SQLite from reading a session. */
+/**
+ * Entries that are not in their sessions yet, as rows of sessions: also those in rows of events and runs. The plus keeps SQLite
+ * from reading a session.
+ */
 export const UNCOUNTED_ENTRIES = `
-  SELECT +session_key AS key, at, pending FROM entries WHERE ${IS_UNCOUNTED}
-  UNION ALL SELECT '${MAIN_SESSION}', received_at, pending FROM events WHERE ${IS_UNCOUNTED} AND pending IS NOT NULL`;
+  SELECT +session_key AS key, at AS created_at, at AS updated_at, 1 AS entries FROM entries WHERE ${IS_UNCOUNTED}
+  UNION ALL SELECT '${MAIN_SESSION}', received_at, received_at, 1 FROM events WHERE ${IS_UNCOUNTED} AND pending IS NOT NULL
+  UNION ALL SELECT +session_key, turn ->> '$.at', finished_at, 2 FROM runs WHERE ${IS_UNCOUNTED} AND turn IS NOT NULL
+  UNION ALL SELECT '${MAIN_SESSION}', finished_at, finished_at, 1 FROM runs WHERE ${IS_UNCOUNTED} AND turn IS NOT NULL`;
 
 const COUNT_UNCOUNTED = `
   SELECT (SELECT count(*) FROM events WHERE ${IS_UNCOUNTED}) AS events,
-    (SELECT coalesce(sum(pending), 0) FROM (${UNCOUNTED_ENTRIES})) AS system_events`;
+    (SELECT total(pending) FROM events WHERE ${IS_UNCOUNTED}) + (SELECT total(pending) FROM runs WHERE ${IS_UNCOUNTED})
+      + (SELECT total(pending) FROM entries WHERE ${IS_UNCOUNTED}) AS system_events`;
 
 const INDEX_ADDED = `
   INSERT OR FAIL INTO event_index SELECT seq, hook, status, pending FROM events WHERE ${IS_UNCOUNTED}`;
 
 const EXTEND_SESSIONS = `
   INSERT OR FAIL INTO sessions (key, created_at, updated_at, entries)
-  SELECT key, min(at), max(at), count(*) FROM (${UNCOUNTED_ENTRIES}) WHERE true GROUP BY key
+  SELECT key, min(created_at), max(updated_at), sum(entries) FROM (${UNCOUNTED_ENTRIES}) WHERE true GROUP BY key
   ON CONFLICT DO UPDATE SET updated_at = max(updated_at, excluded.updated_at), entries = entries + excluded.entries`;
 
 const LAST_SEQ = `
-  SELECT max(last_seq, coalesce((SELECT max(seq) FROM events), 0), coalesce((SELECT max(seq) FROM runs), 0),
+  SELECT max(last_seq, coalesce((SELECT max(seq) FROM events), 0), coalesce((SELECT max(seq) + 2 FROM runs), 0),
     coalesce((SELECT max(seq) FROM entries), 0)) AS last_seq FROM totals`;
 
 const COUNT_ADDED = `

@@ -1,13 +1,14 @@
 import type { Bounded } from "../../boundary/boundary.ts";
 import { MAIN_SESSION } from "../../types.ts";
-import { type Entry, ENTRY_ROLES, type NewEntry, type TurnOutcome } from "../records.ts";
+import { fromPieces, type Pieces, toPieces } from "../pieces.ts";
+import { type ClaimedRun, type Entry, ENTRY_ROLES, type NewEntry, type TurnOutcome } from "../records.ts";
 import { bytes, integer, oneOf, optional, type Row, text } from "../rows.ts";
 import type { Database } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";
 
 /*
- * The system event of an event's first wake is in the event's row, every other entry in a separate row. Both have
- * their numbers from one sequence.
+ * The system event of an event's first wake is in the event's row, the entries of a run that was answered at once are in the
+ * run's row, every other entry is in a separate row. All have their numbers from one sequence.
  */
 
 /** What an entry belongs to. */
@@ -29,8 +30,12 @@ export function insertEntry(transaction: Transaction, entry: NewEntry, origin: E
   const content = JSON.stringify(toContent(entry, isTraceable ? origin.source : NO_SOURCE));
   const values = [counters.nextSeq(), sessionKey, role, at, eventSeq, runSeq, Number(pending), Number(urgent), content];
   transaction.run(INSERT_ENTRY, ...values);
-  if (urgent) transaction.announce("heartbeat");
-  transaction.report({ kind: "session", key: sessionKey });
+  announceEntry(transaction, entry);
+}
+
+export function announceEntry({ announce, report }: Transaction, { sessionKey, urgent }: NewEntry): void {
+  if (urgent) announce("heartbeat");
+  report({ kind: "session", key: sessionKey });
 }
 
 const INSERT_ENTRY = `
@@ -42,7 +47,8 @@ export function consumeSystemEvents({ run, counters }: Transaction, seqs: number
   for (const seq of seqs) {
     const consumed =
       run("UPDATE OR FAIL entries SET pending = 0 WHERE seq = ? AND pending = 1", seq) ||
-      run("UPDATE OR FAIL events SET pending = 0 WHERE seq = ? AND pending = 1", seq);
+      run("UPDATE OR FAIL events SET pending = 0 WHERE seq = ? AND pending = 1", seq) ||
+      run("UPDATE OR FAIL runs SET pending = 0 WHERE seq = ? AND pending = 1", seq - SUMMARY);
     counters.add({ systemEvents: -consumed });
   }
 }
@@ -52,24 +58,26 @@ export function listPendingSystemEvents(database: Database, limit: number = -1):
     ...database.all(`${SELECT_ENTRIES} WHERE entries.pending = 1 ORDER BY entries.seq LIMIT +?`, limit),
     ...database.all(WAKES, 1, 0, limit),
   ];
-  return toFirst(rows, limit);
-}
-
-function readEntries(database: Database, seqs: number[]): Entry[] {
-  const where = "WHERE entries.seq IN (SELECT value FROM json_each(?))";
-  return database.all(`${SELECT_ENTRIES} ${where}`, JSON.stringify(seqs)).map(toEntry);
+  const summaries = database.all(SUMMARIES, 1, 0, limit).flatMap(toTurn).filter(isSystem);
+  return toFirst([...rows.map(toEntry), ...summaries], limit);
 }
 
 /** After a cursor, oldest first. Each range of an index is in order. */
 export function listEntries(database: Database, sessionKey: string, after: number, limit: number): Entry[] {
-  const rows = [0, 1].flatMap((isSystem) => {
+  const rows = [0, 1].flatMap((ofSystem) => {
     const where = "WHERE entries.session_key = ? AND (role = 'system') = ? AND entries.seq > ?";
     const sql = `${SELECT_ENTRIES} ${where} ORDER BY entries.seq LIMIT ?`;
-    return database.all(sql, sessionKey, isSystem, after, limit);
+    return database.all(sql, sessionKey, ofSystem, after, limit);
   });
-  if (sessionKey !== MAIN_SESSION) return toFirst(rows, limit);
+  const turns = database
+    .all(TURNS, sessionKey, after - ASSISTANT, limit)
+    .flatMap(toTurn)
+    .filter((entry) => !isSystem(entry));
+  if (sessionKey !== MAIN_SESSION) return toFirst([...rows.map(toEntry), ...turns], limit, after);
   const wakes = [0, 1].flatMap((pending) => database.all(WAKES, pending, after, limit));
-  return toFirst([...rows, ...wakes], limit);
+  const summaries = [0, 1].flatMap((pending) => database.all(SUMMARIES, pending, after - SUMMARY, limit));
+  const entries = [...[...rows, ...wakes].map(toEntry), ...turns, ...summaries.flatMap(toTurn).filter(isSystem)];
+  return toFirst(entries, limit, after);
 }
 
 /** Of events, those of these runs alone if there are any; and the event's own wake. */
@@ -80,16 +88,17 @@ export function listEventEntries(database: Database, eventSeq: number, events: s
     ...database.all(`${SELECT_ENTRIES} ${where}`, events, eventSeq, runs),
     ...database.all(`${SELECT_WAKE} WHERE seq = ? AND pending IS NOT NULL`, eventSeq),
   ];
-  return toFirst(rows, -1);
+  return toFirst([...rows.map(toEntry), ...readTurns(database, runs)], -1);
 }
 
-/** The entries of an event that no heartbeat has consumed, whole: they are kept without it. */
-export function releasePending(database: Database, eventSeq: number): void {
+/** The entries of an event and its runs that no heartbeat has consumed, whole: they are kept without them. */
+export function releasePending(database: Database, eventSeq: number, runs: string): void {
   const rows = [
     ...database.all(`${SELECT_ENTRIES} WHERE entries.event_seq = ? AND entries.pending = 1`, eventSeq),
     ...database.all(`${SELECT_WAKE} WHERE seq = ? AND pending = 1`, eventSeq),
   ];
-  for (const { seq, sessionKey, role, at, urgent, text: whole, boundary } of rows.map(toEntry)) {
+  const pending = [...rows.map(toEntry), ...readTurns(database, runs).filter((entry) => entry.pending)];
+  for (const { seq, sessionKey, role, at, urgent, text: whole, boundary } of pending) {
     const content = JSON.stringify({ text: whole, boundary } satisfies Content);
     database.run(REPLACE_ENTRY, seq, sessionKey, role, at, Number(urgent ?? false), content);
   }
@@ -114,20 +123,23 @@ export const SELECT_WAKE = `
 const WAKES = `
   ${SELECT_WAKE} WHERE seq IN (SELECT seq FROM event_states WHERE pending = ? AND seq > ? ORDER BY seq LIMIT +?)`;
 
-/** The first of several lists together; all if the limit is -1. */
-function toFirst(rows: Row[], limit: number): Entry[] {
-  const inOrder = rows.toSorted((a, b) => integer(a.seq) - integer(b.seq));
-  return (limit < 0 ? inOrder : inOrder.slice(0, limit)).map(toEntry);
+/** The first of several lists together behind a cursor; all if the limit is -1. */
+function toFirst(entries: Entry[], limit: number, after = 0): Entry[] {
+  const inOrder = entries.filter(({ seq }) => seq > after).toSorted((a, b) => a.seq - b.seq);
+  return limit < 0 ? inOrder : inOrder.slice(0, limit);
+}
+
+function isSystem({ role }: Entry): boolean {
+  return role === "system";
 }
 
 export function toEntry(row: Row): Entry {
-  const { text: pieces, boundary }: Content = JSON.parse(text(row.content));
+  const content: Content = JSON.parse(text(row.content));
   return {
     seq: integer(row.seq),
     sessionKey: text(row.session_key),
     role: oneOf(ENTRY_ROLES, row.role),
-    text: typeof pieces === "string" ? pieces : fromPieces(pieces, findSource(row)),
-    boundary,
+    ...fromContent(content, typeof content.text === "string" ? NO_SOURCE : findSource(row)),
     at: integer(row.at),
     eventId: optional(text, row.event_id),
     runId: optional(text, row.run_id),
@@ -136,11 +148,9 @@ export function toEntry(row: Row): Entry {
   };
 }
 
-function findSource({ body, outcome }: Row): Uint8Array {
-  const stored = optional(bytes, body);
-  if (outcome === null) return sourceOf(stored);
-  const { reply }: Pick<TurnOutcome, "reply"> = JSON.parse(text(outcome));
-  return sourceOfRun(stored, reply);
+function findSource(row: Row): Uint8Array {
+  const body = optional(bytes, row.body);
+  return row.outcome === null ? sourceOf(body) : sourceOfRun(body, readOutcome(row).reply);
 }
 
 /** Characters of the texts that are kept in memory. */
@@ -155,15 +165,21 @@ export function createTurnReader(): (database: Database, sessionKey: string, lim
   let characters = 0;
 
   return function listTurns(database, sessionKey, limit) {
-    const seqs: number[] = JSON.parse(text(database.get(NEWEST_TURNS, sessionKey, limit)?.seqs));
-    const unknown = seqs.filter((seq) => !known.has(seq));
-    if (unknown.length > 0) for (const entry of readEntries(database, unknown)) remember(entry);
+    const { entries, runs } = database.get(NEWEST_TURNS, sessionKey, limit) ?? {};
+    const inEntries: number[] = JSON.parse(text(entries));
+    const inRuns: number[] = JSON.parse(text(runs));
+    const newEntries = inEntries.filter((seq) => !known.has(seq));
+    const newRuns = inRuns.filter((seq) => !known.has(seq) || !known.has(seq + ASSISTANT));
+    if (newEntries.length > 0) readEntries(database, newEntries).forEach(remember);
+    if (newRuns.length > 0) readTurns(database, JSON.stringify(newRuns)).forEach(remember);
+    const seqs = [...inEntries, ...inRuns.flatMap((seq) => [seq, seq + ASSISTANT])];
     const turns = seqs.toSorted((a, b) => a - b).flatMap((seq) => known.get(seq) ?? []);
     forgetOldest();
-    return turns;
+    return turns.slice(-limit);
   };
 
   function remember(entry: Entry): void {
+    if (known.has(entry.seq) || isSystem(entry)) return;
     known.set(entry.seq, entry);
     characters += entry.text.length;
   }
@@ -178,80 +194,105 @@ export function createTurnReader(): (database: Database, sessionKey: string, lim
   }
 }
 
-/** As one value: a row for each number would cost as much as the rest of the read. */
+/** Each as one value: a row for each number would cost as much as the rest of the read. */
 const NEWEST_TURNS = `
-  SELECT json_group_array(seq) AS seqs FROM (
-    SELECT seq FROM entries WHERE session_key = ? AND (role = 'system') = 0 ORDER BY seq DESC LIMIT +?)`;
+  SELECT (SELECT json_group_array(seq) FROM (
+      SELECT seq FROM entries WHERE session_key = ?1 AND (role = 'system') = 0 ORDER BY seq DESC LIMIT +?2)) AS entries,
+    (SELECT json_group_array(seq) FROM (
+      SELECT seq FROM runs WHERE session_key = ?1 AND turn IS NOT NULL ORDER BY seq DESC LIMIT +?2)) AS runs`;
+
+function readEntries(database: Database, seqs: number[]): Entry[] {
+  const where = "WHERE entries.seq IN (SELECT value FROM json_each(?))";
+  return database.all(`${SELECT_ENTRIES} ${where}`, JSON.stringify(seqs)).map(toEntry);
+}
 
 /*
- * Pieces: prompts and replies often repeat what a row already holds, such as the body of the request. They are stored as pieces of
- * that source.
+ * The entries of a run that was answered at once, in the run's row. Its number is that of the user's entry; the next two are
+ * those of the assistant's entry and of the summary.
  */
 
-/** A text as it is, or its parts in order: new text, or bytes of the source. */
-export type Pieces = string | (string | [offset: number, length: number])[];
+const ASSISTANT = 1;
+const SUMMARY = 2;
 
-/** A shorter piece would hardly save space. One of this length contains a whole probe, wherever the probes are. */
-const MIN_PIECE = 32;
-const PROBE = 16;
-/** Bound the time for texts that repeat little. */
-const MAX_PIECES = 32;
-const MAX_MISSES = 32;
-
-/** A text that is found nowhere in the source is given back as it is. */
-export function toPieces(whole: string, source: Uint8Array): Pieces {
-  if (whole.length < MIN_PIECE || source.length < MIN_PIECE) return whole;
-  const encoded = Buffer.from(whole);
-  const known = Buffer.from(source.buffer, source.byteOffset, source.byteLength);
-  const pieces: Exclude<Pieces, string> = [];
-  let rest = 0;
-  let misses = 0;
-  for (let at = 0; at + PROBE <= encoded.length && pieces.length < MAX_PIECES && misses < MAX_MISSES;) {
-    const found = known.indexOf(encoded.subarray(at, at + PROBE));
-    const { start, end } = found === -1 ? NOT_FOUND : extend(encoded, known, { at, found, from: rest });
-    if (end - start < MIN_PIECE) {
-      misses += 1;
-      at += PROBE;
-      continue;
-    }
-    if (start > rest) pieces.push(encoded.toString("utf8", rest, start));
-    pieces.push([found - (at - start), end - start]);
-    at = end;
-    rest = end;
-  }
-  if (pieces.length === 0) return whole;
-  if (rest < encoded.length) pieces.push(encoded.toString("utf8", rest));
-  return pieces;
+/** The `turn` column. */
+interface Turn {
+  /** Of the user's entry; the others are of the time at which the run finished. */
+  at: number;
+  user: Content;
+  /** Absent: it is the reply. */
+  assistant?: Content;
+  summary: Content & { urgent: boolean };
 }
 
-export function fromPieces(pieces: Pieces, source: Uint8Array): string {
-  if (typeof pieces === "string") return pieces;
-  const parts = pieces.map((piece) =>
-    typeof piece === "string" ? Buffer.from(piece) : source.subarray(piece[0], piece[0] + piece[1]),
-  );
-  return Buffer.concat(parts).toString("utf8");
+/** Gives the `turn` column; undefined if the run has other entries, or if they are too long. */
+export function storeTurn(
+  { id, eventId, sessionKey }: ClaimedRun,
+  { finishedAt, reply, entries }: TurnOutcome,
+  source: Uint8Array,
+): string | undefined {
+  const [user, assistant, summary] = entries;
+  const isOwn = (entry: NewEntry | undefined, role: NewEntry["role"], key: string): entry is NewEntry =>
+    entry?.role === role && entry.sessionKey === key && entry.eventId === eventId && entry.runId === id;
+  const isTurn =
+    entries.length === 3 &&
+    isOwn(user, "user", sessionKey) &&
+    isOwn(assistant, "assistant", sessionKey) &&
+    assistant.at === finishedAt &&
+    isOwn(summary, "system", MAIN_SESSION) &&
+    summary.at === finishedAt &&
+    summary.pending === true;
+  if (!isTurn) return undefined;
+  const turn: Turn = {
+    at: user.at,
+    user: toContent(user, source),
+    assistant: assistant.text === reply && !assistant.boundary ? undefined : toContent(assistant, source),
+    summary: { ...toContent(summary, source), urgent: summary.urgent ?? false },
+  };
+  const stored = JSON.stringify(turn);
+  return stored.length <= MAX_INLINE ? stored : undefined;
 }
 
-const NOT_FOUND = { start: 0, end: 0 };
+/** Rows for `toTurn`. */
+export const SELECT_TURNS = `
+  SELECT runs.seq, runs.id AS run_id, session_key, finished_at, outcome, turn, runs.pending, events.id AS event_id, body
+  FROM runs LEFT JOIN events ON events.seq = event_seq`;
 
-/** The longest match around the one that was found, in whole characters. */
-function extend(
-  encoded: Buffer,
-  known: Buffer,
-  { at, found, from }: { at: number; found: number; from: number },
-): { start: number; end: number } {
-  const shift = found - at;
-  let start = at;
-  while (start > from && encoded[start - 1] === known[start - 1 + shift]) start -= 1;
-  let end = at + PROBE;
-  // A whole field is often repeated up to the end of the text.
-  const rest = encoded.length - end;
-  const isKnown = end + shift + rest <= known.length;
-  if (isKnown && encoded.compare(known, end + shift, end + shift + rest, end) === 0) end += rest;
-  while (end < encoded.length && encoded[end] === known[end + shift]) end += 1;
-  while (isInsideCharacter(encoded[start])) start += 1;
-  while (isInsideCharacter(encoded[end])) end -= 1;
-  return { start, end };
+const TURNS = `
+  ${SELECT_TURNS} WHERE session_key = ? AND turn IS NOT NULL AND runs.seq > ? ORDER BY runs.seq LIMIT +?`;
+const SUMMARIES = `${SELECT_TURNS} WHERE runs.pending = ? AND runs.seq > ? ORDER BY runs.seq LIMIT +?`;
+
+export function toTurn(row: Row): Entry[] {
+  const { at, user, assistant, summary }: Turn = JSON.parse(text(row.turn));
+  const { reply } = readOutcome(row);
+  const source = sourceOfRun(optional(bytes, row.body), reply);
+  const seq = integer(row.seq);
+  const sessionKey = text(row.session_key);
+  const finished = { at: integer(row.finished_at), eventId: optional(text, row.event_id), runId: text(row.run_id) };
+  return [
+    { ...finished, seq, sessionKey, role: "user", at, ...fromContent(user, source) },
+    {
+      ...finished,
+      seq: seq + ASSISTANT,
+      sessionKey,
+      role: "assistant",
+      ...(assistant ? fromContent(assistant, source) : { text: reply }),
+    },
+    {
+      ...finished,
+      seq: seq + SUMMARY,
+      sessionKey: MAIN_SESSION,
+      role: "system",
+      ...fromContent(summary, source),
+      pending: row.pending === 1 || undefined,
+      urgent: summary.urgent || undefined,
+    },
+  ];
+}
+
+/** Of those of these runs that have one in their row. */
+function readTurns(database: Database, runs: string): Entry[] {
+  const where = "WHERE runs.seq IN (SELECT value FROM json_each(?)) AND turn IS NOT NULL";
+  return database.all(`${SELECT_TURNS} ${where}`, runs).flatMap(toTurn);
 }
 
 /** Of a body, an action or a source, in bytes: what is longer is not stored in a row that changes, and not searched. */
@@ -271,6 +312,15 @@ export function sourceOfRun(body: Uint8Array | undefined, reply: string): Uint8A
   return reply.length > MAX_INLINE ? source : Buffer.concat([source, Buffer.from(reply)]);
 }
 
+/** The `outcome` column of a run: what is only read whole. */
+export type StoredOutcome = Omit<Outcome, "reply"> & { reply: Pieces };
+type Outcome = Pick<TurnOutcome, "reply" | "model" | "usage" | "cost" | "warnings">;
+
+export function readOutcome({ outcome, body }: Row): Outcome {
+  const { reply, ...others }: StoredOutcome = JSON.parse(text(outcome));
+  return { reply: fromPieces(reply, sourceOf(optional(bytes, body))), ...others };
+}
+
 /** A text that is stored as pieces, with its boundary. */
 export interface Content {
   text: Pieces;
@@ -281,6 +331,6 @@ export function toContent(bounded: Bounded, source: Uint8Array): Content {
   return { text: toPieces(bounded.text, source), boundary: bounded.boundary };
 }
 
-function isInsideCharacter(byte: number | undefined): boolean {
-  return byte !== undefined && (byte & 0xc0) === 0x80;
+function fromContent({ text: pieces, boundary }: Content, source: Uint8Array): Bounded {
+  return { text: fromPieces(pieces, source), boundary };
 }

@@ -72,9 +72,9 @@ function withOutcomes(database: Database, events: EventSummary[]): EventSummary[
   });
 }
 
-/** Without their actions. */
+/** Without their actions and outcomes. */
 const SINGLE_RUNS = `
-  SELECT runs.*, NULL AS action, NULL AS wide_action, events.id AS event_id, hook
+  SELECT runs.*, NULL AS action, NULL AS wide_action, NULL AS outcome, events.id AS event_id, hook
   FROM runs LEFT JOIN events ON events.seq = event_seq WHERE runs.id IN (SELECT value FROM json_each(?))`;
 
 export function countEvents(database: Database, max: number): Record<EventStatus, number> {
@@ -140,13 +140,11 @@ const toSessionRows = (rows: string): string => `
   SELECT key, min(created_at) AS created_at, max(updated_at) AS updated_at, sum(entries) AS entries
   FROM (${rows}) GROUP BY key`;
 
-const NEW_ENTRIES = `SELECT key, at, at, 1 FROM (${UNCOUNTED_ENTRIES})`;
-
 const NEWEST_SESSIONS = `
   ${toSessionRows(`
     SELECT * FROM (SELECT * FROM sessions ORDER BY updated_at DESC LIMIT ?1)
     UNION SELECT * FROM sessions WHERE key IN (SELECT key FROM (${UNCOUNTED_ENTRIES}))
-    UNION ALL ${NEW_ENTRIES}`)}
+    UNION ALL ${UNCOUNTED_ENTRIES}`)}
   ORDER BY updated_at DESC LIMIT ?1`;
 
 export function getSession(
@@ -166,7 +164,7 @@ function findSession(database: Database, key: string): SessionSummary | undefine
 }
 
 const FIND_SESSION = toSessionRows(`
-  SELECT * FROM sessions WHERE key = ?1 UNION ALL ${NEW_ENTRIES} WHERE key = ?1`);
+  SELECT * FROM sessions WHERE key = ?1 UNION ALL SELECT * FROM (${UNCOUNTED_ENTRIES}) WHERE key = ?1`);
 
 /** A session whose runs are all unfinished or dead. */
 const SESSION_WITHOUT_ENTRIES = `

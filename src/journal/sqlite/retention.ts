@@ -47,9 +47,10 @@ function withinBytes(events: Row[]): Row[] {
 
 function deleteEvent(transaction: Transaction, row: Row): void {
   const [seq, id] = [integer(row.seq), text(row.id)];
+  const runs = transaction.all(RUNS_OF_EVENT, text(row.detail), seq);
   // First, since its entries may be stored as pieces of what follows.
-  releasePending(transaction, seq);
-  deleteRuns(transaction, seq, text(row.detail));
+  releasePending(transaction, seq, JSON.stringify(runs.map((run) => run.seq)));
+  for (const run of runs) deleteRun(transaction, run);
   transaction.run("DELETE FROM deliveries WHERE event_id = ?", id);
   deleteEntries(transaction, "event_seq = ?", seq);
   transaction.run("DELETE FROM bodies WHERE event_seq = ?", seq);
@@ -60,16 +61,18 @@ function deleteEvent(transaction: Transaction, row: Row): void {
 }
 
 /** A receipt can also name a run of an earlier event with the same idempotency key. */
-function deleteRuns(database: Database, eventSeq: number, detail: string): void {
-  const rows = database.all(
-    `DELETE FROM runs WHERE id IN (SELECT value ->> 'runId' FROM json_each(?, '$.actions')) AND event_seq = ? RETURNING seq`,
-    detail,
-    eventSeq,
-  );
-  for (const { seq } of rows) {
-    database.run("DELETE FROM run_actions WHERE run_seq = ?", integer(seq));
-    database.run("DELETE FROM joined_events WHERE run_seq = ?", integer(seq));
-  }
+const RUNS_OF_EVENT = `
+  SELECT seq, session_key, turn IS NOT NULL AS has_turn, pending FROM runs
+  WHERE id IN (SELECT value ->> 'runId' FROM json_each(?, '$.actions')) AND event_seq = ?`;
+
+function deleteRun({ run, counters }: Transaction, row: Row): void {
+  const seq = integer(row.seq);
+  run("DELETE FROM runs WHERE seq = ?", seq);
+  run("DELETE FROM run_actions WHERE run_seq = ?", seq);
+  run("DELETE FROM joined_events WHERE run_seq = ?", seq);
+  if (row.has_turn === 1) for (const _ of ["user", "assistant"]) counters.shortenSession(text(row.session_key));
+  // Its summary was consumed.
+  if (row.pending === 0) counters.shortenSession(MAIN_SESSION);
 }
 
 /** What belongs to no event: heartbeats with their entries and deliveries, and system events of deleted events. */

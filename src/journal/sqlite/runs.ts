@@ -4,19 +4,21 @@ import { type AgentAction } from "../../types.ts";
 import type { Claim, ClaimedRun, Lease, NewEntry, NewEvent, Run, TurnOutcome } from "../records.ts";
 import { reportDeadLetter, reportRun, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
+import { fromPieces, type Pieces, toPieces } from "../pieces.ts";
 import { bytes, integer, oneOf, optional, type Row, text } from "../rows.ts";
 import { insertDeliveries } from "./deliveries.ts";
 import {
   consumeSystemEvents,
   type EntryOrigin,
-  fromPieces,
+  announceEntry,
   insertEntry,
   MAX_INLINE,
   NO_SOURCE,
-  type Pieces,
+  readOutcome,
   sourceOf,
   sourceOfRun,
-  toPieces,
+  type StoredOutcome,
+  storeTurn,
 } from "./entries.ts";
 import { recordSpend, updateRunCounts } from "./counters.ts";
 import { isLeaseHeld } from "./leases.ts";
@@ -48,25 +50,28 @@ export interface AnsweredRun {
 
 export function insertAnswered(
   transaction: Transaction,
-  { mapping = "", hook, receivedAt, request }: NewEvent,
+  { mapping = "", hook, receivedAt }: NewEvent,
   { run, outcome }: AnsweredRun,
-  { eventSeq, source }: { eventSeq: number; source: Uint8Array },
+  { eventSeq, source: body }: { eventSeq: number; source: Uint8Array },
 ): void {
   const { id, sessionKey, action, startedAt } = run;
-  const { finishedAt, outcome: stored } = toEnd(outcome);
+  const { finishedAt, outcome: stored } = toEnd(outcome, body);
   const { node, counters } = transaction;
-  const seq = counters.nextSeq();
-  const inline = storeAction(transaction, seq, action, source);
+  const source = sourceOfRun(body, outcome.reply);
+  const turn = storeTurn(run, outcome, source);
+  const seq = counters.nextSeq(turn === undefined ? 0 : outcome.entries.length - 1);
+  const inline = storeAction(transaction, seq, action, body);
   const values = [seq, id, eventSeq, mapping, sessionKey, node, receivedAt, startedAt, finishedAt, inline, stored];
-  transaction.run(INSERT_ANSWERED, ...values);
-  const row = { session_key: sessionKey, hook, mapping };
-  recordOutcome(transaction, { seq, eventSeq, body: request.body, row }, outcome);
+  transaction.run(INSERT_ANSWERED, ...values, turn, turn === undefined ? undefined : 1);
+  if (turn === undefined) insertEntries(transaction, outcome.entries, { eventSeq, runSeq: seq, source });
+  else for (const entry of outcome.entries) announceEntry(transaction, entry);
+  recordOutcome(transaction, seq, { session_key: sessionKey, hook, mapping }, outcome);
 }
 
 const INSERT_ANSWERED = `
   INSERT OR FAIL INTO runs (seq, id, event_seq, mapping, session_key, state, attempts, claims, node, created_at, due_at,
-    started_at, finished_at, action, outcome)
-  VALUES (?1, ?2, ?3, ?4, ?5, 'done', 1, 1, ?6, ?7, ?7, ?8, ?9, ?10, ?11)`;
+    started_at, finished_at, action, outcome, turn, pending)
+  VALUES (?1, ?2, ?3, ?4, ?5, 'done', 1, 1, ?6, ?7, ?7, ?8, ?9, ?10, ?11, ?12, ?13)`;
 
 /** Whether the session has an unfinished run. */
 export function isBusy(database: Database, sessionKey: string): boolean {
@@ -107,7 +112,8 @@ const INSERT_JOINED = `
 export function completeRun(transaction: Transaction, claim: Claim, outcome: TurnOutcome): boolean {
   const run = endRun(transaction, claim, toEnd(outcome));
   if (!run) return false;
-  recordOutcome(transaction, run, outcome);
+  insertEntries(transaction, outcome.entries, { ...run, source: sourceOfRun(run.body, outcome.reply) });
+  recordOutcome(transaction, run.seq, run.row, outcome);
   updateRunCounts(transaction, run, { open: countOpen(outcome) - 1, lost: 0 });
   return true;
 }
@@ -117,18 +123,11 @@ export function countOpen({ deliveries }: TurnOutcome): number {
   return deliveries.filter(({ eventId }) => eventId !== undefined).length;
 }
 
-/** What a run leaves behind. The row is as in `recordSpend`. */
-function recordOutcome(
-  transaction: Transaction,
-  run: Pick<EndedRun, "seq" | "eventSeq" | "body" | "row">,
-  outcome: TurnOutcome,
-): void {
-  const { seq: runSeq, eventSeq, body, row } = run;
-  const { finishedAt, reply, entries, deliveries } = outcome;
+/** What a run leaves behind, except its entries. The row is as in `recordSpend`. */
+function recordOutcome(transaction: Transaction, seq: number, row: Row, outcome: TurnOutcome): void {
   recordSpend(transaction, row, outcome);
-  insertEntries(transaction, entries, { eventSeq, runSeq, source: sourceOfRun(body, reply) });
-  insertDeliveries(transaction, deliveries, finishedAt);
-  reportRun(transaction, runSeq, "done");
+  insertDeliveries(transaction, outcome.deliveries, outcome.finishedAt);
+  reportRun(transaction, seq, "done");
 }
 
 export function deadLetterRun(
@@ -272,12 +271,10 @@ const INSERT_HEARTBEAT = `
     error, outcome)
   VALUES (?1, ?2, '', '${MAIN_SESSION}', ?3, 1, 0, ?4, ?4, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`;
 
-/** The `outcome` column: what is only read whole. */
-type Outcome = Pick<Run, "reply" | "model" | "usage" | "cost" | "warnings">;
-
-function toEnd({ finishedAt, reply, model, usage, cost, warnings }: TurnOutcome): End {
-  const outcome = JSON.stringify({ reply, model, usage, cost, warnings } satisfies Outcome);
-  return { state: "done", finishedAt, outcome };
+/** The reply may repeat the source. */
+function toEnd({ finishedAt, reply, model, usage, cost, warnings }: TurnOutcome, source: Uint8Array = NO_SOURCE): End {
+  const outcome: StoredOutcome = { reply: toPieces(reply, source), model, usage, cost, warnings };
+  return { state: "done", finishedAt, outcome: JSON.stringify(outcome) };
 }
 
 /** Rows for `toRun`. */
@@ -286,7 +283,6 @@ export const SELECT_RUNS = `
   FROM runs LEFT JOIN run_actions ON run_seq = runs.seq LEFT JOIN events ON events.seq = event_seq`;
 
 export function toRun(row: Row): Run {
-  const outcome: Outcome = row.outcome === null ? { warnings: [] } : JSON.parse(text(row.outcome));
   return {
     id: text(row.id),
     kind: row.event_seq === null ? "heartbeat" : "hook",
@@ -302,7 +298,7 @@ export function toRun(row: Row): Run {
     startedAt: optional(integer, row.started_at),
     finishedAt: optional(integer, row.finished_at),
     error: optional(text, row.error),
-    ...outcome,
+    ...(row.outcome === null ? { warnings: [] } : readOutcome(row)),
   };
 }
 

@@ -11,7 +11,7 @@ import { JOURNAL_SCHEMA } from "./schema.ts";
 
 const { start, folder } = useJournals(open);
 
-describe.each([1, 2, 3, 4, 5])("a file of version %i", (version) => {
+describe.each([1, 2, 3, 4, 5, 6])("a file of version %i", (version) => {
   test("is migrated to the same schema as a new file", async () => {
     const [old, fresh] = [writeFile(version), folder()];
     for (const at of [old, fresh]) await (await start(at)).close();
@@ -21,6 +21,9 @@ describe.each([1, 2, 3, 4, 5])("a file of version %i", (version) => {
       integrity_check: "ok",
     });
   });
+
+  /** Since then a run can be answered by the commit of its event, and has its turn in its row. */
+  const answered = version >= 6 ? 1 : 0;
 
   test("keeps everything, and work in progress continues", async () => {
     const journal = await start(writeFile(version));
@@ -34,6 +37,7 @@ describe.each([1, 2, 3, 4, 5])("a file of version %i", (version) => {
       "accepted",
       "dead",
       "done",
+      ...(answered ? ["done"] : []),
     ]);
     expect(await journal.getEvent(events[0]!.id)).toMatchObject({
       request: { body: Buffer.from('{"ref":"main"}') },
@@ -41,12 +45,15 @@ describe.each([1, 2, 3, 4, 5])("a file of version %i", (version) => {
       warnings: ["one"],
     });
     expect(await journal.stats()).toEqual({
-      events: 8,
+      events: 8 + answered,
       pendingRuns: 3,
       pendingDeliveries: 1,
-      pendingSystemEvents: 1,
+      pendingSystemEvents: 1 + answered,
     });
-    expect(await journal.pendingSystemEvents()).toMatchObject([{ text: "It's full." }]);
+    const summaries = answered ? [{ text: "Hook GitHub: Done." }] : [];
+    expect(await journal.pendingSystemEvents()).toMatchObject([...summaries, { text: "It's full." }]);
+    const turn = answered ? [{ text: "Look at this." }, { role: "assistant", text: "Done." }] : [];
+    expect(await journal.history("answered", 10)).toMatchObject(turn);
     const [, , , , , , dead, done] = events;
     expect(await journal.getEvent(done!.id)).toMatchObject({
       mapping: "pull-requests",

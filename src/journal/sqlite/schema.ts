@@ -205,6 +205,14 @@ const VERSION_3 = `
   CREATE INDEX sent_messages_age ON sent_messages (sent_at);
 `;
 
+/** Of a run that was answered by the commit that accepted it. */
+const VERSION_6 = `
+  ALTER TABLE runs ADD COLUMN turn TEXT;        -- JSON: Turn; NULL: its entries have rows, or it has none
+  ALTER TABLE runs ADD COLUMN pending INTEGER;  -- of the summary in \`turn\`
+  CREATE INDEX runs_turns ON runs (session_key) WHERE turn IS NOT NULL;
+  CREATE INDEX runs_summaries ON runs (pending) WHERE pending IS NOT NULL;
+`;
+
 /** A new file has them at once: through all versions it takes six times the CPU. */
 const LAST_VERSION = `
   ${TABLES}
@@ -221,6 +229,7 @@ const LAST_VERSION = `
   ${VERSION_3}
   ${INDEXES}
   ${EVENT_INDEX}
+  ${VERSION_6}
   INSERT INTO totals VALUES (0, 0, 0, 0, 0, 0);
 `;
 
@@ -240,7 +249,7 @@ const PRAGMAS = `
 export const JOURNAL_SCHEMA: Schema = {
   what: "journal",
   create: LAST_VERSION,
-  migrations: [VERSION_1 + VERSION_1_TOTALS, VERSION_2, VERSION_3, migrateToVersion4, migrateToVersion5],
+  migrations: [VERSION_1 + VERSION_1_TOTALS, VERSION_2, VERSION_3, migrateToVersion4, migrateToVersion5, VERSION_6],
   pragmas: PRAGMAS,
   newFile: "PRAGMA page_size = 8192",
 };

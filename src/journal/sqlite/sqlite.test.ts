@@ -2,19 +2,29 @@ import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import type { ClaimedRun, Journal, NewEvent, TurnOutcome } from "../journal.ts";
+import type { ClaimedRun, Entry, Journal, NewEntry, NewEvent, SessionSummary, TurnOutcome } from "../journal.ts";
 import { createId } from "../../shared/id.ts";
-import type { RunState } from "../../types.ts";
+import { MAIN_SESSION, type RunState } from "../../types.ts";
 import { describeJournal } from "../../../test/contracts/journal.ts";
 import { useJournals } from "../../../test/contracts/journal/harness.ts";
 import { open } from "../../../test/contracts/journal/openers/sqlite.ts";
-import { NOW, sampleEvent, sampleOutcome, sampleRun, sweepAll } from "../../../test/contracts/journal/samples.ts";
+import {
+  nextId,
+  NOW,
+  sampleEvent,
+  sampleHeartbeat,
+  sampleOutcome,
+  sampleRun,
+  sampleTurn,
+  sampleWake,
+  sweepAll,
+} from "../../../test/contracts/journal/samples.ts";
 
 const opener = new URL("../../../test/contracts/journal/openers/sqlite.ts", import.meta.url);
 describeJournal("SQLite", { open, opener, hasSizeLimit: true, isSlow: false });
 
 describe("a run that is answered", () => {
-  const { start } = useJournals(open);
+  const { start, folder } = useJournals(open);
   const accepted = async (journal: Journal, event: NewEvent): Promise<RunState[]> => {
     await journal.accept(event);
     const runs = (await journal.getEvent(event.id))?.runs ?? [];
@@ -42,6 +52,57 @@ describe("a run that is answered", () => {
     expect(await journal.stats()).toMatchObject({ events: 1, pendingRuns: 0 });
     expect(await journal.spend({ since: 0 })).toMatchObject([{ hook: event.hook, mapping: "m", inputTokens: 3 }]);
     expect(await journal.claimRuns(9, NOW)).toEqual([]);
+  });
+
+  test("shows the same as one that is claimed", async () => {
+    const boundary = { version: 1, id: "0", source: "s", hook: "h" } as const;
+    const turns: { session?: string; message?: string; change?(turn: NewEntry[]): NewEntry[] }[] = [
+      { session: MAIN_SESSION },
+      {},
+      { change: ([user, assistant, summary]) => [user!, { ...assistant!, text: "Other.", boundary }, summary!] },
+      { session: "b", change: ([user, ...rest]) => [{ ...user!, boundary }, ...rest] },
+      { session: "b", change: ([user, assistant, summary]) => [user!, assistant!, { ...summary!, urgent: true }] },
+      // These have rows for their entries.
+      { message: "Too long for the row of its run. ".repeat(200) },
+      { change: (turn) => turn.slice(1) },
+      { change: (turn) => turn.toReversed() },
+      {},
+    ];
+    const [at, claiming] = [folder(), await start()];
+    const answering = await start(at);
+    const journals = [answering, claiming];
+    for (const [index, { session = "a", message, change = (turn: NewEntry[]) => turn }] of turns.entries()) {
+      const text = message ?? `A message that the body of the event contains, ${index}`;
+      const outcome = (run: ClaimedRun): TurnOutcome => {
+        const reply = `Done: ${text}`;
+        return sampleOutcome({ reply, entries: change(sampleTurn(run, reply)) });
+      };
+      const request = { ...sampleEvent().request, body: Buffer.from(JSON.stringify({ text })) };
+      const action = sampleRun(session, { message: text });
+      const event = sampleEvent({ receivedAt: NOW + index, request, actions: [action] });
+      const id = nextId();
+      const wake = sampleEvent({ id, receivedAt: NOW + 10, actions: [sampleWake(`Wake ${index}.`, id, NOW + 10)] });
+      const stop = answering.answerRuns({ answer: outcome, answered: () => {} });
+      for (const journal of journals) await journal.accept(event);
+      stop();
+      for (const run of await claiming.claimRuns(1, NOW + 100)) await claiming.completeRun(run, outcome(run));
+      for (const journal of journals) await journal.accept(wake);
+    }
+    using file = new DatabaseSync(path.join(at, "journal.db"), { readOnly: true });
+    expect(file.prepare("SELECT count(turn) AS count FROM runs").get()).toEqual({ count: 6 });
+
+    await expectSame(journals);
+    for (const journal of journals) {
+      const pending = await journal.pendingSystemEvents();
+      const consumedSeqs = pending.filter((_, index) => index % 3 === 0).map(({ seq }) => seq);
+      const heartbeat = await sampleHeartbeat(journal, { id: "heartbeat", consumedSeqs });
+      await journal.completeHeartbeat(heartbeat, sampleOutcome());
+    }
+    await expectSame(journals);
+    // What is still pending is kept.
+    for (const journal of journals) await sweepAll(journal, { now: NOW, keepFrom: Date.now() });
+    const { events, sessions } = await expectSame(journals);
+    expect({ events, sessions }).toMatchObject({ events: [], sessions: [{ session: { entries: 12 } }] });
   });
 
   test("leaves its event open until its deliveries have ended", async () => {
@@ -85,6 +146,49 @@ describe("a run that is answered", () => {
     expect(states.filter((state) => state === "ready")).toHaveLength(36);
   });
 });
+
+/** Everything that shows entries or runs; their numbers are replaced by their order, and their times of execution left out. */
+async function expectSame(journals: Journal[]): Promise<Record<"events" | "sessions", unknown>> {
+  const [shown, expected] = await Promise.all(journals.map(readEntries));
+  expect(shown).toEqual(expected);
+  return shown!;
+}
+
+async function readEntries(journal: Journal): Promise<Record<"events" | "sessions", unknown>> {
+  const page = { limit: 99 };
+  const sessions = await Promise.all((await journal.listSessions(page)).map(({ key }) => readSession(journal, key)));
+  const ids = (await journal.listEvents(page)).map(({ id }) => id);
+  const shown = {
+    sessions: sessions.toSorted((a, b) => (a.session.key < b.session.key ? -1 : 1)),
+    events: await Promise.all(ids.map((id) => journal.getEvent(id))),
+    runs: await journal.listRuns(page),
+    pending: await journal.pendingSystemEvents(),
+    firstPending: await journal.pendingSystemEvents(3),
+    stats: await journal.stats(),
+  };
+  const seqs = sessions.flatMap(({ entries }) => entries.map(({ seq }) => seq)).toSorted((a, b) => a - b);
+  const replace = (key: string, value: unknown): unknown => {
+    if (key === "seq") return seqs.indexOf(Number(value));
+    return key === "startedAt" ? undefined : value;
+  };
+  return JSON.parse(JSON.stringify(shown, replace));
+}
+
+/** A session as a whole, which its pages and its history must agree with. */
+async function readSession(journal: Journal, key: string): Promise<{ session: SessionSummary; entries: Entry[] }> {
+  const whole = (await journal.getSession(key, { limit: 999 }))!;
+  const paged: Entry[] = [];
+  for (let after = 0; ; after = paged.at(-1)!.seq) {
+    const page = await journal.getSession(key, { limit: 2, after });
+    if (!page?.entries.length) break;
+    paged.push(...page.entries);
+  }
+  expect(paged).toEqual(whole.entries);
+  expect(whole.session.entries).toBe(paged.length);
+  const turns = whole.entries.filter(({ role }) => role !== "system");
+  for (const limit of [1, 2, 3, 99]) expect(await journal.history(key, limit)).toEqual(turns.slice(-limit));
+  return whole;
+}
 
 describe("the SQLite file", () => {
   const { start, folder } = useJournals(open);

@@ -1,5 +1,6 @@
 import type {
   AcceptResult,
+  ClaimedRun,
   Idempotency,
   Journal,
   NewAction,
@@ -63,13 +64,14 @@ export function sampleRun(sessionKey: string, parts: Partial<AgentAction> = {}) 
 }
 
 /** A wake action; its system event asks for a heartbeat at once. */
-export function sampleWake(text: string, eventId?: string): NewAction {
+export function sampleWake(text: string, eventId?: string, at = NOW): NewAction {
   return {
     action: { kind: "wake", text, mode: "now", allowUnsafeExternalContent: false },
     entry: sampleEntry({
       sessionKey: MAIN_SESSION,
       role: "system",
       text,
+      at,
       eventId,
       pending: true,
       urgent: true,
@@ -79,6 +81,16 @@ export function sampleWake(text: string, eventId?: string): NewAction {
 
 export function sampleEntry(parts: Partial<NewEntry> = {}): NewEntry {
   return { sessionKey: "session", role: "user", text: "Hello.", at: NOW, ...parts };
+}
+
+/** The entries of a turn: both sides, and the summary for the main session. */
+export function sampleTurn({ id: runId, eventId, sessionKey, action }: ClaimedRun, reply = "Done."): NewEntry[] {
+  const own = { at: NOW + 10, eventId, runId };
+  return [
+    { ...own, sessionKey, role: "user", text: action.message, at: NOW + 5 },
+    { ...own, sessionKey, role: "assistant", text: reply },
+    { ...own, sessionKey: MAIN_SESSION, role: "system", text: `Hook GitHub: ${reply}`, pending: true },
+  ];
 }
 
 /** Keys of a `dedupe` template: the first content is kept. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import * as fc from "../../../test/support/property.ts";
-import { fromPieces, toPieces } from "./entries.ts";
+import * as fc from "../../test/support/property.ts";
+import { fromPieces, toPieces } from "./pieces.ts";
 
 const TITLE = "A title that is long enough to be a separate piece";
 const BODY = Buffer.from(JSON.stringify({ id: 7, title: TITLE, note: "zwölf Äpfel, und noch ein paar mehr davon" }));
