@@ -121,7 +121,7 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
   }
 
   /** `startedAt`: when its mapping was asked, on the clock of `performance`. */
-  async function commit(
+  function commit(
     request: HookRequest,
     resolution: Resolution,
     { program, startedAt }: { program: Program; startedAt: number },
@@ -132,13 +132,14 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact, mappingMs });
     // Nothing needs the parsed payload any more. Kept until the commit, it would survive a garbage collection, which copies it.
     request.payload = undefined;
-    const result = await inSpan("commit", () => journal.accept(event));
-    telemetry.follower?.changed(event.id);
-    if (result.kind === "committed") {
-      measure(event, { mappingMs, commitMs: performance.now() - mappedAt });
-      backlog.add(resolution.actions.filter(({ kind }) => kind === "agent").length);
-    }
-    return toAnswer(result, resolution);
+    return inSpan("commit", () => journal.accept(event)).then((result) => {
+      telemetry.follower?.changed(event.id);
+      if (result.kind === "committed") {
+        measure(event, { mappingMs, commitMs: performance.now() - mappedAt });
+        backlog.add(resolution.actions.filter(({ kind }) => kind === "agent").length);
+      }
+      return toAnswer(result, resolution);
+    });
   }
 
   function measure({ mapping, hook, status }: NewEvent, times: { mappingMs?: number; commitMs?: number } = {}): void {

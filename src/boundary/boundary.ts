@@ -68,8 +68,13 @@ export function toPrompt({ text, boundary }: Bounded): string {
 
 /** An untrusted name as one short line. */
 export function toLabel(name: string): string {
+  // Most names have nothing to change.
+  if (PLAIN.test(name)) return name;
   return neutralise(name.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ").trim()).slice(0, 200);
 }
+
+/** Words of up to 200 characters in all. */
+const PLAIN = /^(?=.{1,200}$)[\w/.-]+(?: [\w/.-]+)*$/;
 
 /** Breaks what it is inserted into, for a tokenizer and for the patterns below, and stays visible. */
 const DEFUSE = "·";

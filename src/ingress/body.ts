@@ -49,6 +49,7 @@ function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
+    let isOver = false;
     startDeadline(onTimeout, timeoutMs);
 
     function onData(chunk: Buffer): void {
@@ -72,7 +73,7 @@ function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload
       fail(new HookError("request_timeout", { message, headers: { Connection: "close" } }));
     }
     function onClose(): void {
-      fail(new ClientGone("the connection was closed"));
+      if (!isOver) fail(new ClientGone("the connection was closed"));
     }
     function onRefused(): void {
       chunks.length = 0;
@@ -80,17 +81,17 @@ function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload
     }
     function fail(error: Error): void {
       stop();
-      body.pause();
+      body.off("data", onData).off("end", onEnd).pause();
       reject(error);
     }
     function stop(): void {
       deadlines.delete(onTimeout);
       if (upload) upload.reader = undefined;
-      body.off("data", onData).off("end", onEnd).off("close", onClose);
+      isOver = true;
     }
 
     if (upload) upload.reader = { refuse: onRefused, pause: () => body.pause(), resume: () => body.resume() };
-    // The error listener stays: an error after the answer concerns nobody.
+    // Listeners stay where they do no harm: to remove them would cost as much as to add them.
     body.on("data", onData).on("end", onEnd).on("error", onError).on("close", onClose);
   });
 }

@@ -102,8 +102,16 @@ export interface HookRoute {
   hook: string | undefined;
 }
 
+let last: { path: string; prefix: string; route: HookRoute | undefined } = { path: "", prefix: "/", route: undefined };
+
 /** Finds the hook that a path names; undefined when the path is not under `prefix` (`/hooks`). */
 export function matchHook(path: string, prefix: string): HookRoute | undefined {
+  // It is asked twice for each request, and many requests have the same path.
+  if (path !== last.path || prefix !== last.prefix) last = { path, prefix, route: findHook(path, prefix) };
+  return last.route;
+}
+
+function findHook(path: string, prefix: string): HookRoute | undefined {
   if (!path.startsWith(prefix)) return undefined;
   const rest = path.slice(prefix.length);
   if (rest !== "" && rest[0] !== "/") return undefined;

@@ -9,7 +9,7 @@ export interface Commit {
   /** Actions that were not accepted before. */
   actions: NewAction[];
   /** The answer to later requests with its keys. */
-  keys: Map<string, FirstReceipt>;
+  keys: ReadonlyMap<string, FirstReceipt>;
 }
 
 /** The first answer under a key. */
@@ -73,16 +73,16 @@ function planWhole(event: NewEvent, { use, keys, join }: Use): Plan {
   const [first] = keys.values();
   if (first) return toReplay(first.receipt);
   const commit = planCommit(event, join);
-  for (const key of use.keys) if (key !== "") commit.keys.set(key, commit.receipt);
-  return commit;
+  return { ...commit, keys: new Map(use.keys.filter((key) => key !== "").map((key) => [key, commit.receipt])) };
 }
 
 /** An action whose key was used before, here or in an earlier event, is dropped; it gets the first one's receipt. */
 function planEach(event: NewEvent, { use, keys, join }: Use): Plan {
-  const commit: Commit = { kind: "commit", receipt: toReceipt(event, []), actions: [], keys: new Map() };
+  const receipts = new Map<string, FirstReceipt>();
+  const commit: Commit = { kind: "commit", receipt: toReceipt(event, []), actions: [], keys: receipts };
   for (const [index, action] of event.actions.entries()) {
     const key = use.keys[index] ?? "";
-    const first = keys.get(key)?.receipt ?? commit.keys.get(key);
+    const first = keys.get(key)?.receipt ?? receipts.get(key);
     if (first) {
       commit.receipt.actions.push(...first.actions);
       continue;
@@ -90,7 +90,7 @@ function planEach(event: NewEvent, { use, keys, join }: Use): Plan {
     const own = join(action);
     commit.actions.push(own);
     commit.receipt.actions.push(toActionReceipt(own));
-    if (key !== "") commit.keys.set(key, toReceipt(event, [own]));
+    if (key !== "") receipts.set(key, toReceipt(event, [own]));
   }
   const [first] = keys.values();
   if (!first || commit.actions.length > 0) return commit;
@@ -99,8 +99,10 @@ function planEach(event: NewEvent, { use, keys, join }: Use): Plan {
 
 function planCommit(event: NewEvent, join: Join): Commit {
   const actions = event.actions.map(join);
-  return { kind: "commit", receipt: toReceipt(event, actions), actions, keys: new Map() };
+  return { kind: "commit", receipt: toReceipt(event, actions), actions, keys: NO_KEYS };
 }
+
+const NO_KEYS: Commit["keys"] = new Map();
 
 /** The answer to a request whose key is known. */
 export function toReplay(receipt: FirstReceipt): Extract<AcceptResult, { kind: "replayed" }> {
@@ -111,13 +113,14 @@ export function toReplay(receipt: FirstReceipt): Extract<AcceptResult, { kind: "
 type Join = (accepted: NewAction) => NewAction;
 
 function createJoiner(known: Known): Join {
-  const opened = new Map<string, OpenRun>();
+  let opened: Map<string, OpenRun> | undefined;
 
   return function join(accepted) {
     if (!isRun(accepted) || !accepted.window) return accepted;
     const { window, action, runId } = accepted;
-    const open = opened.get(window.key) ?? known.findOpenRun(window.key);
+    const open = opened?.get(window.key) ?? known.findOpenRun(window.key);
     if (open) return { runId: open.runId, action: { ...action, sessionKey: open.sessionKey }, joins: true };
+    opened ??= new Map();
     opened.set(window.key, { runId, sessionKey: action.sessionKey });
     return accepted;
   };

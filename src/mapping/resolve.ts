@@ -45,7 +45,8 @@ export async function resolveRequest(
     const read = mail === undefined ? request : await withMail(request, mail, config);
     if (mapping.check) requireValid(mapping.check, read.payload);
     const budget = createBudget(request.rawBody.length);
-    return await resolveItems({ mapping, request: read, config, channels, run, isEcho, budget, log });
+    const resolving = resolveItems({ mapping, request: read, config, channels, run, isEcho, budget, log });
+    return resolving instanceof Promise ? await resolving : resolving;
   } catch (error) {
     throw withDetail(error, { mapping: mapping.source.id, log });
   }
@@ -68,30 +69,45 @@ async function withMail(
   return { ...request, payload, payloadIsBody: false };
 }
 
-async function resolveItems(job: Job): Promise<Resolution> {
-  const { mapping, request, log } = job;
-  const { maxFanOut } = job.config.hooks;
-  const time = mapping.bundle && countTime(job.run);
+function resolveItems(job: Job): Resolution | Promise<Resolution> {
+  const time = job.mapping.bundle && countTime(job.run);
   const itemJob = time ? { ...job, run: time.run } : job;
+  if (job.mapping.forEach) return resolveEach(job.mapping.forEach, itemJob).then(finish);
+  const resolving = resolveItem({ payload: job.request.payload }, itemJob);
+  return resolving instanceof Promise ? resolving.then((item) => finish([item])) : finish([resolving]);
+
+  function finish(items: ResolvedItem[]): Resolution {
+    return { ...toResolution(items, job), transformMs: time?.usedMs() };
+  }
+}
+
+async function resolveEach(forEach: ForEach, job: Job): Promise<ResolvedItem[]> {
+  const { maxFanOut } = job.config.hooks;
   const items: ResolvedItem[] = [];
   let actions = 0;
-  for (const item of fanOut(request, mapping.forEach, maxFanOut)) {
-    const resolving = resolveItem(item, itemJob);
+  for (const item of fanOut(job.request, forEach, maxFanOut)) {
+    const resolving = resolveItem(item, job);
     const resolved = resolving instanceof Promise ? await resolving : resolving;
     items.push(resolved);
     actions += resolved.actions.length;
     requireFanOut(actions, maxFanOut);
   }
+  return items;
+}
+
+function toResolution(items: ResolvedItem[], { mapping, request, config, log }: Job): Resolution {
+  const actions = items.flatMap((item) => item.actions);
+  requireFanOut(actions.length, config.hooks.maxFanOut);
   const [reason = `${mapping.forEach?.text} lists nothing`] = items.flatMap((item) => item.reason ?? []);
+  const warnings = items.flatMap((item) => item.warnings);
   return {
     mapping: mapping.source.id,
     event: items.find(({ event }) => event !== undefined)?.event,
-    actions: items.flatMap((item) => item.actions),
-    reason: actions > 0 ? undefined : reason,
+    actions,
+    reason: actions.length > 0 ? undefined : reason,
     idempotency: toIdempotency(request, mapping, items),
-    warnings: [...new Set(items.flatMap(({ warnings }) => warnings))],
+    warnings: warnings.length > 1 ? [...new Set(warnings)] : warnings,
     log,
-    transformMs: time?.usedMs(),
   };
 }
 
@@ -106,9 +122,8 @@ function toIdempotency(
   return forEach ? toItemKeys(items) : toEventKey(items[0]?.dedupe);
 }
 
-/** The whole request, or one item per element of the `forEach` lists; none if a list is missing or null. */
-function fanOut({ payload, payloadIsBody }: HookRequest, forEach: ForEach | undefined, maxFanOut: number): Item[] {
-  if (!forEach) return [{ payload }];
+/** One item per element of the `forEach` lists; none if a list is missing or null. */
+function fanOut({ payload, payloadIsBody }: HookRequest, forEach: ForEach, maxFanOut: number): Item[] {
   const { text, lists, narrows } = forEach;
   let found: { payload: unknown; item: unknown; path: Path }[] = [{ payload, item: payload, path: [] }];
   for (const [level, keys] of lists.entries()) {

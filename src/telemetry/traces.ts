@@ -8,11 +8,11 @@ const loadApi = loadAtFirstUse<typeof OpenTelemetry>("@opentelemetry/api");
 
 /** Where every copy of the library keeps what an SDK has registered. */
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");
+const globals: Record<symbol, { trace?: object } | undefined> = globalThis;
 
 /** The library; undefined without an SDK. Then it is not even loaded, and no span costs more than this look. */
 function findApi(): typeof OpenTelemetry | undefined {
-  const registered: { trace?: object } | undefined = Reflect.get(globalThis, REGISTERED);
-  return registered?.trace ? loadApi() : undefined;
+  return globals[REGISTERED]?.trace ? loadApi() : undefined;
 }
 
 /** Whether an SDK records spans. */

@@ -28,8 +28,9 @@ export function acceptEvent(transaction: Transaction, event: NewEvent, answerer?
   const seq = transaction.counters.nextSeq();
   const source = sourceOf(event.request.body);
   const wake = findInlineWake(event, actions);
-  const answered = answerer ? answerRuns(transaction, event, { actions, answerer }) : NONE;
-  let open = countRuns(actions);
+  const hasRuns = actions.some(isRun);
+  const answered = hasRuns && answerer ? answerRuns(transaction, event, { actions, answerer }) : NONE;
+  let open = hasRuns ? countRuns(actions) : 0;
   for (const { outcome } of answered.values()) open += countOpen(outcome) - 1;
   insertEvent(transaction, event, { seq, source, receipts: receipt.actions, open, wake });
   for (const action of actions) {
@@ -207,7 +208,7 @@ function findKey(database: Database, scope: string, key: string, now: number): K
 function rememberKeys(
   database: Database,
   { scope, fingerprint, expiresAt }: Idempotency,
-  receipts: Map<string, KnownKey["receipt"]>,
+  receipts: ReadonlyMap<string, KnownKey["receipt"]>,
 ): void {
   for (const [key, receipt] of receipts) {
     database.run(INSERT_KEY, scope, key, fingerprint, expiresAt, JSON.stringify(receipt));
