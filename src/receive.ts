@@ -79,26 +79,29 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     return journal.findReplay(idempotencyScope(request), key, fingerprintOf(request));
   }
 
-  async function resolve(
+  function resolve(
     request: HookRequest,
     { mappings, config, channels }: Program,
     { startedAt, isEcho = isDelivered }: { startedAt: number; isEcho?: typeof isDelivered },
   ): Promise<Resolution> {
-    try {
-      // There can have been a reload since `readsPayload` was asked.
-      if (request.payload === undefined && readsPayload(request)) await parse(request);
-      return await inSpan("mapping", (describe) => {
+    const map = (): Promise<Resolution> =>
+      inSpan("mapping", (describe) => {
         const resolving = resolveRequest(request, { mappings, config, channels, run, isEcho });
         return describe ? resolving.then((resolution) => describeResolution(resolution, describe)) : resolving;
       });
-    } catch (thrown) {
-      const error = (await findFlaw(request)) ?? thrown;
-      // A hook that does not exist is kept with the other rejections: a sender's typing error must not fill the journal.
-      if (error instanceof HookError && error.code !== "not_found") {
-        await record(request, error, performance.now() - startedAt);
-      }
-      throw error;
+    // There can have been a reload since `readsPayload` was asked.
+    const isUnread = request.payload === undefined && readsPayload(request);
+    const resolving = isUnread ? parse(request).then(map) : map();
+    return resolving.catch((error: unknown) => refuse(request, error, startedAt));
+  }
+
+  async function refuse(request: HookRequest, thrown: unknown, startedAt: number): Promise<never> {
+    const error = (await findFlaw(request)) ?? thrown;
+    // A hook that does not exist is kept with the other rejections: a sender's typing error must not fill the journal.
+    if (error instanceof HookError && error.code !== "not_found") {
+      await record(request, error, performance.now() - startedAt);
     }
+    throw error;
   }
 
   /** The error of a body that is not parsed yet: it takes precedence over all others. */

@@ -117,11 +117,11 @@ const SLOW_LINGER_MS = 2_000;
 /** The answer to a request that the journal has committed. */
 export function receiptToResponse({ eventId, actions, warnings, replayed }: Receipt): HttpResponse {
   const headers: Record<string, string> = replayed ? { "Idempotency-Replayed": "true" } : {};
-  const [first, ...others] = actions;
+  const [first] = actions;
   if (!first) return { status: 204, headers };
   const status = actions.some(({ kind }) => kind === "agent") ? 202 : 200;
   const shownWarnings = warnings.length > 0 ? warnings : undefined;
-  if (others.length > 0) {
+  if (actions.length > 1) {
     const runIds = actions.flatMap(({ runId }) => runId ?? []);
     return { status, headers, body: { ok: true, actions, runIds, eventId, warnings: shownWarnings } };
   }

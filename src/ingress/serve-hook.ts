@@ -109,7 +109,7 @@ export function createServeHook(options: HookOptions): ServeHook {
     if (runId) return readRun(runId, credential);
     // Only after the credential: without one, a caller must not learn which names exist.
     if (hook === undefined) throw rejections.add(exchange, hook, new HookError("not_found"));
-    const request = toHookRequest(exchange, doorRequest, { ...verified, hook });
+    const request = toHookRequest(exchange, doorRequest, hook, verified);
     if ("handshake" in verified) return answerHandshake(request, verified);
     try {
       requireDeclaredSize(exchange, maxBytes);
@@ -235,7 +235,8 @@ const NO_BODY = Buffer.alloc(0);
 function toHookRequest(
   { id, client }: Exchange,
   { method, path, query, headers, receivedAt }: DoorRequest,
-  { hook, credential, secrets }: Pick<HookRequest, "hook" | "credential"> & Pick<Verified, "secrets">,
+  hook: string,
+  { credential, secrets }: Pick<Verified, "credential" | "secrets">,
 ): HookRequest {
   const idempotencyKey = headers["idempotency-key"];
   return {

@@ -98,10 +98,17 @@ export function createServer(options: IngressOptions): IngressServer {
       res.destroy();
       if (!(error instanceof ClientGone)) errorToResponse(error, exchange.id, telemetry.log);
     };
+    const write = (response: HttpResponse): void => {
+      try {
+        writeResponse(exchange, response, res);
+      } catch (error) {
+        fail(error);
+      }
+    };
     try {
       const answered = answer(exchange);
-      if (answered instanceof Promise) answered.then((response) => writeResponse(exchange, response, res)).catch(fail);
-      else writeResponse(exchange, answered, res);
+      if (answered instanceof Promise) answered.then(write, fail);
+      else write(answered);
     } catch (error) {
       fail(error);
     }

@@ -3,8 +3,10 @@ import type { ConfigProblem } from "../errors.ts";
 import { ANY_CREDENTIAL, BUILT_IN_HOOKS, type BuiltInHook, type HookRequest } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
 
+const builtInHooks: ReadonlySet<string> = new Set(BUILT_IN_HOOKS);
+
 export function isBuiltInHook(hook: string): hook is BuiltInHook {
-  return BUILT_IN_HOOKS.some((name) => name === hook);
+  return builtInHooks.has(hook);
 }
 
 /** All mappings, indexed so that a request is compared only with those of its path. */
@@ -85,7 +87,8 @@ function isVisible(mapping: CompiledMapping, { credential }: HookRequest): boole
 
 /** The key of the first condition that does not hold. */
 function findFailing({ match }: CompiledMapping, request: HookRequest): string | undefined {
-  return match.conditions.find(([, holds]) => !holds(request))?.[0];
+  for (const [key, holds] of match.conditions) if (!holds(request)) return key;
+  return undefined;
 }
 
 /** A warning for each mapping that no request can reach, because an earlier one takes everything it would match. */
