@@ -90,7 +90,7 @@ function Navigation(): JSX.Element {
   );
 }
 
-/** While the newest files cannot be loaded, the service runs on the ones before: nobody should miss that. */
+/** While the newest configuration cannot be loaded, the service uses the previous one: every screen says so. */
 function ReloadFailure(): JSX.Element | null {
   const { data } = useLoad("status", () => call("GET /api/status"));
   const failure = data?.lastReloadError;

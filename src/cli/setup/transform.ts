@@ -139,7 +139,7 @@ interface TransformPlan {
 }
 
 /**
- * Plans to call a new module: from the mapping or the preset that took the event, else from a mapping of its own. Throws a
+ * Plans to call a new module: from the mapping or the preset that took the event, else from a new mapping. Throws a
  * `ConfigError` if that has a transform already. undefined: the hook has a mapping that nothing is known about.
  */
 async function planTransform(target: Target, name: string, event?: EventTimeline): Promise<TransformPlan | undefined> {

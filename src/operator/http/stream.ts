@@ -52,7 +52,7 @@ const MAX_LAG_BYTES = 1024 * 1024;
 /** How many messages are made at once: this blocks the event loop. */
 const MAX_BATCH = 1000;
 
-export interface LiveStreamOptions {
+interface LiveStreamOptions {
   journal: Pick<Journal, "watchChanges" | "listEvents">;
   log: Log;
 }
@@ -170,7 +170,7 @@ export function createLiveStream({ journal, log }: LiveStreamOptions): LiveStrea
     if (client.stream.readableLength > MAX_LAG_BYTES) client.isLagging = true;
   }
 
-  async function render(items: Numbered[]): Promise<Message[]> {
+  async function render(items: (Item & { seq: number })[]): Promise<Message[]> {
     const ids = items.flatMap(({ name, data }) => (name === "event" && "id" in data ? String(data.id) : []));
     const events = ids.length > 0 ? await journal.listEvents({ ids, limit: ids.length }) : [];
     const views = new Map(events.map((event) => [event.id, toEventView(event)]));
@@ -190,8 +190,6 @@ interface Item {
   name: MessageName;
   data: object;
 }
-
-type Numbered = Item & { seq: number };
 
 interface Message {
   data: object;

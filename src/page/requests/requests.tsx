@@ -9,7 +9,7 @@ import { hrefTo, route, setQuery } from "../router.ts";
 import type { Series } from "./charts.ts";
 import { RequestList } from "./request-list.tsx";
 
-/** The first screen: how it goes, and every request as it arrives. */
+/** The first screen: counts and charts, and every request as it arrives. */
 export function Requests(): JSX.Element {
   const { query } = route.value;
   const filter: Filter = Object.fromEntries(FILTERS.flatMap((name) => (query[name] ? [[name, query[name]]] : [])));
@@ -82,7 +82,7 @@ const SHOWN: readonly EventStatus[] = ["accepted", "done", "skipped", "rejected"
 const MINUTE_MS = 60_000;
 const MINUTES = 60;
 
-/** How it goes: events by state, and rate and latency over time. */
+/** Events by state, and rate and latency over time. */
 function Overview(): JSX.Element {
   const { data: stats } = useLoad("stats", () => call("GET /api/stats"));
   const { data: status } = useLoad("status", () => call("GET /api/status"));

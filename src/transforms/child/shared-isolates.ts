@@ -85,7 +85,7 @@ export function crashed(reason: string, log: LogLine[]): FailedAnswer {
   return { kind: "crashed", message: `The sandbox could not run the transform: ${reason}`, log };
 }
 
-/** So often a realm is used before its garbage is left to a new one. */
+/** How many checks a realm makes before a new one replaces it, with its garbage. */
 const MAX_CHECKS = 100;
 
 /**

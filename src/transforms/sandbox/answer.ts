@@ -42,7 +42,7 @@ const FAILURES: TransformFailureKind[] = [
 ];
 
 /**
- * Reads the answers to some jobs that took so long together. Code that broke out of an isolate could have written them, so
+ * Reads the answers to `count` jobs that took `micros` microseconds. Code that broke out of an isolate could have written them, so
  * nothing is trusted.
  */
 export function parseAnswers(text: string, count: number, micros?: unknown): Answer[] {

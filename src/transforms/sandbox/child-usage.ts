@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 const EXACT_FROM_MS = 10;
 /** The longest tick that counts: in a longer one this process itself was blocked, and the answer may be here unread. */
 const MAX_TICK_MS = 50;
-/** The share of a tick that counts at least: a child that waits for something else than a CPU shall end too. */
+/** The least share of a tick that counts: a child that waits for something other than a CPU must end too. */
 const MIN_SHARE = 0.1;
 
 /**

@@ -1,10 +1,10 @@
 import type { Answer, FailedAnswer } from "./answer.ts";
 
-/** So long after a failure that cost others something, the module's calls are made one at a time. */
+/** For this long after a failure that cost others something, the module's calls are made one at a time. */
 const SUSPECT_MS = 10_000;
 /** How long a call may run beside others: a few times what its module's calls usually take, within these limits. */
 const SLICE_MS = { least: 25, most: 100, usual: 4 };
-/** The longest pause after slices of which none was enough: they shall not take a hundredth of a worker's time. */
+/** The longest pause after slices that were not enough: they should take less than a hundredth of a worker's time. */
 const MAX_PAUSE_MS = 3000;
 /** After this many such failures in a row the circuit breaker opens. */
 const OPEN_AFTER = 5;
@@ -48,7 +48,7 @@ export interface Health {
   maxBatch(): number;
   /** A slice was not enough. */
   overrun(): void;
-  /** A call has run for so long and goes on. */
+  /** A call has run for this long, and still runs. */
   stall(milliseconds: number): void;
   /** A worker ended while it ran a call of this module. That call has another attempt. */
   endWorker(): void;

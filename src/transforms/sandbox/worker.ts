@@ -18,7 +18,7 @@ const NEWEST_WEIGHT = 0.1;
 const MAX_JOBS = 1_000_000;
 /** A child that is not ready by then never will be. */
 const START_MS = 10_000;
-/** A module that was not used for so long is unloaded. */
+/** A module that was not used for this long is unloaded. */
 const MODULE_IDLE_MS = 10 * 60_000;
 
 /** A sandbox process as the supervisor sees it. It executes its jobs in order. */
