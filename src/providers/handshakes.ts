@@ -44,6 +44,7 @@ export const discord: HandshakeRule = {
 
 export const meta: HandshakeRule = {
   about: "GET `hub.challenge`, with `verifyToken`",
+  refusal: "hub.verify_token is wrong, or this is no handshake.",
   methods: ["GET"],
   mayBeUnsigned: ({ method, query }) => method === "GET" && query["hub.verify_token"] !== undefined,
   answer({ method, query }, { options }) {

@@ -71,6 +71,8 @@ export interface HandshakeRule {
   methods?: readonly ("GET" | "HEAD")[];
   /** Whether a request without a valid signature may be the handshake. Default: it is always signed. */
   mayBeUnsigned?(head: SignedHead): boolean;
+  /** Why such a request is refused if it gets no answer. Default: it has no signature. */
+  refusal?: string;
   /** Called for each request with a valid signature, or that `mayBeUnsigned`. undefined: it is no handshake. */
   answer(request: SignedRequest, context: HandshakeContext): Handshake | undefined | Promise<Handshake | undefined>;
 }

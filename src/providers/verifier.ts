@@ -95,7 +95,11 @@ export function createVerifier(row: SignatureRow, options: RowOptions): Signatur
     senderTimeoutMs: row.senderTimeoutMs,
     presents: (head) =>
       names.some((name) => head.headers[name] !== undefined) || handshake?.mayBeUnsigned?.(head) === true,
-    verify: (request) => check(request).result,
+    verify(request) {
+      const { result } = check(request);
+      const message = handshake?.mayBeUnsigned?.(request) ? handshake.refusal : undefined;
+      return result === "valid" || message === undefined ? result : { reason: "wrong", message };
+    },
     handshakeMethods: handshake?.methods,
     handshake:
       handshake &&
