@@ -95,11 +95,8 @@ export function createDiscord({ token, baseUrl = "https://discord.com/api" }: Di
       });
       return { messageId: requireId(body["id"], "Discord") };
     },
-    startWorking(to, started) {
-      const notify = async (signal: AbortSignal): Promise<unknown> =>
-        (await open(signal))("POST", `/${splitRecipient(to).place}/typing`);
-      return keepTyping(notify, { everyMs: TYPING_MS, signal: started });
-    },
+    startWorking: (to, signal) =>
+      keepTyping(open, { path: `/${splitRecipient(to).place}/typing`, everyMs: TYPING_MS }, signal),
   };
 }
 

@@ -34,16 +34,10 @@ type Method = "DELETE" | "GET" | "PATCH" | "POST" | "PUT";
 /** Calls the API; the path is encoded. Rejects with a `DriverError` unless it succeeds or answers an `accepted` status. */
 export type Call = (method: Method, path: string, body?: unknown, accepted?: readonly number[]) => Promise<HttpAnswer>;
 
-/** Opens an API for the calls about one recipient. */
-export function createApi({
-  service,
-  baseUrl,
-  root = "",
-  token,
-  headers = toBearer,
-  advice,
-  explain,
-}: Api): (signal: AbortSignal, to?: string) => Promise<Call> {
+/** Opens the API for the calls about one recipient. */
+export type OpenApi = (signal: AbortSignal, to?: string) => Promise<Call>;
+
+export function createApi({ service, baseUrl, root = "", token, headers = toBearer, advice, explain }: Api): OpenApi {
   return async (signal, to = "") => {
     const source = typeof token === "function" ? token(to) : undefined;
     const credential = typeof token === "string" ? token : await source?.get(signal);
@@ -226,14 +220,16 @@ export function splitRecipient(to: string): { place: string; message?: string } 
 }
 
 /**
- * Shows that an answer is being written, for a service whose notice ends by itself after a few seconds: repeats it until the
- * returned function is called. Rejects if the first one fails.
+ * Shows that an answer is being written, for a service whose notice ends by itself after a few seconds: posts it again until
+ * the returned function is called. Rejects if the first one fails.
  */
 export async function keepTyping(
-  notify: (signal: AbortSignal) => Promise<unknown>,
-  { everyMs, signal }: { everyMs: number; signal: AbortSignal },
+  open: OpenApi,
+  { path, body, everyMs }: { path: string; body?: object; everyMs: number },
+  started: AbortSignal,
 ): Promise<() => Promise<void>> {
-  await notify(signal);
+  const notify = async (signal: AbortSignal): Promise<unknown> => (await open(signal))("POST", path, body);
+  await notify(started);
   // One that fails is not worth a message: the next may work.
   const repeat = (): void => void notify(AbortSignal.timeout(everyMs)).catch(() => {});
   const timer = setInterval(repeat, everyMs).unref();

@@ -65,11 +65,10 @@ export function createMattermost({ token, baseUrl }: MattermostOptions): Channel
       const { body } = await call("POST", "/posts", post);
       return { messageId: requireId(body["id"], "Mattermost") };
     },
-    startWorking(to, started) {
+    startWorking(to, signal) {
       const { place: channel_id, message: parent_id } = splitRecipient(to);
-      const notify = async (signal: AbortSignal): Promise<unknown> =>
-        (await open(signal))("POST", "/users/me/typing", { channel_id, parent_id });
-      return keepTyping(notify, { everyMs: TYPING_MS, signal: started });
+      const notice = { path: "/users/me/typing", body: { channel_id, parent_id }, everyMs: TYPING_MS };
+      return keepTyping(open, notice, signal);
     },
   };
 }

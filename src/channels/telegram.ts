@@ -82,12 +82,10 @@ export function createTelegram({ token, baseUrl = "https://api.telegram.org" }: 
       const chatId = requireId(toObject(sent["chat"])["id"], "Telegram");
       return { messageId: `${chatId}:${requireId(sent["message_id"], "Telegram")}` };
     },
-    startWorking(to, started) {
+    startWorking(to, signal) {
       const { chat, topic } = toPlace(to);
-      const notice = { chat_id: chat, action: "typing", ...(topic && { message_thread_id: Number(topic) }) };
-      const notify = async (signal: AbortSignal): Promise<unknown> =>
-        (await open(signal))("POST", "/sendChatAction", notice);
-      return keepTyping(notify, { everyMs: TYPING_MS, signal: started });
+      const body = { chat_id: chat, action: "typing", ...(topic && { message_thread_id: Number(topic) }) };
+      return keepTyping(open, { path: "/sendChatAction", body, everyMs: TYPING_MS }, signal);
     },
   };
 }

@@ -5,7 +5,7 @@ import { agents } from "../agents/index.ts";
 import { channels } from "../channels/index.ts";
 import { type ConfigProblem, messageOf } from "../errors.ts";
 import { mailSources } from "../mail/sources.ts";
-import type { Plugin } from "../plugin.ts";
+import type { DriverDefinition, Plugin } from "../plugin.ts";
 import { providers } from "../providers/index.ts";
 import { CLOCK_SLACK_MS } from "../shared/files.ts";
 import { isObject, readOwn, toObject } from "../shared/json.ts";
@@ -47,11 +47,21 @@ export async function loadPlugins(entries: unknown, baseDir: string): Promise<Lo
 /** A plugin's driver replaces a built-in one of the same name. Without plugins, the schema need not be compiled again. */
 function mergeDrivers(plugins: Plugin[]): Drivers {
   if (plugins.length === 0) return builtInDrivers;
+  return mapDrivers(builtInDrivers, (own, part) => Object.assign({}, own, ...plugins.map((plugin) => plugin[part])));
+}
+
+type Change = <Definition extends DriverDefinition<unknown>>(
+  definitions: Record<string, Definition>,
+  part: keyof Drivers,
+) => Record<string, Definition>;
+
+/** A copy with each part changed. */
+export function mapDrivers({ agents, channels, mailSources, providers }: Drivers, change: Change): Drivers {
   return {
-    agents: Object.assign({}, agents, ...plugins.map((plugin) => plugin.agents)),
-    channels: Object.assign({}, channels, ...plugins.map((plugin) => plugin.channels)),
-    mailSources: Object.assign({}, mailSources, ...plugins.map((plugin) => plugin.mailSources)),
-    providers: Object.assign({}, providers, ...plugins.map((plugin) => plugin.providers)),
+    agents: change(agents, "agents"),
+    channels: change(channels, "channels"),
+    mailSources: change(mailSources, "mailSources"),
+    providers: change(providers, "providers"),
   };
 }
 

@@ -5,6 +5,7 @@ import {
   type Call,
   createApi,
   type HttpAnswer,
+  type OpenApi,
   type Refusal,
   request,
   requireId,
@@ -40,10 +41,7 @@ const PERMISSIONS = {
 export type Kind = keyof typeof PERMISSIONS;
 
 /** Opens GitHub's API. `kindOf`: the kind of place that a recipient is. */
-export function createGithubApi(
-  { baseUrl, token, app }: GithubAccess,
-  kindOf: (to: string) => Kind,
-): ReturnType<typeof createApi> {
+export function createGithubApi({ baseUrl, token, app }: GithubAccess, kindOf: (to: string) => Kind): OpenApi {
   const tokens = app && {
     issue: createAppTokens(app, baseUrl, "issue"),
     commit: createAppTokens(app, baseUrl, "commit"),

@@ -1,6 +1,6 @@
 import { isObject, toObject } from "../../shared/json.ts";
 import type { DriverDefinition, OptionsSchema } from "../../plugin.ts";
-import { builtInDrivers, type Drivers } from "../plugins.ts";
+import { builtInDrivers, type Drivers, mapDrivers } from "../plugins.ts";
 import { BUILT_CHECKS, createCheck, findBuiltCheck, readSchema, type SchemaCheck } from "./validator.ts";
 
 type Schema = Record<string, unknown>;
@@ -140,22 +140,13 @@ function isDriver(drivers: Drivers, word: string): boolean {
 }
 
 /** The others keep their names, for the message about an unknown one. */
-function withSchemasOf(words: ReadonlySet<string>, { agents, channels, mailSources, providers }: Drivers): Drivers {
-  return {
-    agents: reduce(agents),
-    channels: reduce(channels),
-    mailSources: reduce(mailSources),
-    providers: reduce(providers),
-  };
-
-  function reduce<Definition extends DriverDefinition<unknown>>(
-    definitions: Record<string, Definition>,
-  ): Record<string, Definition> {
-    return Object.fromEntries(
+function withSchemasOf(words: ReadonlySet<string>, drivers: Drivers): Drivers {
+  return mapDrivers(drivers, (definitions) =>
+    Object.fromEntries(
       Object.entries(definitions).map(([name, definition]) => [
         name,
         words.has(name) ? definition : { ...definition, schema: { type: "object" } },
       ]),
-    );
-  }
+    ),
+  );
 }
