@@ -56,12 +56,12 @@ type Change = <Definition extends DriverDefinition<unknown>>(
 ) => Record<string, Definition>;
 
 /** A copy with each part changed. */
-export function mapDrivers({ agents, channels, mailSources, providers }: Drivers, change: Change): Drivers {
+export function mapDrivers(drivers: Drivers, change: Change): Drivers {
   return {
-    agents: change(agents, "agents"),
-    channels: change(channels, "channels"),
-    mailSources: change(mailSources, "mailSources"),
-    providers: change(providers, "providers"),
+    agents: change(drivers.agents, "agents"),
+    channels: change(drivers.channels, "channels"),
+    mailSources: change(drivers.mailSources, "mailSources"),
+    providers: change(drivers.providers, "providers"),
   };
 }
 
