@@ -92,11 +92,11 @@ describe.each(Object.entries({ SLACK, WHATSAPP, MARKDOWN, TELEGRAM, HTML }))("ho
     expect(await render("code\n~~~\n```\n@x\n~~~")).not.toContain("\n```\n@x");
   });
 
-  test.each([">".repeat(9000), `${"[a][1] ".repeat(900)}\n\n[1]: https://e.test/${"x".repeat(900)}`, "<".repeat(1990)])(
+  test.each([">".repeat(3000), `${"[a][1] ".repeat(900)}\n\n[1]: https://e.test/${"x".repeat(900)}`, "<".repeat(1990)])(
     "deep or repeated markup stays within the limit",
     async (text) => {
-      const rendered = await render(text, 10_000);
-      expect(dialect.length?.(rendered) ?? rendered.length).toBeLessThanOrEqual(10_000);
+      const rendered = await render(text, 2500);
+      expect(dialect.length?.(rendered) ?? rendered.length).toBeLessThanOrEqual(2500);
       expect(rendered.length).toBeGreaterThan(1000);
     },
   );

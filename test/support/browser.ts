@@ -64,7 +64,7 @@ const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js"
 
 async function findBarriers(page: Page): Promise<string[]> {
   const found: { id: string; impact: string; nodes: { html: string }[] }[] = await page.evaluate(
-    `${AXE}; axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)`,
+    `globalThis.axe ?? (() => { ${AXE} })(); axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)`,
   );
   return found
     .filter(({ impact }) => impact === "serious" || impact === "critical")

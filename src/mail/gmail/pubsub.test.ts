@@ -239,8 +239,9 @@ test("the path does not exist without push settings", async () => {
   await expectRefusal(answer, 404, "not_found");
 });
 
-test("the path does not exist for other methods", async () => {
+test("other methods are not allowed", async () => {
   const { ingress } = await startPush();
   onTestFinished(() => ingress.server.close());
-  expect((await ingress.send("/mail/push", { method: "GET" })).status).toBe(404);
+  const answer = await ingress.send("/mail/push", { method: "GET" });
+  expect([answer.status, answer.headers.get("allow")]).toEqual([405, "POST"]);
 });
