@@ -73,7 +73,7 @@ type Nothing = undefined | null | false;
 const PATIENCE_MS = 120_000;
 
 /** Between two questions, in milliseconds: each is longer than the one before. */
-const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [4, 50];
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [4, 100];
 
 /** Polls until there is an answer. On timeout it rejects, and the error says what it waited for. */
 export async function waitFor<Result>(
