@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { ConfigError } from "../errors.ts";
+import { readPages } from "../operator/stored-events.ts";
 import type { EventTimeline, EventView, OperatorAnswers } from "../operator/views.ts";
 import { parseObject } from "../shared/json.ts";
 import { toBearer } from "../shared/secret.ts";
@@ -98,20 +99,6 @@ export async function requireAnswer(response: Response): Promise<Response> {
   throw new ConfigError([{ message }]);
 }
 
-const PAGE = 500;
-
-/** The rows of a list, newest first, read page by page. */
-export async function* readPages<Row extends { id: string }>(
-  readPage: (page: { before: string | undefined; limit: number }) => Promise<Row[]>,
-): AsyncGenerator<Row> {
-  let before: string | undefined;
-  do {
-    const rows = await readPage({ before, limit: PAGE });
-    yield* rows;
-    before = rows.length === PAGE ? rows.at(-1)?.id : undefined;
-  } while (before !== undefined);
-}
-
 /** The first of them, at most `limit`. */
 export async function takeFirst<Item>(items: AsyncIterable<Item>, limit: number): Promise<Item[]> {
   const taken: Item[] = [];
@@ -164,8 +151,8 @@ export async function* exportEvents(
 /** The events that the flags choose, newest first. */
 export async function* listEvents(client: OperatorClient, flags: FilterFlags): AsyncGenerator<EventView> {
   const { hook, status, since = "", until = "~" } = flags;
-  const events = readPages(async (page) => (await client.call("GET /api/events", { hook, status, ...page })).events);
-  for await (const event of events) {
+  const readPage = async (page: object) => (await client.call("GET /api/events", { hook, status, ...page })).events;
+  for await (const event of readPages(readPage)) {
     // Newest first: all that follow are older. ISO 8601 times sort as text.
     if (event.receivedAt < since) return;
     if (event.receivedAt < until) yield event;

@@ -84,16 +84,25 @@ export async function* listSince(
   journal: StoredEvents,
   { hook, status, since = 0, until = Infinity }: StoredEventFilter,
 ): AsyncGenerator<EventRecord> {
+  const rows = readPages((page) => journal.listEvents({ hook, status, ...page }), PAGE_SIZE);
+  for await (const { id, receivedAt } of rows) {
+    // Ids sort by time, so all that follow are older.
+    if (receivedAt < since) return;
+    const event = receivedAt < until ? await journal.getEvent(id) : undefined;
+    if (event) yield event;
+  }
+}
+
+/** The rows of a list, newest first; a page is read when the one before has been used. */
+export async function* readPages<Row extends { id: string }>(
+  readPage: (page: { before: string | undefined; limit: number }) => Promise<Row[]>,
+  size = 500,
+): AsyncGenerator<Row> {
   let before: string | undefined;
   do {
-    const page = await journal.listEvents({ hook, status, before, limit: PAGE_SIZE });
-    for (const { id, receivedAt } of page) {
-      // Ids sort by time, so all that follow are older.
-      if (receivedAt < since) return;
-      const event = receivedAt < until ? await journal.getEvent(id) : undefined;
-      if (event) yield event;
-    }
-    before = page.length === PAGE_SIZE ? page.at(-1)?.id : undefined;
+    const rows = await readPage({ before, limit: size });
+    yield* rows;
+    before = rows.length === size ? rows.at(-1)?.id : undefined;
   } while (before !== undefined);
 }
 
@@ -125,7 +134,8 @@ export async function toReplayRequest(
   };
 }
 
-function withoutRedacted(values: Record<string, string>): Record<string, string> {
+/** Without values that were not stored. */
+export function withoutRedacted(values: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== REDACTED));
 }
 

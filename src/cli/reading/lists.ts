@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { ConfigError } from "../../errors.ts";
+import { readPages } from "../../operator/stored-events.ts";
 import type { DeadLetterView, OperatorAnswers } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { addListOptions, addServiceOptions, createSince, toOneOf, UsageError } from "../command.ts";
@@ -9,7 +10,6 @@ import {
   createOperatorClient,
   type ListFlags,
   type OperatorClient,
-  readPages,
   type ServiceFlags,
   showAnswer,
   takeFirst,

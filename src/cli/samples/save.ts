@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { readConfig } from "../../config/load.ts";
 import { ConfigError, HookError } from "../../errors.ts";
+import { withoutRedacted } from "../../operator/stored-events.ts";
 import type { EventTimeline } from "../../operator/views.ts";
-import { REDACTED } from "../../shared/secret.ts";
 import { describeError } from "../command.ts";
 import { locateAnyConfig, locateTransforms, withSandbox } from "../context.ts";
 import type { CliIo } from "../io.ts";
@@ -96,11 +96,10 @@ const TRANSPORT =
 
 /** Without values that were not stored. */
 function toSampleRequest({ request, receivedAt }: EventTimeline): object {
-  const isKept = ([, value]: [string, string]): boolean => value !== REDACTED;
-  const headers = Object.entries(request.headers).filter(isKept);
+  const headers = Object.entries(withoutRedacted(request.headers));
   return {
     headers: Object.fromEntries(headers.filter(([name]) => !TRANSPORT.test(name) && name !== "content-type")),
-    query: Object.fromEntries(Object.entries(request.query).filter(isKept)),
+    query: withoutRedacted(request.query),
     now: receivedAt,
   };
 }
