@@ -135,6 +135,9 @@ describe("errors of the author", () => {
   test("a missing module", async () => {
     const { problems } = await compileTransform(folder.specify(path.join(folder.root, "none.ts")));
     expect(problems[0]!.message).toContain("does not exist");
+    const file = path.join(folder.root, "away/none.ts");
+    const away = await compileTransform(folder.specify(file, { root: path.dirname(file) }));
+    expect(away.problems).toMatchObject([{ message: `${path.dirname(file)}, the folder of none.ts, does not exist.` }]);
   });
 
   test("top-level await", async () => {

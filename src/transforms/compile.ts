@@ -28,7 +28,10 @@ export async function compileTransform(
   const inputs = new Set([spec.file]);
   const fail = (problems: CompileResult["problems"]): CompileResult => ({ problems, inputs: [...inputs] });
   const root = toRealPath(spec.root);
-  if (root === undefined) return fail([{ message: `The folder ${spec.root} does not exist.`, file: spec.file }]);
+  if (root === undefined) {
+    const message = `${spec.root}, the folder of ${path.basename(spec.file)}, does not exist.`;
+    return fail([{ message, file: spec.file }]);
+  }
   const entry = checkSource(spec.file, root);
   if (entry.problem !== undefined) return fail([{ message: entry.problem, file: spec.file }]);
 
