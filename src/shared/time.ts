@@ -10,7 +10,9 @@ export function backoffMs(failures: number, { firstMs, maxMs }: Backoff): number
   return Math.round((waitMs * (1 + Math.random())) / 2);
 }
 
-const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+export const DAY_MS = 86_400_000;
+
+const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: DAY_MS };
 
 /** `"30m"` → 1,800,000 milliseconds. Throws a `RangeError` for a text that the configuration's schema refuses. */
 export function parseDuration(text: string): number {
@@ -24,8 +26,6 @@ export function parseDuration(text: string): number {
 export function parseSince(text: string): number {
   return /^\d+(?:ms|s|m|h|d)$/.test(text) ? Date.now() - parseDuration(text) : Date.parse(text);
 }
-
-export const DAY_MS = 86_400_000;
 
 /** In UTC, in milliseconds since the epoch. */
 export function startOfDay(now = Date.now()): number {

@@ -112,7 +112,7 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
   async function runFolder(status: StatusTracker): Promise<void> {
     if (store) {
       const { folder } = status.read();
-      const context = {
+      await watchFolder({
         ...options,
         folder,
         store,
@@ -122,9 +122,10 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
         signal,
         onMail,
         postSignal: aborting.signal,
-      };
-      const findFilter = createFilter(settings.filter, source.addresses);
-      await watchFolder({ ...context, findFilter, reconnect: backoff, backoff: backoff.transient });
+        findFilter: createFilter(settings.filter, source.addresses),
+        reconnect: backoff,
+        backoff: backoff.transient,
+      });
     }
     status.enter("stopped");
   }
