@@ -11,12 +11,15 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** In bash: the words that Tab offers after this line, one a line. */
+/** In bash: the words that Tab offers after each line, one a line, and a line of `--` after those of a line. */
 const BASH = `source ./script.bash
-COMP_WORDS=("$@")
-COMP_CWORD=$(($# - 1))
-_webhooks
-printf '%s\\n' "\${COMPREPLY[@]}"
+while IFS= read -r line; do
+  IFS=$'\\t' read -ra COMP_WORDS <<< "$line"
+  [[ $line == *$'\\t' ]] && COMP_WORDS+=("")
+  COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
+  _webhooks
+  printf '%s\\n' "\${COMPREPLY[@]}" --
+done
 `;
 
 const CASES: [string[], RegExp][] = [
@@ -28,11 +31,13 @@ const CASES: [string[], RegExp][] = [
   [["webhooks", "presets", "enable", "github", "--gen"], /^--generate$/],
 ];
 
-test.each(CASES)("bash completes %j", async (words, expected) => {
+test("bash completes commands, subcommands and options", async () => {
   await writeScript("bash");
-  const { stdout, code, stderr } = await run(folder, "bash", ["-c", BASH, "bash", ...words]);
+  const input = CASES.map(([words]) => `${words.join("\t")}\n`).join("");
+  const { stdout, code, stderr } = await run(folder, "bash", ["-c", BASH], { input });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  expect(stdout.trim()).toMatch(expected);
+  const offered = stdout.split(/^--\n/m).map((words) => words.trim());
+  expect(offered.slice(0, -1)).toEqual(CASES.map(([, expected]) => expect.stringMatching(expected)));
 });
 
 test("another shell is a usage error", async () => {
