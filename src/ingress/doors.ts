@@ -116,7 +116,7 @@ export function createAuthRateLimit(now: () => number = () => performance.now())
 
   return {
     succeed(client) {
-      failures.delete(networkOf(client));
+      if (failures.size > 0) failures.delete(networkOf(client));
     },
 
     isThrottled: (client) => waitOf(failures.get(networkOf(client))) > 0,

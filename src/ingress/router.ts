@@ -38,6 +38,8 @@ export function createRouter(routes: Routes): Router {
       const method = exchange.method === "HEAD" ? "GET" : exchange.method;
       for (const route of compiled) {
         if (route.method !== "*" && route.method !== method) continue;
+        // Most requests are for hooks, so their paths have to match no expression.
+        if (!exchange.path.startsWith(route.prefix)) continue;
         const match = route.pattern.exec(exchange.path);
         if (match) return route.handle(toRouteRequest(exchange, match.groups));
       }
@@ -72,10 +74,12 @@ export function json(body: unknown, status = 200): HttpResponse {
   return { status, headers: {}, body };
 }
 
-function compile(route: string): { method: string; pattern: RegExp } {
+/** `prefix`: what comes before the first name, without the slash that `/:name*` can do without. */
+function compile(route: string): { method: string; prefix: string; pattern: RegExp } {
   const [method = "", path = ""] = route.split(" ");
+  const [prefix = ""] = path.split(/\/?:/);
   const pattern = path.replace(/\/:(\w+)\*$/, "(?:/(?<$1>.*))?").replace(/:(\w+)/g, "(?<$1>[^/]+)");
-  return { method, pattern: new RegExp(`^${pattern}$`) };
+  return { method, prefix, pattern: new RegExp(`^${pattern}$`) };
 }
 
 function toRouteRequest(exchange: Exchange, groups: Record<string, string | undefined> = {}): RouteRequest {
