@@ -128,7 +128,10 @@ const TOKENS = [
   "[I\u0301NST]",
   "［ＩＮＳＴ］",
   "[SYSTEM_PROMPT]",
+  "[AVAILABLE_TOOLS]",
   "[TOOL_CALLS]",
+  "[/TOOL_RESULTS]",
+  "[TOOL_CONTENT]",
   "<<SYS>>",
   "<</SYS>>",
   "<s>",
@@ -183,6 +186,16 @@ describe("a model's control token is broken behind its first letter", () => {
     expect(neutralise("done[/INST]")).toBe("done[/I·NST]");
     expect(neutralise("done</s><s>")).toBe("done</s·><s·>");
   });
+});
+
+test("a text without angle brackets is searched as thoroughly as one with them", () => {
+  const tokens = TOKENS.filter((token) => !/[<>]/.test(token));
+  const part = fc.oneof(fc.constantFrom(...tokens, "[", "/", "]", " ", "\0", "1nst", "5y5tem_pr0mpt"), fc.string());
+  const property = fc.property(fc.array(part, { maxLength: 12 }), (parts) => {
+    const text = parts.join("");
+    expect(neutralise(`${text} <`)).toBe(`${neutralise(text)} <`);
+  });
+  fc.assert(property);
 });
 
 test("tag characters are removed, except in the flags that consist of them", () => {

@@ -107,12 +107,13 @@ function removeTagCharacters(text: string): string {
 
 /** Whether a text is ASCII, as most are, and imitates nothing. Its skeleton is made faster, without the origins. */
 function isHonest(text: string): boolean {
-  if (!ASCII.test(text)) return false;
+  // Only ASCII takes a byte for each character.
+  if (Buffer.byteLength(text) !== text.length) return false;
+  if (!text.includes("<") && !text.includes(">") && !SQUARE_START.test(text)) return true;
   FORGERY.lastIndex = 0;
   return !FORGERY.test(text.toLowerCase().replace(BLANK, ""));
 }
 
-const ASCII = /^[^\u0080-\uffff]*$/;
 /** The ASCII characters that no skeleton contains: white space and control characters. */
 const BLANK = /[^\u0021-\u007e]+/g;
 
@@ -270,6 +271,9 @@ const LOWER = ["<s>(?!(?:(?!</?s>)[^]){1,500}</s>)", "</s>(?<!<s>(?:(?!</?s>)[^]
 
 /** Mistral. In lower case they are ordinary words, and `[ARGS]...` is part of many help texts. */
 const UPPER = ["\\[/?think\\]", "\\[args\\](?!\\.)"];
+
+/** In ASCII, a forgery without an angle bracket begins so: `SQUARE` and `UPPER` begin with these letters. */
+const SQUARE_START = new RegExp(`\\[[^!-~]*(?:/[^!-~]*)?${anyOf("i s a t")}`, "i");
 
 /** Any forgery. */
 const FORGERY = new RegExp(
