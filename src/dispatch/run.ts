@@ -40,7 +40,10 @@ function withJoined(claimed: ClaimedRun): ClaimedRun {
   return { ...claimed, action: { ...action, message: joinMessages(action.message, joined) } };
 }
 
-/** The outcome of a run that needs no waiting. Undefined also where something has to be checked, shown or traced first. */
+/**
+ * The outcome of a run that no event joined and that needs no waiting. Undefined also where something has to be checked, shown or
+ * traced first.
+ */
 export function answerRun(run: ClaimedRun, context: DispatchContext): TurnOutcome | undefined {
   const { deliver, toSource, agent } = run.action;
   const program = context.current();
@@ -48,7 +51,7 @@ export function answerRun(run: ClaimedRun, context: DispatchContext): TurnOutcom
   const isLimited = (deliver && toSource) || (agent !== "none" && settings.budget !== undefined);
   if (isLimited || isTraced() || run.attempts > settings.maxAttempts) return undefined;
   try {
-    return answerAgentAction(withJoined(run), { agent: program.agent, settings });
+    return answerAgentAction(run, { agent: program.agent, settings });
   } catch {
     // The run is claimed, and fails there.
     return undefined;
