@@ -90,7 +90,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       claimWork();
       heartbeat.start();
     },
-    recheck: () => void (listeners.length > 0 && claimWork()),
+    recheck() {
+      const isExecuting = listeners.length > 0;
+      if (isExecuting) claimWork();
+    },
     status: () => ({
       runningRuns: runs.active(),
       runningDeliveries: deliveries.active(),

@@ -106,13 +106,18 @@ export interface HookRoute {
   hook: string | undefined;
 }
 
-let last: { path: string; prefix: string; route: HookRoute | undefined } = { path: "", prefix: "/", route: undefined };
+/** The last result of `matchHook`, which is called twice for each request; and many requests have the same path. */
+let lastMatch: { path: string; prefix: string; route: HookRoute | undefined } = {
+  path: "",
+  prefix: "/",
+  route: undefined,
+};
 
 /** Finds the hook that a path names; undefined when the path is not under `prefix` (`/hooks`). */
 export function matchHook(path: string, prefix: string): HookRoute | undefined {
-  // It is asked twice for each request, and many requests have the same path.
-  if (path !== last.path || prefix !== last.prefix) last = { path, prefix, route: findHook(path, prefix) };
-  return last.route;
+  const isKnown = path === lastMatch.path && prefix === lastMatch.prefix;
+  if (!isKnown) lastMatch = { path, prefix, route: findHook(path, prefix) };
+  return lastMatch.route;
 }
 
 function findHook(path: string, prefix: string): HookRoute | undefined {

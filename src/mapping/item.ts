@@ -1,6 +1,6 @@
 import { isObject } from "../shared/json.ts";
-import { type HookRequest, type LogLine, type Resolution, SOURCE_CHANNEL } from "../types.ts";
 import { toChannelName } from "../shared/text.ts";
+import { type HookRequest, type LogLine, type Resolution, SOURCE_CHANNEL } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
 import { coalesceActions } from "./keys.ts";
 import {

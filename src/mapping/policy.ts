@@ -77,8 +77,9 @@ function toAgentFields(
   const thinking = requireShort("thinking", draft.thinking);
   const channel = requireChannel(draft.channel, config);
   const to = requireShort("to", draft.to);
-  // The place of an event is nobody's choice: if nothing is delivered there, it needs no channel.
-  if (deliver || !(toSource || channel === SOURCE_CHANNEL)) requireDeliverable(channel, to, channels);
+  // The event names its source, not the mapping: if nothing is delivered there, the channel may be missing.
+  const isSource = toSource || channel === SOURCE_CHANNEL;
+  if (deliver || !isSource) requireDeliverable(channel, to, channels);
   const isTrusted = isOwnRecipient(draft) && !(toSource && channels?.get(channel)?.sourceNeedsAllow);
   if (deliver && to !== undefined && !isTrusted && !isAllowedRecipient(channel, to, { config, channels })) {
     throw invalid(`to is not among the recipients of channels.${channel}.allow.`);

@@ -90,6 +90,7 @@ async function resolveEach(forEach: ForEach, job: Job): Promise<ResolvedItem[]> 
     const resolved = resolving instanceof Promise ? await resolving : resolving;
     items.push(resolved);
     actions += resolved.actions.length;
+    // Before the other items are resolved.
     requireFanOut(actions, maxFanOut);
   }
   return items;

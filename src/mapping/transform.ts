@@ -2,9 +2,9 @@ import { didYouMean } from "../config/schema/problems.ts";
 import type { ActionOverride } from "../config/schema/generated.ts";
 import { createBuiltCheck, readSchema } from "../config/schema/validator.ts";
 import { HookError, TransformError } from "../errors.ts";
-import type { LogLine } from "../types.ts";
 import { toChannelName } from "../shared/text.ts";
 import type { TransformBundle, TransformCall, TransformRunner } from "../transforms/runner.ts";
+import type { LogLine } from "../types.ts";
 import { type Draft, type FilledDraft, textOf } from "./policy.ts";
 
 export type RunTransform = TransformRunner["run"];

@@ -1,5 +1,5 @@
 import type { SignatureDefinition } from "../plugin.ts";
-import { googleOidc, graph, mailgun } from "./special.ts";
+import { googleOidc, graph, mailgun } from "./without-row.ts";
 import { grafana, header, hmac } from "./generic.ts";
 import { defineSignature } from "./verifier.ts";
 import { rows } from "./rows.ts";
