@@ -1,5 +1,5 @@
 /** The program as a few files, because a start takes as long as it has files to load. */
-import { build, type Plugin } from "esbuild";
+import { build, type Metafile, type Plugin } from "esbuild";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
@@ -8,19 +8,14 @@ import { bundlePrograms, PROGRAM_FILES } from "../src/transforms/sandbox/prepare
 
 const ROOT = path.join(import.meta.dirname, "..");
 
-/** The libraries that every start needs. The others are loaded as packages. */
-const BUNDLED = [
-  "@humanwhocodes/momoa",
-  "ajv",
-  "ajv-formats",
-  "ajv/dist/2019.js",
-  "ajv/dist/2020.js",
-  "chokidar",
-  "commander",
-  "handlebars",
-  "leven",
-  "pino",
-];
+/**
+ * What npm installs beside the program: native code, programs, and the API in which the user's OpenTelemetry SDK registers.
+ * All other libraries are part of the program, in chunks that load at their first use.
+ */
+const EXTERNAL = ["@opentelemetry/api", "esbuild", "isolated-vm", "tsx", "pg-native"];
+
+/** Their module entry points load data files or peers through `require` of their own, which no bundle can follow. */
+const ALIASES = { "css-tree": "css-tree/dist/csstree.esm" };
 
 /** Writes the program and those of the sandbox to a folder, and returns the files that are in it, relative to the root. */
 export async function bundleProgram(dist: string): Promise<string[]> {
@@ -37,13 +32,25 @@ export async function bundleProgram(dist: string): Promise<string[]> {
     target: "node24",
     // The libraries among them are CommonJS.
     banner: { js: 'import { createRequire as from } from "node:module";\nconst require = from(import.meta.url);' },
-    plugins: [compiledChecks(), lazyLibraries(), packagesExceptBundled()],
+    plugins: [compiledChecks(), lazyLibraries()],
+    external: EXTERNAL,
+    alias: ALIASES,
     metafile: true,
   });
+  requireNames(metafile);
   await writeChecks(dist);
   // Last: some seconds later the sandbox's own builds end the process of esbuild, with any other build.
   await writeSandbox(dist);
   return Object.keys(metafile.inputs);
+}
+
+/** `await import(…)` of a CommonJS library would give its default export only, other than in a checkout. */
+function requireNames({ inputs }: Metafile): void {
+  for (const [file, { imports }] of Object.entries(inputs)) {
+    if (!file.startsWith("src/")) continue;
+    const commonJs = imports.find(({ kind, path: to }) => kind === "dynamic-import" && inputs[to]?.format === "cjs");
+    if (commonJs) throw new Error(`${file} imports ${commonJs.path}, which is CommonJS: load it with loadAtFirstUse.`);
+  }
 }
 
 /** What is loaded at its first use is bundled too. */
@@ -55,18 +62,6 @@ function lazyLibraries(): Plugin {
         const source = await readFile(file, "utf8");
         const contents = source.replaceAll(/loadAtFirstUse<.*>\(("[^"]+")\)/g, "() => require($1)");
         return { contents, loader: "ts" };
-      });
-    },
-  };
-}
-
-function packagesExceptBundled(): Plugin {
-  return {
-    name: "packages-except-bundled",
-    setup({ onResolve }) {
-      onResolve({ filter: /^[^./]/ }, ({ path: specifier, importer, kind }) => {
-        const isOurs = kind !== "entry-point" && !importer.includes("node_modules");
-        return isOurs && !BUNDLED.includes(specifier) ? { path: specifier, external: true } : undefined;
       });
     },
   };

@@ -3,38 +3,46 @@ import standalone from "ajv/dist/standalone/index.js";
 import { build, type Plugin } from "esbuild";
 import path from "node:path";
 import { parseSync } from "oxc-parser";
-import { builtInDrivers } from "../src/config/plugins.ts";
-import { createAjv } from "../src/config/schema/ajv.ts";
-import { assembleReferences, assembleSchema } from "../src/config/schema/assemble.ts";
-import { BUILT_CHECKS, readSchema } from "../src/config/schema/validator.ts";
+import { createAjv, type SchemaOptions } from "../src/config/schema/ajv.ts";
+import { BLOCK_OPTIONS, toBlockSchema, toCheckName } from "../src/config/schema/blocks.ts";
+import { BUILT_CHECKS, readBuilt } from "../src/config/schema/validator.ts";
+import { builtInDrivers } from "../src/drivers.ts";
 
-type Name = keyof typeof BUILT_CHECKS;
-
-const [mapping, auth] = assembleReferences(builtInDrivers);
-
-const SCHEMAS: Record<Name, Record<string, unknown>> = {
-  config: assembleSchema(builtInDrivers),
-  mapping,
-  preset: readSchema("preset"),
-  wake: readSchema("wake"),
-  agent: readSchema("agent"),
-  action: readSchema("action"),
-};
-
-/** Each is a module. Those in one may refer to each other. */
-const MODULES: [Name, ...Name[]][] = [["config", "mapping"], ["preset"], ["wake"], ["agent"], ["action"]];
+interface Check {
+  schema: Record<string, unknown>;
+  options: SchemaOptions;
+}
 
 const SCHEMA_FOLDER = path.join(import.meta.dirname, "../src/config/schema");
 
-/** Fills the table of `compiled-checks.ts`. */
+/** By name: those of the package's own schemas, and one for each schema of a driver's block. */
+export function listChecks(): Map<string, Check> {
+  const names = Object.keys(BUILT_CHECKS) as (keyof typeof BUILT_CHECKS)[];
+  const own = names.map((name): [string, Check] => [name, { schema: readBuilt(name), options: BUILT_CHECKS[name] }]);
+  const parts = Object.keys(builtInDrivers) as (keyof typeof builtInDrivers)[];
+  const blocks = parts.flatMap((part) =>
+    Object.values(builtInDrivers[part]).map((definition): [string, Check] => {
+      const schema = toBlockSchema(part, definition);
+      return [toCheckName(schema), { schema, options: BLOCK_OPTIONS }];
+    }),
+  );
+  return new Map([...own, ...blocks]);
+}
+
+/** Fills in `compiled-checks.ts`. */
 export function compiledChecks(): Plugin {
-  const rows = MODULES.flatMap((names) => names.map((name) => `  ${name}: () => load("${names[0]}").${name},\n`));
-  const contents = `import { createRequire } from "node:module";
+  const contents = `import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
 import path from "node:path";
 import { PACKAGE_ROOT } from "../../shared/package.ts";
 
-const load = (name) => createRequire(import.meta.url)(path.join(PACKAGE_ROOT, "dist/checks", name + ".cjs"));
-export const compiledChecks = {\n${rows.join("")}};`;
+const require = createRequire(import.meta.url);
+export const compiledChecks = {
+  find(name) {
+    const file = path.join(PACKAGE_ROOT, "dist/checks", name + ".cjs");
+    return existsSync(file) ? require(file) : undefined;
+  },
+};`;
   return {
     name: "compiled-checks",
     setup({ onLoad }) {
@@ -43,29 +51,39 @@ export const compiledChecks = {\n${rows.join("")}};`;
   };
 }
 
-/** Writes a file for each module: it is run at the first use of its checks. */
+/** Writes a file for each check: it is run at its first use. */
 export async function writeChecks(dist: string): Promise<void> {
-  for (const names of MODULES) {
-    await build({
-      stdin: { contents: compileModule(names), resolveDir: SCHEMA_FOLDER },
-      outfile: path.join(dist, "checks", `${names[0]}.cjs`),
-      bundle: true,
-      format: "cjs",
-      platform: "node",
-      target: "node24",
-    });
-  }
+  const checks = listChecks();
+  await build({
+    entryPoints: Array.from(checks.keys(), (name) => ({ in: `check:${name}`, out: name })),
+    outdir: path.join(dist, "checks"),
+    outExtension: { ".js": ".cjs" },
+    bundle: true,
+    format: "cjs",
+    platform: "node",
+    target: "node24",
+    plugins: [
+      {
+        name: "checks",
+        setup({ onResolve, onLoad }) {
+          onResolve({ filter: /^check:/ }, ({ path: name }) => ({
+            path: name.slice("check:".length),
+            namespace: "check",
+          }));
+          onLoad({ filter: /.*/, namespace: "check" }, ({ path: name }) => ({
+            contents: compileCheck(checks.get(name)!),
+            resolveDir: SCHEMA_FOLDER,
+          }));
+        },
+      },
+    ],
+  });
 }
 
 /** As CommonJS, to be used in the folder of the schemas' code. */
-export function compileModule(names: [Name, ...Name[]]): string {
-  const [first, ...others] = names;
-  const references = others.length > 0 ? [...others.map((name) => SCHEMAS[name]), auth] : [];
-  const ajv = createAjv(SCHEMAS[first], { ...BUILT_CHECKS[first], references }, true);
-  ajv.addSchema(SCHEMAS[first]);
-  return toEager(
-    standalone.default(ajv, Object.fromEntries(names.map((name) => [name, String(SCHEMAS[name]["$id"])]))),
-  );
+export function compileCheck({ schema, options }: Check): string {
+  const ajv = createAjv(schema, options, true);
+  return toEager(standalone.default(ajv, ajv.compile(schema)));
 }
 
 /**

@@ -2,18 +2,18 @@
  * Generates files from the schemas: schemas/config.json and auth.json, the configuration's schema for editors;
  * src/config/schema/generated.ts, its types; transforms/hookline.d.ts, the types of a transform; docs/reference/ and
  * docs/presets/.
- * From Unicode's data: src/boundary/look-alikes.generated.ts. With --check, fails if a file is out of date.
+ * From Unicode's data: src/boundary/confusables.generated.ts. With --check, fails if a file is out of date.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { compile, type JSONSchema } from "json-schema-to-typescript";
-import { builtInDrivers } from "../src/config/plugins.ts";
-import { assembleAuth, assembleSchema } from "../src/config/schema/assemble.ts";
+import { builtInDrivers } from "../src/drivers.ts";
 import { findPresets } from "../src/config/presets/file.ts";
 import { writePresetIndex, writePresetPage } from "../src/config/presets/page.ts";
 import { readSchema } from "../src/config/schema/validator.ts";
 import { writeApiSchemas } from "./api-schemas.ts";
-import { writeLookAlikes } from "./look-alikes.ts";
+import { assembleAuth, assembleSchema } from "./config-schema.ts";
+import { writeConfusables } from "./confusables.ts";
 import { withPresets } from "./presets.ts";
 import { NOTE, writeReference } from "./reference.ts";
 
@@ -27,8 +27,8 @@ const outputs = [
   { file: "schemas/config.json", text: `${JSON.stringify(withPresets(configSchema), undefined, 2)}\n` },
   { file: "schemas/auth.json", text: `${JSON.stringify(authSchema, undefined, 2)}\n` },
   { file: "src/config/schema/generated.ts", text: await writeConfigTypes() },
-  { file: "transforms/hookline.d.ts", text: await writeAuthorTypes() },
-  { file: "src/boundary/look-alikes.generated.ts", text: writeLookAlikes() },
+  { file: "transforms/hookline.d.ts", text: await writeTransformTypes() },
+  { file: "src/boundary/confusables.generated.ts", text: writeConfusables() },
   { file: "docs/presets/README.md", text: `${NOTE}\n${writePresetIndex(findPresets())}` },
   ...findPresets().map((name) => ({ file: `docs/presets/${name}.md`, text: `${NOTE}\n${writePresetPage(name)}` })),
   ...Object.entries(writeReference(configSchema, authSchema)).map(([file, text]) => ({ file, text })),
@@ -58,9 +58,11 @@ function toFilled(schema: Record<string, unknown>): Record<string, unknown> {
   const block = "{ kind: string; [option: string]: unknown }";
   const types: Record<string, string> = {
     "mapping.json": "MappingInput",
+    "mapping.json#/properties/grants": 'MappingInput["grants"]',
     "#/definitions/duration": "string",
     "#/definitions/agent": block,
     "#/definitions/mailSource": block,
+    "#/definitions/toolSet": block,
     "#/definitions/channels": "Record<string, Record<string, unknown>>",
   };
   const { definitions: _, ...filled } = JSON.parse(JSON.stringify(schema), (_key, part) => {
@@ -82,9 +84,9 @@ function withoutLists(schema: JSONSchema): JSONSchema {
 }
 
 /** A file without imports, so that it works beside any transform with nothing installed. */
-async function writeAuthorTypes(): Promise<string> {
-  const author = (await read("src/transforms/author.ts")).replace(/^import .*\n+/gm, "");
-  const module = `${await toTypes(readSchema("action"))}\n${author}`.trim().replace(/^(?=.)/gm, "  ");
+async function writeTransformTypes(): Promise<string> {
+  const types = (await read("src/transforms/transform-types.ts")).replace(/^import .*\n+/gm, "");
+  const module = `${await toTypes(readSchema("action"))}\n${types}`.trim().replace(/^(?=.)/gm, "  ");
   const header = "// The types of a Hookline transform. Generated: `webhooks transform new` writes it anew.";
   return `${header}\n\ndeclare module "hookline" {\n${module}\n}\n\n${await read(".ci/sandbox-globals.d.ts")}`;
 }

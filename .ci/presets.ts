@@ -16,7 +16,10 @@ export function withPresets(schema: Record<string, unknown>): Record<string, unk
         additionalProperties: false,
         required: ["use"],
         description: preset.description,
-        properties: { use: { const: preset.name }, with: toParameters(preset) },
+        properties: {
+          use: { const: preset.name, description: preset.description },
+          with: { description: `The options of ${preset.name}.`, ...toParameters(preset) },
+        },
       })),
     ],
   };

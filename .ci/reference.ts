@@ -178,19 +178,28 @@ function writeSignatures({ oneOf: schemes = [] }: Schema): string {
   const lines = schemes.map(({ properties = {}, required = [] }) => {
     const { scheme, secret: _, ...others } = properties;
     const name = String(scheme?.const);
-    const { docs, about, deliveryId } = providers[name] ?? {};
+    const { docs, about, deliveryId, replay } = providers[name] ?? {};
+    const replayClass = about?.replay ?? `*${replay?.({}) ?? "plain"}*`;
     const options = Object.keys(others).map((key) => `\`${key}\`${required.includes(key) ? "" : "?"}`);
     const id = deliveryId === undefined ? "" : `\`${deliveryId}\``;
-    const cells = [about?.header, about?.signed, about?.tolerance, id, about?.handshake, options.join(", ")];
+    const cells = [
+      about?.header,
+      about?.signed,
+      replayClass,
+      about?.tolerance,
+      id,
+      about?.handshake,
+      options.join(", "),
+    ];
     return `| ${docs === undefined ? `\`${name}\`` : `[\`${name}\`](${docs})`} | ${cells.map((cell) => cell ?? "").join(" | ")} |`;
   });
   return join(
     "# Signature schemes",
     NOTE,
-    "The names for `auth.scheme` of a mapping, each with the sender's own page. See [receive from GitHub, Stripe, Slack](../guide/senders.md). Where no time is signed, `dedupe` with the delivery's id protects from a repeated request.",
+    "The names for `auth.scheme` of a mapping, each with the sender's own page. See [receive from GitHub, Stripe, Slack](../guide/senders.md). [Replay](../guide/senders.md#captured-requests) says how a captured request is kept from running again.",
     [
-      "| Scheme | Signature | Signed | Tolerance | Delivery id | Handshake | Keys beside `secret` |",
-      `|${"---|".repeat(7)}`,
+      "| Scheme | Signature | Signed | Replay | Tolerance | Delivery id | Handshake | Keys beside `secret` |",
+      `|${"---|".repeat(8)}`,
       ...lines,
     ].join("\n"),
     "## Keys",
@@ -220,7 +229,7 @@ function writeCli(): string {
   return join("# CLI", NOTE, EXIT_CODES, ...leafCommands(program).map(writeCommand));
 }
 
-const EXIT_CODES = `A command exits with 0 when it did what it was asked and found nothing wrong, with 1 when it failed or found a problem, with 2 when the command line is wrong or a question has no answer, and with 3 when no service answers. Colours are shown only on a terminal, and not with NO_COLOR.`;
+const EXIT_CODES = `A command exits with 0 when it did what it was asked and found nothing wrong, with 1 when it failed or found a problem, with 2 when the command line is wrong or a question has no answer, and with 3 when no service answers. Colors are shown only on a terminal, and not with NO_COLOR.`;
 
 function writeCommand(command: Command): string {
   const help = ["```text", command.helpInformation().trim(), "", "Example:", `  ${exampleOf(command)}`, "```"];

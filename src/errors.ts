@@ -141,6 +141,12 @@ export class ConfigError extends Error {
   }
 }
 
+/**
+ * What a failed call says about the model. too-long: the prompt does not fit · unavailable: the service is overloaded or
+ * cannot be reached · quota: what was paid for is used up · unknown-model: the service does not have it.
+ */
+export type ModelFailure = "too-long" | "unavailable" | "quota" | "unknown-model";
+
 /** A failure of an agent or a channel. */
 export class DriverError extends Error {
   override name = "DriverError";
@@ -153,11 +159,28 @@ export class DriverError extends Error {
   readonly retryable: boolean;
   /** How long the service asked to wait, in milliseconds. */
   readonly retryAfterMs: number | undefined;
+  /** If an agent failed: why another model or a shorter prompt may succeed where this one failed. */
+  readonly modelFailure: ModelFailure | undefined;
 
-  constructor(message: string, options: { retryable: boolean; retryAfterMs?: number; cause?: unknown }) {
+  constructor(message: string, options: DriverErrorOptions) {
     super(message, { cause: options.cause });
     this.retryable = options.retryable;
     this.retryAfterMs = options.retryAfterMs;
+    this.modelFailure = options.modelFailure;
+  }
+}
+
+interface DriverErrorOptions {
+  retryable: boolean;
+  retryAfterMs?: number;
+  modelFailure?: ModelFailure;
+  cause?: unknown;
+}
+
+/** The configuration in use has no such provider or channel. That of another node may. */
+export class NotConfigured extends DriverError {
+  constructor(message: string) {
+    super(message, { retryable: false });
   }
 }
 

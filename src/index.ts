@@ -1,13 +1,22 @@
-import type { Hookline, HooklineOptions } from "./embedding.ts";
+import type { Hookline, HooklineOptions } from "./library.ts";
 import { createHookline as createService } from "./hookline.ts";
 import type { UserConfig } from "./config/schema/generated.ts";
 
 // The public API. None of these types needs those of Node.
 
-export type { Hookline, HooklineOptions } from "./embedding.ts";
+export type { Hookline, HooklineOptions } from "./library.ts";
 export { ConfigError, DriverError, HookError, MailError } from "./errors.ts";
 export type { ConfigProblem } from "./errors.ts";
-export type { AgentDriver, AgentReply, AgentTurn, HistoryEntry } from "./agents/driver.ts";
+export type {
+  AgentDriver,
+  AgentReply,
+  AgentTurn,
+  CallOutcome,
+  Exchange,
+  HistoryEntry,
+  RequestedCall,
+  ToolDescription,
+} from "./agents/driver.ts";
 export type { ChannelDriver, OutgoingMessage } from "./channels/driver.ts";
 export type {
   FollowOptions,
@@ -41,7 +50,8 @@ export type {
   UnsignedRequest,
 } from "./providers/provider.ts";
 export type { ActionOverride, MappingInput, UserConfig } from "./config/schema/generated.ts";
-export type { Transform, TransformInput, TransformResult } from "./transforms/author.ts";
+export type { CallContext, CallDescription, CallResult, ToolCall, ToolSet } from "./tools/tool-set.ts";
+export type { Transform, TransformInput, TransformResult, TransformState } from "./transforms/transform-types.ts";
 
 /** Builds the service, which does not listen yet. Throws a `ConfigError` with all problems that keep it from starting. */
 export function createHookline(options: HooklineOptions): Promise<Hookline> {

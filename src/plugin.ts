@@ -1,8 +1,9 @@
 import type { AgentDriver } from "./agents/driver.ts";
-import type { ChannelDriver } from "./channels/driver.ts";
-import type { MailSource } from "./mail/source.ts";
-import type { SignatureVerifier } from "./providers/provider.ts";
+import type { ChannelDriver, MessageTemplate } from "./channels/driver.ts";
+import type { MailAccount, MailSource, RefreshTokens } from "./mail/source.ts";
+import type { ReplayClass, SignatureVerifier } from "./providers/provider.ts";
 import type { Log } from "./telemetry/log.ts";
+import type { ToolSet } from "./tools/tool-set.ts";
 
 /** What a plugin module exports as its default. The built-in drivers are plugins of the same form. */
 export interface Plugin {
@@ -14,6 +15,8 @@ export interface Plugin {
   channels?: Record<string, DriverDefinition<ChannelDriver>>;
   /** By `kind` of `hooks.mail.source`. */
   mailSources?: Record<string, DriverDefinition<MailSource>>;
+  /** By `kind` of a block in `agents.tools`. */
+  tools?: Record<string, DriverDefinition<ToolSet>>;
   /** By `scheme` of an `auth` block. */
   providers?: Record<string, SignatureDefinition>;
 }
@@ -39,18 +42,28 @@ export interface OptionsSchema {
 export interface OptionProblem {
   /** Dotted path within the block: `oauth.tokenUrl`. Default: the block itself. */
   key?: string;
-  /** What is wrong, and what to do. */
+  /** What is wrong, and what to do, in whole sentences. */
   message: string;
   /** A warning does not keep the service from starting. Default: error. */
   level?: "error" | "warning";
 }
 
 export interface DriverContext {
-  /** The name of the block: a provider's (the part of a model before the slash), a channel's, `source` for mail. */
+  /** The name of the block: a provider's (the part of a model before the slash), a channel's, a tool set's, `source` for mail. */
   name: string;
   /** Folder that relative paths in the options are resolved against, absolute. */
   baseDir: string;
+  /** Folder for temporary files, absolute. It may not exist yet. What a killed service leaves there is removed at its next start. */
+  tempDir: string;
+  /** Folder for what a driver keeps between starts, absolute. It may not exist yet. */
+  stateDir: string;
   log: Log;
+  /** Compiles a template of the options, as those of mappings are. Throws an `Error` that says what is wrong with it. */
+  compileTemplate(source: string): MessageTemplate;
+  /** For a channel: the account of a mailbox of `hooks.mail`, by its name. Undefined: there is none that can send. */
+  mailAccount?(name: string): MailAccount | undefined;
+  /** For a mail source: keeps the refresh tokens of a mailbox. Absent: they are kept in memory only. */
+  refreshTokens?(mailbox: string): RefreshTokens;
 }
 
 /** A signature scheme. `schema` is that of an `auth` block without `scheme`. */
@@ -64,6 +77,8 @@ export interface SignatureDefinition<Options extends object = object> extends Dr
   docs?: string;
   /** A template for the idempotency key: what stays the same when the sender repeats a delivery. */
   deliveryId?: string;
+  /** How a captured request is kept from running again. Default: plain. */
+  replay?(options: Options): ReplayClass;
   /** For the documentation, in a few words each. */
   about?: SignatureSummary;
 }
@@ -75,6 +90,8 @@ export interface SignatureSummary {
   signed: string;
   /** How far the sender's clock may be off; undefined if no time is signed. */
   tolerance?: string;
+  /** If `replay` depends on the options: on which. */
+  replay?: string;
   handshake?: string;
 }
 

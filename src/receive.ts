@@ -3,30 +3,45 @@ import { toSystemEvent } from "./actions/heartbeat.ts";
 import { HookError } from "./errors.ts";
 import type { FindParser } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/exchange.ts";
-import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent } from "./journal/event.ts";
+import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent, toSignatureKey } from "./journal/event.ts";
 import type { AcceptResult, EventRecord, Journal, NewEvent } from "./journal/journal.ts";
+import { MAX_STATE_KEYS } from "./journal/state.ts";
 import { isBuiltInHook } from "./mapping/mapping-index.ts";
-import { resolveRequest } from "./mapping/resolve.ts";
+import type { IsOwn } from "./mapping/match.ts";
+import { resolveRequest, type ResolveOptions } from "./mapping/resolve.ts";
+import { createState, type HeldState, StartAgain } from "./mapping/state.ts";
 import { toReplayRequest } from "./operator/stored-events.ts";
-import type { Program } from "./program/build.ts";
+import type { LiveStream } from "./operator/http/stream.ts";
+import type { Runtime } from "./runtime/build.ts";
+import { createLines } from "./shared/lines.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
-import { type Describe, inSpan } from "./telemetry/traces.ts";
+import { inSpan } from "./telemetry/traces.ts";
 import type { TransformRunner } from "./transforms/runner.ts";
-import type { HookRequest, HttpResponse, Resolution } from "./types.ts";
+import type { HookRequest, HttpResponse, Receipt, Resolution } from "./types.ts";
 
 export interface ReceiverParts {
-  current(): Program;
+  current(): Runtime;
   sandbox: TransformRunner;
   journal: Journal;
   telemetry: Telemetry;
   findParser: FindParser;
+  isOwn: IsOwn;
+  stream: Pick<LiveStream, "received">;
+}
+
+/** A request that the journal has committed, or knows. */
+export interface Accepted {
+  response: HttpResponse;
+  receipt: Receipt;
+  /** The id of its mapping; absent for the built-in hooks, and for a repeat. */
+  mapping?: string;
 }
 
 export interface Receiver {
-  /** Whether `receive` would parse a body that is not parsed. If not, it refuses an invalid one all the same. */
-  readsPayload(request: HookRequest): boolean;
+  /** Whether `receive` needs the payload. Without it, an invalid body is refused all the same. */
+  readsPayload(request: HookRequest, runtime: Runtime): boolean;
   /** Takes a verified request through mapping and journal to its answer, or repeats the answer to its idempotency key. */
-  receive(request: HookRequest): Promise<HttpResponse>;
+  receive(request: HookRequest, runtime: Runtime): Promise<Accepted>;
   /** Runs a stored request again, through the current mappings and without an idempotency key. */
   replay(event: EventRecord): Promise<HttpResponse>;
   /** Stores the handshake of a sender as a skipped event. Never rejects: the answer does not depend on it. */
@@ -36,67 +51,111 @@ export interface Receiver {
 }
 
 /** Connects the ingress with the mappings and the journal. A 2xx is only answered after the commit. */
-export function createReceiver({ current, sandbox, journal, telemetry, findParser }: ReceiverParts): Receiver {
+export function createReceiver(parts: ReceiverParts): Receiver {
+  const { current, sandbox, journal, telemetry, findParser, isOwn, stream } = parts;
   const { log } = telemetry;
   const backlog = createBacklogGuard(journal, () => current().config.hooks.maxPending);
   const run: TransformRunner["run"] = (bundle, call) => inSpan("transform", () => sandbox.run(bundle, call));
+  const lines = createLines();
   return { readsPayload, receive, replay, record, recordHandshake };
 
-  function readsPayload(request: HookRequest): boolean {
-    const { mappings, config } = current();
-    const { idempotencyKey } = request;
+  function readsPayload(request: HookRequest, { mappings, config }: Runtime): boolean {
     // What comes before the transform must not be answered to an invalid body, nor what it hides be stored.
     return (
-      idempotencyKey !== undefined ||
+      request.idempotencyKey !== undefined ||
       config.hooks.redact.length > 0 ||
       !backlog.hasRoom() ||
       mappings.readsPayload(request)
     );
   }
 
-  async function receive(request: HookRequest): Promise<HttpResponse> {
+  async function receive(request: HookRequest, runtime: Runtime): Promise<Accepted> {
     backlog.requireRoom();
-    const program = current();
-    const known = request.idempotencyKey === undefined ? undefined : await findReplay(request, request.idempotencyKey);
-    if (known) return toAnswer(known);
-    const startedAt = performance.now();
-    const resolution = await resolve(request, program, { startedAt });
-    return commit(request, resolution, { program, startedAt });
+    const known = await findReplay(request);
+    if (known) return toAccepted(known);
+    return mapAndCommit(request, runtime);
+  }
+
+  /** Other requests wait for the state that this one reads until its commit. If another node was first, it runs again. */
+  async function mapAndCommit(request: HookRequest, runtime: Runtime): Promise<Accepted> {
+    let state: HeldState | undefined;
+    const openState = (mapping: string): HeldState =>
+      (state ??= createState({ mapping, readState: journal.readState, lines }));
+    for (let runs = 0; ;) {
+      const startedAt = performance.now();
+      try {
+        await state?.startAgain();
+        const resolution = await resolve(request, runtime, { startedAt, openState });
+        const result = await commit(request, resolution, { runtime, startedAt });
+        if (result.kind === "state-changed" && runs++ < MAX_RERUNS) continue;
+        if (isStateRefusal(result)) return await refuse(request, toStateError(result, resolution), startedAt);
+        return toAccepted(result, resolution);
+      } catch (error) {
+        if (!(error instanceof StartAgain)) throw error;
+      } finally {
+        state?.release();
+      }
+    }
   }
 
   function replay(event: EventRecord): Promise<HttpResponse> {
     return inSpan("replay", async () => {
       backlog.requireRoom();
-      const program = current();
+      const runtime = current();
       const request = await toReplayRequest(event, findParser);
       const startedAt = performance.now();
-      const resolution = await resolve(request, program, { startedAt, isEcho: async () => false });
-      return commit(request, { ...resolution, idempotency: undefined }, { program, startedAt });
+      const openState = (mapping: string): HeldState => createState({ mapping, readState: journal.readState });
+      const resolution = await resolve(request, runtime, { startedAt, isEcho: async () => false, openState });
+      // It counted when it was received.
+      const repeated = { ...resolution, idempotency: undefined, state: undefined };
+      return toAccepted(await commit(request, repeated, { runtime, startedAt }), repeated).response;
     });
   }
 
-  function findReplay(request: HookRequest, key: string): Promise<AcceptResult | undefined> {
-    return journal.findReplay(idempotencyScope(request), key, fingerprintOf(request));
+  /**
+   * Before anything else is asked: the header's key, unless the mapping of its sender decides whether it counts, and a
+   * signature that does not cover the body, because a forged one must not reach a mapping.
+   */
+  async function findReplay(request: HookRequest): Promise<AcceptResult | undefined> {
+    const { idempotencyKey, signature, credential } = request;
+    const find = (key: string) => journal.findReplay(idempotencyScope(request), key, fingerprintOf(request));
+    if (signature?.isBodyUnsigned) {
+      const known = await find(toSignatureKey(signature));
+      return known?.kind === "conflict" ? { kind: "forged" } : known;
+    }
+    if (idempotencyKey === undefined || isSender(credential)) return undefined;
+    return find(idempotencyKey);
   }
 
   function resolve(
     request: HookRequest,
-    { mappings, config, channels }: Program,
-    { startedAt, isEcho = isDelivered }: { startedAt: number; isEcho?: typeof isDelivered },
+    { mappings, config, channels, tools }: Runtime,
+    {
+      startedAt,
+      isEcho = isDelivered,
+      openState,
+    }: Pick<ResolveOptions, "isEcho" | "openState"> & { startedAt: number },
   ): Promise<Resolution> {
-    const map = (): Promise<Resolution> =>
-      inSpan("mapping", (describe) => {
-        const resolving = resolveRequest(request, { mappings, config, channels, run, isEcho });
-        return describe ? resolving.then((resolution) => describeResolution(resolution, describe)) : resolving;
+    const resolving = inSpan("mapping", async (describe) => {
+      const resolution = await resolveRequest(request, {
+        mappings,
+        config,
+        channels,
+        tools,
+        run,
+        isEcho,
+        isOwn,
+        openState,
       });
-    // There can have been a reload since `readsPayload` was asked.
-    const isUnread = request.payload === undefined && readsPayload(request);
-    const resolving = isUnread ? parse(request).then(map) : map();
+      describe?.({ "hookline.mapping": resolution.mapping, "hookline.actions": resolution.actions.length });
+      return resolution;
+    });
     return resolving.catch((error: unknown) => refuse(request, error, startedAt));
   }
 
   async function refuse(request: HookRequest, thrown: unknown, startedAt: number): Promise<never> {
-    const error = (await findFlaw(request)) ?? thrown;
+    if (thrown instanceof StartAgain) throw thrown;
+    const error = request.payload === undefined ? await findFlaw(request, thrown) : thrown;
     // A hook that does not exist is kept with the other rejections: a sender's typing error must not fill the journal.
     if (error instanceof HookError && error.code !== "not_found") {
       await record(request, error, performance.now() - startedAt);
@@ -104,19 +163,22 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     throw error;
   }
 
-  /** The error of a body that is not parsed yet: it takes precedence over all others. */
-  async function findFlaw(request: HookRequest): Promise<unknown> {
-    return request.payload === undefined ? parse(request).catch((flaw: unknown) => flaw) : undefined;
-  }
-
-  async function parse(request: HookRequest): Promise<void> {
-    Object.assign(request, await findParser(request.contentType)(request.rawBody));
+  /** Parses a body that was left to the sandbox: if it is malformed, that error takes precedence. */
+  async function findFlaw(request: HookRequest, thrown: unknown): Promise<unknown> {
+    const { contentType, hook, rawBody } = request;
+    try {
+      Object.assign(request, await findParser(contentType, hook)(rawBody));
+      return thrown;
+    } catch (flaw) {
+      return flaw;
+    }
   }
 
   /** A service may send its event before it answers the delivery, so a delivery that is being sent is waited for. */
-  async function isDelivered(messageId: string): Promise<boolean> {
+  async function isDelivered(messageId: string, channel: string | undefined): Promise<boolean> {
     for (let waitedMs = 0; waitedMs < ECHO_WAIT_MS; waitedMs += ECHO_STEP_MS) {
-      const wasSent = await journal.wasSent(messageId, Date.now() - current().config.hooks.dedupeWindowMs);
+      const since = Date.now() - current().config.hooks.dedupeWindowMs;
+      const wasSent = await journal.wasSent(messageId, since, channel);
       if (wasSent !== undefined) return wasSent;
       await sleep(ECHO_STEP_MS);
     }
@@ -127,22 +189,27 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
   function commit(
     request: HookRequest,
     resolution: Resolution,
-    { program, startedAt }: { program: Program; startedAt: number },
-  ): Promise<HttpResponse> {
-    const { dedupeWindowMs, redact } = program.config.hooks;
+    { runtime, startedAt }: { runtime: Runtime; startedAt: number },
+  ): Promise<AcceptResult> {
+    const { dedupeWindowMs, redact } = runtime.config.hooks;
     const mappedAt = performance.now();
     const mappingMs = mappedAt - startedAt;
     const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact, mappingMs });
-    // Nothing needs the parsed payload any more. Kept until the commit, it would survive a garbage collection, which copies it.
-    request.payload = undefined;
-    return inSpan("commit", () => journal.accept(event)).then((result) => {
-      telemetry.follower?.changed(event.id);
+    // Nothing needs the parsed payload any more, unless the state changes. Kept until the commit, it would survive a garbage
+    // collection, which copies it.
+    if (!event.state) request.payload = undefined;
+    return inSpan("commit", () => accept(event)).then((result) => {
       if (result.kind === "committed") {
         measure(event, { mappingMs, commitMs: performance.now() - mappedAt });
         backlog.add(resolution.actions.filter(({ kind }) => kind === "agent").length);
       }
-      return toAnswer(result, resolution);
+      return result;
     });
+  }
+
+  function accept(event: NewEvent): Promise<AcceptResult> {
+    stream.received(event.id);
+    return journal.accept(event);
   }
 
   function measure({ mapping, hook, status }: NewEvent, times: { mappingMs?: number; commitMs?: number } = {}): void {
@@ -159,7 +226,7 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
       { actions: [], reason, warnings: [], log: [] },
       { toSystemEvent, redact, dedupeWindowMs },
     );
-    await journal.accept(event).catch((error: unknown) => {
+    await accept(event).catch((error: unknown) => {
       log.error("handshake not recorded", { eventId, error: String(error) });
     });
   }
@@ -167,28 +234,51 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
   async function record(request: HookRequest, error: HookError, mappingMs?: number): Promise<void> {
     const event = toRefusedEvent(request, error, { redact: current().config.hooks.redact, mappingMs });
     const { id: eventId, hook, mapping, failure } = event;
-    await journal.accept(event).catch((cause: unknown) => {
+    await accept(event).catch((cause: unknown) => {
       log.error("refused request not recorded", { eventId, error: String(cause) });
     });
     measure(event);
-    telemetry.steps.warn("request refused", { eventId, hook, mapping, status: error.status, code: error.code });
+    const { status, code } = error;
+    log.warn("request refused", { step: "mapping", eventId, hook, mapping, status, code });
     // The error of a transform may quote the payload, so it is only logged at the level debug.
     if (failure?.detail) log.debug("request refused because", { eventId, detail: failure.detail });
   }
 }
 
-function toAnswer(result: AcceptResult, resolution?: Resolution): HttpResponse {
-  if (result.kind === "conflict") throw new HookError("idempotency_conflict");
-  const response = receiptToResponse(result.receipt);
-  // A sender of many payloads, such as the mail watch, can tell that no mapping took its request.
-  if (resolution?.reason !== undefined && resolution.mapping === undefined) response.headers["Hook-Skipped"] = "true";
-  return response;
+/** Whether an `auth` verified the request, and no token that belongs to the service. */
+function isSender(credential: string): boolean {
+  return credential.startsWith("auth:");
 }
 
-function describeResolution(resolution: Resolution, describe: NonNullable<Describe>): Resolution {
-  const { mapping, actions } = resolution;
-  describe({ "hookline.mapping": mapping, "hookline.actions": actions.length });
-  return resolution;
+/** How often a request runs again because other nodes changed its state. */
+const MAX_RERUNS = 3;
+
+type StateRefusal = Extract<AcceptResult, { kind: "state-changed" | "state-full" }>;
+
+function isStateRefusal(result: AcceptResult): result is StateRefusal {
+  return result.kind === "state-changed" || result.kind === "state-full";
+}
+
+function toStateError({ kind }: StateRefusal, { mapping, log }: Partial<Resolution> = {}): HookError {
+  if (kind === "state-changed") {
+    const message = "Other requests changed the state that this one has read. Send it again.";
+    return new HookError("overloaded", { message, headers: { "Retry-After": "1" }, detail: { mapping, log } });
+  }
+  const message = `The state of the mapping has ${MAX_STATE_KEYS} keys. Set keys with a ttl, or remove some.`;
+  return new HookError("transform_failed", { detail: { mapping, log, message } });
+}
+
+function toAccepted(result: AcceptResult, resolution?: Resolution): Accepted {
+  if (result.kind === "conflict") throw new HookError("idempotency_conflict");
+  if (result.kind === "forged") {
+    throw new HookError("unauthorized", { message: "The signature was used before, with another body." });
+  }
+  if (isStateRefusal(result)) throw toStateError(result);
+  const { receipt } = result;
+  const response = receiptToResponse(receipt);
+  // A sender of many payloads, such as the mail watch, can tell that no mapping took its request.
+  if (resolution?.reason !== undefined && resolution.mapping === undefined) response.headers["Hook-Skipped"] = "true";
+  return { response, receipt, mapping: resolution?.mapping };
 }
 
 /** Senders wait three seconds for the answer. */

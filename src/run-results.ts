@@ -2,7 +2,7 @@ import { HookError } from "./errors.ts";
 import type { Journal, Run } from "./journal/journal.ts";
 import { createWakeUp } from "./shared/time.ts";
 import { readOwn } from "./shared/json.ts";
-import type { HookRequest, HttpResponse } from "./types.ts";
+import type { DeliveryState, HookRequest, HttpResponse, Receipt } from "./types.ts";
 
 /** Requests that wait at once. Any further one gets its usual answer without waiting. */
 const MAX_WAITING = 1000;
@@ -16,6 +16,13 @@ export interface RunResults {
    * Never later than `close`.
    */
   waitFor(request: HookRequest, accepted: HttpResponse): Promise<HttpResponse>;
+  /**
+   * The reply of the run of an event, if there is one by then, in milliseconds since the epoch. undefined: it will not be
+   * there in time, because the run has failed or is held, or the event led to no run or to several.
+   */
+  waitForReply(receipt: Receipt, until: number): Promise<string | undefined>;
+  /** As `waitFor`, for OpenClaw's `waitForCompletion`: also until its reply is delivered, and with facts about both. */
+  waitForCompletion(accepted: HttpResponse, seconds: number): Promise<HttpResponse>;
   /** Answers `GET {hooks.path}/runs/<id>`. Throws a 404 unless the credential is the one that created the run. */
   read(runId: string, credential: string): Promise<HttpResponse>;
   /** Ends all waits: the run of a service that stops may take longer than the shutdown. */
@@ -23,34 +30,76 @@ export interface RunResults {
 }
 
 /** The result of a run, for the sender of its event. */
-export function createRunResults(journal: Pick<Journal, "getRun" | "getEvent">): RunResults {
+export function createRunResults(
+  journal: Pick<Journal, "getRun" | "getEvent">,
+  isAck: (reply: string) => boolean = () => false,
+): RunResults {
   const closing = createWakeUp();
   let waiting = 0;
 
-  return { waitFor, read, close: closing.wake };
+  return { waitFor, waitForReply, waitForCompletion, read, close: closing.wake };
 
   async function waitFor({ headers }: HookRequest, accepted: HttpResponse): Promise<HttpResponse> {
     const seconds = parseWait(headers["prefer"]);
-    const receipt = accepted.body;
-    if (seconds === undefined || !hasSingleRun(receipt) || waiting >= MAX_WAITING) return accepted;
-    waiting++;
-    try {
-      const run = await untilEnded(receipt.runId, Date.now() + seconds * 1000);
-      if (!run) return accepted;
-      const { eventId, sessionKey, warnings } = receipt;
-      const body = { ...toResult(run), sessionKey, eventId, ...(warnings && { warnings }) };
-      return { status: 200, headers: { ...accepted.headers, "Preference-Applied": `wait=${seconds}` }, body };
-    } finally {
-      waiting--;
-    }
+    const answer = seconds === undefined ? undefined : await untilAnswered(accepted, seconds, readEnded);
+    if (!answer) return accepted;
+    return { ...answer, headers: { ...answer.headers, "Preference-Applied": `wait=${seconds}` } };
   }
 
-  async function untilEnded(runId: string, deadline: number): Promise<Run | undefined> {
-    for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 1.5, MAX_POLL_MS)) {
+  async function waitForReply({ actions }: Receipt, until: number): Promise<string | undefined> {
+    const [runId, ...others] = actions.map((action) => action.runId);
+    if (runId === undefined || others.length > 0) return undefined;
+    const ended = await untilThere(async () => {
       const run = await journal.getRun(runId);
-      if (run && hasEnded(run)) return run;
-      const left = deadline - Date.now();
-      if (left <= 0 || (await closing.wait(Math.min(pollMs, left)))) return undefined;
+      return !run || hasEnded(run) || run.state === "held" ? { run } : undefined;
+    }, until);
+    return ended?.run?.state === "done" ? (ended.run.reply ?? "") : undefined;
+  }
+
+  async function waitForCompletion(accepted: HttpResponse, seconds: number): Promise<HttpResponse> {
+    return (await untilAnswered(accepted, seconds, readCompleted)) ?? accepted;
+  }
+
+  async function untilAnswered(
+    { body: receipt, headers }: HttpResponse,
+    seconds: number,
+    readResult: (receipt: SingleRun) => Promise<object | undefined>,
+  ): Promise<HttpResponse | undefined> {
+    if (!hasSingleRun(receipt)) return undefined;
+    const result = await untilThere(() => readResult(receipt), Date.now() + seconds * 1000);
+    const { eventId, sessionKey, warnings } = receipt;
+    return result && { status: 200, headers, body: { ...result, sessionKey, eventId, ...(warnings && { warnings }) } };
+  }
+
+  async function readEnded({ runId }: SingleRun): Promise<object | undefined> {
+    const run = await journal.getRun(runId);
+    return run && hasEnded(run) ? toResult(run) : undefined;
+  }
+
+  async function readCompleted({ runId, eventId }: SingleRun): Promise<object | undefined> {
+    const run = await journal.getRun(runId);
+    if (!run || !hasEnded(run)) return undefined;
+    const { deliveries = [] } = (await journal.getEvent(eventId)) ?? {};
+    const own = deliveries.filter((delivery) => delivery.runId === runId);
+    if (own.some(({ state }) => !SETTLED.has(state))) return undefined;
+    return { ...toResult(run), completion: toCompletion(run, own, isAck) };
+  }
+
+  async function untilThere<Result>(
+    ask: () => Promise<Result | undefined>,
+    deadline: number,
+  ): Promise<Result | undefined> {
+    if (waiting >= MAX_WAITING) return undefined;
+    waiting++;
+    try {
+      for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 1.5, MAX_POLL_MS)) {
+        const result = await ask();
+        if (result !== undefined) return result;
+        const left = deadline - Date.now();
+        if (left <= 0 || (await closing.wait(Math.min(pollMs, left)))) return undefined;
+      }
+    } finally {
+      waiting--;
     }
   }
 
@@ -79,6 +128,38 @@ function hasSingleRun(receipt: unknown): receipt is SingleRun {
 function parseWait(prefer: string | undefined): number | undefined {
   const wait = prefer && /(?:^|,)\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:[,;]|$)/i.exec(prefer)?.[1];
   return wait && Number(wait) > 0 ? Math.min(Number(wait), MAX_WAIT_SECONDS) : undefined;
+}
+
+const SETTLED: ReadonlySet<DeliveryState> = new Set(["sent", "skipped", "failed", "dropped"]);
+
+/** What OpenClaw says of a run that its sender has waited for: facts, and no texts. */
+interface Completion {
+  status: "ok" | "error";
+  replyDisposition: "visible" | "silent" | "empty";
+  delivered: boolean;
+  deliveryAttempted: boolean;
+  deliverySuppressionReason?: "silent" | "empty" | "disabled";
+  deliveryError?: "delivery-failed";
+}
+
+function toCompletion(
+  { state, reply = "", action }: Run,
+  deliveries: { state: DeliveryState }[],
+  isAck: (reply: string) => boolean,
+): Completion {
+  const replyDisposition = reply.trim() === "" ? "empty" : isAck(reply) ? "silent" : "visible";
+  const states = deliveries.map((delivery) => delivery.state);
+  const isAttempted = states.some((one) => one === "sent" || one === "failed" || one === "dropped");
+  const hasFailed = states.some((one) => one === "failed" || one === "dropped");
+  const suppressed = replyDisposition !== "visible" ? replyDisposition : action?.deliver ? undefined : "disabled";
+  return {
+    status: state === "done" ? "ok" : "error",
+    replyDisposition,
+    delivered: states.length > 0 && states.every((one) => one === "sent"),
+    deliveryAttempted: isAttempted,
+    ...(state === "done" && suppressed !== undefined && { deliverySuppressionReason: suppressed }),
+    ...(hasFailed && { deliveryError: "delivery-failed" }),
+  };
 }
 
 function hasEnded({ state }: Run): boolean {

@@ -1,4 +1,6 @@
 import type { LogLine } from "./errors.ts";
+import type { ReviewVerdict } from "./channels/driver.ts";
+import type { SignedIdentity } from "./providers/provider.ts";
 
 /**
  * The request path as types:
@@ -50,17 +52,21 @@ export interface HookRequest {
   payload: unknown;
   /** True when `payload` is `JSON.parse` of `rawBody`, so that another process only needs the bytes. */
   payloadIsBody: boolean;
+  /** Reads the payload again with its long numbers as they came, if it is JSON inside of the body. */
+  readExact?: () => unknown;
   /** Sentences for the caller about the body. */
   warnings?: string[];
   contentType: string;
   /** Milliseconds since the epoch. */
   receivedAt: number;
   /** How long it took to read and parse the body, and to check the credential, in milliseconds. */
-  took?: { receiveMs: number; verifyMs: number };
+  timings?: { receiveMs: number; verifyMs: number };
   /** The name of its credential, such as `token:default`: the scope of its idempotency keys. */
   credential: string;
   /** From the `Idempotency-Key` header. */
   idempotencyKey?: string;
+  /** What only the sender can have made of it, if it signs its requests. */
+  signature?: SignedIdentity;
   /** The address of the client. */
   client: string;
   /** The id of the event that an operator replays. */
@@ -83,8 +89,31 @@ export interface WakeAction extends ActionBase {
   mode: WakeMode;
 }
 
-/** Runs one agent turn in the session of its key. */
-export interface AgentAction extends ActionBase {
+/** operator: in the configuration. request: a request to `agent`, or the route used last. */
+export const ROUTE_ORIGINS = ["operator", "request"] as const;
+export type RouteOrigin = (typeof ROUTE_ORIGINS)[number];
+
+/** From the weakest on: an agent that may say one may say those before it. */
+export const REVIEW_VERDICTS = ["comment", "request-changes", "approve"] as const satisfies ReviewVerdict[];
+
+/** Where a reply goes. */
+export interface ReplyTarget {
+  channel: ChannelName;
+  to?: string;
+  /** Who chose where the reply goes. Absent: a mapped payload or a transform; it never becomes the route used last. */
+  routeBy?: RouteOrigin;
+  /** `channel` and `to` are the place of the event. */
+  toSource?: true;
+  /** With `toSource`: the ids of the messages that the reply follows, the first one of the thread first. */
+  references?: string[];
+  /** With `toSource`: the commit that the event names, which can be reviewed there. */
+  commit?: string;
+  /** With `toSource`: the reply replaces the session's earlier one there. */
+  update?: true;
+}
+
+/** Runs one agent turn in the session of its key. Its own target is the first one. */
+export interface AgentAction extends ActionBase, ReplyTarget {
   kind: "agent";
   message: string;
   /** none: without an agent, the message itself is the reply. */
@@ -96,18 +125,56 @@ export interface AgentAction extends ActionBase {
   sessionKey: string;
   wakeMode: WakeMode;
   deliver: boolean;
-  channel: ChannelName;
-  to?: string;
-  /** `channel` and `to` are the place of the event. */
-  toSource?: true;
-  /** With `toSource`: the reply replaces the session's earlier one there. */
-  update?: true;
+  /** The targets after the first one. */
+  moreTargets?: ReplyTarget[];
+  /** The turn starts without what was said before in the session. */
+  isolated?: true;
   /** `provider/model`, aliases resolved. Absent: the configured default. */
   model?: string;
   thinking?: string;
+  /** What the mapping says instead of the configured default. */
+  fallbackModels?: string[];
+  maxOutputTokens?: number;
+  /** The text for the place of the event when the run has failed permanently. */
+  onFailure?: string;
+  /** The reply can be a review of the commit that the event names, with this verdict at most. */
+  review?: ReviewVerdict;
   timeoutSeconds: number;
+  /** What is read before the agent is asked. Present if the mapping has `context`, also if nothing of it is left. */
+  context?: ContextCall[];
+  /** The calls that the turn may make. */
+  grants?: Grant[];
   /** Joins one run with all actions that arrive under the key within the window. */
   coalesce?: { key: string; windowMs: number };
+}
+
+/** A call whose result the agent is given with the message. */
+export interface ContextCall {
+  /** `<set>.<call>` */
+  call: string;
+  /** They fit the schema that the call had when the event was accepted. */
+  arguments: { [name: string]: unknown };
+  title: string;
+  /** In characters. Default: that of the call. */
+  maxLength?: number;
+  /** The run is retried if it cannot be read. */
+  required?: boolean;
+}
+
+/** A call of a tool set that a turn may make. */
+export interface Grant {
+  /** `<set>.<call>`; `*` stands for any characters. */
+  call: string;
+  mode: "read";
+  /** Those that the operator fixed. */
+  arguments?: { [name: string]: unknown };
+  /** In the whole run, refused ones included. */
+  max?: number;
+}
+
+/** Everywhere the reply is delivered; each is a delivery of its own. */
+export function listTargets(action: AgentAction): ReplyTarget[] {
+  return action.deliver ? [action, ...(action.moreTargets ?? [])] : [];
 }
 
 /** The actions of a request, checked by the policy. */
@@ -116,17 +183,29 @@ export interface Resolution {
   mapping?: string;
   /** What the sender calls the event; with `forEach`, the first item's. */
   event?: string;
+  /** What it is about, as the mapping's `subject` says; with `forEach`, the first item's. */
+  subject?: string;
   /** Empty: the event is skipped. */
   actions: HookAction[];
   /** Why there are none, for the operator; with `forEach`, why the first item gave none. */
   reason?: string;
-  /** One key for the event, or one for each action. Unless other content is a conflict, the first event wins. */
+  /** One key for the event, or one for each action, empty without one. Unless other content is a conflict, the first event wins. */
   idempotency?: { keys: string[]; perAction: boolean; conflictOnOtherContent: boolean };
   /** Sentences for the caller about fields and keys that were not used. */
   warnings: string[];
   log: LogLine[];
+  /** What its transform read and set of the mapping's state. Absent: the mapping keeps none. */
+  state?: NewState;
   /** How long the transform ran, in milliseconds; absent without one. */
   transformMs?: number;
+}
+
+/** What an event read and set of the state of its mapping. */
+export interface NewState {
+  /** The event is committed only if each still has this version. */
+  reads: { key: string; version?: string }[];
+  /** Once for each key. `json`: absent to remove it. `ttlMs`: absent to keep it until then. */
+  sets: { key: string; json?: string; ttlMs?: number }[];
 }
 
 export type { LogLine };
@@ -182,6 +261,7 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** The fields of a mapping that are templates. */
 export const TEMPLATE_FIELDS = [
+  "subject",
   "messageTemplate",
   "textTemplate",
   "name",

@@ -84,8 +84,11 @@ test("a failed delivery is retried and sent once", async () => {
   await expect.poll(() => slackProxy.requests.length).toBeGreaterThan(0);
   slackProxy.inject();
   const { deliveries } = await service.settled(body.eventId);
-  expect(deliveries).toMatchObject([{ state: "sent", attempts: slackProxy.requests.length }]);
-  expect(slackProxy.requests.length).toBeGreaterThan(1);
+  // Before another attempt Slack is asked whether it has the message.
+  const attempts = slackProxy.requests.filter(({ path }) => path?.endsWith("chat.postMessage")).length;
+  expect(deliveries).toMatchObject([{ state: "sent" }]);
+  expect(deliveries[0].attempts).toBeGreaterThan(1);
+  expect(attempts).toBeLessThanOrEqual(deliveries[0].attempts);
   expect(await slack.messages()).toEqual(["later"]);
 });
 

@@ -114,9 +114,9 @@ test("a channel that cannot tell anybody, or a rule without its time, keeps the 
     { on: ["no-event-for"], channel: "slakc", to: "C1", hook: "ci" },
   ];
   expect((await findProblems({ alerts })).errors).toEqual([
-    'alerts[0].channel: the channel "discord" is not configured: add a channels.discord block',
-    'alerts[1].channel: there is no channel "slakc"; did you mean "slack"?',
-    'alerts[1].after: is needed for "no-event-for": after: "24h"',
+    'alerts[0].channel: The channel "discord" is not configured: add a channels.discord block.',
+    'alerts[1].channel: There is no channel "slakc"; did you mean "slack"?',
+    'alerts[1].after: A duration is required for "no-event-for", such as after: "24h".',
   ]);
   await expect(start({ on: ["dead-letter"], to: "#general!" })).rejects.toThrow("alerts[0].to");
 });

@@ -31,6 +31,12 @@ describe("webhooks transform new", () => {
     });
   });
 
+  test("writes no types that would hide those of an installed package", async () => {
+    write("node_modules/hookline/package.json", "{}");
+    expect((await webhooks("transform", "new", "status")).code).toBe(0);
+    expect(readdirSync(path.join(folder, "transforms"))).toEqual(["status.samples", "status.ts", "tsconfig.json"]);
+  });
+
   test("adds the mapping to the configuration, whose comments stay, unless it is only to be printed", async () => {
     write("webhooks.json5", "{\n  // mine\n  hooks: { mappings: [] },\n}\n");
     expect(await webhooks("transform", "new", "one", "--print")).toMatchObject({

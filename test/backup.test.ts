@@ -120,7 +120,7 @@ test("a backup does not overwrite files, and requires a journal", async () => {
     const none = await runWebhooks(service.folder, "backup", "safe.db", "--config", "elsewhere.json");
     expect(none).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("journal.db: the file does not exist"),
+      stderr: expect.stringContaining("journal.db: The file does not exist"),
     });
     expect(existsSync(path.join(service.folder, "safe.db"))).toBe(false);
   } finally {

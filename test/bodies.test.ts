@@ -1,18 +1,11 @@
 /** Kinds of bodies through the whole service: what the agent gets, what is shown and what is replayed. */
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { createParsers } from "../src/ingress/parse-body.ts";
-import { createSqliteJournal } from "../src/journal/sqlite/sqlite.ts";
-import { createReceiver } from "../src/receive.ts";
-import { silentTelemetry } from "../src/telemetry/telemetry.ts";
-import { createSandbox } from "../src/transforms/sandbox/sandbox.ts";
-import { toRequest } from "./support/mapping.ts";
-import { sharedPool } from "./support/pool.ts";
+import { createHmac } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
 const CHANNEL_TOKEN = "the-token-of-this-channel";
+
+const SECRET = "a-secret-of-the-sender-0123456789";
 
 let service: Service;
 beforeAll(async () => {
@@ -24,7 +17,7 @@ beforeAll(async () => {
     config: {
       hooks: {
         transformsDir: "transforms",
-        presets: ["mail"],
+        presets: ["mail", { use: "mail", with: { path: "small-mail", maxBodyBytes: 1000 } }],
         mappings: [
           { match: { path: "orders" }, forEach: "orders.order", messageTemplate: "{{item.name}} #{{item.$id}}" },
           {
@@ -40,6 +33,14 @@ beforeAll(async () => {
           { match: { path: "sized" }, maxBodyBytes: 1_000_000, messageTemplate: "{{length}}" },
           { match: { path: "passed" }, transform: { module: "sizes.ts" }, dedupe: "{{headers.x-delivery}}" },
           { match: { path: "parsed" }, transform: { module: "sizes.ts" }, messageTemplate: "{{payload.a}}" },
+          { match: { path: "notes" }, body: "text", messageTemplate: "{{default text subject}}" },
+          { match: { path: "log" }, body: "text", forEach: "lines", messageTemplate: "{{item.id}} {{item.text}}" },
+          {
+            match: { path: "signed" },
+            body: "text",
+            auth: { scheme: "hmac", secret: SECRET, header: "x-signature" },
+            messageTemplate: "{{text}}",
+          },
           { match: { path: "upload" }, messageTemplate: "{{note}}: {{files.[0].name}} {{files.[0].content}}" },
         ],
       },
@@ -83,6 +84,46 @@ test.each([
     message: "See you at six",
     payload: { messages: [{ messageId: "m1@example.com", subject: "Hi" }] },
   },
+  {
+    what: "a text",
+    hook: "notes",
+    type: "text/plain",
+    body: "Disk is full\n",
+    message: "Disk is full",
+    payload: { text: "Disk is full\n" },
+  },
+  {
+    what: "a text in another charset",
+    hook: "notes",
+    type: "text/plain; charset=ISO-8859-1",
+    body: Buffer.from("Gr\u00fc\u00dfe", "latin1"),
+    message: "Gr\u00fc\u00dfe",
+    payload: { text: "Gr\u00fc\u00dfe" },
+  },
+  {
+    what: "a text with markup",
+    hook: "notes",
+    type: "text/xml",
+    body: "<a>b</a>",
+    message: "<a>b</a>",
+    payload: { text: "<a>b</a>" },
+  },
+  {
+    what: "JSON for a hook that also takes text",
+    hook: "notes",
+    type: "application/json",
+    body: '{"subject":"JSON"}',
+    message: "JSON",
+    payload: { subject: "JSON" },
+  },
+  {
+    what: "lines of JSON",
+    hook: "log",
+    type: "application/x-ndjson",
+    body: '{"id":12345678901234567890,"text":"one"}\r\n\n{"id":2}\n',
+    message: "12345678901234567890 one",
+    payload: { lines: [{ text: "one" }, { id: 2 }] },
+  },
 ])("$what reaches the agent, is shown and can be replayed", async ({ hook, type, body, message, payload }) => {
   const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": type };
   const answer = await fetch(`${service.url}/hooks/${hook}`, { method: "POST", headers, body });
@@ -93,6 +134,61 @@ test.each([
   expect(event.runs[0].action.message).toContain(message);
 
   expect(await replay(eventId)).toBe(202);
+});
+
+test.each([
+  {
+    what: "a line that is not JSON",
+    hook: "log",
+    type: "application/jsonl",
+    body: '{"id":1}\n\n{"id":',
+    refusal: "400 Line 3 of the body is not valid JSON.",
+  },
+  {
+    what: "bytes outside of the charset",
+    hook: "notes",
+    type: "text/plain",
+    body: Buffer.from([0xff]),
+    refusal: "400 The body is not valid utf-8.",
+  },
+  {
+    what: "an unknown charset",
+    hook: "notes",
+    type: "text/plain; charset=klingon",
+    body: "x",
+    refusal: /^415 .* UTF-8/,
+  },
+  { what: "another type", hook: "notes", type: "application/octet-stream", body: "x", refusal: /^415/ },
+  { what: "a text where none is taken", hook: "orders", type: "text/plain", body: "x", refusal: /^415 .* not JSON/ },
+  { what: "lines where none are taken", hook: "orders", type: "application/jsonl", body: "1", refusal: /body: "text"/ },
+  { what: "a text for wake", hook: "wake", type: "text/plain", body: "x", refusal: /^415 .* not JSON/ },
+])("$what is refused", async ({ hook, type, body, refusal }) => {
+  const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": type };
+  const answer = await fetch(`${service.url}/hooks/${hook}`, { method: "POST", headers, body });
+  const { error } = Object(await answer.json());
+  expect(`${answer.status} ${error}`).toEqual(typeof refusal === "string" ? refusal : expect.stringMatching(refusal));
+});
+
+test("a batch of mails may be larger than other bodies, and its limit can be set", async () => {
+  const mails = Array.from({ length: 15 }, (_, index) => ({
+    id: `m${index}`,
+    from: "a@example.com",
+    body: "x".repeat(20_000),
+  }));
+  const post = async (hook: string) => (await service.post(hook, { source: "test", messages: mails })).status;
+  expect(await post("mail")).toBe(202);
+  expect(await post("small-mail")).toBe(413);
+});
+
+test("the signature of a text is over its bytes", async () => {
+  const body = Buffer.from("Gr\u00fc\u00dfe\r\n", "latin1");
+  const send = (signed: Buffer | string) => {
+    const signature = createHmac("sha256", SECRET).update(signed).digest("hex");
+    const headers = { "x-signature": signature, "content-type": "text/plain; charset=iso-8859-1" };
+    return fetch(`${service.url}/hooks/signed`, { method: "POST", headers, body });
+  };
+  expect((await send(body)).status).toBe(202);
+  expect((await send(body.toString("latin1"))).status).toBe(401);
 });
 
 test.each(["wake", "agent"])("%s takes neither XML nor a mail", async (hook) => {
@@ -138,30 +234,6 @@ test.each([
   expect(passed).toMatchObject({ status });
 });
 
-test("a body is parsed after all if a reload brings a mapping that reads it", async () => {
-  const folder = mkdtempSync(path.join(tmpdir(), "hookline-receive-"));
-  const journal = await createSqliteJournal({ folder, telemetry: silentTelemetry });
-  onTestFinished(() => journal.close());
-  const { receive, readsPayload } = createReceiver({
-    current: () => service.hookline.program(),
-    sandbox: createSandbox({ telemetry: silentTelemetry, pool: sharedPool }),
-    journal,
-    telemetry: silentTelemetry,
-    findParser: createParsers({ readMail: async () => ({}) }),
-  });
-  const post = (id: string, hook: string, body: string) => {
-    const credential = "token:default";
-    return toRequest(hook, undefined, { id, credential, rawBody: Buffer.from(body), payloadIsBody: true });
-  };
-  expect(readsPayload(post("1", "passed", "{}"))).toBe(false);
-  const unread = post("1", "sized", '{"length":7}');
-  expect(readsPayload(unread)).toBe(true);
-  expect(await receive(unread)).toMatchObject({ status: 202 });
-  expect(await journal.getEvent("1")).toMatchObject({ runs: [{ action: { message: "7" } }] });
-  await expect(receive(post("2", "sized", '{"a":'))).rejects.toMatchObject({ status: 400, code: "invalid_json" });
-  expect(await journal.getEvent("2")).toMatchObject({ status: "rejected" });
-});
-
 test("an empty body of a sender that notifies by headers", async () => {
   const headers = { "x-goog-channel-token": CHANNEL_TOKEN, "x-goog-resource-state": "exists" };
   const answer = await fetch(`${service.url}/hooks/calendar`, { method: "POST", headers });
@@ -200,7 +272,7 @@ test("maxBodyBytes of a mapping is its own limit, also above that of all hooks",
     return [status, body.error];
   };
   const tooLarge = (limit: number): unknown => [413, `The body is over the limit of ${limit} bytes.`];
-  const { maxBodyBytes } = service.hookline.program().config.hooks;
+  const { maxBodyBytes } = service.hookline.runtime().config.hooks;
   expect(await post("sized", { length: 1 }, 1_000_000)).toEqual([202, undefined]);
   expect(await post("sized", { length: 1 }, 1_000_001)).toEqual(tooLarge(1_000_000));
   expect(await post("sized", { length: 1, small: true }, 100)).toEqual([202, undefined]);

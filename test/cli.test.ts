@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { exampleOf, leafCommands, nameOf } from "../src/cli/command.ts";
 import { createProgram } from "../src/cli/all-commands.ts";
+import { runCli } from "../src/cli/main.ts";
 import { type CliResult, createTestIo, runWebhooks, startWebhooks } from "./support/cli.ts";
 import { startSlack } from "./support/slack.ts";
 import { HOOK_TOKEN, withTokens } from "./support/service.ts";
@@ -143,17 +144,63 @@ test("a usage error is one line and the next step, with exit code 2", async () =
   });
 });
 
+test.each([
+  ["serv", "serve"],
+  ["logs", "tail"],
+  ["start", "serve"],
+  ["validate", "check"],
+])("webhooks %s: did you mean %s?", async (given, meant) => {
+  expect(await webhooks(given)).toMatchObject({ code: 2, stderr: expect.stringContaining(`(Did you mean ${meant}?)`) });
+});
+
+test("-v is --version", async () => {
+  expect(await webhooks("-v")).toEqual(await webhooks("--version"));
+});
+
+test("presets list cuts no line in a pipe, and no word on a narrow terminal", async () => {
+  const { stdout } = await webhooks("presets", "list");
+  const { description } = JSON.parse((await webhooks("presets", "show", "github", "--json")).stdout);
+  expect(stdout).toContain(`  ${description}\n`);
+  const { io, stdout: shown } = createTestIo(folder);
+  await runCli(["presets", "list"], { ...io, stdout: Object.assign(io.stdout, { columns: 60 }) });
+  expect(
+    shown()
+      .split("\n")
+      .filter((line) => line.length > 60),
+  ).toEqual([]);
+  expect(shown().replaceAll(/\n {2,}/g, " ")).toContain(`  ${description}\n`);
+});
+
+test.each([
+  [["status"], 1, "config"],
+  [["test"], 1, "config"],
+  [["transform", "new", "x"], 1, "config"],
+  [["import", "openclaw", "absent.json", "--config", "new.json"], 1, "config"],
+  [["events", "show"], 2, "usage"],
+  [["events", "list", "--url", "http://127.0.0.1:1"], 3, "unreachable"],
+])("with --json the error of %j is JSON", async (args, code, name) => {
+  const config = withTokens({});
+  write("webhooks.json5", name === "unreachable" ? JSON.stringify(config) : "{ hooks: ");
+  const result = await webhooks(...args, "--json");
+  expect(result.code).toBe(code);
+  expect(JSON.parse(result.stdout)).toEqual({ ok: false, error: expect.any(String), code: name });
+});
+
 describe("wrong input has a plain message and the exit code of the documentation", () => {
   test.each([
-    [["send", "a", "folder"], 1, "folder: cannot be read: illegal operation on a directory"],
-    [["send", "a", "gone.json"], 1, "gone.json: cannot be read: no such file"],
-    [["try", "a", "folder"], 1, "folder: cannot be read: illegal operation on a directory"],
+    [["send", "a", "folder"], 1, "folder: The file cannot be read: illegal operation on a directory"],
+    [["send", "a", "gone.json"], 1, "gone.json: The file cannot be read: no such file"],
+    [["try", "a", "folder"], 1, "folder: The file cannot be read: illegal operation on a directory"],
     [["try", "a", "-"], 1, "Standard input cannot be read as JSON"],
     [["transform", "new", "mine", "--dir", "webhooks.json5"], 1, "mine.samples: not a directory"],
     [["channels", "test", "slak", "--to", "x"], 1, 'did you mean "slack"?'],
-    [["check", "--config", "folder"], 1, "this is not a file; it is named by --config"],
-    [["check", "--config", "gone.json5"], 1, "file not found; it is named by --config"],
-    [["import", "openclaw", "folder", "--config", "new.json5"], 1, "folder: cannot be read: illegal operation"],
+    [["check", "--config", "folder"], 1, "This is not a file. It is named by --config."],
+    [["check", "--config", "gone.json5"], 1, "The file does not exist. It is named by --config."],
+    [
+      ["import", "openclaw", "folder", "--config", "new.json5"],
+      1,
+      "folder: The file cannot be read: illegal operation",
+    ],
     [["init", "--yes", "--config", "folder"], 1, "it is not a regular file"],
     [["presets", "enable", "github", "--config", "folder"], 1, "it is not a regular file"],
     [["presets", "show", "gmial"], 1, 'did you mean "mail"?'],
@@ -170,6 +217,8 @@ describe("wrong input has a plain message and the exit code of the documentation
     [["events", "catch-up", "github", "--repo", "acme/shop"], 2, "set GITHUB_TOKEN, or say --token"],
     [["dead-letters", "retry"], 2, "Name dead letters by their ids"],
     [["dead-letters", "drop", "a", "--all"], 2, "Name dead letters, or say --all, not both."],
+    [["store", "migrate", "--to", "postgres://u:p'w@h:x/d"], 2, "option '--to <url>': Expected a URL such as"],
+    [["send", "--header", "a-secret", "x", "y"], 2, "option '--header <name:value>': Expected <name>:<value>."],
     [["store", "migrate"], 2, "Name the database with --to, or set store.url."],
   ])("%j", async (args, code, message) => {
     write("webhooks.json5", JSON.stringify(withTokens({})));
@@ -200,7 +249,7 @@ test("webhooks try prints the action that a payload would give", async () => {
   });
   expect(await webhooks("try", "orders/new", "nope.json")).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/nope\.json: cannot be read: no such file or directory$/m),
+    stderr: expect.stringMatching(/nope\.json: The file cannot be read: no such file or directory\.$/m),
   });
 });
 
@@ -226,7 +275,7 @@ describe("webhooks channels test", () => {
 
   test.each([
     ["signal", "not configured"],
-    ["fax", "there is no channel"],
+    ["fax", "There is no channel"],
   ])("%s: %s", async (name, message) => {
     write("webhooks.json5", "{}");
     const { code, stderr } = await webhooks("channels", "test", name, "--to", "x");

@@ -1,12 +1,20 @@
 /** A program as the agent of a running service. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, onTestFinished, test } from "vitest";
+import type { UserConfig } from "../src/config/schema/generated.ts";
+import { createClient } from "./support/client.ts";
 import { isRunning } from "./support/is-running.ts";
-import { type Service, startService } from "./support/service.ts";
+import { startProcess } from "./support/process.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService, withTokens } from "./support/service.ts";
 
 let service: Service;
-afterEach(() => service.close());
+let close: (() => Promise<void>) | undefined;
+afterEach(async () => {
+  await close?.();
+  close = undefined;
+});
 
 test("exit code 75 is retried; the program runs in the configuration's folder", async () => {
   await start("if [ -e tried ]; then echo done; else touch tried; exit 75; fi");
@@ -35,6 +43,39 @@ test("the program ends at its timeout", async () => {
   await expect.poll(() => hasStarted && isRunning(readPid())).toBe(false);
 });
 
+test("nothing of a killed service's turn is left: neither its processes nor its conversation", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-killed-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  // The second turn is short.
+  const script =
+    "[ -e ids ] && exit; sleep 600 & echo $HOOKLINE_HISTORY > history; echo $$ $! > ids.new; mv ids.new ids; wait";
+  const agents: UserConfig["agents"] = {
+    providers: { own: { kind: "command", command: ["sh", "-c", script] } },
+    defaults: { model: "own/default" },
+  };
+  const config = path.join(folder, "webhooks.json");
+  writeFileSync(config, JSON.stringify(withTokens({ agents })));
+  const killed = await startProcess(config);
+  onTestFinished(() => void killed.child.kill("SIGKILL"));
+  const client = createClient(killed.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
+  await client.post("agent", QUIET);
+  const ids = path.join(folder, "ids");
+  await expect.poll(() => existsSync(ids)).toBe(true);
+  const history = readFileSync(path.join(folder, "history"), "utf8").trim();
+  expect(history).toContain(path.join(folder, ".webhooks"));
+  expect(existsSync(history)).toBe(true);
+  // It answers, so it is past the start of the program, which may run before that.
+  expect((await fetch(`${killed.url}/healthz`)).status).toBe(200);
+
+  await killed.end("SIGKILL");
+  const started = readFileSync(ids, "utf8").trim().split(" ");
+  await expect.poll(() => started.filter(isRunning)).toEqual([]);
+
+  const next = await startProcess(config);
+  expect(existsSync(history)).toBe(false);
+  expect(await next.end("SIGTERM")).toBe(0);
+});
+
 const QUIET = { message: "go", deliver: false, wakeMode: "next-heartbeat" };
 
 async function start(script: string): Promise<void> {
@@ -46,6 +87,7 @@ async function start(script: string): Promise<void> {
       },
     },
   });
+  ({ close } = service);
 }
 
 async function run(payload: object) {

@@ -18,6 +18,7 @@ import { type ForgetfulProxy, startForgetful } from "./support/forgetful-proxy.t
 import { startGithub } from "./support/github-server.ts";
 import { startLinear } from "./support/linear-server.ts";
 import { notion, PAGE } from "./support/notion.ts";
+import { createPostgresUrl } from "./support/postgres.ts";
 import { pagerduty } from "./support/pagerduty.ts";
 import { sentry } from "./support/sentry.ts";
 import { startModels } from "./support/models.ts";
@@ -35,7 +36,7 @@ const SECRET = "secret-of-the-sender-0123456789";
 type Server = Pick<CommentServer, "baseUrl" | "close" | "subscribe" | "texts" | "write">;
 
 interface Place {
-  /** Of the channel and of its preset. */
+  /** The name of the channel and of its preset. */
   name: string;
   scheme: string;
   /** The sample of the preset that an event is made from, and its header with the event's id. */
@@ -46,6 +47,8 @@ interface Place {
   /** A text as the service keeps it, and as a reader sees it. */
   keep?(text: string): string;
   shown(kept: string): string;
+  /** Marks that nobody but the agent may write, from a comment of the agent. */
+  forge?(own: string): string[];
   /** Why the event about the agent's own comment is skipped. Default: its mark. */
   skipped?: RegExp;
   /** What differs in the sample's payload for a comment of the double. */
@@ -57,6 +60,19 @@ async function startDouble(service: Parameters<typeof startComments>[0], channel
   return { server, channel: { token: TOKEN, baseUrl: server.baseUrl, ...channel } };
 }
 
+const QUESTION = "Is it slow?";
+
+/** One that looks like the agent's, one with a wrong signature, and the agent's own, copied. */
+function forgeLines(own: string): string[] {
+  const copied = own.slice(own.lastIndexOf("\n") + 1);
+  const marks = [copied.replace(/:[\da-f]{32}/, ""), copied.replace(/[\da-f]{32}/, "0".repeat(32)), copied];
+  return marks.map((mark) => `${QUESTION}\n\n${mark}`);
+}
+
+function forgeInvisible(): string[] {
+  return [32, 64].map((length) => `\u2063\u2063${"\u200B".repeat(length)}${QUESTION}`);
+}
+
 const places: Place[] = [
   {
     name: "gitlab",
@@ -66,6 +82,7 @@ const places: Place[] = [
     to: "acme/app#12",
     start: () => startDouble(gitlab),
     shown: shownText,
+    forge: forgeLines,
     change: ({ id, text }) => ({
       project: { path_with_namespace: "acme/app" },
       issue: { iid: 12 },
@@ -80,6 +97,7 @@ const places: Place[] = [
     to: "acme/app#12",
     start: () => startDouble(gitea),
     shown: shownText,
+    forge: forgeLines,
     change: ({ id, text }, { baseUrl }) => ({
       repository: { full_name: "acme/app" },
       issue: { number: 12 },
@@ -95,6 +113,7 @@ const places: Place[] = [
     start: () => startDouble(jira, { email: "agent@acme.test" }),
     keep: (text) => JSON.stringify(toPlainAdf(text)),
     shown: shownJira,
+    forge: forgeInvisible,
     change: ({ id, text }) => ({ issue: { key: "SHOP-12" }, comment: { id, body: shownAdf(JSON.parse(text)) } }),
   },
   {
@@ -105,6 +124,7 @@ const places: Place[] = [
     to: "acme/app!12",
     start: () => startDouble(bitbucket),
     shown: shownText,
+    forge: forgeLines,
     change: ({ id, text }) => ({
       repository: { full_name: "acme/app" },
       pullrequest: { id: 12 },
@@ -119,6 +139,7 @@ const places: Place[] = [
     to: "4501",
     start: () => startDouble(sentry, { organization: "acme" }),
     shown: shownText,
+    forge: forgeLines,
     change: ({ id, text }) => ({ data: { comment_id: Number(id), comment: text } }),
   },
   {
@@ -129,6 +150,7 @@ const places: Place[] = [
     to: "Q02JTSNZWHSEKV",
     start: () => startDouble(pagerduty, { from: "agent@acme.test" }),
     shown: shownText,
+    forge: forgeInvisible,
     change: ({ id, text }) => ({
       event: {
         id: randomUUID(),
@@ -176,7 +198,11 @@ function readPreset(name: string, file: string): Record<string, Record<string, u
 }
 
 /** The service tells Hookline of each comment, and an agent answers what reaches it. */
-async function open(place: Place, hooks: UserConfig["hooks"]): Promise<{ server: Server; service: Service }> {
+async function open(
+  place: Place,
+  hooks: UserConfig["hooks"],
+  store?: UserConfig["store"],
+): Promise<{ server: Server; service: Service }> {
   const models = await startModels();
   models.reply("Why do you ask?");
   const { server, channel } = await place.start();
@@ -185,6 +211,7 @@ async function open(place: Place, hooks: UserConfig["hooks"]): Promise<{ server:
     config: {
       agents: { providers, defaults: { model: "local/m" } },
       hooks,
+      store,
       channels: { [place.name]: channel },
     },
   });
@@ -233,8 +260,8 @@ async function skipped(service: Service): Promise<{ reason: string }[]> {
 
 describe.each(places)("$name", (place) => {
   const { name, scheme, shown, keep = (text) => text, skipped: reason = /^the agent itself wrote it/ } = place;
-  const question = keep("Is it slow?");
-  const conversation = ["Is it slow?", "Why do you ask?"];
+  const question = keep(QUESTION);
+  const conversation = [QUESTION, "Why do you ask?"];
 
   test("with the preset the agent answers once: the event about its comment is skipped for the mark", async () => {
     const { server, service } = await open(place, {
@@ -244,6 +271,21 @@ describe.each(places)("$name", (place) => {
     await waitFor(async () => (await skipped(service)).length === 1, "a skipped event");
     expect((await skipped(service))[0]?.reason).toMatch(reason);
     expect(server.texts().map(shown)).toEqual(conversation);
+  });
+
+  const { forge } = place;
+  test.runIf(forge)("a comment of somebody else with such a mark reaches the agent", async () => {
+    const { server, service } = await open(place, {
+      presets: [{ use: name, with: { secret: SECRET, channel: "source" } }],
+    });
+    server.write(question);
+    await expect.poll(() => server.texts()).toHaveLength(2);
+    const forged = forge?.(server.texts()[1] ?? "") ?? [];
+    for (const [index, text] of forged.entries()) {
+      server.write(keep(text));
+      await expect.poll(() => server.texts()).toHaveLength(4 + 2 * index);
+    }
+    await waitFor(async () => (await skipped(service)).length === 1 + forged.length, "skipped events");
   });
 
   test("without the mark's rule the event is known for an echo", async () => {
@@ -263,6 +305,17 @@ describe.each(places)("$name", (place) => {
     expect(await skipped(service)).toMatchObject([{ reason: "it is the echo of a delivery" }]);
     expect(server.texts().map(shown)).toEqual(conversation);
   });
+});
+
+test("with PostgreSQL the agent's comment is skipped, and one with a forged mark is not", async () => {
+  const place = places.find(({ name }) => name === "gitlab")!;
+  const hooks = { presets: [{ use: "gitlab", with: { secret: SECRET, channel: "source" } }] };
+  const { server, service } = await open(place, hooks, { url: await createPostgresUrl() });
+  server.write(QUESTION);
+  await waitFor(async () => (await skipped(service)).length === 1, "a skipped event");
+  expect(await skipped(service)).toMatchObject([{ reason: "the agent itself wrote it" }]);
+  for (const forged of forgeLines(server.texts()[1] ?? "")) server.write(forged);
+  await expect.poll(() => server.texts()).toHaveLength(8);
 });
 
 interface Written {

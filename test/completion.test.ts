@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { run, runWebhooks } from "./support/cli.ts";
+import { PROGRAM } from "./support/program.ts";
 
 let folder: string;
 beforeAll(() => {
@@ -38,6 +39,19 @@ test("bash completes commands, subcommands and options", async () => {
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   const offered = stdout.split(/^--\n/m).map((words) => words.trim());
   expect(offered.slice(0, -1)).toEqual(CASES.map(([, expected]) => expect.stringMatching(expected)));
+});
+
+test("bash completes the hooks of the configuration", async () => {
+  const mappings = [{ match: { path: "deploys" }, messageTemplate: "x" }];
+  writeFileSync(path.join(folder, "webhooks.json"), JSON.stringify({ hooks: { mappings } }));
+  writeFileSync(path.join(folder, "webhooks"), `#!/bin/sh\nexec '${process.execPath}' '${PROGRAM}' "$@"\n`, {
+    mode: 0o755,
+  });
+  await writeScript("bash");
+  const env = { PATH: `${folder}:${process.env["PATH"]}` };
+  const input = "webhooks\tsend\tde\nwebhooks\ttry\tde\nwebhooks\tsend\tdeploys\tde\n";
+  const { stdout } = await run(folder, "bash", ["-c", BASH], { input, env });
+  expect(stdout).toBe("deploys\n--\ndeploys\n--\n--\n");
 });
 
 test("another shell is a usage error", async () => {

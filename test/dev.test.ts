@@ -39,9 +39,9 @@ test("keys replay and save the last request, open the page, clear and quit", asy
   await expect.poll(() => terminal.shown()).toContain("No request has come in yet.");
 
   await post(url, { job: "lint" });
-  await expect.poll(() => terminal.shown()).toMatch(/ci → builds → turn .*\n +.*lint failed\n/);
+  await expect.poll(() => terminal.shown()).toMatch(/ci → builds lint failed → turn .*\n +.*lint failed\n/);
   terminal.type("r");
-  await expect.poll(() => terminal.shown()).toMatch(/replay of ci → builds → turn .*\n +.*lint failed\n/);
+  await expect.poll(() => terminal.shown()).toMatch(/replay of ci → builds lint failed → turn .*\n +.*lint failed\n/);
   terminal.type("s");
   await expect.poll(() => terminal.shown()).toContain("webhooks test ci/sample\n");
   expect(JSON.parse(read("transforms/ci.samples/sample.json"))).toEqual({ job: "lint" });
@@ -96,6 +96,20 @@ test("without a terminal --json prints one object for each change", async () => 
   expect(answered()).not.toHaveProperty("request");
   dev.stop();
   expect(await dev.ended).toMatchObject({ code: 0 });
+});
+
+test("without gateway.auth.token it shows requests and refusals all the same", async () => {
+  const mappings = [{ match: { path: "ci" }, transform: { module: "ci.ts" } }];
+  write("webhooks.json5", JSON.stringify({ hooks: { enabled: true, token: HOOK_TOKEN, mappings } }));
+  const terminal = openTerminal(folder, ["dev", "--port", "0"]);
+  const url = await listening(terminal);
+  expect(terminal.shown()).toContain("off without gateway.auth.token");
+  await post(url, { job: "lint" });
+  await expect.poll(() => terminal.shown()).toMatch(/ ci → .*lint failed → turn .*\n +.*lint failed\n/);
+  await fetch(`${url}/hooks/ci`, { method: "POST", body: "{}" });
+  await expect.poll(() => terminal.shown()).toMatch(/ POST \/hooks\/ci → 401: .*\n/);
+  terminal.type(INTERRUPT);
+  expect(await terminal.end()).toBe(0);
 });
 
 test("without a configuration it names the command that writes one", async () => {

@@ -22,14 +22,15 @@ import { Readable, Writable } from "node:stream";
 import { text as readText } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterEach, describe, expect, test } from "vitest";
+import { createProgram } from "../src/cli/all-commands.ts";
 import { runCli } from "../src/cli/main.ts";
 import { parseSource } from "../src/config/parse/source.ts";
-import { builtInDrivers } from "../src/config/plugins.ts";
-import { assembleReferences, assembleSchema } from "../src/config/schema/assemble.ts";
-import { compileSchema } from "../src/config/schema/validator.ts";
+import { builtInDrivers } from "../src/drivers.ts";
+import { checkConfigSchema } from "../src/config/schema/blocks.ts";
 import type { JournalStats } from "../src/journal/journal.ts";
 import { isObject } from "../src/shared/json.ts";
-import { plainEnv } from "./support/cli.ts";
+import { createTestIo, plainEnv } from "./support/cli.ts";
+import { startGithubReviews } from "./support/github-reviews.ts";
 import { startGithub } from "./support/github-server.ts";
 import { startModels } from "./support/models.ts";
 import { sharedPool } from "./support/pool.ts";
@@ -48,6 +49,8 @@ interface Block {
   file: string | undefined;
   text: string;
 }
+
+const COMMANDS = createProgram(createTestIo("/").io).commands.map((command) => command.name());
 
 const cleanUp: (() => unknown)[] = [];
 afterEach(async () => {
@@ -73,10 +76,6 @@ describe("every command and every file of a page works", () => {
 });
 
 describe("every part of a configuration that a page shows is valid", () => {
-  const check = compileSchema(assembleSchema(builtInDrivers), {
-    all: true,
-    references: assembleReferences(builtInDrivers),
-  });
   const fragments = pages.flatMap((page) =>
     blocksOf(page).flatMap(({ language, file, text }) =>
       language === "json5" && !file ? [[page, text] as const] : [],
@@ -85,8 +84,15 @@ describe("every part of a configuration that a page shows is valid", () => {
   test.each(fragments)("%s: %s", (_, text) => {
     const { value } = parseSource("page.json5", text);
     const isMapping = isObject(value) && "match" in value;
-    expect(check(isMapping ? { hooks: { mappings: [value] } } : value)).toEqual([]);
+    const config = isMapping ? { hooks: { mappings: [value] } } : value;
+    expect(checkConfigSchema(config, builtInDrivers)).toEqual([]);
   });
+});
+
+test.each(pages)("%s calls the command by a name that npx finds", (page) => {
+  // `npx webhooks` may be somebody else's package, and without an installation `webhooks` is not found.
+  const text = readFileSync(path.join(root, page), "utf8");
+  expect(text.match(new RegExp(`(?<![\\w/.-])(?:npx )?webhooks (?:${COMMANDS.join("|")})\\b(?! of)`, "g"))).toBeNull();
 });
 
 test.each(linking)("the links of %s lead somewhere", (page) => {
@@ -123,7 +129,9 @@ async function runPage(folder: string, port: number): Promise<{ stderr: string }
   const { url, close } = await startCommandServer(`http://127.0.0.1:${port}`);
   cleanUp.push(close);
   writeFileSync(path.join(bin, "webhooks"), toShim(url));
-  chmodSync(path.join(bin, "webhooks"), 0o755);
+  // `npx hookline`
+  writeFileSync(path.join(bin, "npx"), '#!/bin/sh\nshift\nexport npm_command=exec\nexec webhooks "$@"\n');
+  for (const name of ["webhooks", "npx"]) chmodSync(path.join(bin, name), 0o755);
   mkdirSync(path.join(folder, "node_modules"));
   symlinkSync(PACKAGE, path.join(folder, "node_modules/hookline"));
   const env = plainEnv();
@@ -140,7 +148,7 @@ async function runPage(folder: string, port: number): Promise<{ stderr: string }
   });
 }
 
-/** The command `webhooks` of a page: it asks this process to run it, which takes a fraction of the time of a new process. */
+/** The command of a page: it asks this process to run it, which takes a fraction of the time of a new process. */
 function toShim(url: string): string {
   return `#!/usr/bin/env bash
 # The log of the service does not belong to the output of the block that started it.
@@ -201,9 +209,10 @@ async function runCommand(request: IncomingMessage, response: ServerResponse, se
     stderr: toOutput(2),
     exitCode: 0,
     pool: sharedPool,
+    finishUnread: () => {},
   };
   const code = await runCli(args, { ...io, stopSignal: () => stop.signal, interrupt: () => stop.abort() });
-  if (args[0] === "init") usePort(path.join(cwd, "webhooks.json5"), new URL(service).port);
+  if (args[0] === "init") usePort(path.join(cwd, "webhooks.jsonc"), new URL(service).port);
   response.end(`=${code}\n`);
 }
 
@@ -288,13 +297,30 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
   }
   if (page.endsWith("review-pull-requests.md")) {
     const models = await startModels();
-    models.reply("The cart is emptied twice.");
+    const block = blocksOf(page).find(({ language }) => language === "review");
+    models.reply(`The cart is emptied twice.\n\n\`\`\`review\n${block?.text}\`\`\``);
     const github = await startGithub();
-    cleanUp.push(models.close, github.close);
+    const lines = Array.from({ length: 8 }, (_, at) => `+line ${at + 10}`);
+    const head = "7c1f0b4f1f5f0b5b6d2c9a5c1b9b4ad4e1a60d11";
+    const diffs = { [head]: [{ filename: "src/cart.ts", patch: `@@ -9,0 +10,8 @@\n${lines.join("\n")}` }] };
+    const pull = { number: 1, base: "f95f852bd8fca8fcc58a9a2d6c842781e32a215e", head, author: "ann", diffs };
+    const reviewed = await startGithubReviews(github, pull);
+    cleanUp.push(models.close, github.close, reviewed.close, () =>
+      expect(reviewed.reviews).toMatchObject([
+        {
+          event: "REQUEST_CHANGES",
+          commit_id: head,
+          body: expect.stringMatching(/^The cart is emptied twice\.\n/),
+          comments: [{ line: 12 }, { line: 16, start_line: 15 }],
+        },
+      ]),
+    );
+    cleanUp.push(() => expect(JSON.stringify(models.conversations())).toContain("+line 12"));
     PAGE_ENV["GITHUB_TOKEN"] = github.token;
     replacements.push(
       [/http:\/\/127\.0\.0\.1:11434\/v1/g, models.baseUrl],
-      [/"\$\{GITHUB_TOKEN\}" \}/g, `"\${GITHUB_TOKEN}", baseUrl: "${github.baseUrl}" }`],
+      [/"https:\/\/api\.github\.com"/g, `"${reviewed.baseUrl}", private: true`],
+      [/"\$\{GITHUB_TOKEN\}" \}/g, `"\${GITHUB_TOKEN}", baseUrl: "${reviewed.baseUrl}" }`],
     );
   }
   return (text) => replacements.reduce((adapted, [pattern, value]) => adapted.replace(pattern, value), text);

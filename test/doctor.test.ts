@@ -24,7 +24,7 @@ test("a configuration as `webhooks init` writes it has no problem that is its ow
   expect(problems.filter(({ name }) => name !== "sandbox")).toEqual([]);
   const names = checks.map(({ name }) => name);
   expect(names).toEqual(
-    expect.arrayContaining(["node", "configuration", "secrets", "state folder", "disk", "watcher"]),
+    expect.arrayContaining(["node", "configuration", "secrets", "state folder", "journal", "disk", "watcher"]),
   );
   expect(checks).toContainEqual({ name: "clock", level: "note", message: expect.stringMatching(/^not compared: /) });
 });
@@ -58,7 +58,7 @@ describe("finds", () => {
       { hooks: { token: SECRET, mappings: [mapping("a", { id: "a", auth: signed })] } },
       {
         name: /^hooks\.mappings\[0\]\.auth\.secret$/,
-        message: /is the same as a hook token/,
+        message: /is also a hook token/,
         next: /./,
       },
     ],
@@ -116,6 +116,16 @@ describe("finds", () => {
     const { problems } = await diagnose(1);
     expect(problems).toContainEqual(
       expect.objectContaining({ name: "state folder", next: `chmod 700 ${path.join(folder, "state")}` }),
+    );
+  });
+
+  test("a damaged journal", async () => {
+    write({ store: { path: "state" } });
+    mkdirSync(path.join(folder, "state"), { mode: 0o700 });
+    writeFileSync(path.join(folder, "state", "journal.db"), "no database ".repeat(1000));
+    const { problems } = await diagnose(1);
+    expect(problems).toContainEqual(
+      expect.objectContaining({ name: "journal", message: expect.stringContaining("journal.db is damaged") }),
     );
   });
 

@@ -57,6 +57,38 @@ test("of a new mapping, and of one whose fields are removed", async () => {
   expect((await draft({ messageTemplate: null })).body).toMatchObject({ ok: false, code: "empty_message" });
 });
 
+test("a mapping is shown with its references as they are written, and a draft of it has their values", async () => {
+  service.write("pass", "value-of-the-pass");
+  service.write("words", "value-of-the-words");
+  const own = { id: "own", match: { path: "own", headers: { "x-pass": "${file:pass}" } }, messageTemplate: "m" };
+  const preset = { use: "generic", with: { instructions: "Say ${file:words}", ignore: { values: ["${file:words}"] } } };
+  await service.reload({ hooks: { mappings: [own], presets: [preset] } });
+  const shown = [await service.api("/api/mappings")];
+  const ofPreset = shown[0].mappings[1].id;
+  for (const id of ["own", ofPreset]) shown.push(await service.api(`/api/mappings/${id}/source`));
+  expect(JSON.stringify(shown)).not.toContain("value-of-the");
+  expect(shown[0].mappings[0].match).toEqual(own.match);
+  expect(shown[1]).toMatchObject({ fields: own });
+  expect(shown[2].fields.instructions).toBe("Say ${file:words}");
+
+  const draftOf = async (id: string, fields: object, headers = {}) =>
+    (
+      await trial({
+        hook: id.replace(/-.*/, ""),
+        payload: { text: "t", status: "ok" },
+        mapping: { id, ...fields },
+        headers,
+      })
+    ).body;
+  const changed = { match: own.match, messageTemplate: "draft" };
+  expect(await draftOf("own", changed, { "x-pass": "value-of-the-pass" })).toMatchObject({
+    actions: [{ message: "draft" }],
+  });
+  expect(await draftOf("own", changed, { "x-pass": "${file:pass}" })).toMatchObject({ ok: true, actions: [] });
+  const other = { instructions: "Say ${file:pass}" };
+  expect(await draftOf(ofPreset, other)).toMatchObject({ actions: [other] });
+});
+
 test("that cannot be used names all problems", async () => {
   const { status, body } = await draft({ messageTemplate: "{{#if}}", color: "red" });
   expect(status).toBe(400);
@@ -86,6 +118,30 @@ test("runs the code instead of the module's, with its imports, and says where it
   expect(await service.try("u", payload)).toMatchObject({ actions: [{ message: "14" }] });
 });
 
+test("gives code that was sent placeholders of the transform's secrets, in a trial and in a comparison", async () => {
+  const code = "export default ({ secrets }) => ({ message: JSON.stringify(secrets) });";
+  const change = { mapping: { id: "two" }, code };
+  const tried = await trial({ hook: "u", payload, ...change });
+  expect(tried.body).toMatchObject({ actions: [{ message: '{"KEY":"placeholder-of-KEY"}' }] });
+  await service.post("u", payload);
+  const compared = await ask("/api/diff", { since: "1h", ...change });
+  expect(compared.body).toMatchObject({ events: 1, changed: 1 });
+  expect(JSON.stringify([tried, compared])).not.toContain("secret-of-the-transform");
+});
+
+test("does not tell whether a file exists, or what it holds", async () => {
+  service.write("text.json", "no JSON");
+  service.write("schema.json", '{"required":["none"]}');
+  const ofSchema = async (schema: string) =>
+    (await draft({ schema })).body.problems?.[0].message.replaceAll(schema, "");
+  const refusals = await Promise.all(
+    ["/etc/passwd", "/etc/none", "/proc/self/environ", "webhooks.json5", "text.json", "none.json"].map(ofSchema),
+  );
+  expect(refusals[0]).toContain("in a draft it must be valid JSON in a .json file below");
+  expect(new Set(refusals).size).toBe(1);
+  expect((await draft({ schema: "schema.json" })).body).toMatchObject({ code: "invalid_payload" });
+});
+
 test("stays in the sandbox", async () => {
   const code = (text: string) => trial({ hook: "u", payload, mapping: { id: "two" }, code: text });
   expect((await code('import "node:fs"; export default () => null;')).body.problems).toMatchObject([
@@ -98,8 +154,12 @@ test("stays in the sandbox", async () => {
   expect(await service.try("u", payload)).toMatchObject({ actions: [{ message: "14" }] });
 });
 
-async function trial(body: unknown): Promise<Pick<Answer, "status" | "body">> {
-  const response = await fetch(`${service.url}/api/try`, {
+function trial(body: unknown): Promise<Pick<Answer, "status" | "body">> {
+  return ask("/api/try", body);
+}
+
+async function ask(at: string, body: unknown): Promise<Pick<Answer, "status" | "body">> {
+  const response = await fetch(`${service.url}${at}`, {
     method: "POST",
     headers: { authorization: `Bearer ${GATEWAY_TOKEN}`, "content-type": "application/json" },
     body: JSON.stringify(body),

@@ -19,6 +19,7 @@ const config = {
         dedupe: "{{item.id}}",
         ...quiet,
       },
+      { match: { path: "picky" }, forEach: "items", transform: { module: "picky.ts" }, ...quiet },
       {
         match: { path: "slow" },
         transform: { module: "slow.ts", timeoutMs: 30_000 },
@@ -35,6 +36,8 @@ const SLOW = `export default ({ payload }) => {
   while (count < 200_000) count += 1;
   return { message: payload.text };
 };\n`;
+
+const PICKY = "export default ({ item }) => (item.text ? { message: item.text } : null);\n";
 
 /** Sends one delivery with a key, once for each form of the key. `work`: what it adds to the journal. */
 const CASES = {
@@ -70,9 +73,27 @@ const CASES = {
 
 let service: Service;
 beforeAll(async () => {
-  service = await startService({ config, files: { "transforms/slow.ts": SLOW } });
+  service = await startService({ config, files: { "transforms/slow.ts": SLOW, "transforms/picky.ts": PICKY } });
 });
 afterAll(() => service.close());
+
+test("of a list the log names the repeats, and a trial the keys", async () => {
+  const { body: first } = await service.post("batch", { items: [{ id: "l1", text: "one" }] });
+  const items = [{ id: "l1", text: "one" }, { id: "l2", text: "two" }, { text: "without a key" }];
+  const { body } = await service.post("batch", { items });
+  expect(body.actions[0].runId).toBe(first.actions?.[0]?.runId ?? first.runId);
+  const text = "do not run again, because their keys are known: actions 0";
+  expect(await service.api(`/api/events/${body.eventId}`)).toMatchObject({ log: [{ level: "info", text }] });
+
+  const trial = await service.try("batch", { items });
+  expect(trial).toMatchObject({ ok: true, keys: ["l1", "l2", ""] });
+});
+
+test("of a list the log names the items that are skipped beside others", async () => {
+  const { body } = await service.post("picky", { items: [{ text: "" }, { text: "kept" }] });
+  const { log } = await service.api(`/api/events/${body.eventId}`);
+  expect(log).toEqual([{ level: "info", text: expect.stringMatching(/^item 0 is skipped: /) }]);
+});
 
 test.each(Object.entries(CASES))(
   "%s: of 50 at once one is an event, and all get its answer",

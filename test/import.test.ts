@@ -1,5 +1,15 @@
 /** `webhooks import openclaw`. The configuration is in the form of https://docs.openclaw.ai/gateway/config-hooks. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -110,6 +120,60 @@ test("makes a configuration that passes the check, with its secrets in files", a
   });
 });
 
+test("OpenClaw's mail reader as it is documented, accounts and other names of channels pass the check", async () => {
+  write(
+    "reader.json",
+    JSON.stringify({
+      channels: {
+        telegram: {
+          accounts: {
+            ops: { botToken: "1:ops" },
+            default: { botToken: "1:usual" },
+            "Ops Team": { botToken: "1:team" },
+            away: { botToken: "1:away", enabled: false },
+          },
+        },
+        imsg: { cliPath: "imsg" },
+        teams: { appId: "a", appPassword: "p", tenantId: "t" },
+      },
+      plugins: { entries: { webhooks: { config: { routes: { flows: { path: "/flows" } } } } } },
+      hooks: {
+        enabled: true,
+        token: "hook-token-of-openclaw-0123456789",
+        allowedAgentIds: ["reader"],
+        allowRequestSessionKey: true,
+        allowedSessionKeyPrefixes: ["hook:gmail:", " "],
+        defaultSessionKey: "hook:gmail:default",
+        presets: ["gmail"],
+        gmail: { account: "reader@example.com" },
+        mappings: [
+          { match: { path: "a" }, messageTemplate: "a", channel: "Teams", to: "19:x@thread.v2" },
+          { match: { path: "b" }, messageTemplate: "b", channel: "telegram", to: "1" },
+        ],
+      },
+    }),
+  );
+  const { code, stdout } = await importOpenClaw("reader.json", "--config", "new/reader.json5");
+  expect({ code, stdout }).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("task flows and stay there: flows"),
+  });
+  expect(stdout).toContain("Left out: Ops Team.");
+  expect(parseSource("x.json5", read("new/reader.json5")).value).toMatchObject({
+    hooks: {
+      allowedAgentIds: ["reader"],
+      allowedSessionKeyPrefixes: ["hook:gmail:"],
+      mappings: [{ channel: "msteams" }, { channel: "telegram" }],
+    },
+    channels: { telegram: {}, "telegram:ops": {}, imessage: { command: ["imsg", "rpc"] }, msteams: { appId: "a" } },
+  });
+  expect(read("new/reader.json5")).not.toContain("telegram:away");
+  expect(read("new/.webhooks/telegram-token")).toBe("1:usual\n");
+  expect(read("new/.webhooks/telegram-ops-token")).toBe("1:ops\n");
+  const { stderr } = await runWebhooks(folder, "check", "--config", "new/reader.json5");
+  expect(stderr).not.toContain("allowedSessionKeyPrefixes");
+});
+
 test("comments each place that needs a decision, and says what changes", async () => {
   const { stdout } = await importOpenClaw();
   const text = read("webhooks.json5").replaceAll(/\n\s*\/\/ /g, " ");
@@ -149,8 +213,36 @@ test("a problem that is left becomes a comment too", async () => {
   const { code, stdout } = await importOpenClaw("other.json", "--config", "new/hooks.yaml");
   expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("none.js") });
   expect(read("new/hooks.yaml")).toMatch(
-    /# webhooks check: the environment variable HOOK_TOKEN_ELSEWHERE is not set\n +token:/,
+    /# webhooks check: The environment variable HOOK_TOKEN_ELSEWHERE is not set. Set it.\n +token:/,
   );
+});
+
+test("a configuration of somebody else copies nothing but code beside it", async () => {
+  write("key.js", "a-private-key");
+  write("private/key.json", '"a-private-key"');
+  execFileSync("mkfifo", [path.join(folder, "pipe.js")]);
+  symlinkSync(path.join(folder, "key.js"), path.join(folder, ".openclaw/hooks/transforms/link.js"));
+  const modules = ["../../../key.js", "link.js", "/etc/passwd", "/dev/zero", "../../../pipe.js"];
+  const mappings = modules.map((module) => ({ match: { path: "p" }, transform: { module } }));
+  const instructions = `\${file:${path.join(folder, "key.js")}}`;
+  const message = { match: { path: "m" }, messageTemplate: instructions };
+  const source = { source: "env", id: `file:${path.join(folder, "key.js")}` };
+  const hooks = { enabled: true, token: source, mappings: [...mappings, message] };
+  write(".openclaw/openclaw.json", JSON.stringify({ hooks }));
+  const { code, stdout } = await importOpenClaw("--json");
+  expect({ code, files: JSON.parse(stdout).files }).toEqual({
+    code: 0,
+    files: ["webhooks.json5", ".webhooks/gateway-token", ".webhooks/hook-token"].map((name) => path.join(folder, name)),
+  });
+  expect(existsSync(path.join(folder, "transforms"))).toBe(false);
+  expect(read("webhooks.json5")).toContain(`"$${instructions}"`);
+  write(
+    ".openclaw/openclaw.json",
+    JSON.stringify({ hooks: { ...hooks, transformsDir: path.join(folder, "private") } }),
+  );
+  expect(JSON.parse((await importOpenClaw("--json", "--config", "other.json5")).stdout)).toMatchObject({
+    decisions: expect.arrayContaining([expect.stringContaining("so no transform was read")]),
+  });
 });
 
 test("refuses to overwrite, to read nothing, and to follow includes", async () => {
@@ -163,7 +255,7 @@ test("refuses to overwrite, to read nothing, and to follow includes", async () =
   write("include.json", '{ hooks: { $include: "./hooks.json" } }');
   for (const [args, message] of [
     [[], "exists already"],
-    [["gone.json", "--config", "x.json5"], "gone.json: cannot be read: no such file"],
+    [["gone.json", "--config", "x.json5"], "gone.json: The file cannot be read: no such file"],
     [["none.json", "--config", "x.json5"], "has no hooks"],
     [["include.json", "--config", "x.json5"], "$include is not followed"],
   ] as const) {

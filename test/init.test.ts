@@ -19,14 +19,14 @@ test("an empty folder becomes one that can be served, with tokens that only the 
   const { code, stdout } = await webhooks("init", "--yes");
   expect({ code, stdout }).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^Written:\n {2}webhooks\.json5\n/),
+    stdout: expect.stringMatching(/^Written:\n {2}webhooks\.jsonc\n/),
   });
   const tokens = ["gateway-token", "hook-token"].map((name) => read(`.webhooks/${name}`));
   expect(tokens).toEqual([expect.stringMatching(/^\w{48}\n$/), expect.stringMatching(/^\w{48}\n$/)]);
   expect(tokens[0]).not.toBe(tokens[1]);
   for (const name of ["gateway-token", "hook-token"]) expect(modeOf(`.webhooks/${name}`)).toBe(0o600);
-  expect(read("webhooks.json5")).toContain("// for you: it opens /api");
-  expect(read("webhooks.json5") + stdout).not.toContain(tokens[1]!.trim());
+  expect(read("webhooks.jsonc")).toContain("// for you: it opens /api");
+  expect(read("webhooks.jsonc") + stdout).not.toContain(tokens[1]!.trim());
   expect(read(".gitignore")).toBe(".webhooks/\nnode_modules/\n");
   expect(await webhooks("check")).toMatchObject({ code: 0, stdout: expect.stringContaining("1 mapping: status") });
   expect(await webhooks("test")).toMatchObject({ code: 0, stdout: expect.stringMatching(/^2 passed, 0 failed$/m) });
@@ -44,7 +44,7 @@ test("the next command posts a sample of the preset, signed as its sender does",
   expect(stdout).toContain("Secret: the content of `.webhooks/github-secret`");
   const send = commandsOf(stdout).find((command) => command.startsWith("webhooks send github"))!;
   const hookline = await createHookline({
-    config: path.join(folder, "webhooks.json5"),
+    config: path.join(folder, "webhooks.jsonc"),
     port: 0,
     env: {},
     watch: false,
@@ -76,14 +76,14 @@ test("files that exist stay as they are, and it says which", async () => {
   expect(read(".gitignore")).toBe("dist\n.webhooks/\n");
   expect(await webhooks("check")).toMatchObject({ code: 0, stdout: expect.stringContaining("0 mappings") });
 
-  const before = read("webhooks.json5");
+  const before = read("webhooks.jsonc");
   const again = JSON.parse((await webhooks("init", "--json")).stdout);
   expect(again).toMatchObject({
     ok: true,
     written: [],
-    kept: expect.arrayContaining([path.join(folder, "webhooks.json5")]),
+    kept: expect.arrayContaining([path.join(folder, "webhooks.jsonc")]),
   });
-  expect(read("webhooks.json5")).toBe(before);
+  expect(read("webhooks.jsonc")).toBe(before);
 });
 
 test("an existing configuration gets what is asked for, keeps its comments, and is not changed without --yes", async () => {
@@ -113,7 +113,7 @@ test.each([
     code,
     stderr: expect.stringContaining(message),
   });
-  expect(existsSync(path.join(folder, "webhooks.json5"))).toBe(false);
+  expect(existsSync(path.join(folder, "webhooks.jsonc"))).toBe(false);
 });
 
 test("on a terminal it asks for sender, model and key", async () => {
@@ -122,7 +122,7 @@ test("on a terminal it asks for sender, model and key", async () => {
   expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 0 });
   expect(read(".webhooks/openai-api-key")).toBe("sk-secret-key\n");
   expect(modeOf(".webhooks/openai-api-key")).toBe(0o600);
-  expect(read("webhooks.json5")).toContain('apiKey: "${file:.webhooks/openai-api-key}"');
+  expect(read("webhooks.jsonc")).toContain('"apiKey": "${file:.webhooks/openai-api-key}"');
   expect(terminal.shown()).not.toContain("sk-secret-key");
   expect(await webhooks("check")).toMatchObject({ code: 0 });
 });

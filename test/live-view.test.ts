@@ -51,7 +51,7 @@ test.each<[string, string, unknown, RegExp]>([
     "an agent turn ends in its reply",
     "ci",
     { job: "lint" },
-    /ci → builds → turn \d+ ms → not sent: no channel is configured: set channels {2}\d+ ms\n +\[echo: .*\] lint failed\n +log: checking lint\n/,
+    /ci → builds lint failed → turn \d+ ms → not sent: no channel is configured: set channels {2}\d+ ms\n +\[echo: .*\] lint failed\n +log: checking lint\n/,
   ],
   [
     "a skipped request",
@@ -59,7 +59,7 @@ test.each<[string, string, unknown, RegExp]>([
     { job: "skip" },
     /ci → builds → skipped: the transform gave no action {1,2}\d+ ms\n +log: checking skip\n/,
   ],
-  ["a wake", "wake", { text: "x", mode: "next-heartbeat" }, /wake → wake \(next-heartbeat\) {1,2}\d+ ms\n/],
+  ["a wake", "wake", { text: "x", mode: "next-heartbeat" }, /wake x → wake \(next-heartbeat\) {1,2}\d+ ms\n/],
   [
     "a transform that throws, with its log, its place and the command that shows more",
     "ci",
@@ -92,12 +92,12 @@ test("a replay, and the answer to a known idempotency key", async () => {
     method: "POST",
     headers: { authorization: `Bearer ${GATEWAY_TOKEN}` },
   });
-  await expect.poll(() => terminal.shown()).toMatch(/replay of ci → builds → turn .*\n +.*once failed/);
+  await expect.poll(() => terminal.shown()).toMatch(/replay of ci → builds once failed → turn .*\n +.*once failed/);
 });
 
 test("each request is shown once, and no text of a payload can write to the terminal", async () => {
   await client.post("agent", { message: "\u001b[2J first\nsecond" });
-  await expect.poll(() => terminal.shown()).toMatch(/agent → turn .* → not sent: .*\n +.* first\n +second\n/);
+  await expect.poll(() => terminal.shown()).toMatch(/agent .* first → turn .* → not sent: .*\n +.* first\n +second\n/);
   expect(terminal.shown()).toContain("\\u001b[2J");
-  expect(terminal.shown().match(/lint failed/g)).toHaveLength(1);
+  expect(terminal.shown().match(/lint failed$/gm)).toHaveLength(1);
 });

@@ -1,9 +1,16 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { Client } from "pg";
 import { afterEach, describe, expect, test } from "vitest";
 import type { UserConfig } from "../src/config/schema/generated.ts";
+import { type RunningCommand, startWebhooks } from "./support/cli.ts";
+import { type Client as HttpClient, createClient, waitFor } from "./support/client.ts";
+import { startExternalServices } from "./support/external-services.ts";
 import { startImapServer } from "./support/imap-server.ts";
 import { folderStatus, idsOfRuns, toBytes, toMailConfig } from "./support/mail-service.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
-import { type Service, startService } from "./support/service.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService, withTokens } from "./support/service.ts";
 
 const started: Service[] = [];
 afterEach(async () => {
@@ -76,6 +83,42 @@ describe("nodes that share a database", () => {
     await server.close();
   });
 
+  test("a node without the provider or channel of a hook leaves both to a node that has them, and no attempt counts", async () => {
+    const url = await createPostgresUrl();
+    const external = await startExternalServices({ hold: async () => undefined });
+    const model = (name: string): UserConfig["agents"] => ({
+      providers: { [name]: { kind: "openai-compatible", baseUrl: external.modelUrl } },
+      defaults: { model: `${name}/double` },
+    });
+    const slack = { slack: { token: "xoxb-000000000000-test", baseUrl: external.slackUrl } };
+    const ingress = await startNode(url, "ingress", { agents: model("right"), channels: slack });
+    const old = await startNode(url, "worker", { agents: model("other") });
+    const hook = {
+      message: "Hello.",
+      model: "right/double",
+      channel: "slack",
+      to: "C00000001",
+      wakeMode: "next-heartbeat",
+    };
+    const { body } = await ingress.post("agent", hook);
+    const lastRun = async () => (await ingress.api(`/api/events/${body.eventId}`)).runs[0];
+    await expect.poll(lastRun).toMatchObject({ error: expect.stringContaining("No provider") });
+
+    const withProvider = await startNode(url, "worker", { agents: model("right") });
+    await old.hookline.close();
+    const lastDelivery = async () => (await ingress.api(`/api/events/${body.eventId}`)).deliveries[0];
+    await expect.poll(lastDelivery).toMatchObject({ error: expect.stringContaining("the channel slack") });
+    await startNode(url, "worker", { agents: model("right"), channels: slack });
+    await withProvider.hookline.close();
+    expect(await ingress.settled(body.eventId)).toMatchObject({
+      status: "done",
+      runs: [{ state: "done", attempts: 1 }],
+      deliveries: [{ state: "sent", attempts: 1 }],
+    });
+    expect(external.turns.filter(({ text }) => !text.startsWith("Heartbeat."))).toHaveLength(1);
+    await external.close();
+  });
+
   test("the stream of a node shows the events of all nodes", async () => {
     const url = await createPostgresUrl();
     const [a, b] = [await startNode(url, "all"), await startNode(url, "ingress")];
@@ -98,7 +141,53 @@ describe("nodes that share a database", () => {
     aborter.abort();
     await reading;
   });
+
+  test("serve shows the requests to its own node, and tail those to all", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "hookline-"));
+    const store = { url: await createPostgresUrl() };
+    writeFileSync(path.join(folder, "webhooks.json5"), JSON.stringify(withTokens({ store })));
+    const [a, b] = [await serve(folder), await serve(folder)];
+    const tail = startWebhooks(folder, ["tail", "--json", "--url", b.url]);
+    await expect.poll(tail.stderr).toContain("Following");
+
+    const ofA: string[] = [];
+    // The other node first has to learn that somebody watches.
+    const post = async (): Promise<boolean> => {
+      ofA.push((await a.client.post("agent", { message: "To a." })).body.eventId);
+      return ofA.some((id) => tail.stdout().includes(id));
+    };
+    await expect.poll(post, { interval: 200 }).toBe(true);
+    const ofB = (await b.client.post("agent", { message: "To b." })).body.eventId;
+    for (const shown of [tail, b.terminal]) await expect.poll(shown.stdout).toContain(ofB);
+    await expect.poll(() => ofA.every((id) => a.terminal.stdout().includes(id))).toBe(true);
+    expect(ofA.filter((id) => b.terminal.stdout().includes(id))).toEqual([]);
+    expect(a.terminal.stdout()).not.toContain(ofB);
+
+    for (const command of [tail, a.terminal, b.terminal]) command.stop();
+    await Promise.all([tail.ended, a.terminal.ended, b.terminal.ended]);
+    rmSync(folder, { recursive: true });
+  });
+
+  test("while nobody watches, no node records its changes", async () => {
+    const url = await createPostgresUrl();
+    const [a] = [await startNode(url, "all"), await startNode(url, "all")];
+    await a.settled((await a.post("agent", { message: "Hello." })).body.eventId);
+    const client = new Client(url);
+    await client.connect();
+    expect((await client.query("SELECT * FROM hookline.changes")).rows).toEqual([]);
+    expect((await client.query("SELECT watches FROM hookline.nodes")).rows).toEqual([
+      { watches: false },
+      { watches: false },
+    ]);
+    await client.end();
+  });
 });
+
+async function serve(folder: string): Promise<{ terminal: RunningCommand; url: string; client: HttpClient }> {
+  const terminal = startWebhooks(folder, ["serve", "--json", "--port", "0"]);
+  const url = await waitFor(() => /"url":"([^"]+)"/.exec(terminal.stdout())?.[1]);
+  return { terminal, url, client: createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN }) };
+}
 
 test("a role needs a database", async () => {
   const config: UserConfig = { gateway: { role: "ingress" } };

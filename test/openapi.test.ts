@@ -38,9 +38,11 @@ beforeAll(async () => {
   places = {
     "/in/{name}": "orders",
     "/api/events/{id}": dead[0].eventId,
+    "/api/events/{id}/body": dead[0].eventId,
     "/api/events/{id}/replay": dead[0].eventId,
     "/api/mappings/{id}/source": "orders",
     "/api/sessions/{key}": dead[0].sessionKey,
+    "/api/runs/{id}": retried,
     "/api/dead-letters/{id}/retry": retried,
     "/api/dead-letters/{id}": dropped,
   };

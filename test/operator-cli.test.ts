@@ -37,8 +37,8 @@ describe("webhooks events", () => {
     const { code, stdout } = await ask("events", "list", "--hook", "m", "--limit", "2");
     expect(code).toBe(0);
     const [head, ...rows] = stdout.trim().split("\n");
-    expect(head).toMatch(/^id +received +status +hook +mapping +outcome$/);
-    expect(rows[0]).toMatch(/ m +m +turn \d+ ms$/);
+    expect(head).toMatch(/^id +received +status +hook +mapping +subject +outcome$/);
+    expect(rows[0]).toMatch(/ m +m +m \d +turn \d+ ms$/);
     const shown = rows.map((row) => row.split(/ +/)[0] ?? "");
     expect(shown.map((short) => ids.findIndex((id) => id.startsWith(short)))).toEqual([2, 1]);
     expect((await ask("events", "show", shown[0] ?? "")).stdout).toContain(ids[2]);
@@ -105,6 +105,33 @@ describe("webhooks events", () => {
     expect(messages).toEqual(["t 0", "t 1", "t 0", "t 1"]);
   });
 
+  test("replay --last runs the newest event again", async () => {
+    const [, newest = ""] = await post("m", 2);
+    const { code, stdout } = await ask("events", "replay", "--last", "--json");
+    const { count, replays } = JSON.parse(stdout);
+    expect({ code, count, replays }).toEqual({
+      code: 0,
+      count: 1,
+      replays: [{ id: newest, status: 202, eventId: expect.any(String) }],
+    });
+    expect((await service.settled(replays[0].eventId)).runs[0].action.message).toBe("m 1");
+    expect(await ask("events", "replay", newest, "--last")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("Name events, or say --last, not both."),
+    });
+  });
+
+  test("replay takes no filter beside --last or an id, so no event of another hook runs", async () => {
+    const [id = ""] = await post("m", 1);
+    for (const named of ["--last", id]) {
+      expect(await ask("events", "replay", named, "--hook", "t")).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("not both"),
+      });
+    }
+    expect((await service.api("/api/events?limit=1")).events).toMatchObject([{ id }]);
+  });
+
   test("replay requires ids or a filter", async () => {
     expect(await ask("events", "replay")).toMatchObject({ code: 2, stderr: expect.stringMatching(/--hook/) });
   });
@@ -147,10 +174,17 @@ test("webhooks runs and sessions show what the agent replied", async () => {
   const { body } = await service.post("m", { text: "what is up" });
   await service.settled(body.eventId);
   const runs = await ask("runs", "list");
-  expect(runs.stdout).toMatch(/^created .*\n[^]*Z +\S+ +done +m +hook:\S+ +\[echo: .*\] what is up\n/);
+  expect(runs.stdout).toMatch(/^run +created .*\n[^]*Z +\S+ +done +m +hook:\S+ +\[echo: .*\] what is up\n/);
+  expect(runs.stdout).toContain(body.runId);
   // It concerns only how the summary is written.
   expect((await ask("runs", "list", "--json")).stdout).not.toContain("trustedName");
   expect((await ask("runs", "list", "--state", "dead")).stdout).toBe("There are no runs.\n");
+  const run = await ask("runs", "show", body.runId);
+  expect(run.stdout).toMatch(/^run {6}\S+\nstate {4}done\nhook {5}m\n[^]*\nreply\n {2}\[echo: .*\] what is up\n/);
+  expect(await ask("runs", "show", body.eventId)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("no such run"),
+  });
   expect((await ask("sessions", "list")).stdout).toContain(body.sessionKey);
   const session = await ask("sessions", "show", body.sessionKey);
   expect(session.stdout).toMatch(/^user {2}\S+Z\n[^]*what is up[^]*\nassistant {2}\S+Z\n {2}\[echo: .*\] what is up\n/);

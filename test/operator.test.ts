@@ -21,6 +21,30 @@ test("a skipped event is shown with its name and the reason", async () => {
   expect(events).toMatchObject([{ event: "push", status: "skipped", reason: "a bot sent it (bot)" }]);
 });
 
+test("an event says what it is about: by its mapping's subject, also if it is skipped, else by the start of its message", async () => {
+  const ignore = [{ value: "{{draft}}", is: "true", reason: "it is a draft" }];
+  const mappings = [
+    { match: { path: "pulls" }, subject: "#{{number}}:\n {{title}}", ignore, messageTemplate: "A pull request." },
+    { match: { path: "plain" }, messageTemplate: "\n  New ticket {{id}} \nwith more" },
+    { match: { path: "each" }, forEach: "list", subject: "{{item}}", action: "wake" as const, textTemplate: "x" },
+  ];
+  service = await startService({ config: { hooks: { mappings } } });
+  const title = `Fix\u0000 ${"the total ".repeat(30)}`;
+  await service.post("pulls", { number: 7, title });
+  await service.post("pulls", { number: 8, title: "Later", draft: true });
+  await service.post("plain", { id: "T-1" });
+  await service.post("each", { list: ["", "second"] });
+  await service.post("wake", { text: "The build is broken." });
+  await service.post("agent", { message: "Say hello." });
+  await service.post("wake", {});
+  const { events } = await service.api("/api/events");
+  const long = `#7: Fix ${"the total ".repeat(30)}`.slice(0, 160).trim();
+  const subjects = [long, "#8: Later", "New ticket T-1", "second", "The build is broken.", "Say hello.", undefined];
+  expect(events.map(({ subject }: { subject?: string }) => subject).toReversed()).toEqual(subjects);
+  expect(await service.api(`/api/events/${events.at(-1).id}`)).toMatchObject({ subject: long });
+  expect((await service.api("/api/events?q=%238%3A%20later")).events).toMatchObject([{ subject: "#8: Later" }]);
+});
+
 test("the times of a request's steps are shown", async () => {
   const transform = { module: "ci.ts" };
   const mappings = [
@@ -41,11 +65,11 @@ test("the times of a request's steps are shown", async () => {
     else await service.post(hook, { job });
     const [event] = (await service.api("/api/events")).events;
     await service.settled(event.id);
-    const { took, ...shown } = await service.api(`/api/events/${event.id}`);
+    const { timings, ...shown } = await service.api(`/api/events/${event.id}`);
     expect(shown).toMatchObject({ hook, status });
     const steps = ["receiveMs", "verifyMs", "mappingMs", ...(status === "done" ? ["transformMs"] : [])];
-    expect(Object.keys(took)).toEqual(steps);
-    for (const ms of Object.values(took)) expect(ms).toBeGreaterThanOrEqual(0);
+    expect(Object.keys(timings)).toEqual(steps);
+    for (const ms of Object.values(timings)) expect(ms).toBeGreaterThanOrEqual(0);
   }
 });
 

@@ -1,14 +1,22 @@
 /** The package: its exports, its files, and that the build runs. */
 import { execFile, execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import * as source from "../src/index.ts";
 import { type CliResult, run as runIn } from "./support/cli.ts";
+import { createClient } from "./support/client.ts";
+import { startImapServer } from "./support/imap-server.ts";
+import { startModels } from "./support/models.ts";
+import { startSmtp } from "./support/smtp.ts";
+import { toBytes, toMailConfig } from "./support/mail-service.ts";
+import { createPostgresUrl } from "./support/postgres.ts";
+import { ACP_AGENT } from "./support/program.ts";
 import { describeTypes } from "./support/public-types.ts";
-import { HOOK_TOKEN } from "./support/service.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "./support/service.ts";
 
 const root = path.join(import.meta.dirname, "..");
 const run = promisify(execFile);
@@ -73,9 +81,102 @@ test("the installed command runs a transform in the sandbox, from the current fo
   expect(JSON.parse(stdout)).toMatchObject({ ok: true, actions: [{ message: "n is 7" }] });
 });
 
-test("its messages name no page of the documentation, which is not in it", () => {
-  const code = packed.filter((name) => name.endsWith(".js")).map((name) => readFileSync(path.join(installed, name)));
-  expect(code.join("").match(/docs\/(guide|deploy|drivers|reference)\/[\w./-]+/g)).toBeNull();
+test("every file of the program loads with the packages that npm installs with it, and no others", async () => {
+  const files = packed.filter((name) => /^dist\/(?:chunks\/.*|index|contracts\/index)\.js$/.test(name));
+  const load = `for (const file of process.argv.slice(1)) await import(file);\nprocess.exit(0);`;
+  const urls = files.map((name) => pathToFileURL(path.join(installed, name)).href);
+  const { stderr } = await runIn(folder, process.execPath, ["--input-type=module", "-e", load, ...urls]);
+  expect(files.length).toBeGreaterThan(20);
+  expect(stderr).toBe("");
+});
+
+test("reads a mailbox, stores in PostgreSQL and talks to an ACP agent with these packages alone", async () => {
+  const mailbox = await startImapServer();
+  onTestFinished(() => mailbox.close());
+  const { createHookline }: typeof source = await import(path.join(installed, "dist/index.js"));
+  const service = await createHookline({
+    config: {
+      ...toMailConfig(mailbox),
+      agents: {
+        providers: { own: { kind: "acp", command: [process.execPath, ACP_AGENT] } },
+        defaults: { model: "own/default" },
+      },
+      store: { url: await createPostgresUrl() },
+    },
+  });
+  onTestFinished(() => service.close());
+  const { url } = await service.listen();
+  const { api } = createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
+  await expect.poll(() => mailbox.idleCount()).toBe(1);
+  mailbox.append("INBOX", toBytes("first@example.org", { text: "hello" }));
+  const reply = async (): Promise<string> =>
+    (await api("/api/runs")).runs.find(({ hook }: { hook?: string }) => hook === "mail")?.reply ?? "";
+  await expect.poll(reply).toContain("hello");
+});
+
+test("asks models over HTTP and sends mail with these packages alone", async () => {
+  const models = await startModels();
+  const smtp = await startSmtp();
+  onTestFinished(async () => {
+    await models.close();
+    await smtp.close();
+  });
+  models.reply("It is done.");
+  const kinds = ["openai", "anthropic", "openai-compatible"];
+  const { createHookline }: typeof source = await import(path.join(installed, "dist/index.js"));
+  const service = await createHookline({
+    config: withTokens({
+      hooks: {
+        mappings: [
+          {
+            match: { path: "ask" },
+            messageTemplate: "{{question}}",
+            model: "{{kind}}/m",
+            channel: "email",
+            to: smtp.recipient,
+          },
+        ],
+      },
+      agents: {
+        providers: {
+          openai: { kind: "openai", baseUrl: models.baseUrl, apiKey: "key" },
+          anthropic: { kind: "anthropic", baseUrl: models.baseUrl, apiKey: "key" },
+          "openai-compatible": { kind: "openai-compatible", baseUrl: models.baseUrl },
+        },
+        defaults: { model: "openai/m" },
+      },
+      channels: {
+        email: {
+          host: smtp.host,
+          port: smtp.port,
+          tls: "none",
+          user: smtp.user,
+          password: smtp.password,
+          from: "hooks@example.com",
+        },
+      },
+      store: { path: path.join(folder, "models") },
+    }),
+  });
+  onTestFinished(() => service.close());
+  const { url } = await service.listen();
+  for (const kind of kinds) {
+    const body = new FormData();
+    body.set("kind", kind);
+    body.set("question", "Is it done?");
+    const headers = { authorization: `Bearer ${HOOK_TOKEN}` };
+    const response = await fetch(`${url}/hooks/ask`, { method: "POST", headers, body });
+    expect(response.status).toBe(202);
+  }
+  await expect.poll(() => smtp.raw().length).toBe(kinds.length);
+});
+
+test("names the libraries that it contains, with their licenses", () => {
+  const { components } = JSON.parse(readFileSync(path.join(installed, "dist/sbom.cdx.json"), "utf8"));
+  const names: string[] = components.map(({ name }: { name: string }) => name);
+  expect(names).toEqual(expect.arrayContaining(["ai", "handlebars", "imapflow", "pg", "preact"]));
+  const licenses = readFileSync(path.join(installed, "dist/LICENSES.txt"), "utf8");
+  expect(names.filter((name) => !licenses.includes(`${name} `))).toEqual([]);
 });
 
 test("on an old Node the command says so before anything else fails", async () => {
@@ -145,7 +246,7 @@ function findNodes(): { file: string; version: string }[] {
     }));
 }
 
-/** Installs plugin and packed package, which uses the libraries of the checkout. Returns the names of the packed files. */
+/** Installs plugin and packed package, with its dependencies from the checkout. Returns the names of the packed files. */
 async function installPackage(): Promise<string[]> {
   cpSync(path.join(import.meta.dirname, "fixtures/plugin"), home, { recursive: true });
   mkdirSync(installed, { recursive: true });
@@ -153,8 +254,18 @@ async function installPackage(): Promise<string[]> {
   const { stdout } = await run("npm", ["pack", ...options], { cwd: root });
   const [{ filename, files }] = JSON.parse(stdout);
   await run("tar", ["-xzf", path.join(home, filename), "--strip-components=1", "-C", installed]);
-  symlinkSync(path.join(root, "node_modules"), path.join(installed, "node_modules"));
+  linkDependencies();
   return files.map((file: { path: string }) => file.path);
+}
+
+/** Puts copies beside the package, since a link would lead to all libraries of the checkout. */
+function linkDependencies(): void {
+  const { packages } = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8"));
+  for (const [place, { dev, optional }] of Object.entries<{ dev?: boolean; optional?: boolean }>(packages)) {
+    const from = path.join(root, place);
+    if (place === "" || dev || (optional && !existsSync(from))) continue;
+    cpSync(from, path.join(installed, place), { recursive: true });
+  }
 }
 
 function runTests(file: string): Promise<CliResult> {

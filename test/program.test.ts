@@ -61,9 +61,9 @@ test.each([
 });
 
 test("webhooks init: keys choose and type, a key's letters are hidden, and Ctrl-C leaves the folder as it was", async () => {
-  const cancelled = spawnTerminal(folder, ["init"]);
-  await cancelled.answer("Who sends the first webhooks?", INTERRUPT);
-  expect(await cancelled.end()).toBe(1);
+  const canceled = spawnTerminal(folder, ["init"]);
+  await canceled.answer("Who sends the first webhooks?", INTERRUPT);
+  expect(await canceled.end()).toBe(1);
   expect(readdirSync(folder)).toEqual([]);
 
   const terminal = spawnTerminal(folder, ["init"], { OPENAI_API_KEY: "" });
@@ -94,17 +94,15 @@ test("Ctrl-C under npm, which sends the signal twice, lets the turn finish", asy
 });
 
 test("a program that ignores signals ends with the service, and no history file is left", async () => {
-  const temporary = path.join(folder, "temporary");
-  mkdirSync(temporary);
   const file = writeConfig(SCRIPT);
 
-  const { url, child } = await startProcess(file, { TMPDIR: temporary });
+  const { url, child } = await startProcess(file);
   const client = createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
   await client.post("agent", { message: "go", deliver: false, wakeMode: "next-heartbeat" });
   const pidFile = path.join(folder, "pid");
   const readPid = (): string => readFileSync(pidFile, "utf8").trim();
   await expect.poll(() => existsSync(pidFile) && readPid()).toMatch(/^\d+$/);
-  const histories = (): string[] => readdirSync(temporary).filter((name) => name.startsWith("hookline-turn-"));
+  const histories = (): string[] => readdirSync(path.join(folder, ".webhooks/temporary"));
   expect(histories()).toHaveLength(1);
 
   child.kill("SIGTERM");

@@ -131,6 +131,54 @@ describe("a change applies without a restart", () => {
     expect((await service.api("/api/status")).lastReloadError).toBeNull();
   });
 
+  test("of a linked package of the workspace", async () => {
+    const prepare = (folder: string): void => {
+      mkdirSync(path.join(folder, "node_modules"));
+      symlinkSync("../packages/shared", path.join(folder, "node_modules/shared"));
+    };
+    const files = {
+      "package.json": '{ "workspaces": ["packages/*"] }',
+      "packages/shared/package.json": '{ "name": "shared", "main": "text.ts" }',
+      "packages/shared/text.ts": 'export const text = "one";\n',
+      "transforms/x.ts": 'import { text } from "shared";\nexport default () => ({ message: text });\n',
+    };
+    service = await startService({ config, files, prepare, watch: true });
+    expect(await message()).toBe("one");
+    service.write("packages/shared/text.ts", 'export const text = "two";\n');
+    await expect.poll(message, POLL).toBe("two");
+  });
+
+  test("while a file beside it is saved all the time", async () => {
+    service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
+    const saving = setInterval(() => service.write("transforms/other.ts", says("other")), 20);
+    service.write("transforms/x.ts", says("two"));
+    await expect.poll(message, POLL).toBe("two");
+    clearInterval(saving);
+  });
+
+  test("only of files that the program reads, in a folder that has others too", async () => {
+    const files = {
+      "x.ts": 'import data from "./data.json";\nexport default () => ({ message: data.text });\n',
+      "data.json": '{ "text": "one" }',
+      "report.json": "{}",
+    };
+    service = await startService({ config: { hooks: { ...config.hooks, transformsDir: "." } }, files, watch: true });
+    const generation = async (): Promise<number> => (await service.api("/api/status")).config.generation;
+    // The files may be too new for the start to know that it has read them as they are.
+    await sleep(500);
+    const before = await generation();
+    for (let line = 0; line < 5; line += 1) {
+      expect((await service.post("x", {})).status).toBe(202);
+      service.write("service.log", `line ${line}`);
+      service.write("report.json", `{ "line": ${line} }`);
+      await sleep(100);
+    }
+    expect(await generation()).toBe(before);
+    service.write("data.json", '{ "text": "two" }');
+    await expect.poll(message, POLL).toBe("two");
+    expect(await generation()).toBe(before + 1);
+  });
+
   test("after ten saves in a row the last one is used", async () => {
     service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
     for (let save = 0; save < 10; save += 1) {
@@ -237,6 +285,6 @@ test("a changed key that requires a restart leads to a warning", async () => {
   await service.hookline.reload();
   const status = await service.api("/api/status");
   expect(status.config.warnings).toEqual([
-    expect.stringMatching(/log\.level: was changed, which takes effect at the next start$/),
+    expect.stringMatching(/log\.level: This setting was changed, which takes effect at the next start\.$/),
   ]);
 });

@@ -21,7 +21,7 @@ interface Step {
 }
 
 const folder = path.join(import.meta.dirname, "scenarios");
-const doors = {
+const transports = {
   socket: (service: Service, request: Request) => fetch(request),
   "in process": (service: Service, request: Request) => service.hookline.handle(request),
 };
@@ -33,7 +33,7 @@ afterEach(async () => {
 });
 
 describe.each(readdirSync(folder))("%s", (name) => {
-  test.each(Object.keys(doors) as (keyof typeof doors)[])("%s", async (door) => {
+  test.each(Object.keys(transports) as (keyof typeof transports)[])("%s", async (transport) => {
     const scenario = path.join(folder, name);
     service = await startService({
       config: readJson(path.join(scenario, "config.json")),
@@ -41,7 +41,7 @@ describe.each(readdirSync(folder))("%s", (name) => {
     });
     let eventId: string | undefined;
     for (const step of readJson<Step[]>(path.join(scenario, "steps.json"))) {
-      const response = await doors[door](service, toRequest(service.url, step));
+      const response = await transports[transport](service, toRequest(service.url, step));
       const text = await response.text();
       const answer = {
         status: response.status,

@@ -22,6 +22,7 @@ beforeAll(async () => {
             messageTemplate: "{{headers.x-hub-signature-256}}",
             deliver: false,
           },
+          { match: { path: "deduped" }, messageTemplate: "x", dedupe: "{{order.id}}", deliver: false },
           { match: { path: "failing" }, transform: { module: "failing.ts" } },
         ],
       },
@@ -69,6 +70,15 @@ test("chooses a token that counts for the hook", async () => {
   });
 });
 
+test("suggests the nearest hook for a misspelt one, and lists the hooks for another name", async () => {
+  const { code, stdout, stderr } = await send("ordes", "order.json");
+  expect([code, stdout]).toEqual([1, expect.stringMatching(/^404 Not Found/)]);
+  expect(stderr).toContain('There is no hook "ordes"; did you mean "orders"?');
+  expect((await send("zzzzzz", "order.json")).stderr).toContain(
+    'There is no hook "zzzzzz"; known here: orders, signed,',
+  );
+});
+
 test("exits with 1 when the service refuses the request", async () => {
   const { code, stdout } = await send("failing", "order.json", "--wait");
   expect([code, stdout]).toEqual([1, expect.stringMatching(/^500 [^]*transform_failed/)]);
@@ -78,6 +88,15 @@ test("signs as the hook's auth says", async () => {
   const { code, stdout } = await send("signed", "order.json", "--wait", "--json");
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ status: 202, event: { credential: "auth:mapping-1", status: "done" } });
+});
+
+test("a file that is sent twice runs twice, also with dedupe", async () => {
+  service.write("numbered.json", '{"order":{"name":"coffee","id":"o-1001"}}');
+  for (const hook of ["signed", "deduped"]) {
+    const answers = [await send(hook, "numbered.json", "--json"), await send(hook, "numbered.json", "--json")];
+    const ids = answers.map(({ stdout }) => JSON.parse(stdout).body.eventId);
+    expect(new Set(ids).size).toBe(2);
+  }
 });
 
 describe("signs", () => {
@@ -91,25 +110,26 @@ describe("signs", () => {
   });
   afterAll(() => server.close());
 
-  function signatureBy(secret: string): string {
-    return `sha256=${createHmac("sha256", secret).update('{"order":{"name":"coffee"}}').digest("hex")}`;
-  }
+  const signatureBy = (secret: string) => (text: string) =>
+    `sha256=${createHmac("sha256", secret).update(text).digest("hex")}`;
 
   test.each([
     ["with the configured secret", ["signed"], signatureBy(SECRET)],
     ["with another secret", ["signed", "--secret", "another"], signatureBy("another")],
     ["as another sender", ["orders", "--as", "github", "--secret", "s"], signatureBy("s")],
-    ["unless a header is given", ["signed", "--header", "X-Hub-Signature-256: none"], "none"],
+    ["unless a header is given", ["signed", "--header", "X-Hub-Signature-256: none"], () => "none"],
   ])("%s", async (_what, [hook = "", ...flags], signature) => {
     const { code } = await send(hook, "order.json", ...flags, "--url", server.url);
     expect(code).toBe(0);
-    expect(requests.at(-1)).toMatchObject({ path: `/hooks/${hook}`, headers: { "x-hub-signature-256": signature } });
-    expect(requests.at(-1)?.headers).not.toHaveProperty("authorization");
+    const { path, headers, body, text = "" } = requests.at(-1) ?? {};
+    expect([path, body]).toEqual([`/hooks/${hook}`, { order: { name: "coffee" } }]);
+    expect(headers?.["x-hub-signature-256"]).toBe(signature(text));
+    expect(headers).not.toHaveProperty("authorization");
   });
 });
 
 test.each([
-  [["orders", "none.json"], /none\.json: cannot be read: no such file/],
+  [["orders", "none.json"], /none\.json: The file cannot be read: no such file/],
   [["orders", "order.json", "--as", "githup"], /no scheme "githup".*github/],
   [["orders", "order.json", "--as", "github"], /github: .*secret.*--secret/],
   [["orders", "order.json", "--as", "discord", "--secret", "00".repeat(32)], /only the sender has its key/],

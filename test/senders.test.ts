@@ -106,7 +106,7 @@ test("a preset takes the secret, and without it the hook token", async () => {
 
 test("a replay keeps the credential", async () => {
   const { answer } = await post("github", OLD, { "x-github-event": "push" });
-  const token = service.hookline.program().config.gateway.token;
+  const token = service.hookline.runtime().config.gateway.token;
   const headers = { authorization: `Bearer ${token}` };
   const replayed = await fetch(`${service.url}/api/events/${answer.eventId}/replay`, { method: "POST", headers });
   expect(replayed.status).toBe(202);

@@ -93,6 +93,33 @@ describe("the stream", () => {
     }
   });
 
+  test("shows the answers to requests, also to repeats, if it is asked to", async () => {
+    service = await startService();
+    const asking = await openStream(service.url, { query: "?answers=true&hook=wake&status=done" });
+    const others = await openStream(service.url);
+    await expect.poll(() => [asking.messages.length, others.messages.length]).toEqual([1, 1]);
+    const headers = { "idempotency-key": "one" };
+    const { body } = await service.post("wake", { text: "x", mode: "next-heartbeat" }, headers);
+    await service.post("wake", { text: "x", mode: "next-heartbeat" }, headers);
+    await service.post("agent", {});
+    const request = { method: "POST", path: "/hooks/wake", hook: "wake", durationMs: expect.any(Number) };
+    await fetch(`${service.url}/hooks/wake`, { method: "POST", headers: { authorization: "Bearer wrong" } });
+    await expect
+      .poll(() => named(asking, "answer").map(({ data }) => data))
+      .toEqual([
+        { ...request, id: body.eventId, status: 200 },
+        { ...request, id: expect.any(String), status: 200 },
+        {
+          ...request,
+          id: expect.any(String),
+          status: 401,
+          error: { code: "unauthorized", message: expect.any(String) },
+        },
+      ]);
+    await expect.poll(() => named(others, "rejection")).toHaveLength(1);
+    expect(named(others, "answer")).toEqual([]);
+  });
+
   test("cut a hundred times, nothing is missing and nothing comes twice", async () => {
     service = await startService();
     const posted: string[] = [];

@@ -25,14 +25,14 @@ test("rotate adds a secret that a running service accepts beside the older one, 
 
   expect(await token("rotate", "default", "--yes")).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/hooks\.token: has 2 secrets already: run `webhooks token drop default`/),
+    stderr: expect.stringMatching(/hooks\.token: The token has 2 secrets already. Run `webhooks token drop default`/),
   });
   expect(await token("drop", "default", "--yes")).toMatchObject({ code: 0 });
   await expect.poll(() => statusWith(HOOK_TOKEN)).toBe(401);
   expect(await statusWith(secret)).toBe(200);
   expect(await token("drop", "default", "--yes")).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/only one secret: `webhooks token rotate default`/),
+    stderr: expect.stringMatching(/only one secret\. Add the next one with `webhooks token rotate default`/),
   });
 });
 

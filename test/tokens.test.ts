@@ -98,7 +98,7 @@ test("a replay keeps the credential of its event", async () => {
   const { eventId } = await post("deploys", DEPLOYS);
   const replayed = await fetch(`${service.url}/api/events/${eventId}/replay`, {
     method: "POST",
-    headers: { authorization: `Bearer ${service.hookline.program().config.gateway.token}` },
+    headers: { authorization: `Bearer ${service.hookline.runtime().config.gateway.token}` },
   });
   const { eventId: again } = Object(await replayed.json());
   expect(await service.api(`/api/events/${again}`)).toMatchObject({ replayOf: eventId, credential: "token:deploys" });

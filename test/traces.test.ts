@@ -33,14 +33,14 @@ beforeEach(async () => {
   const provider = { kind: "openai-compatible", baseUrl: agentUrl } as const;
   service = await startService({
     config: {
-      hooks: { mappings: [{ id: "orders", match: { path: "orders" }, transform: { module: "orders.ts" } }] },
+      hooks: { mappings: [{ id: "orders", match: { path: "orders" }, transform: { module: "orders.ts" }, ...ROUTE }] },
       agents: { providers: { local: provider }, defaults: { model: "local/small" } },
       channels: { mattermost: { token: "a-token", baseUrl: channelUrl } },
     },
     files: {
       "transforms/orders.ts": `export default ({ payload }) => {
         if (payload.broken) throw new Error("secret-payload");
-        return { kind: "agent", message: payload.text, channel: "mattermost", to: "${"c".repeat(26)}" };
+        return { kind: "agent", message: payload.text };
       };`,
     },
   });
@@ -51,6 +51,8 @@ afterEach(async () => {
   for (const api of [trace, context, propagation]) api.disable();
   exporter.reset();
 });
+
+const ROUTE = { channel: "mattermost", to: "c".repeat(26) };
 
 const TURN = {
   id: "1",

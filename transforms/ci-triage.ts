@@ -1,4 +1,4 @@
-/** A failed GitHub check becomes a question about the end of its log. A package removes the colours. */
+/** A failed GitHub check becomes a question about the end of its log. A package removes the colors. */
 import type { Transform, TransformResult } from "hookline";
 import stripAnsi from "strip-ansi";
 import { lastLines } from "./lib/last-lines.ts";

@@ -34,9 +34,9 @@ declare module "hookline" {
      */
     wakeMode?: "now" | "next-heartbeat" | null;
     /**
-     * Send the reply to the messaging channel.
+     * Send the reply to the messaging channel. A list names targets of the mapping's deliver; [] is false.
      */
-    deliver?: boolean | null;
+    deliver?: boolean | string[] | null;
     /**
      * Channel of the reply: the name of a configured channel, last or source.
      */
@@ -53,6 +53,22 @@ declare module "hookline" {
      * Thinking-level override.
      */
     thinking?: string | null;
+    /**
+     * With hooks.compat: the gateway's agent.
+     */
+    agentId?: string | null;
+    /**
+     * With hooks.compat: the channel's account.
+     */
+    accountId?: string | null;
+    /**
+     * With hooks.compat: isolated: the run starts without what was said before in its session.
+     */
+    sessionMode?: "isolated" | "persistent" | null;
+    /**
+     * null: the turn may call nothing. A transform cannot grant anything.
+     */
+    grants?: null;
     /**
      * Maximum duration of the run, in seconds.
      */
@@ -84,6 +100,22 @@ declare module "hookline" {
     item: Item;
     /** The position of the item, from 0. */
     index?: number;
+    /** What the mapping keeps between requests, if it says `state: true`, else undefined. */
+    state: TransformState;
+  }
+
+  /** Values by key, which all requests of a mapping share. */
+  export interface TransformState {
+    /**
+     * The value, or undefined without one. A key that was not read yet ends the call: it is read, and the call runs again, so
+     * do not catch what `get` throws. A call can read eight keys.
+     */
+    get(key: string): unknown;
+    /**
+     * Keeps a value that JSON has, of at most 16 KB, or removes the key if it is undefined. It counts once the event is
+     * committed. `ttl`: how long it is kept, as `"10m"` or `"24h"` or in seconds; without it, until it is removed.
+     */
+    set(key: string, value: unknown, options?: { ttl?: string | number }): void;
   }
 
   /** Fields over the base, several actions, `null` to skip, `undefined` to keep the base. */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { toPrompt } from "../boundary/boundary.ts";
 import { DriverError } from "../errors.ts";
-import { type HookRun, isOnlyAck, toErrorSummary, toSummary, TurnTimeout } from "./agent.ts";
+import { type HookRun, isOnlyAck, toErrorSummary, toSummary } from "./agent.ts";
+import { TurnTimeout } from "./loop.ts";
 
 describe("toSummary", () => {
   test("is a pending system event of the main session, urgent when the wake mode is now", () => {

@@ -1,50 +1,57 @@
-import type { AgentDriver, AgentReply, AgentTurn, HistoryEntry } from "../agents/driver.ts";
+import type { AgentDriver, AgentTurn, HistoryEntry } from "../agents/driver.ts";
 import { type Bounded, type Origin, protect, protectAction, toLabel, toPrompt } from "../boundary/boundary.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
 import type { NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
-import { resolveTurnSettings, type TurnSettings } from "../mapping/policy.ts";
-import { withTimeout } from "../shared/time.ts";
+import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from "../mapping/policy.ts";
 import { createId } from "../shared/id.ts";
 import { cutText } from "../shared/text.ts";
 import { inSpan } from "../telemetry/traces.ts";
-import { type AgentAction, MAIN_SESSION } from "../types.ts";
+import type { ToolSets } from "../tools/tool-sets.ts";
+import { type AgentAction, type ContextCall, type Grant, listTargets, MAIN_SESSION } from "../types.ts";
+import { openGrants } from "./calls.ts";
+import { readContext } from "./context.ts";
+import { recordSteps, runLoop, type StepStore, TurnTimeout } from "./loop.ts";
+import { describeReviewFormat } from "./review.ts";
 
 /** A run of an agent action; a heartbeat's run has no action. */
 export type HookRun = Run & { action: AgentAction };
 
 /** Runs an agent action: a turn in its session, a summary for the main session, the delivery of the reply. */
 export async function runAgentAction(run: HookRun, context: TurnContext): Promise<TurnOutcome> {
-  const turn = replyWithoutAgent(run) ?? (await runAgentTurn(toRequest(run), context));
-  return toOutcome(run, turn, context.settings);
+  const own = run.action.isolated ? { ...context, history: [] } : context;
+  const { sources, ...turn } = replyWithoutAgent(run) ?? requireAnswer(await runAgentTurn(toRequest(run), own), run);
+  return {
+    ...turn,
+    entries: [...turn.entries, { ...toSummary(run, turn.reply, turn.finishedAt), ...toSources(sources) }],
+    deliveries: toDeliveries(run, turn.reply, context.settings.heartbeat.ack),
+  };
 }
 
-/** The same without waiting, if there is no agent or it answers at once; undefined for all others. */
-export function answerAgentAction(
-  run: HookRun,
-  { agent, settings }: Pick<TurnContext, "agent" | "settings">,
-): TurnOutcome | undefined {
-  const turn = replyWithoutAgent(run) ?? (agent.replyNow && answerNow(toRequest(run), settings, agent.replyNow));
-  return turn && toOutcome(run, turn, settings);
+/** An empty answer has failed. It is only a warning if nobody was to get it. */
+function requireAnswer(turn: TurnResult, { action }: HookRun): TurnResult {
+  if (turn.reply.trim() !== "") return turn;
+  if (action.deliver)
+    throw new DriverError(`The answer of ${turn.model ?? "the agent"} was empty.`, { retryable: true });
+  return { ...turn, warnings: [...turn.warnings, "The answer was empty."] };
 }
 
 function toRequest(run: HookRun): TurnRequest {
   const { id: runId, eventId, sessionKey, action } = run;
-  const { model, thinking, timeoutSeconds } = action;
+  const { model, thinking, timeoutSeconds, fallbackModels, maxOutputTokens, grants = [] } = action;
   const message = toMessage(run);
-  return { kind: "hook", runId, eventId, sessionKey, message, model, thinking, timeoutSeconds };
+  // An agent that keeps the history itself must not find the session's.
+  const conversation = action.isolated ? `${sessionKey}:${runId}` : sessionKey;
+  const settings = { model, thinking, timeoutSeconds, fallbackModels, maxOutputTokens };
+  const { context } = action;
+  const about = { message, sources: [], context, grants, origin: originOf(run) };
+  return { kind: "hook", runId, eventId, sessionKey, conversation, ...about, ...settings };
 }
 
 function toMessage(run: HookRun): Bounded {
-  return protectAction(run.action.message, run.action, originOf(run));
-}
-
-function toOutcome(run: HookRun, turn: TurnResult, { heartbeat }: TurnContext["settings"]): TurnOutcome {
-  return {
-    ...turn,
-    entries: [...turn.entries, toSummary(run, turn.reply, turn.finishedAt)],
-    deliveries: toDeliveries(run, turn.reply, heartbeat.ack),
-  };
+  const { action } = run;
+  const instructions = [action.instructions, describeReviewFormat(action)].filter(Boolean).join("\n\n") || undefined;
+  return protectAction(action.message, { ...action, instructions }, originOf(run));
 }
 
 /**
@@ -61,6 +68,7 @@ function replyWithoutAgent(run: HookRun): TurnResult | undefined {
     reply: action.message,
     model: "none",
     warnings: [],
+    sources: [],
     entries: [
       { ...entry, role: "user" },
       { ...entry, role: "assistant" },
@@ -69,12 +77,23 @@ function replyWithoutAgent(run: HookRun): TurnResult | undefined {
 }
 
 function toDeliveries({ id: runId, eventId, sessionKey, action }: HookRun, text: string, ack: string): NewDelivery[] {
-  const { deliver, channel, to, agent, toSource, update } = action;
-  if (!deliver || text.trim() === "") return [];
+  if (text.trim() === "") return [];
   // Only an agent can acknowledge. In a message that was passed on, the same words come from outside.
-  if (agent !== "none" && isOnlyAck(text, ack)) return [];
-  const conversation = toSource && sessionKey;
-  return [{ id: createId(), runId, eventId, channel, to, text, conversation, update }];
+  if (action.agent !== "none" && isOnlyAck(text, ack)) return [];
+  return listTargets(action).map(({ channel, to, routeBy, toSource, update }) => {
+    const conversation = toSource && sessionKey;
+    const replaces = update ?? (toSource && action.onFailure !== undefined ? ("notice" as const) : undefined);
+    return { id: createId(), runId, eventId, channel, to, routeBy, text, conversation, update: replaces };
+  });
+}
+
+/** The text for the place of the event when the run has failed: the operator's words, never the error's. */
+export function toFailureNotice({ id: runId, eventId, sessionKey, action }: HookRun): NewDelivery[] {
+  const { onFailure: text } = action;
+  const source = listTargets(action).find(({ toSource }) => toSource);
+  if (text === undefined || !source) return [];
+  const { channel, to } = source;
+  return [{ id: createId(), runId, eventId, channel, to, text, conversation: sessionKey, isNotice: true }];
 }
 
 /** The summary of a run that succeeded: `Hook <name>: …`. */
@@ -126,32 +145,78 @@ export interface TurnContext {
   agent: AgentDriver;
   settings: ResolvedConfig["agents"];
   /** The session's earlier turns, oldest first. */
-  history: HistoryEntry[];
+  history: PastEntry[];
+  /** The tool sets of the runtime in use: a call is looked up when it is executed. */
+  tools: Pick<ToolSets, "find" | "list" | "explainMissing">;
+  /** Absent: the turn keeps no steps. */
+  steps?: StepStore;
   /** Aborts when the service stops. */
   signal: AbortSignal;
 }
 
-interface TurnRequest extends Pick<AgentTurn, "kind" | "runId" | "sessionKey">, Partial<TurnSettings> {
-  message: Bounded;
-  eventId?: string;
+export interface PastEntry extends HistoryEntry {
+  /** The private sources that the text was made from. Absent: none. */
+  sources?: string[];
 }
 
-type TurnResult = Omit<TurnOutcome, "deliveries">;
+interface TurnRequest
+  extends
+    Pick<AgentTurn, "kind" | "runId" | "sessionKey">,
+    Partial<TurnSettings>,
+    Pick<AgentAction, "fallbackModels" | "maxOutputTokens"> {
+  message: Bounded;
+  /** The private sources of the message. */
+  sources: string[];
+  /** Where its untrusted text comes from. */
+  origin: Origin;
+  /** Read before the agent is asked, and not kept in the session. */
+  context?: readonly ContextCall[];
+  /** The calls that the turn may make. */
+  grants: Grant[];
+  eventId?: string;
+  /** The session as the agent knows it. Default: `sessionKey`. */
+  conversation?: string;
+}
+
+interface TurnResult extends Omit<TurnOutcome, "deliveries"> {
+  /** The private sources of everything that was in the prompt. */
+  sources: string[];
+}
 
 /**
  * Runs one turn of the agent; the result holds the two entries that the session keeps. Rejects with the driver's error,
  * a `TurnTimeout`, or the signal's reason.
  */
 export async function runAgentTurn(request: TurnRequest, context: TurnContext): Promise<TurnResult> {
-  const { agent, settings, history, signal } = context;
-  const turn = toTurn(request, settings);
+  const { agent, tools, settings, history, steps, signal } = context;
+  const { kind, runId, sessionKey, conversation = sessionKey, eventId, message, grants, origin } = request;
+  const { hook } = origin;
+  const { ack } = settings.heartbeat;
+  const settled = resolveTurnSettings(request, settings);
+  const { fallbackModels, maxOutputTokens } = resolveAnswerSettings(request, settings);
+  const calls = request.context ?? [];
+  const hasSteps = calls.length > 0 || grants.length > 0;
+  const recorded = hasSteps ? ((await steps?.list()) ?? []) : [];
+  const read = await readContext(calls, { tools, runId, hook, recorded, signal });
+  const isRead = recorded.some((step) => step.kind === "context");
+  if (read.steps.length > 0 && !isRead) await recordSteps(read.steps, steps);
+  const turn: AgentTurn = {
+    kind,
+    runId,
+    sessionKey: conversation,
+    history: history.map(({ role, text }) => ({ role, text })),
+    message: toPrompt(message) + read.prompt,
+    ...settled,
+    maxOutputTokens,
+    ack,
+  };
+  const { rules, warnings: unusable } = openGrants(grants, tools, { runId, origin });
+  const known = new Set([...request.sources, ...read.sources, ...history.flatMap((entry) => entry.sources ?? [])]);
   const askedAt = Date.now();
-  const answer = await inSpan("turn", async (describe) => {
-    const reply = await withTimeout((ended) => agent.run({ ...turn, history }, ended), {
-      timeoutMs: turn.timeoutSeconds * 1000,
-      timeoutError: () => new TurnTimeout(turn.timeoutSeconds),
-      signal,
-    });
+  const { text, model, usage, cost, warnings, sources, lastStep } = await inSpan("turn", async (describe) => {
+    const progress = { recorded: isRead ? recorded : [...read.steps, ...recorded], sources: [...known] };
+    const loop = { agent, settings, fallbackModels, rules, steps, hasSteps, signal };
+    const reply = await runLoop(turn, { ...loop, ...progress });
     describe?.({
       "gen_ai.response.model": reply.model,
       "gen_ai.usage.input_tokens": reply.usage?.inputTokens,
@@ -159,58 +224,28 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     });
     return reply;
   });
-  return toResult(request, { askedAt, answer, price: settings.prices[turn.model ?? ""] });
-}
-
-type TurnNow = Omit<AgentTurn, "history">;
-
-function answerNow(
-  request: TurnRequest,
-  settings: TurnContext["settings"],
-  replyNow: (turn: TurnNow) => AgentReply,
-): TurnResult {
-  const turn = toTurn(request, settings);
-  return toResult(request, { askedAt: Date.now(), answer: replyNow(turn), price: settings.prices[turn.model ?? ""] });
-}
-
-function toTurn(request: TurnRequest, settings: TurnContext["settings"]): TurnNow {
-  const { kind, runId, sessionKey, message } = request;
-  const { ack } = settings.heartbeat;
-  return { kind, runId, sessionKey, message: toPrompt(message), ...resolveTurnSettings(request, settings), ack };
-}
-
-function toResult(
-  { sessionKey, eventId, runId, message }: TurnRequest,
-  { askedAt, answer, price }: { askedAt: number; answer: AgentReply; price: Price | undefined },
-): TurnResult {
-  const { text, model, usage, warnings = [] } = answer;
   const finishedAt = Date.now();
-  const origin = { sessionKey, eventId, runId };
+  const about = { sessionKey, eventId, runId, ...toSources(sources) };
   const entries: NewEntry[] = [
-    { ...origin, role: "user", ...message, at: askedAt },
-    { ...origin, role: "assistant", text, at: finishedAt },
+    { ...about, role: "user", ...message, at: askedAt },
+    { ...about, role: "assistant", text, at: finishedAt },
   ];
-  return { finishedAt, reply: text, model, usage, cost: toCost(usage, price), warnings, entries };
+  return {
+    finishedAt,
+    reply: text,
+    model,
+    usage,
+    cost,
+    warnings: [...unusable, ...read.warnings, ...warnings],
+    entries,
+    sources,
+    lastStep,
+  };
 }
 
-type Price = TurnContext["settings"]["prices"][string];
-
-const MILLION = 1_000_000;
-
-/** Undefined without a price, or if the agent does not say what it used. */
-function toCost(usage: Run["usage"], price: Price | undefined): number | undefined {
-  if (!usage || !price) return undefined;
-  const { inputTokens = 0, outputTokens = 0 } = usage;
-  return (inputTokens * price.input + outputTokens * price.output) / MILLION;
-}
-
-/** The turn exceeded its timeout. Not retryable: another attempt would cost as much and end the same way. */
-export class TurnTimeout extends DriverError {
-  override name = "TurnTimeout";
-
-  constructor(seconds: number) {
-    super(`timed out after ${seconds} s`, { retryable: false });
-  }
+/** Most texts are made from nothing private, and then nothing is stored. */
+function toSources(sources: string[]): Pick<NewEntry, "sources"> {
+  return sources.length > 0 ? { sources } : {};
 }
 
 /** How much text there may be beside the ack, in characters. */

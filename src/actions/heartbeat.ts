@@ -1,5 +1,6 @@
 import { type Origin, protectAction, toPrompt } from "../boundary/boundary.ts";
-import type { Entry, NewEntry, TurnOutcome } from "../journal/journal.ts";
+import type { Entry, NewEntry, Route, TurnOutcome } from "../journal/journal.ts";
+import { toGrants } from "../mapping/grants.ts";
 import { createId } from "../shared/id.ts";
 import { MAIN_SESSION, type WakeAction } from "../types.ts";
 import { isOnlyAck, runAgentTurn, type TurnContext } from "./agent.ts";
@@ -8,24 +9,28 @@ export interface Heartbeat {
   runId: string;
   /** The system events that the main session is given, oldest first. */
   events: Entry[];
-  /** Whether a channel has been used before, so that `last` names one. */
-  routeIsKnown: boolean;
+  /** Where the reply goes. */
+  route: Route | undefined;
 }
 
 /** Runs a turn of the main session over its system events. A reply that is more than the ack is delivered. */
 export async function runHeartbeat(heartbeat: Heartbeat, context: TurnContext): Promise<TurnOutcome> {
-  const { runId, events, routeIsKnown } = heartbeat;
+  const { runId, events, route } = heartbeat;
   const { ack } = context.settings.heartbeat;
   const message = { text: toMessage(events, ack) };
-  const turn = await runAgentTurn({ kind: "heartbeat", runId, sessionKey: MAIN_SESSION, message }, context);
+  const grants = toGrants(context.settings.heartbeat.grants) ?? [];
+  const sources = events.flatMap((event) => event.sources ?? []);
+  const origin = { source: "heartbeat", hook: "heartbeat" };
+  const request = { kind: "heartbeat", runId, sessionKey: MAIN_SESSION, message, grants, sources, origin } as const;
+  const { sources: _, ...turn } = await runAgentTurn(request, context);
 
   const { reply, warnings } = turn;
   if (reply.trim() === "" || isOnlyAck(reply, ack)) return { ...turn, deliveries: [] };
-  if (!routeIsKnown) return { ...turn, deliveries: [], warnings: [...warnings, NO_ROUTE] };
-  return { ...turn, deliveries: [{ id: createId(), runId, channel: "last", text: reply }] };
+  if (!route) return { ...turn, deliveries: [], warnings: [...warnings, NO_ROUTE] };
+  return { ...turn, deliveries: [{ id: createId(), runId, ...route, routeBy: "operator", text: reply }] };
 }
 
-const NO_ROUTE = "The reply was not delivered: no channel has been used yet.";
+const NO_ROUTE = "The reply was not delivered: set agents.defaults.heartbeat.channel and agents.defaults.heartbeat.to.";
 
 /** Each event is inside its own boundary. */
 function toMessage(events: Entry[], ack: string): string {

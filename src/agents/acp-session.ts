@@ -1,6 +1,6 @@
 import type { ActiveSession, ClientContext, ContentBlock, StopReason } from "@agentclientprotocol/sdk";
 import { DriverError } from "../errors.ts";
-import type { AgentTurn } from "./driver.ts";
+import type { AgentTurn, TokenUsage } from "./driver.ts";
 
 /** One conversation with an agent. It takes one turn at a time. */
 export interface AcpSession {
@@ -16,14 +16,26 @@ export interface AcpAnswer {
   text: string;
   stopReason: StopReason;
   warnings: string[];
+  usage?: TokenUsage;
+  /** In the agent's own currency. */
+  cost?: number;
 }
 
 /** In UTF-16 code units. */
 const MAX_REPLY_LENGTH = 1024 * 1024;
 
+/** An initialized agent. */
+export interface AcpAgent {
+  context: ClientContext;
+  /** How many requests for a permission were refused, by the id of the session. */
+  refusals: Map<string, number>;
+}
+
 /** `cwd`: absolute path of the session's folder. */
-export async function openAcpSession(agent: ClientContext, cwd: string): Promise<AcpSession> {
+export async function openAcpSession({ context: agent, refusals }: AcpAgent, cwd: string): Promise<AcpSession> {
   const session = await agent.buildSession(cwd).start();
+  /** What the session has cost until now. */
+  let totalCost = 0;
   let isNew = true;
   let chosenModel = "default";
   return {
@@ -32,15 +44,30 @@ export async function openAcpSession(agent: ClientContext, cwd: string): Promise
       chosenModel = model;
       const prompt = toPrompt(message, isNew ? history : []);
       isNew = false;
-      const [{ stopReason }, text] = await Promise.all([session.prompt(prompt), collectText(session)]);
-      return { text, stopReason, warnings };
+      refusals.delete(session.sessionId);
+      const [{ stopReason }, { text, tokens, total }] = await Promise.all([session.prompt(prompt), collect(session)]);
+      return {
+        text,
+        stopReason,
+        warnings: [...warnings, ...warnOfRefusals(refusals.get(session.sessionId))],
+        ...(tokens !== undefined && { usage: { inputTokens: tokens } }),
+        ...(total !== undefined && { cost: addCost(total) }),
+      };
     },
     cancel,
     close() {
       cancel();
+      refusals.delete(session.sessionId);
       session.dispose();
     },
   };
+
+  /** The agent tells the cost of the whole session; one that begins anew counts from 0 again. */
+  function addCost(total: number): number {
+    const cost = total >= totalCost ? total - totalCost : total;
+    totalCost = total;
+    return cost;
+  }
 
   function cancel(): void {
     // A program that has ended needs no cancellation.
@@ -70,18 +97,40 @@ async function chooseModel(agent: ClientContext, session: ActiveSession, model: 
   return model === "default" ? [] : [`The agent does not offer the model "${model}" and answered with its own choice.`];
 }
 
-async function collectText(session: ActiveSession): Promise<string> {
-  let text = "";
+function warnOfRefusals(count = 0): string[] {
+  if (count === 0) return [];
+  return [`The agent asked for a permission ${count === 1 ? "once" : `${count} times`}, which was refused.`];
+}
+
+interface Collected {
+  text: string;
+  /** In the agent's context, as it said last. */
+  tokens?: number;
+  /** The cost of the session so far. */
+  total?: number;
+}
+
+async function collect(session: ActiveSession): Promise<Collected> {
+  const collected: Collected = { text: "" };
   for (;;) {
     const message = await session.nextUpdate();
-    if (message.kind === "stop") return text;
+    if (message.kind === "stop") return collected;
     const { update } = message;
+    if (update.sessionUpdate === "usage_update") {
+      collected.tokens = toAmount(update.used) ?? collected.tokens;
+      collected.total = toAmount(update.cost?.amount) ?? collected.total;
+    }
     if (update.sessionUpdate !== "agent_message_chunk" || update.content.type !== "text") continue;
-    text += update.content.text;
-    if (text.length > MAX_REPLY_LENGTH) {
+    collected.text += update.content.text;
+    if (collected.text.length > MAX_REPLY_LENGTH) {
       throw new DriverError(`The agent wrote more than ${MAX_REPLY_LENGTH} characters and was stopped.`, {
         retryable: false,
       });
     }
   }
+}
+
+/** A number that can be added up. */
+function toAmount(value: number | undefined): number | undefined {
+  return value !== undefined && Number.isFinite(value) && value >= 0 ? value : undefined;
 }

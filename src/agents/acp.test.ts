@@ -102,7 +102,10 @@ describe("input", () => {
     ["permission reject", { outcome: "selected", optionId: "no" }],
     ["permission", { outcome: "cancelled" }],
   ])("permission is never given: %s", async (message, outcome) => {
-    expect(JSON.parse(await textOf(message))).toEqual(outcome);
+    const { text, warnings } = await run(message);
+    expect(JSON.parse(text)).toEqual(outcome);
+    expect(warnings).toEqual(["The agent asked for a permission once, which was refused."]);
+    expect((await run("hello", { history: HISTORY })).warnings).toEqual([]);
   });
 });
 
@@ -148,7 +151,7 @@ describe("result", () => {
     });
   });
 
-  test("error output at start-up is shown without colours and secrets", async () => {
+  test("error output at start-up is shown without colors and secrets", async () => {
     const complain = "printf '\\033[31mno key %s\\007\\n' \"$KEY\" >&2; exit 1";
     agent = create({ command: ["sh", "-c", complain], env: { KEY: "abcdef-123456" } });
     expect(await failureOf(run("hello"))).toMatchObject({
@@ -182,8 +185,28 @@ describe("result", () => {
   });
 });
 
+describe("usage", () => {
+  test("a turn has the tokens in its context, and what the session's cost has grown by", async () => {
+    expect(await run("usage 1200 0.25")).toMatchObject({ usage: { inputTokens: 1200 }, cost: 0.25 });
+    const second = await run("usage 1500 0.75", { history: HISTORY });
+    expect(second).toMatchObject({ usage: { inputTokens: 1500 }, cost: 0.5 });
+    expect(await run("usage 100 0.125")).toMatchObject({ usage: { inputTokens: 100 }, cost: 0.125 });
+  });
+
+  test("an agent that says nothing of it has none", async () => {
+    const reply = await run("hello");
+    expect(reply).not.toHaveProperty("usage");
+    expect(reply).not.toHaveProperty("cost");
+    expect(await run("usage 7", { history: HISTORY })).not.toHaveProperty("cost");
+  });
+
+  test("a negative cost would give back what a budget has counted", async () => {
+    expect(await run("usage 7 -100")).not.toHaveProperty("cost");
+  });
+});
+
 describe("abort", () => {
-  test("the turn is cancelled, and the program keeps running", async () => {
+  test("the turn is canceled, and the program keeps running", async () => {
     const pid = await textOf("pid");
     expect(await abortOnceAt("wait")).toMatchObject({
       retryable: true,

@@ -1,4 +1,4 @@
-import type { ClientContext, RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
+import type { RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import type { FromSchema } from "json-schema-to-ts";
 import path from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -8,7 +8,7 @@ import { type ProcessOptions, type RunningProcess, startProcess } from "../share
 import { checkProgram, programSchema, toProgramEnvironment } from "./command.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
 import { assertNotAborted, requireModelId, toProgramMessage, toStartError, warnOfIncomplete } from "./errors.ts";
-import { type AcpAnswer, type AcpSession, openAcpSession } from "./acp-session.ts";
+import { type AcpAgent, type AcpAnswer, type AcpSession, openAcpSession } from "./acp-session.ts";
 
 type AcpOptions = FromSchema<typeof programSchema>;
 
@@ -70,11 +70,12 @@ export function createAcp(
 }
 
 /** A text that was cut short by a limit is a reply with a warning. */
-function toReply(name: string, { text, stopReason, warnings }: AcpAnswer, model: string | undefined): AgentReply {
-  if (stopReason === "end_turn") return { text, model, warnings };
+function toReply(name: string, { stopReason, ...answer }: AcpAnswer, model: string | undefined): AgentReply {
+  const { text, warnings } = answer;
+  if (stopReason === "end_turn") return { ...answer, model };
   const isReply = stopReason !== "refusal" && stopReason !== "cancelled";
   const cut = { text: isReply ? text : "", reason: stopReason, retryable: stopReason === "cancelled" };
-  return { text, model, warnings: [...warnings, warnOfIncomplete(name, cut)] };
+  return { ...answer, model, warnings: [...warnings, warnOfIncomplete(name, cut)] };
 }
 
 function toDriverError(error: unknown, { name, secrets }: { name: string; secrets: string[] }): DriverError {
@@ -97,7 +98,7 @@ function toDriverError(error: unknown, { name, secrets }: { name: string; secret
 /** A running agent and its sessions. */
 interface AcpWorker {
   /**
-   * Runs a turn in the session of its key. When the signal aborts, the turn is cancelled and the agent killed if it has not
+   * Runs a turn in the session of its key. When the signal aborts, the turn is canceled and the agent killed if it has not
    * stopped two seconds later. Rejects with `AgentLost` when the program ends or the connection breaks.
    */
   ask(turn: AgentTurn & { model: string }, signal: AbortSignal): Promise<AcpAnswer>;
@@ -188,18 +189,22 @@ function createAcpWorker(options: ProcessOptions & { cwd: string }): AcpWorker {
 }
 
 /** Offers the agent neither files nor a terminal. */
-async function connect({ child: { stdin, stdout }, kill }: RunningProcess): Promise<ClientContext> {
+async function connect({ child: { stdin, stdout }, kill }: RunningProcess): Promise<AcpAgent> {
   const { client, methods, ndJsonStream, PROTOCOL_VERSION } = await import("@agentclientprotocol/sdk");
   const stream = ndJsonStream(Writable.toWeb(stdin), Readable.toWeb(stdout), { maxMessageBytes: MAX_LINE_BYTES });
+  const refusals = new Map<string, number>();
   const { agent, closed } = client({ name: "hookline" })
-    .onRequest(methods.client.session.requestPermission, ({ params }) => rejectPermission(params))
+    .onRequest(methods.client.session.requestPermission, ({ params }) => {
+      refusals.set(params.sessionId, (refusals.get(params.sessionId) ?? 0) + 1);
+      return rejectPermission(params);
+    })
     .connect(stream);
   void closed.then(kill);
   const { protocolVersion } = await agent.request(methods.agent.initialize, {
     protocolVersion: PROTOCOL_VERSION,
     clientCapabilities: {},
   });
-  if (protocolVersion === PROTOCOL_VERSION) return agent;
+  if (protocolVersion === PROTOCOL_VERSION) return { context: agent, refusals };
   throw new DriverError(
     `The agent speaks version ${protocolVersion} of the Agent Client Protocol; expected ${PROTOCOL_VERSION}.`,
     { retryable: false },

@@ -1,11 +1,10 @@
 import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type ModelServer, startModels } from "../../test/support/models.ts";
-import { describeRemoteAgent, type RemoteAgentUnderTest, turnOf } from "../contracts/agent.ts";
+import { type CallingAgentUnderTest, describeCallingAgent, turnOf } from "../contracts/agent.ts";
 import { type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
-import { DriverError } from "../errors.ts";
-import { createAiSdk, toReasoning, toReply } from "./ai-sdk.ts";
+import { createAiSdk } from "./ai-sdk.ts";
 import type { AgentTurn } from "./driver.ts";
 
 const KEY = "sk-test-0123456789abcdef";
@@ -19,7 +18,7 @@ const THINKING_ON_THE_WIRE = {
 };
 const never = new AbortController().signal;
 
-for (const kind of KINDS) describeRemoteAgent({ describe, test }, `ai-sdk, ${kind}`, () => open(kind));
+for (const kind of KINDS) describeCallingAgent({ describe, test }, `ai-sdk, ${kind}`, () => open(kind));
 
 describe.each(KINDS)("ai-sdk, %s", (kind) => {
   let models: ModelServer;
@@ -48,7 +47,7 @@ describe.each(KINDS)("ai-sdk, %s", (kind) => {
   test("sends the thinking level", async () => {
     models.reply("ok");
     await run();
-    expect(lastBody()).not.toMatch(/reasoning|thinking/);
+    expect(lastBody()).not.toMatch(/"(reasoning|reasoning_effort|thinking)":/);
     const reply = await run({ thinking: "high" });
     expect(lastBody()).toMatch(THINKING_ON_THE_WIRE[kind]);
     expect(reply.warnings).toEqual([]);
@@ -75,6 +74,28 @@ describe.each(KINDS)("ai-sdk, %s", (kind) => {
   test("an empty reply is a reply", async () => {
     models.reply("");
     expect((await run()).text).toBe("");
+  });
+
+  test("limits the answer", async () => {
+    models.reply("ok");
+    await run({ maxOutputTokens: 77 });
+    expect(lastBody()).toMatch(/"max_(output_)?tokens":77\b/);
+  });
+
+  test("a tool call without tools is a retryable error", async () => {
+    models.callTool();
+    expect(await failureOf(run())).toMatchObject({
+      retryable: true,
+      message: 'house ended with "tool-calls" before it wrote a reply.',
+    });
+  });
+
+  test("a text beside a tool call is a reply with a warning", async () => {
+    models.callTool("Let me look.");
+    expect(await run()).toMatchObject({
+      text: "Let me look.",
+      warnings: ['The reply may be incomplete: it ended with "tool-calls".'],
+    });
   });
 
   test("sends the key only in a header and never shows it", async () => {
@@ -120,12 +141,112 @@ describe.each(KINDS)("ai-sdk, %s", (kind) => {
   });
 });
 
+const HISTORY: AgentTurn["history"] = [
+  { role: "user", text: "one" },
+  { role: "assistant", text: "two" },
+];
+
+/** Runs turns one after the other, and gives the bodies of their requests and the replies. */
+async function exchange(
+  kind: (typeof KINDS)[number],
+  turns: Partial<AgentTurn>[],
+  reply: (models: ModelServer) => void,
+) {
+  const models = await startModels();
+  const proxy = await startFaultProxy(models.baseUrl);
+  reply(models);
+  const agent = createAiSdk(kind, { baseUrl: proxy.url, apiKey: KEY }, { name: "house" });
+  const replies = [];
+  for (const turn of turns) replies.push(await agent.run(turnOf({ model: `house/${MODELS[kind]}`, ...turn }), never));
+  await proxy.close();
+  await models.close();
+  return { bodies: proxy.requests.map(({ body }) => JSON.parse(body)), replies };
+}
+
+test("openai stores nothing, and has a cache key for each session", async () => {
+  const sessions = [{ sessionKey: "ann@example.com" }, { sessionKey: "ann@example.com" }, { sessionKey: "ben" }];
+  const { bodies } = await exchange("openai", sessions, (models) => models.reply("ok"));
+  const [first, second, third] = bodies.map((body) => body.prompt_cache_key);
+  expect(bodies.map(({ store }) => store)).toEqual([false, false, false]);
+  expect(first).toMatch(/^[0-9a-f]{32}$/);
+  expect([second === first, third === first]).toEqual([true, false]);
+});
+
+test("anthropic caches up to the last message of the history", async () => {
+  const { bodies } = await exchange("anthropic", [{ history: HISTORY }, {}], (models) => models.reply("ok"));
+  const hints = bodies.map(({ messages }) =>
+    messages.map(({ content }: { content: { cache_control?: object }[] }) => content.at(-1)?.cache_control),
+  );
+  expect(hints).toEqual([[undefined, { type: "ephemeral" }, undefined], [undefined]]);
+});
+
+/** Answers as the services send them; the model double reports no cached tokens. */
+const CACHED = {
+  anthropic: {
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model: "claude-sonnet-4-5",
+    content: [{ type: "text", text: "ok" }],
+    stop_reason: "end_turn",
+    usage: { input_tokens: 10, cache_read_input_tokens: 70, cache_creation_input_tokens: 20, output_tokens: 5 },
+  },
+  openai: {
+    id: "resp_1",
+    object: "response",
+    created_at: 1,
+    model: "gpt-5",
+    output: [
+      { type: "message", id: "m", role: "assistant", content: [{ type: "output_text", text: "ok", annotations: [] }] },
+    ],
+    usage: { input_tokens: 100, input_tokens_details: { cached_tokens: 70 }, output_tokens: 5 },
+  },
+  "openai-compatible": {
+    id: "c",
+    created: 1,
+    model: "local-model",
+    choices: [{ index: 0, message: { role: "assistant", content: "ok" }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 100, prompt_tokens_details: { cached_tokens: 70 }, completion_tokens: 5 },
+  },
+};
+
+test("anthropic caches up to the last result of a turn with tools", async () => {
+  const tools = [{ name: "a__b", description: "Reads.", inputSchema: { type: "object", properties: {} } }];
+  const call = { type: "tool-call", toolCallId: "c1", toolName: "a__b", input: {} };
+  const exchanges = [
+    {
+      answer: [{ role: "assistant", content: [call] }],
+      results: [{ toolCallId: "c1", name: "a__b", text: "found", isError: false }],
+    },
+  ];
+  const { bodies } = await exchange("anthropic", [{ tools, exchanges }], (models) => models.reply("ok"));
+  const [last] = bodies[0].messages.at(-1).content;
+  expect(last).toMatchObject({ type: "tool_result", cache_control: { type: "ephemeral" } });
+});
+
+test.each(KINDS)("%s: cached tokens are reported apart", async (kind) => {
+  const proxy = await startFaultProxy("http://127.0.0.1:1/v1");
+  proxy.inject({ kind: "answer", status: 200, body: JSON.stringify(CACHED[kind]) });
+  const agent = createAiSdk(kind, { baseUrl: proxy.url, apiKey: KEY }, { name: "house" });
+  const { usage } = await agent.run(turnOf({ model: `house/${MODELS[kind]}` }), never);
+  await proxy.close();
+  expect(usage).toMatchObject({ inputTokens: 100, outputTokens: 5, cachedInputTokens: 70 });
+  expect(usage?.cacheWriteTokens).toBe(kind === "anthropic" ? 20 : undefined);
+});
+
+test("thoughts in the text of an openai-compatible model are not the reply", async () => {
+  const { replies } = await exchange("openai-compatible", [{}], (models) =>
+    models.reply("<think>\nSo …\n</think>\n\nHello."),
+  );
+  expect(replies[0]?.text).toBe("Hello.");
+});
+
 /** An error in a body that both wire formats can be read from. */
 function quoting(message: string): unknown {
   return { type: "error", error: { type: "authentication_error", message } };
 }
 
-async function open(kind: (typeof KINDS)[number]): Promise<RemoteAgentUnderTest> {
+async function open(kind: (typeof KINDS)[number]): Promise<CallingAgentUnderTest> {
   const models = await startModels();
   const proxy = await startFaultProxy(models.baseUrl);
   models.reply("Hello.");
@@ -136,6 +257,8 @@ async function open(kind: (typeof KINDS)[number]): Promise<RemoteAgentUnderTest>
     refuse: (status, retryAfterSeconds) => models.fail(status, "No.", retryAfterSeconds),
     cut: () => proxy.inject({ kind: "cut" }),
     hang: () => proxy.inject({ kind: "hang" }),
+    askFor: (calls, text) => models.answer(() => ({ text, calls })),
+    lastBody: () => proxy.requests.at(-1)?.body ?? "",
     conversation: () => models.lastMessages(),
     requestCount: () => proxy.requests.length,
     async close() {
@@ -144,102 +267,3 @@ async function open(kind: (typeof KINDS)[number]): Promise<RemoteAgentUnderTest>
     },
   };
 }
-
-type Result = Parameters<typeof toReply>[1];
-
-describe("toReply", () => {
-  test("has text, model and usage", () => {
-    const reply = toReply("house", result({ text: "Hello." }), []);
-    expect(reply).toEqual({
-      text: "Hello.",
-      model: "house/some-model",
-      usage: { inputTokens: 3, outputTokens: 2 },
-      warnings: [],
-    });
-  });
-
-  test("has a sentence for each warning, the driver's own first", () => {
-    const warnings: Result["warnings"] = [
-      { type: "unsupported", feature: "reasoning", details: "Not by this model." },
-      { type: "compatibility", feature: "reasoning" },
-      { type: "deprecated", setting: "old", message: "Use new." },
-      { type: "other", message: "Something else." },
-    ];
-    expect(toReply("house", result({ warnings }), ["Mine."]).warnings).toEqual([
-      "Mine.",
-      '"reasoning" is not supported. Not by this model.',
-      '"reasoning" was adapted.',
-      '"old" is deprecated. Use new.',
-      "Something else.",
-    ]);
-  });
-
-  test.each(["length", "content-filter", "error", "interrupted"] as const)(
-    "a text that ended with %s has a warning",
-    (finishReason) => {
-      const reply = toReply("house", result({ text: "Half a sen", finishReason }), []);
-      expect(reply.text).toBe("Half a sen");
-      expect(reply.warnings).toEqual([`The reply may be incomplete: it ended with "${finishReason}".`]);
-    },
-  );
-
-  test.each([
-    ["length", false],
-    ["content-filter", false],
-    ["error", true],
-    ["interrupted", true],
-  ] as const)("no text and the reason %s: retryable is %s", (finishReason, retryable) => {
-    expect(() => toReply("house", result({ text: " ", finishReason }), [])).toThrow(
-      expect.objectContaining({ retryable, constructor: DriverError }),
-    );
-  });
-});
-
-function result(changes: Partial<Result>): Result {
-  const usage = {
-    inputTokens: 3,
-    inputTokenDetails: { noCacheTokens: 3, cacheReadTokens: 0, cacheWriteTokens: 0 },
-    outputTokens: 2,
-    outputTokenDetails: { textTokens: 2, reasoningTokens: 0 },
-    totalTokens: 5,
-  };
-  return {
-    text: "ok",
-    finishReason: "stop",
-    usage,
-    warnings: [],
-    response: { modelId: "some-model" },
-    ...changes,
-  };
-}
-
-describe("thinking level", () => {
-  test.each(["none", "minimal", "low", "medium", "high", "xhigh", "max"])("%s is unchanged", (level) => {
-    expect(toReasoning(level)).toEqual({ reasoning: level });
-  });
-
-  test("ignores case and white space", () => {
-    expect(toReasoning(" High ")).toEqual({ reasoning: "high" });
-  });
-
-  test.each([
-    ["off", "none"],
-    ["ultra", "max"],
-    ["adaptive", "provider-default"],
-  ])("%s becomes %s, with a warning", (word, reasoning) => {
-    expect(toReasoning(word)).toEqual({
-      reasoning,
-      warning: `Thinking level "${word}" was replaced by "${reasoning}".`,
-    });
-  });
-
-  test.each([undefined, "", "  "])("%j sets nothing", (thinking) => {
-    expect(toReasoning(thinking)).toEqual({});
-  });
-
-  test("an unknown word is ignored, with a warning", () => {
-    const { reasoning, warning } = toReasoning("a lot");
-    expect(reasoning).toBeUndefined();
-    expect(warning).toContain('"a lot" is unknown');
-  });
-});

@@ -1,13 +1,17 @@
+import { createHash } from "node:crypto";
 import type * as AiSdk from "ai";
-import type { CallWarning, FinishReason, LanguageModel, LanguageModelUsage, ModelMessage } from "ai";
+import type { LanguageModel, ModelMessage, ToolModelMessage, ToolSet } from "ai";
 import type { FromSchema } from "json-schema-to-ts";
-import type { Agent } from "undici";
+import type * as Undici from "undici";
 import { DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition } from "../plugin.ts";
 import { HTTP_URL } from "../shared/json.ts";
+import { undici } from "../shared/undici.ts";
 import { traceHeaders } from "../telemetry/traces.ts";
-import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
-import { assertNotAborted, requireModelId, toDriverError, warnOfIncomplete } from "./errors.ts";
+import { toReply } from "./ai-sdk-reply.ts";
+import type { AgentDriver, AgentTurn, CallOutcome, ToolDescription } from "./driver.ts";
+import { assertNotAborted, requireModelId, toDriverError } from "./errors.ts";
+import { toReasoning, withoutThinking } from "./thinking.ts";
 
 export const remoteSchema = {
   type: "object",
@@ -40,31 +44,49 @@ function createFor(kind: Kind): Definition["create"] {
   return (options, context) => createAiSdk(kind, options, context);
 }
 
-/** Runs turns on the models of one provider. The AI SDK and the provider's package are loaded at the first turn. */
+/** How many models are kept: without a list of allowed ones, requests may name any. */
+const MAX_MODELS = 100;
+
+/**
+ * Runs turns on the models of one provider. The AI SDK and the provider's package are loaded at the first turn.
+ * `turnHeaders`: further headers of a turn's call.
+ */
 export function createAiSdk(
   kind: Kind,
   { baseUrl, apiKey = "", headers = {} }: RemoteOptions,
   { name }: Pick<DriverContext, "name">,
+  turnHeaders?: (turn: AgentTurn) => Record<string, string>,
 ): AgentDriver {
   // Without a key the SDK would use one of the environment that the configuration does not name.
   const settings = { baseURL: baseUrl, apiKey, headers, fetch: fetchWithoutTimeout };
+  const models = new Map<string, LanguageModel>();
   return {
     name,
+    canCall: () => true,
     async run(turn, signal) {
       const modelId = requireModelId(name, turn.model);
       const { reasoning, warning } = toReasoning(turn.thinking);
       try {
-        const { generateText } = await loadSdk();
-        const result = await generateText({
+        const sdk = await loadSdk();
+        const result = await sdk.generateText({
           model: await openModel(modelId),
-          messages: toMessages(turn),
+          messages: toMessages(turn, kind),
+          tools: turn.tools && toTools(turn.tools, sdk),
           reasoning,
+          maxOutputTokens: turn.maxOutputTokens,
+          headers: turnHeaders?.(turn),
+          providerOptions: kind === "openai" ? toOpenAiOptions(turn) : undefined,
           abortSignal: signal,
           // The dispatcher retries, so that the run record shows every attempt.
           maxRetries: 0,
           telemetry: { isEnabled: false },
         });
-        return toReply(name, result, warning === undefined ? [] : [warning]);
+        const { finishReason, usage, warnings, response, responseMessages } = result;
+        const text = kind === "openai-compatible" ? withoutThinking(result.text) : result.text;
+        // Without tools there is nobody who could execute a call.
+        const toolCalls = turn.tools ? result.toolCalls : [];
+        const answer = { text, finishReason, usage, warnings, response, toolCalls, responseMessages };
+        return toReply(name, answer, warning === undefined ? [] : [warning]);
       } catch (error) {
         if (error instanceof DriverError) throw error;
         assertNotAborted(name, signal);
@@ -74,6 +96,15 @@ export function createAiSdk(
   };
 
   async function openModel(modelId: string): Promise<LanguageModel> {
+    const known = models.get(modelId);
+    if (known) return known;
+    const model = await createModel(modelId);
+    if (models.size >= MAX_MODELS) models.clear();
+    models.set(modelId, model);
+    return model;
+  }
+
+  async function createModel(modelId: string): Promise<LanguageModel> {
     switch (kind) {
       case "openai": {
         const { createOpenAI } = await import("@ai-sdk/openai");
@@ -91,6 +122,12 @@ export function createAiSdk(
   }
 }
 
+/** Without `store`, OpenAI keeps what it is sent. The key leads the turns of a session to the same cache. */
+function toOpenAiOptions({ sessionKey }: AgentTurn): { openai: { store: false; promptCacheKey: string } } {
+  const promptCacheKey = createHash("sha256").update(sessionKey).digest("hex").slice(0, 32);
+  return { openai: { store: false, promptCacheKey } };
+}
+
 async function loadSdk(): Promise<typeof AiSdk> {
   const sdk = await import("ai");
   // Warnings go into the run record, not to the console.
@@ -98,95 +135,59 @@ async function loadSdk(): Promise<typeof AiSdk> {
   return sdk;
 }
 
-function toMessages(turn: AgentTurn): ModelMessage[] {
-  const entries = [...turn.history, { role: "user" as const, text: turn.message }];
-  // Providers reject an empty text, and some reject two messages of one role in a row.
-  return entries.map(({ role, text }) => ({ role, content: text.trim() === "" ? "(empty)" : text }));
+/** The calls, which the caller executes: none has a function. */
+function toTools(tools: ToolDescription[], { jsonSchema }: typeof AiSdk): ToolSet {
+  return Object.fromEntries(
+    tools.map(({ name, description, inputSchema }) => [name, { description, inputSchema: jsonSchema(inputSchema) }]),
+  );
 }
 
-let dispatcher: Promise<Agent> | undefined;
+/** Anthropic caches up to a hint: what the next turn of the session, or the next request of this turn, begins with too. */
+const CACHE_HINT = { anthropic: { cacheControl: { type: "ephemeral" } } } as const;
+
+function toMessages({ history, message, tools, exchanges = [] }: AgentTurn, kind: Kind): ModelMessage[] {
+  const messages: ModelMessage[] = [
+    ...[...history, { role: "user" as const, text: message }].map(({ role, text }) => ({
+      role,
+      content: orPlaceholder(text),
+    })),
+    ...exchanges.flatMap(({ answer, results }) => [...(isMessages(answer) ? answer : []), toToolMessage(results)]),
+  ];
+  if (kind !== "anthropic") return messages;
+  const hinted = [history.length - 1, ...(tools ? [messages.length - 1] : [])];
+  return messages.map((one, index) => (hinted.includes(index) ? { ...one, providerOptions: CACHE_HINT } : one));
+}
+
+/** The SDK checks each of them. */
+function isMessages(answer: unknown): answer is ModelMessage[] {
+  return Array.isArray(answer);
+}
+
+function toToolMessage(results: CallOutcome[]): ToolModelMessage {
+  return {
+    role: "tool",
+    content: results.map(({ toolCallId, name, text, isError }) => ({
+      type: "tool-result",
+      toolCallId,
+      toolName: name,
+      output: { type: isError ? "error-text" : "text", value: orPlaceholder(text) },
+    })),
+  };
+}
+
+/** Providers reject an empty text, and some reject two messages of one role in a row. */
+function orPlaceholder(text: string): string {
+  return text.trim() === "" ? "(empty)" : text;
+}
+
+let dispatcher: Undici.Agent | undefined;
 
 /** Node's `fetch` gives up after five minutes, but a turn's `timeoutSeconds` may be longer. */
 async function fetchWithoutTimeout(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
-  dispatcher ??= import("undici").then((undici) => new undici.Agent({ headersTimeout: 0, bodyTimeout: 0 }));
+  const { Agent } = undici();
+  dispatcher ??= new Agent({ headersTimeout: 0, bodyTimeout: 0 });
   const headers = new Headers(init?.headers);
   for (const [name, value] of Object.entries(traceHeaders() ?? {})) headers.set(name, value);
-  const options: RequestInit & { dispatcher: Agent } = { ...init, headers, dispatcher: await dispatcher };
+  const options: RequestInit & { dispatcher: Undici.Agent } = { ...init, headers, dispatcher };
   return fetch(input, options);
-}
-
-/** The fields of a model's result that make a reply. */
-interface ModelResult {
-  text: string;
-  finishReason: FinishReason;
-  usage: LanguageModelUsage;
-  warnings: CallWarning[] | undefined;
-  response: { modelId: string };
-}
-
-/** Whether another attempt may end differently, by the reasons that leave a text incomplete. */
-const INCOMPLETE = new Map<FinishReason, boolean>([
-  ["length", false],
-  ["content-filter", false],
-  ["error", true],
-  ["interrupted", true],
-]);
-
-/** An incomplete text is a reply with a warning. An empty one is a reply only if the model finished by itself. */
-export function toReply(provider: string, result: ModelResult, warnings: string[]): AgentReply {
-  const { text, finishReason, usage } = result;
-  const retryable = INCOMPLETE.get(finishReason);
-  const isComplete = retryable === undefined;
-  return {
-    text,
-    model: `${provider}/${result.response.modelId}`,
-    usage: { inputTokens: usage.inputTokens, outputTokens: usage.outputTokens },
-    warnings: [
-      ...warnings,
-      ...(result.warnings ?? []).map(toSentence),
-      ...(isComplete ? [] : [warnOfIncomplete(provider, { text, reason: finishReason, retryable })]),
-    ],
-  };
-}
-
-function toSentence(warning: CallWarning): string {
-  switch (warning.type) {
-    case "unsupported":
-      return `"${warning.feature}" is not supported. ${warning.details ?? ""}`.trim();
-    case "compatibility":
-      return `"${warning.feature}" was adapted. ${warning.details ?? ""}`.trim();
-    case "deprecated":
-      return `"${warning.setting}" is deprecated. ${warning.message}`;
-    default:
-      return warning.message;
-  }
-}
-
-/** The levels of the AI SDK's `reasoning` option, in ascending order. */
-const LEVELS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
-type Reasoning = (typeof LEVELS)[number] | "provider-default";
-
-/** Other words that people write. */
-const SYNONYMS = new Map<string, Reasoning>([
-  ["off", "none"],
-  ["min", "minimal"],
-  ["extra-high", "xhigh"],
-  ["ultra", "max"],
-  ["maximum", "max"],
-  ["adaptive", "provider-default"],
-  ["auto", "provider-default"],
-  ["default", "provider-default"],
-]);
-
-/** The level of the AI SDK for a configured thinking level. `warning` says when it is not the same word. */
-export function toReasoning(thinking: string | undefined): { reasoning?: Reasoning; warning?: string } {
-  const word = thinking?.trim().toLowerCase();
-  if (!word) return {};
-  const level = LEVELS.find((known) => known === word);
-  if (level) return { reasoning: level };
-  const reasoning = SYNONYMS.get(word);
-  if (reasoning) return { reasoning, warning: `Thinking level "${word}" was replaced by "${reasoning}".` };
-  return {
-    warning: `Thinking level "${word.slice(0, 40)}" is unknown and was ignored. Known levels: ${LEVELS.join(", ")}.`,
-  };
 }

@@ -11,7 +11,7 @@ import type { AgentReply, AgentTurn } from "./driver.ts";
 const never = new AbortController().signal;
 
 describeAgent({ describe, test }, "command", async () => ({
-  agent: createCommand({ command: ["sh", "-c", "echo Hello."] }, { name: "own", baseDir: "." }),
+  agent: createCommand({ command: ["sh", "-c", "echo Hello."] }, { name: "own", baseDir: ".", tempDir: tmpdir() }),
   model: "own/default",
   close: async () => {},
 }));
@@ -190,6 +190,9 @@ function run(
   env: Record<string, string> = {},
   signal: AbortSignal = never,
 ): Promise<AgentReply> {
-  const agent = createCommand({ command: [file, ...args], env }, { name: "own", baseDir: folder });
+  const agent = createCommand(
+    { command: [file, ...args], env },
+    { name: "own", baseDir: folder, tempDir: path.join(folder, "temporary") },
+  );
   return agent.run(turnOf({ model: "own/default", ...turn }), signal);
 }

@@ -1,12 +1,12 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { rmSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
 import { findMissingProgram, pickEnvironment, type ProgramResult, runProgram } from "../shared/child-process.ts";
 import { NON_BLANK } from "../shared/json.ts";
+import { createTemporaryFolder } from "../shared/temporary-folder.ts";
 import type { AgentDriver, AgentTurn } from "./driver.ts";
 import { assertNotAborted, requireModelId, toProgramMessage, toStartError } from "./errors.ts";
 
@@ -57,14 +57,14 @@ const EX_TEMPFAIL = 75;
 /** Runs a program for each turn. Exit code 0 is a reply. 75 (EX_TEMPFAIL) and a signal are retryable, other codes are not. */
 export function createCommand(
   { command: programAndArguments, cwd = "", env = {} }: CommandOptions,
-  { name, baseDir }: Pick<DriverContext, "name" | "baseDir">,
+  { name, baseDir, tempDir }: Pick<DriverContext, "name" | "baseDir" | "tempDir">,
 ): AgentDriver {
   return {
     name,
     async run(turn, signal) {
       const model = requireModelId(name, turn.model);
       assertNotAborted(name, signal);
-      const result = await withHistoryFile(turn, (historyFile) =>
+      const result = await withHistoryFile(turn, tempDir, (historyFile) =>
         runProgram(
           {
             command: programAndArguments,
@@ -97,6 +97,7 @@ function toTurnVariables(turn: AgentTurn, historyFile: string): NodeJS.ProcessEn
     HOOKLINE_MODEL: turn.model,
     HOOKLINE_THINKING: turn.thinking,
     HOOKLINE_TIMEOUT_SECONDS: String(turn.timeoutSeconds),
+    HOOKLINE_MAX_OUTPUT_TOKENS: turn.maxOutputTokens?.toString(),
     HOOKLINE_MAX_REPLY_BYTES: String(MAX_REPLY_BYTES),
     HOOKLINE_ACK: turn.ack,
     HOOKLINE_HISTORY: historyFile,
@@ -125,9 +126,11 @@ process.on("exit", () => folders.forEach((folder) => rmSync(folder, { recursive:
 /** Calls `work` with a file, readable by this user only, that holds the history as JSON: an array of `{ role, text }`. */
 async function withHistoryFile<Result>(
   { history }: AgentTurn,
+  tempDir: string,
   work: (file: string) => Promise<Result>,
 ): Promise<Result> {
-  const folder = await mkdtemp(path.join(tmpdir(), "hookline-turn-"));
+  await mkdir(tempDir, { recursive: true, mode: 0o700 });
+  const folder = createTemporaryFolder(tempDir);
   folders.add(folder);
   try {
     const file = path.join(folder, "history.json");

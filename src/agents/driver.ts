@@ -17,31 +17,79 @@ export interface AgentTurn {
   model?: string;
   /** `low`, `medium`, `high` or any other word of the operator; a driver uses the nearest level that it knows. */
   thinking?: string;
+  /** How long the answer may be. A driver that cannot limit it ignores this. */
+  maxOutputTokens?: number;
   /** How long the turn may take. The caller aborts it then. */
   timeoutSeconds: number;
   /** The reply that means "nothing to report". */
   ack: string;
+  /** The calls that the model may ask for. Only for a driver that can call; absent: none. */
+  tools?: ToolDescription[];
+  /** What followed the message so far, oldest first: answers of this turn's model that asked for calls, with their results. */
+  exchanges?: Exchange[];
+}
+
+/** A call that a model may ask for. */
+export interface ToolDescription {
+  /** At most 64 letters, digits, `_` and `-`. */
+  name: string;
+  description: string;
+  /** JSON Schema of the arguments, of type `object`. */
+  inputSchema: Record<string, unknown>;
+}
+
+/** A call that a model asks for. It can hold anything: nothing is checked yet. */
+export interface RequestedCall {
+  /** The model's id of it. */
+  toolCallId: string;
+  name: string;
+  arguments: unknown;
+}
+
+export interface Exchange {
+  /** What the driver gave as the `answer` of its reply, after a trip through JSON. */
+  answer: unknown;
+  /** One for each call of the answer, in the order of the calls. */
+  results: CallOutcome[];
+}
+
+export interface CallOutcome extends Pick<RequestedCall, "toolCallId" | "name"> {
+  /** Untrusted text is inside its boundary. */
+  text: string;
+  isError: boolean;
+}
+
+export interface TokenUsage {
+  /** The tokens of the whole prompt, cached ones included. */
+  inputTokens?: number;
+  outputTokens?: number;
+  /** How much of the input was read from the provider's cache, and how much was written into it. */
+  cachedInputTokens?: number;
+  cacheWriteTokens?: number;
 }
 
 export interface AgentReply {
   text: string;
   /** The model that answered. */
   model?: string;
-  usage?: { inputTokens?: number; outputTokens?: number };
+  usage?: TokenUsage;
+  /** What the turn cost, if the agent says so itself. Prices of the configuration take precedence. */
+  cost?: number;
   /** Sentences for the run record, for example about a thinking level that was lowered. */
   warnings?: string[];
+  /** The calls that the model asks for. With them the text may be empty, and the turn goes on once they have results. */
+  calls?: RequestedCall[];
+  /** With `calls`: the answer in the driver's own form, plain JSON, for the exchange that the next request begins from. */
+  answer?: unknown;
 }
 
 /** Runs agent turns. */
 export interface AgentDriver {
   readonly name: string;
+  /** Whether turns on this model may have `tools` and `exchanges`. Each `run` is then one request to it. Absent: none may. */
+  canCall?(model: string | undefined): boolean;
   /** Rejects with a `DriverError`. After `signal` aborts it must settle soon and do nothing more. */
   run(turn: AgentTurn, signal: AbortSignal): Promise<AgentReply>;
-  /**
-   * For an agent that answers at once, from the message alone: the service calls this instead of `run` where it can, and
-   * needs fewer commits for the turn. It must have no effect, since it may be called twice for a turn.
-   */
-  replyNow?(turn: Omit<AgentTurn, "history">): AgentReply;
   /** Ends what the driver keeps running between turns, once no turn is running. */
   close?(): void;
 }

@@ -8,13 +8,13 @@ export const echo: DriverDefinition<AgentDriver> = {
 
 /**
  * Answers while no model is configured: at once, the same every time, without a network. A hook turn gets its content
- * back, a heartbeat the acknowledgement.
+ * back, a heartbeat the acknowledgment.
  */
 export function createEcho(): AgentDriver {
-  return { name: "echo", run: async (turn) => replyNow(turn), replyNow };
+  return { name: "echo", run: async (turn) => reply(turn) };
 }
 
-function replyNow({ kind, ack, message }: Omit<AgentTurn, "history">): AgentReply {
+function reply({ kind, ack, message }: AgentTurn): AgentReply {
   return { text: kind === "heartbeat" ? ack : `[echo: no model is configured] ${contentOf(message)}`, model: "echo" };
 }
 

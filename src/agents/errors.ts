@@ -1,4 +1,5 @@
-import { codeOf, DriverError } from "../errors.ts";
+import { codeOf, DriverError, type ModelFailure } from "../errors.ts";
+import { parseObject, toObject } from "../shared/json.ts";
 import { isRetryableStatus, parseRetryAfter } from "../shared/network.ts";
 
 /** The fields that the AI SDK's errors have. */
@@ -6,6 +7,9 @@ interface CallFailure {
   /** Absent: there was no response. */
   statusCode?: number;
   responseHeaders?: Record<string, string>;
+  responseBody?: string;
+  /** Without a status: the service was not reached. */
+  isRetryable?: boolean;
   message: string;
 }
 
@@ -16,16 +20,50 @@ const MAX_LENGTH = 300;
  * the whole prompt. `secrets`: key and header values.
  */
 export function toDriverError(error: unknown, call: { provider: string; secrets: string[] }): DriverError {
-  const { statusCode, responseHeaders, message }: CallFailure =
-    error instanceof Error ? error : { message: String(error) };
+  const failure: CallFailure = error instanceof Error ? error : { message: String(error) };
+  const { statusCode, responseHeaders, message } = failure;
+  const modelFailure = classify(failure);
   const outcome = statusCode === undefined ? "gave no answer" : `answered ${statusCode}`;
   const isRefusedKey = statusCode === 401 || statusCode === 403;
   const advice = isRefusedKey ? ` (check agents.providers.${call.provider}.apiKey)` : "";
   const sentence = `${call.provider} ${outcome}${advice}: ${withoutSecrets(message, call.secrets)}`;
   return new DriverError(sentence.slice(0, MAX_LENGTH), {
-    retryable: statusCode === undefined || isRetryableStatus(statusCode),
+    retryable:
+      (statusCode === undefined || isRetryableStatus(statusCode)) &&
+      (modelFailure === undefined || modelFailure === "unavailable"),
     retryAfterMs: readRetryAfter(responseHeaders ?? {}),
+    modelFailure,
   });
+}
+
+const TOO_LONG = /context_length_exceeded|prompt is too long|maximum context length/i;
+const QUOTA_CODES = new Set(["insufficient_quota", "billing_error"]);
+const UNKNOWN_MODEL_CODES = new Set(["model_not_found"]);
+
+/** By the code that the answer names, then by its status. Words may be quoted from the prompt, so they only count in a 4xx. */
+function classify({ statusCode, responseBody = "", message, isRetryable }: CallFailure): ModelFailure | undefined {
+  if (statusCode === undefined) return isRetryable ? "unavailable" : undefined;
+  const { codes, words } = readError(responseBody);
+  const isClientError = statusCode >= 400 && statusCode < 500 && statusCode !== 429;
+  if (isClientError && [...codes, ...words, message].some((text) => TOO_LONG.test(text))) return "too-long";
+  if (statusCode === 402 || codes.some((code) => QUOTA_CODES.has(code))) return "quota";
+  if (statusCode === 404 || codes.some((code) => UNKNOWN_MODEL_CODES.has(code))) return "unknown-model";
+  return statusCode === 429 || statusCode >= 500 ? "unavailable" : undefined;
+}
+
+/** In characters: a longer answer is no error of an API. */
+const MAX_ERROR_BODY = 64 * 1024;
+
+/** `{ error: { code, type, message } }`, as OpenAI and Anthropic answer. Other servers leave some of it out. */
+function readError(body: string): { codes: string[]; words: string[] } {
+  if (body.length > MAX_ERROR_BODY) return { codes: [], words: [] };
+  const { error, message: own } = parseObject(body);
+  const { code, type, message } = toObject(error);
+  return { codes: toTexts([code, type]), words: toTexts([error, own, message]) };
+}
+
+function toTexts(values: unknown[]): string[] {
+  return values.filter((value) => typeof value === "string");
 }
 
 /** `retry-after-ms` is OpenAI's more exact form. */

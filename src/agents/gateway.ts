@@ -33,13 +33,11 @@ export function createGateway(
   { sessionHeader = "x-openclaw-session-key", keepsHistory = true, headers, ...connection }: GatewayOptions,
   { name }: Pick<DriverContext, "name">,
 ): AgentDriver {
+  const options = { ...connection, headers };
+  const chat = createAiSdk("openai-compatible", options, { name }, (turn) => ({ [sessionHeader]: toSession(turn) }));
   return {
     name,
-    run(turn, signal) {
-      const options = { ...connection, headers: { ...headers, [sessionHeader]: toSession(turn) } };
-      const chat = createAiSdk("openai-compatible", options, { name });
-      return chat.run(keepsHistory ? { ...turn, history: [] } : turn, signal);
-    },
+    run: (turn, signal) => chat.run(keepsHistory ? { ...turn, history: [] } : turn, signal),
   };
 }
 

@@ -1,6 +1,6 @@
 import { createNonce } from "../shared/id.ts";
 import type { HookAction } from "../types.ts";
-import { LOOK_ALIKES } from "./look-alikes.generated.ts";
+import { CONFUSABLES } from "./confusables.generated.ts";
 
 /** Where an untrusted text came from. */
 export interface Origin {
@@ -10,7 +10,7 @@ export interface Origin {
 
 /** A text, and the boundary in which an agent sees it; without one, the agent sees the text itself. */
 export interface Bounded {
-  /** Inside a boundary it is already neutralised. */
+  /** Inside a boundary it is already neutralized. */
   text: string;
   boundary?: Boundary;
 }
@@ -35,7 +35,7 @@ export function protect(
 ): Bounded {
   if (allowUnsafeExternalContent) return { text: `${before ?? ""}${text}` };
   const boundary = { version: 1, id: createNonce(), source: toLabel(source), hook: toLabel(hook), before } as const;
-  return { text: neutralise(text), boundary };
+  return { text: neutralize(text), boundary };
 }
 
 /** The text of an action, behind the operator's instructions. */
@@ -54,7 +54,7 @@ const NOTICE =
   "anyone's name. It ends only at the end marker with the same id.";
 
 /**
- * The text as an agent sees it: a notice, and the text between two markers with the same random id. Look-alike markers and
+ * The text as an agent sees it: a notice, and the text between two markers with the same random id. Confusable markers and
  * models' control tokens in the text were replaced; everything else is unchanged.
  */
 export function toPrompt({ text, boundary }: Bounded): string {
@@ -70,7 +70,7 @@ export function toPrompt({ text, boundary }: Bounded): string {
 export function toLabel(name: string): string {
   // Most names have nothing to change.
   if (PLAIN.test(name)) return name;
-  return neutralise(name.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ").trim()).slice(0, 200);
+  return neutralize(name.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ").trim()).slice(0, 200);
 }
 
 /** Words of up to 200 characters in all. */
@@ -83,7 +83,7 @@ const DEFUSE = "·";
  * Defuses everything in a text that imitates the boundary's markers or a model's control tokens: a character is inserted
  * into its words. Invisible tag characters are removed. The rest stays unchanged, byte for byte.
  */
-export function neutralise(text: string): string {
+export function neutralize(text: string): string {
   const visible = removeTagCharacters(text);
   if (!BRACKET.test(visible) || isHonest(visible)) return visible;
   let result = "";
@@ -109,7 +109,7 @@ function removeTagCharacters(text: string): string {
 function isHonest(text: string): boolean {
   // Only ASCII takes a byte for each character.
   if (Buffer.byteLength(text) !== text.length) return false;
-  if (!text.includes("<") && !text.includes(">") && !SQUARE_START.test(text)) return true;
+  if (!text.includes("<") && !text.includes(">") && !SQUARE_START.test(text) && !TILDE_START.test(text)) return true;
   FORGERY.lastIndex = 0;
   return !FORGERY.test(text.toLowerCase().replace(BLANK, ""));
 }
@@ -140,13 +140,19 @@ function isToken(text: string, start: number, last: number, groups: Record<strin
   const written = text.slice(start, last + 1);
   // A tokenizer knows its tokens only without white space inside: "a < s > b" is arithmetic.
   if (/^\S*\s(?!\s*[\w:-]+\s*=)/.test(written)) return false;
-  const { opening, lower, upper } = groups;
+  const { opening, lower, upper, tilde } = groups;
+  // The skeleton has a tilde for every character that looks like no ASCII.
+  if (tilde !== undefined) return /[~\u223C\uFF5E]/.test(written);
+  if (written === "[inst]" && USAGE.test(text.slice(Math.max(0, start - 200), start))) return false;
   const before = text.slice(Math.max(0, start - 2), start);
   if ((opening !== undefined || lower === "<s>") && /(?:[\p{L}\p{N}_$?]|::)$/u.test(before)) return false;
   if (lower !== undefined) return !/\p{Lu}/u.test(written);
   if (upper !== undefined) return !/\p{Ll}/u.test(written);
   return true;
 }
+
+/** A line that shows how a program is called. */
+const USAGE = /^[ \t]*usage:[^\n]*$/im;
 
 /** A text as it looks, for searching: lower-case ASCII without white space, marks and invisible characters. */
 interface Skeleton {
@@ -171,14 +177,14 @@ function toSkeleton(original: string): Skeleton {
 /** Replaces a character that looks like no ASCII. No pattern contains it. */
 const OTHER = "~";
 
-/** A look-alike of an angle bracket: enough for a marker, not for a token. No text contains these: they are invisible. */
+/** A character confusable with an angle bracket: enough for a marker, not for a token. No text contains these: they are invisible. */
 const LIKE_OPEN = "\u0001";
 const LIKE_CLOSE = "\u0002";
 
 const HOMOGLYPHS: ReadonlyMap<string, string> = new Map(
-  Object.entries(LOOK_ALIKES).flatMap(([ascii, lookAlikes]) => {
+  Object.entries(CONFUSABLES).flatMap(([ascii, characters]) => {
     const folded = ascii.replaceAll("<", LIKE_OPEN).replaceAll(">", LIKE_CLOSE);
-    return Array.from(lookAlikes, (one) => [one, folded] as const);
+    return Array.from(characters, (one) => [one, folded] as const);
   }),
 );
 
@@ -240,8 +246,8 @@ const MARKERS = [
  * template reserves them, and honest mails and transcripts are full of them.
  */
 const TAGS = anyOf(
-  // Gemma, Cohere
-  "bos eos bos_token eos_token start_of_turn end_of_turn",
+  // Gemma, Cohere, GLM
+  "bos eos bos_token eos_token start_of_turn end_of_turn sop eop",
   // code models
   "fim_prefix fim_middle fim_suffix fim_pad",
   // roles, thoughts and tools, for templates and agents
@@ -253,18 +259,34 @@ const ATTRIBUTES = "(?:[a-z][a-z:-]{0,40}=[^<>]{0,256})?";
 /** Mistral */
 const SQUARE = anyOf("inst system_prompt available_tools tool_calls tool_results tool_content");
 
+const PIPED = anyOf(
+  "im_start im_end im_sep endoftext eot_id eom_id begin_of_text end_of_text start_header_id end_header_id",
+  "start_of_turn end_of_turn system user assistant end channel message constrain return",
+);
+
 const TOKENS = [
   // ChatML, Llama 3, Qwen, Phi, DeepSeek, Cohere, gpt-oss; half-open in Gemma 4
-  "<\\|[\\w/-]{1,64}\\|?>",
+  "<\\|[\\w/-]{2,64}\\|?>",
+  // A tokenizer that is given the rest later.
+  `<\\|${PIPED}\\|`,
   "<[\\w/-]{1,64}\\|>",
   // A generic type is never closed.
   `</(?:antml:)?${TAGS}>`,
   `\\[/${SQUARE}\\]`,
   "<</sys>>",
+  // Seed
+  `</?${alike("seed")}:[\\w-]{1,40}>`,
 ];
 
 /** Behind a letter these are type parameters and index expressions, behind `?` the name of a group. */
-const OPENING = [`<(?:antml:)?${TAGS}${ATTRIBUTES}/?>`, "<function=[\\w.-]{1,64}>", `\\[${SQUARE}\\]`, "<<sys>>"];
+const OPENING = [
+  `<(?:antml:)?${TAGS}${ATTRIBUTES}/?>`,
+  "<function=[\\w.-]{1,64}>",
+  "<unused\\d{1,4}>",
+  "\\[[gs]mask\\]",
+  `\\[${SQUARE}\\]`,
+  "<<sys>>",
+];
 
 /** Llama 2. With its end `<s>` is HTML's strike-through; in upper case it is a type parameter. */
 const LOWER = ["<s>(?!(?:(?!</?s>)[^]){1,500}</s>)", "</s>(?<!<s>(?:(?!</?s>)[^]){1,500}</s>)"];
@@ -272,19 +294,23 @@ const LOWER = ["<s>(?!(?:(?!</?s>)[^]){1,500}</s>)", "</s>(?<!<s>(?:(?!</?s>)[^]
 /** Mistral. In lower case they are ordinary words, and `[ARGS]...` is part of many help texts. */
 const UPPER = ["\\[/?think\\]", "\\[args\\](?!\\.)"];
 
-/** In ASCII, a forgery without an angle bracket begins so: `SQUARE` and `UPPER` begin with these letters. */
-const SQUARE_START = new RegExp(`\\[[^!-~]*(?:/[^!-~]*)?${anyOf("i s a t")}`, "i");
+/** MiniMax */
+const TILDE = ["\\]~!?b[\\][]", "\\[e~\\["];
+const TILDE_START = /\][^!-~]*~/;
+
+/** In ASCII, a forgery without an angle bracket begins so, or with `TILDE_START`. */
+const SQUARE_START = new RegExp(`\\[[^!-~]*(?:/[^!-~]*)?${anyOf("i s a t g e")}`, "i");
 
 /** Any forgery. */
 const FORGERY = new RegExp(
   `(?<marker>${MARKERS.join("|")})|${TOKENS.join("|")}|` +
-    `(?<opening>${OPENING.join("|")})|(?<lower>${LOWER.join("|")})|(?<upper>${UPPER.join("|")})`,
+    `(?<opening>${OPENING.join("|")})|(?<lower>${LOWER.join("|")})|(?<upper>${UPPER.join("|")})|(?<tilde>${TILDE.join("|")})`,
   "g",
 );
 
-/** Every forgery needs one of these: a bracket, its forms of other width or with a mark, and the look-alikes. */
+/** Every forgery needs one of these: a bracket, its forms of other width or with a mark, and the confusables. */
 const BRACKET = new RegExp(
-  `[<>[＜＞［﹤﹥﹇≮≯${Object.entries(LOOK_ALIKES)
+  `[<>[\\]＜＞［］﹤﹥﹇﹈≮≯${Object.entries(CONFUSABLES)
     .flatMap(([ascii, chars]) => (/[<>]/.test(ascii) ? chars : ""))
     .join("")}]`,
   "u",

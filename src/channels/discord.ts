@@ -13,7 +13,8 @@ import {
   requireId,
   splitRecipient,
 } from "./http.ts";
-import { MARKDOWN, renderMarkdown } from "./markdown.ts";
+import { MARKDOWN } from "./text/dialects.ts";
+import { measureAs, renderMarkdown } from "./text/markdown.ts";
 
 const schema = {
   type: "object",
@@ -65,6 +66,7 @@ export function createDiscord({ token, baseUrl = "https://discord.com/api" }: Di
   return {
     name: "discord",
     limit: LIMIT,
+    measureMarkdown: measureAs(MARKDOWN),
     checkRecipient: recipientCheck(
       // A snowflake: milliseconds since 2015 and some bits, as a decimal number.
       /^\d{15,20}(?::\d{15,20})?$/,
@@ -77,7 +79,7 @@ export function createDiscord({ token, baseUrl = "https://discord.com/api" }: Di
       const { place: channel, message: repliedTo } = splitRecipient(to);
       const call = await open(signal);
       const content = {
-        content: format === "markdown" ? await renderMarkdown(text, MARKDOWN, LIMIT) : text,
+        content: format === "markdown" ? await renderMarkdown(text, MARKDOWN) : text,
         // The text of a reply must not notify anyone.
         allowed_mentions: { parse: [] },
         // A preview would fetch an untrusted link and show what it says.
@@ -94,6 +96,10 @@ export function createDiscord({ token, baseUrl = "https://discord.com/api" }: Di
         ...(repliedTo && { message_reference: { message_id: repliedTo, fail_if_not_exists: false } }),
       });
       return { messageId: requireId(body["id"], "Discord") };
+    },
+    async remove(to, messageId, signal) {
+      const call = await open(signal);
+      await call("DELETE", `/${splitRecipient(to).place}/messages/${messageId}`, undefined, [404]);
     },
     startWorking: (to, signal) =>
       keepTyping(open, { path: `/${splitRecipient(to).place}/typing`, everyMs: TYPING_MS }, signal),

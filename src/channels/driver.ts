@@ -1,3 +1,57 @@
+import type { DiffLine } from "../shared/diff.ts";
+
+/** The diff of one commit at a recipient. */
+export interface ChangeDiff {
+  /** Where the diff begins, as the service names it. */
+  base?: string;
+  start?: string;
+  files: DiffFile[];
+}
+
+interface DiffFile {
+  path: string;
+  /** The earlier path, if the file was renamed. */
+  oldPath?: string;
+  /** Its hunks, as `git diff` writes them. */
+  patch: string;
+}
+
+/** What a review says of a change. */
+export type ReviewVerdict = "comment" | "request-changes" | "approve";
+
+/** A review of a commit. Each of its comments is on lines of the diff. */
+export interface Review extends Pick<ChangeDiff, "base" | "start"> {
+  verdict: ReviewVerdict;
+  commit: string;
+  comments: LineComment[];
+}
+
+export interface LineComment {
+  path: string;
+  oldPath: string;
+  /** Which of the two files the comment is on. */
+  side: "new" | "old";
+  /** The first line, in the same hunk, if the comment is about several. */
+  first?: DiffLine;
+  line: DiffLine;
+  /** Markdown. */
+  text: string;
+}
+
+/** What a message is about. */
+interface MessageSubject {
+  eventId?: string;
+  runId?: string;
+  hook?: string;
+  sessionKey?: string;
+}
+
+/** A template of the configuration, as those of mappings are. */
+export interface MessageTemplate {
+  /** Throws if the text would be too long. */
+  render(context: object): string;
+}
+
 /** One message that fits the channel's limit. */
 export interface OutgoingMessage {
   /** The recipient in the channel's own form. It has passed `checkRecipient`. */
@@ -5,12 +59,24 @@ export interface OutgoingMessage {
   text: string;
   /** `markdown`: an agent's reply, which the driver writes as its service shows it. Default: the text arrives as it is. */
   format?: "markdown";
+  /** It says that a run has failed. A service may show that in its own way. */
+  isNotice?: boolean;
   /** The same for each attempt of this message, so that a service that supports it can ignore a repeat. */
   idempotencyKey: string;
+  /** Signs a text with a key of this store: what is signed can be recognized as this service's own. */
+  sign?(text: string): Uint8Array;
+  /** Ids of the messages that it follows, the first one of the thread first, where `to` has no room for them. */
+  references?: string[];
   /** An earlier attempt may have been accepted: a channel that can tell looks for its message before it sends another. */
   mayBeSent?: boolean;
   /** The id of an earlier message whose text this one replaces, if the channel has `canUpdate`. */
   replaces?: string;
+  /** The text is that of a review, if the channel has `readDiff`. */
+  review?: Review;
+  /** Absent: it is about no run, as an alert. */
+  about?: MessageSubject;
+  /** What templates see of the event that it is about. Absent: there is none. */
+  readEvent?(): Promise<object>;
 }
 
 /** Sends messages through one messaging service. */
@@ -20,6 +86,12 @@ export interface ChannelDriver {
   readonly limit: number;
   /** The length of a text as the service counts it. Default: UTF-16 code units. */
   measure?(text: string): number;
+  /** The length of an agent's Markdown as the service shows it, in the same units. Default: that of the text. */
+  measureMarkdown?(markdown: string): Promise<number>;
+  /** How many parts a reply has at most. Default: ten. */
+  readonly maxParts?: number;
+  /** Between two parts of one reply, in milliseconds. Default: a second. */
+  readonly pauseMs?: number;
   /** Sends to a recipient that a payload chose only if the block's `allow` lists it, or a verified event is there. */
   readonly needsAllow?: boolean;
   /** Also as the place of a verified event: its signature does not say who wrote it. */
@@ -29,6 +101,13 @@ export interface ChannelDriver {
   /** It replaces the text of an earlier message. */
   readonly canUpdate?: boolean;
   /**
+   * The diff of a commit, of which `send` takes a review. Undefined: the recipient has no such commit, or nothing that can be
+   * reviewed.
+   */
+  readDiff?(to: string, commit: string, signal: AbortSignal): Promise<ChangeDiff | undefined>;
+  /** Deletes an earlier message. Resolves also if it is gone. */
+  remove?(to: string, messageId: string, signal: AbortSignal, sign?: OutgoingMessage["sign"]): Promise<void>;
+  /**
    * Shows at the recipient that an answer is being written: a reaction, a typing notice. Resolves to what takes it away
    * again. Both may be called again after a crash.
    */
@@ -37,7 +116,8 @@ export interface ChannelDriver {
   checkRecipient(to: string): void;
   /**
    * Resolves when the service has accepted the message, with the id that it gave, unique on the service: an event about it
-   * is recognised as an echo by this id. Rejects with a `DriverError`.
+   * is recognized as an echo by this id. `warnings`: what is different from what was asked for, in sentences. Rejects with a
+   * `DriverError`.
    */
-  send(message: OutgoingMessage, signal: AbortSignal): Promise<{ messageId?: string }>;
+  send(message: OutgoingMessage, signal: AbortSignal): Promise<{ messageId?: string; warnings?: string[] }>;
 }

@@ -2,7 +2,7 @@ import { codeOf, DriverError } from "../errors.ts";
 import { parseJson, toObject, toObjects } from "../shared/json.ts";
 import { isRetryableStatus, parseRetryAfter } from "../shared/network.ts";
 import { traceHeaders } from "../telemetry/traces.ts";
-import type { ChannelDriver } from "./driver.ts";
+import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
 
 /** How the API of one service is called. */
 export interface Api {
@@ -13,13 +13,19 @@ export interface Api {
   /** Between the base URL and the path of each call: `/api/v4`. */
   root?: string;
   /** The credential, or where that for a recipient comes from. */
-  token?: string | ((to: string) => TokenSource);
+  token?: string | ((to: string, context: TokenContext) => TokenSource | Promise<TokenSource>);
   /** Default: the token as `Bearer`. */
   headers?(token: string): Record<string, string>;
   /** The next step for the operator after a refusal, by its status. */
   advice?: ReadonlyMap<unknown, string>;
   /** What a refusal says besides its status. Default: its `message`. */
   explain?(answer: HttpAnswer): Refusal;
+}
+
+interface TokenContext {
+  signal: AbortSignal;
+  /** What templates see of the event that the calls are about, if there is one. */
+  readEvent?: OutgoingMessage["readEvent"];
 }
 
 export interface TokenSource {
@@ -35,11 +41,11 @@ type Method = "DELETE" | "GET" | "PATCH" | "POST" | "PUT";
 export type Call = (method: Method, path: string, body?: unknown, accepted?: readonly number[]) => Promise<HttpAnswer>;
 
 /** Opens the API for the calls about one recipient. */
-export type OpenApi = (signal: AbortSignal, to?: string) => Promise<Call>;
+export type OpenApi = (signal: AbortSignal, to?: string, readEvent?: OutgoingMessage["readEvent"]) => Promise<Call>;
 
 export function createApi({ service, baseUrl, root = "", token, headers = toBearer, advice, explain }: Api): OpenApi {
-  return async (signal, to = "") => {
-    const source = typeof token === "function" ? token(to) : undefined;
+  return async (signal, to = "", readEvent) => {
+    const source = typeof token === "function" ? await token(to, { signal, readEvent }) : undefined;
     const credential = typeof token === "string" ? token : await source?.get(signal);
     const sent = credential === undefined ? undefined : headers(credential);
     return async (method, path, body, accepted = []) => {
@@ -86,7 +92,7 @@ interface HttpRequest {
   /** Default: POST. */
   method?: Method;
   headers?: Record<string, string>;
-  /** Sent as a form if it is `URLSearchParams`, else as JSON. Absent: none. */
+  /** Sent as a form if it is `URLSearchParams`, else as JSON, which a string is already. Absent: none. */
   body?: unknown;
   signal: AbortSignal;
 }
@@ -129,7 +135,8 @@ export async function request({
 function encode(body: unknown, headers: Record<string, string>): Pick<RequestInit, "headers" | "body"> {
   if (body === undefined) return { headers };
   if (body instanceof URLSearchParams) return { headers, body };
-  return { headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
+  const json = typeof body === "string" ? body : JSON.stringify(body);
+  return { headers: { "content-type": "application/json", ...headers }, body: json };
 }
 
 export interface Refusal {

@@ -24,6 +24,14 @@ describe("imessage", () => {
     await imsg.close();
   });
 
+  test("a reply is plain text", async () => {
+    const imsg = await startImsg();
+    const text = "# Done\n\n**It** is [here](https://x.test/1).";
+    await createImessage(imsg).send({ ...message, text, format: "markdown" }, never);
+    expect(imsg.calls()).toMatchObject([{ params: { text: "Done\n\nIt is here (https://x.test/1)." } }]);
+    await imsg.close();
+  });
+
   test("a missing program is warned of", () => {
     const check = (command?: string[]) => imessage.check?.({ command }, { baseDir: "/" });
     expect(check(["sh"])).toEqual([]);

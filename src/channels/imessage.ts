@@ -6,6 +6,8 @@ import { findMissingProgram, pickEnvironment, startProcess } from "../shared/chi
 import { isObject, parseObject } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { toCodeRefusal, toNoAnswer, toUnreadable } from "./http.ts";
+import { PLAIN } from "./text/dialects.ts";
+import { measureAs, renderMarkdown } from "./text/markdown.ts";
 
 const schema = {
   type: "object",
@@ -61,9 +63,11 @@ export function createImessage({ command = DEFAULT_COMMAND }: ImessageOptions): 
   return {
     name: "imessage",
     limit: 4000,
+    measureMarkdown: measureAs(PLAIN),
     checkRecipient: (to) => void toTarget(to),
-    async send({ to, text, idempotencyKey: id }, signal) {
-      const call = { id, method: "send", params: { ...toTarget(to), text } };
+    async send({ to, text, format, idempotencyKey: id }, signal) {
+      const shown = format === "markdown" ? await renderMarkdown(text, PLAIN) : text;
+      const call = { id, method: "send", params: { ...toTarget(to), text: shown } };
       const { error, result } = await callImsg(command, call, signal);
       if (!isObject(result)) throw toDriverError(error);
       return { messageId: typeof result["guid"] === "string" ? result["guid"] : undefined };

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { compileTemplate } from "../mapping/template/template.ts";
 import { silentLog } from "../telemetry/log.ts";
 import { channels } from "./index.ts";
 
@@ -12,6 +13,7 @@ const OPTIONS: Record<string, object> = {
   imessage: {},
   msteams: { appId: "1", appPassword: "a" },
   email: { from: "a@b.test", smtp: { host: "b.test" } },
+  http: { targets: { ops: { url: "https://ops.test" } } },
   github: { token: "a" },
   gitlab: { token: "a" },
   gitea: { token: "a", baseUrl: "https://git.test" },
@@ -26,7 +28,14 @@ const OPTIONS: Record<string, object> = {
 test("each built-in channel has the name that it is configured under", async () => {
   expect(Object.keys(channels)).toEqual(Object.keys(OPTIONS));
   for (const [name, { create }] of Object.entries(channels)) {
-    const driver = await create(OPTIONS[name] ?? {}, { name, baseDir: "/", log: silentLog });
+    const driver = await create(OPTIONS[name] ?? {}, {
+      name,
+      baseDir: "/",
+      tempDir: "/tmp",
+      stateDir: "/tmp",
+      log: silentLog,
+      compileTemplate,
+    });
     expect(driver.name).toBe(name);
   }
 });

@@ -10,7 +10,8 @@ import { pagerduty } from "./comments/pagerduty.ts";
 import { sentry } from "./comments/sentry.ts";
 import { discord } from "./discord.ts";
 import type { ChannelDriver } from "./driver.ts";
-import { email } from "./email.ts";
+import { email } from "./email/email.ts";
+import { http } from "./http-target.ts";
 import { imessage } from "./imessage.ts";
 import { mattermost } from "./mattermost.ts";
 import { msteams } from "./msteams.ts";
@@ -30,6 +31,7 @@ export const channels: Record<string, DriverDefinition<ChannelDriver>> = {
   imessage,
   msteams,
   email,
+  http,
   github,
   gitlab,
   gitea,

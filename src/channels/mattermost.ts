@@ -3,7 +3,8 @@ import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { createApi, isSuccess, keepTyping, recipientCheck, requireId, splitRecipient } from "./http.ts";
-import { MARKDOWN, renderMarkdown } from "./markdown.ts";
+import { MATTERMOST } from "./text/dialects.ts";
+import { measureAs, renderMarkdown } from "./text/markdown.ts";
 
 const schema = {
   type: "object",
@@ -48,6 +49,7 @@ export function createMattermost({ token, baseUrl }: MattermostOptions): Channel
     limit: LIMIT,
     // The server counts code points.
     measure: (text) => Array.from(text).length,
+    measureMarkdown: measureAs(MATTERMOST),
     checkRecipient: recipientCheck(
       /^[A-Za-z0-9]{26}(?::[A-Za-z0-9]{26})?$/,
       "the id of a Mattermost channel, 26 letters and digits, as the channel's info shows it; with : and the id of a " +
@@ -57,13 +59,17 @@ export function createMattermost({ token, baseUrl }: MattermostOptions): Channel
     canUpdate: true,
     async send({ to, text, format, idempotencyKey, replaces }, signal) {
       const call = await open(signal);
-      const message = format === "markdown" ? await renderMarkdown(text, MARKDOWN, LIMIT) : text;
+      const message = format === "markdown" ? await renderMarkdown(text, MATTERMOST) : text;
       const edited = replaces && (await call("PUT", `/posts/${replaces}/patch`, { message }, NOT_EDITED));
       if (edited && isSuccess(edited)) return { messageId: requireId(edited.body["id"], "Mattermost") };
       const { place: channel_id, message: root_id } = splitRecipient(to);
       const post = { channel_id, root_id, message, pending_post_id: idempotencyKey };
       const { body } = await call("POST", "/posts", post);
       return { messageId: requireId(body["id"], "Mattermost") };
+    },
+    async remove(_, messageId, signal) {
+      const call = await open(signal);
+      await call("DELETE", `/posts/${messageId}`, undefined, [404]);
     },
     startWorking(to, signal) {
       const { place: channel_id, message: parent_id } = splitRecipient(to);

@@ -60,7 +60,7 @@ describe("msteams", () => {
       expect(error).toMatchObject({
         retryable: false,
         message:
-          "Microsoft's sign-in answered 401: invalid_client. Check channels.msteams.appId, appPassword and tenantId.",
+          "Microsoft's sign-in answered 401: invalid_client: AADSTS7000215: Invalid client secret provided: …. Check channels.msteams.appId, appPassword and tenantId.",
       });
       expect(inspect(error, { depth: null })).not.toContain("teams-secret");
       await teams.close();
@@ -79,7 +79,7 @@ describe("msteams", () => {
     const ownMessages = async (): Promise<string[]> => (await messages()).slice(earlier);
     const opened = await openTeams(await startMsteams(), { ...playground, messages: ownMessages });
     // The window takes an edit and shows the earlier text.
-    return { ...opened, channel: { ...opened.channel, canUpdate: false } };
+    return { ...opened, channel: { ...opened.channel, canUpdate: false, remove: undefined } };
   }
 
   async function openTeams(

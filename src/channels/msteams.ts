@@ -3,7 +3,8 @@ import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { createApi, isSuccess, recipientCheck, requireId, type TokenSource } from "./http.ts";
-import { HTML, renderMarkdown } from "./markdown.ts";
+import { HTML } from "./text/dialects.ts";
+import { measureAs, renderMarkdown } from "./text/markdown.ts";
 import { createClientTokens } from "./token.ts";
 
 const schema = {
@@ -58,6 +59,7 @@ export function createMsteams(options: MsteamsOptions): ChannelDriver {
   return {
     name: "msteams",
     limit: LIMIT,
+    measureMarkdown: measureAs(HTML),
     // `19:…` is a channel or group chat, `a:…` a chat with one person, `;messageid=…` at the end a thread.
     checkRecipient: recipientCheck(
       /^(?:19|a):[\w.:;=@+~-]{3,500}$/,
@@ -71,12 +73,16 @@ export function createMsteams(options: MsteamsOptions): ChannelDriver {
       const activity = {
         type: "message",
         textFormat: format === "markdown" ? "xml" : "plain",
-        text: format === "markdown" ? await renderMarkdown(text, HTML, LIMIT) : text,
+        text: format === "markdown" ? await renderMarkdown(text, HTML) : text,
       };
       const edited = replaces && (await call("PUT", `${path}/${encodeURIComponent(replaces)}`, activity, [404]));
       // A message that was deleted meanwhile becomes a new one.
       const { body } = edited && isSuccess(edited) ? edited : await call("POST", path, activity);
       return { messageId: requireId(body["id"], "Teams") };
+    },
+    async remove(to, messageId, signal) {
+      const call = await open(signal);
+      await call("DELETE", `/${encodeURIComponent(to)}/activities/${encodeURIComponent(messageId)}`, undefined, [404]);
     },
   };
 }

@@ -40,6 +40,29 @@ describe("signal", () => {
     await daemon.close();
   });
 
+  test("a reply has styles beside its text, which a place in it names", async () => {
+    const daemon = await startSignal();
+    const channel = createSignal(daemon);
+    const text = "# Disk 👩‍👩‍👧\n\n**full, *very*** ~~no~~ \uE000 `df` @everyone";
+    await channel.send({ to: daemon.recipients.number, text, format: "markdown", idempotencyKey: "1" }, never);
+    const [message] = daemon.messages();
+    expect(message?.text).toBe("Disk 👩‍👩‍👧\n\nfull, very no  df @\u200Beveryone");
+    const shown = message?.textStyle?.map((style) => {
+      const [start = 0, length = 0] = style.split(":").map(Number);
+      return [message.text.slice(start, start + length), style.split(":")[2]];
+    });
+    expect(shown).toEqual([
+      ["Disk 👩‍👩‍👧", "BOLD"],
+      ["full, ", "BOLD"],
+      ["very", "BOLD"],
+      ["very", "ITALIC"],
+      ["no", "STRIKETHROUGH"],
+      ["df", "MONOSPACE"],
+    ]);
+    expect(await channel.measureMarkdown?.("**ü**")).toBe(2);
+    await daemon.close();
+  });
+
   test("measures bytes", () => {
     expect(createSignal({}).measure?.("ü😀")).toBe(6);
   });

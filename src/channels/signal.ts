@@ -4,6 +4,9 @@ import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, isObject, NON_BLANK, toObject, toObjects } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { createApi, requireId, toCodeRefusal, toUnreadable } from "./http.ts";
+import { PLAIN, withoutGroups } from "./text/dialects.ts";
+import { type Dialect, measureAs, renderMarkdown } from "./text/markdown.ts";
+import { createStyles } from "./text/styles.ts";
 
 const schema = {
   type: "object",
@@ -53,9 +56,11 @@ export function createSignal({ baseUrl = "http://127.0.0.1:8080", account }: Sig
     name: "signal",
     limit: 2000,
     measure: (text) => Buffer.byteLength(text),
+    measureMarkdown: measureAs(SIGNAL),
     checkRecipient: (to) => void toRecipient(to),
-    async send({ to, text, idempotencyKey }, signal) {
-      const params = { account, ...toRecipient(to), message: text };
+    async send({ to, text, format, idempotencyKey }, signal) {
+      const content = format === "markdown" ? toContent(await renderMarkdown(text, SIGNAL)) : { message: text };
+      const params = { account, ...toRecipient(to), ...content };
       const call = await open(signal);
       const { body } = await call("POST", "/api/v1/rpc", {
         jsonrpc: "2.0",
@@ -66,6 +71,34 @@ export function createSignal({ baseUrl = "http://127.0.0.1:8080", account }: Sig
       return { messageId: readMessageId(body) };
     },
   };
+}
+
+const styles = createStyles(["BOLD", "ITALIC", "STRIKETHROUGH", "MONOSPACE"]);
+const styledText = (plain: string): string => styles.text(withoutGroups(plain));
+const monospace = (plain: string): string => styles.mark("MONOSPACE")(styledText(plain));
+
+const SIGNAL: Dialect = {
+  ...PLAIN,
+  text: styledText,
+  strong: styles.mark("BOLD"),
+  em: styles.mark("ITALIC"),
+  del: styles.mark("STRIKETHROUGH"),
+  code: monospace,
+  codeBlock: monospace,
+  heading: styles.mark("BOLD"),
+  address: styles.text,
+  length: (rendered) => Buffer.byteLength(styles.text(rendered)),
+};
+
+/** `textStyle` has `start:length:STYLE` in UTF-16 code units: https://github.com/AsamK/signal-cli/blob/master/man/signal-cli.1.adoc */
+function toContent(rendered: string): { message: string; textStyle?: string[] } {
+  let message = "";
+  const textStyle: string[] = [];
+  for (const piece of styles.split(rendered)) {
+    for (const style of piece.styles) textStyle.push(`${message.length}:${piece.text.length}:${style}`);
+    message += piece.text;
+  }
+  return textStyle.length > 0 ? { message, textStyle } : { message };
 }
 
 type Recipient = { recipient: string[] } | { username: string[] } | { groupId: string };

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { startJsonServer } from "../../test/support/json-server.ts";
 import { startSlack } from "../../test/support/slack.ts";
 import { openFaultServer } from "../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
@@ -19,13 +20,16 @@ describe("slack", () => {
       "U012ABCDEF",
       "W012ABCDEF",
       "C123",
-      "general",
       "@ada",
       "#general",
       "#ünïcode",
       "C0123456789:1712345678.000100",
     ])("%s is a recipient", (to) => {
       expect(() => createSlack({ token: "t" }).checkRecipient(to)).not.toThrow();
+    });
+
+    test("a channel's name without # is none: it may be anything that a person typed", () => {
+      expect(() => createSlack({ token: "t" }).checkRecipient("general")).toThrow("or a #channel-name");
     });
 
     test("sends the token only in a header; the base URL may lack the final slash", async () => {
@@ -61,6 +65,34 @@ describe("slack", () => {
       await createSlack(slack).send({ ...message, replaces: `${slack.channel}:1700000000.000001` }, never);
       expect(await slack.messages()).toEqual(["Hello."]);
       await slack.close();
+    });
+
+    test.each(["", "in a thread"])(
+      "a message whose answer was lost is found, and not written twice %s",
+      async (thread) => {
+        const slack = await startSlack();
+        const to = thread ? `${slack.channel}:${await slack.post("A question.")}` : slack.channel;
+        const channel = createSlack(slack);
+        const message = { to, text: "Hello.", idempotencyKey: "d:0" };
+        const sent = await channel.send(message, never);
+        expect(await channel.send({ ...message, mayBeSent: true }, never)).toEqual(sent);
+        expect(await channel.send({ ...message, idempotencyKey: "d:1", mayBeSent: true }, never)).not.toEqual(sent);
+        await slack.close();
+      },
+    );
+
+    test("where the token may not read, the message is sent again", async () => {
+      const server = await startJsonServer(({ path }) => ({
+        status: 200,
+        body: path?.includes("history")
+          ? { ok: false, error: "missing_scope" }
+          : { ok: true, channel: "C1", ts: "1.1" },
+      }));
+      const message = { to: "C1", text: "Hello.", idempotencyKey: "d:0", mayBeSent: true };
+      expect(await createSlack({ token: "t", baseUrl: server.url }).send(message, never)).toEqual({
+        messageId: "C1:1.1",
+      });
+      await server.close();
     });
 
     test("measures the escaped text", () => {

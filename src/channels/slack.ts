@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverError } from "../errors.ts";
+import { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { HTTP_URL, NON_BLANK } from "../shared/json.ts";
+import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../shared/json.ts";
 import { parseRetryAfter } from "../shared/network.ts";
 import type { ChannelDriver } from "./driver.ts";
 import {
@@ -14,7 +14,8 @@ import {
   toCodeRefusal,
   toUnreadable,
 } from "./http.ts";
-import { escapeAngles, renderMarkdown, SLACK } from "./markdown.ts";
+import { escapeAngles, SLACK } from "./text/dialects.ts";
+import { measureAs, renderMarkdown } from "./text/markdown.ts";
 
 const schema = {
   type: "object",
@@ -53,20 +54,21 @@ const ADVICE = new Map([
   ["token_revoked", "Check channels.slack.token."],
 ]);
 
-/** Posts to Slack as a bot. Slack has no idempotency keys for apps, so a message whose answer was lost may come twice. */
+/** Posts to Slack as a bot. After a lost answer it looks for its message, if the token may read the channel. */
 export function createSlack({ token, baseUrl = "https://slack.com/api" }: SlackOptions): ChannelDriver {
   const open = createApi({ service: "Slack", baseUrl, token });
   return {
     name: "slack",
     limit: 4000,
     measure: (text) => escapeAngles(text).length,
+    measureMarkdown: measureAs(SLACK),
     checkRecipient: recipientCheck(
-      /^[#@]?[\p{L}\p{N}_.-]{1,80}(?::\d{1,12}\.\d{1,9})?$/u,
+      /^(?:[#@][\p{L}\p{N}_.-]{1,80}|[A-Z][A-Z0-9]{1,79})(?::\d{1,12}\.\d{1,9})?$/u,
       "a Slack channel, user or conversation id such as C0123456789, or a #channel-name; with :1712345678.000100 a thread",
     ),
     addressOf: (to) => splitRecipient(to).place,
     canUpdate: true,
-    async send({ to, text, format, replaces }, signal) {
+    async send({ to, text, format, idempotencyKey, replaces, mayBeSent }, signal) {
       const ask = createAsk(await open(signal));
       const content = {
         // Slack reads `<…>` as a link or a mention: with `<!channel>` a reply could notify everyone.
@@ -79,9 +81,16 @@ export function createSlack({ token, baseUrl = "https://slack.com/api" }: SlackO
       const edited =
         earlier && (await ask("chat.update", { channel: earlier.place, ts: earlier.message, ...content }, NOT_EDITED));
       if (edited) return { messageId: replaces };
+      const found = mayBeSent && (await findSent(to, idempotencyKey, ask));
+      if (found) return { messageId: found };
       const { place, message: thread_ts } = splitRecipient(to);
-      const posted = await ask("chat.postMessage", { channel: place, thread_ts, ...content });
+      const metadata = { event_type: EVENT_TYPE, event_payload: { key: idempotencyKey } };
+      const posted = await ask("chat.postMessage", { channel: place, thread_ts, ...content, metadata });
       return { messageId: `${requireId(posted?.["channel"], "Slack")}:${requireId(posted?.["ts"], "Slack")}` };
+    },
+    async remove(_, messageId, signal) {
+      const { place: channel, message: ts } = splitRecipient(messageId);
+      await createAsk(await open(signal))("chat.delete", { channel, ts }, ["message_not_found", "channel_not_found"]);
     },
     async startWorking(to, signal) {
       const { place: channel, message: timestamp } = splitRecipient(to);
@@ -95,6 +104,40 @@ export function createSlack({ token, baseUrl = "https://slack.com/api" }: SlackO
       };
     },
   };
+}
+
+/** Nobody sees it. https://docs.slack.dev/messaging/message-metadata */
+const EVENT_TYPE = "hookline_delivery";
+
+/** Where the token may not read, or the recipient is no channel's id, nobody can tell. */
+function unlessPermanent(error: unknown): undefined {
+  if (!(error instanceof DriverError) || error.retryable) throw error;
+}
+
+/** Among the newest thousand messages of the channel, or of the thread. */
+async function findSent(to: string, key: string, ask: Ask): Promise<string | undefined> {
+  const { place: channel, message: ts } = splitRecipient(to);
+  const method = ts === undefined ? "conversations.history" : "conversations.replies";
+  let cursor = "";
+  for (let page = 0; page < 5; page += 1) {
+    const fields = {
+      channel,
+      include_all_metadata: "true",
+      limit: "200",
+      ...(ts && { ts }),
+      ...(cursor && { cursor }),
+    };
+    const answer = await ask(method, new URLSearchParams(fields)).catch(unlessPermanent);
+    const found = toObjects(answer?.["messages"]).find(({ metadata }) => {
+      const { event_type: type, event_payload: payload } = toObject(metadata);
+      return type === EVENT_TYPE && toObject(payload)["key"] === key;
+    });
+    if (found) return `${channel}:${requireId(found["ts"], "Slack")}`;
+    const next = toObject(answer?.["response_metadata"])["next_cursor"];
+    if (typeof next !== "string" || next === "") return undefined;
+    cursor = next;
+  }
+  return undefined;
 }
 
 /** The message is gone, or too old: the reply becomes a new one. */

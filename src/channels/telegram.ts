@@ -13,7 +13,8 @@ import {
   requireId,
   toRefusal,
 } from "./http.ts";
-import { renderMarkdown, TELEGRAM } from "./markdown.ts";
+import { TELEGRAM } from "./text/dialects.ts";
+import { measureAs, renderMarkdown } from "./text/markdown.ts";
 
 const schema = {
   type: "object",
@@ -53,6 +54,7 @@ export function createTelegram({ token, baseUrl = "https://api.telegram.org" }: 
   return {
     name: "telegram",
     limit: LIMIT,
+    measureMarkdown: measureAs(TELEGRAM),
     // A chat's number, or the public name of a group or channel.
     checkRecipient: recipientCheck(
       /^(-?\d{1,19}|@\w{2,64})(?:\/\d{1,10})?(?::\d{1,10})?$/,
@@ -64,7 +66,7 @@ export function createTelegram({ token, baseUrl = "https://api.telegram.org" }: 
     async send({ to, text, format, replaces }, signal) {
       const call = await open(signal);
       const content = {
-        text: format === "markdown" ? await renderMarkdown(text, TELEGRAM, LIMIT) : text,
+        text: format === "markdown" ? await renderMarkdown(text, TELEGRAM) : text,
         // Without `parse_mode` the text is plain.
         ...(format === "markdown" && { parse_mode: "HTML" }),
         // A preview would fetch an untrusted link and show what it says.
@@ -81,6 +83,11 @@ export function createTelegram({ token, baseUrl = "https://api.telegram.org" }: 
       const sent = toObject(body["result"]);
       const chatId = requireId(toObject(sent["chat"])["id"], "Telegram");
       return { messageId: `${chatId}:${requireId(sent["message_id"], "Telegram")}` };
+    },
+    async remove(_, messageId, signal) {
+      const { chat, message } = toPlace(messageId);
+      const call = await open(signal);
+      await call("POST", "/deleteMessage", { chat_id: chat, message_id: Number(message) }, [400]);
     },
     startWorking(to, signal) {
       const { chat, topic } = toPlace(to);

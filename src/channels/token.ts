@@ -35,10 +35,16 @@ export function createClientTokens({ service, url, id, secret, scope, advice }: 
   return createTokenSource(service, async (signal) => {
     const form = { grant_type: "client_credentials", client_id: id, client_secret: secret, scope };
     const answer = await request({ service, url, body: new URLSearchParams(form), signal });
-    const { access_token: token, expires_in: seconds, error } = answer.body;
+    const { access_token: token, expires_in: seconds, error, error_description: description } = answer.body;
     if (!isSuccess(answer) || typeof token !== "string" || token === "") {
-      throw toRefusal(service, answer, { reason: error, advice });
+      throw toRefusal(service, answer, { reason: explain(error, description, secret), advice });
     }
     return { value: token, endsAt: Date.now() + Number(seconds ?? 0) * 1000 };
   });
+}
+
+/** The code and the words of a refusal. Some servers quote the secret. */
+function explain(error: unknown, description: unknown, secret: string): string {
+  const words = [error, description].filter((part) => typeof part === "string");
+  return words.join(": ").replaceAll(secret, "…");
 }

@@ -3,7 +3,8 @@ import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { createApi, type HttpAnswer, recipientCheck, type Refusal, requireId, splitRecipient } from "./http.ts";
-import { renderMarkdown, WHATSAPP } from "./markdown.ts";
+import { WHATSAPP } from "./text/dialects.ts";
+import { measureAs, renderMarkdown } from "./text/markdown.ts";
 
 const schema = {
   type: "object",
@@ -78,6 +79,7 @@ export function createWhatsapp({
   return {
     name: "whatsapp",
     limit: LIMIT,
+    measureMarkdown: measureAs(WHATSAPP),
     checkRecipient: recipientCheck(
       /^\+?\d{5,15}(?::wamid\.[\w=+/-]{1,256})?$/,
       "a phone number with its country code such as +15551234567; with :wamid.… an answer to that message",
@@ -93,7 +95,7 @@ export function createWhatsapp({
         ...(message && { context: { message_id: message } }),
         type: "text",
         // A preview would fetch an untrusted link and show what it says.
-        text: { body: format === "markdown" ? await renderMarkdown(text, WHATSAPP, LIMIT) : text, preview_url: false },
+        text: { body: format === "markdown" ? await renderMarkdown(text, WHATSAPP) : text, preview_url: false },
       });
       return { messageId: requireId(toObjects(body["messages"])[0]?.["id"], "WhatsApp") };
     },

@@ -7,6 +7,7 @@ import { addDiff } from "./commands/diff.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addSend } from "./commands/send.ts";
 import { addBackup, addStore } from "./commands/store.ts";
+import { addTools } from "./commands/tools.ts";
 import { addTest, addTry } from "./commands/try.ts";
 import type { CliIo } from "./io.ts";
 import { addDev } from "./live/dev.ts";
@@ -15,7 +16,7 @@ import { addTail } from "./live/tail.ts";
 import { addSetupFlags, type SetupFlags } from "./mail/prompter.ts";
 import type { MailRunFlags } from "./mail/run.ts";
 import { addEvents } from "./reading/events.ts";
-import { addLearn } from "./reading/learn.ts";
+import { addInfer } from "./reading/infer.ts";
 import { addLists } from "./reading/lists.ts";
 import { runChange } from "./setup/change.ts";
 import { addImport } from "./setup/import.ts";
@@ -36,11 +37,12 @@ const COMMANDS = [
   addDiff,
   addTest,
   addTransform,
-  addLearn,
+  addInfer,
   addPresets,
   addToken,
   addImport,
   addChannels,
+  addTools,
   addMail,
   addTail,
   addStatus,

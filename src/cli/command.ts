@@ -3,9 +3,10 @@ import { getSystemErrorMessage } from "node:util";
 import { ConfigError, HookError, messageOf, toSentence } from "../errors.ts";
 import { packageVersion } from "../shared/package.ts";
 import { parseSince } from "../shared/time.ts";
-import { type CliIo, hasColours, printError } from "./io.ts";
+import { type CliIo, hasColors, printError, printJsonLine } from "./io.ts";
 
-export const CONFIG_HELP = "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .yaml or .json here)";
+export const CONFIG_HELP =
+  "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .jsonc, .yaml or .json here)";
 
 /** The options of many commands, which help shows after a command's own, in this order. */
 const SHARED = ["--yes", "--dry-run", "--config", "--url", "--json", "--help"];
@@ -14,7 +15,7 @@ const SHARED = ["--yes", "--dry-run", "--config", "--url", "--json", "--help"];
 export function createCommand(io: CliIo): Command {
   return new Command("webhooks")
     .description("Receive webhooks, map them to agent turns, and run these durably.")
-    .version(packageVersion())
+    .version(packageVersion(), "-v, --version")
     .addHelpText(
       "after",
       "\nExit codes: 0 done · 1 failed, or found a problem · 2 wrong command line, or an answer is missing · 3 no service answers",
@@ -27,15 +28,44 @@ export function createCommand(io: CliIo): Command {
       optionDescription: (option) =>
         Help.prototype.optionDescription(option).replace(/ \(default: (?:false|\{\}|\[\])\)$/, ""),
     })
+    .hook("preAction", (_, command) => {
+      if (!isReading(command)) io.finishUnread();
+    })
     .exitOverride()
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
+      outputError: (text, write) => write(withHint(withoutSecret(text))),
       getOutHelpWidth: () => io.stdout.columns ?? 80,
       getErrHelpWidth: () => io.stderr.columns ?? 80,
-      getOutHasColors: () => hasColours(io.stdout, io.env),
-      getErrHasColors: () => hasColours(io.stderr, io.env),
+      getOutHasColors: () => hasColors(io.stdout, io.env),
+      getErrHasColors: () => hasColors(io.stderr, io.env),
     });
+}
+
+/** What people call commands that have another name here. */
+const OTHER_NAMES: Record<string, string> = {
+  logs: "tail",
+  log: "tail",
+  start: "serve",
+  run: "serve",
+  up: "serve",
+  validate: "check",
+  lint: "check",
+  list: "events list",
+  help: "--help",
+};
+
+/** An address or a pair can hold a password, and output is kept in logs. */
+function withoutSecret(text: string): string {
+  return text.replace(/(option '--(?:to|url|header|query|with) [^']*') argument '.*' is invalid\./s, "$1:");
+}
+
+/** A name that only looks similar is replaced. */
+function withHint(text: string): string {
+  const [, name = ""] = /unknown command '(\w+)'/.exec(text) ?? [];
+  if (!Object.hasOwn(OTHER_NAMES, name)) return text;
+  return `${text.split("\n")[0]}\n(Did you mean ${OTHER_NAMES[name]}?)\n`;
 }
 
 export const EXIT_CODES = {
@@ -58,9 +88,21 @@ export class Unreachable extends ConfigError {
 }
 
 /** Writes an error, unless commander has, and gives its exit code. Commander also throws after it has written help. */
-export function reportError(io: CliIo, error: unknown): number {
+export function reportError(io: CliIo, error: unknown, json = false): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.usage;
+  // A program that reads the output gets an answer that it can read; a person sees the same sentence.
+  if (json) printJsonLine(io, { ok: false, error: describeError(error), code: codeOfError(error) });
   printError(io, describeError(error));
+  return exitCodeOf(error);
+}
+
+function codeOfError(error: unknown): string {
+  if (error instanceof UsageError) return "usage";
+  if (error instanceof Unreachable) return "unreachable";
+  return error instanceof ConfigError ? "config" : "fault";
+}
+
+function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError) return EXIT_CODES.usage;
   return error instanceof Unreachable ? EXIT_CODES.unreachable : EXIT_CODES.failed;
 }
@@ -182,7 +224,7 @@ const EXAMPLES: Record<string, string> = {
   diff: "webhooks diff --config new.json5 --since 7d --fail-on failing",
   test: "webhooks test ci --update ci/failed",
   "transform new": "webhooks transform new ci --from-event last",
-  learn: "webhooks learn ci --since 30d --only schema > schemas/ci.json",
+  infer: "webhooks infer ci --since 30d --only schema > schemas/ci.json",
   "presets list": "webhooks presets list",
   "presets show": "webhooks presets show github",
   "presets enable": "webhooks presets enable github --generate --events 'pull_request.*'",
@@ -191,6 +233,10 @@ const EXAMPLES: Record<string, string> = {
   "token drop": "webhooks token drop default --yes",
   "import openclaw": "webhooks import openclaw --print",
   "channels test": "webhooks channels test slack --to C0123456789",
+  "tools list": "webhooks tools list",
+  "tools show": "webhooks tools show tickets.create",
+  "tools accept": "webhooks tools accept runbooks",
+  "tools call": "webhooks tools call tickets.show --arguments '{\"id\":7}'",
   "mail setup": "webhooks mail setup --address ann@example.com",
   "mail run": "webhooks mail run --mailbox support",
   tail: "webhooks tail --hook ci --status failed",
@@ -204,6 +250,7 @@ const EXAMPLES: Record<string, string> = {
   "sessions list": "webhooks sessions list --limit 10",
   "sessions show": "webhooks sessions show main",
   "runs list": "webhooks runs list --state dead",
+  "runs show": "webhooks runs show 01a203fc-45d5-7a13-8e95-16865d04c3ab",
   "runs release": "webhooks runs release",
   spend: "webhooks spend --since 7d --by model",
   rejections: "webhooks rejections --limit 10",
@@ -214,6 +261,34 @@ const EXAMPLES: Record<string, string> = {
   "store migrate": "webhooks store migrate --to postgres://hookline@db.example.com/hookline",
   completion: "webhooks completion bash > ~/.local/share/bash-completion/completions/webhooks",
 };
+
+/**
+ * The commands that only print: they end with 0 when nobody reads their output. The others change something, serve, or judge
+ * something: they finish, and exit by their result.
+ */
+const READING = new Set([
+  "infer",
+  "presets list",
+  "presets show",
+  "tools list",
+  "tools show",
+  "tail",
+  "events list",
+  "events show",
+  "events export",
+  "sessions list",
+  "sessions show",
+  "runs list",
+  "runs show",
+  "spend",
+  "rejections",
+  "dead-letters list",
+  "completion",
+]);
+
+export function isReading(command: Command): boolean {
+  return READING.has(nameOf(command));
+}
 
 /** `presets enable` */
 export function nameOf(command: Command): string {

@@ -1,15 +1,19 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
-import { findConfigFile, type ReadConfig, readConfig, resolveUserConfig } from "../config/load.ts";
-import type { ResolvedConfig } from "../config/types.ts";
-import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
-import { buildProgram, type Program } from "../program/build.ts";
+import { readTarget } from "../config/edit/plan.ts";
+import { findConfigFile, type ReadConfig, resolveUserConfig } from "../config/load.ts";
+import { builtInDrivers, readConfig } from "../drivers.ts";
+import { ConfigError, type ConfigProblem, messageOf, toSentence } from "../errors.ts";
+import { buildRuntime, type Runtime } from "../runtime/build.ts";
+import { toServiceAddress } from "../shared/owner.ts";
 import { createTelemetry } from "../telemetry/telemetry.ts";
 import type { TransformRunner } from "../transforms/runner.ts";
 import { createSandbox } from "../transforms/sandbox/sandbox.ts";
 import { describeSystemError } from "./command.ts";
-import type { CliIo } from "./io.ts";
+import { withPeriod } from "../shared/text.ts";
+import { parseExact } from "../shared/exact-json.ts";
+import { type CliIo, printWarnings } from "./io.ts";
 
 /** Finds the configuration: by the flag, the environment, or its usual names in the current folder. */
 export function locateConfig(flag: string | undefined, { env, cwd }: CliIo): string {
@@ -17,10 +21,10 @@ export function locateConfig(flag: string | undefined, { env, cwd }: CliIo): str
 }
 
 /** As `locateConfig`, but without a configuration it gives the file to create. */
-export function locateNewConfig(flag: string | undefined, io: CliIo): string {
+export function locateNewConfig(flag: string | undefined, io: CliIo, name = "webhooks.json5"): string {
   const named = flag ?? io.env["WEBHOOKS_CONFIG"];
   if (named) return path.resolve(io.cwd, named);
-  return locateAnyConfig(undefined, io) ?? path.join(io.cwd, "webhooks.json5");
+  return locateAnyConfig(undefined, io) ?? path.join(io.cwd, name);
 }
 
 /** The absolute folder of the transforms: by the flag, the configuration, or the default. */
@@ -47,6 +51,46 @@ export async function loadConfig(flag: string | undefined, io: CliIo): Promise<R
   return readConfig(locateConfig(flag, io), io.env);
 }
 
+/**
+ * The configuration that a command needs to call the service. If it cannot be read, or has problems with what the command
+ * needs, it is what the running service has written about itself: these commands are needed most while the file is broken.
+ * `needs`: the keys of these problems.
+ */
+export async function loadServiceConfig(
+  flag: string | undefined,
+  io: CliIo,
+  needs: RegExp,
+): Promise<Pick<ReadConfig, "config" | "drivers">> {
+  const file = locateConfig(flag, io);
+  const read = await readConfig(file, io.env).catch((error: unknown) => {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  });
+  const isBroken = read.problems.some(({ key = "" }) => needs.test(key));
+  if (!(read instanceof ConfigError) && !isBroken) return read;
+  const { findOwner } = await import("../journal/sqlite/folder.ts");
+  const service = findOwner(findStateDir(file, io.env))?.service;
+  if (!service) throw new ConfigError(read.problems);
+  const { host, port, token, hookToken, hooksPath } = service;
+  const instead = `using the running service at ${toServiceAddress(service)} as it was started; see \`webhooks check\``;
+  printWarnings(io, [...read.problems.slice(0, 1).map(toSentence), instead]);
+  const config = resolveUserConfig(
+    { gateway: { host, port, auth: { token } }, hooks: { enabled: true, token: hookToken, path: hooksPath } },
+    { file, baseDir: path.dirname(file) },
+    builtInDrivers,
+  );
+  return { config, drivers: builtInDrivers };
+}
+
+/** As far as the file can be read. */
+function findStateDir(file: string, env: NodeJS.ProcessEnv): string {
+  try {
+    return readTarget(file, env).stateDir;
+  } catch {
+    return resolveUserConfig({}, { baseDir: path.dirname(file) }).store.path;
+  }
+}
+
 /** Passes the sandbox of the service to `use`, and closes it. Its errors go to the command's standard error. */
 export async function withSandbox<Result>(
   { stderr, pool }: CliIo,
@@ -61,27 +105,21 @@ export async function withSandbox<Result>(
 }
 
 /** What `serve` would serve with a configuration. Throws a `ConfigError` with all problems. */
-export function buildOnce(load: () => Promise<ReadConfig>, io: CliIo): Promise<Program> {
-  return withSandbox(io, (runner) => buildProgram({ generation: 1, load, runner }));
+export function buildOnce(load: () => Promise<ReadConfig>, io: CliIo): Promise<Runtime> {
+  return withSandbox(io, (runner) => buildRuntime({ generation: 1, load, runner }));
 }
 
 /** What `serve` would serve, or why it would not. */
-export async function tryProgram(
+export async function tryRuntime(
   configFlag: string | undefined,
   io: CliIo,
-): Promise<{ program?: Program; problems: ConfigProblem[] }> {
+): Promise<{ runtime?: Runtime; problems: ConfigProblem[] }> {
   try {
-    return { program: await buildOnce(() => loadConfig(configFlag, io), io), problems: [] };
+    return { runtime: await buildOnce(() => loadConfig(configFlag, io), io), problems: [] };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return { problems: error.problems };
   }
-}
-
-/** The URL of a running service; one that listens on every address is called on the loopback address. */
-export function serviceAddress({ host, port }: ResolvedConfig["gateway"]): string {
-  const reachable = { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
-  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
 }
 
 /** Why a `fetch` failed: its own message says only that it did. */
@@ -94,17 +132,18 @@ export async function readInput(file: string, io: CliIo): Promise<Buffer> {
   if (file === "-") return buffer(io.stdin);
   const name = path.resolve(io.cwd, file);
   return readFile(name).catch((error: unknown) => {
-    throw new ConfigError([{ file: name, message: `cannot be read: ${describeSystemError(error)}` }]);
+    throw new ConfigError([{ file: name, message: `The file cannot be read: ${describeSystemError(error)}.` }]);
   });
 }
 
+/** Long numbers keep their text (`ExactNumber`). */
 export async function readPayload(file: string, io: CliIo): Promise<unknown> {
   // As in the service, without a byte order mark.
   const text = new TextDecoder().decode(await readInput(file, io));
   try {
-    return JSON.parse(text);
+    return parseExact(text);
   } catch (error) {
     const name = file === "-" ? "Standard input" : file;
-    throw new ConfigError([{ message: `${name} cannot be read as JSON: ${messageOf(error)}` }]);
+    throw new ConfigError([{ message: `${name} cannot be read as JSON: ${withPeriod(messageOf(error))}` }]);
   }
 }

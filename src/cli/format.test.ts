@@ -55,6 +55,10 @@ test("a delivery to the last route shows where it went", () => {
   expect(show({ deliveries: [delivery({ state: "pending" })] })).toContain("on last");
 });
 
+test("a delivery shows its warnings", () => {
+  expect(show({ deliveries: [delivery({ warnings: ["It was cut."] })] })).toContain("It was cut.");
+});
+
 test("a hook's name and a recipient cannot move the cursor", () => {
   const lines = formatEvent(event({ hook: "a\u001B[2J", deliveries: [delivery({ to: "C\u001B[2J" })] }));
   expect(lines.join("\n")).not.toContain("\u001B[2J");
@@ -75,6 +79,7 @@ function delivery(part: Partial<EventTimeline["deliveries"][number]>): EventTime
     attempts: 1,
     partsSent: 1,
     channel: "last",
+    warnings: [],
     ...times,
     ...part,
   };

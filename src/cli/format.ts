@@ -1,4 +1,4 @@
-import type * as JestDiff from "jest-diff";
+import type * as Diff from "diff";
 import { stripVTControlCharacters } from "node:util";
 import type { EventTimeline, EventView } from "../operator/views.ts";
 import { loadAtFirstUse } from "../shared/package.ts";
@@ -6,12 +6,12 @@ import { toPrintable } from "../telemetry/log.ts";
 import type { LogLine } from "../types.ts";
 import { style } from "./io.ts";
 
-const jestDiff = loadAtFirstUse<typeof JestDiff>("jest-diff");
+const diff = loadAtFirstUse<typeof Diff>("diff");
 
 /** Longer cells are cut so that a table stays readable. */
 const MAX_CELL = 72;
 
-/** A text that may hold colours: it is shown as it is. */
+/** A text that may hold colors: it is shown as it is. */
 interface Styled {
   styled: string;
 }
@@ -34,6 +34,17 @@ export function formatTable(names: string[], rows: Cell[][], none = ""): string[
       .join("  ")
       .trimEnd();
   return [style("dim", align(head)), ...cells.map(align)];
+}
+
+/** Lines of at most this many characters, or one longer word. */
+export function wrapWords(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 function widthOf(cell = ""): number {
@@ -73,14 +84,14 @@ function formatField(name: string, value: unknown): string[] {
   return [`  ${name}:`, ...text.split("\n").map((line) => `    ${line}`.trimEnd())];
 }
 
-const COLOURS = { debug: "dim", log: "dim", info: "cyan", warn: "yellow", error: "red" } as const;
+const COLORS = { debug: "dim", log: "dim", info: "cyan", warn: "yellow", error: "red" } as const;
 
 /** What a transform wrote to its console; further lines of a text are aligned with its first. */
 export function formatLog(log: LogLine[]): string[] {
   return log.flatMap(({ level, text }) => {
     const label = `${level}: `;
     const [first = "", ...rest] = toPrintable(text).split("\n");
-    return [style(COLOURS[level], label) + first, ...rest.map((line) => " ".repeat(label.length) + line)];
+    return [style(COLORS[level], label) + first, ...rest.map((line) => " ".repeat(label.length) + line)];
   });
 }
 
@@ -89,7 +100,7 @@ export function formatCount(count: number, noun: string, plural = `${noun}s`): s
   return `${count} ${count === 1 ? noun : plural}`;
 }
 
-/** What became of an event, in the colour of how it ended. */
+/** What became of an event, in the color of how it ended. */
 export function formatOutcome({ outcome, status }: Pick<EventView, "outcome" | "status">): string {
   const line = toExcerpt(outcome, MAX_OUTCOME);
   if (status === "failed" || status === "dead") return style("red", line);
@@ -119,19 +130,16 @@ export function formatDiff(
   given: string[],
   names = { expected: "expected", given: "given" },
 ): string[] {
-  return jestDiff()
-    .diffLinesUnified(expected, given, {
-      aAnnotation: names.expected,
-      aColor: (text) => style("red", text),
-      bAnnotation: names.given,
-      bColor: (text) => style("green", text),
-      commonColor: (text) => style("dim", text),
-      patchColor: (text) => style("yellow", text),
-      contextLines: 3,
-      expand: false,
-    })
-    .split("\n");
+  const [before, after] = [expected, given].map((lines) => lines.flatMap((text) => text.split("\n")).join("\n"));
+  const { hunks } = diff().structuredPatch("", "", `${before}\n`, `${after}\n`, "", "", { context: 3 });
+  const changes = hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
+    style("yellow", `@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`),
+    ...lines.map((line) => style(CHANGE_COLORS[line[0] ?? ""] ?? "dim", `${line[0]} ${line.slice(1)}`)),
+  ]);
+  return [style("red", `- ${names.expected}`), style("green", `+ ${names.given}`), "", ...changes];
 }
+
+const CHANGE_COLORS: Record<string, "red" | "green"> = { "-": "red", "+": "green" };
 
 /** A table of events, each row ending in what became of it. */
 export function formatEvents(events: EventView[]): string[] {
@@ -144,10 +152,11 @@ export function formatEvents(events: EventView[]): string[] {
     row.hook,
     row.mapping,
     row.event,
+    row.subject,
     row.replayOf && short(row.replayOf),
     { styled: formatOutcome(row) },
   ]);
-  const names = ["id", "received", "status", "hook", "mapping", "event", "replay of", "outcome"];
+  const names = ["id", "received", "status", "hook", "mapping", "event", "subject", "replay of", "outcome"];
   return formatTable(names, rows, "No events match.");
 }
 
@@ -168,6 +177,7 @@ export function formatEvent(event: EventTimeline, { maxPayloadLines = MAX_PAYLOA
     ...(event.replayOf ? [`replay of ${event.replayOf}`] : []),
     ...(event.mapping ? [`mapping ${event.mapping}`] : []),
     ...(event.event ? [`event ${toPrintable(event.event)}`] : []),
+    ...(event.subject ? [`subject ${toPrintable(event.subject)}`] : []),
     ...(event.reason ? [`skipped: ${toPrintable(event.reason)}`] : []),
     ...section("warnings", event.warnings),
     ...section("log", formatLog(event.log)),
@@ -182,6 +192,7 @@ export function formatEvent(event: EventTimeline, { maxPayloadLines = MAX_PAYLOA
       section(`delivery ${delivery.id}  ${delivery.state}, ${formatCount(delivery.attempts, "attempt")}`, [
         formatRoute(delivery.route ?? delivery),
         ...toLines(delivery.error),
+        ...delivery.warnings.map(toPrintable),
       ]),
     ),
     ...section("request", [

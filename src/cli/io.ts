@@ -18,6 +18,8 @@ export interface CliIo {
   stopSignal(): AbortSignal;
   /** Has the effect of a Ctrl-C, which a terminal in raw mode sends as a character. */
   interrupt(): void;
+  /** After this call the command goes on when nobody reads its output any more. Until then it ends, with exit code 0. */
+  finishUnread(): void;
   /** The processes of the sandbox. Default: each command starts its own. */
   pool?: Pool;
 }
@@ -30,7 +32,17 @@ export function print(io: CliIo, ...lines: string[]): void {
 }
 
 export function printError(io: CliIo, ...lines: string[]): void {
-  write(io, io.stderr, lines);
+  write(io, io.stderr, isNpx(io) ? lines.map(nameForNpx) : lines);
+}
+
+/** Whether `npx` has started this process. */
+export function isNpx({ env }: Pick<CliIo, "env">): boolean {
+  return env["npm_command"] === "exec";
+}
+
+/** A message with its commands as the person can type them. `npx webhooks` may be somebody else's package. */
+function nameForNpx(text: string): string {
+  return text.replaceAll(/`webhooks (?=[a-z-]+)/g, "`npx hookline ");
 }
 
 export function printJson(io: CliIo, value: unknown): void {
@@ -57,17 +69,17 @@ export function clearScreen({ stdout }: CliIo): void {
   stdout.write("\u001b[1;1H\u001b[0J");
 }
 
-/** Text in a colour, which `print` removes again where the output shows none. */
+/** Text in a color, which `print` removes again where the output shows none. */
 export function style(format: Parameters<typeof styleText>[0], text: string): string {
   return styleText(format, text, { validateStream: false });
 }
 
-export function hasColours(output: CliOutput, env: NodeJS.ProcessEnv): boolean {
+export function hasColors(output: CliOutput, env: NodeJS.ProcessEnv): boolean {
   if (env["NO_COLOR"] || env["FORCE_COLOR"] === "0") return false;
   return Boolean(env["FORCE_COLOR"]) || (output.hasColors?.(env) ?? false);
 }
 
 function write(io: CliIo, output: CliOutput, lines: string[]): void {
   const text = lines.map((line) => `${line}\n`).join("");
-  output.write(hasColours(output, io.env) ? text : stripVTControlCharacters(text));
+  output.write(hasColors(output, io.env) ? text : stripVTControlCharacters(text));
 }

@@ -3,6 +3,9 @@ import { addExamples, createCommand, reportError } from "./command.ts";
 import type { CliIo } from "./io.ts";
 import { addServe } from "./live/serve.ts";
 
+/** These print a JSON object a line until they are stopped; their errors are for a person. */
+const STREAMS = /^(?:serve|dev|tail|mail run)\b/;
+
 /** Runs `webhooks` with these arguments. Writes to `io` and resolves to the exit code, also after an error. */
 export async function runCli(args: string[], io: CliIo): Promise<number> {
   try {
@@ -10,7 +13,7 @@ export async function runCli(args: string[], io: CliIo): Promise<number> {
     await program.parseAsync(args, { from: "user" });
     return io.exitCode;
   } catch (error) {
-    return reportError(io, error);
+    return reportError(io, error, args.includes("--json") && !STREAMS.test(args.join(" ")));
   }
 }
 

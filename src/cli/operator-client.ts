@@ -3,10 +3,12 @@ import { Readable } from "node:stream";
 import { ConfigError } from "../errors.ts";
 import { readPages } from "../operator/stored-events.ts";
 import type { EventTimeline, EventView, OperatorAnswers } from "../operator/views.ts";
+import { parseExactAt } from "../shared/exact-json.ts";
 import { parseObject } from "../shared/json.ts";
 import { toBearer } from "../shared/secret.ts";
 import { Unreachable } from "./command.ts";
-import { causeOf, loadConfig, serviceAddress } from "./context.ts";
+import { toServiceAddress } from "../shared/owner.ts";
+import { causeOf, loadServiceConfig } from "./context.ts";
 import { type CliIo, print, printJson } from "./io.ts";
 
 /** The flags of `addServiceOptions`. */
@@ -38,14 +40,14 @@ export async function createOperatorClient(
   flags: Pick<ServiceFlags, "config" | "url">,
   io: CliIo,
 ): Promise<OperatorClient> {
-  const { config } = await loadConfig(flags.config, io);
+  const { config } = await loadServiceConfig(flags.config, io, /^gateway\b/);
   const { token } = config.gateway;
   if (!token) {
     const message = "The operator API is off without a gateway token: set one.";
     throw new ConfigError([{ message, file: config.file, key: "gateway.auth.token" }]);
   }
   const authorization = toBearer(token);
-  const address = flags.url ?? serviceAddress(config.gateway);
+  const address = flags.url ?? toServiceAddress(config.gateway);
 
   async function send(method: string, path: string, query: Query = {}, signal?: AbortSignal): Promise<Response> {
     const url = new URL(path, address);
@@ -62,7 +64,7 @@ export async function createOperatorClient(
     async call(endpoint, { id = "", ...query } = {}) {
       const [method = "", path = ""] = endpoint.split(" ");
       const response = await send(method, path.replace(/:\w+\*?/, encodeURIComponent(id)), query);
-      return JSON.parse(await (await requireAnswer(response)).text());
+      return parseEvent(await (await requireAnswer(response)).text());
     },
   };
 }
@@ -131,6 +133,11 @@ export async function findId(client: OperatorClient, start: string): Promise<str
   throw new ConfigError([{ message }]);
 }
 
+/** The payload of an event keeps its long numbers as they came. */
+export function parseEvent(text: string): ReturnType<typeof JSON.parse> {
+  return parseExactAt(text, ["request", "payload"]);
+}
+
 /** Everything about the event whose id begins so. */
 export async function readEvent(client: OperatorClient, start: string): Promise<EventTimeline> {
   return client.call("GET /api/events/:id", { id: await findId(client, start) });
@@ -144,7 +151,7 @@ export async function* exportEvents(
   const { body } = await requireAnswer(await client.send("GET", "/api/events/export", query));
   if (!body) return;
   for await (const line of createInterface({ input: Readable.fromWeb(body), crlfDelay: Infinity })) {
-    yield JSON.parse(line);
+    yield parseEvent(line);
   }
 }
 

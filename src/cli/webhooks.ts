@@ -13,8 +13,6 @@ if (Number.parseInt(process.versions.node, 10) >= MIN_NODE) {
   // Write access to this folder is write access to the program. A service without it starts without a cache.
   const { enableCompileCache } = await import("node:module");
   enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/compile", import.meta.url)));
-  const { runCli } = await import("./main.ts");
-  const { stdin, stdout, stderr, env } = process;
   const stop = new AbortController();
   let stoppedAt = Infinity;
   const onSignal = (): void => {
@@ -23,12 +21,40 @@ if (Number.parseInt(process.versions.node, 10) >= MIN_NODE) {
     stoppedAt = performance.now();
     stop.abort();
   };
+  let isListening = false;
   const stopSignal = (): AbortSignal => {
-    for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, onSignal);
+    if (!isListening) for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, onSignal);
+    isListening = true;
     return stop.signal;
   };
-  const io = { cwd: process.cwd(), env, stdin, stdout, stderr, exitCode: 0, stopSignal, interrupt: onSignal };
-  process.exitCode = await runCli(process.argv.slice(2), io);
+  const args = process.argv.slice(2);
+  // A service may be stopped while it loads.
+  if (args[0] === "serve") stopSignal();
+  const { runCli } = await import("./main.ts");
+  const { stdin, stdout, stderr, env } = process;
+  let isReading = true;
+  for (const output of [stdout, stderr]) {
+    // Without a listener, the first line after `| head -1` would end the process, whatever it is doing.
+    output.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+      if (!isReading) return;
+      if (code === "EPIPE") process.exitCode = 0;
+      else if (output === stdout) console.error(`Standard output cannot be written: ${message}`);
+      if (output === stdout) process.exit(code === "EPIPE" ? 0 : 1);
+    });
+  }
+  const io = {
+    cwd: process.cwd(),
+    env,
+    stdin,
+    stdout,
+    stderr,
+    exitCode: 0,
+    stopSignal,
+    interrupt: onSignal,
+    finishUnread: () => void (isReading = false),
+  };
+  const exitCode = await runCli(args, io);
+  process.exitCode ??= exitCode;
   // A stopped command has closed what it opened: nothing is left to wait for.
   if (stop.signal.aborted) process.exit();
 } else {

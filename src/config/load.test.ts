@@ -4,7 +4,8 @@ import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { channels } from "../channels/index.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
-import { findConfigFile, readConfig } from "./load.ts";
+import { findConfigFile } from "./load.ts";
+import { readConfig } from "../drivers.ts";
 import type { UserConfig } from "./schema/generated.ts";
 
 const TOKEN = "a-hook-token-of-good-length";
@@ -37,6 +38,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
     gateway: { host: "127.0.0.1", port: 18_790, role: "all", token: undefined, trustedProxies: [] },
     hooks: {
       enabled: false,
+      agent: {},
       token: "",
       tokens: [{ name: "default", secrets: [] }],
       path: "/hooks",
@@ -48,6 +50,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
       redact: [],
       presets: [],
       transformsDir: path.join(folder, "transforms"),
+      transformRoots: [],
       mappings: [],
       mail: [
         {
@@ -66,15 +69,17 @@ test("an empty configuration is all defaults, beside its file", async () => {
     },
     agents: {
       providers: {},
+      tools: {},
       model: undefined,
       models: undefined,
       thinking: undefined,
       timeoutSeconds: 600,
       maxConcurrent: 4,
       maxAttempts: 3,
+      maxSteps: 20,
       prices: {},
       budget: undefined,
-      heartbeat: { everyMs: 1_800_000, ack: "HEARTBEAT_OK" },
+      heartbeat: { everyMs: 1_800_000, joinMs: 10_000, ack: "HEARTBEAT_OK" },
     },
     channels: {},
     channelRules: new Map(),
@@ -211,7 +216,7 @@ describe("problems", () => {
         line: 1,
         column: 47,
         key: "agents.providers.a.baseUrl",
-        message: "the environment variable BASE is not set",
+        message: "The environment variable BASE is not set. Set it.",
       },
     ]);
   });
@@ -262,6 +267,19 @@ describe("problems", () => {
   });
 });
 
+test("a problem shows a reference instead of its value", async () => {
+  const mapping = { channel: "${NAME}", messageTemplate: "a {{${NAME}" };
+  const with_ = { name: "${NAME}", channel: "slack" };
+  const config = { hooks: { mappings: [mapping], presets: [{ use: "mail", with: with_ }] }, channels: {} };
+  const { problems, place } = await readConfig(writeConfig(JSON.stringify(config)), { NAME: "s3cret" });
+  expect(problems[0]?.message).toMatch(/^There is no channel "\$\{NAME\}"/);
+  const message = 'Parse error in "a {{s3cret"';
+  const problem = { key: "hooks.mappings[0].messageTemplate", message, excerpt: "a {{s3cret\n    ^" };
+  expect(place(problem)).toMatchObject({ message: 'Parse error in "a {{${NAME}"', excerpt: undefined });
+  const other = { key: "hooks.mappings[0].id", message: "s3cret", excerpt: "s3cret" };
+  expect(place(other)).toMatchObject(other);
+});
+
 test("a configuration that breaks a rule is given beside its problems", async () => {
   const file = writeConfig('{ hooks: { enabled: true, mappings: [{ messageTemplate: "a" }] } }');
   const { config, problems } = await readConfig(file, {});
@@ -294,6 +312,7 @@ describe("a program's own object", () => {
     expect(config.hooks.mappings).toStrictEqual([
       {
         mapping: { messageTemplate: "value" },
+        written: { messageTemplate: "${NAME}" },
         id: "mapping-0",
         file: undefined,
         key: "hooks.mappings[0]",
@@ -331,10 +350,13 @@ test("--config comes before WEBHOOKS_CONFIG, which comes before the usual names"
   expect(findConfigFile({ env: { WEBHOOKS_CONFIG: "" }, cwd })).toBe(path.join(cwd, "webhooks.json5"));
 });
 
-test.each(["webhooks.json5", "webhooks.yaml", "webhooks.yml", "webhooks.json"])("%s is found", (name) => {
-  const cwd = folderWith(name);
-  expect(findConfigFile({ env: {}, cwd })).toBe(path.join(cwd, name));
-});
+test.each(["webhooks.json5", "webhooks.jsonc", "webhooks.yaml", "webhooks.yml", "webhooks.json"])(
+  "%s is found",
+  (name) => {
+    const cwd = folderWith(name);
+    expect(findConfigFile({ env: {}, cwd })).toBe(path.join(cwd, name));
+  },
+);
 
 test("what is named must be there, and be a file", () => {
   const cwd = folderWith("webhooks.json5");
@@ -346,7 +368,10 @@ test("what is named must be there, and be a file", () => {
 test("a second configuration in the folder is warned of", async () => {
   const cwd = folderWith("webhooks.yaml", "webhooks.json");
   expect((await readConfig(path.join(cwd, "webhooks.yaml"), {})).warnings).toEqual([
-    { file: path.join(cwd, "webhooks.json"), message: "is not read, because webhooks.yaml is: remove one of them" },
+    {
+      file: path.join(cwd, "webhooks.json"),
+      message: "This file is not read, because webhooks.yaml is. Remove one of them.",
+    },
   ]);
   expect((await readConfig(path.join(cwd, "webhooks.json"), {})).warnings).toEqual([]);
 });
@@ -355,4 +380,28 @@ test("with none, the error says what was looked for and where", () => {
   const cwd = folderWith();
   expect(() => findConfigFile({ env: {}, cwd })).toThrow(ConfigError);
   expect(() => findConfigFile({ env: {}, cwd })).toThrow(/webhooks\.json5, .*webhooks\.json in .*find-.*--config/);
+});
+
+test("a section of YAML that holds nothing but comments is empty", async () => {
+  const text = [
+    "hooks:",
+    "  # enabled: true",
+    "  mappings:",
+    "    # - match: { path: deploys }",
+    "agents:",
+    "  providers:",
+    "    # openai: { kind: openai }",
+    "  defaults:",
+    "channels:",
+    "gateway:",
+    "  auth:",
+    "store:",
+  ];
+  const { problems, config } = await readConfig(writeConfig(`${text.join("\n")}\n`, "webhooks.yaml"), {});
+  expect(problems).toEqual([]);
+  expect(config.hooks.mappings).toEqual([]);
+  const wrong = writeConfig("gateway:\n  port:\nchannels:\n  slack:\n", "webhooks.yaml");
+  await expect(readConfig(wrong, {})).rejects.toMatchObject({
+    problems: [{ key: "gateway.port" }, { key: "channels.slack" }],
+  });
 });

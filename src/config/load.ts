@@ -3,22 +3,24 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
 import { readRegularFile } from "../shared/files.ts";
-import { isObject, isWithin, readPath, type Segment } from "../shared/json.ts";
+import { appendSegment, isObject, isWithin, readPath, type Segment, toObject } from "../shared/json.ts";
 import { toChannelName } from "../shared/text.ts";
 import { parseSource, type Source } from "./parse/source.ts";
-import { builtInDrivers, type Drivers, loadPlugins } from "./plugins.ts";
+import { type Drivers, loadPlugins } from "./plugins.ts";
 import { PRESETS_FOLDER } from "./presets/file.ts";
 import { loadPresets, toOrigin } from "./presets/load.ts";
-import { type References, resolveReferences } from "./references.ts";
+import { hideValues, type References, resolveReferences, withReferences } from "./references.ts";
 import { type Origin, resolveConfig } from "./resolve.ts";
 import type { Finding } from "./rules/finding.ts";
 import { applyRules } from "./rules/rules.ts";
-import { configCheck } from "./schema/assemble.ts";
+import { findForeignReferences } from "./rules/secrets.ts";
+import { checkConfigSchema } from "./schema/blocks.ts";
 import type { UserConfig, ValidConfig } from "./schema/generated.ts";
 import { type SchemaProblem, toConfigProblem } from "./schema/problems.ts";
+import { readSchema } from "./schema/validator.ts";
 import type { ResolvedConfig } from "./types.ts";
 
-const FILE_NAMES = ["webhooks.json5", "webhooks.yaml", "webhooks.yml", "webhooks.json"];
+const FILE_NAMES = ["webhooks.json5", "webhooks.jsonc", "webhooks.yaml", "webhooks.yml", "webhooks.json"];
 
 /**
  * The configuration file, absolute: the one named by `--config`, else by `WEBHOOKS_CONFIG`, else the first of the usual
@@ -44,13 +46,13 @@ function findIgnored(file: string): ConfigProblem[] {
   return later
     .map((name) => path.join(dir, name))
     .filter(isFile)
-    .map((other) => ({ file: other, message: `is not read, because ${base} is: remove one of them` }));
+    .map((other) => ({ file: other, message: `This file is not read, because ${base} is. Remove one of them.` }));
 }
 
 function requireFile(file: string, named: string): string {
   if (isFile(file)) return file;
-  const problem = existsSync(file) ? "this is not a file" : "file not found";
-  throw new ConfigError([{ file, message: `${problem}; it is named by ${named}` }]);
+  const problem = existsSync(file) ? "This is not a file." : "The file does not exist.";
+  throw new ConfigError([{ file, message: `${problem} It is named by ${named}.` }]);
 }
 
 function isFile(file: string): boolean {
@@ -70,26 +72,38 @@ export interface ReadConfig {
   files: string[];
 }
 
-/**
- * Reads and checks a configuration file, or a program's own object (relative to the current folder, its problems without a
- * position). Unknown keys are among `problems`. Throws a `ConfigError` with all problems of a configuration that cannot be
- * parsed or does not fit its schema otherwise.
- */
-export async function readConfig(config: string | UserConfig, env: NodeJS.ProcessEnv): Promise<ReadConfig> {
-  if (typeof config !== "string") return checkConfig(config, { baseDir: process.cwd(), env });
-  const file = path.resolve(config);
-  const read = await readConfigText(file, readConfigFile(file), { env });
-  return { ...read, warnings: [...read.warnings, ...findIgnored(file)] };
+export interface ConfigReader {
+  /**
+   * Reads and checks a configuration file, or a program's own object (relative to the current folder, its problems without a
+   * position). Unknown keys are among `problems`. Rejects with a `ConfigError` with all problems of a configuration that
+   * cannot be parsed or does not fit its schema otherwise.
+   */
+  readConfig: (config: string | UserConfig, env: NodeJS.ProcessEnv) => Promise<ReadConfig>;
+  /** Like `readConfig`, for a text that may not be in the file yet. */
+  readConfigText: (file: string, text: string, references: Omit<References, "baseDir">) => Promise<ReadConfig>;
+  /** From what a person wrote to what the code uses: references, plugins, schema, defaults, presets, rules. */
+  checkConfig: (written: unknown, options: CheckOptions) => Promise<ReadConfig>;
 }
 
-/** Like `readConfig`, for a text that may not be in the file yet. */
-export async function readConfigText(
-  file: string,
-  text: string,
-  references: Omit<References, "baseDir">,
-): Promise<ReadConfig> {
-  const source = parseSource(file, text);
-  return checkConfig(source.value, { ...references, file, baseDir: path.dirname(file), source });
+/** Reads configurations that may name these drivers and those of their plugins. */
+export function createConfigReader(builtIn: Drivers): ConfigReader {
+  return { readConfig, readConfigText, checkConfig: (written, options) => checkConfig(written, options, builtIn) };
+
+  async function readConfig(config: string | UserConfig, env: NodeJS.ProcessEnv): Promise<ReadConfig> {
+    if (typeof config !== "string") return checkConfig(config, { baseDir: process.cwd(), env }, builtIn);
+    const file = path.resolve(config);
+    const read = await readConfigText(file, readConfigFile(file), { env });
+    return { ...read, warnings: [...read.warnings, ...findIgnored(file)] };
+  }
+
+  async function readConfigText(
+    file: string,
+    text: string,
+    references: Omit<References, "baseDir">,
+  ): Promise<ReadConfig> {
+    const source = parseSource(file, text);
+    return checkConfig(source.value, { ...references, file, baseDir: path.dirname(file), source }, builtIn);
+  }
 }
 
 const MAX_CONFIG_BYTES = 8 * 1024 * 1024;
@@ -99,7 +113,7 @@ export function readConfigFile(file: string): string {
   try {
     return readRegularFile(file, MAX_CONFIG_BYTES).toString("utf8");
   } catch (error) {
-    throw new ConfigError([{ file, message: `it cannot be read: ${messageOf(error)}` }]);
+    throw new ConfigError([{ file, message: `The file cannot be read: ${messageOf(error)}.` }]);
   }
 }
 
@@ -110,24 +124,28 @@ export interface CheckOptions extends Origin, References {
   presetsDir?: string;
 }
 
-/** From what a person wrote to what the code uses: references, plugins, schema, defaults, presets, rules. */
-export async function checkConfig(written: unknown, options: CheckOptions): Promise<ReadConfig> {
+async function checkConfig(written: unknown, options: CheckOptions, builtIn: Drivers): Promise<ReadConfig> {
   const { file, source, presetsDir = PRESETS_FOLDER } = options;
-  const { value, problems: unresolved, files: references } = resolveReferences(written, options);
-  const plugins = await loadPlugins(isObject(value) ? value["plugins"] : undefined, options.baseDir);
+  const { value, references, problems: unresolved, files } = resolveReferences(written, options);
+  const plugins = await loadPlugins(isObject(value) ? value["plugins"] : undefined, options.baseDir, builtIn);
   const { drivers } = plugins;
 
   const sources = new Map(file !== undefined && source ? [[file, source]] : []);
   const placeAll = (problems: ConfigProblem[]): ConfigProblem[] =>
-    problems.map((problem) => locate(problem, sources, file)).toSorted(byPlace(file));
+    problems.map((problem) => locate(hideValues(problem, references), sources, file)).toSorted(byPlace(file));
 
+  dropEmptySections(value);
   renameChannels(value);
   const { unknown, invalid } = checkSchema(value, drivers, plugins.problems);
-  const passable = [...(source?.duplicates ?? []), ...unresolved, ...without(unknown, unresolved)];
+  const foreign = findForeignReferences(written);
+  const passable = [...(source?.duplicates ?? []), ...unresolved, ...foreign, ...without(unknown, unresolved)];
   if (!isValid(value, invalid)) throw new ConfigError(placeAll([...passable, ...without(invalid, unresolved)]));
 
   const config = resolveConfig(value, options, drivers);
-  const presets = loadPresets(config.hooks, presetsDir, drivers);
+  for (const own of references.length > 0 ? config.hooks.mappings : []) {
+    own.written = withReferences(own.mapping, (name) => appendSegment(own.key, name), references);
+  }
+  const presets = loadPresets(config.hooks, presetsDir, drivers, references);
   for (const [presetFile, presetSource] of presets.sources) sources.set(presetFile, presetSource);
   config.hooks.mappings.push(...presets.mappings);
   const findings = [...presets.findings, ...applyRules(config, drivers)].map((finding) =>
@@ -138,17 +156,37 @@ export async function checkConfig(written: unknown, options: CheckOptions): Prom
     drivers,
     problems: placeAll([...passable, ...without(ofLevel("error", findings), unresolved)]),
     warnings: placeAll(without(ofLevel("warning", findings), unresolved)),
-    place: (problem) => locate(toOrigin(problem, presets.origins), sources, file),
-    files: [...sources.keys(), ...references, ...plugins.files],
+    place: (problem) => locate(hideValues(toOrigin(problem, presets.origins), references), sources, file),
+    files: [...sources.keys(), ...files, ...plugins.files],
   };
 }
 
-/** A valid configuration of a program's own, without plugins. Throws a `ConfigError` if it does not fit the schema. */
-export function resolveUserConfig(user: UserConfig, origin: Origin): ResolvedConfig {
+/**
+ * A valid configuration of a program's own, without presets and plugins. `drivers`: those that it may name. Throws a
+ * `ConfigError` if it does not fit the schema.
+ */
+export function resolveUserConfig(user: UserConfig, origin: Origin, drivers: Drivers = NO_DRIVERS): ResolvedConfig {
   const value = structuredClone(user);
-  const { unknown, invalid } = checkSchema(value, builtInDrivers);
+  const { unknown, invalid } = checkSchema(value, drivers);
   if (!isValid(value, [...unknown, ...invalid])) throw new ConfigError([...unknown, ...invalid]);
-  return resolveConfig(value, origin, builtInDrivers);
+  return resolveConfig(value, origin, drivers);
+}
+
+const NO_DRIVERS: Drivers = { agents: {}, channels: {}, mailSources: {}, tools: {}, providers: {} };
+
+/** In YAML a section is null if all that it holds are comments. `schema`: of the value. Looks at two levels. */
+function dropEmptySections(value: unknown, schema?: unknown): void {
+  for (const [key, part] of Object.entries(toObject(value))) {
+    const own = (): unknown => readPath(schema ?? readSchema("config.base"), ["properties", key]);
+    if (part === null && isSection(own())) removeKey(value, [key]);
+    else if (!schema && isObject(part) && Object.values(part).includes(null)) dropEmptySections(part, own());
+  }
+}
+
+/** A list or an object. */
+function isSection(schema: unknown): boolean {
+  const { type, $ref = "" } = toObject(schema);
+  return [type].flat().some((name) => name === "object" || name === "array") || /agent|channels/.test(String($ref));
 }
 
 /** Gives the blocks of channels their usual names. A second block for a channel stays, and is an unknown key. */
@@ -163,10 +201,6 @@ function renameChannels(value: unknown): void {
   }
 }
 
-/** The blocks whose schemas are those of drivers. */
-const DRIVER_BLOCK =
-  /^(?:agents\.providers|channels|hooks\.mail(?:\[\d+\])?\.source|hooks\.mappings\[\d+\]\.auth)(?![^.[])/;
-
 /**
  * Fills in the defaults, and finds what does not fit the schema. Unknown keys are removed, so that the rest can be checked
  * further. If a plugin is missing, the blocks of drivers are not checked.
@@ -176,9 +210,7 @@ function checkSchema(
   drivers: Drivers,
   missing: ConfigProblem[] = [],
 ): Record<"unknown" | "invalid", ConfigProblem[]> {
-  const check = configCheck(drivers, value);
-  const find = (): SchemaProblem[] =>
-    check(value).filter(({ path: key }) => missing.length === 0 || !DRIVER_BLOCK.test(key));
+  const find = (): SchemaProblem[] => checkConfigSchema(value, missing.length === 0 ? drivers : undefined);
   const found = find();
   const unknown = found.filter((problem) => problem.unknown);
   for (const { segments } of unknown) removeKey(value, segments);

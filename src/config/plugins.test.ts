@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { buildProgram } from "../program/build.ts";
+import { buildRuntime } from "../runtime/build.ts";
 import { ConfigError } from "../errors.ts";
-import { readConfig } from "./load.ts";
+import { readConfig } from "../drivers.ts";
 
 const SCHEMA = '{ type: "object", additionalProperties: false, properties: { volume: { type: "number" } } }';
 const PARROT = `export default {
@@ -29,7 +29,7 @@ describe("a block is checked by its plugin's schema", () => {
         file: configFile(),
         line: 2,
         key: "agents.providers.p.volme",
-        message: 'unknown key "volme"; did you mean "volume"?',
+        message: 'The key "volme" is unknown; did you mean "volume"?',
       }),
     ]);
   });
@@ -38,7 +38,7 @@ describe("a block is checked by its plugin's schema", () => {
     const [problem, ...rest] = await problemsOf('{ plugins: ["./p.mjs"], channels: { slack: { volume: "x" } } }');
     expect(problem).toMatchObject({
       key: "channels.slack.volume",
-      message: "must be a number, not a string",
+      message: "This value must be a number, not a string.",
     });
     expect(rest).toEqual([]);
   });
@@ -134,16 +134,16 @@ test("a schema may refer to its own definitions", async () => {
   const text = `export default { name: "a", mailSources: { pigeon: { schema: ${schema}, create: () => ({}) } } };`;
   const config = '{ plugins: ["./p.mjs"], hooks: { mail: { source: { kind: "pigeon", to: 1 } } } }';
   expect(await problemsOf(config, text)).toMatchObject([
-    { key: "hooks.mail.source.to", message: "must be a string, not a number" },
+    { key: "hooks.mail.source.to", message: "This value must be a string, not a number." },
   ]);
 });
 
 test("two plugins cannot bring the same", async () => {
   const problems = await problemsOf('{ plugins: ["./p.mjs", "./p.mjs"] }');
   expect(problems.map(({ message }) => message)).toEqual([
-    'both parrots and parrots bring the agent kind "parrot"',
-    'both parrots and parrots bring the channel "slack"',
-    'both parrots and parrots bring the signature scheme "feather"',
+    'Both parrots and parrots bring the agent kind "parrot". Remove one of the plugins.',
+    'Both parrots and parrots bring the channel "slack". Remove one of the plugins.',
+    'Both parrots and parrots bring the signature scheme "feather". Remove one of the plugins.',
   ]);
 });
 
@@ -176,7 +176,7 @@ test("what its create throws is a problem of the block", async () => {
   writeFileSync(path.join(folder, "p.mjs"), PARROT);
   const load = () => read('{ plugins: ["./p.mjs"],\n agents: { providers: { p: { kind: "parrot" } } } }');
   const runner = { check: async () => [], run: () => Promise.reject(new Error("none")) };
-  await expect(buildProgram({ generation: 1, load, runner } as never)).rejects.toMatchObject({
+  await expect(buildRuntime({ generation: 1, load, runner } as never)).rejects.toMatchObject({
     problems: [{ file: configFile(), line: 2, key: "agents.providers.p", message: expect.stringContaining("no seed") }],
   });
 });

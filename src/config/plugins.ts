@@ -1,22 +1,15 @@
 import { statSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { agents } from "../agents/index.ts";
-import { channels } from "../channels/index.ts";
 import { type ConfigProblem, messageOf } from "../errors.ts";
-import { mailSources } from "../mail/sources.ts";
-import type { DriverDefinition, Plugin } from "../plugin.ts";
-import { providers } from "../providers/index.ts";
+import type { Plugin } from "../plugin.ts";
 import { CLOCK_SLACK_MS } from "../shared/files.ts";
 import { isObject, readOwn, toObject } from "../shared/json.ts";
-import { toChannelName } from "../shared/text.ts";
-import { didYouMean } from "./schema/problems.ts";
+import { didYouMean, toChannelName, withPeriod } from "../shared/text.ts";
 import { compileSchema } from "./schema/validator.ts";
 
 /** Every driver that a configuration can name. */
 export type Drivers = Required<Omit<Plugin, "name">>;
-
-export const builtInDrivers: Drivers = { agents, channels, mailSources, providers };
 
 export interface LoadedPlugins {
   /** The built-in drivers and those of the plugins. */
@@ -27,7 +20,7 @@ export interface LoadedPlugins {
 }
 
 /** Imports the plugins that a configuration names. Entries that are not strings are left to the configuration's schema. */
-export async function loadPlugins(entries: unknown, baseDir: string): Promise<LoadedPlugins> {
+export async function loadPlugins(entries: unknown, baseDir: string, builtIn: Drivers): Promise<LoadedPlugins> {
   const plugins: Plugin[] = [];
   const problems: ConfigProblem[] = [];
   const files: string[] = [];
@@ -38,30 +31,25 @@ export async function loadPlugins(entries: unknown, baseDir: string): Promise<Lo
       plugins.push(requirePlugin(imported.exports));
       files.push(...imported.files.filter((file) => !file.split(path.sep).includes("node_modules")));
     } catch (error) {
-      problems.push({ key: `plugins[${index}]`, message: `the plugin "${entry}" cannot be used: ${messageOf(error)}` });
+      problems.push({
+        key: `plugins[${index}]`,
+        message: `The plugin "${entry}" cannot be used: ${withPeriod(messageOf(error))}`,
+      });
     }
   }
-  return { drivers: mergeDrivers(plugins), problems: [...problems, ...findConflicts(plugins)], files };
+  return { drivers: mergeDrivers(builtIn, plugins), problems: [...problems, ...findConflicts(plugins)], files };
 }
 
-/** A plugin's driver replaces a built-in one of the same name. Without plugins, the schema need not be compiled again. */
-function mergeDrivers(plugins: Plugin[]): Drivers {
-  if (plugins.length === 0) return builtInDrivers;
-  return mapDrivers(builtInDrivers, (own, part) => Object.assign({}, own, ...plugins.map((plugin) => plugin[part])));
-}
-
-type Change = <Definition extends DriverDefinition<unknown>>(
-  definitions: Record<string, Definition>,
-  part: keyof Drivers,
-) => Record<string, Definition>;
-
-/** A copy with each part changed. */
-export function mapDrivers(drivers: Drivers, change: Change): Drivers {
+/** A plugin's driver replaces a built-in one of the same name. */
+function mergeDrivers(builtIn: Drivers, plugins: Plugin[]): Drivers {
+  const merge = <Part extends keyof Drivers>(part: Part): Drivers[Part] =>
+    Object.assign({}, builtIn[part], ...plugins.map((plugin) => plugin[part]));
   return {
-    agents: change(drivers.agents, "agents"),
-    channels: change(drivers.channels, "channels"),
-    mailSources: change(drivers.mailSources, "mailSources"),
-    providers: change(drivers.providers, "providers"),
+    agents: merge("agents"),
+    channels: merge("channels"),
+    mailSources: merge("mailSources"),
+    tools: merge("tools"),
+    providers: merge("providers"),
   };
 }
 
@@ -70,6 +58,7 @@ const PARTS = {
   agents: "the agent kind",
   channels: "the channel",
   mailSources: "the mail source kind",
+  tools: "the tool set kind",
   providers: "the signature scheme",
 } as const satisfies Record<keyof Drivers, string>;
 
@@ -82,7 +71,9 @@ function findConflicts(plugins: Plugin[]): ConfigProblem[] {
       .flatMap((driver) => {
         const owner = owners.get(driver);
         owners.set(driver, name);
-        return owner === undefined ? [] : [{ key: "plugins", message: `both ${owner} and ${name} bring ${driver}` }];
+        return owner === undefined
+          ? []
+          : [{ key: "plugins", message: `Both ${owner} and ${name} bring ${driver}. Remove one of the plugins.` }];
       }),
   );
 }
@@ -145,12 +136,15 @@ function requireShape(plugin: unknown): asserts plugin is Plugin {
   const { name, ...parts } = plugin;
   if (typeof name !== "string") throw new Error("it must have a name");
   for (const [part, drivers] of Object.entries(parts)) {
-    if (!Object.hasOwn(PARTS, part)) throw new Error(`unknown part "${part}"${didYouMean(part, Object.keys(PARTS))}`);
+    if (!Object.hasOwn(PARTS, part))
+      throw new Error(`it has the unknown part "${part}"${didYouMean(part, Object.keys(PARTS))}`);
     if (drivers === undefined) continue;
     if (!isObject(drivers)) throw new Error(`${part} must be an object`);
     for (const [driver, definition] of Object.entries(drivers)) requireDefinition(`${part}.${driver}`, definition);
   }
   for (const channel of Object.keys(plugin["channels"] ?? {})) {
+    if (channel.includes(":"))
+      throw new Error(`No channel can be named "${channel}": the part after : names an account.`);
     const meant = channel === "last" ? "the channel that was used last" : toChannelName(channel);
     if (meant !== channel) throw new Error(`no channel can be named "${channel}": it means ${meant}`);
   }

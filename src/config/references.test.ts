@@ -27,7 +27,7 @@ test.each([
   ["$${file:gone}", "${file:gone}"],
   ["$NAME ${1} ${a-b} ${file:} {{NAME}} $", "$NAME ${1} ${a-b} ${file:} {{NAME}} $"],
 ])("%s becomes %s", (text, expected) => {
-  expect(resolve(text)).toEqual({ value: expected, problems: [], files: [] });
+  expect(resolve(text)).toMatchObject({ value: expected, problems: [], files: [] });
 });
 
 test("strings are replaced wherever they stand, keys and other types are not", () => {
@@ -46,8 +46,8 @@ test("a value that looks like a number stays a string", () => {
 
 test("every unset variable is named, with its key", () => {
   expect(resolve({ a: [{ b: "${NO_1} ${NO_2}" }] }).problems).toEqual([
-    { key: "a[0].b", message: "the environment variable NO_1 is not set" },
-    { key: "a[0].b", message: "the environment variable NO_2 is not set" },
+    { key: "a[0].b", message: "The environment variable NO_1 is not set. Set it." },
+    { key: "a[0].b", message: "The environment variable NO_2 is not set. Set it." },
   ]);
 });
 
@@ -67,7 +67,7 @@ describe("${file:PATH}", () => {
   ])("%j gives %j", (text, expected) => {
     writeFileSync(path.join(folder, "secret"), text);
     const file = path.join(folder, "secret");
-    expect(resolve("${file:secret}")).toEqual({ value: expected, problems: [], files: [file] });
+    expect(resolve("${file:secret}")).toMatchObject({ value: expected, problems: [], files: [file] });
     expect(resolve(`<\${file:${file}}>`).value).toBe(`<${expected}>`);
   });
 

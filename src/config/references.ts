@@ -1,6 +1,6 @@
 import path from "node:path";
 import { type ConfigProblem, messageOf } from "../errors.ts";
-import { appendSegment, isObject } from "../shared/json.ts";
+import { appendSegment, isObject, isWithin, readOwn, type Segment } from "../shared/json.ts";
 import { readRegularFile } from "../shared/files.ts";
 
 /** `${NAME}`, `${NAME:-default}` or `${file:PATH}`; with a second `$` in front, the text itself. */
@@ -15,9 +15,21 @@ export interface References {
   unwritten?: ReadonlyMap<string, string>;
 }
 
+/** A reference that has a value. */
+export interface Reference {
+  /** The key of its text, as a dotted path. */
+  key: string;
+  /** The whole text, as it is written. */
+  written: string;
+  /** The reference alone: `${NAME}`. */
+  reference: string;
+  value: string;
+}
+
 /** A configuration with its references resolved. */
 export interface Resolved {
   value: unknown;
+  references: Reference[];
   problems: ConfigProblem[];
   /** The files of all references, absolute, also those that could not be read. */
   files: string[];
@@ -30,8 +42,9 @@ export interface Resolved {
  */
 export function resolveReferences(value: unknown, { env, baseDir, unwritten }: References): Resolved {
   const problems: ConfigProblem[] = [];
+  const references: Reference[] = [];
   const files = new Set<string>();
-  return { value: copy(value, ""), problems, files: [...files] };
+  return { value: copy(value, ""), references, problems, files: [...files] };
 
   function copy(part: unknown, key: string): unknown {
     if (typeof part === "string") return replace(part, key);
@@ -44,14 +57,20 @@ export function resolveReferences(value: unknown, { env, baseDir, unwritten }: R
 
   function replace(text: string, key: string): string {
     return text.replace(REFERENCE, (reference, escape: string, ...groups: (string | undefined)[]) => {
-      const [name, fallback, file = ""] = groups;
       if (escape !== "") return reference.slice(1);
-      if (name === undefined) return readFile(file, key) ?? reference;
-      if (fallback !== undefined) return env[name] || fallback;
-      const found = env[name];
-      if (found === undefined) problems.push({ key, message: `the environment variable ${name} is not set` });
-      return found ?? reference;
+      const found = find(key, groups);
+      if (found === undefined) return reference;
+      references.push({ key, written: text, reference, value: found });
+      return found;
     });
+  }
+
+  function find(key: string, [name, fallback, file = ""]: (string | undefined)[]): string | undefined {
+    if (name === undefined) return readFile(file, key);
+    if (fallback !== undefined) return env[name] || fallback;
+    const found = env[name];
+    if (found === undefined) problems.push({ key, message: `The environment variable ${name} is not set. Set it.` });
+    return found;
   }
 
   function readFile(named: string, key: string): string | undefined {
@@ -61,10 +80,48 @@ export function resolveReferences(value: unknown, { env, baseDir, unwritten }: R
       const text = unwritten?.get(file) ?? toText(readRegularFile(file, MAX_BYTES));
       return text.replace(/\r?\n$/, "");
     } catch (error) {
-      problems.push({ key, message: `the file ${file} cannot be used: ${messageOf(error)}` });
+      problems.push({ key, message: `The file ${file} cannot be used: ${messageOf(error)}.` });
       return undefined;
     }
   }
+}
+
+/** A copy of the object with its texts as they are written. `keyOf`: where a field is in the configuration. */
+export function withReferences<Fields extends object>(
+  fields: Fields,
+  keyOf: (name: string) => string,
+  references: readonly Reference[],
+): Fields {
+  const texts = new Map(references.map(({ key, written }) => [key, written]));
+  const copy = structuredClone(fields);
+  for (const name of Object.keys(copy)) restore(copy, name, keyOf(name));
+  return copy;
+
+  function restore(parent: object, name: Segment, key: string): void {
+    const value = readOwn(parent, name);
+    const written = texts.get(key);
+    if (typeof value === "string" && written !== undefined) Reflect.set(parent, name, written);
+    if (typeof value !== "object" || value === null) return;
+    const names: Segment[] = Array.isArray(value) ? [...value.keys()] : Object.keys(value);
+    for (const child of names) restore(value, child, appendSegment(key, child));
+  }
+}
+
+/** Shorter ones are words that a message can have anyway. */
+const MIN_HIDDEN = 4;
+
+/** The problem with references in place of their values, which may be secret. */
+export function hideValues(problem: ConfigProblem, references: Reference[]): ConfigProblem {
+  const { key = "" } = problem;
+  const quoted = references.filter(
+    (reference) =>
+      reference.value.length >= MIN_HIDDEN && (isWithin(reference.key, key) || isWithin(key, reference.key)),
+  );
+  if (quoted.length === 0) return problem;
+  const message = quoted.reduce((text, { value, reference }) => text.replaceAll(value, reference), problem.message);
+  // Its caret would be at another place.
+  const isQuoted = quoted.some(({ value }) => problem.excerpt?.includes(value));
+  return { ...problem, message, excerpt: isQuoted ? undefined : problem.excerpt };
 }
 
 const MAX_BYTES = 65_536;

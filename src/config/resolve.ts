@@ -10,6 +10,7 @@ import {
   type HookToken,
   type MailSettings,
   type ResolvedConfig,
+  type ToolSetBlock,
 } from "./types.ts";
 
 /** Where a configuration comes from. */
@@ -32,7 +33,7 @@ export function resolveConfig(valid: ValidConfig, { file, baseDir }: Origin, dri
     hooks: resolveHooks(valid.hooks, { file, baseDir }),
     agents: resolveAgents(valid.agents),
     ...splitChannels(valid.channels),
-    channelNames: Object.keys(drivers.channels),
+    channelNames: [...new Set([...Object.keys(drivers.channels), ...Object.keys(valid.channels)])],
     alerts: valid.alerts.map(resolveAlert),
     limits: valid.limits,
     session: { ...session, idleAfterMs: parseDuration(idleAfter) },
@@ -76,7 +77,7 @@ function withPassword(url: string, password: string | undefined): string {
 function splitChannels(blocks: ValidConfig["channels"]): Pick<ResolvedConfig, "channels" | "channelRules"> {
   const channels: ResolvedConfig["channels"] = {};
   const channelRules = new Map<string, ChannelRules>();
-  for (const [name, { allow, dryRun, ...options }] of Object.entries(blocks)) {
+  for (const [name, { allow, dryRun, kind: _, ...options }] of Object.entries(blocks)) {
     channels[name] = options;
     channelRules.set(name, { allow: Array.isArray(allow) ? allow.map(String) : undefined, dryRun: dryRun === true });
   }
@@ -101,6 +102,7 @@ function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: Origin): R
       return { name: use, with: values, key: `hooks.presets[${index}]` };
     }),
     transformsDir,
+    transformRoots: hooks.transformRoots.map((folder) => path.resolve(baseDir, folder)),
     mappings: hooks.mappings.map((mapping, index) => {
       const id = mapping.id ?? `mapping-${index}`;
       return { mapping, id, file, key: `hooks.mappings[${index}]`, transformsDir, baseDir };
@@ -139,17 +141,44 @@ function toKeys(payloadPath: string): string[] {
     .filter(Boolean);
 }
 
-function resolveAgents({ providers, defaults, prices, budget }: ValidConfig["agents"]): ResolvedConfig["agents"] {
-  const { every, ack } = defaults.heartbeat;
+function resolveAgents({
+  providers,
+  tools,
+  defaults,
+  prices,
+  budget,
+}: ValidConfig["agents"]): ResolvedConfig["agents"] {
+  const { every, joinWindow, ack, channel, to, grants } = defaults.heartbeat;
   return {
     ...defaults,
     providers,
+    tools: Object.fromEntries(Object.entries(tools).map(([name, block]) => [name, resolveToolSet(block)])),
     models: defaults.models?.map((entry) => (typeof entry === "string" ? { id: entry } : entry)),
     prices,
     budget,
-    heartbeat: { everyMs: parseDuration(every), ack },
+    heartbeat: {
+      everyMs: parseDuration(every),
+      joinMs: parseDuration(joinWindow),
+      ack,
+      grants,
+      channel: channel && toChannelName(channel),
+      to: to?.trim(),
+    },
   };
 }
+
+/** Its schema has checked the block and filled in the defaults. */
+function resolveToolSet({ kind, audience, maxResultLength, callTimeoutSeconds, ...options }: ToolBlock): ToolSetBlock {
+  return {
+    kind,
+    options,
+    audience: audience === "public" || audience === "private" ? audience : undefined,
+    maxResultLength: Number(maxResultLength),
+    callTimeoutMs: Number(callTimeoutSeconds) * 1000,
+  };
+}
+
+type ToolBlock = ValidConfig["agents"]["tools"][string];
 
 /** `/hooks///` → `hooks` */
 export function trimSlashes(text: string): string {

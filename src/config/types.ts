@@ -3,6 +3,8 @@ import type { MappingInput, ValidConfig, ValidConfigMailbox } from "./schema/gen
 /** A mapping with the place it was written at, before it is compiled. */
 export interface MappingSource {
   mapping: MappingInput;
+  /** With the references of the configuration in place of their values, which may be secret: what is shown. */
+  written?: MappingInput;
   /** `mapping.id` or its default. */
   id: string;
   /** The preset that brought it; undefined for one of the configuration's own. */
@@ -98,6 +100,18 @@ export interface ChannelRules {
   dryRun: boolean;
 }
 
+/** A tool set of `agents.tools`. */
+export interface ToolSetBlock {
+  kind: string;
+  /** What its driver takes. */
+  options: Record<string, unknown>;
+  /** Who can see what is asked of it. undefined: nobody said, which counts as private. */
+  audience: "public" | "private" | undefined;
+  /** In characters. */
+  maxResultLength: number;
+  callTimeoutMs: number;
+}
+
 /** The configuration as the code uses it: every default filled in, paths absolute, durations in milliseconds. */
 export interface ResolvedConfig {
   /** Absolute path of the file it came from; undefined for a program's own object. */
@@ -129,23 +143,38 @@ export interface ResolvedConfig {
   agents: {
     /** By the part of a model before the slash. */
     providers: ValidConfig["agents"]["providers"];
+    /** By name. */
+    tools: Record<string, ToolSetBlock>;
     model?: string;
     /** undefined: any model may be named. */
     models?: AllowedModel[];
     thinking?: string;
+    /** As they are written, with aliases. */
+    fallbackModels?: string[];
+    maxOutputTokens?: number;
     timeoutSeconds: number;
     maxConcurrent: number;
     maxAttempts: number;
     /** By `provider/model`, per million tokens. */
-    prices: Record<string, { input: number; output: number }>;
-    budget: { perDay?: number; perSession?: number; unit: "cost" | "tokens" } | undefined;
-    heartbeat: { everyMs: number; ack: string };
+    prices: Record<string, { input: number; output: number; cachedInput?: number; cacheWrite?: number }>;
+    budget: { perDay?: number; perSession?: number; perRun?: number; unit: "cost" | "tokens" } | undefined;
+    /** `joinMs`: how long a heartbeat that was asked for waits for others. */
+    heartbeat: {
+      everyMs: number;
+      joinMs: number;
+      ack: string;
+      channel?: string;
+      to?: string;
+      grants?: MappingInput["grants"];
+    };
+    /** How often a turn asks its model. */
+    maxSteps: number;
   };
   /** By name, those that are configured. */
   channels: ValidConfig["channels"];
   /** By the channel's name. */
   channelRules: ReadonlyMap<string, ChannelRules>;
-  /** Every channel that could be configured. */
+  /** Every channel that could be configured, and the accounts that are. */
   channelNames: string[];
   alerts: AlertRule[];
   /** The limits of a turn's history; `maxTokens` is estimated as characters / 4. */

@@ -22,12 +22,6 @@ const CHECKS: Checks<AgentUnderTest> = {
     await Promise.all([reply(subject, { sessionKey: "hook:1" }), reply(subject, { sessionKey: "hook:2" })]);
   },
 
-  async "replies at once as it replies later, if it can"({ agent, model }) {
-    const turn = turnOf({ model });
-    const later = agent.replyNow && (await agent.run(turn, new AbortController().signal));
-    assert.deepEqual(agent.replyNow?.(turn), later);
-  },
-
   async "settles when it is aborted before the start"({ agent, model }) {
     const run = agent.run(turnOf({ model }), AbortSignal.abort());
     await run.catch(() => failureOf(run));
@@ -133,6 +127,112 @@ async function assertFailure(subject: RemoteAgentUnderTest, retryable: boolean):
   assert.equal((await failureOf(runTurn(subject))).retryable, retryable);
   // The dispatcher retries, not the driver.
   assert.equal(subject.requestCount(), 1);
+}
+
+/** An agent whose turns can have tools. */
+export interface CallingAgentUnderTest extends RemoteAgentUnderTest {
+  /** Makes the model ask for these calls, with this text beside them. */
+  askFor(calls: { name: string; arguments: unknown }[], text?: string): void;
+  /** The body of the last request. */
+  lastBody(): string;
+}
+
+/** What each agent must do that can call. `open` returns one that replies. */
+export function describeCallingAgent(
+  runner: TestRunner,
+  name: string,
+  open: () => Promise<CallingAgentUnderTest>,
+): void {
+  describeRemoteAgent(runner, name, open);
+  describeContract(runner, { title: `calling agent contract: ${name}`, open, checks: CALL_CHECKS });
+}
+
+const TOOLS: AgentTurn["tools"] = [
+  {
+    name: "tickets__show",
+    description: "Shows one ticket.",
+    inputSchema: {
+      type: "object",
+      properties: { id: { type: "integer" } },
+      required: ["id"],
+      additionalProperties: false,
+    },
+  },
+];
+
+const CALL_CHECKS: Checks<CallingAgentUnderTest> = {
+  async "says that its model can call"({ agent, model }) {
+    assert.equal(agent.canCall?.(model), true);
+  },
+
+  async "shows the model the calls, and no others"(subject) {
+    await runTurn(subject, { tools: TOOLS });
+    for (const text of ["tickets__show", "Shows one ticket.", '"integer"'])
+      assert.ok(subject.lastBody().includes(text));
+    await runTurn(subject);
+    assert.ok(!subject.lastBody().includes("tickets__show"));
+  },
+
+  async "gives the calls of an answer, and executes none"(subject) {
+    const asked = [7, 8].map((id) => ({ name: "tickets__show", arguments: { id } }));
+    subject.askFor(asked);
+    const { calls = [] } = await runTurn(subject, { tools: TOOLS });
+    assert.deepEqual(
+      calls.map((call) => ({ name: call.name, arguments: call.arguments })),
+      asked,
+    );
+    assert.equal(new Set(calls.map(({ toolCallId }) => toolCallId)).size, asked.length);
+    assert.equal(subject.requestCount(), 1);
+  },
+
+  async "gives the text beside a call"(subject) {
+    subject.askFor([{ name: "tickets__show", arguments: { id: 7 } }], "Let me look.");
+    const { text, calls, warnings = [] } = await runTurn(subject, { tools: TOOLS });
+    assert.deepEqual([text, calls?.length, warnings.length], ["Let me look.", 1, 0]);
+  },
+
+  async "gives a call that does not exist or does not fit, for the caller to refuse"(subject) {
+    for (const call of [
+      { name: "tickets__close", arguments: { id: 7 } },
+      { name: "tickets__show", arguments: { id: "seven" } },
+      { name: "tickets__show", arguments: [] },
+    ]) {
+      subject.askFor([call]);
+      const { calls, answer } = await runTurn(subject, { tools: TOOLS });
+      assert.deepEqual([calls?.length, calls?.[0]?.name], [1, call.name]);
+      subject.reply("I see.");
+      assert.equal((await continueTurn(subject, { calls, answer }, "refused")).text, "I see.");
+    }
+  },
+
+  async "continues from an answer that was stored, with the results in order"(subject) {
+    subject.askFor([7, 8].map((id) => ({ name: "tickets__show", arguments: { id } })));
+    const { calls, answer } = await runTurn(subject, { tools: TOOLS, message: "What is new?" });
+    subject.reply("Both are closed.");
+    const { text } = await continueTurn(subject, { calls, answer: JSON.parse(JSON.stringify(answer)) }, "closed");
+    assert.equal(text, "Both are closed.");
+    const sent = JSON.stringify(subject.conversation());
+    const places = ["What is new?", "tickets__show", "closed 0", "closed 1"].map((one) => sent.indexOf(one));
+    assert.ok(!places.includes(-1), sent);
+    assert.deepEqual(
+      places,
+      places.toSorted((a, b) => a - b),
+    );
+  },
+};
+
+function continueTurn(
+  subject: CallingAgentUnderTest,
+  { calls = [], answer }: Pick<AgentReply, "calls" | "answer">,
+  text: string,
+): Promise<AgentReply> {
+  const results = calls.map(({ toolCallId, name }, index) => ({
+    toolCallId,
+    name,
+    text: `${text} ${index}`,
+    isError: index > 0,
+  }));
+  return runTurn(subject, { tools: TOOLS, message: "What is new?", exchanges: [{ answer, results }] });
 }
 
 function runTurn(

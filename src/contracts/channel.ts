@@ -67,6 +67,15 @@ const CHECKS: Checks<ChannelUnderTest> = {
     assert.deepEqual(await subject.received(), ["Edited."]);
   },
 
+  async "deletes an earlier message, if it can, and one that is gone"(subject) {
+    const { channel, to } = subject;
+    const { messageId } = await sendTo(subject);
+    if (!channel.remove || messageId === undefined) return;
+    await channel.remove(to, messageId, new AbortController().signal);
+    assert.ok(!(await subject.received()).includes("Hello."));
+    await channel.remove(to, messageId, new AbortController().signal);
+  },
+
   async "shows that an answer is being written, if it can, and takes it away"({ channel, to, thread = to }) {
     const stop = await channel.startWorking?.(thread, new AbortController().signal);
     await stop?.();

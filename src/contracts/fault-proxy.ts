@@ -57,7 +57,8 @@ async function forward(
   const answer = await fetch(new URL(request.url ?? "/", target), {
     method: request.method,
     headers: withoutHopHeaders(Object.entries(request.headers)),
-    body: new Uint8Array(body),
+    // A GET has none.
+    body: body.length > 0 ? new Uint8Array(body) : undefined,
   });
   response.writeHead(answer.status, Object.fromEntries(withoutHopHeaders(answer.headers)));
   response.end(await answer.text());

@@ -1,5 +1,13 @@
 /** The contract suites that the built-in drivers pass, for the tests of your own drivers. */
-export { type AgentUnderTest, describeAgent, describeRemoteAgent, type RemoteAgentUnderTest, turnOf } from "./agent.ts";
+export {
+  type AgentUnderTest,
+  type CallingAgentUnderTest,
+  describeAgent,
+  describeCallingAgent,
+  describeRemoteAgent,
+  type RemoteAgentUnderTest,
+  turnOf,
+} from "./agent.ts";
 export {
   type ChannelUnderTest,
   describeChannel,
@@ -8,4 +16,5 @@ export {
 } from "./channel.ts";
 export { type Fault, type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 export type { TestRunner } from "./harness.ts";
+export { describeToolSet, type ToolSetUnderTest } from "./tools.ts";
 export { describeMailSource, type MailSourceUnderTest } from "./mail.ts";

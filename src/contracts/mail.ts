@@ -227,7 +227,7 @@ function toIds(mails: (Mail | number)[]): string[] {
 export interface Followed {
   batches: MailBatch[];
   mails: Mail[];
-  /** Of the last batch. */
+  /** The position of the last batch. */
   position: string;
 }
 

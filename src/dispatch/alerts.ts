@@ -1,3 +1,4 @@
+import { splitText } from "../shared/split-text.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import type { AlertKind, AlertRule } from "../config/types.ts";
 import { type ConfigProblem, DriverError } from "../errors.ts";
@@ -5,7 +6,7 @@ import type { Change, Journal } from "../journal/journal.ts";
 import type { MailStatus } from "../mail/watch/status.ts";
 import { type Alarm, createAlarm } from "../shared/time.ts";
 import { createId } from "../shared/id.ts";
-import { splitText, toOneLine } from "../shared/text.ts";
+import { toOneLine } from "../shared/text.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { DispatcherOptions } from "./context.ts";
 import { DELIVERY_POLICY, sendPart } from "./delivery.ts";
@@ -29,12 +30,18 @@ export interface Alerts {
 }
 
 export interface AlertsOptions extends Pick<DispatcherOptions, "current"> {
-  journal: Pick<Journal, "watchChanges" | "lease" | "listEvents" | "getRun">;
+  journal: Pick<Journal, "watchChanges" | "lease" | "listEvents" | "getRun" | "sign">;
   log: Log;
 }
 
 /** What all nodes see in the journal: one of them tells it. */
-const SHARED: ReadonlySet<AlertKind> = new Set(["dead-letter", "budget", "no-event-for"]);
+const SHARED: ReadonlySet<AlertKind> = new Set(["dead-letter", "budget", "no-event-for", "model-unavailable"]);
+
+/** What is seen in the changes of the journal. */
+const OF_CHANGES: ReadonlySet<AlertKind> = new Set(["dead-letter", "budget", "model-unavailable"]);
+
+/** How long a provider has been unavailable before the alert. */
+const OUTAGE_ALERT_MS = 5 * 60_000;
 
 /** How often at most the journal is asked whether an event has come. */
 const MIN_CHECK_MS = 1000;
@@ -47,6 +54,8 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
   const sending = new Set<Promise<boolean>>();
   /** Until when nothing is sent, by rule, kind and subject. */
   const quietUntil = new Map<string, number>();
+  /** By the id of a run that waits. */
+  const outageChecks = new Map<string, NodeJS.Timeout>();
   let rules: AlertRule[] = [];
   let alarms: Alarm[] = [];
   let unwatch: (() => void) | undefined;
@@ -56,7 +65,7 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
       rules = next;
       for (const alarm of alarms) alarm.stop();
       alarms = rules.flatMap(watchSilence);
-      const needsChanges = isWanted("dead-letter") || isWanted("budget");
+      const needsChanges = rules.some(({ on }) => on.some((kind) => OF_CHANGES.has(kind)));
       if (needsChanges) unwatch ??= journal.watchChanges(onChanges);
       else stopWatching();
     },
@@ -72,6 +81,8 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
   function stopWatching(): void {
     unwatch?.();
     unwatch = undefined;
+    for (const timer of outageChecks.values()) clearTimeout(timer);
+    outageChecks.clear();
   }
 
   function isWanted(kind: AlertKind): boolean {
@@ -80,6 +91,7 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
 
   function onChanges(changes: readonly Change[]): void {
     for (const change of changes) {
+      if (isRetried(change) && isWanted("model-unavailable")) void checkOutage(change.id);
       const alert = toAlert(change);
       if (alert) for (const rule of rules) void raiseFor(rule, alert);
     }
@@ -92,6 +104,30 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
     if (change.kind === "run" && change.state === "held")
       return { kind: "budget", text: () => describeHeld(change.id) };
     return undefined;
+  }
+
+  /** A run that waits for a provider is claimed again and again, so this is called often enough. Never rejects. */
+  async function checkOutage(id: string): Promise<void> {
+    try {
+      const { unavailableSince, waitingFor } = (await journal.getRun(id)) ?? {};
+      if (unavailableSince === undefined || waitingFor === undefined) return;
+      const alertAt = unavailableSince + OUTAGE_ALERT_MS;
+      // The next attempt may be long after, if the provider asked for it.
+      if (Date.now() < alertAt) return checkLater(id, alertAt);
+      const text = describeOutage(waitingFor, unavailableSince);
+      for (const rule of rules) void raiseFor(rule, { kind: "model-unavailable", subject: waitingFor, text });
+    } catch (error) {
+      if (!signal.aborted) log.warn("an outage was not checked for alerts", { error: toFailure(error).message });
+    }
+  }
+
+  function checkLater(id: string, at: number): void {
+    if (outageChecks.has(id) || signal.aborted) return;
+    const check = (): void => {
+      outageChecks.delete(id);
+      void checkOutage(id);
+    };
+    outageChecks.set(id, setTimeout(check, at - Date.now()));
   }
 
   async function describeDeadLetter({ id, eventId }: { id: string; eventId?: string }): Promise<string> {
@@ -149,7 +185,7 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
     if (!driver) throw new DriverError(`the channel ${channel} is not configured`, { retryable: false });
     const parts = splitText(text, driver);
     for (const [index, part] of parts.entries()) {
-      const message = { to, text: part, idempotencyKey: `${id}:${index}` };
+      const message = { to, text: part, idempotencyKey: `${id}:${index}`, sign: journal.sign };
       // A reload may have replaced the driver.
       await retry((attempts) =>
         sendPart({ ...message, mayBeSent: attempts > 1 }, current().channels.get(channel) ?? driver, signal),
@@ -187,6 +223,15 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
       alarm.set(Date.now() + Math.max(Math.min(afterMs, rule.everyMs), MIN_CHECK_MS));
     }
   }
+}
+
+function isRetried(change: Change): change is Extract<Change, { kind: "run" }> {
+  return change.kind === "run" && change.state === "ready";
+}
+
+function describeOutage(provider: string, since: number): string {
+  const time = new Date(since).toISOString();
+  return `Runs are waiting for ${toOneLine(provider)} since ${time}: it is overloaded or cannot be reached. See: webhooks runs list --state ready`;
 }
 
 function describeSilence({ hook }: AlertRule, last: number | undefined): string {

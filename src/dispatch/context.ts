@@ -1,3 +1,4 @@
+import type { TurnContext } from "../actions/agent.ts";
 import type { AgentDriver } from "../agents/driver.ts";
 import type { ChannelDriver } from "../channels/driver.ts";
 import type { ResolvedConfig } from "../config/types.ts";
@@ -6,13 +7,15 @@ import type { Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ChannelName } from "../types.ts";
 import type { HoldGuard } from "./hold.ts";
+import type { WorkMarks } from "./working.ts";
 import type { DispatchJournal } from "./retry.ts";
 import type { Spans } from "../telemetry/traces.ts";
 
-/** The part of a program that executes work. */
-interface DispatchProgram {
+/** The part of a runtime that executes work. */
+interface DispatchRuntime {
   agent: AgentDriver;
   channels: ReadonlyMap<ChannelName, ChannelDriver>;
+  tools: TurnContext["tools"];
   limits: RunLimits;
   config: Pick<ResolvedConfig, "agents" | "session" | "limits" | "channelRules">;
 }
@@ -21,15 +24,18 @@ export interface DispatcherOptions {
   /** What the other nodes are shown. */
   describeNode?(): NodeInfo;
   journal: Journal;
-  /** The program in use. It is asked for each piece of work, since a reload replaces it. */
-  current(): DispatchProgram;
+  /** The runtime in use. It is asked for each piece of work, since a reload replaces it. */
+  current(): DispatchRuntime;
   telemetry: Telemetry;
+  /** What templates see of a stored event; nothing if its body was not stored. */
+  readEvent(id: string): Promise<object>;
 }
 
 export interface DispatchContext extends Omit<DispatcherOptions, "journal"> {
   /** Its calls wait while the journal is unavailable. */
   journal: DispatchJournal;
   hold: HoldGuard;
+  marks: WorkMarks;
   spans: Spans;
   log: Log;
   /** Aborts when the shutdown timeout is over. */

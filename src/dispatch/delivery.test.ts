@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { createGate } from "../../test/support/gate.ts";
 import { type DispatchService, recorder, scripted, startDispatch, untilAborted } from "../../test/support/dispatch.ts";
 import { DriverError } from "../errors.ts";
@@ -60,13 +60,13 @@ describe("executeDelivery", () => {
   test("nothing is sent once another node has the delivery, because the journal was away until the lease ended", async () => {
     const channel = recorder();
     let claimed: ClaimedDelivery | undefined;
-    const clock = vi.spyOn(Date, "now");
     const read = createGate();
     service = await startDispatch({
       agent,
       channel,
       wrap: (journal) => ({
         ...journal,
+        keepLease: async () => false,
         async claimDeliveries(limit, now) {
           const deliveries = await journal.claimDeliveries(limit, now);
           // Later claims are those of the other node.
@@ -77,20 +77,14 @@ describe("executeDelivery", () => {
         async lastRoute(name) {
           await journal.retryDelivery(claimed!, 0, "its node is gone");
           await journal.claimDeliveries(1, Date.now());
-          const now = Date.now() + 60_000;
-          clock.mockImplementation(() => now);
           read.open();
           return journal.lastRoute(name);
         },
       }),
     });
-    try {
-      await service.accept({ ...toC1, message: "hello" });
-      await read.passed;
-      await expect.poll(() => service.dispatcher.status().runningDeliveries).toBe(0);
-    } finally {
-      clock.mockRestore();
-    }
+    await service.accept({ ...toC1, message: "hello" });
+    await read.passed;
+    await expect.poll(() => service.dispatcher.status().runningDeliveries).toBe(0);
     expect(channel.sent).toEqual([]);
     expect(await service.journal.listDeliveries({ limit: 1 })).toMatchObject([{ state: "sending", attempts: 2 }]);
   });
@@ -107,45 +101,84 @@ describe("executeDelivery", () => {
     expect(channel.sent.map(({ mayBeSent }) => mayBeSent)).toEqual([undefined, true, undefined]);
   });
 
-  test("with update, a reply replaces the first message of the session's earlier one at the same place", async () => {
-    const ids = ["m1", "m2", "m3", "m4", "m5"];
-    const channel = { ...recorder(), canUpdate: true };
-    const send = channel.send.bind(channel);
-    channel.send = async (message, signal) => {
-      await send(message, signal);
-      return { messageId: ids[channel.sent.length - 1] };
-    };
+  test("with update, each part replaces that of the session's earlier reply at the same place, and the rest is removed", async () => {
+    const channel = updatable();
+    service = await startDispatch({ agent, channel });
+    const inS = { ...toC1, toSource: true, update: true, sessionKey: "s" } as const;
+    await service.accept({ ...inS, message: "aaaaaaaaa bbbbbbbbb ccccccccc" });
+    await settled("sent");
+    await service.accept({ ...inS, message: "ddddddddd eeeeeeeee" });
+    await service.accept({ ...inS, message: "f", to: "C2" });
+    await service.accept({ ...inS, message: "g", sessionKey: "t" });
+    await expect.poll(() => channel.sent.length).toBe(7);
+    const replaced = Object.fromEntries(channel.sent.map(({ text, replaces }) => [text, replaces]));
+    expect(replaced).toMatchObject({ aaaaaaaaa: undefined, ccccccccc: undefined, ddddddddd: "m1", eeeeeeeee: "m2" });
+    expect(replaced).toMatchObject({ f: undefined, g: undefined });
+    expect(channel.removed).toEqual(["m3"]);
+    await expect.poll(async () => (await service.journal.listDeliveries({ limit: 9, state: "sent" })).length).toBe(4);
+    await service.accept({ ...inS, message: "hhhhhhhhh iiiiiiiii jjjjjjjjj" });
+    await expect.poll(() => channel.sent.length).toBe(10);
+    expect(channel.sent.slice(-3).map(({ replaces }) => replaces)).toEqual(["m1", "m2", undefined]);
+  });
+
+  test("a message that cannot be removed delays nothing", async () => {
+    const channel = { ...updatable(), remove: () => Promise.reject(new Error("no permission")) };
     service = await startDispatch({ agent, channel });
     const inS = { ...toC1, toSource: true, update: true, sessionKey: "s" } as const;
     await service.accept({ ...inS, message: "aaaaaaaaa bbbbbbbbb" });
     await settled("sent");
     await service.accept({ ...inS, message: "c" });
-    await service.accept({ ...inS, message: "d", to: "C2" });
-    await service.accept({ ...inS, message: "e", sessionKey: "t" });
-    await expect.poll(() => channel.sent.length).toBe(5);
-    const replaced = channel.sent.map(({ text, replaces }) => [text, replaces]);
-    expect(Object.fromEntries(replaced)).toMatchObject({ aaaaaaaaa: undefined, bbbbbbbbb: undefined, c: "m1" });
-    expect(Object.fromEntries(replaced)).toMatchObject({ d: undefined, e: undefined });
+    await expect.poll(async () => (await service.journal.listDeliveries({ limit: 9, state: "sent" })).length).toBe(2);
   });
 
-  test("only a reply to its source is Markdown", async () => {
+  /** A channel whose messages have the ids m1, m2 … */
+  function updatable(): ReturnType<typeof recorder> & { removed: string[] } {
+    const channel = recorder();
+    const { send } = channel;
+    const removed: string[] = [];
+    let count = 0;
+    return {
+      ...channel,
+      canUpdate: true,
+      removed,
+      async send(message, signal) {
+        await send(message, signal);
+        return { messageId: message.replaces ?? `m${(count += 1)}` };
+      },
+      async remove(_, messageId) {
+        removed.push(messageId);
+      },
+    };
+  }
+
+  test("a reply is Markdown, and a text that is passed on is not", async () => {
     const channel = recorder();
     service = await startDispatch({ agent, channel });
-    await service.accept(toC1);
-    await settled("sent");
-    await service.accept({ ...toC1, to: "C2", toSource: true });
-    await expect
-      .poll(() => channel.sent.map(({ to, format }) => [to, format]))
-      .toEqual([
-        ["C1", undefined],
-        ["C2", "markdown"],
-      ]);
+    await service.accept({ ...toC1, message: "a" });
+    await service.accept({ ...toC1, to: "C2", toSource: true, message: "b" });
+    await service.accept({ ...toC1, to: "C3", agent: "none", message: "c" });
+    await expect.poll(() => channel.sent.length).toBe(3);
+    expect(Object.fromEntries(channel.sent.map(({ text, format }) => [text, format]))).toEqual({
+      a: "markdown",
+      b: "markdown",
+      c: undefined,
+    });
   });
 
-  test("while a run for its source is in progress, the channel shows it, whatever becomes of the mark", async () => {
+  test("a reply has at most ten parts, and the last says where the rest is", async () => {
+    const channel = { ...recorder(), limit: 60 };
+    service = await startDispatch({ agent, channel });
+    await service.accept({ ...toC1, message: "word ".repeat(500) });
+    expect(await settled("sent")).toMatchObject({ partsSent: 10 });
+    expect(channel.sent).toHaveLength(10);
+    expect(channel.sent.every(({ text }) => text.length <= 60)).toBe(true);
+    expect(channel.sent.at(-1)?.text).toBe("word word word word word\n\ncontinued on the operator's page");
+  });
+
+  test("until the reply to its source is there, the channel shows that it is being written, whatever becomes of the mark", async () => {
     const calls: string[] = [];
     const channel: ReturnType<typeof recorder> = {
-      ...recorder(),
+      ...recorder(({ to }) => void calls.push(`reply ${to}`)),
       async startWorking(to) {
         calls.push(`start ${to}`);
         if (to === "C2") throw new Error("no reaction");
@@ -154,11 +187,55 @@ describe("executeDelivery", () => {
     };
     service = await startDispatch({ agent, channel });
     await service.accept({ ...toC1, toSource: true });
-    await expect.poll(() => calls).toEqual(["start C1", "stop"]);
+    await expect.poll(() => calls).toEqual(["start C1", "reply C1", "stop"]);
     await service.accept({ ...toC1, to: "C2", toSource: true });
     await service.accept({ ...toC1, to: "C3" });
     await expect.poll(async () => (await service.journal.listDeliveries({ limit: 9, state: "sent" })).length).toBe(3);
-    expect(calls).toEqual(["start C1", "stop", "start C2"]);
+    expect(calls.filter((call) => !call.startsWith("reply"))).toEqual(["start C1", "stop", "start C2"]);
+  });
+
+  test("the sign that a reply is being written stays through failed turns and sends", async () => {
+    const calls: string[] = [];
+    let failures = 2;
+    const fail = (what: string): void => {
+      calls.push(what);
+      failures -= 1;
+      if (failures >= 0) throw new DriverError("not now", { retryable: true, retryAfterMs: 1 });
+    };
+    const channel: ReturnType<typeof recorder> = {
+      ...recorder(() => fail("reply")),
+      async startWorking() {
+        calls.push("start");
+        return async () => void calls.push("stop");
+      },
+    };
+    const failing = scripted(() => {
+      if (calls.length === 1) fail("turn");
+      return "Done.";
+    });
+    service = await startDispatch({ agent: failing, channel });
+    await service.accept({ ...toC1, toSource: true });
+    await expect.poll(() => calls).toEqual(["start", "turn", "reply", "reply", "stop"]);
+  });
+
+  test("the sign that a crashed process has left is removed with the reply", async () => {
+    const stuck = recorder((_, signal) => untilAborted(signal));
+    const first = await startDispatch({ agent, channel: stuck });
+    await first.accept({ ...toC1, toSource: true });
+    await expect.poll(() => stuck.sent.length + first.dispatcher.status().runningDeliveries).toBe(1);
+    await first.dispatcher.close(10);
+    await first.journal.close();
+
+    const calls: string[] = [];
+    const channel: ReturnType<typeof recorder> = {
+      ...recorder(() => void calls.push("reply")),
+      async startWorking() {
+        calls.push("found");
+        return async () => void calls.push("removed");
+      },
+    };
+    service = await startDispatch({ agent, channel, folder: first.folder });
+    await expect.poll(() => calls).toEqual(["found", "reply", "removed"]);
   });
 
   test("a Retry-After is respected", async () => {
@@ -250,7 +327,6 @@ describe("executeDelivery", () => {
     test.each([
       ["deliver is false", { ...toC1, deliver: false }],
       ["the reply is only the ack", { ...toC1, message: "HEARTBEAT_OK" }],
-      ["the reply is blank", { ...toC1, message: " \n" }],
     ])("when %s", async (_, action) => {
       service = await startDispatch({ agent, channel: recorder() });
       await service.accept(action);

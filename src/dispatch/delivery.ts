@@ -1,17 +1,21 @@
 import type { ChannelDriver, OutgoingMessage } from "../channels/driver.ts";
-import { DriverError } from "../errors.ts";
+import { DriverError, NotConfigured } from "../errors.ts";
 import type { ClaimedDelivery, Delivery, Journal, Route } from "../journal/journal.ts";
+import { setTimeout as delay } from "node:timers/promises";
 import { withTimeout } from "../shared/time.ts";
-import { splitText } from "../shared/text.ts";
 import { failSpan } from "../telemetry/traces.ts";
-import { FALLBACK_CHANNEL } from "../types.ts";
+import { type AgentAction, FALLBACK_CHANNEL, listTargets } from "../types.ts";
 import type { DispatchContext } from "./context.ts";
-import { assertAttemptsLeft, isClaimHeld, retryDelayMs, toFailure } from "./retry.ts";
+import { splitIntoParts } from "./parts.ts";
+import { prepareReview } from "./review.ts";
+import { assertAttemptsLeft, GIVE_BACK_MS, isClaimHeld, isForOthers, retryDelayMs, toFailure } from "./retry.ts";
 
 /** Chat services have longer outages than models: eight attempts cover about four minutes. */
 export const DELIVERY_POLICY = { maxAttempts: 8, firstMs: 2000, maxMs: 300_000 };
 
 const SEND_TIMEOUT_MS = 30_000;
+
+const PAUSE_MS = 1000;
 
 /**
  * Executes a claimed delivery and records its result: false if the claim was lost. Rejects only if the service shuts down
@@ -20,12 +24,16 @@ const SEND_TIMEOUT_MS = 30_000;
 export async function executeDelivery(delivery: ClaimedDelivery, context: DispatchContext): Promise<boolean> {
   let route: Route | undefined;
   const startedAt = Date.now();
+  const claimedAt = performance.now();
   try {
     assertAttemptsLeft(delivery.attempts, DELIVERY_POLICY.maxAttempts);
     route = await resolveRoute(delivery, context.journal);
     const progress = { partsSent: delivery.partsSent, route };
-    if (!(await isClaimHeld(startedAt, () => context.journal.progressDelivery(delivery, progress)))) return false;
-    return await (route ? deliver(delivery, route, context) : skip(delivery, context, noRoute(context)));
+    const isSameAttempt = (): Promise<boolean> => context.journal.progressDelivery(delivery, progress);
+    if (!(await isClaimHeld(context.journal, claimedAt, isSameAttempt))) return false;
+    const isRecorded = await (route ? deliver(delivery, route, context) : skip(delivery, context, noRoute(context)));
+    if (delivery.conversation !== undefined) context.marks.remove(delivery.runId);
+    return isRecorded;
   } catch (error) {
     // After the restart it continues behind the last recorded part.
     context.signal.throwIfAborted();
@@ -35,40 +43,96 @@ export async function executeDelivery(delivery: ClaimedDelivery, context: Dispat
 
 async function deliver(delivery: ClaimedDelivery, route: Route, context: DispatchContext): Promise<boolean> {
   const { journal, telemetry } = context;
-  const { id: deliveryId, runId, eventId, text, partsSent } = delivery;
+  const { id: deliveryId, runId, eventId, partsSent } = delivery;
   const startedAt = Date.now();
   const driver = requireDriver(route, context);
   if (context.current().config.channelRules.get(route.channel)?.dryRun) {
     return skip(delivery, context, `dry run: would have been sent to ${route.to}`);
   }
-  const parts = splitText(text, driver);
+  const run = await journal.getRun(runId);
+  const isToSource = delivery.conversation !== undefined;
+  if (run && isToSource) context.marks.show(run);
+  const action = run?.action;
+  const format = isMarkdown(delivery, action) ? "markdown" : undefined;
+  const source = action && isToSource ? listTargets(action).find(({ toSource }) => toSource) : undefined;
+  const target = { action, driver, to: route.to, commit: source?.commit };
+  const { text, review, warnings } =
+    action?.review && !delivery.isNotice
+      ? await askChannel((ended) => prepareReview(delivery.text, target, ended), driver, context.signal)
+      : { text: delivery.text, review: undefined, warnings: [] };
+  const { parts, isCut } = await splitIntoParts(text, driver, format);
+  const replaces = driver.canUpdate ? delivery.replaces : undefined;
+  // A review cannot take the place of a message.
+  const kept = review ? 0 : parts.length;
+  await removeRest(replaces?.slice(kept), { driver, to: route.to, deliveryId }, context);
   let messageId: string | undefined;
   for (const [index, part] of parts.entries()) {
     if (index < partsSent) continue;
-    const message: OutgoingMessage = { to: route.to, text: part, idempotencyKey: `${deliveryId}:${index}` };
-    // An ordinary delivery may hold a text that was passed on, which must not become markup.
-    if (delivery.conversation !== undefined) message.format = "markdown";
+    if (index > 0) await delay(driver.pauseMs ?? PAUSE_MS, undefined, { signal: context.signal });
+    const message: OutgoingMessage = {
+      to: route.to,
+      text: part,
+      idempotencyKey: `${deliveryId}:${index}`,
+      sign: journal.sign,
+      format,
+      references: source?.references,
+      isNotice: delivery.isNotice,
+      about: { eventId, runId, hook: run?.hook, sessionKey: run?.sessionKey },
+    };
+    if (eventId !== undefined) message.readEvent = () => context.readEvent(eventId);
     // A part is recorded once it is sent, so only the first that is not may have been.
     if (index === partsSent && delivery.attempts > 1) message.mayBeSent = true;
-    if (index === 0 && driver.canUpdate) message.replaces = delivery.replaces;
-    messageId = await sendPart(message, driver, context.signal);
+    if (!review && replaces?.[index] !== undefined) message.replaces = replaces[index];
+    if (index === 0 && review) message.review = review;
+    const sent = await sendPart(message, driver, context.signal);
+    messageId = sent.messageId;
+    warnings.push(...(sent.warnings ?? []));
     const isLast = index === parts.length - 1;
     if (!isLast && !(await journal.progressDelivery(delivery, { partsSent: index + 1, route, messageId })))
       return false;
   }
   telemetry.activity.delivered({ channel: route.channel, result: "sent", ms: Date.now() - startedAt });
-  const end = { state: "sent", at: Date.now(), route, partsSent: parts.length, messageId } as const;
+  if (isCut) warnings.push(describeCut(parts.length));
+  const end = { state: "sent", at: Date.now(), route, partsSent: parts.length, messageId, warnings } as const;
   const isRecorded = await journal.finishDelivery(delivery, end);
   const fields = { deliveryId, runId, eventId, channel: route.channel, parts: parts.length };
-  if (isRecorded) telemetry.steps.info("delivered", fields);
+  if (isRecorded) telemetry.log.info("delivered", { step: "delivery", ...fields });
+  if (isRecorded && isCut) context.log.warn("a reply was too long: the rest is on the operator's page", fields);
   return isRecorded;
+}
+
+function describeCut(parts: number): string {
+  const size = parts === 1 ? "one message" : `${parts} messages`;
+  return `The reply does not fit into ${size}: the rest is only on the operator's page.`;
+}
+
+/** What an agent wrote is, and what goes to the place of its event. Other texts were passed on, and must not become markup. */
+function isMarkdown({ conversation }: ClaimedDelivery, action: AgentAction | undefined): boolean {
+  return conversation !== undefined || action?.agent !== "none";
+}
+
+/** A shorter reply has no use for the last messages of the one that it replaces. A failure changes nothing. */
+async function removeRest(
+  messageIds: string[] = [],
+  { driver, to, deliveryId }: { driver: ChannelDriver; to: string; deliveryId: string },
+  { signal, log, journal }: DispatchContext,
+): Promise<void> {
+  for (const messageId of messageIds) {
+    try {
+      const ended = AbortSignal.any([signal, AbortSignal.timeout(SEND_TIMEOUT_MS)]);
+      await driver.remove?.(to, messageId, ended, journal.sign);
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn("an earlier message was not removed", { deliveryId, error: toFailure(error).message });
+    }
+  }
 }
 
 async function skip(delivery: ClaimedDelivery, context: DispatchContext, error: string): Promise<boolean> {
   const { id: deliveryId, runId, eventId } = delivery;
   const isRecorded = await context.journal.finishDelivery(delivery, { state: "skipped", at: Date.now(), error });
   context.telemetry.activity.delivered({ channel: delivery.channel, result: "skipped", ms: 0 });
-  context.telemetry.steps.info("delivery skipped", { deliveryId, runId, eventId, error });
+  context.telemetry.log.info("delivery skipped", { step: "delivery", deliveryId, runId, eventId, error });
   return isRecorded;
 }
 
@@ -81,27 +145,30 @@ function noRoute({ current }: DispatchContext): string {
 function requireDriver({ channel, to }: Route, context: DispatchContext): ChannelDriver {
   const driver = context.current().channels.get(channel);
   if (!driver) {
-    throw new DriverError(`the channel ${channel} is not configured: add a channels.${channel} block`, {
-      retryable: false,
-    });
+    throw new NotConfigured(`the channel ${channel} is not configured: add a channels.${channel} block`);
   }
   driver.checkRecipient(to);
   return driver;
 }
 
-/** Gives the id of the message, if the channel has one. */
-export async function sendPart(
+export function sendPart(
   message: OutgoingMessage,
   driver: ChannelDriver,
   signal: AbortSignal,
-): Promise<string | undefined> {
-  const { messageId } = await withTimeout((ended) => driver.send(message, ended), {
+): ReturnType<ChannelDriver["send"]> {
+  return askChannel((ended) => driver.send(message, ended), driver, signal);
+}
+
+function askChannel<Result>(
+  ask: (signal: AbortSignal) => Promise<Result>,
+  { name }: ChannelDriver,
+  signal: AbortSignal,
+): Promise<Result> {
+  return withTimeout(ask, {
     timeoutMs: SEND_TIMEOUT_MS,
-    timeoutError: () =>
-      new DriverError(`${driver.name} did not answer in ${SEND_TIMEOUT_MS / 1000} s`, { retryable: true }),
+    timeoutError: () => new DriverError(`${name} did not answer in ${SEND_TIMEOUT_MS / 1000} s`, { retryable: true }),
     signal,
   });
-  return messageId;
 }
 
 async function recordDeliveryFailure(
@@ -112,7 +179,11 @@ async function recordDeliveryFailure(
   const { journal, telemetry } = context;
   const { id, runId, eventId, route, attempts } = delivery;
   const error = toFailure(cause).message;
-  const fields = { deliveryId: id, runId, eventId, channel: route?.channel, attempts, error };
+  const fields = { step: "delivery", deliveryId: id, runId, eventId, channel: route?.channel, attempts, error };
+  if (await isForOthers(cause, context)) {
+    telemetry.log.warn("delivery given back: the nodes' configurations differ", fields);
+    return journal.giveBackDelivery(delivery, Date.now() + GIVE_BACK_MS, error);
+  }
   const delayMs = retryDelayMs(cause, attempts, DELIVERY_POLICY);
   const at = Date.now();
   const channel = route?.channel ?? delivery.channel;
@@ -120,11 +191,12 @@ async function recordDeliveryFailure(
   failSpan();
   if (delayMs !== undefined) {
     const isRecorded = await journal.retryDelivery(delivery, at + delayMs, error);
-    telemetry.steps.warn("delivery failed, will try again", fields);
+    telemetry.log.warn("delivery failed, will try again", fields);
     return isRecorded;
   }
   const isRecorded = await journal.finishDelivery(delivery, { state: "failed", at, route, error });
-  telemetry.steps.error("delivery failed permanently", fields);
+  if (delivery.conversation !== undefined) context.marks.remove(runId);
+  telemetry.log.error("delivery failed permanently", fields);
   return isRecorded;
 }
 

@@ -27,58 +27,6 @@ test("an echo run is done, its session holds the turn, the main session the summ
   ]);
 });
 
-describe("the commit that accepts a run", () => {
-  test("also completes it if its agent answers at once", async () => {
-    service = await startDispatch({ agent: createEcho() });
-    const ids = [
-      ...(await service.accept({ message: "a" })),
-      ...(await service.accept({ agent: "none", message: "b" })),
-    ];
-    const runs = await Promise.all(ids.map((id) => service.journal.getRun(id)));
-    expect(runs).toMatchObject([
-      { state: "done", attempts: 1, reply: "[echo: no model is configured] a", model: "echo" },
-      { state: "done", attempts: 1, reply: "b", model: "none" },
-    ]);
-  });
-
-  test("completes all of one session, in order", async () => {
-    service = await startDispatch({ agent: createEcho(), settings: { maxConcurrent: 1 } });
-    const messages = Array.from({ length: 50 }, (_, index) => `message ${index}`);
-    const ids = await service.accept(...messages.map((message) => ({ sessionKey: "s", message })));
-    await runsInState("done", messages.length);
-    const session = await service.journal.getSession("s", { limit: 200 });
-    const asked = session?.entries.filter(({ role }) => role === "user");
-    expect(asked?.map(({ runId, text }) => [runId, text])).toEqual(ids.map((id, index) => [id, messages[index]]));
-  });
-
-  test("also claims it if a slot is free", async () => {
-    service = await startDispatch({
-      agent: scripted((_turn, signal) => untilAborted(signal)),
-      settings: { maxConcurrent: 1 },
-    });
-    const [first, second] = await service.accept({ sessionKey: "a" }, { sessionKey: "b" });
-    expect(await service.journal.getRun(first!)).toMatchObject({ state: "running", attempts: 1 });
-    expect(await service.journal.getRun(second!)).toMatchObject({ state: "ready", attempts: 0 });
-    await service.dispatcher.close(10);
-  });
-
-  test("leaves a run alone whose budget has to be checked first", async () => {
-    service = await startDispatch({ agent: createEcho(), settings: { budget: { unit: "tokens", perDay: 1 } } });
-    const [runId] = await service.accept({ message: "a" });
-    expect(await service.journal.getRun(runId!)).toMatchObject({ state: "running" });
-    await runsInState("done", 1);
-  });
-
-  test("leaves a run to its attempts if its agent fails", async () => {
-    const fail = (): never => {
-      throw new DriverError("broken", { retryable: false });
-    };
-    service = await startDispatch({ agent: { name: "broken", run: async () => fail(), replyNow: fail } });
-    await service.accept({ message: "a" });
-    expect(await runsInState("dead", 1)).toMatchObject([{ attempts: 1, error: "broken" }]);
-  });
-});
-
 test("a reused session gets its earlier turns, one at a time and in order", async () => {
   const histories: string[][] = [];
   const agent = scripted(async ({ message, history }) => {
@@ -313,8 +261,9 @@ test("a turn does not start once another node has its run, because the journal w
       async claimRuns(limit, now, limits) {
         const runs = await journal.claimRuns(limit, now, limits);
         claims.push(...runs);
-        return runs.map((run) => ({ ...run, startedAt: now - 60_000 }));
+        return runs;
       },
+      keepLease: async () => false,
       async history(sessionKey, limit) {
         await journal.retryRun(claims[0]!, 0, "its node is gone");
         const [again] = await journal.claimRuns(1, Date.now());
@@ -362,7 +311,7 @@ test("a run that becomes due while the next time is looked up is claimed at once
 
 // Without the check, the limits would be read again after a minute.
 test("limits that a reload has removed hold nothing back", { timeout: 45_000 }, async () => {
-  // Of an event without a mapping.
+  // The limit for events without a mapping.
   const limits: Map<string, RunLimit> = new Map([["", { rate: { max: 1, perMs: 3_600_000 } }]]);
   let lookedUp = 0;
   service = await startDispatch({

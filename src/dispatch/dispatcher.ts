@@ -1,13 +1,13 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { messageOf } from "../errors.ts";
-import type { Claim, ClaimedDelivery, ClaimedRun, NewWork, RunAnswerer } from "../journal/journal.ts";
+import type { ClaimedDelivery, ClaimedRun, NewWork } from "../journal/journal.ts";
 import { createAlarm, settlesWithin } from "../shared/time.ts";
-import type { Log } from "../telemetry/log.ts";
 import type { DispatchContext, DispatcherOptions } from "./context.ts";
 import { createHoldGuard } from "./hold.ts";
+import { createWorkMarks } from "./working.ts";
 import { executeDelivery } from "./delivery.ts";
 import { createHeartbeat } from "./heartbeat.ts";
-import { answerRun, executeRun, showDone } from "./run.ts";
+import { createPool } from "./pool.ts";
+import { executeRun } from "./run.ts";
 import { createRetryingJournal } from "./retry.ts";
 import { createSpans } from "../telemetry/traces.ts";
 
@@ -27,6 +27,8 @@ const MAX_SLEEP_MS = 60_000;
 const NODE_LEASE_MS = 15_000;
 /** Others take over its work within a lease and this. */
 const RENEW_EVERY_MS = NODE_LEASE_MS / 4;
+/** When the database is back, a node takes work over from others that have not renewed before its second renewal. */
+const RETRY_RENEWAL_MS = RENEW_EVERY_MS / 4;
 
 export interface Dispatcher {
   /**
@@ -44,7 +46,11 @@ export interface Dispatcher {
   close(timeoutMs: number): Promise<void>;
 }
 
-/** Executes runs, deliveries and heartbeats from the journal, independently of each other. */
+/**
+ * Executes runs, deliveries and heartbeats from the journal, independently of each other. What wakes a pool: the start, news
+ * of the journal (`onWork`), a time at which something is due (`dueAlarm`), a reload (`recheck`), and its own items as they
+ * end. `pool.ts` says what follows in each of its modes, `journal/README.md` which states a run and a delivery have.
+ */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const shutdown = new AbortController();
   const { signal } = shutdown;
@@ -52,11 +58,15 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const journal = createRetryingJournal(options.journal, { log, signal });
   const hold = createHoldGuard(options.journal, options.current);
   const spans = createSpans(journal);
-  const context: DispatchContext = { ...options, journal, hold, spans, log, signal };
+  const marks = createWorkMarks({ current: options.current, journal, log });
+  const context: DispatchContext = { ...options, journal, hold, marks, spans, log, signal };
   const dueAlarm = createAlarm(claimWork);
   const lookAhead = createAlarm(() => void setDueAlarm().catch(report));
-  let listeners: (() => void)[] = [];
+  /** Set while it executes. */
+  let unwatch: (() => void) | undefined;
   let renewal: NodeJS.Timeout | undefined;
+  /** A time of `performance.now()`. */
+  let renewAt = 0;
   /** A past time at which something was due that was not claimed then. */
   let overdueAt: number | undefined;
 
@@ -75,24 +85,18 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     log,
   });
   const heartbeat = createHeartbeat(context);
-  const answerer: RunAnswerer = {
-    answer: (run, mapping) => (context.current().limits.has(mapping) ? undefined : answerRun(run, context)),
-    answered: (run) => showDone(run, context),
-  };
 
   return {
     start({ executes = true } = {}) {
-      renewal = setInterval(() => void renewLease(), RENEW_EVERY_MS).unref();
+      renewal = setInterval(() => void renewLease(), RETRY_RENEWAL_MS).unref();
       void renewLease();
       if (!executes) return;
-      const { answerRuns, joinCommits, watch } = options.journal;
-      listeners = [answerRuns(answerer), joinCommits(joinCommit), watch(onWork)];
+      unwatch = options.journal.watch(onWork);
       claimWork();
       heartbeat.start();
     },
     recheck() {
-      const isExecuting = listeners.length > 0;
-      if (isExecuting) claimWork();
+      if (unwatch) claimWork();
     },
     status: () => ({
       runningRuns: runs.active(),
@@ -100,7 +104,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       runningHeartbeat: heartbeat.isRunning(),
     }),
     async close(timeoutMs) {
-      for (const unwatch of listeners) unwatch();
+      unwatch?.();
       for (const part of [dueAlarm, lookAhead, runs, deliveries, heartbeat]) part.stop();
       const idle = Promise.all([runs.idle(), deliveries.idle(), heartbeat.idle().then(releaseHeartbeats)]);
       await settlesWithin(idle, timeoutMs);
@@ -109,6 +113,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       shutdown.abort(new Error("the service is shutting down"));
       await idle;
       clearInterval(renewal);
+      marks.removeAll();
     },
   };
 
@@ -116,12 +121,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   async function releaseHeartbeats(): Promise<void> {
     const lease = heartbeat.lease();
     if (lease) await options.journal.releaseLease(lease).catch(report);
-  }
-
-  /** Work starts with the commit that makes it due, where a slot is free. */
-  function joinCommit(work: ReadonlySet<NewWork>): void {
-    if (work.has("run")) runs.notifyNow();
-    if (work.has("delivery")) deliveries.notifyNow();
   }
 
   function onWork(work: ReadonlySet<NewWork>): void {
@@ -150,111 +149,16 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   async function renewLease(): Promise<void> {
+    if (performance.now() < renewAt) return;
+    renewAt = performance.now() + RENEW_EVERY_MS;
     try {
       const recovered = await options.journal.renewNode(NODE_LEASE_MS, options.describeNode?.());
       if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
       await hold.recheck();
     } catch (error) {
+      if (signal.aborted) return;
+      renewAt = 0;
       log.warn("lease not renewed, will try again", { error: messageOf(error) });
     }
-  }
-}
-
-interface PoolOptions<Item extends Claim> {
-  /** How many items may be in progress at once. Read at each claim. */
-  size(): number;
-  /** Claims up to `limit` items that are due. */
-  claim(limit: number): Promise<Item[]>;
-  /**
-   * Handles failures itself: a rejection is unexpected and only logged. False if the claim was lost. May call `freeSlot`
-   * once its result is on its way to the journal: one commit then records it and claims the next item.
-   */
-  execute(item: Item, freeSlot: () => void): Promise<boolean>;
-  /** Called when everything that was due is claimed. */
-  onDrained(): void;
-  log: Log;
-}
-
-/** Keeps up to `size()` items in progress, and claims more as they end. */
-function createPool<Item extends Claim>(options: PoolOptions<Item>) {
-  const active = new Set<Promise<void>>();
-  let freed = 0;
-  let filling: Promise<void> | undefined;
-  let notified = false;
-  let stopped = false;
-
-  return {
-    notify,
-    notifyNow,
-    active: () => active.size,
-    /** Claims nothing more. */
-    stop: () => void (stopped = true),
-    /** Resolves when nothing is in progress. */
-    async idle() {
-      await filling;
-      await Promise.all(active);
-    },
-  };
-
-  /** Something may be due. */
-  function notify(): void {
-    notified = true;
-    // The next turn of the event loop: one claim then replaces all items that ended with the same commit.
-    if (!stopped) filling ??= nextTurn().then(fill).catch(report);
-  }
-
-  /** The same, for a claim at once. */
-  function notifyNow(): void {
-    notified = true;
-    if (mayClaim()) filling ??= fill().catch(report);
-  }
-
-  async function fill(): Promise<void> {
-    try {
-      while (mayClaim()) {
-        notified = false;
-        const limit = freeSlots();
-        const items = await options.claim(limit);
-        items.forEach(start);
-        if (items.length < limit) options.onDrained();
-      }
-    } finally {
-      filling = undefined;
-    }
-  }
-
-  function start(item: Item): void {
-    let isFreed = false;
-    const freeSlot = (): void => {
-      if (isFreed) return;
-      isFreed = true;
-      freed += 1;
-      notify();
-    };
-    const task = execute(item, freeSlot)
-      .catch(report)
-      .finally(() => {
-        active.delete(task);
-        if (isFreed) freed -= 1;
-        else notify();
-      });
-    active.add(task);
-  }
-
-  async function execute(item: Item, freeSlot: () => void): Promise<void> {
-    const isRecorded = await options.execute(item, freeSlot);
-    if (!isRecorded) options.log.info("result dropped: the claim was lost", { id: item.id });
-  }
-
-  function mayClaim(): boolean {
-    return notified && !stopped && freeSlots() > 0;
-  }
-
-  function freeSlots(): number {
-    return options.size() - active.size + freed;
-  }
-
-  function report(error: unknown): void {
-    if (!stopped) options.log.error("dispatch: unexpected error", { error: String(error) });
   }
 }

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { type DispatchService, recorder, scripted, startDispatch } from "../../test/support/dispatch.ts";
+import { open as openPostgres } from "../../test/contracts/journal/openers/postgres.ts";
 import { createGate } from "../../test/support/gate.ts";
 import type { AgentTurn } from "../agents/driver.ts";
 import { createEcho } from "../agents/echo.ts";
@@ -27,7 +28,7 @@ test("a wake for the next heartbeat waits for the period; with nothing pending t
     return "HEARTBEAT_OK";
   });
   const openedAt = Date.now();
-  service = await startDispatch({ agent, settings: { heartbeat: { everyMs: 500, ack: "HEARTBEAT_OK" } } });
+  service = await startDispatch({ agent, settings: { heartbeat: { everyMs: 500, joinMs: 0, ack: "HEARTBEAT_OK" } } });
   await service.accept({ kind: "wake", text: "later", mode: "next-heartbeat" });
   await pendingEvents(0);
   await pause(700);
@@ -48,18 +49,47 @@ test("several requests lead to one heartbeat, those during it to one more", asyn
   expect(turns.map(({ message }) => message.match(/\n[a-f]$/gm)?.join(""))).toEqual(["\na\nb\nc", "\nd\ne\nf"]);
 });
 
+test("the first request is met at once, those within the join window after it by one heartbeat at its end", async () => {
+  const { agent, turns } = counting("HEARTBEAT_OK");
+  const heartbeat = { everyMs: 3_600_000, joinMs: 3000, ack: "HEARTBEAT_OK" };
+  service = await startDispatch({ agent, settings: { heartbeat } });
+  await service.accept({ kind: "wake", text: "a" });
+  await pendingEvents(0);
+  await service.accept({ kind: "wake", text: "b" });
+  await pause(300);
+  await service.accept({ kind: "wake", text: "c" });
+  await pendingEvents(0);
+  expect(turns.map(({ message }) => message.match(/\n[abc]$/gm)?.join(""))).toEqual(["\na", "\nb\nc"]);
+});
+
+test("a request in an open join window is met at once after a restart", async () => {
+  const { agent, turns } = counting("HEARTBEAT_OK");
+  const heartbeat = { everyMs: 3_600_000, joinMs: 3_600_000, ack: "HEARTBEAT_OK" };
+  const earlier = await startDispatch({ agent, settings: { heartbeat } });
+  await earlier.accept({ kind: "wake", text: "a" });
+  await expect.poll(() => turns.length).toBe(1);
+  await expect.poll(() => earlier.journal.stats()).toMatchObject({ pendingSystemEvents: 0 });
+  await earlier.accept({ kind: "wake", text: "b" });
+  await earlier.dispatcher.close(2000);
+  await earlier.journal.close();
+  expect(turns).toHaveLength(1);
+  service = await startDispatch({ agent, settings: { heartbeat }, folder: earlier.folder });
+  await pendingEvents(0);
+  expect(turns).toHaveLength(2);
+});
+
 test("a node that stops gives the heartbeats to another one while its runs are still in progress", async () => {
   const gate = createGate();
   const agent = scripted(async ({ message }) => {
     if (message === "long") await gate.passed;
     return "HEARTBEAT_OK";
   });
-  const stopping = await startDispatch({ agent, shared: true });
+  const stopping = await startDispatch({ agent, open: openPostgres });
   await stopping.accept({ kind: "wake", text: "first" });
   await expect.poll(() => stopping.journal.stats()).toMatchObject({ pendingSystemEvents: 0 });
   await stopping.accept({ message: "long" });
   await expect.poll(() => stopping.dispatcher.status().runningRuns).toBe(1);
-  service = await startDispatch({ agent, shared: true, folder: stopping.folder });
+  service = await startDispatch({ agent, open: openPostgres, folder: stopping.folder });
 
   const stopped = stopping.dispatcher.close(60_000);
   await service.accept({ kind: "wake", text: "second" });
@@ -167,7 +197,12 @@ describe("the reply", () => {
     await service.accept({ kind: "wake", text: "x" });
     await pendingEvents(0);
     expect(await runs("done")).toMatchObject([
-      { reply: "look here", warnings: ["The reply was not delivered: no channel has been used yet."] },
+      {
+        reply: "look here",
+        warnings: [
+          "The reply was not delivered: set agents.defaults.heartbeat.channel and agents.defaults.heartbeat.to.",
+        ],
+      },
     ]);
     expect(await service.journal.listDeliveries({ limit: 10 })).toEqual([]);
   });

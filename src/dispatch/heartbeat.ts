@@ -1,12 +1,14 @@
-import { runHeartbeat as runHeartbeatTurn } from "../actions/heartbeat.ts";
+import type { TurnContext } from "../actions/agent.ts";
+import { type Heartbeat as HeartbeatTurn, runHeartbeat as runHeartbeatTurn } from "../actions/heartbeat.ts";
 import { toPrompt } from "../boundary/boundary.ts";
 import type { Entry, Lease, TurnOutcome } from "../journal/journal.ts";
 import { backoffMs, createAlarm } from "../shared/time.ts";
+import { DriverError, NotConfigured } from "../errors.ts";
 import { createId } from "../shared/id.ts";
 import { takeWithin } from "../shared/text.ts";
 import { MAIN_SESSION } from "../types.ts";
 import type { DispatchContext } from "./context.ts";
-import { toFailure } from "./retry.ts";
+import { MAX_RETRY_AFTER_MS, toFailure } from "./retry.ts";
 import { readHistory } from "./run.ts";
 
 /** Minimum time between two heartbeats: many requests become one. */
@@ -28,7 +30,7 @@ const MAX_CHARACTERS = 200_000;
 export interface Heartbeat {
   /** Starts the periodic ones, and one at once if a pending system event is urgent. */
   start(): void;
-  /** Requests one at once. Requests that come before it starts lead to one heartbeat. */
+  /** Requests one, at once or at the end of the join window of the one before. Requests that come before it starts join it. */
   request(): void;
   /** Another node has released a lease: a request that waits for it tries again. */
   retry(): void;
@@ -36,7 +38,7 @@ export interface Heartbeat {
   stop(): void;
   /** Resolves when none is running. */
   idle(): Promise<void>;
-  /** Of this node, once it has run one. */
+  /** The lease of this node, once it has run one. */
   lease(): Lease | undefined;
 }
 
@@ -53,6 +55,9 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
   let stopped = false;
   let failures = 0;
   let notBefore = 0;
+  /** When the requested one may start, and when the one after it may. */
+  let startsAt = 0;
+  let windowEndsAt = 0;
 
   return {
     start() {
@@ -62,11 +67,17 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
         if (!context.signal.aborted) log.error("heartbeat: unexpected error", { error: String(error) });
       });
     },
-    request,
+    request() {
+      if (!requested) {
+        startsAt = Math.max(Date.now(), windowEndsAt);
+        windowEndsAt = startsAt + context.current().config.agents.heartbeat.joinMs;
+      }
+      schedule();
+    },
     retry() {
       if (!isLeased) return;
       notBefore = 0;
-      request();
+      schedule();
     },
     isRunning: () => running !== undefined,
     stop() {
@@ -78,9 +89,14 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
     lease: () => lease,
   };
 
-  function request(): void {
+  function requestAtOnce(): void {
+    startsAt = 0;
+    schedule();
+  }
+
+  function schedule(): void {
     requested = true;
-    if (!running) next.set(notBefore);
+    if (!running) next.set(Math.max(notBefore, startsAt));
   }
 
   function begin(): void {
@@ -88,7 +104,7 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
     requested = false;
     running = run().finally(() => {
       running = undefined;
-      if (requested) request();
+      if (requested) schedule();
     });
   }
 
@@ -103,7 +119,9 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
     } catch (error) {
       if (context.signal.aborted) return;
       failures += 1;
-      notBefore = Date.now() + backoffMs(failures, BACKOFF);
+      // Another node may have what this one lacks.
+      if (lease && error instanceof NotConfigured) await context.journal.releaseLease(lease);
+      notBefore = Date.now() + Math.max(backoffMs(failures, BACKOFF), retryAfterOf(error));
       requested = true;
       log.warn("heartbeat failed, will try again", { failures, error: String(error) });
     }
@@ -114,7 +132,7 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
     const { everyMs } = context.current().config.agents.heartbeat;
     if (now - lastPeriodAt >= everyMs) {
       lastPeriodAt = now;
-      request();
+      requestAtOnce();
     }
     period.set(now + Math.min(lastPeriodAt + everyMs - now, MAX_SLEEP_MS));
   }
@@ -122,8 +140,13 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
   /** For requests from before the last stop. Behind a full page there may be an urgent event. */
   async function requestIfUrgent(): Promise<void> {
     const pending = await context.journal.pendingSystemEvents(MAX_EVENTS);
-    if (pending.some(({ urgent }) => urgent) || pending.length === MAX_EVENTS) request();
+    if (pending.some(({ urgent }) => urgent) || pending.length === MAX_EVENTS) requestAtOnce();
   }
+}
+
+/** What the service asked for, shortened as that of a run. */
+function retryAfterOf(error: unknown): number {
+  return error instanceof DriverError ? Math.min(error.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : 0;
 }
 
 /**
@@ -140,30 +163,49 @@ async function runHeartbeat(lease: Lease, context: DispatchContext): Promise<boo
     return false;
   }
   const events = takeOldest(pending);
-  const run = { id: createId(), startedAt: Date.now(), consumedSeqs: events.map(({ seq }) => seq), lease };
-  const outcome = await context.spans.ofHeartbeat(run.id, events, () => runTurn(run, events, context));
-  const fields = { runId: run.id, events: events.length, deliveries: outcome.deliveries.length };
-  if (await journal.completeHeartbeat(run, outcome)) telemetry.steps.info("heartbeat done", fields);
+  const run = { id: createId(), startedAt: Date.now() };
+  const { outcome, told } = await context.spans.ofHeartbeat(run.id, events, () => runTurn(run, events, context));
+  const fields = { runId: run.id, events: told.length, deliveries: outcome.deliveries.length };
+  const consumed = { ...run, consumedSeqs: told.map(({ seq }) => seq), lease };
+  if (await journal.completeHeartbeat(consumed, outcome))
+    telemetry.log.info("heartbeat done", { step: "heartbeat", ...fields });
   else telemetry.log.info("heartbeat result dropped: the lease was lost", fields);
-  return events.length < pending.length || pending.length === MAX_EVENTS;
+  return told.length < pending.length || pending.length === MAX_EVENTS;
 }
 
 async function runTurn(
   { id, startedAt }: { id: string; startedAt: number },
   events: Entry[],
   context: DispatchContext,
-): Promise<TurnOutcome> {
+): Promise<{ outcome: TurnOutcome; told: Entry[] }> {
   const { journal, signal } = context;
   const history = await readHistory({ journal, budget: context.current().config.session }, MAIN_SESSION, Date.now());
-  const routeIsKnown = (await journal.lastRoute()) !== undefined;
   try {
-    const { agent, config } = context.current();
-    const turn = { agent, settings: config.agents, history, signal };
-    return await runHeartbeatTurn({ runId: id, events, routeIsKnown }, turn);
+    const { agent, tools, config } = context.current();
+    const { channel, to } = config.agents.heartbeat;
+    const route = channel !== undefined && to !== undefined ? { channel, to } : await journal.operatorRoute();
+    const turn = { agent, tools, settings: config.agents, history, signal };
+    return await runWithLess({ runId: id, events, route }, turn);
   } catch (error) {
     signal.throwIfAborted();
     await journal.failHeartbeat({ id, startedAt, finishedAt: Date.now(), error: toFailure(error).message });
     throw error;
+  }
+}
+
+/** While the prompt does not fit, runs the turn with half of the events. It did not fit without the history either. */
+async function runWithLess(
+  turn: HeartbeatTurn,
+  context: TurnContext,
+): Promise<{ outcome: TurnOutcome; told: Entry[] }> {
+  const { events } = turn;
+  try {
+    return { outcome: await runHeartbeatTurn(turn, context), told: events };
+  } catch (error) {
+    const isTooLong = error instanceof DriverError && error.modelFailure === "too-long";
+    if (!isTooLong || events.length === 1) throw error;
+    const half = events.slice(0, Math.ceil(events.length / 2));
+    return runWithLess({ ...turn, events: half }, { ...context, history: [] });
   }
 }
 

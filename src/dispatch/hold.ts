@@ -1,7 +1,7 @@
 import type { ResolvedConfig } from "../config/types.ts";
 import type { ClaimedRun, Journal, Spend } from "../journal/journal.ts";
 import { startOfDay } from "../shared/time.ts";
-import { MAIN_SESSION } from "../types.ts";
+import { listTargets, MAIN_SESSION } from "../types.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -28,7 +28,7 @@ export function createHoldGuard(
   return {
     async findHold({ sessionKey, released, action }) {
       if (released) return undefined;
-      if (action.toSource && action.deliver && (await loops(sessionKey))) return HOLD_REASONS.loop;
+      if (listTargets(action).some(({ toSource }) => toSource) && (await loops(sessionKey))) return HOLD_REASONS.loop;
       return action.agent === "none" ? undefined : findSpent(sessionKey);
     },
     allowsHeartbeat: async () => (await findSpent(MAIN_SESSION)) === undefined,

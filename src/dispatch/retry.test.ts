@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DriverError, JournalUnavailable } from "../errors.ts";
 import { silentLog } from "../telemetry/log.ts";
-import { retryDelayMs, retryWhileUnavailable } from "./retry.ts";
+import { outageDelayMs, retryDelayMs, retryWhileUnavailable } from "./retry.ts";
 
 const policy = { maxAttempts: 3, firstMs: 100, maxMs: 1000 };
 
@@ -57,4 +57,20 @@ test("stops when the service shuts down", async () => {
     throw new JournalUnavailable("the disk is full");
   };
   await expect(retryWhileUnavailable(write, { ...waiting, signal: stop.signal })).rejects.toThrow("stopped");
+});
+
+test("the wait for a provider grows with its outage, and ends with it", () => {
+  const now = 10_000_000;
+  const after = (outageMs: number, retryAfterMs?: number) =>
+    outageDelayMs({ retryAfterMs }, { since: now - outageMs, now });
+  const within = (wait: number | undefined, ms: number): boolean =>
+    wait !== undefined && wait >= ms && wait <= ms * 1.1;
+  expect(within(after(0), 1000)).toBe(true);
+  expect(within(after(8000), 8000)).toBe(true);
+  expect(within(after(600_000), 60_000)).toBe(true);
+  // A service that asks for a second, again and again, is not asked 1800 times.
+  expect(within(after(600_000, 1000), 60_000)).toBe(true);
+  expect(within(after(0, 300_000), 300_000)).toBe(true);
+  expect(after(1_790_000, 3_600_000)).toBe(10_000);
+  expect(after(1_800_000)).toBeUndefined();
 });

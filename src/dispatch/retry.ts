@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { DriverError, JournalUnavailable } from "../errors.ts";
-import type { Journal } from "../journal/journal.ts";
+import { DriverError, JournalUnavailable, NotConfigured } from "../errors.ts";
+import type { Journal, NodeRecord } from "../journal/journal.ts";
 import { type Backoff, backoffMs } from "../shared/time.ts";
 import type { Log } from "../telemetry/log.ts";
 
@@ -9,7 +9,7 @@ export interface RetryPolicy extends Backoff {
 }
 
 /** A longer `Retry-After` is shortened to this. */
-const MAX_RETRY_AFTER_MS = 3_600_000;
+export const MAX_RETRY_AFTER_MS = 3_600_000;
 
 /**
  * How long to wait before the next attempt, in milliseconds; undefined when the error is permanent or no attempt is left.
@@ -21,6 +21,27 @@ export function retryDelayMs(error: unknown, attempts: number, policy: RetryPoli
   if (!error.retryable) return undefined;
   if (error.retryAfterMs === undefined) return backoffMs(attempts, policy);
   return Math.min(error.retryAfterMs, MAX_RETRY_AFTER_MS) * (1 + Math.random() / 10);
+}
+
+/** How long a run waits in all for a provider that is unavailable. */
+export const MAX_OUTAGE_MS = 30 * 60_000;
+/** The wait is as long as the outage so far, within these. */
+const OUTAGE_WAIT_MS = { min: 1000, max: 60_000 };
+
+/** Whether the provider is overloaded or cannot be reached: the run is not at fault. */
+export function isUnavailable(error: unknown): error is DriverError {
+  return error instanceof DriverError && error.modelFailure === "unavailable";
+}
+
+/** How long to wait for an unavailable provider, in milliseconds; undefined when the run has waited long enough. */
+export function outageDelayMs(
+  { retryAfterMs = 0 }: Pick<DriverError, "retryAfterMs">,
+  { since, now }: { since: number; now: number },
+): number | undefined {
+  const left = since + MAX_OUTAGE_MS - now;
+  if (left <= 0) return undefined;
+  const ownMs = Math.min(Math.max(now - since, OUTAGE_WAIT_MS.min), OUTAGE_WAIT_MS.max);
+  return Math.min(Math.max(ownMs, retryAfterMs) * (1 + Math.random() / 10), left);
 }
 
 /** Restarts may interrupt work that is not at fault, so only many interruptions in a row count against it. */
@@ -37,15 +58,39 @@ export function assertAttemptsLeft(attempts: number, maxAttempts: number): void 
   });
 }
 
-/** A node's lease is much longer. */
-const CHECK_CLAIM_AFTER_MS = 2000;
-
 /**
- * Whether a claim still holds, asked before an effect outside. While the journal was away, the node's lease may have ended:
- * then another node has the work. A young claim is not checked.
+ * Whether a claim still holds, asked before an effect outside. While the journal was away, this node's lease may have ended:
+ * then another node may have the work. `claimedAt` is a time of `performance.now()`.
  */
-export async function isClaimHeld(claimedAt: number, check: () => Promise<boolean>): Promise<boolean> {
-  return Date.now() - claimedAt < CHECK_CLAIM_AFTER_MS || check();
+export async function isClaimHeld(
+  { keepLease }: Pick<Journal, "keepLease">,
+  claimedAt: number,
+  check: () => Promise<boolean>,
+): Promise<boolean> {
+  return (await keepLease(claimedAt)) || check();
+}
+
+/** After how long work that another node may be able to do is claimed again, by any of them. */
+export const GIVE_BACK_MS = 2000;
+
+/** A node that has just started or reloaded has said so by then. */
+const KNOWN_AFTER_MS = 5000;
+
+/** Whether the work needs a provider or channel that this node does not have, while another node has another configuration. */
+export async function isForOthers(
+  cause: unknown,
+  { journal, signal }: { journal: Pick<Journal, "nodes">; signal: AbortSignal },
+): Promise<boolean> {
+  if (!(cause instanceof NotConfigured)) return false;
+  const nodes = await journal.nodes();
+  if (nodes.length === 0 || areDifferent(nodes)) return nodes.length > 0;
+  await delay(KNOWN_AFTER_MS, undefined, { signal });
+  return areDifferent(await journal.nodes());
+}
+
+function areDifferent(nodes: NodeRecord[]): boolean {
+  const alive = nodes.filter(({ isAlive }) => isAlive);
+  return new Set(alive.map(({ config, version }) => `${config} ${version}`)).size > 1;
 }
 
 const MAX_ERROR_CHARACTERS = 500;
@@ -57,16 +102,17 @@ export function toFailure(cause: unknown): Error {
   return new Error(text.slice(0, MAX_ERROR_CHARACTERS), { cause });
 }
 
-/** The methods of a journal that return promises. */
-export type DispatchJournal = Omit<Journal, "answerRuns" | "joinCommits" | "watch" | "watchChanges">;
+/** What a journal has for the dispatcher: methods that return promises, and `sign`. */
+export type DispatchJournal = Omit<Journal, "watch" | "watchChanges">;
 
 /** A journal whose calls wait while it is unavailable. */
 export function createRetryingJournal(journal: DispatchJournal, options: RetryOptions): DispatchJournal {
-  const methods = Object.entries(journal).map(([name, call]: [string, (...args: never[]) => Promise<unknown>]) => [
+  const { sign, ...others } = journal;
+  const methods = Object.entries(others).map(([name, call]: [string, (...args: never[]) => Promise<unknown>]) => [
     name,
     (...args: never[]) => retryWhileUnavailable(() => call(...args), options),
   ]);
-  return Object.fromEntries(methods);
+  return Object.fromEntries([...methods, ["sign", sign]]);
 }
 
 interface RetryOptions {

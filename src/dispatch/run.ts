@@ -1,13 +1,23 @@
-import type { HistoryEntry } from "../agents/driver.ts";
-import { answerAgentAction, runAgentAction, toErrorSummary } from "../actions/agent.ts";
+import { type PastEntry, runAgentAction, toErrorSummary, toFailureNotice } from "../actions/agent.ts";
+import { ClaimLost, type StepStore } from "../actions/loop.ts";
 import { toPrompt } from "../boundary/boundary.ts";
 import type { ResolvedConfig } from "../config/types.ts";
-import { messageOf } from "../errors.ts";
-import type { ClaimedRun, Entry, Journal, Run, TurnOutcome } from "../journal/journal.ts";
+import { DriverError } from "../errors.ts";
+import type { ClaimedRun, Journal, Run, Turn } from "../journal/journal.ts";
 import { takeWithin } from "../shared/text.ts";
-import { failSpan, isTraced } from "../telemetry/traces.ts";
+import { failSpan } from "../telemetry/traces.ts";
 import type { DispatchContext } from "./context.ts";
-import { assertAttemptsLeft, isClaimHeld, retryDelayMs, toFailure } from "./retry.ts";
+import {
+  assertAttemptsLeft,
+  GIVE_BACK_MS,
+  isClaimHeld,
+  isForOthers,
+  isUnavailable,
+  MAX_OUTAGE_MS,
+  outageDelayMs,
+  retryDelayMs,
+  toFailure,
+} from "./retry.ts";
 
 const BACKOFF = { firstMs: 1000, maxMs: 60_000 };
 
@@ -23,13 +33,15 @@ export async function executeRun(
   context: DispatchContext,
   freeSlot: () => void,
 ): Promise<boolean> {
+  const claimedAt = performance.now();
   const run = withJoined(claimed);
   try {
     const reason = await context.hold.findHold(claimed);
     if (reason !== undefined) return await hold(claimed, reason, context);
     assertAttemptsLeft(run.attempts, context.current().config.agents.maxAttempts);
-    return await complete(run, context, freeSlot);
+    return await complete({ ...run, claimedAt }, context, freeSlot);
   } catch (error) {
+    if (error instanceof ClaimLost) return false;
     await releaseOnShutdown(run, context);
     return recordRunFailure(run, error, context);
   }
@@ -37,79 +49,47 @@ export async function executeRun(
 
 function withJoined(claimed: ClaimedRun): ClaimedRun {
   const { action, joined } = claimed;
-  return { ...claimed, action: { ...action, message: joinMessages(action.message, joined) } };
-}
-
-/**
- * The outcome of a run that no event joined and that needs no waiting. Undefined also where something has to be checked, shown or
- * traced first.
- */
-export function answerRun(run: ClaimedRun, context: DispatchContext): TurnOutcome | undefined {
-  const { deliver, toSource, agent } = run.action;
-  const program = context.current();
-  const settings = program.config.agents;
-  const isLimited = (deliver && toSource) || (agent !== "none" && settings.budget !== undefined);
-  if (isLimited || isTraced() || run.attempts > settings.maxAttempts) return undefined;
-  try {
-    return answerAgentAction(run, { agent: program.agent, settings });
-  } catch {
-    // The run is claimed, and fails there.
-    return undefined;
-  }
+  return { ...claimed, action: { ...action, ...joined?.access, message: joinMessages(action.message, joined) } };
 }
 
 async function hold(run: ClaimedRun, reason: string, { journal, telemetry }: DispatchContext): Promise<boolean> {
   const { id: runId, eventId, hook } = run;
   const isRecorded = await journal.holdRun(run, reason);
-  if (isRecorded) telemetry.steps.warn("run held", { runId, eventId, hook, reason });
+  if (isRecorded) telemetry.log.warn("run held", { step: "turn", runId, eventId, hook, reason });
   telemetry.activity.turned({ result: "held", ms: 0 });
   return isRecorded;
 }
 
-async function complete(run: ClaimedRun, context: DispatchContext, freeSlot: () => void): Promise<boolean> {
+async function complete(
+  run: ClaimedRun & { claimedAt: number },
+  context: DispatchContext,
+  freeSlot: () => void,
+): Promise<boolean> {
   const { journal, signal } = context;
   const history = await readHistory({ journal, budget: context.current().config.session }, run.sessionKey, Date.now());
-  if (!(await isClaimHeld(run.startedAt ?? 0, () => isSameAttempt(run, journal)))) return false;
-  const program = context.current();
-  const turn = { agent: program.agent, settings: program.config.agents, history, signal };
-  const outcome = await showWorking(run, context, () => runAgentAction(run, turn));
+  if (!(await isClaimHeld(journal, run.claimedAt, () => isSameAttempt(run, journal)))) return false;
+  const runtime = context.current();
+  const { agent, tools } = runtime;
+  const steps: StepStore = {
+    list: () => journal.listSteps(run.id),
+    record: (recorded) => journal.recordSteps(run, recorded),
+  };
+  const turn = { agent, tools, settings: runtime.config.agents, history, steps, signal };
+  context.marks.show(run);
+  const outcome = await runAgentAction(run, turn);
   const recording = journal.completeRun(run, outcome);
   freeSlot();
   const isRecorded = await recording;
-  showDone({ ...run, usage: outcome.usage }, context, isRecorded);
+  const { id: runId, eventId, hook, attempts, startedAt } = run;
+  if (!isRecorded || outcome.deliveries.length === 0) context.marks.remove(runId);
+  if (isRecorded) context.telemetry.log.info("run done", { step: "turn", runId, eventId, hook, attempts });
+  context.telemetry.activity.turned({ result: "done", ms: msSince(startedAt), usage: outcome.usage });
   return isRecorded;
-}
-
-export function showDone(run: ClaimedRun, { telemetry }: DispatchContext, isRecorded = true): void {
-  const { id: runId, eventId, hook, attempts, startedAt, usage } = run;
-  if (isRecorded) telemetry.steps.info("run done", { runId, eventId, hook, attempts });
-  telemetry.activity.turned({ result: "done", ms: msSince(startedAt), usage });
 }
 
 async function isSameAttempt({ id, attempts }: ClaimedRun, journal: Pick<Journal, "getRun">): Promise<boolean> {
   const run = await journal.getRun(id);
   return run?.state === "running" && run.attempts === attempts;
-}
-
-const MARK_TIMEOUT_MS = 10_000;
-
-/** Shows at the place of the event that the run is in progress, where its channel can. A failure changes nothing. */
-async function showWorking<Result>(
-  { action: { deliver, toSource, channel, to }, id: runId }: ClaimedRun,
-  { current, log }: DispatchContext,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const { channels, config } = current();
-  const driver = channels.get(channel);
-  const isDryRun = config.channelRules.get(channel)?.dryRun;
-  if (!deliver || !toSource || to === undefined || !driver?.startWorking || isDryRun) return work();
-  const ignore = (error: unknown): void => log.info("no mark of work", { runId, channel, error: messageOf(error) });
-  const started = driver.startWorking(to, AbortSignal.timeout(MARK_TIMEOUT_MS)).catch(ignore);
-  try {
-    return await work();
-  } finally {
-    void started.then((stop) => stop?.()).catch(ignore);
-  }
 }
 
 function msSince(time: number | undefined): number {
@@ -123,26 +103,61 @@ async function releaseOnShutdown(run: ClaimedRun, { journal, signal }: DispatchC
   signal.throwIfAborted();
 }
 
-async function recordRunFailure(run: ClaimedRun, cause: unknown, context: DispatchContext): Promise<boolean> {
+async function recordRunFailure(run: ClaimedRun, given: unknown, context: DispatchContext): Promise<boolean> {
   const { journal, telemetry } = context;
   const { id: runId, eventId, hook, attempts } = run;
+  const outage = isUnavailable(given) ? toOutage(run, given, context) : undefined;
+  const cause = outage?.delayMs === undefined ? (outage?.end ?? given) : given;
   const error = toFailure(cause);
-  const fields = { runId, eventId, hook, attempts, error: error.message };
+  const fields = { step: "turn", runId, eventId, hook, attempts, error: error.message };
+  if (await isForOthers(cause, context)) {
+    telemetry.log.warn("run given back: the nodes' configurations differ", fields);
+    return journal.giveBackRun(run, Date.now() + GIVE_BACK_MS, { error: error.message });
+  }
   const { maxAttempts } = context.current().config.agents;
-  const delayMs = retryDelayMs(cause, attempts, { ...BACKOFF, maxAttempts });
+  const delayMs = outage?.delayMs ?? retryDelayMs(cause, attempts, { ...BACKOFF, maxAttempts });
   const finishedAt = Date.now();
   const ms = msSince(run.startedAt);
   telemetry.activity.turned({ result: delayMs === undefined ? "dead" : "retried", ms });
   failSpan();
+  if (delayMs !== undefined && outage) {
+    const { unavailableSince, waitingFor } = outage;
+    telemetry.log.warn("run waits for the provider of its model", { ...fields, provider: waitingFor });
+    return journal.giveBackRun(run, finishedAt + delayMs, { error: error.message, unavailableSince, waitingFor });
+  }
   if (delayMs !== undefined) {
     const isRecorded = await journal.retryRun(run, finishedAt + delayMs, error.message);
-    telemetry.steps.warn("run failed, will try again", fields);
+    telemetry.log.warn("run failed, will try again", fields);
     return isRecorded;
   }
+  context.marks.remove(runId);
   const entries = [toErrorSummary(run, error, finishedAt)];
-  const isRecorded = await journal.deadLetterRun(run, { finishedAt, error: error.message, entries });
-  telemetry.steps.error("run failed permanently", fields);
+  const deliveries = (await hasNotice(run, journal)) ? [] : toFailureNotice(run);
+  const isRecorded = await journal.deadLetterRun(run, { finishedAt, error: error.message, entries, deliveries });
+  telemetry.log.error("run failed permanently", fields);
   return isRecorded;
+}
+
+/** A dead letter that was retried may have failed before: one notice is enough. */
+async function hasNotice({ id, eventId, action }: ClaimedRun, journal: Pick<Journal, "getEvent">): Promise<boolean> {
+  if (action.onFailure === undefined || eventId === undefined) return false;
+  const event = await journal.getEvent(eventId);
+  return event?.deliveries.some(({ runId, isNotice }) => runId === id && isNotice) ?? false;
+}
+
+/** How long to wait for the run's provider, or the error once it has waited long enough. */
+function toOutage(
+  { action, unavailableSince = Infinity }: ClaimedRun,
+  cause: DriverError,
+  { current }: DispatchContext,
+): { unavailableSince: number; waitingFor: string; delayMs?: number; end: DriverError } {
+  const now = Date.now();
+  // A clock that was set back must not make the wait longer.
+  const since = Math.min(unavailableSince, now);
+  const [waitingFor = ""] = (action.model ?? current().config.agents.model ?? "").split("/", 1);
+  const message = `${waitingFor} was unavailable for ${MAX_OUTAGE_MS / 60_000} minutes: ${cause.message}`;
+  const end = new DriverError(message, { retryable: false });
+  return { unavailableSince: since, waitingFor, delayMs: outageDelayMs(cause, { since, now }), end };
 }
 
 /**
@@ -175,7 +190,7 @@ export async function readHistory(
   { journal, budget }: { journal: Pick<Journal, "history">; budget: ResolvedConfig["session"] },
   sessionKey: string,
   now: number,
-): Promise<HistoryEntry[]> {
+): Promise<PastEntry[]> {
   const max = budget.maxTurns * ENTRIES_PER_TURN;
   for (let limit = Math.min(FIRST_READ, max); ; limit = Math.min(limit * 4, max)) {
     const entries = (await journal.history(sessionKey, limit)).map(asShown);
@@ -186,7 +201,7 @@ export async function readHistory(
 }
 
 /** The entries since the session was last idle. A slow answer is not idle time. */
-function takeCurrent(entries: Entry[], idleAfterMs: number, now: number): Entry[] {
+function takeCurrent(entries: Turn[], idleAfterMs: number, now: number): Turn[] {
   const lastIdle = entries.findLastIndex(({ at }, index) => {
     const next = entries[index + 1];
     return next?.role !== "assistant" && (next?.at ?? now) - at >= idleAfterMs;
@@ -194,21 +209,21 @@ function takeCurrent(entries: Entry[], idleAfterMs: number, now: number): Entry[
   return entries.slice(lastIdle + 1);
 }
 
-function takeFitting(entries: Entry[], maxTokens: number): Entry[] {
+function takeFitting(entries: Turn[], maxTokens: number): Turn[] {
   const latest = entries.toReversed();
   return takeWithin(latest, maxTokens, ({ text }) => text.length / CHARACTERS_PER_TOKEN).toReversed();
 }
 
 /** Models handle an answer without its question badly, and some services reject it. */
-function withoutHalfTurn(entries: Entry[]): Entry[] {
+function withoutHalfTurn(entries: Turn[]): Turn[] {
   return entries[0]?.role === "assistant" ? entries.slice(1) : entries;
 }
 
-function asShown(entry: Entry): Entry {
+function asShown(entry: Turn): Turn {
   return entry.boundary ? { ...entry, text: toPrompt(entry) } : entry;
 }
 
 /** Some services reject blank messages. */
-function toHistoryEntry({ role, text }: Entry): HistoryEntry[] {
-  return role === "system" || text.trim() === "" ? [] : [{ role, text }];
+function toHistoryEntry({ role, text, sources }: Turn): PastEntry[] {
+  return role === "system" || text.trim() === "" ? [] : [{ role, text, sources }];
 }

@@ -45,12 +45,12 @@ export class ClientGone extends Error {
 
 /** The rest of a body that is refused stays unread. */
 function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload?: Upload): Promise<Buffer> {
-  if (body.destroyed) return Promise.reject(new ClientGone("the connection was closed"));
+  if (body.destroyed) return Promise.reject(new ClientGone("the connection was closed", { cause: body.errored }));
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
     let isOver = false;
-    startDeadline(onTimeout, timeoutMs);
+    const deadline = setTimeout(onTimeout, timeoutMs).unref();
 
     function onData(chunk: Buffer): void {
       chunks.push(chunk);
@@ -85,7 +85,7 @@ function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload
       reject(error);
     }
     function stop(): void {
-      deadlines.delete(onTimeout);
+      clearTimeout(deadline);
       if (upload) upload.reader = undefined;
       isOver = true;
     }
@@ -94,24 +94,6 @@ function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload
     // Listeners stay where they do no harm: to remove them would cost as much as to add them.
     body.on("data", onData).on("end", onEnd).on("error", onError).on("close", onClose);
   });
-}
-
-/** What to call for each body that is still being read, and when. A timer for each would cost more than most bodies. */
-const deadlines = new Map<() => void, number>();
-let deadlineCheck: NodeJS.Timeout | undefined;
-const CHECK_EVERY_MS = 50;
-
-function startDeadline(onTimeout: () => void, timeoutMs: number): void {
-  deadlines.set(onTimeout, performance.now() + timeoutMs);
-  deadlineCheck ??= setInterval(checkDeadlines, CHECK_EVERY_MS).unref();
-}
-
-function checkDeadlines(): void {
-  const now = performance.now();
-  for (const [onTimeout, deadline] of deadlines) if (deadline <= now) onTimeout();
-  if (deadlines.size > 0) return;
-  clearInterval(deadlineCheck);
-  deadlineCheck = undefined;
 }
 
 /** Gives the memory back at once: under a flood of bodies, the garbage collector would have too much to do. */

@@ -70,12 +70,8 @@ export function createClientResolver(trustedProxies: string[]): ClientResolver {
     else trusted.addSubnet(network, Number(prefix), familyOf(network));
   }
 
-  /** A connection has many requests. */
-  let last: { peer: string | undefined; client: string } = { peer: undefined, client: toClient(undefined) };
-
   return (peer, forwarded) => {
-    if (peer !== last.peer) last = { peer, client: toClient(peer) };
-    let { client } = last;
+    let client = toClient(peer);
     if (trustedProxies.length === 0 || forwarded === undefined) return client;
     for (const hop of forwarded.split(",").toReversed()) {
       if (!trusted.check(client, familyOf(client))) break;
@@ -96,9 +92,6 @@ export function toClient(address: string | undefined): string {
 
 function canonical(address: string): string {
   if (isIP(address) === 4) return address;
-  // Sockets give their peer in this form already: the common case costs nothing.
-  const mapped = MAPPED.exec(address)?.[1];
-  if (mapped !== undefined) return mapped;
   const { address: written } = new SocketAddress({ address, family: "ipv6" });
   return MAPPED.exec(written)?.[1] ?? written;
 }

@@ -1,5 +1,5 @@
 /** Bounds the memory of bodies whose senders are not known yet, and the time that they take, over all connections. */
-interface BodyBudget {
+export interface BodyBudget {
   open(): Upload;
 }
 
@@ -97,7 +97,7 @@ export function createBodyBudget(maxBytes: number): BodyBudget {
 
 /** How many requests to hooks begin in one step of the event loop: more than that only come in a burst. */
 const MAX_BEGUN = 64;
-/** Of those that wait, fewer: a request to another hook takes several steps, and each is as long as its portion. */
+/** How many of those that wait begin in one step. Fewer, because a request to another hook takes several steps, each as long as its portion. */
 const PORTION = 16;
 /** This number of consecutive steps, each with a new connection, is a burst. */
 const BURST_STEPS = 8;

@@ -8,7 +8,7 @@ test.each([
   ["windows-1251", "a=%CF%F0", { a: "Пр" }],
   ["shift_jis", "a=%93%FA", { a: "日" }],
 ])("a form in %s", (charset, text, fields) => {
-  expect(parseForm(Buffer.from(text), charset)).toEqual(fields);
+  expect(parseForm(Buffer.from(text), charset)).toEqual({ payload: fields });
 });
 
 test("a form with bytes that are not in its charset is refused", () => {
@@ -45,7 +45,7 @@ describe("multipart", () => {
       { name: "b c", content: "é\r\n--" },
       { name: "a", content: "2" },
     );
-    expect(await parseMultipart(body, "x")).toEqual({ a: ["1", "2"], "b c": "é\r\n--" });
+    expect((await parseMultipart(body, "x")).payload).toEqual({ a: ["1", "2"], "b c": "é\r\n--" });
   });
 
   test("gives its files with their bytes", async () => {
@@ -56,7 +56,7 @@ describe("multipart", () => {
       { name: "raw", type: "application/octet-stream", content: "" },
       { name: "raw", type: "application/octet-stream", content: "a" },
     );
-    expect(await parseMultipart(body, "x")).toEqual({
+    expect((await parseMultipart(body, "x")).payload).toEqual({
       text: "hello",
       files: [
         { field: "photo", name: '"ü".png', type: "image/png", size: 4, content: content.toString("base64") },
@@ -71,7 +71,7 @@ describe("multipart", () => {
     ["name=a; filename*=UTF-8''100%.txt", { field: "a", name: "100%.txt" }],
   ])("reads the names %s", async (parameters, file) => {
     const body = Buffer.from(`--x\r\nContent-Disposition: form-data; ${parameters}\r\n\r\n1\r\n${END}`);
-    expect(await parseMultipart(body, "x")).toMatchObject({ files: [file] });
+    expect((await parseMultipart(body, "x")).payload).toMatchObject({ files: [file] });
   });
 
   test("reads what a browser sends, whatever its names and values are", async () => {
@@ -91,7 +91,7 @@ describe("multipart", () => {
           form.append("file", new File([file], `${file}_`));
           const request = new Request("http://localhost/", { method: "POST", body: form });
           const { params } = new MIMEType(request.headers.get("content-type") ?? "");
-          const payload = await parseMultipart(Buffer.from(await request.arrayBuffer()), params.get("boundary"));
+          const { payload } = await parseMultipart(Buffer.from(await request.arrayBuffer()), params.get("boundary"));
           expect(payload).toEqual({
             ...Object.fromEntries(pairs.map(([name, value]) => [`_${name}`, value])),
             files: [expect.objectContaining({ field: "file", content: Buffer.from(file).toString("base64") })],
@@ -103,8 +103,10 @@ describe("multipart", () => {
 
   test("gives the JSON of its payload field, beside its files", async () => {
     const payload = { name: "payload", content: '{"event":"media.play"}' };
-    expect(await parseMultipart(multipart(payload), "x")).toEqual({ event: "media.play" });
-    expect(await parseMultipart(multipart(payload, { name: "thumb", file: "t.jpg", content: "" }), "x")).toMatchObject({
+    expect((await parseMultipart(multipart(payload), "x")).payload).toEqual({ event: "media.play" });
+    expect(
+      (await parseMultipart(multipart(payload, { name: "thumb", file: "t.jpg", content: "" }), "x")).payload,
+    ).toMatchObject({
       event: "media.play",
       files: [{ name: "t.jpg", type: "application/octet-stream", size: 0 }],
     });
@@ -128,11 +130,11 @@ describe("multipart", () => {
       ],
     ],
   ])("decodes a text by the charset of %s", async (_what, parts) => {
-    expect(await parseMultipart(multipart(...parts), "x")).toMatchObject({ a: "Пр" });
+    expect((await parseMultipart(multipart(...parts), "x")).payload).toMatchObject({ a: "Пр" });
   });
 
   test("prototype names are fields like any other", async () => {
-    const fields = await parseMultipart(
+    const { payload: fields } = await parseMultipart(
       multipart({ name: "__proto__", content: "x" }, { name: "constructor", content: "y" }),
       "x",
     );
@@ -148,7 +150,7 @@ describe("multipart", () => {
       multipart({ content: "?" }, { name: "a", content: "1" }),
       Buffer.from("epilogue"),
     ]);
-    expect(await parseMultipart(body, "x")).toEqual({ a: "1" });
+    expect((await parseMultipart(body, "x")).payload).toEqual({ a: "1" });
   });
 
   const ONE = multipart({ name: "a", content: "1" });

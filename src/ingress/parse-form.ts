@@ -1,10 +1,19 @@
+import type * as Busboy from "@fastify/busboy";
 import { HookError } from "../errors.ts";
+import { type ReadExact, toReadExact } from "../shared/exact-json.ts";
 import { isObject, parseObject } from "../shared/json.ts";
+import { loadAtFirstUse } from "../shared/package.ts";
 import { createDecode } from "./body.ts";
 import { looksLikeJson, parseJson } from "./parse-json.ts";
 
+interface ParsedForm {
+  payload: unknown;
+  /** Set if the payload is JSON in a field, and has numbers that JavaScript may round. */
+  readExact?: ReadExact;
+}
+
 /** Parses a form to its fields. Throws a 400, or a 415 for an unknown charset. */
-export function parseForm(body: Buffer, charset: string | null): unknown {
+export function parseForm(body: Buffer, charset: string | null): ParsedForm {
   const text = body.toString("latin1");
   // Otherwise invalid percent-encoding would become text.
   if (/%(?![\da-f]{2})/i.test(text)) throw malformed("Its percent-encoding is invalid");
@@ -45,7 +54,7 @@ interface UploadedFile {
  * Parses multipart/form-data to its fields, and its files as `files`. Rejects with a 400, with a 413 for too many parts, with a
  * 415 for an unknown charset.
  */
-export async function parseMultipart(body: Buffer, boundary: string | null): Promise<unknown> {
+export async function parseMultipart(body: Buffer, boundary: string | null): Promise<ParsedForm> {
   const parts = await splitParts(body, requireBoundary(boundary));
   const charsetOf = findCharsets(parts);
   const texts = parts
@@ -53,12 +62,14 @@ export async function parseMultipart(body: Buffer, boundary: string | null): Pro
     .map((part) => ({ field: part.field, text: createDecode(charsetOf(part), "invalid_form")(part.content) }));
   // A browser sends an empty file for a file field that nobody filled in.
   const files = parts.filter(({ file, content }) => file !== undefined && (file !== "" || content.length > 0));
-  const payload = toPayload(texts);
-  return files.length > 0 && isObject(payload) ? { ...payload, files: files.map(toFile) } : payload;
+  const { payload, readExact } = toPayload(texts);
+  if (files.length === 0) return { payload, readExact };
+  const withFiles = (fields: unknown): unknown => (isObject(fields) ? { ...fields, files: files.map(toFile) } : fields);
+  return { payload: withFiles(payload), readExact: readExact && (() => withFiles(readExact())) };
 }
 
 /** A repeated field becomes an array. Some senders put JSON into a single field `payload`. */
-function toPayload(texts: { field: string; text: string }[]): unknown {
+function toPayload(texts: { field: string; text: string }[]): ParsedForm {
   // fromEntries defines own properties, so a field named __proto__ stays a field.
   const fields: Record<string, unknown> = Object.fromEntries(
     Array.from(
@@ -67,7 +78,8 @@ function toPayload(texts: { field: string; text: string }[]): unknown {
     ),
   );
   const { payload } = fields;
-  return typeof payload === "string" && looksLikeJson(payload) ? parseJson(payload) : fields;
+  const isJson = typeof payload === "string" && looksLikeJson(payload);
+  return isJson ? { payload: parseJson(payload), readExact: toReadExact(payload) } : { payload: fields };
 }
 
 interface Part {
@@ -79,10 +91,11 @@ interface Part {
   content: Buffer;
 }
 
+const busboy = loadAtFirstUse<typeof Busboy>("@fastify/busboy");
 const MAX_PARTS = 1000;
 
 async function splitParts(body: Buffer, boundary: string): Promise<Part[]> {
-  const { Dicer } = await import("@fastify/busboy");
+  const { Dicer } = busboy();
   return new Promise((resolve, reject) => {
     const parts: { header: PartHeader; chunks: Buffer[] }[] = [];
     let count = 0;

@@ -1,5 +1,4 @@
 import { HookError } from "../errors.ts";
-import { isObject } from "../shared/json.ts";
 
 /** Far above any real payload, far below the depth at which recursive code overflows the stack. */
 export const MAX_DEPTH = 1000;
@@ -30,20 +29,8 @@ const END_OBJECT = 0x7d;
 
 /** Whether JSON could nest too deep, in less time than parsing takes. Only repeated keys can make it wrong, to the safe side. */
 export function mayBeTooDeep(json: Buffer): boolean {
-  return hasManyBrackets(json) && nestsTooDeep(json);
-}
-
-/** Most bodies have too few, and to search is faster than to look at each byte. */
-function hasManyBrackets(json: Buffer): boolean {
-  let count = 0;
-  for (const bracket of [ARRAY, OBJECT]) {
-    for (let at = json.indexOf(bracket); at !== -1 && count <= MAX_DEPTH; at = json.indexOf(bracket, at + 1)) count++;
-  }
-  return count > MAX_DEPTH;
-}
-
-/** Counts the open brackets outside strings. */
-function nestsTooDeep(json: Buffer): boolean {
+  // A short body cannot hold that many brackets.
+  if (json.length <= 2 * MAX_DEPTH) return false;
   let depth = 0;
   for (let at = 0; at < json.length; at++) {
     const byte = json[at];
@@ -70,16 +57,10 @@ export function looksLikeJson(text: string): boolean {
   return /^\s*[[{]/.test(text);
 }
 
-/** By loops, because a list of the values of each object and a function for each would take four times as long. */
 function isDeeper(value: object, levels: number): boolean {
   if (levels === 0) return true;
-  if (Array.isArray(value)) {
-    for (const item of value) if (isNested(item) && isDeeper(item, levels - 1)) return true;
-  } else if (isObject(value)) {
-    for (const name in value) {
-      const field = value[name];
-      if (isNested(field) && isDeeper(field, levels - 1)) return true;
-    }
+  for (const field of Array.isArray(value) ? value : Object.values(value)) {
+    if (isNested(field) && isDeeper(field, levels - 1)) return true;
   }
   return false;
 }

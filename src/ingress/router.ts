@@ -3,6 +3,8 @@ import type { HttpResponse } from "../types.ts";
 import { type BodyLimits, inflate, parseCodings, receiveBody } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import { isJson, parseJsonBody } from "./parse-body.ts";
+import { findExactPayload } from "../shared/exact-json.ts";
+import { readOwn, toObject } from "../shared/json.ts";
 
 /** A request to a route that is not a hook. */
 export interface RouteRequest {
@@ -38,8 +40,6 @@ export function createRouter(routes: Routes): Router {
       const method = exchange.method === "HEAD" ? "GET" : exchange.method;
       for (const route of compiled) {
         if (route.method !== "*" && route.method !== method) continue;
-        // Most requests are for hooks, so their paths have to match no expression.
-        if (!exchange.path.startsWith(route.prefix)) continue;
         const match = route.pattern.exec(exchange.path);
         if (match) return route.handle(toRouteRequest(exchange, match.groups));
       }
@@ -61,12 +61,15 @@ export function wrongMethod(...allowed: string[]): HookError {
 /** The limits of a JSON body that is sent to any route but a hook. */
 const JSON_LIMITS: BodyLimits = { maxBytes: 1024 * 1024, timeoutMs: 30_000 };
 
-/** Reads and parses a JSON body; undefined when it is empty. */
+/** Reads and parses a JSON body; undefined when it is empty. A field `payload` keeps its long numbers as they are written. */
 async function readJson(exchange: Exchange, maxBytes = JSON_LIMITS.maxBytes): Promise<unknown> {
   if (!isJson(exchange.headers["content-type"] ?? "")) throw new HookError("unsupported_media_type");
   const codings = parseCodings(exchange.headers);
   const body = await inflate(await receiveBody(exchange, { ...JSON_LIMITS, maxBytes }), codings, maxBytes);
-  return body.length === 0 ? undefined : parseJsonBody(body).payload;
+  if (body.length === 0) return undefined;
+  const parsed = parseJsonBody(body);
+  const exact = readOwn(findExactPayload({ ...parsed, rawBody: body }), "payload");
+  return exact === undefined ? parsed.payload : { ...toObject(parsed.payload), payload: exact };
 }
 
 /** An answer with a JSON body. */
@@ -74,12 +77,10 @@ export function json(body: unknown, status = 200): HttpResponse {
   return { status, headers: {}, body };
 }
 
-/** `prefix`: what comes before the first name, without the slash that `/:name*` can do without. */
-function compile(route: string): { method: string; prefix: string; pattern: RegExp } {
+function compile(route: string): { method: string; pattern: RegExp } {
   const [method = "", path = ""] = route.split(" ");
-  const [prefix = ""] = path.split(/\/?:/);
   const pattern = path.replace(/\/:(\w+)\*$/, "(?:/(?<$1>.*))?").replace(/:(\w+)/g, "(?<$1>[^/]+)");
-  return { method, prefix, pattern: new RegExp(`^${pattern}$`) };
+  return { method, pattern: new RegExp(`^${pattern}$`) };
 }
 
 function toRouteRequest(exchange: Exchange, groups: Record<string, string | undefined> = {}): RouteRequest {
@@ -106,21 +107,8 @@ export interface HookRoute {
   hook: string | undefined;
 }
 
-/** The last result of `matchHook`, which is called twice for each request; and many requests have the same path. */
-let lastMatch: { path: string; prefix: string; route: HookRoute | undefined } = {
-  path: "",
-  prefix: "/",
-  route: undefined,
-};
-
 /** Finds the hook that a path names; undefined when the path is not under `prefix` (`/hooks`). */
 export function matchHook(path: string, prefix: string): HookRoute | undefined {
-  const isKnown = path === lastMatch.path && prefix === lastMatch.prefix;
-  if (!isKnown) lastMatch = { path, prefix, route: findHook(path, prefix) };
-  return lastMatch.route;
-}
-
-function findHook(path: string, prefix: string): HookRoute | undefined {
   if (!path.startsWith(prefix)) return undefined;
   const rest = path.slice(prefix.length);
   if (rest !== "" && rest[0] !== "/") return undefined;

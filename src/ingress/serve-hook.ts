@@ -1,39 +1,45 @@
-import type { IncomingHttpHeaders } from "node:http";
 import type { ResolvedConfig } from "../config/types.ts";
 import { HookError } from "../errors.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
 import type { RejectionLog } from "../operator/rejections.ts";
-import { OPENCLAW_TOKEN_HEADER, SECRET_HEADERS, TOKEN_HEADER, TOKEN_PARAMETER } from "../shared/secret.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";
-import { createBodyBudget, type Upload } from "./overload.ts";
+import type {
+  AnsweredHandshake,
+  Authenticator,
+  AuthenticatorRequest,
+  Refusal,
+  Verification,
+  Verified,
+} from "./authenticator.ts";
+import { type Authenticators, createAuthRateLimit } from "./authenticators.ts";
 import { inflate, parseCodings, receiveBody, requireDeclaredSize } from "./body.ts";
-import type { AnsweredHandshake, Door, DoorRequest, Refusal, Verification, Verified } from "./door.ts";
-import { createAuthRateLimit, type Doors } from "./doors.ts";
 import type { Exchange } from "./exchange.ts";
-import { type FindParser, parseJsonBody, passJsonBody } from "./parse-body.ts";
-import { wrongMethod } from "./router.ts";
+import { hidePayload, toAuthenticatorRequest, toHookRequest } from "./hook-request.ts";
+import { type BodyBudget, type BurstQueue, createBodyBudget, type Upload } from "./overload.ts";
+import { type FindParser, type ParseBody, parseJsonBody, passJsonBody } from "./parse-body.ts";
+import { matchHook, type Router, wrongMethod } from "./router.ts";
 
-/** The part of the program that the ingress uses. */
-export interface IngressProgram {
+/** The part of the runtime that the ingress uses. */
+export interface IngressRuntime {
   config: {
     gateway: Pick<ResolvedConfig["gateway"], "host" | "port" | "role" | "trustedProxies">;
     hooks: Pick<ResolvedConfig["hooks"], "enabled" | "path" | "compat" | "maxBodyBytes" | "bodyTimeoutMs">;
   };
-  doors: Doors;
+  authenticators: Authenticators;
   mappings: Pick<MappingIndex, "maxBodyBytes" | "names" | "mayTake">;
 }
 
-export interface HookOptions {
-  /** A new object after each reload. It counts from the next request on, apart from revoked credentials. */
-  current(): IngressProgram;
+export interface HookOptions<Runtime extends IngressRuntime = IngressRuntime> {
+  /** A new object after each reload. It counts from the next request on, and for one whose body was still being read. */
+  current(): Runtime;
   telemetry: Telemetry;
   findParser: FindParser;
   rejections: RejectionLog;
   /** Whether `receive` needs the payload. If not, a JSON body is not parsed, and `payload` is undefined. */
-  readsPayload(request: HookRequest): boolean;
+  readsPayload(request: HookRequest, runtime: Runtime): boolean;
   /** Answers a request that was let in and read. */
-  receive(request: HookRequest): Promise<HttpResponse>;
+  receive(request: HookRequest, runtime: Runtime): Promise<HttpResponse>;
   /** Answers `GET {hooks.path}/runs/<id>` of a right credential. */
   readRun(runId: string, credential: string): Promise<HttpResponse>;
   /**
@@ -48,127 +54,122 @@ export interface HookOptions {
   onHandshake?(request: HookRequest, note: string | undefined): void | Promise<void>;
 }
 
-/** Gives the errors that are sent often, a wrong credential and an unknown hook: to throw one costs more than to find it. */
-type ServeHook = (
-  exchange: Exchange,
-  hook: string | undefined,
-  program: IngressProgram,
-) => HookError | Promise<HttpResponse | HookError>;
+interface ServeHookOptions<Runtime extends IngressRuntime> extends HookOptions<Runtime> {
+  bursts: BurstQueue;
+  router: Router;
+}
 
 /** Bodies whose senders are not known yet. Clients that have failed too often get less room. */
 const UNVERIFIED_BYTES = 56 * 1024 * 1024;
 const THROTTLED_BYTES = 8 * 1024 * 1024;
 
-/** Checks a request to a hook path: method, credential, size, body. */
-export function createServeHook(options: HookOptions): ServeHook {
-  const { current, telemetry, findParser, rejections, readsPayload, receive, readRun, refused, onHandshake } = options;
+/** Takes a request to a hook from its path to `receive`. Every refusal is thrown. */
+export function createServeHook<Runtime extends IngressRuntime>(
+  options: ServeHookOptions<Runtime>,
+): (exchange: Exchange) => Promise<HttpResponse> {
+  const { bursts, router, current, telemetry, findParser, rejections, readsPayload, receive, readRun } = options;
   const rateLimit = createAuthRateLimit();
-  /** Of handshakes that anyone could have sent. More of them are answered, and not recorded. */
+  /** Limits the records of handshakes that anyone could have sent. Further ones are answered, and not recorded. */
   const recordLimit = createAuthRateLimit();
   const unverified = createBodyBudget(UNVERIFIED_BYTES);
   const throttled = createBodyBudget(THROTTLED_BYTES);
 
-  return function serveHook(exchange, hook, program) {
+  return async function serveHook(exchange) {
+    // 1. A turn: requests of a burst begin in portions.
+    await bursts.wait(() => nameHook(exchange, current()));
     const startedAt = performance.now();
-    const { hooks } = program.config;
+    const runtime = current();
+    const { gateway, hooks } = runtime.config;
+
+    // 2. The path. On a worker, only the service itself uses hooks.
+    const isOpen = hooks.enabled && (exchange.isOwn || gateway.role !== "worker");
+    const route = isOpen ? matchHook(exchange.path, hooks.path) : undefined;
+    if (!route) throw router.refuse(exchange);
+    const { hook } = route;
+
+    // 3. The method. `GET runs/<id>` reads a run; the other methods are those of the hook's senders.
     const run = /^runs\/([^/]+)$/.exec(hook ?? "")?.[1];
     const runId = exchange.method === "GET" ? run : undefined;
-    const door = runId ? program.doors.anyToken : program.doors.find(hook);
-    if (!runId && !door.methods.includes(exchange.method)) throw wrongMethod(...(run ? ["GET"] : []), "POST");
-    const maxBytes = program.mappings.maxBodyBytes(hook ?? "", hooks.maxBodyBytes);
+    const authenticator = runId ? runtime.authenticators.anyToken : runtime.authenticators.find(hook);
+    if (!runId && !authenticator.methods.includes(exchange.method)) throw wrongMethod(...(run ? ["GET"] : []), "POST");
+
+    // 4. The credential. A signature covers the body: then it is read before the sender is known, so within a budget.
+    const maxBytes = runtime.mappings.maxBodyBytes(hook ?? "", hooks.maxBodyBytes);
     const limits = { maxBytes, timeoutMs: hooks.bodyTimeoutMs };
-    /** Set once a door reads the body to know its sender. */
     let upload: Upload | undefined;
-    let isVerified = false;
     let body: Promise<Buffer> | undefined;
-    const readBody = (): Promise<Buffer> => {
-      if (!isVerified) upload ??= (rateLimit.isThrottled(exchange.client) ? throttled : unverified).open();
-      return (body ??= receiveBody(exchange, limits, upload));
-    };
-    const doorRequest = toDoorRequest(exchange, hook, readBody);
-    if (hooks.compat === "openclaw") doorRequest.headers = withOpenClawNames(exchange.headers);
-
-    const visit = { exchange, hook, program, doorRequest, runId, maxBytes, startedAt };
-    const admitted = verify(door, doorRequest, exchange);
-    if (admitted instanceof Promise) {
-      return admitted.finally(known).then((verified) => serveAdmitted(visit, requireAdmitted(verified)));
-    }
-    known();
-    return admitted instanceof HookError ? admitted : serveAdmitted(visit, admitted);
-
-    function known(): void {
-      isVerified = true;
-      upload?.release();
-    }
-  };
-
-  async function serveAdmitted(visit: Visit, verified: Admitted): Promise<HttpResponse | HookError> {
-    const { exchange, hook, program, doorRequest, runId, maxBytes, startedAt } = visit;
+    const credentials = toAuthenticatorRequest(exchange, hook, hooks.compat, () => {
+      return (body ??= receiveBody(exchange, limits, (upload = budgetOf(exchange).open())));
+    });
+    const verified = await authenticate(authenticator, credentials, exchange).finally(() => upload?.release());
     const { credential, deprecation, verifyMs = performance.now() - startedAt } = verified;
     if (deprecation) telemetry.log.warn(deprecation.warning, { requestId: exchange.id, client: exchange.client });
     if (runId) return readRun(runId, credential);
-    // Only after the credential: without one, a caller must not learn which names exist.
+
+    // 5. The name. Only after the credential: without one, a caller must not learn which hooks exist.
     if (hook === undefined) throw rejections.add(exchange, hook, new HookError("not_found"));
-    const request = toHookRequest(exchange, doorRequest, hook, verified);
+    const request = toHookRequest(exchange, credentials, hook, verified);
     if ("handshake" in verified) return answerHandshake(request, verified);
-    try {
-      requireDeclaredSize(exchange, maxBytes);
-      const codings = parseCodings(exchange.headers);
-      const parse = findParser(request.contentType, hook);
-      const received = await doorRequest.readBody();
-      request.rawBody = codings.length === 0 ? received : await inflate(received, codings, maxBytes);
-      const isEmpty = verified.allowsEmptyBody && request.rawBody.length === 0;
-      const isPassed = parse === parseJsonBody && !verified.hideSecrets && !readsPayload(request);
-      const reading = readPayload(request, isEmpty ? parseNothing : isPassed ? passJsonBody : parse);
-      if (reading) await reading;
-      if (verified.hideSecrets) hideSecrets(request, verified.hideSecrets);
-      request.took = { receiveMs: performance.now() - startedAt - verifyMs, verifyMs };
-    } catch (error) {
-      if (error instanceof HookError) await refused?.(request, error);
-      throw error;
-    }
+
+    // 6. The body. From here on, a refusal is recorded.
+    const refuse = (error: unknown): Promise<never> => recordRefusal(request, error);
+    const readBody = (): Promise<Buffer> => (body ??= receiveBody(exchange, limits));
+    const parse = await readBytes(request, exchange, maxBytes, readBody).catch(refuse);
+
+    // 7. A reload. An upload can take minutes: a credential that was revoked meanwhile no longer counts.
     const latest = current();
-    if (latest !== program) {
-      // An upload can take minutes: a credential that was revoked meanwhile no longer counts.
+    if (latest !== runtime) {
       if (!latest.config.hooks.enabled) throw new HookError("not_found");
-      request.credential = requireAdmitted(await verify(latest.doors.find(hook), doorRequest, exchange)).credential;
+      const renewed = await authenticate(latest.authenticators.find(hook), credentials, exchange);
+      request.credential = renewed.credential;
     }
-    if (!latest.mappings.mayTake(request)) return rejections.add(exchange, hook, noSuchHook());
-    try {
-      const response = await receive(request);
-      return verified.accept === 200 && response.status < 300 ? toOk(response) : response;
-    } catch (error) {
-      if (error instanceof HookError && error.code === "not_found") rejections.add(exchange, hook, error);
-      throw error;
-    }
+
+    // 8. The payload.
+    await readPayload(request, parse, verified, latest).catch(refuse);
+    request.timings = { receiveMs: performance.now() - startedAt - verifyMs, verifyMs };
+
+    // 9. Its mapping and the journal.
+    if (!latest.mappings.mayTake(request))
+      throw rejections.add(exchange, hook, new HookError("not_found", { message: "There is no such hook." }));
+    const response = await receive(request, latest).catch((error: unknown) => rejectReceived(exchange, hook, error));
+    return verified.accept === 200 && response.status < 300 ? toOk(response) : response;
+  };
+
+  function budgetOf({ client }: Exchange): BodyBudget {
+    return rateLimit.isThrottled(client) ? throttled : unverified;
   }
 
-  /** Most doors know at once. */
-  function verify(door: Door, request: DoorRequest, exchange: Exchange): Admission | Promise<Admission> {
-    const verification = door.verify(request);
-    if (!(verification instanceof Promise)) return admit(verification, request, exchange);
-    return verification.then(
-      (found) => admit(found, request, exchange),
-      (error: unknown) => {
-        const isRefused = error instanceof HookError && error.code !== "method_not_allowed";
-        throw isRefused ? rejections.add(exchange, request.hook, error) : error;
-      },
-    );
-  }
-
-  function admit(verification: Verification, request: DoorRequest, exchange: Exchange): Admission {
+  async function authenticate(
+    authenticator: Authenticator,
+    request: AuthenticatorRequest,
+    exchange: Exchange,
+  ): Promise<Admitted> {
     const { client, answerHeaders } = exchange;
+    const verification = await verify(authenticator, request, exchange);
     if (verification.deprecation) Object.assign(answerHeaders, verification.deprecation.headers);
     if (!("refusal" in verification)) {
       if (!("handshake" in verification) || verification.isSigned) rateLimit.succeed(client);
       return verification;
     }
     const { refusal: message, reason, hint } = verification;
-    const tooMany = rateLimit.refusal(client);
-    const details = { reason, hint, isThrottled: tooMany !== undefined };
+    const details = { reason, hint, isThrottled: rateLimit.isThrottled(client) };
     rejections.add(exchange, request.hook, { code: "unauthorized", message }, details);
-    if (!tooMany) rateLimit.fail(client);
-    return tooMany ?? new HookError("unauthorized", { message });
+    rateLimit.fail(client);
+    throw new HookError("unauthorized", { message });
+  }
+
+  /** A body that is refused before its sender is known is a rejection too. */
+  async function verify(
+    authenticator: Authenticator,
+    request: AuthenticatorRequest,
+    exchange: Exchange,
+  ): Promise<Verification> {
+    try {
+      return await authenticator.verify(request);
+    } catch (error) {
+      const isRefused = error instanceof HookError && error.code !== "method_not_allowed";
+      throw isRefused ? rejections.add(exchange, request.hook, error) : error;
+    }
   }
 
   async function answerHandshake(
@@ -177,123 +178,69 @@ export function createServeHook(options: HookOptions): ServeHook {
   ): Promise<HttpResponse> {
     if (!isSigned && recordLimit.isThrottled(request.client)) return handshake;
     if (!isSigned) recordLimit.fail(request.client);
-    await onHandshake?.(request, note);
+    await options.onHandshake?.(request, note);
     return handshake;
+  }
+
+  /** The parser of its content type. What the head shows to be wrong is refused before the body is read. */
+  async function readBytes(
+    request: HookRequest,
+    exchange: Exchange,
+    maxBytes: number,
+    readBody: () => Promise<Buffer>,
+  ): Promise<ParseBody> {
+    requireDeclaredSize(exchange, maxBytes);
+    const codings = parseCodings(exchange.headers);
+    const parse = findParser(request.contentType, request.hook);
+    request.rawBody = await inflate(await readBody(), codings, maxBytes);
+    return parse;
+  }
+
+  /**
+   * The one decision about a body: it is empty, JSON that only the sandbox reads, which is not parsed, or parsed. Only the
+   * request holds the payload, so that it can be dropped before the answer.
+   */
+  async function readPayload(
+    request: HookRequest,
+    parse: ParseBody,
+    { allowsEmptyBody, hideSecrets }: Pick<Verified, "allowsEmptyBody" | "hideSecrets">,
+    runtime: Runtime,
+  ): Promise<void> {
+    const { rawBody } = request;
+    if (allowsEmptyBody && rawBody.length === 0) {
+      request.payload = {};
+    } else if (parse === parseJsonBody && !hideSecrets && !readsPayload(request, runtime)) {
+      Object.assign(request, passJsonBody(rawBody));
+    } else {
+      Object.assign(request, await parse(rawBody));
+      if (hideSecrets) hidePayload(request, hideSecrets);
+    }
+  }
+
+  async function recordRefusal(request: HookRequest, error: unknown): Promise<never> {
+    if (error instanceof HookError) await options.refused?.(request, error);
+    throw error;
+  }
+
+  /** A hook that no mapping serves and a signature that was used before count as rejections. */
+  function rejectReceived(exchange: Exchange, hook: string, error: unknown): never {
+    if (!(error instanceof HookError)) throw error;
+    if (error.code === "not_found") rejections.add(exchange, hook, error);
+    if (error.code === "unauthorized") rejections.add(exchange, hook, error, { reason: "wrong" });
+    throw error;
   }
 }
 
 type Admitted = Exclude<Verification, Refusal>;
-type Admission = Admitted | HookError;
 
-function requireAdmitted(admission: Admission): Admitted {
-  if (admission instanceof HookError) throw admission;
-  return admission;
-}
-
-interface Visit {
-  exchange: Exchange;
-  hook: string | undefined;
-  program: IngressProgram;
-  doorRequest: DoorRequest;
-  /** It asks for this run. */
-  runId: string | undefined;
-  maxBytes: number;
-  /** On the clock of `performance`. */
-  startedAt: number;
-}
-
-/** A separate function, so that only the request holds the payload, and can drop it before the answer. */
-function readPayload(request: HookRequest, parse: ReturnType<FindParser>): Promise<HookRequest> | undefined {
-  const parsed = parse(request.rawBody);
-  if (parsed instanceof Promise) return parsed.then((body) => Object.assign(request, body));
-  request.payload = parsed.payload;
-  request.payloadIsBody = parsed.payloadIsBody;
-  request.warnings = parsed.warnings;
-  return undefined;
-}
-
-const parseNothing: ReturnType<FindParser> = () => ({ payload: {}, payloadIsBody: false });
-
-function noSuchHook(): HookError {
-  return new HookError("not_found", { message: "There is no such hook." });
-}
-
-function toDoorRequest(exchange: Exchange, hook: string | undefined, readBody: DoorRequest["readBody"]): DoorRequest {
-  const { method, headers, rawHeaders, path, search } = exchange;
-  const query = search === "" ? {} : Object.fromEntries(new URLSearchParams(search));
-  return { hook, method, headers, rawHeaders, query, path, search, receivedAt: Date.now(), readBody };
+/** The hook of a path, if the configuration names it: others are a sender's choice. */
+export function nameHook({ path }: Pick<Exchange, "path">, { config, mappings }: IngressRuntime): string | undefined {
+  const hook = matchHook(path, config.hooks.path)?.hook;
+  return hook !== undefined && mappings.names(hook) ? hook : undefined;
 }
 
 /** The same effect, for a sender that takes only 200 for success. */
 function toOk({ status, headers, body }: HttpResponse): HttpResponse {
-  return { status: 200, headers, body: status === 200 ? body : {} };
-}
-
-const NO_BODY = Buffer.alloc(0);
-
-/** The request behind its door, before its body is read. */
-function toHookRequest(
-  { id, client }: Exchange,
-  { method, path, query, headers, receivedAt }: DoorRequest,
-  hook: string,
-  { credential, secrets }: Pick<Verified, "credential" | "secrets">,
-): HookRequest {
-  const idempotencyKey = headers["idempotency-key"];
-  return {
-    id,
-    method,
-    path,
-    hook,
-    credential,
-    query: withoutToken(query),
-    headers: toVisibleHeaders(headers, secrets),
-    rawBody: NO_BODY,
-    payload: undefined,
-    payloadIsBody: false,
-    contentType: headers["content-type"] ?? "",
-    receivedAt,
-    client,
-    idempotencyKey: typeof idempotencyKey === "string" && idempotencyKey !== "" ? idempotencyKey : undefined,
-  };
-}
-
-function withoutToken(query: Record<string, string>): Record<string, string> {
-  if (query[TOKEN_PARAMETER] === undefined) return query;
-  const { [TOKEN_PARAMETER]: _token, ...others } = query;
-  return others;
-}
-
-/** The bytes show what the payload hides, so they are replaced too. */
-function hideSecrets(request: HookRequest, hide: NonNullable<Verified["hideSecrets"]>): void {
-  const payload = hide(request.payload);
-  if (payload === request.payload) return;
-  const rawBody = Buffer.from(JSON.stringify(payload));
-  Object.assign(request, { payload, rawBody, payloadIsBody: true, contentType: "application/json" });
-}
-
-/**
- * Copies the headers that templates, transforms and the journal may see; repeated ones are joined by `, `. Those whose
- * value is one of `secrets` are left out.
- */
-export function toVisibleHeaders(
-  headers: IncomingHttpHeaders,
-  secrets: readonly string[] = [],
-): Record<string, string> {
-  const visible: Record<string, string> = {};
-  for (const name in headers) {
-    const value = headers[name];
-    if (value === undefined || SECRET_HEADERS.has(name)) continue;
-    const text = typeof value === "string" ? value : value.join(", ");
-    if (!secrets.includes(text)) visible[name] = text;
-  }
-  return visible;
-}
-
-/** Headers under OpenClaw's names have our names too. A header under our own name takes precedence. */
-function withOpenClawNames(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  return {
-    ...headers,
-    [TOKEN_HEADER]: headers[TOKEN_HEADER] ?? headers[OPENCLAW_TOKEN_HEADER],
-    "idempotency-key": headers["idempotency-key"] ?? headers["x-openclaw-idempotency-key"],
-  };
+  // A mapping's own answer keeps its bytes.
+  return { status: 200, headers, body: status === 200 || Buffer.isBuffer(body) ? body : {} };
 }

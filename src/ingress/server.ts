@@ -8,6 +8,7 @@ import { type Describe, inRequestSpan } from "../telemetry/traces.ts";
 import type { HttpResponse } from "../types.ts";
 import { ClientGone } from "./body.ts";
 import {
+  type ClientResolver,
   createClientErrorHandler,
   createClientResolver,
   errorToResponse,
@@ -17,15 +18,27 @@ import {
   writeResponse,
 } from "./exchange.ts";
 import { handleInProcess } from "./in-process.ts";
-import { createRouter, matchHook, type Routes } from "./router.ts";
-import { createServeHook, type HookOptions } from "./serve-hook.ts";
 import { createBurstQueue } from "./overload.ts";
+import { createRouter, type Routes } from "./router.ts";
+import { createServeHook, type HookOptions, type IngressRuntime, nameHook } from "./serve-hook.ts";
 
-export interface IngressOptions extends HookOptions {
+export interface IngressOptions<Runtime extends IngressRuntime = IngressRuntime> extends HookOptions<Runtime> {
   /** Everything that is not a hook. Routes take precedence over hooks. */
   routes?: Routes;
+  /** Called with the answer to each request to a hook, or to a path that does not exist. */
+  answered?(request: AnsweredRequest): void;
   /** How long `drain` waits for requests in flight, in milliseconds. */
   drainMs?: number;
+}
+
+export interface AnsweredRequest {
+  /** Also the id of its event, unless it was refused too early or repeats an earlier one. */
+  id: string;
+  method: string;
+  path: string;
+  status: number;
+  durationMs: number;
+  error?: Pick<HookError, "code" | "message">;
 }
 
 export interface IngressServer {
@@ -52,11 +65,11 @@ const SERVER_OPTIONS: ServerOptions = {
 };
 
 /** Serves hooks and all other routes over HTTP and in process. */
-export function createServer(options: IngressOptions): IngressServer {
+export function createServer<Runtime extends IngressRuntime>(options: IngressOptions<Runtime>): IngressServer {
   const { current, telemetry, routes = {}, drainMs = DRAIN_MS } = options;
   const router = createRouter(routes);
-  const serveHook = createServeHook(options);
   const bursts = createBurstQueue();
+  const serveHook = createServeHook({ ...options, router, bursts });
   const clientOf = createClientResolver(current().config.gateway.trustedProxies);
   /** Responses that are not sent, and work that is not done, also when its client has gone. */
   let inFlight = 0;
@@ -83,134 +96,70 @@ export function createServer(options: IngressOptions): IngressServer {
       const realPort = typeof address === "object" && address ? address.port : port;
       return { url: toUrl(host, realPort), port: realPort };
     },
-    handle: (request) => handleInProcess(request, async (exchange) => answer(exchange), clientOf),
+    handle: (request) => handleInProcess(request, answer, clientOf),
     drain,
     close: () => (closing ??= close()),
   };
 
-  function onRequest(req: IncomingMessage, res: ServerResponse): void {
+  async function onRequest(req: IncomingMessage, res: ServerResponse): Promise<void> {
     newest.set(req.socket, res);
     inFlight++;
     res.on("close", leave);
-    const exchange = toExchange(req, res);
-    const fail = (error: unknown): void => {
+    const exchange = toExchange(req, res, clientOf);
+    try {
+      writeResponse(exchange, await answer(exchange), res);
+    } catch (error) {
       // Nobody is there to answer, or no answer can be written.
       res.destroy();
       if (!(error instanceof ClientGone)) errorToResponse(error, exchange.id, telemetry.log);
-    };
-    const write = (response: HttpResponse): void => {
-      try {
-        writeResponse(exchange, response, res);
-      } catch (error) {
-        fail(error);
-      }
-    };
-    try {
-      const answered = answer(exchange);
-      if (answered instanceof Promise) answered.then(write, fail);
-      else write(answered);
-    } catch (error) {
-      fail(error);
     }
   }
 
-  function toExchange(req: IncomingMessage, res: ServerResponse): Exchange {
-    const forwarded = req.headers["x-forwarded-for"];
-    const { path, search } = splitTarget(req.url ?? "");
-    return {
-      id: createId(),
-      method: req.method ?? "",
-      path,
-      search,
-      malformed: findFlaw(req),
-      headers: req.headers,
-      rawHeaders: req.rawHeaders,
-      client: clientOf(req.socket.remoteAddress, typeof forwarded === "string" ? forwarded : undefined),
-      body: req,
-      sendContinue() {
-        if (req.headers.expect?.toLowerCase() === "100-continue") res.writeContinue();
-      },
-      isOwn: false,
-      answerHeaders: {},
-    };
-  }
-
-  /** Throws or rejects only with `ClientGone`. */
-  function answer(exchange: Exchange): HttpResponse | Promise<HttpResponse> {
+  /** The one place where an error becomes an answer. Rejects only with `ClientGone`. */
+  async function answer(exchange: Exchange): Promise<HttpResponse> {
     inFlight++;
     try {
-      const answered = dispatch(exchange);
-      return answered instanceof Promise ? answered.then(finish, fail) : finish(answered);
+      return closeWhenDraining(await dispatch(exchange));
     } catch (error) {
-      return fail(error);
-    }
-
-    function finish(answered: HttpResponse | HookError): HttpResponse {
-      leave();
-      if (!(answered instanceof HookError)) return closeWhenDraining(answered);
-      return closeWhenDraining(errorToResponse(answered, exchange.id, telemetry.log));
-    }
-
-    function fail(error: unknown): HttpResponse {
-      leave();
       if (error instanceof ClientGone) throw error;
       return closeWhenDraining(errorToResponse(error, exchange.id, telemetry.log));
+    } finally {
+      leave();
     }
   }
 
-  function dispatch(exchange: Exchange): HttpResponse | HookError | Promise<HttpResponse | HookError> {
+  /** A path without its own route is that of a hook. */
+  function dispatch(exchange: Exchange): HttpResponse | Promise<HttpResponse> {
     // The process is up while it finishes its work: a supervisor that asks must not kill it.
     if (draining && exchange.path !== "/healthz") throw new HookError("draining");
     if (exchange.malformed) {
       throw new HookError("bad_request", { message: exchange.malformed, headers: { Connection: "close" } });
     }
-    const routed = router.serve(exchange);
-    if (routed) return routed;
-    return inRequestSpan(exchange.method, exchange.headers, (describe) => measureAnswer(exchange, describe));
+    const { method, headers } = exchange;
+    return router.serve(exchange) ?? inRequestSpan(method, headers, (describe) => measureHook(exchange, describe));
   }
 
-  /** A refusal is not thrown: under a flood of them, that would be most of their cost. */
-  function measureAnswer(exchange: Exchange, describe: Describe): HookError | Promise<HttpResponse | HookError> {
+  async function measureHook(exchange: Exchange, describe: Describe): Promise<HttpResponse> {
     const startedAt = performance.now();
-    const answered = answerHook(exchange);
-    if (answered instanceof HookError) return show(answered);
-    return answered.then(show, (cause: unknown) => {
-      if (!(cause instanceof ClientGone)) show(toHookError(cause));
-      throw cause;
-    });
+    try {
+      const response = await serveHook(exchange);
+      measure(response);
+      return response;
+    } catch (error) {
+      if (!(error instanceof ClientGone)) measure(toHookError(error));
+      throw error;
+    }
 
-    function show<Answer extends HttpResponse | HookError>(result: Answer): Answer {
+    function measure(answered: HttpResponse | HookError): void {
       const { id, method, path } = exchange;
-      const { status } = result;
+      const { status } = answered;
       const durationMs = performance.now() - startedAt;
-      const hook = nameOf(path);
+      const hook = nameHook(exchange, current());
       telemetry.activity.answered({ hook, status, ms: durationMs });
       describe?.({ "hookline.hook": hook, "hookline.event_id": id, "http.response.status_code": status });
-      const error = result instanceof HookError ? result : undefined;
-      telemetry.follower?.answered({ id, method, path, status, error, durationMs });
-      return result;
+      const error = answered instanceof HookError ? answered : undefined;
+      options.answered?.({ id, method, path, status, error, durationMs });
     }
-  }
-
-  /** The hook, if the configuration names it: others are a sender's choice. */
-  function nameOf(path: string): string | undefined {
-    const { config, mappings } = current();
-    const hook = matchHook(path, config.hooks.path)?.hook;
-    return hook !== undefined && mappings.names(hook) ? hook : undefined;
-  }
-
-  function answerHook(exchange: Exchange): HookError | Promise<HttpResponse | HookError> {
-    const turn = bursts.wait(() => nameOf(exchange.path));
-    return turn ? turn.then(() => beginHook(exchange)) : beginHook(exchange);
-  }
-
-  function beginHook(exchange: Exchange): HookError | Promise<HttpResponse | HookError> {
-    const program = current();
-    const { enabled, path } = program.config.hooks;
-    const isOpen = enabled && (exchange.isOwn || program.config.gateway.role !== "worker");
-    const route = isOpen ? matchHook(exchange.path, path) : undefined;
-    if (!route) return router.refuse(exchange);
-    return serveHook(exchange, route.hook, program);
   }
 
   function leave(): void {
@@ -240,14 +189,31 @@ export function createServer(options: IngressOptions): IngressServer {
   }
 }
 
+function toExchange(req: IncomingMessage, res: ServerResponse, clientOf: ClientResolver): Exchange {
+  const forwarded = req.headers["x-forwarded-for"];
+  const { path, search } = splitTarget(req.url ?? "");
+  return {
+    id: createId(),
+    method: req.method ?? "",
+    path,
+    search,
+    malformed: findFlaw(req),
+    headers: req.headers,
+    rawHeaders: req.rawHeaders,
+    client: clientOf(req.socket.remoteAddress, typeof forwarded === "string" ? forwarded : undefined),
+    body: req,
+    sendContinue() {
+      if (req.headers.expect?.toLowerCase() === "100-continue") res.writeContinue();
+    },
+    isOwn: false,
+    answerHeaders: {},
+  };
+}
+
 /** Node's parser accepts these heads, but a proxy in front may have read another request in them. */
 function findFlaw({ httpVersion, rawHeaders }: IncomingMessage): string | undefined {
   if (httpVersion !== "1.1" && httpVersion !== "1.0") return "Send HTTP/1.1 or HTTP/1.0.";
-  let hosts = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index];
-    if (name?.length === 4 && name.toLowerCase() === "host") hosts++;
-  }
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host").length;
   if (hosts > 1) return "Send one Host header.";
   return hosts === 0 && httpVersion === "1.1" ? "The Host header is missing." : undefined;
 }

@@ -1,10 +1,13 @@
 import { createHash } from "node:crypto";
 import type { HookError } from "../errors.ts";
+import type { SignedIdentity } from "../providers/provider.ts";
+import { exactPayload } from "../shared/exact-json.ts";
 import { createId } from "../shared/id.ts";
 import { type PayloadPath, redact, redactPayload } from "../shared/secret.ts";
+import { toSubject } from "../shared/text.ts";
 import { currentTraceparent } from "../telemetry/traces.ts";
 import type { AgentAction, HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
-import type { CoalesceWindow, Idempotency, NewAction, NewEntry, NewEvent, StoredRequest, Took } from "./journal.ts";
+import type { CoalesceWindow, Idempotency, NewAction, NewEntry, NewEvent, StoredRequest, Timings } from "./journal.ts";
 
 export interface EventOptions {
   dedupeWindowMs: number;
@@ -17,26 +20,39 @@ export interface EventOptions {
 
 /** The event of a resolved request, which the journal commits before the answer. */
 export function toEvent(request: HookRequest, resolution: Resolution, options: EventOptions): NewEvent {
-  const { mapping, event, actions, reason, warnings, log, transformMs } = resolution;
+  const { mapping, event, actions, reason, warnings, log, state, transformMs } = resolution;
+  const { subject = firstLineOf(actions) } = resolution;
   const { toSystemEvent, mappingMs } = options;
   return {
     ...toOrigin(request, options.redact),
     mapping,
     event,
+    subject,
     status: actions.length > 0 ? "accepted" : "skipped",
     reason,
     actions: actions.map((action) => toNewAction(action, request, { mapping, toSystemEvent })),
     idempotency: toIdempotency(request, resolution, options.dedupeWindowMs),
+    state,
     warnings: [...(request.warnings ?? []), ...warnings],
     log,
-    took: toTook(request.took, mappingMs, transformMs),
+    timings: toTimings(request.timings, mappingMs, transformMs),
   };
 }
 
+/** The first line of the first message. */
+function firstLineOf([action]: HookAction[]): string | undefined {
+  const text = action?.kind === "agent" ? action.message : action?.text;
+  return toSubject(/\S.*/.exec(text ?? "")?.[0]);
+}
+
 /** Rounded to tenths. */
-function toTook(request: HookRequest["took"], mappingMs: number | undefined, transformMs?: number): Took | undefined {
+function toTimings(
+  request: HookRequest["timings"],
+  mappingMs: number | undefined,
+  transformMs?: number,
+): Timings | undefined {
   if (request === undefined && mappingMs === undefined) return undefined;
-  const { receiveMs, verifyMs }: Took = request ?? {};
+  const { receiveMs, verifyMs }: Timings = request ?? {};
   return {
     receiveMs: toTenths(receiveMs),
     verifyMs: toTenths(verifyMs),
@@ -63,7 +79,7 @@ export function toRefusedEvent(
     actions: [],
     warnings: request.warnings ?? [],
     log,
-    took: toTook(request.took, options.mappingMs),
+    timings: toTimings(request.timings, options.mappingMs),
     failure: { code: error.code, message: error.message, detail: trace || message },
   };
 }
@@ -98,19 +114,33 @@ function toWindow(
   return { key, closesAt: at + coalesce.windowMs };
 }
 
+/** The header cannot hold such a key: it has a space. */
+export function toSignatureKey({ digest }: SignedIdentity): string {
+  return `signature ${digest}`;
+}
+
 function toIdempotency(
   request: HookRequest,
-  { idempotency }: Resolution,
+  { idempotency = NO_KEYS }: Resolution,
   dedupeWindowMs: number,
 ): Idempotency | undefined {
-  if (!idempotency) return undefined;
+  const { signature, receivedAt } = request;
+  if (idempotency === NO_KEYS && !signature) return undefined;
   return {
     ...idempotency,
     scope: idempotencyScope(request),
     fingerprint: fingerprintOf(request),
-    expiresAt: request.receivedAt + dedupeWindowMs,
+    expiresAt: receivedAt + dedupeWindowMs,
+    signature: signature && {
+      key: toSignatureKey(signature),
+      // Not before the time of its signature refuses it.
+      expiresAt: receivedAt + Math.max(dedupeWindowMs, signature.validMs ?? 0),
+      isContentUnsigned: signature.isBodyUnsigned,
+    },
   };
 }
+
+const NO_KEYS: NonNullable<Resolution["idempotency"]> = { keys: [], perAction: false, conflictOnOtherContent: false };
 
 /** W3C Trace Context, version 00 and later. An id of zeros is invalid. */
 const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/;
@@ -139,13 +169,14 @@ function toOrigin(request: HookRequest, secrets: readonly PayloadPath[]): Origin
 
 /** The original bytes, unless there are none or a path leads to something in the payload: then JSON. */
 function toStoredBody(
-  { contentType, rawBody, payload }: HookRequest,
+  request: HookRequest,
   secrets: readonly PayloadPath[],
 ): Pick<StoredRequest, "contentType" | "body"> {
+  const { contentType, rawBody, payload } = request;
   // It was not parsed, so the paths cannot be followed.
   if (payload === undefined) return { contentType, body: secrets.length === 0 ? rawBody : Buffer.alloc(0) };
-  const redacted = redactPayload(payload, secrets);
   // A body without bytes would count as not stored.
-  if (redacted === payload && rawBody.length > 0) return { contentType, body: rawBody };
+  if (redactPayload(payload, secrets) === payload && rawBody.length > 0) return { contentType, body: rawBody };
+  const redacted = redactPayload(exactPayload(request), secrets);
   return { contentType: "application/json", body: Buffer.from(JSON.stringify(redacted)) };
 }

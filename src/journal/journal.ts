@@ -1,6 +1,7 @@
 import type { ChannelName, DeliveryState, EventStatus, RunState } from "../types.ts";
 import type {
   AcceptResult,
+  Answer,
   Change,
   Claim,
   ClaimedDelivery,
@@ -12,18 +13,21 @@ import type {
   Entry,
   EventRecord,
   EventSummary,
+  GiveBack,
   Lease,
-  NewEntry,
   NewEvent,
   NewWork,
   NodeInfo,
   NodeRecord,
   Route,
   Run,
-  RunAnswerer,
+  RunFailure,
   RunLimits,
   SessionSummary,
   Spend,
+  StateRow,
+  Step,
+  Turn,
   TurnOutcome,
 } from "./records.ts";
 
@@ -63,15 +67,21 @@ export interface JournalStats {
  *
  * Several nodes (processes) can share one journal. A claimed run or delivery belongs to its node until the node's lease
  * ends. Each call that ends or retries it passes the claim, and gives false, changing nothing, if the claim is lost:
- * the caller drops its result.
+ * the caller drops its result. A store with a single owner grants every lease.
  */
 export interface Journal {
-  /** Commits the event with the runs and entries of its actions, or recognises it as a repeat. */
+  /** Commits the event with the runs and entries of its actions, or recognizes it as a repeat. */
   accept(event: NewEvent): Promise<AcceptResult>;
   /**
    * The first receipt under an unexpired key, if there is one, without a commit; `conflict` if the fingerprint differs.
    */
   findReplay(scope: string, key: string, fingerprint: string): Promise<AcceptResult | undefined>;
+  /** What the state of a mapping has under these keys. Keys without a value are left out. */
+  readState(mapping: string, keys: string[]): Promise<StateRow[]>;
+  /** Records what the sender of an event is answered, and gives it: the first one counts. Null: the usual answer. */
+  recordAnswer(eventId: string, answer: Answer | null): Promise<Answer | null>;
+  /** The recorded answer, which is kept as long as the event. */
+  findAnswer(eventId: string): Promise<Answer | null | undefined>;
 
   /**
    * Claims up to `limit` runs that are due, oldest first, never two of one session, and of each mapping only as many as
@@ -80,8 +90,17 @@ export interface Journal {
   claimRuns(limit: number, now: number, limits?: RunLimits): Promise<ClaimedRun[]>;
   /** Ends a run that replied; the next of its session can start. The event is done once nothing of it is left. */
   completeRun(claim: Claim, outcome: TurnOutcome): Promise<boolean>;
-  /** Lets the run try again at `dueAt`; later runs of its session keep waiting behind it. */
+  /**
+   * Records steps of a claimed run and what its new answers used, and sets its attempts to 1. A recorded answer never
+   * changes; a call or context is replaced by its result.
+   */
+  recordSteps(claim: Claim, steps: Step[]): Promise<boolean>;
+  /** The recorded steps of a run, in order. They are kept as long as the run. */
+  listSteps(runId: string): Promise<Step[]>;
+  /** Lets the run try again at `dueAt`, in its old place in the order; later runs of its session keep waiting behind it. */
   retryRun(claim: Claim, dueAt: number, error: string): Promise<boolean>;
+  /** The same, and the attempt does not count. */
+  giveBackRun(claim: Claim, dueAt: number, reason: GiveBack): Promise<boolean>;
   /** Undoes the claim of an interrupted run, its attempt included. */
   releaseRun(claim: Claim): Promise<boolean>;
   /** Undoes the claim, its attempt included. The run is not claimed until it is released; its session waits behind it. */
@@ -91,7 +110,7 @@ export interface Journal {
   /** What runs used that finished since the start of an hour, in all or of one session, the most expensive first. */
   spend(filter: { since: number; sessionKey?: string }): Promise<Spend[]>;
   /** Ends a run that failed permanently; the next of its session can start. The event is dead once nothing of it is left. */
-  deadLetterRun(claim: Claim, failure: { finishedAt: number; error: string; entries: NewEntry[] }): Promise<boolean>;
+  deadLetterRun(claim: Claim, failure: RunFailure): Promise<boolean>;
 
   /** System events that no heartbeat has consumed yet, oldest first. */
   pendingSystemEvents(limit?: number): Promise<Entry[]>;
@@ -108,25 +127,35 @@ export interface Journal {
   /** Records how many parts were sent, and where, so that a retry continues after them with the same recipient. */
   progressDelivery(claim: Claim, progress: DeliveryProgress): Promise<boolean>;
   retryDelivery(claim: Claim, dueAt: number, error: string): Promise<boolean>;
-  /** `sent` makes its route the one used last. */
+  /** The same, and the attempt does not count. */
+  giveBackDelivery(claim: Claim, dueAt: number, error: string): Promise<boolean>;
+  /** `sent` makes its route the one used last, if it says by whom. */
   finishDelivery(claim: Claim, end: DeliveryEnd): Promise<boolean>;
   /**
-   * Whether a delivery sent the message with this id since a time. Undefined if no such id is known, but a delivery is
-   * being sent.
+   * Whether a delivery sent the message with this id since a time, through this channel or through any. Undefined if no such
+   * id is known, but a delivery is being sent.
    */
-  wasSent(messageId: string, since: number): Promise<boolean | undefined>;
+  wasSent(messageId: string, since: number, channel?: ChannelName): Promise<boolean | undefined>;
   /** How many deliveries of a conversation were created since a time. */
   countReplies(conversation: string, since: number): Promise<number>;
   /** The route used last, on any channel or on this one. */
   lastRoute(channel?: ChannelName): Promise<Route | undefined>;
+  /** The route used last of those that the operator wrote. */
+  operatorRoute(): Promise<Route | undefined>;
   /** The earliest time at which a claim may find something. Undefined if nothing is waiting for a time. */
   nextDueAt(limits?: RunLimits): Promise<number | undefined>;
 
   /**
    * Extends the lease of this node by `forMs` from now, by the store's own clock. Returns the work of nodes whose lease
-   * has ended to the queue, attempts kept, and says how much that was. Others are shown the `info`.
+   * has ended to the queue, attempts kept, and says how much that was; if its own had ended, only at the next call. Others
+   * are shown the `info`.
    */
   renewNode(forMs: number, info?: NodeInfo): Promise<{ runs: number; deliveries: number }>;
+  /**
+   * Whether this node's lease has lasted since a moment of `performance.now()`, and will for a while: it is extended if little
+   * is left. If not, what was claimed before that moment may be another node's.
+   */
+  keepLease(since: number): Promise<boolean>;
   /** The processes that share the journal, also those that ended a moment ago. Empty if it has a single owner. */
   nodes(): Promise<NodeRecord[]>;
   /**
@@ -135,16 +164,6 @@ export interface Journal {
    */
   lease(name: string): Promise<Lease | undefined>;
   releaseLease(lease: Lease): Promise<void>;
-  /**
-   * Asks for the outcome of each accepted run that is due and first in its session, until the returned function is called.
-   * A run with an outcome is completed by the commit that accepts it. A store may not ask.
-   */
-  answerRuns(answerer: RunAnswerer): () => void;
-  /**
-   * Calls the listener before each commit that makes work due, until the returned function is called: what it writes at
-   * once is part of that commit. A store may not call it.
-   */
-  joinCommits(listener: (work: ReadonlySet<NewWork>) => void): () => void;
   /** Calls the listener after each commit that may have made work due, until the returned function is called. */
   watch(listener: (work: ReadonlySet<NewWork>) => void): () => void;
   /**
@@ -155,7 +174,7 @@ export interface Journal {
   watchChanges(listener: (changes: readonly Change[]) => void): () => void;
 
   /** The newest `limit` turns of a session, oldest first. */
-  history(sessionKey: string, limit: number): Promise<Entry[]>;
+  history(sessionKey: string, limit: number): Promise<Turn[]>;
 
   /** `prefix`: only events whose ids begin with it. `ids`: only these. */
   listEvents(
@@ -184,6 +203,8 @@ export interface Journal {
   /** Marks a dead letter as dropped; with the last of them its event is done. False if unknown. */
   dropDeadLetter(id: string): Promise<boolean>;
 
+  /** Signs a text with a random key that was made with the store, so that all its nodes have it and nobody else. */
+  sign(text: string): Uint8Array;
   stats(): Promise<JournalStats>;
   /** Rejects with `JournalUnavailable` if a commit would. */
   probe(): Promise<void>;
@@ -193,6 +214,8 @@ export interface Journal {
    * keys of unfinished events. True if there may be more to delete.
    */
   sweep(retention: Retention): Promise<boolean>;
+  /** The bytes that `maxBytes` limits; undefined in a store that has no such limit. */
+  usedBytes(): Promise<number | undefined>;
   /** Ends this node's lease. */
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
-import type { ActionReceipt, Receipt } from "../types.ts";
-import type { AcceptResult, Idempotency, NewAction, NewEvent } from "./records.ts";
+import type { ActionReceipt, AgentAction, EventStatus, LogLine, Receipt } from "../types.ts";
+import type { AcceptResult, Idempotency, NewAction, NewEvent, ToolAccess } from "./records.ts";
 
 /* Planning decides what an event adds to what is known. It writes nothing. */
 
@@ -8,14 +8,24 @@ export interface Commit {
   receipt: FirstReceipt;
   /** Actions that were not accepted before. */
   actions: NewAction[];
-  /** The answer to later requests with its keys. */
-  keys: ReadonlyMap<string, FirstReceipt>;
+  /** What its keys are remembered with. */
+  keys: NewKeys;
+  /** The event's own, and which of its actions were accepted before. */
+  log: LogLine[];
 }
+
+/** A repeat of an earlier event. */
+type Repeat = Extract<AcceptResult, { kind: "replayed" }> & {
+  /** Its own signature, which the earlier event did not have. */
+  keys: NewKeys;
+};
+
+export type NewKeys = ReadonlyMap<string, KnownKey & { expiresAt: number }>;
 
 /** The first answer under a key. */
 export type FirstReceipt = Omit<Receipt, "replayed">;
 
-export type Plan = Commit | Exclude<AcceptResult, { kind: "committed" }>;
+export type Plan = Commit | Repeat | Extract<AcceptResult, { kind: "conflict" | "forged" }>;
 
 export interface KnownKey {
   fingerprint: string;
@@ -39,9 +49,20 @@ export function planEvent(event: NewEvent, known: Known): Plan {
   const join = createJoiner(known);
   const { idempotency: use } = event;
   if (!use || !usesKeys(event)) return planCommit(event, join);
+  // A copy that is skipped does nothing anyway, and some senders name the event outside of what they sign.
+  const signature = hasEffect(event) ? use.signature : undefined;
+  const signed = signature && known.findKey(use.scope, signature.key);
+  if (signed) {
+    const isForged = signature.isContentUnsigned && signed.fingerprint !== use.fingerprint;
+    return isForged ? { kind: "forged" } : { ...toReplay(signed.receipt), keys: NO_KEYS };
+  }
   const keys = findKeys(use, known);
   if (use.conflictOnOtherContent && hasOtherContent(keys, use.fingerprint)) return { kind: "conflict" };
   return use.perAction ? planEach(event, { use, keys, join }) : planWhole(event, { use, keys, join });
+}
+
+function hasEffect({ actions, state }: NewEvent): boolean {
+  return actions.length > 0 || (state?.sets.length ?? 0) > 0;
 }
 
 /** A refused request leaves its key free, so that it can be sent again once the cause is fixed. */
@@ -71,20 +92,23 @@ function hasOtherContent(keys: Use["keys"], fingerprint: string): boolean {
 
 function planWhole(event: NewEvent, { use, keys, join }: Use): Plan {
   const [first] = keys.values();
-  if (first) return toReplay(first.receipt);
+  if (first) return toRepeat(first.receipt, use);
   const commit = planCommit(event, join);
-  return { ...commit, keys: new Map(use.keys.filter((key) => key !== "").map((key) => [key, commit.receipt])) };
+  if (!hasEffect(event)) return commit;
+  return withKeys(commit, use, new Map(use.keys.map((key) => [key, commit.receipt])));
 }
 
 /** An action whose key was used before, here or in an earlier event, is dropped; it gets the first one's receipt. */
 function planEach(event: NewEvent, { use, keys, join }: Use): Plan {
   const receipts = new Map<string, FirstReceipt>();
-  const commit: Commit = { kind: "commit", receipt: toReceipt(event, []), actions: [], keys: receipts };
+  const commit: Commit = { kind: "commit", receipt: toReceipt(event, []), actions: [], keys: NO_KEYS, log: event.log };
+  const repeated: number[] = [];
   for (const [index, action] of event.actions.entries()) {
     const key = use.keys[index] ?? "";
     const first = keys.get(key)?.receipt ?? receipts.get(key);
     if (first) {
       commit.receipt.actions.push(...first.actions);
+      repeated.push(index);
       continue;
     }
     const own = join(action);
@@ -93,16 +117,41 @@ function planEach(event: NewEvent, { use, keys, join }: Use): Plan {
     if (key !== "") receipts.set(key, toReceipt(event, [own]));
   }
   const [first] = keys.values();
-  if (!first || commit.actions.length > 0) return commit;
-  return toReplay({ ...commit.receipt, eventId: first.receipt.eventId });
+  if (first && commit.actions.length === 0) return toRepeat({ ...commit.receipt, eventId: first.receipt.eventId }, use);
+  const whole = { ...commit, log: [...event.log, ...describeRepeated(repeated)] };
+  return hasEffect(event) ? withKeys(whole, use, receipts) : whole;
+}
+
+const MAX_NAMED = 20;
+
+function describeRepeated(indexes: number[]): LogLine[] {
+  if (indexes.length === 0) return [];
+  const named = indexes.slice(0, MAX_NAMED).join(", ");
+  const more = indexes.length > MAX_NAMED ? ` and ${indexes.length - MAX_NAMED} more` : "";
+  return [{ level: "info", text: `do not run again, because their keys are known: actions ${named}${more}` }];
+}
+
+/** An event without an effect leaves its keys free: its sender may send it again, and a copy of it does nothing either. */
+function withKeys(commit: Commit, use: Idempotency, receipts: ReadonlyMap<string, FirstReceipt>): Commit {
+  const { fingerprint, expiresAt, signature } = use;
+  const keys = new Map<string, KnownKey & { expiresAt: number }>();
+  for (const [key, receipt] of receipts) if (key !== "") keys.set(key, { fingerprint, receipt, expiresAt });
+  if (signature) keys.set(signature.key, { fingerprint, receipt: commit.receipt, expiresAt: signature.expiresAt });
+  return { ...commit, keys };
+}
+
+/** A sender that repeats an event signs it anew: with the new signature, a copy must not run either. */
+function toRepeat(receipt: FirstReceipt, { fingerprint, signature }: Idempotency): Repeat {
+  const key = signature && { fingerprint, receipt, expiresAt: signature.expiresAt };
+  return { ...toReplay(receipt), keys: key ? new Map([[signature.key, key]]) : NO_KEYS };
 }
 
 function planCommit(event: NewEvent, join: Join): Commit {
   const actions = event.actions.map(join);
-  return { kind: "commit", receipt: toReceipt(event, actions), actions, keys: NO_KEYS };
+  return { kind: "commit", receipt: toReceipt(event, actions), actions, keys: NO_KEYS, log: event.log };
 }
 
-const NO_KEYS: Commit["keys"] = new Map();
+const NO_KEYS: NewKeys = new Map();
 
 /** The answer to a request whose key is known. */
 export function toReplay(receipt: FirstReceipt): Extract<AcceptResult, { kind: "replayed" }> {
@@ -137,6 +186,11 @@ export function countRuns(actions: NewAction[]): number {
   return new Set(actions.filter(isRun).map(({ runId }) => runId)).size;
 }
 
+/** Wakes are done with their commit. */
+export function firstStatus({ status }: Pick<NewEvent, "status">, openRuns: number): EventStatus {
+  return status === "accepted" && openRuns === 0 ? "done" : status;
+}
+
 function toReceipt(event: NewEvent, actions: NewAction[]): FirstReceipt {
   return { eventId: event.id, actions: actions.map(toActionReceipt), warnings: event.warnings };
 }
@@ -145,4 +199,9 @@ function toActionReceipt(accepted: NewAction): ActionReceipt {
   if (!isRun(accepted)) return { kind: "wake", mode: accepted.action.mode };
   const { runId, action, joins } = accepted;
   return { kind: "agent", runId, sessionKey: action.sessionKey, ...(joins && { coalesced: true }) };
+}
+
+/** What a joined event lets the run's agent read, as it is stored. */
+export function toAccessText({ context, grants }: AgentAction): string | undefined {
+  return context || grants ? JSON.stringify({ context, grants } satisfies ToolAccess) : undefined;
 }

@@ -1,3 +1,4 @@
+import type { RequestedCall, TokenUsage } from "../agents/driver.ts";
 import type { Bounded } from "../boundary/boundary.ts";
 import type { NodeRole } from "../config/types.ts";
 import type {
@@ -8,7 +9,9 @@ import type {
   EventStatus,
   HookAction,
   LogLine,
+  NewState,
   Receipt,
+  RouteOrigin,
   RunState,
 } from "../types.ts";
 
@@ -46,12 +49,59 @@ export interface NewEntry extends Bounded {
   pending?: boolean;
   /** With `pending`: requests a heartbeat at once, also after a restart. */
   urgent?: boolean;
+  /** The private sources that the text was made from. Absent: none. */
+  sources?: string[];
+}
+
+/** By name. */
+interface CallArguments {
+  [name: string]: unknown;
+}
+
+/** What a run did: something it read for the agent, an answer of the model, or a call that the model asked for. */
+export interface Step {
+  /** Its place in the run, from 1. */
+  n: number;
+  kind: "context" | "model" | "call";
+  /** started: a call was sent, and its result is not recorded · unknown: nobody knows whether it was executed. */
+  state: "started" | "done" | "failed" | "unknown";
+  startedAt: number;
+  finishedAt?: number;
+  /** The full name of a call or of what was read as context: `tickets.show`. */
+  call?: string;
+  /** The arguments that were sent. */
+  arguments?: CallArguments;
+  /** The model's id of the call. */
+  toolCallId?: string;
+  /** The title of a context, as in the prompt. */
+  title?: string;
+  /** What the model answered, or what a call or a context gave: an error if it failed. */
+  text?: string;
+  /** With `text`: the boundary in which the model sees it. */
+  boundary?: Bounded["boundary"];
+  /** An answer that asks for calls. Their steps follow it, in their order. */
+  answer?: {
+    /** The model, as the configuration names it. */
+    asked?: string;
+    calls: RequestedCall[];
+    /** What the model's driver continues from: plain JSON. */
+    content: unknown;
+  };
+  model?: string;
+  usage?: TokenUsage;
+  /** In the currency of the configured prices. */
+  cost?: number;
+  /** The private sources that the text was made from. */
+  sources: string[];
 }
 
 export interface Entry extends NewEntry {
   /** Grows with time across all sessions: the cursor. */
   seq: number;
 }
+
+/** What a later turn is given of an entry. */
+export type Turn = Pick<Entry, "role" | "text" | "boundary" | "sources" | "at">;
 
 /** An accepted action. A wake is done with its commit, an agent action gets a run. */
 export type NewAction =
@@ -93,6 +143,13 @@ export interface Idempotency {
   /** Same key with different content: `conflict` instead of the first receipt. */
   conflictOnOtherContent: boolean;
   expiresAt: number;
+  /** A further key of the event as a whole, which is asked first: of the bytes that its sender signed. */
+  signature?: {
+    key: string;
+    expiresAt: number;
+    /** The content is not signed: other content under the key is `forged`. */
+    isContentUnsigned?: boolean;
+  };
 }
 
 export interface NewEvent {
@@ -101,6 +158,8 @@ export interface NewEvent {
   mapping?: string;
   /** The event's name: `pull_request.opened`. */
   event?: string;
+  /** What it is about, in one line: `acme/shop#7: Fix the total`. */
+  subject?: string;
   /** accepted · skipped (no actions) · rejected · failed (no actions, with `failure`). */
   status: Extract<EventStatus, "accepted" | "skipped" | "rejected" | "failed">;
   /** Why it is skipped. */
@@ -114,16 +173,29 @@ export interface NewEvent {
   traceparent?: string;
   request: StoredRequest;
   actions: NewAction[];
-  /** Ignored if the event is rejected or failed: its keys stay free for another try. */
+  /**
+   * Known keys are recognized unless the event is rejected or failed. Its own stay free unless it has an action, or sets
+   * state.
+   */
   idempotency?: Idempotency;
+  /** What its transform read and set of the state of `mapping`. */
+  state?: NewState;
   warnings: string[];
   log: LogLine[];
-  took?: Took;
+  timings?: Timings;
   failure?: EventFailure;
 }
 
+/** A key of a mapping's state that has a value. */
+export interface StateRow {
+  key: string;
+  /** Another one after each set. */
+  version: string;
+  json: string;
+}
+
 /** How long the steps before the commit took, in milliseconds. What did not happen is absent. */
-export interface Took {
+export interface Timings {
   /** Reading and parsing the body. */
   receiveMs?: number;
   /** Checking the credential. */
@@ -134,11 +206,24 @@ export interface Took {
   transformMs?: number;
 }
 
+/** What a mapping's `answer` tells the sender of an event. */
+export interface Answer {
+  status: number;
+  contentType: string;
+  body: string;
+}
+
 export type AcceptResult =
   | { kind: "committed"; receipt: Receipt }
   /** The key is known: the first receipt, with `replayed` true. */
   | { kind: "replayed"; receipt: Receipt }
-  | { kind: "conflict" };
+  /** The content is not what the sender signed. */
+  | { kind: "forged" }
+  | { kind: "conflict" }
+  /** Another event set a key that this one had read: nothing is committed. */
+  | { kind: "state-changed" }
+  /** Its mapping's state has no room for another key: nothing is committed. */
+  | { kind: "state-full" };
 
 /**
  * Proves that a run or delivery is still claimed by the caller: once the claim is lost and another node has claimed it, the
@@ -155,6 +240,9 @@ export interface Lease {
   token: number;
 }
 
+/** What an action's agent reads and may call, by its event. */
+export type ToolAccess = Pick<AgentAction, "context" | "grants">;
+
 export interface Run {
   id: string;
   kind: "hook" | "heartbeat";
@@ -163,11 +251,17 @@ export interface Run {
   sessionKey: string;
   /** Absent on heartbeats. */
   action?: AgentAction;
-  /** What later events added to the action's message, in order. Only on claimed runs and in an event's record. */
-  joined?: { messages: string[]; leftOut: number };
+  /** What later events added to the action's message, in order, and what the last one lets the agent read. Only on claimed runs and in an event's record. */
+  joined?: { messages: string[]; leftOut: number; access?: ToolAccess };
+  /** Only in an event's record, of runs that have some. */
+  steps?: Step[];
   state: RunState;
   /** Why it is held. */
   holdReason?: string;
+  /** While it is not finished: since when the provider of its model has been unavailable. */
+  unavailableSince?: number;
+  /** The provider that it waits for, until its next attempt. */
+  waitingFor?: string;
   /** Includes the current one while running. */
   attempts: number;
   createdAt: number;
@@ -176,11 +270,16 @@ export interface Run {
   finishedAt?: number;
   reply?: string;
   model?: string;
-  usage?: { inputTokens?: number; outputTokens?: number };
+  usage?: TokenUsage;
   /** In the currency of the configured prices; absent if the model has none. */
   cost?: number;
   warnings: string[];
   error?: string;
+}
+
+/** Why a run is given back. */
+export interface GiveBack extends Pick<Run, "unavailableSince" | "waitingFor"> {
+  error: string;
 }
 
 /** Heartbeats are recorded, never claimed: a claimed run always has an action. */
@@ -188,14 +287,6 @@ export interface ClaimedRun extends Run, Claim {
   action: AgentAction;
   /** An operator released it: it must not be held again. */
   released?: boolean;
-}
-
-/** Answers runs that need no waiting. */
-export interface RunAnswerer {
-  /** The outcome of a run of the mapping; undefined: the run must be claimed. It must not throw. */
-  answer(run: ClaimedRun, mapping: string): TurnOutcome | undefined;
-  /** Called after the commit. */
-  answered(run: ClaimedRun): void;
 }
 
 /** The tokens and cost of the finished runs of a hook, mapping and model. */
@@ -219,11 +310,15 @@ export interface NewDelivery {
   eventId?: string;
   channel: ChannelName;
   to?: string;
+  /** Once it is sent, its route is the one used last. Absent: it is not. */
+  routeBy?: RouteOrigin;
   text: string;
-  /** The session whose reply it is, if it goes to the place of the event. Its route is not the one used last. */
+  /** The session whose reply it is, if it goes to the place of the event. */
   conversation?: string;
-  /** It replaces the conversation's earlier message there. */
-  update?: boolean;
+  /** It replaces the conversation's earlier message there; `notice`: only the notice of its own run. */
+  update?: boolean | "notice";
+  /** It is a notice that its run has failed. */
+  isNotice?: boolean;
 }
 
 export interface Delivery extends NewDelivery {
@@ -237,11 +332,13 @@ export interface Delivery extends NewDelivery {
   route?: Route;
   sentAt?: number;
   error?: string;
+  /** What is different from what was asked for, in sentences. */
+  warnings: string[];
 }
 
 export interface ClaimedDelivery extends Delivery, Claim {
-  /** With `update`: the message that it replaces, as the channel named it. */
-  replaces?: string;
+  /** The messages that it replaces, as the channel named them. */
+  replaces?: string[];
 }
 
 export interface Route {
@@ -252,12 +349,12 @@ export interface Route {
 export interface DeliveryProgress {
   partsSent: number;
   route?: Route;
-  /** Of the last part that was sent, as the channel gave it. The first of a delivery is the one that `update` replaces. */
+  /** The id of the last part that was sent, as the channel gave it. `update` replaces all of a delivery. */
   messageId?: string;
 }
 
 /** `skipped`: there was no recipient; this is not a failure. */
-export type DeliveryEnd = Partial<DeliveryProgress> & { at: number; error?: string } & (
+export type DeliveryEnd = Partial<DeliveryProgress> & { at: number; error?: string; warnings?: string[] } & (
     | { state: "sent"; route: Route }
     | { state: "failed" | "skipped"; error: string }
   );
@@ -277,20 +374,25 @@ export interface DeadLetter {
 
 export interface EventSummary extends Pick<
   NewEvent,
-  "id" | "hook" | "mapping" | "event" | "reason" | "receivedAt" | "replayOf" | "failure"
+  "id" | "hook" | "mapping" | "event" | "subject" | "reason" | "receivedAt" | "replayOf" | "failure"
 > {
   status: EventStatus;
   actions: ActionReceipt[];
   /** How many of its runs and deliveries are unfinished, and how many failed permanently. */
   open: number;
-  lost: number;
-  /** If its actions have one run in all: that run, and the newest of its deliveries. */
-  run?: Pick<Run, "id" | "state" | "attempts" | "startedAt" | "finishedAt" | "error" | "holdReason">;
-  delivery?: Pick<Delivery, "id" | "state" | "channel" | "to" | "route" | "attempts" | "sentAt" | "error">;
+  dead: number;
+  /**
+   * If its actions have one run in all: that run, and one of its deliveries: a failed, else an unfinished, else the newest.
+   * `others`: how many more are in the same state.
+   */
+  run?: Pick<Run, "id" | "state" | "attempts" | "startedAt" | "finishedAt" | "error" | "holdReason" | "waitingFor">;
+  delivery?: Pick<Delivery, "id" | "state" | "channel" | "to" | "route" | "attempts" | "sentAt" | "error"> & {
+    others: number;
+  };
 }
 
 export interface EventRecord
-  extends EventSummary, Pick<NewEvent, "credential" | "traceparent" | "request" | "warnings" | "log" | "took"> {
+  extends EventSummary, Pick<NewEvent, "credential" | "traceparent" | "request" | "warnings" | "log" | "timings"> {
   runs: Run[];
   entries: Entry[];
   deliveries: Delivery[];
@@ -307,9 +409,20 @@ export interface SessionSummary {
 export interface TurnOutcome extends Pick<Run, "model" | "usage" | "cost" | "warnings"> {
   finishedAt: number;
   reply: string;
-  /** Of the turn itself, and the summary for the main session. */
+  /** What the turn added to its session, and the summary for the main session. */
   entries: NewEntry[];
   deliveries: NewDelivery[];
+  /** The answer that ended a turn with steps. What it used is spent now; what the earlier steps used was spent with them. */
+  lastStep?: Step;
+}
+
+/** The end of a run that failed permanently; one commit stores all of it. */
+export interface RunFailure {
+  finishedAt: number;
+  error: string;
+  entries: NewEntry[];
+  /** The notice for the place of the event. */
+  deliveries?: NewDelivery[];
 }
 
 /** The published state of a node. */

@@ -1,12 +1,123 @@
-import { DELIVERY_STATES } from "../types.ts";
-import type { DeadLetter, Delivery, EventSummary, Run, SessionSummary, Spend } from "./records.ts";
+import { type ActionReceipt, DELIVERY_STATES, EVENT_STATUSES, ROUTE_ORIGINS, RUN_STATES } from "../types.ts";
+import type { Commit } from "./plan.ts";
+import {
+  type DeadLetter,
+  type Delivery,
+  type Entry,
+  ENTRY_ROLES,
+  type EventSummary,
+  type NewEvent,
+  type Run,
+  type SessionSummary,
+  type Spend,
+  type StoredRequest,
+  type Turn,
+  type TurnOutcome,
+} from "./records.ts";
 
-/* How the rows of both stores become records, as far as their columns are the same. */
+/* How records become rows, and rows records: the columns of both stores are the same. */
 
 /** Columns by name. */
 export type Row = Record<string, null | number | bigint | string | Uint8Array>;
 
-export function toDelivery(row: Row): Delivery {
+/** The `detail` column of an event: what no condition of a list needs. */
+export interface EventDetail extends Pick<
+  NewEvent,
+  "mapping" | "event" | "subject" | "reason" | "replayOf" | "credential" | "traceparent" | "timings" | "failure"
+> {
+  request: Omit<StoredRequest, "body">;
+  actions: ActionReceipt[];
+  warnings: NewEvent["warnings"];
+  log: NewEvent["log"];
+}
+
+export function fromEvent(event: NewEvent, { receipt, log }: Commit): string {
+  const { mapping, event: name, subject, reason, replayOf, credential, traceparent } = event;
+  const { timings, failure, warnings } = event;
+  const { body: _, ...request } = event.request;
+  const { actions } = receipt;
+  const own = { mapping, event: name, subject, reason, replayOf, credential, traceparent };
+  const detail: EventDetail = { ...own, request, actions, warnings, log, timings, failure };
+  return JSON.stringify(detail);
+}
+
+export function toDetail(row: Row): EventDetail {
+  return JSON.parse(text(row.detail));
+}
+
+export function toEventSummary(row: Row): EventSummary {
+  const { mapping, event, subject, reason, replayOf, actions, failure } = toDetail(row);
+  return {
+    id: text(row.id),
+    hook: text(row.hook),
+    mapping,
+    event,
+    subject,
+    reason,
+    receivedAt: integer(row.received_at),
+    replayOf,
+    status: oneOf(EVENT_STATUSES, row.status),
+    actions,
+    failure,
+    open: integer(row.open),
+    dead: integer(row.dead),
+  };
+}
+
+/** The `outcome` column of a run. */
+type Outcome = Pick<Run, "reply" | "model" | "usage" | "cost" | "warnings">;
+
+export function fromOutcome({ reply, model, usage, cost, warnings }: TurnOutcome): string {
+  return JSON.stringify({ reply, model, usage, cost, warnings } satisfies Outcome);
+}
+
+/** With its times by the clock of this process. A heartbeat's are that clock's already. */
+export function toRun(row: Row, clockOffsetMs = 0): Run {
+  const kind = oneOf(["hook", "heartbeat"], row.kind);
+  const outcome: Outcome = row.outcome === null ? { warnings: [] } : JSON.parse(text(row.outcome));
+  return {
+    id: text(row.id),
+    kind,
+    eventId: optional(text, row.event_id),
+    hook: optional(text, row.hook),
+    sessionKey: text(row.session_key),
+    action: row.action === null ? undefined : JSON.parse(text(row.action)),
+    state: oneOf(RUN_STATES, row.state),
+    holdReason: row.state === "held" ? optional(text, row.hold_reason) : undefined,
+    attempts: integer(row.attempts),
+    createdAt: integer(row.created_at),
+    dueAt: integer(row.not_before ?? row.due_at) - (kind === "hook" ? clockOffsetMs : 0),
+    startedAt: optional(integer, row.started_at),
+    finishedAt: optional(integer, row.finished_at),
+    error: optional(text, row.error),
+    ...readOutage(row),
+    ...outcome,
+  };
+}
+
+export function toEntry(row: Row): Entry {
+  return {
+    ...toTurn(row),
+    seq: integer(row.seq),
+    sessionKey: text(row.session_key),
+    eventId: optional(text, row.event_id),
+    runId: optional(text, row.run_id),
+    pending: row.pending === 1 || undefined,
+    urgent: row.urgent === 1 || undefined,
+  };
+}
+
+export function toTurn(row: Row): Turn {
+  return {
+    role: oneOf(ENTRY_ROLES, row.role),
+    text: text(row.text),
+    boundary: row.boundary === null ? undefined : JSON.parse(text(row.boundary)),
+    sources: row.sources === null ? undefined : JSON.parse(text(row.sources)),
+    at: integer(row.at),
+  };
+}
+
+export function toDelivery(row: Row, clockOffsetMs = 0): Delivery {
   const state = oneOf(DELIVERY_STATES, row.state);
   return {
     id: text(row.id),
@@ -14,18 +125,44 @@ export function toDelivery(row: Row): Delivery {
     eventId: optional(text, row.event_id),
     channel: text(row.channel),
     to: optional(text, row.recipient),
+    routeBy: optional((column) => oneOf(ROUTE_ORIGINS, column), row.route_by),
     text: text(row.text),
     conversation: optional(text, row.conversation),
-    update: row.edits === 1 ? true : undefined,
+    ...readEdits(row),
     state,
     attempts: integer(row.attempts),
     createdAt: integer(row.created_at),
-    dueAt: integer(row.due_at),
+    dueAt: integer(row.not_before ?? row.due_at) - clockOffsetMs,
     partsSent: integer(row.parts_sent),
     route: row.route === null ? undefined : JSON.parse(text(row.route)),
     sentAt: state === "sent" ? integer(row.finished_at) : undefined,
     error: optional(text, row.error),
+    warnings: optional((column) => JSON.parse(text(column)), row.warnings) ?? [],
   };
+}
+
+/** The `edits` column. */
+const EDITS = { none: 0, reply: 1, isNotice: 2, notice: 3 };
+
+export function toEditsColumn({ update, isNotice }: Pick<Delivery, "update" | "isNotice">): number {
+  if (isNotice) return EDITS.isNotice;
+  if (update === "notice") return EDITS.notice;
+  return update ? EDITS.reply : EDITS.none;
+}
+
+function readEdits({ edits }: Row): Pick<Delivery, "update" | "isNotice"> {
+  if (edits === EDITS.isNotice) return { isNotice: true };
+  return { update: edits === EDITS.notice ? "notice" : edits === EDITS.reply ? true : undefined };
+}
+
+/** Whether a delivery may replace an earlier message. */
+export function mayReplace({ edits }: Row): boolean {
+  return edits === EDITS.reply || edits === EDITS.notice;
+}
+
+/** NULL: there are none. */
+export function toWarningsColumn(warnings: string[] = []): string | undefined {
+  return warnings.length > 0 ? JSON.stringify(warnings) : undefined;
 }
 
 export function toSession(row: Row): SessionSummary {
@@ -67,21 +204,33 @@ export function findSingleRun({ actions }: Pick<EventSummary, "actions">): strin
   return others.length === 0 ? runId : undefined;
 }
 
-/** What a list shows of an event's single run, and of the newest of its deliveries. */
-export function toOutcome(
-  run: Run | undefined,
-  delivery: Delivery | undefined,
-): Pick<EventSummary, "run" | "delivery"> {
-  return { run: run && summarizeRun(run), delivery: delivery && summarizeDelivery(delivery) };
+/** The outage of its model's provider, as long as it matters to the run. */
+function readOutage(row: Row): Pick<Run, "unavailableSince" | "waitingFor"> {
+  if (row.finished_at !== null) return {};
+  return {
+    unavailableSince: optional(integer, row.unavailable_since),
+    waitingFor: row.state === "ready" ? optional(text, row.waiting_for) : undefined,
+  };
 }
 
-function summarizeRun({ id, state, attempts, startedAt, finishedAt, error, holdReason }: Run): EventSummary["run"] {
-  return { id, state, attempts, startedAt, finishedAt, error, holdReason };
+/** What a list shows of an event's single run, and of one of its deliveries: a failed, else an unfinished, else the newest. */
+export function toOutcome(run: Run | undefined, deliveries: Delivery[] = []): Pick<EventSummary, "run" | "delivery"> {
+  const delivery =
+    deliveries.findLast(({ state }) => state === "failed") ??
+    deliveries.findLast(({ state }) => ["pending", "queued", "sending"].includes(state)) ??
+    deliveries.at(-1);
+  return { run: run && summarizeRun(run), delivery: delivery && summarizeDelivery(delivery, deliveries) };
 }
 
-function summarizeDelivery(delivery: Delivery): EventSummary["delivery"] {
+function summarizeRun(run: Run): EventSummary["run"] {
+  const { id, state, attempts, startedAt, finishedAt, error, holdReason, waitingFor } = run;
+  return { id, state, attempts, startedAt, finishedAt, error, holdReason, waitingFor };
+}
+
+function summarizeDelivery(delivery: Delivery, all: Delivery[]): EventSummary["delivery"] {
   const { id, state, channel, to, route, attempts, sentAt, error } = delivery;
-  return { id, state, channel, to, route, attempts, sentAt, error };
+  const others = all.filter((other) => other !== delivery && other.state === state).length;
+  return { id, state, channel, to, route, attempts, sentAt, error, others };
 }
 
 /* Columns get their types here. Each function throws on anything that this program did not write. */
@@ -108,7 +257,7 @@ export function bytes(column: Column): Buffer {
   return Buffer.from(column.buffer, column.byteOffset, column.byteLength);
 }
 
-export function oneOf<Member extends string>(members: readonly Member[], column: Column): Member {
+function oneOf<Member extends string>(members: readonly Member[], column: Column): Member {
   const found = members.find((member) => member === column);
   if (found === undefined) throw unexpected(members.join(" or "), column);
   return found;

@@ -6,9 +6,13 @@ import type { Journal } from "./journal.ts";
 /** The first sweep waits until the service has started up. */
 const FIRST_SWEEP_MS = 1000;
 const SWEEP_EVERY_MS = 300_000;
+/** A burst of large bodies can fill a disk between two sweeps. */
+const CHECK_SIZE_MS = 5000;
+/** A journal over `maxBytes` is swept once it has grown by this part of it. */
+const GROWTH = 0.1;
 
 export interface SweeperOptions {
-  journal: Pick<Journal, "lease" | "sweep">;
+  journal: Pick<Journal, "lease" | "sweep" | "usedBytes">;
   /** Read at every sweep: a reload may have changed it. */
   retention(): { maxAgeMs: number; dedupeWindowMs: number; maxBytes: number | undefined; maxKeys: number };
   log: Log;
@@ -22,25 +26,41 @@ export interface Sweeper {
 
 /** Periodically deletes what the journal need not keep, in small batches so that other writes do not wait. */
 export function createSweeper({ journal, retention, log }: SweeperOptions): Sweeper {
+  /** Not while a sweep is running. */
   let timer: NodeJS.Timeout | undefined;
+  let sizeTimer: NodeJS.Timeout | undefined;
+  /** After the last sweep. */
+  let sweptBytes = 0;
   let sweeping: Promise<void> = Promise.resolve();
   const stop = new AbortController();
 
   return {
-    start: () => schedule(FIRST_SWEEP_MS),
+    start() {
+      schedule(FIRST_SWEEP_MS);
+      sizeTimer = setInterval(() => void checkSize(), CHECK_SIZE_MS).unref();
+    },
     stop() {
       stop.abort();
       clearTimeout(timer);
+      clearInterval(sizeTimer);
       return sweeping;
     },
   };
 
   function schedule(delayMs: number): void {
     if (stop.signal.aborted) return;
+    clearTimeout(timer);
     timer = setTimeout(begin, delayMs).unref();
   }
 
+  async function checkSize(): Promise<void> {
+    const { maxBytes = Infinity } = retention();
+    const bytes = (await journal.usedBytes().catch(() => undefined)) ?? 0;
+    if (timer && bytes > maxBytes && bytes > sweptBytes + maxBytes * GROWTH) schedule(0);
+  }
+
   function begin(): void {
+    timer = undefined;
     sweeping = sweep()
       .catch((error: unknown) => log.warn("sweep failed, will try again", { error: messageOf(error) }))
       .finally(() => schedule(SWEEP_EVERY_MS));
@@ -53,5 +73,6 @@ export function createSweeper({ journal, retention, log }: SweeperOptions): Swee
     const { maxAgeMs, dedupeWindowMs, ...limits } = retention();
     const rules = { now, keepFrom: now - maxAgeMs, keepMessagesFrom: now - dedupeWindowMs, ...limits };
     while (!stop.signal.aborted && (await journal.sweep(rules))) await nextTurn();
+    sweptBytes = (await journal.usedBytes()) ?? 0;
   }
 }

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { hash } from "node:crypto";
 import { MailError, messageOf } from "../errors.ts";
 import { type Expiring, keepWhileValid, type Kept } from "../shared/time.ts";
 import { isLoopback, isRetryableStatus } from "../shared/network.ts";
@@ -6,7 +6,7 @@ import { parseObject } from "../shared/json.ts";
 import { cleanLine } from "./message/text.ts";
 import type { RefreshTokens } from "./source.ts";
 
-interface OAuthClient {
+export interface OAuthClient {
   /** https, unless it is on this machine. */
   tokenUrl: string;
   clientId: string;
@@ -17,6 +17,8 @@ interface OAuthClient {
 
 interface RefreshOptions extends OAuthClient {
   refreshToken: string;
+  /** The error of a refusal, where the server says more than OAuth does. */
+  toRefusal?(answer: FormAnswer): MailError;
 }
 
 /** How long a token is valid if the server does not say. */
@@ -36,6 +38,7 @@ export function createAccessTokens({
   clientId,
   clientSecret,
   scope,
+  toRefusal,
 }: RefreshOptions): Kept<[stored?: RefreshTokens]> {
   /** A server may replace it with each access token. */
   let replacement: string | undefined;
@@ -51,6 +54,7 @@ export function createAccessTokens({
     const { host } = new URL(tokenUrl);
     const error = cleanLine(typeof answer.error === "string" ? answer.error : `status ${status}`, 100);
     if (status === 401 || (answer.error && !isTemporary)) {
+      if (toRefusal) throw toRefusal(answered);
       throw new MailError("login", `${host} refuses an access token: ${error}. Run \`webhooks mail setup\` again.`);
     }
     const { access_token: token, expires_in: seconds, refresh_token: next } = answer;
@@ -71,7 +75,27 @@ export function createAccessTokens({
   }
 }
 
-interface FormAnswer {
+export type AccessTokens = ReturnType<typeof createAccessTokens>;
+
+/** By the store that keeps their refresh tokens, then by what they are made from. */
+const shared = new WeakMap<object, Map<string, AccessTokens>>();
+
+/**
+ * The access tokens of a refresh token, the same for all that use one store, also after a reload: a server that replaces a
+ * refresh token may refuse the old one to others. Without a store they are not shared.
+ */
+export function shareAccessTokens(options: Omit<RefreshOptions, "toRefusal">, store: object | undefined): AccessTokens {
+  if (!store) return createAccessTokens(options);
+  const { refreshToken, tokenUrl, clientId, clientSecret, scope } = options;
+  const key = hash("sha256", JSON.stringify([refreshToken, tokenUrl, clientId, clientSecret, scope]));
+  const known = shared.get(store) ?? new Map<string, AccessTokens>();
+  shared.set(store, known);
+  const tokens = known.get(key) ?? createAccessTokens(options);
+  known.set(key, tokens);
+  return tokens;
+}
+
+export interface FormAnswer {
   status: number;
   answer: Record<string, unknown>;
   /** The same request may succeed later. */
@@ -79,7 +103,7 @@ interface FormAnswer {
 }
 
 /** Posts a form to an OAuth server; undefined fields are left out. Rejects with a `MailError` if there is no answer. */
-async function postForm(url: string, fields: Record<string, string | undefined>): Promise<FormAnswer> {
+export async function postForm(url: string, fields: Record<string, string | undefined>): Promise<FormAnswer> {
   const { host, hostname, protocol } = new URL(url);
   const toFailure = (reason: string, cause?: unknown): MailError =>
     new MailError("network", `No access token from ${host}: ${reason}`, { cause });
@@ -102,62 +126,4 @@ async function postForm(url: string, fields: Record<string, string | undefined>)
     // `fetch` gives the reason in the cause.
     throw toFailure(messageOf((error instanceof TypeError && error.cause) || error), error);
   }
-}
-
-interface DeviceCodeOptions extends OAuthClient {
-  /** Where the codes come from, https unless it is on this machine. */
-  deviceUrl: string;
-}
-
-/** A consent that a person gives in a browser, on any device. */
-export interface DeviceConsent {
-  /** The page, and what to enter there. */
-  url: string;
-  userCode: string;
-  /** Resolves to a refresh token. Rejects with a `MailError` if the consent is refused or too late, or with the signal's reason. */
-  wait(signal: AbortSignal): Promise<string>;
-}
-
-const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code";
-/** If the server does not say. */
-const DEFAULT_INTERVAL_SECONDS = 5;
-const DEFAULT_EXPIRY_SECONDS = 900;
-/** Seconds that `slow_down` adds to the interval. */
-const SLOW_DOWN_SECONDS = 5;
-
-/** Asks for access to a mailbox with a device code (RFC 8628). Rejects with a `MailError`. */
-export async function requestDeviceCode(options: DeviceCodeOptions): Promise<DeviceConsent> {
-  const { clientId, scope } = options;
-  const { answer } = await postForm(options.deviceUrl, { client_id: clientId, scope });
-  const { device_code: code, user_code: userCode, verification_uri: url, interval, expires_in: expiry } = answer;
-  if (typeof code !== "string" || typeof userCode !== "string" || typeof url !== "string") throw refusal(answer.error);
-  const waiting = {
-    code,
-    intervalSeconds: typeof interval === "number" ? interval : DEFAULT_INTERVAL_SECONDS,
-    endsAt: performance.now() + (Number(expiry) || DEFAULT_EXPIRY_SECONDS) * 1000,
-  };
-  return { url: cleanLine(url), userCode: cleanLine(userCode), wait: (signal) => poll(options, waiting, signal) };
-}
-
-async function poll(
-  { tokenUrl, clientId, clientSecret }: DeviceCodeOptions,
-  { code, intervalSeconds, endsAt }: { code: string; intervalSeconds: number; endsAt: number },
-  signal: AbortSignal,
-): Promise<string> {
-  const form = { grant_type: GRANT_TYPE, device_code: code, client_id: clientId, client_secret: clientSecret };
-  let seconds = intervalSeconds;
-  while (performance.now() < endsAt) {
-    await sleep(seconds * 1000, undefined, { signal });
-    const { answer, isTemporary } = await postForm(tokenUrl, form);
-    if (typeof answer.refresh_token === "string" && answer.refresh_token) return answer.refresh_token;
-    if (answer.access_token) throw refusal("no refresh token: the scope offline_access may be missing");
-    if (answer.error === "slow_down") seconds += SLOW_DOWN_SECONDS;
-    else if (answer.error !== "authorization_pending" && !isTemporary) throw refusal(answer.error);
-  }
-  throw refusal("expired_token");
-}
-
-function refusal(error: unknown): MailError {
-  const reason = typeof error === "string" ? cleanLine(error, 100) : "no reason given";
-  return new MailError("login", `The consent was not given: ${reason}.`);
 }

@@ -52,13 +52,15 @@ export type ImapOptions = FromSchema<typeof imapSchema>;
 
 export function checkImap({ host, tls, password, oauth }: ImapOptions): OptionProblem[] {
   const problems = checkHttps({ "oauth.tokenUrl": oauth?.tokenUrl });
-  if (!password && !oauth) problems.push({ key: "password", message: "is required, or oauth instead" });
-  if (password && oauth) problems.push({ key: "oauth", message: "set either password or oauth, not both" });
-  if (oauth && !oauth.tokenUrl) problems.push({ key: "oauth.tokenUrl", message: "is required for an IMAP mailbox" });
+  if (!password && !oauth) problems.push({ key: "password", message: "A password is required, or oauth instead." });
+  if (password && oauth) problems.push({ key: "oauth", message: "Set either password or oauth, not both." });
+  if (oauth && !oauth.tokenUrl)
+    problems.push({ key: "oauth.tokenUrl", message: "The URL for access tokens is required for an IMAP mailbox." });
   if (tls === "none" && !isLoopback(host)) {
     problems.push({
       key: "tls",
-      message: '"none" would send the password in clear text: it is for this machine only',
+      message:
+        '"none" would send the password in clear text: it is for this machine only. Use "implicit" or "starttls".',
     });
   }
   return problems;
@@ -107,13 +109,17 @@ export function checkGmail({
 }: GmailOptions): OptionProblem[] {
   const urls = { apiUrl, pubsubUrl, "oauth.tokenUrl": oauth.tokenUrl, "push.keysUrl": push?.keysUrl };
   const problems = checkHttps(urls);
-  if (!user.includes("@")) problems.push({ key: "user", message: "must be the mailbox's address" });
-  if (subscription && push) problems.push({ key: "push", message: "set either subscription or push, not both" });
+  if (!user.includes("@")) problems.push({ key: "user", message: "The user must be the mailbox's address." });
+  if (subscription && push) problems.push({ key: "push", message: "Set either subscription or push, not both." });
   if ((subscription || push) && !topic) {
-    problems.push({ key: "topic", message: "is required with subscription or push: Gmail notifies it" });
+    problems.push({
+      key: "topic",
+      message: "A topic is required with subscription or push, because Gmail notifies it.",
+    });
   }
   if (topic && !subscription && !push) {
-    const message = "has no effect without subscription or push: Gmail is asked once a minute";
+    const message =
+      "The topic has no effect without subscription or push: Gmail is asked once a minute. Set one of them, or remove the topic.";
     problems.push({ key: "topic", message, level: "warning" });
   }
   return problems;
@@ -123,7 +129,7 @@ export function checkGmail({
 function checkHttps(urls: Record<string, string | undefined>): OptionProblem[] {
   return Object.entries(urls)
     .filter(([, url]) => url !== undefined && !isSecure(url))
-    .map(([key]) => ({ key, message: "must begin with https:// unless it is on this machine" }));
+    .map(([key]) => ({ key, message: "The URL must begin with https:// unless it is on this machine." }));
 }
 
 function isSecure(url: string): boolean {

@@ -6,7 +6,7 @@ import { createPostgresUrl } from "../../test/support/postgres.ts";
 import { createPostgresJournal } from "../journal/postgres/postgres.ts";
 import { silentTelemetry } from "../telemetry/telemetry.ts";
 import type { MailStore } from "./store.ts";
-import { openPostgresMailStore } from "./postgres-store.ts";
+import { createPostgresRefreshTokens, openPostgresMailStore } from "./postgres-store.ts";
 
 /** Each store belongs to another node. */
 const open: OpenMailStore = async ({ folder, ...options }) => {
@@ -32,6 +32,17 @@ test("a node whose lease ended while another node has the mailbox stores nothing
   await old.record(result);
   expect(await old.folder("INBOX")).toMatchObject({ position: "1" });
   await first.close();
+});
+
+test("refresh tokens are stored and found also while another node has the mailbox", async () => {
+  const url = await createPostgresUrl();
+  const [first, second] = [await openJournal(url), await openJournal(url)];
+  const mailbox = "imap://ann@mail.example.com";
+  const store = await openStore(first, mailbox);
+  await createPostgresRefreshTokens({ journal: second, mailbox }).replace("configured", "next");
+  expect(await store.refreshTokens.find("configured")).toBe("next");
+  expect(await createPostgresRefreshTokens({ journal: second, mailbox }).find("other")).toBeUndefined();
+  await Promise.all([first.close(), second.close()]);
 });
 
 async function openStore(journal: Awaited<ReturnType<typeof openJournal>>, mailbox: string): Promise<MailStore> {

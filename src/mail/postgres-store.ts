@@ -3,6 +3,7 @@ import { isLeaseHeld } from "../journal/postgres/leases.ts";
 import type { PostgresJournal } from "../journal/postgres/postgres.ts";
 import { integer, optional, text } from "../journal/rows.ts";
 import { toPostgresText, toJson, type Transaction } from "../journal/postgres/transaction.ts";
+import type { RefreshTokens } from "./source.ts";
 import { MAX_KNOWN, type MailStore, toDigest } from "./store.ts";
 
 interface PostgresMailStoreOptions {
@@ -67,16 +68,7 @@ export async function openPostgresMailStore({
           position,
         ]);
       }),
-    refreshTokens: {
-      find: (configured) =>
-        call(async (sql) => {
-          const statement = "SELECT token FROM hookline.mail_refresh_tokens WHERE mailbox = $1 AND configured = $2";
-          const row = await sql.get(statement, [mailbox, toHex(configured)]);
-          return row && text(row.token);
-        }),
-      replace: (configured, token) =>
-        call(async (sql) => void (await sql.run(REPLACE_TOKEN, [mailbox, toHex(configured), token]))),
-    },
+    refreshTokens: refreshTokensBy(call, mailbox),
     async close() {
       if (lease) await journal.releaseLease(lease);
     },
@@ -91,6 +83,27 @@ export async function openPostgresMailStore({
     if (!next) throw new Error("another node watches this mailbox");
     return next;
   }
+}
+
+/** The refresh tokens of a mailbox, also while another node has its store. */
+export function createPostgresRefreshTokens({ journal, mailbox }: PostgresMailStoreOptions): RefreshTokens {
+  return refreshTokensBy((work) => journal.commit(work), mailbox);
+}
+
+type Call = <Result>(work: (transaction: Transaction) => Promise<Result>) => Promise<Result>;
+
+function refreshTokensBy(call: Call, mailbox: string): RefreshTokens {
+  const toHex = (configured: string): string => toDigest(mailbox, configured).toString("hex");
+  return {
+    find: (configured) =>
+      call(async (sql) => {
+        const statement = "SELECT token FROM hookline.mail_refresh_tokens WHERE mailbox = $1 AND configured = $2";
+        const row = await sql.get(statement, [mailbox, toHex(configured)]);
+        return row && text(row.token);
+      }),
+    replace: (configured, token) =>
+      call(async (sql) => void (await sql.run(REPLACE_TOKEN, [mailbox, toHex(configured), token]))),
+  };
 }
 
 const FOLDER = `

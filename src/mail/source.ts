@@ -30,6 +30,8 @@ export interface Mail {
   attachments: MailAttachment[];
   /** The provider's thread, or the id of the mail that began the thread. */
   threadId: string;
+  /** The ids of the mails before it, the first one of the thread first. Absent: it names none. */
+  references?: string[];
   /** The mailing list: the List-Id without angle brackets. */
   listId: string;
   /** Why no program should answer it, such as `Auto-Submitted: auto-replied`. Absent: there is no reason. */
@@ -82,7 +84,7 @@ export interface MailBatch {
 }
 
 export interface FollowOptions {
-  /** Of the last batch of an earlier `follow`; undefined for the first one. */
+  /** The position of the last batch of an earlier `follow`; undefined for the first one. */
   position: string | undefined;
   /** Milliseconds since the epoch. Without a valid position, mail received before is left out. */
   since: number;
@@ -107,6 +109,22 @@ export interface RefreshTokens {
   replace(configured: string, token: string): Promise<void>;
 }
 
+/** The account of a mailbox, for a channel that sends from it. Its calls reject with a `MailError`. */
+export interface MailAccount {
+  /** The login name. */
+  readonly user: string;
+  /** The server keeps a copy of what is sent through its own SMTP server. */
+  readonly keepsSent: boolean;
+  /** A password, or an access token that is valid for a while. */
+  credential(signal: AbortSignal): Promise<{ password: string } | { accessToken: string }>;
+  /** Does not give this access token again. */
+  forget(accessToken: string): void;
+  /** Whether the folder of sent mail has a mail with this Message-ID, which has no angle brackets. */
+  hasSent(messageId: string, signal: AbortSignal): Promise<boolean>;
+  /** Adds a mail to the folder of sent mail, unless its Message-ID is there. */
+  keepSent(mail: { messageId: string; raw: Uint8Array }, signal: AbortSignal): Promise<void>;
+}
+
 /** Reads a mailbox. To add one, write a `DriverDefinition` for it, and a line in `sources.ts` or in a plugin. */
 export interface MailSource {
   /** Identifies the mailbox, the same at every start: `imap://ann@mail.example.com`. */
@@ -123,6 +141,8 @@ export interface MailSource {
    * malformed mail as far as possible.
    */
   follow(folder: string, options: FollowOptions): AsyncIterable<MailBatch>;
+  /** Absent: no channel can send from it. */
+  readonly account?: MailAccount;
   /** Called when the mailbox may have changed, if something outside can tell. */
   notify?(): void;
 }

@@ -9,7 +9,7 @@ export type MailSourceOptions = { kind: string } & Partial<ImapOptions> & Partia
 const imap: DriverDefinition<MailSource, ImapOptions> = {
   schema: imapSchema,
   check: checkImap,
-  create: async (options) => (await import("./imap/imap.ts")).createImap(options),
+  create: async (options, context) => (await import("./imap/imap.ts")).createImap(options, {}, context),
 };
 
 const gmail: DriverDefinition<MailSource, GmailOptions> = {

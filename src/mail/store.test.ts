@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -42,17 +42,6 @@ test("a killed process releases the mailbox", async () => {
   await openAndClose();
 });
 
-test("the positions that an earlier version stored are kept", async () => {
-  await openAndClose();
-  const older = new DatabaseSync(path.join(folder, "mail.db"));
-  older.exec("ALTER TABLE folders RENAME TO lanes; PRAGMA user_version = 2");
-  older.prepare("INSERT INTO lanes VALUES (?, 'INBOX', 1, '7')").run(mailbox);
-  older.close();
-  const store = await openMailStore({ folder, mailbox });
-  expect(await store?.folder("INBOX")).toEqual({ startedAt: 1, position: "7", setAside: 0 });
-  await store?.close();
-});
-
 describe("a file that cannot be used is an error that names it", () => {
   test("a damaged file", async () => {
     writeFileSync(path.join(folder, "mail.db"), "this is not a database ".repeat(100));
@@ -64,14 +53,18 @@ describe("a file that cannot be used is an error that names it", () => {
   });
 
   test("the file of a newer program, which is not touched", async () => {
-    const file = path.join(folder, "mail.db");
-    const newer = new DatabaseSync(file);
-    newer.exec("PRAGMA user_version = 1000");
-    newer.close();
-    const before = readFileSync(file);
+    await openAndClose();
+    const before = change("PRAGMA user_version = 1000");
     expect((await problemOf()).message).toContain("schema version 1000");
-    expect(readFileSync(file)).toEqual(before);
-    expect(readdirSync(folder).filter((name) => name.startsWith("mail.db"))).toEqual(["mail.db"]);
+    expect(readFileSync(path.join(folder, "mail.db"))).toEqual(before);
+  });
+
+  test("the file of another program or an unreleased version, which is not touched", async () => {
+    const before = change("CREATE TABLE folders (mailbox TEXT); PRAGMA user_version = 1");
+    expect((await problemOf()).message).toContain(
+      "not a mail store of this program, or an unreleased version wrote it",
+    );
+    expect(readFileSync(path.join(folder, "mail.db"))).toEqual(before);
   });
 
   test("a folder that is a file", async () => {
@@ -88,6 +81,15 @@ describe("a file that cannot be used is an error that names it", () => {
     await expect(openAndClose()).resolves.toBeUndefined();
   });
 });
+
+/** Gives the bytes of the mail store after the change. */
+function change(sql: string): Buffer {
+  const file = path.join(folder, "mail.db");
+  using database = new DatabaseSync(file);
+  database.exec(sql);
+  database.close();
+  return readFileSync(file);
+}
 
 async function openAndClose(at = folder): Promise<void> {
   const store = await openMailStore({ folder: at, mailbox });

@@ -83,6 +83,23 @@ export async function openMailStore(options: MailStoreOptions): Promise<MailStor
   }
 }
 
+/** The refresh tokens of a mailbox, also while another process has its store: each call opens the file. */
+export function createRefreshTokens({ folder, mailbox }: MailStoreOptions): RefreshTokens {
+  const call = async <Result>(work: (tokens: RefreshTokens) => Promise<Result>): Promise<Result> => {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const database = openMigrated(path.join(folder, "mail.db"), SCHEMA);
+    try {
+      return await work(refreshTokensIn(database, mailbox));
+    } finally {
+      database.close();
+    }
+  };
+  return {
+    find: (configured) => call((tokens) => tokens.find(configured)),
+    replace: (configured, token) => call((tokens) => tokens.replace(configured, token)),
+  };
+}
+
 /** The file of all mailboxes in a state folder; undefined if there is none. */
 export function openMailFile(folder: string): Database | undefined {
   const file = path.join(folder, "mail.db");
@@ -129,20 +146,24 @@ function createMailStore(
         run("UPDATE folders SET position = ? WHERE mailbox = ? AND folder = ?", position, mailbox, folder);
       });
     },
-    refreshTokens: {
-      async find(configured) {
-        const statement = "SELECT token FROM refresh_tokens WHERE mailbox = ? AND configured = ?";
-        const row = get(statement, mailbox, toDigest(mailbox, configured));
-        return row && text(row.token);
-      },
-      async replace(configured, token) {
-        const statement = "INSERT OR REPLACE INTO refresh_tokens (mailbox, configured, token) VALUES (?, ?, ?)";
-        run(statement, mailbox, toDigest(mailbox, configured), token);
-      },
-    },
+    refreshTokens: refreshTokensIn(database, mailbox),
     async close() {
       database.close();
       release();
+    },
+  };
+}
+
+function refreshTokensIn({ get, run }: Database, mailbox: string): RefreshTokens {
+  return {
+    async find(configured) {
+      const statement = "SELECT token FROM refresh_tokens WHERE mailbox = ? AND configured = ?";
+      const row = get(statement, mailbox, toDigest(mailbox, configured));
+      return row && text(row.token);
+    },
+    async replace(configured, token) {
+      const statement = "INSERT OR REPLACE INTO refresh_tokens (mailbox, configured, token) VALUES (?, ?, ?)";
+      run(statement, mailbox, toDigest(mailbox, configured), token);
     },
   };
 }
@@ -157,7 +178,7 @@ export function toDigest(mailbox: string, id: string): Buffer {
 }
 
 const VERSION_1 = `
-  CREATE TABLE lanes (                -- one per folder
+  CREATE TABLE folders (
     mailbox TEXT NOT NULL,
     folder TEXT NOT NULL,
     started_at INTEGER NOT NULL,
@@ -181,9 +202,7 @@ const VERSION_1 = `
     tries INTEGER NOT NULL,
     PRIMARY KEY (mailbox, folder, id)
   ) STRICT, WITHOUT ROWID;
-`;
 
-const VERSION_2 = `
   CREATE TABLE refresh_tokens (
     mailbox TEXT PRIMARY KEY,
     configured BLOB NOT NULL,         -- digest of the configured token that it replaces
@@ -191,11 +210,10 @@ const VERSION_2 = `
   ) STRICT, WITHOUT ROWID;
 `;
 
-const VERSION_3 = "ALTER TABLE lanes RENAME TO folders";
-
 /** FULL: a commit returns once the write-ahead log is on disk. */
 const SCHEMA: Schema = {
   what: "mail store",
-  migrations: [VERSION_1, VERSION_2, VERSION_3],
+  applicationId: 0x686b4d31,
+  migrations: [VERSION_1],
   pragmas: "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL",
 };

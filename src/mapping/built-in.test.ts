@@ -58,6 +58,7 @@ describe("agent", () => {
         wakeMode: "now",
         deliver: true,
         channel: "last",
+        routeBy: "request",
         timeoutSeconds: 600,
         allowUnsafeExternalContent: false,
       },
@@ -133,6 +134,16 @@ describe("agent", () => {
   ])("turns the name %j into one line", async (name, expected) => {
     const { actions } = await resolve("agent", { message: "x", name });
     expect(actions).toMatchObject([{ name: expected }]);
+  });
+
+  test("warns that echo answers for a model while no provider is configured", async () => {
+    const warning = "The model was not used: no provider is configured, so the built-in echo answers.";
+    expect((await resolve("agent", { message: "x", model: "a/b" })).warnings).toEqual([warning]);
+    const mappings = [{ messageTemplate: "x", model: "{{model}}" }];
+    expect((await resolve("order", { model: "a/b" }, { mappings })).warnings).toEqual([warning]);
+    expect((await resolve("order", {}, { mappings })).warnings).toEqual([]);
+    const config = { agents: { providers: { a: { kind: "echo" } } } } as const;
+    expect((await resolve("agent", { message: "x", model: "a/b" }, { config })).warnings).toEqual([]);
   });
 
   test("applies the policy for session keys and models", async () => {

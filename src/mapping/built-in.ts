@@ -1,11 +1,13 @@
 import type { AgentPayload, WakePayload } from "../config/schema/generated.ts";
 import { createBuiltCheck, readSchema, type SchemaCheck } from "../config/schema/validator.ts";
 import { HookError } from "../errors.ts";
-import { isObject } from "../shared/json.ts";
+import { toObject } from "../shared/json.ts";
 import { type BuiltInHook, type HookAction, SOURCE_CHANNEL } from "../types.ts";
-import { type Draft, fillDraft, type Terms, toAction } from "./policy.ts";
+import { applyOpenClaw, isOpenClaw, OPENCLAW_FIELDS, readOpenClawFields } from "./openclaw.ts";
+import { toGrants } from "./grants.ts";
+import { type Draft, fillDraft, findUnusedModels, type Terms, toAction } from "./policy.ts";
 
-const SCHEMAS = { wake: readSchema("wake"), agent: readSchema("agent") };
+const KNOWN = { wake: fieldsOf("wake"), agent: fieldsOf("agent") };
 const CHECKS = { wake: createBuiltCheck("wake"), agent: createBuiltCheck("agent") };
 
 /** The action of a request to `wake` or `agent`: the fields of its payload, under the operator's policy. */
@@ -15,18 +17,33 @@ export function resolveBuiltIn(
   terms: Pick<Terms, "config" | "channels">,
 ): { action: HookAction; idempotencyKey?: string; warnings: string[] } {
   const { draft, idempotencyKey } = hook === "wake" ? readWake(payload) : readAgent(payload);
-  const filled = fillDraft(draft, hook);
+  const isCompatible = isOpenClaw(terms.config);
+  if (hook === "agent") draft.grants = toGrants(terms.config.hooks.agent.grants);
+  const given = isCompatible ? { ...draft, ...readOpenClawFields(payload) } : draft;
+  const { draft: filled, warnings } = applyOpenClaw(fillDraft(given, hook), terms.config);
   if (filled.channel === SOURCE_CHANNEL) {
     throw new HookError("invalid_payload", { message: "channel source can only be set in a mapping." });
   }
-  const action = toAction(filled, {
-    ...terms,
-    allowsUnsafe: false,
-    trustedName: hook,
-    isOwnRecipient: () => false,
-    isRequestedKey: () => true,
-  });
-  return { action, idempotencyKey, warnings: findUnknownFields(hook, payload) };
+  const target = { ...filled, isWanted: true, isOwnChannel: false, isOwnRecipient: false };
+  const action = toAction(
+    { ...filled, targets: [target] },
+    {
+      ...terms,
+      allowsUnsafe: false,
+      trustedName: hook,
+      routeBy: () => "request",
+      isRequestedKey: () => true,
+    },
+  );
+  return {
+    action,
+    idempotencyKey,
+    warnings: [
+      ...findUnknownFields(payload, [...KNOWN[hook], ...(isCompatible ? OPENCLAW_FIELDS[hook] : [])]),
+      ...warnings,
+      ...findUnusedModels([action], terms.config),
+    ],
+  };
 }
 
 /** Throws a `HookError` that names the field if the payload does not satisfy the schema. */
@@ -62,15 +79,17 @@ function requirePayload<Hook extends BuiltInHook>(
   requireValid(CHECKS[hook], payload);
 }
 
+function fieldsOf(hook: BuiltInHook): string[] {
+  return Object.keys(toObject(readSchema(hook)["properties"]));
+}
+
 const MAX_WARNINGS = 20;
 const MAX_NAME_LENGTH = 64;
 
 /** A sentence for each unknown field. The sender chooses names and number, so both are limited. */
-function findUnknownFields(hook: BuiltInHook, payload: unknown): string[] {
-  const known = SCHEMAS[hook]["properties"];
-  if (!isObject(payload) || !isObject(known)) return [];
-  return Object.keys(payload)
-    .filter((name) => !Object.hasOwn(known, name))
+function findUnknownFields(payload: unknown, known: readonly string[]): string[] {
+  return Object.keys(toObject(payload))
+    .filter((name) => !known.includes(name))
     .slice(0, MAX_WARNINGS)
     .map((name) => `The field ${JSON.stringify(name.slice(0, MAX_NAME_LENGTH))} is unknown and was ignored.`);
 }

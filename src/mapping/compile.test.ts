@@ -41,6 +41,33 @@ describe("a mapping that cannot be used", () => {
       "match.where",
       "schema is not valid: properties.a must be an object or a boolean, not a number",
     ],
+    [
+      "field in where",
+      { match: { where: { action: "opened" } } },
+      "match.where.action",
+      "use match.payload: { action: … }",
+    ],
+    [
+      "misspelt keyword in where",
+      { match: { where: { properties: { a: { enmu: [1] } }, required: ["a"] } } },
+      "match.where.properties.a.enmu",
+      'Did you mean "enum"?',
+    ],
+    [
+      "keyword of a later draft in where",
+      { match: { where: { not: { prefixItems: [{}] } } } },
+      "match.where.not.prefixItems",
+      "default is draft-07",
+    ],
+    [
+      "misspelt keyword in a schema",
+      { schema: { anyOf: [{ requird: ["a"] }] } },
+      "schema.anyOf[0].requird",
+      '"required"?',
+    ],
+    ["path of a field", { match: { payload: { "a..b": 1 } } }, 'match.payload["a..b"]', "is not a valid path"],
+    ["expression for a field", { match: { payload: { a: { not: "/(/" } } } }, "match.payload.a.not", "is not valid"],
+    ["flag for a field", { match: { payload: { a: ["/a/g"] } } }, "match.payload.a", 'not "g"'],
     ["schema", { schema: { type: "thing" } }, "schema", "The schema cannot be used"],
     ["schema file", { schema: "absent.json" }, "schema", "absent.json cannot be used: ENOENT"],
     ["forEach", { forEach: "a..b" }, "forEach", "not a valid path"],
@@ -104,6 +131,85 @@ describe("a template that does not suit its field", () => {
   });
 });
 
+describe("a schema that checks less than it seems to", () => {
+  const warningsOf = (mapping: MappingInput) => {
+    const { mapping: compiled, warnings } = compile({ messageTemplate: "x", ...mapping });
+    expect(compiled).toBeDefined();
+    return warnings.map(({ key }) => key?.replace("hooks.mappings[3].", ""));
+  };
+  const constant = { properties: { action: { const: "opened" } } };
+
+  test.each<[string, MappingInput, string[]]>([
+    ["a keyword of somebody's own", { schema: { markdownEnumDescriptions: [] } }, ["schema.markdownEnumDescriptions"]],
+    [
+      "a keyword of a later draft",
+      { schema: { items: { dependentRequired: {} } } },
+      ["schema.items.dependentRequired"],
+    ],
+    ["a constant without required", { match: { where: constant } }, ["match.where.properties.action"]],
+    [
+      "an enum in a field that is not required",
+      { match: { where: { properties: { pr: { required: ["state"], properties: { state: { enum: ["open"] } } } } } } },
+      ["match.where.properties.pr"],
+    ],
+    [
+      "a constant in a branch",
+      { match: { where: { anyOf: [{ ...constant, required: ["action"] }, { not: constant }] } } },
+      ["match.where.anyOf[1].not.properties.action"],
+    ],
+  ])("is a warning: %s", (_name, mapping, keys) => {
+    expect(warningsOf(mapping)).toEqual(keys);
+  });
+
+  const draft2020 = "https://json-schema.org/draft/2020-12/schema";
+  const annotations = {
+    $id: "https://example.com/a",
+    $comment: "x",
+    title: "x",
+    description: "x",
+    default: { a: 1 },
+    examples: [{ a: 1 }],
+    deprecated: true,
+    readOnly: true,
+    writeOnly: true,
+    contentMediaType: "x/y",
+    contentEncoding: "base64",
+    contentSchema: {},
+    $anchor: "a",
+    $defs: {},
+    definitions: {},
+    nullable: true,
+    type: "object",
+    discriminator: { propertyName: "a" },
+    xml: { name: "a" },
+    externalDocs: {},
+    example: { a: 1 },
+    "x-own": { a: 1 },
+  };
+  test.each<[string, object]>([
+    ["annotations of all drafts and OpenAPI", annotations],
+    ["values", { const: { a: 1 }, enum: [{ b: 1 }], default: { c: 1 }, examples: [{ d: 1 }] }],
+    ["names of fields", { properties: { action: {}, enmu: true }, required: ["action"], patternProperties: { a: {} } }],
+    ["names of definitions", { definitions: { order: {} }, dependencies: { order: ["id"], id: { required: ["a"] } } }],
+    [
+      "keywords of the draft that $schema names",
+      { $schema: draft2020, prefixItems: [{}], dependentRequired: { a: ["b"] } },
+    ],
+    ["constants that are required", { ...constant, required: ["action"] }],
+    ["constants that are required beside", { required: ["action"], anyOf: [constant, {}] }],
+    ["constants that another part of allOf requires", { allOf: [constant, { required: ["action"] }] }],
+  ])("is not reported: %s", (_name, schema) => {
+    expect(warningsOf({ match: { where: { ...schema } }, schema: { ...schema } })).toEqual([]);
+  });
+
+  test("is in a file", () => {
+    writeFileSync(path.join(folder, "typo.json"), '{"properties":{"id":{"tpye":"string"}}}');
+    expect(problemsOf({ messageTemplate: "x", schema: "typo.json" })).toMatchObject([
+      { key: "hooks.mappings[3].schema", message: expect.stringMatching(/^typo.json: properties.id.tpye: .*"type"/) },
+    ]);
+  });
+});
+
 test("a schema file may begin with a byte order mark", () => {
   writeFileSync(path.join(folder, "windows.json"), '\ufeff{"required":["id"]}\r\n');
   expect(problemsOf({ messageTemplate: "x", schema: "windows.json" })).toEqual([]);
@@ -116,17 +222,23 @@ test("the path of a schema file is relative to the file that names it", () => {
   expect(mapping?.check?.({})[0]?.message).toBe("id is required");
 });
 
-test("a regular expression that can backtrack without end is a warning at its key", () => {
-  const { mapping, warnings } = compile({
+test("a regular expression that cannot run in linear time is a problem at its key", () => {
+  const { mapping, problems } = compile({
     messageTemplate: "x",
-    match: { headers: { "X-A": "/(a+)+$/", "X-B": "/(?=b)/i" }, where: { pattern: "(w)\\1" } },
+    match: {
+      headers: { "X-A": "/(a+)+$/", "X-B": "/(?=b)/i" },
+      payload: { "a.b": { not: ["/x(?!y)/"] } },
+      where: { pattern: "(w)\\1" },
+    },
     schema: { patternProperties: { "(?<!s)t": false } },
   });
-  expect(mapping).toBeDefined();
-  expect(warnings.map(({ file, key, message }) => [file, key, message.split(" cannot")[0]])).toEqual([
-    ["/etc/hookline/webhooks.json5", "hooks.mappings[3].match.headers.X-B", "The regular expression /(?=b)/i"],
-    ["/etc/hookline/webhooks.json5", "hooks.mappings[3].match.where", "The regular expression /(w)\\1/u"],
-    ["/etc/hookline/webhooks.json5", "hooks.mappings[3].schema", "The regular expression /(?<!s)t/u"],
+  expect(mapping).toBeUndefined();
+  const at = "hooks.mappings[3]";
+  expect(problems.map(({ key, message }) => [key, /the expression (\S+) cannot run in/.exec(message)?.[1]])).toEqual([
+    [`${at}.match.headers.X-B`, "/(?=b)/i"],
+    [`${at}.match.payload["a.b"].not`, "/x(?!y)/"],
+    [`${at}.match.where`, "/(w)\\1/u"],
+    [`${at}.schema`, "/(?<!s)t/u"],
   ]);
 });
 

@@ -1,29 +1,48 @@
+import { exactPayload } from "../shared/exact-json.ts";
 import { isObject } from "../shared/json.ts";
-import { toChannelName } from "../shared/text.ts";
-import { type HookRequest, type LogLine, type Resolution, SOURCE_CHANNEL } from "../types.ts";
+import { toChannelName, toSubject } from "../shared/text.ts";
+import { ANY_CREDENTIAL, type HookRequest, type LogLine, type Resolution, SOURCE_CHANNEL } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
+import type { ToolSets } from "../tools/tool-sets.ts";
+import { renderContext } from "./context.ts";
+import { applyOpenClaw, createToChannel } from "./openclaw.ts";
+import { renderGrants } from "./grants.ts";
 import { coalesceActions } from "./keys.ts";
+import type { IsOwn } from "./match.ts";
 import {
   fillDraft,
   type FilledDraft,
+  findUndeliverable,
+  findUnusedModels,
   isAllowedRecipient,
   MAX_LENGTHS,
+  type PlacedDraft,
   renderDraft,
   type Terms,
   toAction,
 } from "./policy.ts";
+import type { RequestState } from "./state.ts";
+import { routeOriginOf, type TargetDraft } from "./targets.ts";
 import type { Budget, RenderedKey } from "./template/template.ts";
 import { type RunTransform, toBase, transformDraft } from "./transform.ts";
 
 /** Everything that is the same for all items of a request. */
-export interface Job extends Pick<Terms, "config" | "channels"> {
+export interface MappingRun extends Pick<Terms, "config" | "channels"> {
   mapping: CompiledMapping;
   request: HookRequest;
   run: RunTransform;
   /** Whether the channel message with this id was sent by a delivery within hooks.dedupeWindow. Absent: none was. */
-  isEcho?(messageId: string): Promise<boolean>;
+  isEcho?(messageId: string, channel: string | undefined): Promise<boolean>;
+  /** Absent: no comment counts as the service's own. */
+  isOwn?: IsOwn;
+  /** Absent: arguments of `context` are not compared with the schemas of their calls. */
+  tools?: Pick<ToolSets, "find">;
   budget: Budget;
   log: LogLine[];
+  /** Absent: the mapping keeps none. */
+  state?: RequestState;
+  /** The items with long numbers as they are in the body; undefined: there are none. */
+  findExact(): Item[] | undefined;
 }
 
 /** What one action, or one call of a transform, is made from: the whole request or one item of it. */
@@ -34,72 +53,100 @@ export interface Item {
 }
 
 /** What one item became. Without actions, it has a reason. */
-export interface ResolvedItem extends Pick<Resolution, "actions" | "event" | "reason" | "warnings"> {
+export interface ResolvedItem extends Pick<Resolution, "actions" | "event" | "subject" | "reason" | "warnings"> {
   dedupe?: RenderedKey;
 }
 
-/** Waits only for a transform or `isEcho`; otherwise the result is no promise. */
-export function resolveItem(item: Item, job: Job): ResolvedItem | Promise<ResolvedItem> {
-  const { mapping, request, budget, isEcho } = job;
+export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<ResolvedItem> {
+  const { mapping, request, budget, isEcho, isOwn } = mappingRun;
   const input = toInput(item, request);
-  // Spreading copies own fields only, `__proto__` included, so nothing is inherited. The named fields win.
-  const context = { ...(isObject(item.payload) && item.payload), ...input };
+  const context = toContext(item, input);
+  budget.findExact = () => {
+    const exact = mappingRun.findExact()?.[item.each?.index ?? 0];
+    return exact && toContext(exact, toInput(exact, request));
+  };
   const event = mapping.filter?.nameEvent(context, budget);
-  const skip = (reason: string): ResolvedItem => ({ event, actions: [], reason, warnings: [] });
-  const ignored = mapping.filter?.findReason(event, context, budget);
+  const { templates } = mapping;
+  const subject = toSubject(templates.subject?.render(context, budget));
+  const skip = (reason: string): ResolvedItem => ({ event, subject, actions: [], reason, warnings: [] });
+  const ignored = mapping.filter?.findReason(event, context, budget, isOwn);
   if (ignored !== undefined) return skip(ignored);
-  const render = (): ResolvedItem | Promise<ResolvedItem> => renderItem({ input, context, event }, job);
-  const echo = mapping.templates.echo?.renderKey(context, budget);
-  if (!isEcho || !echo || echo.incomplete) return render();
-  return isEcho(echo.text.trim()).then((found) => (found ? skip("it is the echo of a delivery") : render()));
+  const echo = templates.echo?.renderKey(context, budget);
+  if (isEcho && echo && !echo.incomplete) {
+    const name = toChannelName(mapping.place?.channel.render(context, budget).trim() ?? "");
+    // Without a known place, the message may be of any channel.
+    const place = Object.hasOwn(mappingRun.config.channels, name) ? name : undefined;
+    if (await isEcho(echo.text.trim(), place)) return skip("it is the echo of a delivery");
+  }
+  return renderItem({ input, context, event, subject }, mappingRun);
+}
+
+/** Spreading copies own fields only, `__proto__` included, so nothing is inherited. The named fields win. */
+function toContext({ payload }: Item, input: Input): object {
+  return { ...(isObject(payload) && payload), ...input };
+}
+
+/** What a template sees of a whole request. */
+export function toRequestContext(request: HookRequest): object {
+  const item = { payload: exactPayload(request) };
+  return toContext(item, toInput(item, request));
 }
 
 type Input = ReturnType<typeof toInput>;
 
 /** What a template sees beside the payload's own fields, and a transform as its input. */
 function toInput({ payload, each }: Item, { headers, query, path, method, receivedAt }: HookRequest) {
-  return { payload, headers, query, path, method, now: toTime(receivedAt), ...each };
-}
-
-let lastTime = { at: 0, text: "" };
-
-/** Requests come many in a millisecond, and writing it is slow. */
-function toTime(at: number): string {
-  if (at !== lastTime.at) lastTime = { at, text: new Date(at).toISOString() };
-  return lastTime.text;
+  return { payload, headers, query, path, method, now: new Date(receivedAt).toISOString(), ...each };
 }
 
 interface Rendering {
   input: Input;
   context: object;
   event: string | undefined;
+  subject: string | undefined;
+  /** About grants that were left out. */
+  warnings?: string[];
 }
 
-function renderItem(rendering: Rendering, job: Job): ResolvedItem | Promise<ResolvedItem> {
-  const { mapping, request, run, budget, log, config } = job;
+async function renderItem(rendering: Rendering, mappingRun: MappingRun): Promise<ResolvedItem> {
+  const { mapping, request, run, budget, log, state, config } = mappingRun;
   const { input, context } = rendering;
   const keys = renderKeys(mapping, context, budget);
   const sessionKey = keys.session?.incomplete ? undefined : keys.session?.text;
-  const base = fillDraft({ ...renderDraft(mapping, context, budget), sessionKey }, request.hook);
-  if (!mapping.bundle) return finishItem(rendering, job, { keys, base, drafts: [base] });
+  const granted = mapping.grants && renderGrants(mapping.grants, context, budget);
+  rendering.warnings = granted?.warnings;
+  const draft = { ...renderDraft(mapping, context, budget), sessionKey, grants: granted?.grants };
+  const base = fillDraft(draft, request.hook);
+  if (!mapping.bundle) return finishItem(rendering, mappingRun, { keys, base, drafts: [base] });
   const { rawBody } = request;
   const payloadIsBody = request.payloadIsBody && input.payload === request.payload;
   const call = { ...input, payloadIsBody, rawBody, base: toBase(base) };
-  const options = { run, bundle: mapping.bundle, call, channelNames: config.channelNames, log };
-  return transformDraft(base, options).then((drafts) =>
-    finishItem(rendering, job, { keys, base, drafts: drafts.map((draft) => fillDraft(draft, request.hook)) }),
-  );
+  const options = {
+    run,
+    bundle: mapping.bundle,
+    call,
+    state,
+    channelNames: config.channelNames,
+    toChannel: createToChannel(config),
+    log,
+  };
+  const drafts = await transformDraft(draft, options);
+  return finishItem(rendering, mappingRun, { keys, base, drafts: drafts.map((one) => fillDraft(one, request.hook)) });
 }
 
 function finishItem(
-  { context, event }: Rendering,
-  job: Job,
+  { context, event, subject, warnings: ofGrants = [] }: Rendering,
+  mappingRun: MappingRun,
   { keys, base, drafts }: { keys: ItemKeys; base: FilledDraft; drafts: FilledDraft[] },
 ): ResolvedItem {
-  const { mapping, request } = job;
-  const terms = toTerms(base, job, keys);
-  const place = renderPlace(job, context);
-  const filled = drafts.map((draft) => toPlace(draft, place));
+  const { mapping, request } = mappingRun;
+  const terms = toTerms(base, mappingRun, keys);
+  const rendered = renderTarget(mappingRun, context);
+  const refusal = rendered && findRefusal(rendered, mappingRun);
+  const place = refusal === undefined ? rendered : undefined;
+  const applied = drafts.map((draft) => applyOpenClaw(draft, mappingRun.config));
+  const wanted = applied.map(({ draft }) => ({ ...draft, targets: toTargets(draft, base, mappingRun) }));
+  const filled = wanted.map((draft) => toPlaces(draft, place));
   const actions = filled.map((draft) => toAction(draft, terms));
   const reason = actions.length > 0 ? undefined : "the transform gave no action";
   const turns = filled.filter(({ kind }) => kind === "agent");
@@ -108,12 +155,25 @@ function finishItem(
     coalesce: turns.length > 0 ? keys.coalesce : undefined,
     dedupe: request.idempotencyKey === undefined && actions.length > 0 ? keys.dedupe : undefined,
   });
-  if (!place && turns.some(({ channel, deliver }) => channel === SOURCE_CHANNEL && !deliver)) warnings.push(NO_PLACE);
+  const answers = wanted.filter(({ kind, deliver, targets }) => kind === "agent" && deliver && targets.some(isSource));
+  if (!place && answers.length > 0) {
+    const there = answers.every(({ targets }) => targets.every(isSource)) ? "" : " there";
+    warnings.push(
+      refusal === undefined
+        ? `The event names no place for a reply: it will not be delivered${there}.`
+        : `The reply will not be delivered${there}: ${refusal}`,
+    );
+  }
+  if (turns.some(({ grants }) => grants)) warnings.push(...ofGrants);
+  warnings.push(...applied.flatMap((one) => one.warnings), ...findUnusedModels(actions, mappingRun.config));
+  if (mapping.context && turns.length > 0) {
+    const read = renderContext(mapping.context, { context, budget: mappingRun.budget, tools: mappingRun.tools });
+    warnings.push(...read.warnings);
+    for (const action of actions) if (action.kind === "agent") action.context = read.context;
+  }
   const coalesced = mapping.coalesce ? coalesceActions(actions, mapping.coalesce.windowMs, keys.coalesce) : actions;
-  return { event, actions: coalesced, reason, warnings, dedupe: keys.dedupe };
+  return { event, subject, actions: coalesced, reason, warnings, dedupe: keys.dedupe };
 }
-
-const NO_PLACE = "The event names no place for a reply: it will not be delivered.";
 
 /** The keys that a mapping's templates give for one item. */
 interface ItemKeys {
@@ -132,7 +192,7 @@ function renderKeys({ templates, coalesce }: CompiledMapping, context: object, b
 
 const CONSEQUENCES = {
   session: "sessionKey is not used, so the run has its own session",
-  dedupe: "dedupe is not used, so a repeat will not be recognised",
+  dedupe: "dedupe is not used, so a repeat will not be recognized",
   coalesce: "coalesce.key is not used, so no other request joins the run",
 };
 
@@ -143,13 +203,26 @@ function findIncomplete(keys: ItemKeys): string[] {
     .map((kind) => `The payload lacks a value: ${CONSEQUENCES[kind]}.`);
 }
 
-interface Place {
+interface ReplyTarget {
   channel: string;
   to: string;
+  references?: string[];
+  commit?: string;
+}
+
+const MAX_REFERENCES = 50;
+
+/** The ids of a rendered text. If there are too many, the first one and the last ones stay: they say where a mail belongs. */
+function toReferences(rendered = ""): string[] | undefined {
+  const [first, ...rest] = rendered.split(/\s+/).filter((id) => id !== "");
+  return first === undefined ? undefined : [first, ...rest.slice(1 - MAX_REFERENCES)];
 }
 
 /** Where the event is, if it says so: the first line whose recipient the channel's block allows, else the last line. */
-function renderPlace({ mapping: { place }, budget, config, channels }: Job, context: object): Place | undefined {
+function renderTarget(
+  { mapping: { place }, budget, config, channels }: MappingRun,
+  context: object,
+): ReplyTarget | undefined {
   const rendered = place?.to.renderKey(context, budget);
   const name = place?.channel.render(context, budget).trim();
   if (!name || !rendered || rendered.incomplete) return undefined;
@@ -158,22 +231,79 @@ function renderPlace({ mapping: { place }, budget, config, channels }: Job, cont
   // A recipient that is too long would refuse an event that its sender cannot change.
   const recipients = lines.filter((line) => line !== "" && line.length <= MAX_LENGTHS.to);
   const to = recipients.find((line) => isAllowedRecipient(channel, line, { config, channels })) ?? recipients.at(-1);
-  return to === undefined ? undefined : { channel, to };
+  return to === undefined
+    ? undefined
+    : {
+        channel,
+        to,
+        references: toReferences(place?.references?.render(context, budget)),
+        commit: toCommit(place?.commit?.render(context, budget)),
+      };
 }
 
-/** Replaces the channel `source` by the place. Without one, nothing is delivered. */
-function toPlace(draft: FilledDraft, place: Place | undefined): FilledDraft {
-  if (draft.channel !== SOURCE_CHANNEL || draft.kind === "wake") return draft;
-  return place ? { ...draft, ...place, toSource: true } : { ...draft, deliver: false };
+/** Anything else than a whole hash would name a commit of the sender's choice in a service's API. */
+function toCommit(rendered = ""): string | undefined {
+  return /^(?:[\da-f]{40}|[\da-f]{64})$/.exec(rendered.trim())?.[0];
+}
+
+/** Why nothing can be sent to the place. The sender cannot change where its event is, so the run goes on without a delivery. */
+function findRefusal(
+  { channel, to }: ReplyTarget,
+  { mapping, request, config, channels }: MappingRun,
+): string | undefined {
+  const { credential } = request.credential === ANY_CREDENTIAL ? mapping : request;
+  if (!config.channelNames.includes(channel)) return "there is no such channel.";
+  const isTrusted = isSender(credential) && !channels?.get(channel)?.sourceNeedsAllow;
+  return findUndeliverable({ channel, to, isTrusted }, { config, channels })?.message;
+}
+
+/** Whether a request was verified by a mapping's own `auth`, or is tried as such a one. */
+function isSender(credential: string | undefined): boolean {
+  return credential === ANY_CREDENTIAL || credential?.startsWith("auth:") === true;
+}
+
+/** Where the reply is to go: the wanted targets of a list, else the draft's own channel and recipient. */
+function toTargets(draft: FilledDraft, base: FilledDraft, { mapping, config }: MappingRun): TargetDraft[] {
+  const { templates, source } = mapping;
+  const toChannel = createToChannel(config);
+  const listed = draft.targets?.filter(({ isWanted }) => isWanted);
+  if (listed) return listed.map((target) => ({ ...target, channel: toChannel(target.channel) }));
+  return [
+    {
+      isWanted: true,
+      channel: draft.channel,
+      to: draft.to,
+      update: source.mapping.update,
+      isOwnChannel: draft.channel === base.channel && templates.channel?.isStatic !== false,
+      isOwnRecipient: draft.to === base.to && templates.to?.isStatic !== false,
+    },
+  ];
+}
+
+function isSource({ channel }: TargetDraft): boolean {
+  return channel === SOURCE_CHANNEL;
+}
+
+/** Replaces the channel `source` by the place. Without a target that is left, nothing is delivered. */
+function toPlaces(draft: PlacedDraft, place: ReplyTarget | undefined): PlacedDraft {
+  const targets = draft.targets.flatMap((target): TargetDraft[] => {
+    if (!isSource(target)) return [target];
+    return place ? [{ ...target, ...place, toSource: true }] : [];
+  });
+  if (targets.length > 0) return { ...draft, targets };
+  // The action still shows where it would have gone.
+  const [shown = { ...draft, isWanted: false, isOwnChannel: true, isOwnRecipient: true }] = draft.targets;
+  return { ...draft, deliver: false, targets: [shown] };
 }
 
 /** A name or key from a template with placeholders is the request's choice, also if a transform keeps it. */
 function toTerms(
-  { name, sessionKey, to }: FilledDraft,
-  { mapping, request, config, channels }: Job,
+  { name, sessionKey }: FilledDraft,
+  { mapping, request, config, channels }: MappingRun,
   keys: ItemKeys,
 ): Terms {
-  const { allowUnsafeExternalContent, instructions, agent, transform, update } = mapping.source.mapping;
+  const { allowUnsafeExternalContent, transform, instructions, ...own } = mapping.source.mapping;
+  const { agent, fallbackModels, maxOutputTokens, onFailure, review } = own;
   const { templates, match } = mapping;
   // A blank name becomes the path of the request, which only `match.path` fixes.
   const isOwnName = templates.name?.isStatic && name !== request.hook;
@@ -183,10 +313,12 @@ function toTerms(
     allowsUnsafe: allowUnsafeExternalContent ?? false,
     instructions,
     agent,
+    fallbackModels,
+    maxOutputTokens,
+    onFailure,
+    review: review === true ? "comment" : review,
     trustedName: isOwnName ? name : match.path,
-    update,
-    isOwnRecipient: (draft) =>
-      draft.toSource ? request.credential.startsWith("auth:") : draft.to === to && templates.to?.isStatic !== false,
+    routeBy: routeOriginOf,
     isRequestedKey: (key) =>
       key === sessionKey ? templates.sessionKey?.isStatic === false : transform?.sessionKeys !== "trusted",
     ownSession: keys.session?.incomplete,

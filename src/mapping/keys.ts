@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { HookError } from "../errors.ts";
-import { createId } from "../shared/id.ts";
 import type { HookAction, Resolution } from "../types.ts";
 import type { RenderedKey } from "./template/template.ts";
 
@@ -41,11 +40,11 @@ export function toEventKey(rendered: RenderedKey | undefined): Idempotency | und
   return key === undefined ? undefined : { keys: [key], perAction: false, conflictOnOtherContent: false };
 }
 
-/** One key per action. An item without a key never counts as a duplicate. */
+/** One key per action. An item without a key has an empty one, and never counts as a duplicate. */
 export function toItemKeys(items: readonly { dedupe?: RenderedKey; actions: HookAction[] }[]): Idempotency | undefined {
   const keys = items.flatMap(({ dedupe, actions }) => {
-    const key = toKey(dedupe) ?? createId();
-    return actions.map((_, index) => numberKey(key, index));
+    const key = toKey(dedupe);
+    return actions.map((_, index) => (key === undefined ? "" : numberKey(key, index)));
   });
   return keys.length === 0 ? undefined : { keys, perAction: true, conflictOnOtherContent: false };
 }

@@ -1,6 +1,7 @@
 import type { MappingSource } from "../config/types.ts";
 import type { ConfigProblem } from "../errors.ts";
 import { ANY_CREDENTIAL, BUILT_IN_HOOKS, type BuiltInHook, type HookRequest } from "../types.ts";
+import type { CompiledAnswer } from "./answer.ts";
 import type { CompiledMapping } from "./compile.ts";
 
 const builtInHooks: ReadonlySet<string> = new Set(BUILT_IN_HOOKS);
@@ -12,6 +13,8 @@ export function isBuiltInHook(hook: string): hook is BuiltInHook {
 /** All mappings, indexed so that a request is compared only with those of its path. */
 export interface MappingIndex {
   mappings: readonly CompiledMapping[];
+  /** Those of the mappings that answer with the reply of a run, by mapping id. */
+  answers: ReadonlyMap<string, CompiledAnswer>;
   /** The first mapping that takes the request. */
   find(request: HookRequest): CompiledMapping | undefined;
   /** Whether the hook is the service's own, or there are mappings that could take the request. Costs less than `find`. */
@@ -22,6 +25,8 @@ export interface MappingIndex {
   names(hook: string): boolean;
   /** The largest body that a mapping of the hook takes; `byDefault`: the limit of a mapping without its own. In bytes. */
   maxBodyBytes(hook: string, byDefault: number): number;
+  /** Whether the mappings of the hook say `body: "text"`: a rule makes sure that all of them do, or none. */
+  takesText(hook: string): boolean;
   /**
    * Why no mapping takes the request, for the operator: each that names its hook, with the first condition that fails.
    * undefined: no mapping that its credential sees names the hook.
@@ -38,6 +43,7 @@ export function createMappingIndex(mappings: readonly CompiledMapping[]): Mappin
   );
   return {
     mappings,
+    answers: new Map(mappings.flatMap(({ source, answer }) => (answer ? [[source.id, answer] as const] : []))),
     find: (request) =>
       (byPath.get(request.hook) ?? anyPath).find(
         (mapping) => isVisible(mapping, request) && findFailing(mapping, request) === undefined,
@@ -49,7 +55,7 @@ export function createMappingIndex(mappings: readonly CompiledMapping[]): Mappin
       for (const mapping of isBuiltInHook(request.hook) ? [] : (byPath.get(request.hook) ?? anyPath)) {
         if (!isVisible(mapping, request)) continue;
         const { match } = mapping;
-        if (match.source !== undefined || match.where !== undefined) return true;
+        if (match.readsPayload) return true;
         if (findFailing(mapping, request) === undefined) return mapping.readsPayload;
       }
       return true;
@@ -60,6 +66,8 @@ export function createMappingIndex(mappings: readonly CompiledMapping[]): Mappin
       if (candidates.length === 0) return byDefault;
       return Math.max(...candidates.map(({ source }) => source.mapping.maxBodyBytes ?? byDefault));
     },
+    takesText: (hook) =>
+      (byPath.get(hook) ?? []).some(({ match, source }) => match.path === hook && source.mapping.body === "text"),
     explain(request) {
       const named = (byPath.get(request.hook) ?? []).filter(
         (mapping) => mapping.match.path !== undefined && isVisible(mapping, request),
@@ -118,9 +126,14 @@ function isImplied(
     earlier.credential === later.credential &&
     (wide.path === undefined || wide.path === narrow.path) &&
     (wide.source === undefined || wide.source === narrow.source) &&
-    Object.entries(wide.headers).every(([name, pattern]) => narrow.headers[name] === pattern) &&
+    hasAll(narrow.headers, wide.headers) &&
+    hasAll(narrow.payload, wide.payload) &&
     (wide.where === undefined || JSON.stringify(wide.where) === JSON.stringify(narrow.where))
   );
+}
+
+function hasAll(fields: Record<string, unknown>, wanted: Record<string, unknown>): boolean {
+  return Object.entries(wanted).every(([name, value]) => JSON.stringify(fields[name]) === JSON.stringify(value));
 }
 
 function toShadowWarning(source: MappingSource, shadow: MappingSource): ConfigProblem {

@@ -30,11 +30,68 @@ describe("mapping index", () => {
       ["by expression", { headers: { "x-kind": "/^pu/" } }, withHeader("push"), true],
       ["by expression with flags", { headers: { "x-kind": "/^PU/i" } }, withHeader("push"), true],
       ["not by an expression that fails", { headers: { "x-kind": "/^u/" } }, withHeader("push"), false],
+      ["by one of several header values", { headers: { "x-kind": ["pull", "push"] } }, withHeader("push"), true],
+      ["by a header with a star", { headers: { "x-kind": "pu*" } }, withHeader("push"), true],
+      ["not by a header that is negated", { headers: { "x-kind": { not: "push" } } }, withHeader("push"), false],
+      ["by a header that is a number", { headers: { "x-kind": 7 } }, withHeader("7"), true],
       ["by where", { where: { required: ["pr"] } }, ["any", { pr: 1 }], true],
       ["not where the schema fails", { where: { required: ["pr"] } }, ["any", { issue: 1 }], false],
       ["anything without a condition", {}, ["any/name", null], true],
     ])("%s", (_name, match, request, expected) => {
       expect(find([match], request) !== undefined).toBe(expected);
+    });
+
+    const event = {
+      action: "opened",
+      number: 7,
+      draft: false,
+      milestone: null,
+      labels: [{ name: "bug" }, { name: "ui" }],
+      tags: ["a", 5],
+      "a.b": "exact",
+      a: { b: "path" },
+      repository: { full_name: "acme/shop" },
+    };
+    type Payload = MatchInput["payload"];
+
+    test.each<[string, Payload, unknown, boolean]>([
+      ["by a field", { action: "opened" }, event, true],
+      ["not by another value", { action: "closed" }, event, false],
+      ["not in another case", { action: "Opened" }, event, false],
+      ["by one of several values", { action: ["reopened", "opened"] }, event, true],
+      ["by a path", { "repository.full_name": "acme/shop" }, event, true],
+      ["by a path that begins at the payload", { "payload.repository.full_name": "acme/shop" }, event, true],
+      ["by a star", { "repository.full_name": "acme/*" }, event, true],
+      ["by an expression", { "repository.full_name": "/^ACME/i" }, event, true],
+      ["only if all hold", { action: "opened", number: 8 }, event, false],
+      ["by a number", { number: 7 }, event, true],
+      ["by a number's text", { number: "7" }, event, true],
+      ["not by a number for a text", { action: 7 }, { action: "7" }, false],
+      ["by a boolean", { draft: false }, event, true],
+      ["by a boolean's text", { draft: "false" }, event, true],
+      ["by null", { milestone: null }, event, true],
+      ["not by the text of null", { milestone: "null" }, event, false],
+      ["not by null for a missing field", { missing: null }, event, false],
+      ["not by a star for a missing field", { missing: "*" }, event, false],
+      ["by one item of a list", { tags: "a" }, event, true],
+      ["by the text of an item", { tags: "5" }, event, true],
+      ["by an index", { "labels[0].name": "bug" }, event, true],
+      ["by any item", { "labels[*].name": "ui" }, event, true],
+      ["by any item of any list", { "groups[*].tags": "b" }, { groups: [{ tags: ["a"] }, { tags: ["b"] }] }, true],
+      ["not by an object", { repository: "*" }, event, false],
+      ["not by a list in a list", { tags: "a" }, { tags: [["a"]] }, false],
+      ["by what it is not", { action: { not: "closed" } }, event, true],
+      ["not by what it is not", { action: { not: ["opened", "closed"] } }, event, false],
+      ["by what a missing field is not", { missing: { not: "x" } }, event, true],
+      ["not if one item of a list is excluded", { tags: { not: "a" } }, event, false],
+      ["by a field with the name of a path", { "a.b": "exact" }, event, true],
+      ["not by the path beside such a field", { "a.b": "path" }, event, false],
+      ["not by an inherited field", { constructor: "*" }, event, false],
+      ["not by an inherited field of a list", { "tags.map": "*" }, event, false],
+      ["not in a payload that is no object", { action: "opened" }, "opened", false],
+      ["by a payload that is a text", { payload: "ping" }, "ping", true],
+    ])("by payload: %s", (_name, payload, sent, expected) => {
+      expect(find([{ payload }], ["any", sent]) !== undefined).toBe(expected);
     });
 
     test("the first in order, whether or not it names a path", () => {
@@ -77,6 +134,10 @@ describe("mapping index", () => {
       expect(explain("a", {}, { credential: "auth:signed" })).toBe("No mapping matches: signed (match.where).");
       expect(explain("a", {}, { credential: "auth:other" })).toBeUndefined();
       expect(explain("b", {})).toBeUndefined();
+      const fields = createMappingIndex([mapping("shop", { path: "a", payload: { state: "open", "user.id": 7 } })]);
+      expect(fields.explain(toRequest("a", { state: "open" }))).toBe(
+        'No mapping matches: shop (match.payload["user.id"]).',
+      );
     });
 
     test("names of Object.prototype are paths like any other", () => {
@@ -104,6 +165,7 @@ describe("shadow", () => {
     ["a catch-all first", undefined, { path: "a", source: "s" }],
     ["a source first that the other needs too", { source: "s" }, { path: "a", source: "s" }],
     ["the same header in other case", { headers: { "X-A": "1" } }, { headers: { "x-a": "1", "x-b": "2" } }],
+    ["the same field", { payload: { a: ["1", "2"] } }, { payload: { a: ["1", "2"], b: 1 } }],
     ["the same schema", { where: { required: ["a"] } }, { path: "a", where: { required: ["a"] } }],
   ])("is reported: %s", (_name, first, second) => {
     const [warning, ...more] = warnings(first, second);
@@ -119,6 +181,7 @@ describe("shadow", () => {
     ["another path", { path: "a" }, { path: "b" }],
     ["the narrow one first", { path: "a", source: "s" }, { path: "a" }],
     ["another header", { headers: { "x-a": "1" } }, { headers: { "x-a": "2" } }],
+    ["another value of a field", { payload: { a: "1" } }, { payload: { a: "2" } }],
     ["another schema", { where: { required: ["a"] } }, { where: { required: ["b"] } }],
     ["conditions of different kinds", { source: "s" }, { path: "a" }],
   ])("is not reported: %s", (_name, first, second) => {

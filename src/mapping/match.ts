@@ -1,13 +1,15 @@
 import { trimSlashes } from "../config/resolve.ts";
-import type { MappingInput } from "../config/schema/generated.ts";
-import { compileExpression, type Expression } from "../config/schema/linear-regexp.ts";
+import type { MappingInput, ValuePattern } from "../config/schema/generated.ts";
+import { findOptionalConstants, findUnknownKeywords, toUnknownKeyword } from "../config/schema/keywords.ts";
 import { compileSchema } from "../config/schema/validator.ts";
 import { messageOf } from "../errors.ts";
-import { appendSegment, readOwn } from "../shared/json.ts";
+import { appendSegment, isObject, readOwn, toKeyPath } from "../shared/json.ts";
+import { exactPayload } from "../shared/exact-json.ts";
 import { cutText, toOneLine } from "../shared/text.ts";
 import type { HookRequest } from "../types.ts";
-import { type Report, reportBacktracking } from "./report.ts";
-import { type Budget, compileField, type Template } from "./template/template.ts";
+import { compileGlobs, compilePattern, isLongNumber, parsePayloadPath, readValues } from "./pattern.ts";
+import type { Report } from "./report.ts";
+import { type Budget, compileField } from "./template/template.ts";
 
 /** The conditions under which a mapping takes a request; all of them must hold. */
 export interface Match {
@@ -15,9 +17,13 @@ export interface Match {
   path?: string;
   /** undefined: any. */
   source?: string;
-  /** By name in lower case: the value, or `/expression/flags`. */
-  headers: Record<string, string>;
+  /** By name in lower case. */
+  headers: Record<string, ValuePattern>;
+  /** By path. */
+  payload: Record<string, ValuePattern>;
   where?: unknown;
+  /** A condition is about the payload. */
+  readsPayload: boolean;
   /** All but the path, by key: `match.source`. */
   conditions: [key: string, holds: Test][];
 }
@@ -34,47 +40,73 @@ export function compileMatch(match: MatchInput, report: Report): Match {
   if (match.source !== undefined) {
     conditions.push(["match.source", ({ payload }) => readOwn(payload, "source") === match.source]);
   }
+  const fields = Object.entries(match.payload ?? {});
+  for (const [path, pattern] of fields) {
+    conditions.push([appendSegment("match.payload", path), compilePayload(path, pattern, report)]);
+  }
   if (match.where !== undefined) conditions.push(["match.where", compileWhere(match.where, report)]);
   return {
     path: match.path === undefined ? undefined : trimSlashes(match.path),
     source: match.source,
     headers: Object.fromEntries(headers.map(([name, pattern]) => [name.toLowerCase(), pattern])),
+    payload: match.payload ?? {},
     where: match.where,
+    readsPayload: match.source !== undefined || match.where !== undefined || fields.length > 0,
     conditions,
   };
 }
 
-const EXPRESSION = /^\/(.+)\/([a-z]*)$/s;
-
-function compileHeader(written: string, pattern: string, report: Report): Test {
+/** A header is text, so a number or boolean stands for its text. */
+function compileHeader(written: string, pattern: ValuePattern, report: Report): Test {
   const name = written.toLowerCase();
-  const [, body, flags = ""] = EXPRESSION.exec(pattern) ?? [];
-  if (body === undefined) return ({ headers }) => readOwn(headers, name) === pattern;
-  const expression = compileHeaderExpression(body, flags, report, appendSegment("match.headers", written));
-  return ({ headers }) => {
-    const value = readOwn(headers, name);
-    return typeof value === "string" && expression.test(value);
-  };
+  const matches = compilePattern(toTexts(pattern), appendSegment("match.headers", written), report);
+  return ({ headers }) => matches(readOwn(headers, name));
 }
 
-function compileHeaderExpression(body: string, flags: string, report: Report, key: string): Expression {
-  try {
-    // `g` and `y` keep state between two tests, so they would match every other request only.
-    if (/^[imsu]*$/.test(flags)) return compileExpression(body, flags, reportBacktracking(report, key));
-    report.problem(key, `The flags of a regular expression can be i, m, s and u, not "${flags}".`);
-  } catch (error) {
-    report.problem(key, `The regular expression is not valid: ${messageOf(error)}.`);
-  }
-  return /(?!)/;
+function toTexts(pattern: ValuePattern): ValuePattern {
+  if (isObject(pattern)) return { not: [pattern.not].flat().map(String) };
+  return [pattern].flat().map(String);
+}
+
+/** A field of exactly this name is meant before a path. */
+function compilePayload(written: string, pattern: ValuePattern, report: Report): Test {
+  const key = appendSegment("match.payload", written);
+  const matches = compilePattern(pattern, key, report);
+  const path = parsePayloadPath(written) ?? [];
+  if (path.length === 0)
+    report.problem(key, `"${written}" is not a valid path. Examples: action, issue.state, labels[*].name.`);
+  const read = (payload: unknown): unknown[] =>
+    isObject(payload) && Object.hasOwn(payload, written) ? [payload[written]].flat() : readValues(payload, path);
+  return (request) => {
+    const values = read(request.payload);
+    return matches(values.some(isLongNumber) ? read(exactPayload(request)) : values);
+  };
 }
 
 function compileWhere(schema: unknown, report: Report): Test {
   try {
-    const check = compileSchema(schema, { onBacktracking: reportBacktracking(report, "match.where") });
+    const check = compileSchema(schema, { untrusted: true });
+    reportWhere(schema, report);
     return ({ payload }) => check(payload).length === 0;
   } catch (error) {
     report.problem("match.where", `The schema is not valid: ${messageOf(error)}.`);
     return () => false;
+  }
+}
+
+/** What a schema ignores or leaves open would match everything. */
+function reportWhere(schema: unknown, report: Report): void {
+  for (const { key, name, nearest } of findUnknownKeywords(schema)) {
+    const remedy = nearest
+      ? `Did you mean "${nearest}"?`
+      : key === name
+        ? `To compare a field of the payload, use match.payload: { ${toKeyPath([name])}: … }.`
+        : "";
+    report.problem(`match.where.${key}`, `${toUnknownKeyword(name)} ${remedy}`.trim());
+  }
+  for (const { key, name } of findOptionalConstants(schema)) {
+    const message = `A payload without "${name}" matches too: add "${name}" to required beside properties, or use match.payload.`;
+    report.warning(`match.where.${key}`, message);
   }
 }
 
@@ -83,8 +115,11 @@ export interface Filter {
   /** The name of the event that the context is about; undefined: the mapping has no `event`, or it renders blank. */
   nameEvent(context: object, budget: Budget): string | undefined;
   /** Why the event is skipped; undefined: it is not. */
-  findReason(event: string | undefined, context: object, budget: Budget): string | undefined;
+  findReason(event: string | undefined, context: object, budget: Budget, isOwn?: IsOwn): string | undefined;
 }
+
+/** Whether a comment, or the id of one, has a mark that only this service can make. */
+export type IsOwn = (comment: string) => boolean;
 
 /** undefined: no event is skipped, and none has a name. */
 export function compileFilter({ event, events, ignore = [] }: MappingInput, report: Report): Filter | undefined {
@@ -95,10 +130,10 @@ export function compileFilter({ event, events, ignore = [] }: MappingInput, repo
   if (events && event === undefined) report.problem("events", "Set event too: the template of the event's name.");
   return {
     nameEvent: (context, budget) => (name && toOneLine(name.render(context, budget))) || undefined,
-    findReason(found, context, budget) {
+    findReason(found, context, budget, isOwn) {
       if (isWanted && !isWanted(found ?? "")) return `the event ${found ?? "without a name"} is not one of events`;
       for (const rule of rules) {
-        const reason = rule(context, budget);
+        const reason = rule(context, budget, isOwn);
         if (reason !== undefined) return reason;
       }
       return undefined;
@@ -117,25 +152,29 @@ function compileRules(ignore: IgnoreInput[], report: Report): Rule[] {
   return rules;
 }
 
-type Rule = (context: object, budget: Budget) => string | undefined;
+type Rule = (context: object, budget: Budget, isOwn: IsOwn | undefined) => string | undefined;
 
-function compileRule({ value, is, isNot, reason }: IgnoreInput, key: string, report: Report): Rule {
+function compileRule({ value, is, isNot, isOwn: asksOwn, reason }: IgnoreInput, key: string, report: Report): Rule {
   const template = compileField(`${key}.value`, value, report);
   const matches = compileGlobs([is ?? []].flat());
   const wanted = isNot && compileField(`${key}.isNot`, [isNot].flat().join("\n"), report);
-  return (context, budget) => {
-    const lines = renderLines(template, context, budget);
+  return (context, budget, isOwn) => {
+    const text = template?.render(context, budget) ?? "";
+    if (asksOwn && isOwn?.(text)) return reason;
+    const lines = toLines(text);
     const found = lines.find(matches);
     if (found !== undefined) return toReason(reason, found);
-    if (!wanted || lines.some(compileGlobs(renderLines(wanted, context, budget)))) return undefined;
+    if (!wanted || lines.some(compileGlobs(toLines(wanted.render(context, budget))))) return undefined;
     return toReason(reason, lines[0]);
   };
 }
 
-/** The lines of a rendered text that are not blank. */
-function renderLines(template: Template | undefined, context: object, budget: Budget): string[] {
-  const lines = template?.render(context, budget).split("\n") ?? [];
-  return lines.map((line) => line.trim()).filter((line) => line !== "");
+/** The lines that are not blank. */
+function toLines(text: string): string[] {
+  return text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
 }
 
 function toReason(reason: string, found: string | undefined): string {
@@ -145,26 +184,3 @@ function toReason(reason: string, found: string | undefined): string {
 type IgnoreInput = NonNullable<MappingInput["ignore"]>[number];
 
 const MAX_SHOWN = 60;
-
-/** Tests a text against patterns in which `*` stands for any characters, without regard to case, in linear time. */
-export function compileGlobs(globs: readonly string[]): (text: string) => boolean {
-  const patterns = globs.map((glob) => glob.toLowerCase().split("*"));
-  return (text) => {
-    const lower = text.toLowerCase();
-    return patterns.some((pieces) => matchesPieces(lower, pieces));
-  };
-}
-
-/** Whether the pieces occur in order, the first at the start and the last at the end. */
-function matchesPieces(text: string, [first = "", ...others]: readonly string[]): boolean {
-  const last = others.pop();
-  if (last === undefined) return text === first;
-  if (!text.startsWith(first)) return false;
-  let at = first.length;
-  for (const piece of others) {
-    const found = text.indexOf(piece, at);
-    if (found === -1) return false;
-    at = found + piece.length;
-  }
-  return text.length - at >= last.length && text.endsWith(last);
-}

@@ -3,35 +3,37 @@ import type { ActionOverride } from "../config/schema/generated.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { HookError, messageOf } from "../errors.ts";
 import { createId } from "../shared/id.ts";
-import { tidyText, toChannelName, toOneLine } from "../shared/text.ts";
+import { blankToUndefined, tidyText, toChannelName, toOneLine } from "../shared/text.ts";
 import {
   type AgentAction,
+  type Grant,
   type HookAction,
   MAIN_SESSION,
+  type ReplyTarget,
   SOURCE_CHANNEL,
   type TemplateField,
   type WakeMode,
+  type RouteOrigin,
 } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
-import { compileGlobs } from "./match.ts";
+import { compileGlobs } from "./pattern.ts";
+import { renderTargets, type TargetDraft } from "./targets.ts";
 import type { Budget } from "./template/template.ts";
 
 /** What the operator allows and sets for an action. */
-export interface Terms {
+export interface Terms extends Pick<
+  AgentAction,
+  "agent" | "fallbackModels" | "maxOutputTokens" | "onFailure" | "review"
+> {
   config: ResolvedConfig;
   /** The configured channels; undefined: neither channel nor recipient is checked. */
   channels: ReadonlyMap<string, ChannelDriver> | undefined;
   /** The mapping switches the safety boundary off. */
   allowsUnsafe: boolean;
   instructions?: string;
-  /** `none`: the mapping runs no agent. */
-  agent?: AgentAction["agent"];
   /** The name that the operator wrote: a static one, or the path of the hook. */
   trustedName?: string;
-  /** A later reply replaces the earlier one, with the channel `source`. */
-  update?: boolean;
-  /** Whether the operator wrote the recipient, or a verified event is its place. Any other one must be allowed. */
-  isOwnRecipient(draft: FilledDraft): boolean;
+  routeBy(target: TargetDraft): RouteOrigin | undefined;
   /** Whether the request chose the session key, in its payload, through a template or through a transform. */
   isRequestedKey(key: string): boolean;
   /** An action without a session key gets its own session, rather than the default one. */
@@ -39,7 +41,7 @@ export interface Terms {
 }
 
 /** Turns the draft into an action. Throws a `HookError` that names the field if policy refuses it. */
-export function toAction(draft: FilledDraft, terms: Terms): HookAction {
+export function toAction(draft: PlacedDraft, terms: Terms): HookAction {
   const { allowUnsafeExternalContent, mode } = draft;
   if (allowUnsafeExternalContent && !terms.allowsUnsafe) throw new HookError("unsafe_content_refused");
   const { instructions } = terms;
@@ -47,7 +49,7 @@ export function toAction(draft: FilledDraft, terms: Terms): HookAction {
   return { kind: "wake", text: requireText(draft), mode, allowUnsafeExternalContent, instructions };
 }
 
-/** How a turn runs. */
+/** How a turn runs, as it is stored with its action. */
 export interface TurnSettings {
   /** `provider/model`; undefined: none is configured either. */
   model?: string;
@@ -55,39 +57,63 @@ export interface TurnSettings {
   timeoutSeconds: number;
 }
 
+type Agents = ResolvedConfig["agents"];
+
 /** The only place that decides model, thinking level and timeout: what was requested or the default, aliases resolved. */
 export function resolveTurnSettings(
   requested: Partial<TurnSettings>,
-  agents: Pick<ResolvedConfig["agents"], "model" | "models" | "thinking" | "timeoutSeconds">,
+  agents: Pick<Agents, "model" | "models" | "thinking" | "timeoutSeconds">,
 ): TurnSettings {
-  const model = requested.model ?? agents.model;
   return {
-    model: agents.models?.find(({ alias }) => alias !== undefined && alias === model)?.id ?? model,
+    model: resolveAlias(requested.model ?? agents.model, agents),
     thinking: requested.thinking ?? agents.thinking,
     timeoutSeconds: requested.timeoutSeconds ?? agents.timeoutSeconds,
   };
 }
 
-function toAgentFields(
-  draft: FilledDraft,
-  { config, channels, isOwnRecipient, isRequestedKey, ownSession, trustedName, agent, update }: Terms,
-): Omit<AgentAction, "allowUnsafeExternalContent"> {
-  const { name, sessionKey, mode: wakeMode, deliver, timeoutSeconds, toSource } = draft;
+type AnswerSettings = Pick<AgentAction, "fallbackModels" | "maxOutputTokens">;
+
+/**
+ * The same for what is decided when the turn starts: a fallback model that is configured during an outage helps the runs
+ * that wait.
+ */
+export function resolveAnswerSettings(
+  requested: AnswerSettings,
+  agents: Pick<Agents, "models" | "fallbackModels" | "maxOutputTokens">,
+): AnswerSettings & { fallbackModels: string[] } {
+  const fallbackModels = requested.fallbackModels ?? agents.fallbackModels ?? [];
+  return {
+    fallbackModels: fallbackModels.map((model) => resolveAlias(model, agents)),
+    maxOutputTokens: requested.maxOutputTokens ?? agents.maxOutputTokens,
+  };
+}
+
+function resolveAlias<Model extends string | undefined>(
+  model: Model,
+  { models }: Pick<Agents, "models">,
+): Model | string {
+  return models?.find(({ alias }) => alias !== undefined && alias === model)?.id ?? model;
+}
+
+/** While there is no provider, the built-in `echo` answers for every model that a request names. */
+export function findUnusedModels(actions: HookAction[], { agents }: ResolvedConfig): string[] {
+  if (Object.keys(agents.providers).length > 0) return [];
+  return actions.some((action) => action.kind === "agent" && action.model !== undefined) ? [UNUSED_MODEL] : [];
+}
+
+const UNUSED_MODEL = "The model was not used: no provider is configured, so the built-in echo answers.";
+
+function toAgentFields(draft: PlacedDraft, terms: Terms): Omit<AgentAction, "allowUnsafeExternalContent"> {
+  const { config, isRequestedKey, ownSession, trustedName } = terms;
+  const { name, sessionKey, mode: wakeMode, deliver, timeoutSeconds } = draft;
   const model = requireAllowedModel(requireShort("model", draft.model), config.agents);
   const thinking = requireShort("thinking", draft.thinking);
-  const channel = requireChannel(draft.channel, config);
-  const to = requireShort("to", draft.to);
-  // The event names its source, not the mapping: if nothing is delivered there, the channel may be missing.
-  const isSource = toSource || channel === SOURCE_CHANNEL;
-  if (deliver || !isSource) requireDeliverable(channel, to, channels);
-  const isTrusted = isOwnRecipient(draft) && !(toSource && channels?.get(channel)?.sourceNeedsAllow);
-  if (deliver && to !== undefined && !isTrusted && !isAllowedRecipient(channel, to, { config, channels })) {
-    throw invalid(`to is not among the recipients of channels.${channel}.allow.`);
-  }
+  const [first, ...more] = draft.targets.map((target) => toReplyTarget(target, { deliver, terms }));
+  const moreTargets = more.filter((target, index) => ![first, ...more.slice(0, index)].some(isSameAs(target)));
   return {
     kind: "agent",
     message: requireText(draft),
-    agent,
+    agent: terms.agent,
     name,
     trustedName: name === trustedName || undefined,
     sessionKey:
@@ -96,12 +122,44 @@ function toAgentFields(
         : requireSessionKey(sessionKey, isRequestedKey(sessionKey), config.hooks),
     wakeMode,
     deliver,
+    ...first!,
+    moreTargets: moreTargets.length > 0 ? moreTargets : undefined,
+    isolated: (config.hooks.compat === "openclaw" && draft.sessionMode === "isolated") || undefined,
+    ...resolveTurnSettings({ model, thinking, timeoutSeconds }, config.agents),
+    fallbackModels: terms.fallbackModels,
+    maxOutputTokens: terms.maxOutputTokens,
+    onFailure: terms.onFailure,
+    review: terms.review,
+    grants: draft.grants,
+  };
+}
+
+function toReplyTarget(
+  target: TargetDraft,
+  { deliver, terms: { config, channels, routeBy } }: { deliver: boolean; terms: Terms },
+): ReplyTarget {
+  const { toSource, references, commit, update, isOwnRecipient } = target;
+  const channel = requireChannel(target.channel, config);
+  const to = requireShort("to", target.to);
+  // The place of an event has been checked.
+  if (!toSource && channel !== SOURCE_CHANNEL) {
+    const isTrusted = !deliver || isOwnRecipient;
+    const refusal = findUndeliverable({ channel, to, isTrusted }, { config, channels });
+    if (refusal) throw invalid(refusal.message, refusal.cause);
+  }
+  return {
     channel,
     to,
+    routeBy: toSource ? undefined : routeBy(target),
     toSource,
+    references: toSource && references,
+    commit: toSource && commit,
     update: (toSource && update) || undefined,
-    ...resolveTurnSettings({ model, thinking, timeoutSeconds }, config.agents),
   };
+}
+
+function isSameAs({ channel, to }: ReplyTarget) {
+  return (other: ReplyTarget | undefined): boolean => other?.channel === channel && other.to === to;
 }
 
 function requireText(draft: FilledDraft): string {
@@ -117,17 +175,28 @@ function requireChannel(name: string, { channelNames }: ResolvedConfig): AgentAc
   throw invalid(`channel must be one of last, ${channelNames.join(", ")}.`);
 }
 
-/** What would fail after the turn is refused before it. The route of `last` is not known yet. */
-function requireDeliverable(channel: string, to: string | undefined, channels: Terms["channels"]): void {
-  if (!channels || channel === "last") return;
-  const driver = channels.get(channel);
-  if (!driver) throw invalid(`channel ${channel} is not configured.`);
-  if (to === undefined) return;
+interface Recipient {
+  channel: string;
+  to: string | undefined;
+  /** It need not be allowed. */
+  isTrusted: boolean;
+}
+
+/** Why nothing can be sent there, as far as that is known before the turn. The route of `last` is not known yet. */
+export function findUndeliverable(
+  { channel, to, isTrusted }: Recipient,
+  { config, channels }: Pick<Terms, "config" | "channels">,
+): { message: string; cause?: unknown } | undefined {
+  const driver = channels?.get(channel);
+  if (channels && !driver && channel !== "last") return { message: `channel ${channel} is not configured.` };
+  if (to === undefined) return undefined;
   try {
-    driver.checkRecipient(to);
-  } catch (error) {
-    throw invalid(`to is not a recipient on ${channel}. ${messageOf(error)}`, error);
+    driver?.checkRecipient(to);
+  } catch (cause) {
+    return { message: `to is not a recipient on ${channel}. ${messageOf(cause)}`, cause };
   }
+  if (isTrusted || isAllowedRecipient(channel, to, { config, channels })) return undefined;
+  return { message: `to is not among the recipients of channels.${channel}.allow.` };
 }
 
 /** A channel that writes into other services takes a recipient of the payload's choice only if its block allows it. */
@@ -193,19 +262,24 @@ export interface Draft extends Settings {
   /** Any text, because a template can render anything. */
   channel?: string;
   mode?: WakeMode;
-  /** The channel was `source`; `channel` and `to` now name its place. */
-  toSource?: true;
+  deliver?: boolean;
+  grants?: Grant[];
+  /** Those of the mapping's `deliver`, instead of `channel` and `to`. */
+  targets?: TargetDraft[];
 }
 
-type Settings = { [Field in Exclude<keyof Fields, "channel">]?: NonNullable<Fields[Field]> };
+type Settings = { [Field in Exclude<keyof Fields, "channel" | "deliver" | "grants">]?: NonNullable<Fields[Field]> };
 type Fields = Omit<ActionOverride, "kind" | "mode" | "wakeMode">;
 
 /** A draft with the defaults that need no configuration. No field is blank, except the text or the message. */
 export type FilledDraft = Draft &
   Required<Pick<Draft, "name" | "deliver" | "channel" | "mode" | "allowUnsafeExternalContent">>;
 
+/** A draft with the places of its reply, at least one. */
+export type PlacedDraft = FilledDraft & Required<Pick<Draft, "targets">>;
+
 /** The draft that the mapping's settings and templates give, without its session key. */
-export function renderDraft({ source, templates }: CompiledMapping, context: object, budget: Budget): Draft {
+export function renderDraft({ source, templates, targets }: CompiledMapping, context: object, budget: Budget): Draft {
   const { mapping } = source;
   const render = (field: TemplateField): string | undefined => templates[field]?.render(context, budget);
   const renderText = (field: TemplateField): string | undefined => tidyText(render(field), mapping.maxMessageLength);
@@ -214,12 +288,16 @@ export function renderDraft({ source, templates }: CompiledMapping, context: obj
     text: renderText("textTemplate"),
     message: renderText("messageTemplate"),
     name: render("name"),
-    deliver: mapping.deliver,
+    deliver: Array.isArray(mapping.deliver) ? mapping.deliver.length > 0 : mapping.deliver,
+    targets: targets && renderTargets(targets, context, budget),
     channel: render("channel"),
     to: render("to"),
     model: render("model"),
     thinking: render("thinking"),
     timeoutSeconds: mapping.timeoutSeconds,
+    agentId: mapping.agentId,
+    accountId: mapping.accountId,
+    sessionMode: mapping.sessionMode,
     mode: mapping.wakeMode,
     allowUnsafeExternalContent: mapping.allowUnsafeExternalContent,
   };
@@ -243,8 +321,4 @@ export function fillDraft(draft: Draft, defaultName: string): FilledDraft {
 /** The text of a wake or the message of an agent action. */
 export function textOf({ kind, text, message }: Draft): string | undefined {
   return kind === "wake" ? text : message;
-}
-
-function blankToUndefined(text: string | undefined): string | undefined {
-  return text?.trim() || undefined;
 }

@@ -1,4 +1,3 @@
-import type { OnBacktracking } from "../config/schema/linear-regexp.ts";
 import type { MappingSource } from "../config/types.ts";
 import type { ConfigProblem } from "../errors.ts";
 
@@ -20,14 +19,4 @@ export function createReport({ file, key: mapping }: MappingSource): Report {
     problems,
     warnings,
   };
-}
-
-/** Warns about each regular expression under the key that a crafted request can make backtrack without end. */
-export function reportBacktracking(report: Report, key: string): OnBacktracking {
-  return (expression, reason) =>
-    report.warning(
-      key,
-      `The regular expression ${expression} cannot run in linear time: ${reason}. A crafted request can make it run for minutes ` +
-        "and block the whole service. Avoid look-around, back references and counts over 1000 (maxLength limits a whole text).",
-    );
 }

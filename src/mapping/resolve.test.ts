@@ -23,6 +23,7 @@ describe("a mapping by template", () => {
           wakeMode: "now",
           deliver: true,
           channel: "last",
+          routeBy: "request",
           timeoutSeconds: 600,
           allowUnsafeExternalContent: false,
         },

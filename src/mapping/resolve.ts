@@ -1,18 +1,22 @@
 import type { MappingInput } from "../config/schema/generated.ts";
 import { HookError } from "../errors.ts";
+import { findExactPayload } from "../shared/exact-json.ts";
 import { type Path, readPath, replaceAt } from "../shared/json.ts";
 import type { HookRequest, LogLine, Resolution } from "../types.ts";
 import { requireValid, resolveBuiltIn } from "./built-in.ts";
 import type { CompiledMapping, ForEach } from "./compile.ts";
-import { type Item, type Job, type ResolvedItem, resolveItem } from "./item.ts";
+import { type Item, type MappingRun, type ResolvedItem, resolveItem } from "./item.ts";
 import { requireIdempotencyKey, toChosenKey, toEventKey, toItemKeys } from "./keys.ts";
 import { isBuiltInHook, type MappingIndex } from "./mapping-index.ts";
 import type { Terms } from "./policy.ts";
+import { openEmptyState, type RequestState } from "./state.ts";
 import { createBudget } from "./template/template.ts";
 import { countTime } from "./transform.ts";
 
-export interface ResolveOptions extends Pick<Job, "config" | "channels" | "run" | "isEcho"> {
+export interface ResolveOptions extends Pick<MappingRun, "config" | "channels" | "tools" | "run" | "isEcho" | "isOwn"> {
   mappings: MappingIndex;
+  /** Opens the state of a mapping that keeps some. Absent: it is empty. */
+  openState?(mapping: string): RequestState;
 }
 
 /**
@@ -22,11 +26,11 @@ export interface ResolveOptions extends Pick<Job, "config" | "channels" | "run" 
  */
 export async function resolveRequest(
   request: HookRequest,
-  { mappings, config, channels, run, isEcho }: ResolveOptions,
+  { mappings, config, channels, tools, run, isEcho, isOwn, openState = openEmptyState }: ResolveOptions,
 ): Promise<Resolution> {
   const { hook } = request;
-  if (request.idempotencyKey !== undefined) requireIdempotencyKey(request.idempotencyKey);
   if (isBuiltInHook(hook)) {
+    requireValidKey(request);
     const { action, idempotencyKey, warnings } = resolveBuiltIn(hook, request.payload, { config, channels });
     const key = request.idempotencyKey ?? idempotencyKey;
     return { actions: [action], idempotency: key === undefined ? undefined : toChosenKey(key), warnings, log: [] };
@@ -40,16 +44,40 @@ export async function resolveRequest(
 
   const log: LogLine[] = [];
   try {
+    const counted = withCountingKey(request, mapping);
+    requireValidKey(counted);
     requireBodySize(request, mapping.source.mapping.maxBodyBytes ?? config.hooks.maxBodyBytes);
     const { mail } = mapping.source.mapping;
-    const read = mail === undefined ? request : await withMail(request, mail, config);
+    const read = mail === undefined ? counted : await withMail(counted, mail, config);
     if (mapping.check) requireValid(mapping.check, read.payload);
     const budget = createBudget(request.rawBody.length);
-    const resolving = resolveItems({ mapping, request: read, config, channels, run, isEcho, budget, log });
-    return resolving instanceof Promise ? await resolving : resolving;
+    const state = mapping.source.mapping.state ? openState(mapping.source.id) : undefined;
+    return await resolveItems({
+      mapping,
+      request: read,
+      config,
+      channels,
+      tools,
+      run,
+      isEcho,
+      isOwn,
+      budget,
+      log,
+      state,
+    });
   } catch (error) {
     throw withDetail(error, { mapping: mapping.source.id, log });
   }
+}
+
+function requireValidKey({ idempotencyKey }: HookRequest): void {
+  if (idempotencyKey !== undefined) requireIdempotencyKey(idempotencyKey);
+}
+
+/** No signature covers the header `Idempotency-Key`: with another one, a captured request would not be recognized by `dedupe`. */
+function withCountingKey(request: HookRequest, { credential, templates }: CompiledMapping): HookRequest {
+  const isIgnored = request.idempotencyKey !== undefined && credential !== undefined && templates.dedupe !== undefined;
+  return isIgnored ? { ...request, idempotencyKey: undefined } : request;
 }
 
 /** The limit of the path, which was checked before, may be that of another mapping. */
@@ -66,28 +94,36 @@ async function withMail(
 ): Promise<HookRequest> {
   const { readServiceMail } = await import("../mail/message/posted-mail.ts");
   const payload = await readServiceMail(mail, request, hooks.mail[0]);
-  return { ...request, payload, payloadIsBody: false };
+  return { ...request, payload, payloadIsBody: false, readExact: undefined };
 }
 
-function resolveItems(job: Job): Resolution | Promise<Resolution> {
-  const time = job.mapping.bundle && countTime(job.run);
-  const itemJob = time ? { ...job, run: time.run } : job;
-  if (job.mapping.forEach) return resolveEach(job.mapping.forEach, itemJob).then(finish);
-  const resolving = resolveItem({ payload: job.request.payload }, itemJob);
-  return resolving instanceof Promise ? resolving.then((item) => finish([item])) : finish([resolving]);
+type Work = Omit<MappingRun, "findExact">;
 
-  function finish(items: ResolvedItem[]): Resolution {
-    return { ...toResolution(items, job), transformMs: time?.usedMs() };
-  }
+async function resolveItems(work: Work): Promise<Resolution> {
+  const { mapping, request } = work;
+  const time = mapping.bundle && countTime(work.run);
+  const mappingRun = { ...work, run: time?.run ?? work.run, findExact: createFindExact(work) };
+  const items = mapping.forEach
+    ? await resolveEach(mapping.forEach, mappingRun)
+    : [await resolveItem({ payload: request.payload }, mappingRun)];
+  return { ...toResolution(items, mappingRun), state: work.state?.result(), transformMs: time?.usedMs() };
 }
 
-async function resolveEach(forEach: ForEach, job: Job): Promise<ResolvedItem[]> {
-  const { maxFanOut } = job.config.hooks;
+function createFindExact({ mapping: { forEach }, request, config }: Work): MappingRun["findExact"] {
+  let items: Item[] | undefined;
+  return function findExact() {
+    const payload = findExactPayload(request);
+    if (payload === undefined) return undefined;
+    return (items ??= forEach ? fanOut({ ...request, payload }, forEach, config.hooks.maxFanOut) : [{ payload }]);
+  };
+}
+
+async function resolveEach(forEach: ForEach, mappingRun: MappingRun): Promise<ResolvedItem[]> {
+  const { maxFanOut } = mappingRun.config.hooks;
   const items: ResolvedItem[] = [];
   let actions = 0;
-  for (const item of fanOut(job.request, forEach, maxFanOut)) {
-    const resolving = resolveItem(item, job);
-    const resolved = resolving instanceof Promise ? await resolving : resolving;
+  for (const item of fanOut(mappingRun.request, forEach, maxFanOut)) {
+    const resolved = await resolveItem(item, mappingRun);
     items.push(resolved);
     actions += resolved.actions.length;
     // Before the other items are resolved.
@@ -96,20 +132,34 @@ async function resolveEach(forEach: ForEach, job: Job): Promise<ResolvedItem[]> 
   return items;
 }
 
-function toResolution(items: ResolvedItem[], { mapping, request, config, log }: Job): Resolution {
+function toResolution(items: ResolvedItem[], { mapping, request, config, log }: Work): Resolution {
   const actions = items.flatMap((item) => item.actions);
   requireFanOut(actions.length, config.hooks.maxFanOut);
   const [reason = `${mapping.forEach?.text} lists nothing`] = items.flatMap((item) => item.reason ?? []);
   const warnings = items.flatMap((item) => item.warnings);
+  if (actions.length > 0) log.push(...describeSkipped(items));
   return {
     mapping: mapping.source.id,
     event: items.find(({ event }) => event !== undefined)?.event,
+    subject: items.find(({ subject }) => subject !== undefined)?.subject,
     actions,
     reason: actions.length > 0 ? undefined : reason,
     idempotency: toIdempotency(request, mapping, items),
     warnings: warnings.length > 1 ? [...new Set(warnings)] : warnings,
     log,
   };
+}
+
+const MAX_DESCRIBED = 10;
+
+/** For the operator: which items gave no action while others did, by their `index`. */
+function describeSkipped(items: ResolvedItem[]): LogLine[] {
+  const lines = items.flatMap(({ reason }, index) =>
+    reason === undefined ? [] : [`item ${index} is skipped: ${reason}`],
+  );
+  const more = lines.length - MAX_DESCRIBED;
+  if (more > 0) lines.splice(MAX_DESCRIBED, more, `${more} more items are skipped`);
+  return lines.map((text) => ({ level: "info", text }));
 }
 
 /** The caller's own key takes precedence over the mapping's. */

@@ -1,11 +1,11 @@
-import { didYouMean } from "../config/schema/problems.ts";
+import { didYouMean } from "../shared/text.ts";
 import type { ActionOverride } from "../config/schema/generated.ts";
 import { createBuiltCheck, readSchema } from "../config/schema/validator.ts";
 import { HookError, TransformError } from "../errors.ts";
-import { toChannelName } from "../shared/text.ts";
-import type { TransformBundle, TransformCall, TransformRunner } from "../transforms/runner.ts";
+import type { TransformBundle, TransformCall, TransformOutcome, TransformRunner } from "../transforms/runner.ts";
 import type { LogLine } from "../types.ts";
 import { type Draft, type FilledDraft, textOf } from "./policy.ts";
+import type { RequestState } from "./state.ts";
 
 export type RunTransform = TransformRunner["run"];
 
@@ -13,8 +13,11 @@ export interface TransformDraftOptions {
   run: RunTransform;
   bundle: TransformBundle;
   call: TransformCall;
+  /** Absent: the mapping keeps none. */
+  state?: RequestState;
   /** The channels that an action may name besides `last`. */
   channelNames: string[];
+  toChannel(name: string): string;
   /** Receives what the transform logs. */
   log: LogLine[];
 }
@@ -25,7 +28,7 @@ export interface TransformDraftOptions {
  */
 export async function transformDraft(base: Draft, options: TransformDraftOptions): Promise<Draft[]> {
   const overrides = await callTransform(options);
-  const drafts = overrides?.map((override) => mergeOverride(base, override)) ?? [base];
+  const drafts = overrides?.map((override) => mergeOverride(base, override, options.log)) ?? [base];
   // If only the base's template rendered blank, policy tells the sender: the payload is the reason, not the transform.
   const isTransformsFault = overrides !== undefined || textOf(base) === undefined;
   const blank = drafts.find((draft) => !textOf(draft)?.trim());
@@ -55,14 +58,9 @@ export function countTime(run: RunTransform): { run: RunTransform; usedMs(): num
 }
 
 /** Fields over the base, one object per action; undefined keeps the base. */
-async function callTransform({
-  run,
-  bundle,
-  call,
-  channelNames,
-  log,
-}: TransformDraftOptions): Promise<ActionOverride[] | undefined> {
-  const { value, log: lines } = await run(bundle, call).catch((error: unknown) => {
+async function callTransform(options: TransformDraftOptions): Promise<ActionOverride[] | undefined> {
+  const { channelNames, toChannel, log } = options;
+  const { value, log: lines } = await runWithState(options).catch((error: unknown) => {
     throw error instanceof TransformError ? toHookError(error, log) : error;
   });
   appendLog(log, lines);
@@ -70,25 +68,75 @@ async function callTransform({
   const results: unknown[] = Array.isArray(value) ? value : [value];
   const overrides = results.filter((one) => one !== null).map((one) => requireOverride(one, log));
   const isKnown = ({ channel }: ActionOverride): boolean =>
-    (channel ?? "last") === "last" || channelNames.includes(toChannelName(channel ?? ""));
+    ["last", ...channelNames].includes(toChannel(channel ?? "last"));
   if (overrides.every(isKnown)) return overrides;
   throw transformFailed({ message: `channel must be one of last, ${channelNames.join(", ")}`, log });
 }
 
+/** How many keys of the state one call can read. */
+const MAX_READS = 8;
+
+/** Calls the transform again with each key that it reads. What it sets counts for the last call. */
+async function runWithState({ run, bundle, call, state }: TransformDraftOptions): Promise<TransformOutcome> {
+  if (!state) return run(bundle, call);
+  const read = new Map<string, string | null>();
+  for (;;) {
+    const outcome = await run(bundle, { ...call, state: [...read] });
+    const { unread, sets = [] } = outcome;
+    if (unread === undefined) {
+      state.set(sets);
+      return outcome;
+    }
+    if (read.size === MAX_READS || read.has(unread)) {
+      throw new TransformError("bad_result", `A call can read ${MAX_READS} keys of the state. This one reads more.`);
+    }
+    read.set(unread, await state.read(unread));
+  }
+}
+
 /** The draft in the field names of a transform's `base`. */
-export function toBase({ text, message, mode, kind, allowUnsafeExternalContent, ...rest }: FilledDraft): object {
+export function toBase(draft: FilledDraft): object {
+  const { text, message, mode, kind, allowUnsafeExternalContent, targets: _, grants: __, ...rest } = draft;
   if (kind === "wake") return { kind, text, mode, allowUnsafeExternalContent };
   return { kind, message, wakeMode: mode, ...rest, allowUnsafeExternalContent };
 }
 
 /** Applies a transform's result: null clears a field, any other value replaces the base's. */
-function mergeOverride(base: Draft, { kind, mode, wakeMode, ...fields }: ActionOverride): Draft {
+function mergeOverride(base: Draft, override: ActionOverride, log: LogLine[]): Draft {
+  const { kind, mode, wakeMode, ...fields } = override;
   const given = Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, value ?? undefined]));
-  const merged: Draft = { ...base, ...given, kind: kind ?? base.kind };
+  const merged: Draft = { ...base, ...given, ...chooseTargets(base, override, log), kind: kind ?? base.kind };
   // Both spellings of the mode work in both kinds; the kind's own takes precedence.
   const [own, other] = merged.kind === "wake" ? [mode, wakeMode] : [wakeMode, mode];
   const set = own === undefined ? other : own;
   return set === undefined ? merged : { ...merged, mode: set ?? undefined };
+}
+
+/** The targets of the mapping that the result names, or none of them if it says itself where its reply goes. */
+function chooseTargets(
+  { targets = [], ...base }: Draft,
+  { deliver, channel, to }: ActionOverride,
+  log: LogLine[],
+): Pick<Draft, "deliver" | "targets"> {
+  const hasOwn = (channel ?? to ?? undefined) !== undefined;
+  if (!Array.isArray(deliver)) {
+    return {
+      deliver: deliver === undefined ? base.deliver : (deliver ?? undefined),
+      targets: hasOwn || targets.length === 0 ? undefined : targets,
+    };
+  }
+  if (hasOwn && deliver.length > 0) {
+    throw transformFailed({ message: "deliver names targets of the mapping, so channel and to must not be set", log });
+  }
+  const names = targets.flatMap(({ name }) => name ?? []);
+  const unknown = deliver.find((name) => !names.includes(name));
+  if (unknown !== undefined) {
+    const known = names.length > 0 ? `its targets are ${names.join(", ")}` : "it has no target with a name";
+    const message = `deliver names the target "${unknown}", which the mapping lacks: ${known}`;
+    throw transformFailed({ message, log });
+  }
+  const chosen = targets.filter(({ name }) => name !== undefined && deliver.includes(name));
+  return { deliver: deliver.length > 0, targets: chosen };
 }
 
 const ACTION = readSchema("action");

@@ -4,7 +4,7 @@ import { ConfigError, HookError, toSentence } from "../errors.ts";
 import type { FindParser } from "../ingress/parse-body.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
-import type { DraftChange } from "../program/draft.ts";
+import type { DraftChange } from "../runtime/draft.ts";
 import { toObject } from "../shared/json.ts";
 import { parseSince } from "../shared/time.ts";
 import { REDACTED } from "../shared/secret.ts";
@@ -223,7 +223,7 @@ function withOtherValues(request: HookRequest): HookRequest | undefined {
     text.replaceAll(REDACTED, OTHER_VALUE),
   );
   const rawBody = Buffer.from(request.rawBody.toString("utf8").replaceAll(REDACTED, OTHER_VALUE));
-  return { ...request, ...changed, rawBody };
+  return { ...request, ...changed, rawBody, readExact: undefined };
 }
 
 interface DiffInput {

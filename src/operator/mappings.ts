@@ -46,7 +46,7 @@ interface MappingListOptions {
 
 export function toMappingViews({ sources, shadowed, uses, rejections, hooksUrl }: MappingListOptions): MappingView[] {
   const byHook = Map.groupBy(rejections, ({ hook }) => hook);
-  return sources.map(({ id, preset, file, key, mapping }) => {
+  return sources.map(({ id, preset, file, key, mapping, written = mapping }) => {
     const { match = {}, action = "agent", auth } = mapping;
     const { events = {}, lastAt, lastFailureAt } = uses.get(id) ?? {};
     const refused = match.path === undefined ? [] : (byHook.get(match.path) ?? []);
@@ -55,7 +55,7 @@ export function toMappingViews({ sources, shadowed, uses, rejections, hooksUrl }
       preset,
       file,
       key,
-      match,
+      match: written.match ?? {},
       action,
       auth: auth?.scheme,
       shadowed: shadowed.has(id),
@@ -86,7 +86,7 @@ export interface MappingSourceView {
   /** Where it is written. */
   file?: string;
   key: string;
-  /** All fields but `auth` and `transform`. */
+  /** All fields but `auth` and `transform`, with references as they are written, except in `match.path`. */
   fields: Omit<MappingInput, "auth" | "transform">;
   /** The module as it is in its file now. */
   transform?: { file: string; code: string };
@@ -104,15 +104,16 @@ const MAX_SAMPLES = 50;
 const MAX_BYTES = 256 * 1024;
 
 export function toMappingSourceView(source: MappingSource): MappingSourceView {
-  const { id, preset, file, key, transformsDir } = source;
-  const { auth: _auth, transform, ...fields } = source.mapping;
-  const module = transform && path.resolve(transformsDir, transform.module);
+  const { id, preset, file, key, transformsDir, mapping, written = mapping } = source;
+  const { auth: _auth, transform: _transform, ...fields } = written;
+  const module = mapping.transform && path.resolve(transformsDir, mapping.transform.module);
   return {
     id,
     preset,
     file,
     key,
-    fields,
+    fields:
+      mapping.match?.path === undefined ? fields : { ...fields, match: { ...fields.match, path: mapping.match.path } },
     transform: module === undefined ? undefined : { file: module, code: read(module) ?? "" },
     samples: readSamples(source, module),
   };

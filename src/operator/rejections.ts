@@ -5,7 +5,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 
 /** A request that was refused before its sender was known. Nothing of its body is kept. */
 export interface Rejection {
-  /** Of the request. */
+  /** The id of the request. */
   id: string;
   /** Milliseconds since the epoch. */
   at: number;
@@ -62,7 +62,7 @@ const LOG_INTERVAL_MS = 60_000;
 
 /** Keeps the newest refused requests in memory, and logs a line a minute for each reason. */
 export function createRejectionLog(
-  telemetry: Pick<Telemetry, "log" | "steps">,
+  { log }: Pick<Telemetry, "log">,
   changed: (rejection: Rejection) => void = () => undefined,
 ): RejectionLog {
   const kept: Rejection[] = [];
@@ -100,10 +100,7 @@ export function createRejectionLog(
   }
 
   function write({ reason, hook, client, hint }: Reported, count: number): void {
-    const fields = { reason, count, hook, client, hint };
-    // Someone who follows the requests sees each of them, but no hint.
-    if (hint === undefined) telemetry.steps.warn("requests refused", fields);
-    else telemetry.log.warn("requests refused", fields);
+    log.warn("requests refused", { step: "request", reason, count, hook, client, hint });
     counts.set(reason, 0);
     setTimeout(() => {
       const more = counts.get(reason) ?? 0;

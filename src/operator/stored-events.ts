@@ -60,9 +60,9 @@ export async function findEvents(
 }
 
 function rowOf(event: EventSummary): string {
-  const { id, hook, mapping, event: name, actions } = event;
+  const { id, hook, mapping, event: name, subject, actions } = event;
   const sessions = actions.map(({ sessionKey }) => sessionKey);
-  return [id, hook, mapping, name, toOutcome(event).outcome, ...sessions].join("\n").toLowerCase();
+  return [id, hook, mapping, name, subject, toOutcome(event).outcome, ...sessions].join("\n").toLowerCase();
 }
 
 async function bodyOf(journal: StoredEvents, id: string): Promise<string> {
@@ -125,7 +125,7 @@ export async function toReplayRequest(
     query: withoutRedacted(query),
     headers: withoutRedacted(headers),
     rawBody: body,
-    ...(await findParser(contentType)(body)),
+    ...(await findParser(contentType, hook)(body)),
     contentType,
     receivedAt: Date.now(),
     // Older versions did not store the credential, and had only `hooks.token`.
@@ -140,7 +140,7 @@ export function withoutRedacted(values: Record<string, string>): Record<string, 
 }
 
 /** The part of a summary that becomes one line. */
-export type Outcome = Pick<EventSummary, "failure" | "open" | "lost" | "run" | "delivery">;
+export type Outcome = Pick<EventSummary, "failure" | "open" | "dead" | "run" | "delivery">;
 
 export interface OutcomeView {
   /** The result of the event in one line: `turn 3.2 s → slack C01 ✓`. It may quote a driver or a sender. */
@@ -177,27 +177,30 @@ function statusOf(code: string): string {
   return known[code] ? `${known[code].status}: ` : "";
 }
 
-function describeTurns({ run, delivery, actions, open, lost }: EventSummary, turns: number): string {
+function describeTurns({ run, delivery, actions, open, dead }: EventSummary, turns: number): string {
   if (run) return [describeRun(run), ...(delivery ? [describeDelivery(delivery)] : [])].join(" → ");
   if (actions.every(({ coalesced, kind }) => coalesced || kind === "wake")) return "joins a waiting turn";
-  const counts = [open > 0 ? `${open} in progress` : "", lost > 0 ? `${lost} failed` : ""].filter(Boolean);
+  const counts = [open > 0 ? `${open} in progress` : "", dead > 0 ? `${dead} failed` : ""].filter(Boolean);
   return `${turns} turns${counts.length > 0 ? `: ${counts.join(", ")}` : " ✓"}`;
 }
 
 type RunSummary = NonNullable<EventSummary["run"]>;
 type DeliverySummary = NonNullable<EventSummary["delivery"]>;
 
-function describeRun({ state, attempts, error, holdReason, startedAt, finishedAt }: RunSummary): string {
+function describeRun(run: RunSummary): string {
+  const { state, attempts, error, holdReason, waitingFor, startedAt, finishedAt } = run;
   if (state === "done") return `turn ${formatMs((finishedAt ?? 0) - (startedAt ?? 0))}`;
   if (state === "dead") return `turn failed: ${error}`;
   if (state === "dropped") return `turn dropped: ${error}`;
   if (state === "held") return `turn held: ${holdReason}`;
   if (state === "running") return attempts > 1 ? `turn running, attempt ${attempts}` : "turn running";
+  if (waitingFor !== undefined) return `waiting for ${waitingFor}: ${error}`;
   return error === undefined ? "turn waiting" : `attempt ${attempts} failed, will try again: ${error}`;
 }
 
-function describeDelivery({ state, channel, to, route, attempts, error }: DeliverySummary): string {
-  const place = [route?.channel ?? channel, route?.to ?? to ?? ""].join(" ").trim();
+function describeDelivery({ state, channel, to, route, attempts, error, others }: DeliverySummary): string {
+  const name = [route?.channel ?? channel, route?.to ?? to ?? ""].join(" ").trim();
+  const place = others > 0 ? `${name} and ${others} more` : name;
   if (state === "sent") return `${place} ✓`;
   if (state === "skipped") return `not sent: ${error}`;
   if (state === "failed" || state === "dropped") return `${place} ✗ ${error}`;

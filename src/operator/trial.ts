@@ -1,15 +1,17 @@
 import { trimSlashes } from "../config/resolve.ts";
-import { didYouMean } from "../config/schema/problems.ts";
+import { didYouMean } from "../shared/text.ts";
 import { createCheck } from "../config/schema/validator.ts";
 import { ConfigError, type ConfigProblem, HookError } from "../errors.ts";
-import { toVisibleHeaders } from "../ingress/serve-hook.ts";
+import { parseJsonBody } from "../ingress/parse-body.ts";
+import { toVisibleHeaders } from "../ingress/hook-request.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
-import type { Program } from "../program/build.ts";
-import type { Draft } from "../program/draft.ts";
+import type { Runtime } from "../runtime/build.ts";
+import type { Draft } from "../runtime/draft.ts";
 import { createId } from "../shared/id.ts";
 import { TOKEN_PARAMETER } from "../shared/secret.ts";
 import {
   type AgentAction,
+  type ReplyTarget,
   ANY_CREDENTIAL,
   BUILT_IN_HOOKS,
   type HookAction,
@@ -20,7 +22,11 @@ import {
 
 /** The result of a request that was only tried, with what its sender would not see. */
 export type Trial = { log: LogLine[]; durationMs: number } & (
-  | ({ ok: true } & Pick<Resolution, "mapping" | "event" | "reason" | "warnings"> & { actions: ActionView[] })
+  | ({ ok: true } & Pick<Resolution, "mapping" | "event" | "subject" | "reason" | "warnings"> & {
+        actions: ActionView[];
+        /** The idempotency keys: one for the event, or with `forEach` one for each action, empty without one. */
+        keys?: string[];
+      })
   | {
       ok: false;
       mapping?: string;
@@ -32,7 +38,9 @@ export type Trial = { log: LogLine[]; durationMs: number } & (
     }
 );
 
-export type AgentActionView = Omit<AgentAction, "trustedName">;
+export interface AgentActionView extends Omit<AgentAction, "trustedName" | "routeBy" | "moreTargets"> {
+  moreTargets?: Omit<ReplyTarget, "routeBy">[];
+}
 /** An action without what concerns only how its summary is written. */
 export type ActionView = Exclude<HookAction, AgentAction> | AgentActionView;
 
@@ -40,8 +48,8 @@ export function toActionView(action: AgentAction): AgentActionView;
 export function toActionView(action: HookAction): ActionView;
 export function toActionView(action: HookAction): ActionView {
   if (action.kind === "wake") return action;
-  const { trustedName: _, ...shown } = action;
-  return shown;
+  const { trustedName: _, routeBy: __, moreTargets, ...shown } = action;
+  return { ...shown, moreTargets: moreTargets?.map(({ routeBy: ___, ...target }) => target) };
 }
 
 /**
@@ -50,7 +58,7 @@ export function toActionView(action: HookAction): ActionView {
  */
 export async function runTrial(
   body: unknown,
-  { config, mappings }: Pick<Program, "config" | "mappings">,
+  { config, mappings }: Pick<Runtime, "config" | "mappings">,
   { resolve, buildDraft }: TrialSteps,
 ): Promise<Trial> {
   requireTrial(body);
@@ -60,9 +68,10 @@ export async function runTrial(
   const elapsed = (): number => Math.round((performance.now() - startedAt) * 100) / 100;
   try {
     const used = draft && buildDraft ? await buildDraft({ mapping: draft, code: body.code }) : mappings;
-    const { mapping, event, actions, reason, log, warnings } = await resolve(request, used);
+    const { mapping, event, subject, actions, reason, log, warnings, idempotency } = await resolve(request, used);
     const shown = actions.map(toActionView);
-    return { ok: true, mapping, event, actions: shown, reason, warnings, log, durationMs: elapsed() };
+    const told = { mapping, event, subject, actions: shown, keys: idempotency?.keys, reason, warnings, log };
+    return { ok: true, ...told, durationMs: elapsed() };
   } catch (error) {
     if (error instanceof ConfigError) {
       const { status, code, message } = new HookError("invalid_mapping");
@@ -124,6 +133,7 @@ function toTrialRequest(body: TrialInput, hooksPath: string): HookRequest {
   const { payload, headers = {} } = body;
   const { [TOKEN_PARAMETER]: _token, ...query } = body.query ?? {};
   const hook = trimSlashes(body.hook);
+  const rawBody = Buffer.from(JSON.stringify(payload));
   const sent = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
   return {
     id: createId(),
@@ -132,9 +142,8 @@ function toTrialRequest(body: TrialInput, hooksPath: string): HookRequest {
     path: `${hooksPath}/${hook}`,
     query,
     headers: toVisibleHeaders({ "content-type": "application/json", ...Object.fromEntries(sent) }),
-    rawBody: Buffer.from(JSON.stringify(payload)),
-    payload,
-    payloadIsBody: true,
+    rawBody,
+    ...parseJsonBody(rawBody),
     contentType: "application/json",
     receivedAt: Date.now(),
     credential: ANY_CREDENTIAL,

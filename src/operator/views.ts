@@ -1,12 +1,16 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { toPrompt } from "../boundary/boundary.ts";
+import { exactPayload } from "../shared/exact-json.ts";
 import { packageVersion } from "../shared/package.ts";
+import { cutText } from "../shared/text.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { BudgetStatus } from "../dispatch/hold.ts";
 import { type ConfigProblem, toSentence } from "../errors.ts";
 import type { FindParser } from "../ingress/parse-body.ts";
+import { matchHook } from "../ingress/router.ts";
+import type { AnsweredRequest } from "../ingress/server.ts";
 import type {
   DeadLetter,
   Delivery,
@@ -21,11 +25,12 @@ import type {
   SessionSummary,
   Spend,
   StoredRequest,
-  Took,
+  Timings,
+  Step,
 } from "../journal/journal.ts";
 import type { FolderStatus, MailStatus } from "../mail/watch/status.ts";
-import type { Program } from "../program/build.ts";
-import type { ReloadFailure } from "../program/reload.ts";
+import type { Runtime } from "../runtime/build.ts";
+import type { ReloadFailure } from "../runtime/reload.ts";
 import type { SandboxStatus } from "../transforms/runner.ts";
 import type { LogLine } from "../types.ts";
 import type { EventCounts, Minute } from "../telemetry/activity.ts";
@@ -50,9 +55,11 @@ export interface OperatorAnswers {
   "GET /api/mappings": { hooksUrl: string; mappings: MappingView[] };
   "GET /api/mappings/:id/source": MappingSourceView;
   "GET /api/events/:id": EventTimeline;
+  "GET /api/events/:id/body": string;
   "GET /api/sessions": { sessions: View<SessionSummary>[] };
   "GET /api/sessions/:key*": SessionTimeline;
   "GET /api/runs": { runs: RunView[] };
+  "GET /api/runs/:id": RunTimeline;
   "POST /api/runs/release": { ok: true; released: number };
   "GET /api/spend": { since: string; spend: Spend[] };
   "GET /api/deliveries": { deliveries: View<Delivery>[] };
@@ -64,11 +71,11 @@ export interface OperatorAnswers {
   "POST /api/diff": Diff;
 }
 
-/** A record with its times, all fields named `…At`, `at` or `since`, in ISO 8601. */
+/** A record with its times, all fields named `…At`, `…Since`, `at` or `since`, in ISO 8601. */
 type View<Item> = {
   [Name in keyof Item]: Name extends TimeName ? (Item[Name] extends number ? string : string | undefined) : Item[Name];
 };
-type TimeName = `${string}At` | "at" | "since";
+type TimeName = `${string}At` | `${string}Since` | "at" | "since";
 
 /** The fields of a row in a list. */
 export type EventView = View<Omit<EventSummary, keyof Outcome>> & OutcomeView;
@@ -84,7 +91,7 @@ export interface EventTimeline extends EventView {
   request: RequestView;
   warnings: string[];
   log: LogLine[];
-  took?: Took;
+  timings?: Timings;
   error?: EventFailure;
   runs: RunView[];
   /** The summaries that the event's turns added to the main session. */
@@ -100,7 +107,7 @@ type WithoutCount = Omit<View<SessionSummary>, "key" | "entries">;
 type MailView = Omit<MailStatus, "folders"> & { folders: View<FolderStatus>[] };
 
 interface StatsView {
-  /** Of the events in the journal. Counting ends at `countedTo`, so a state may have more. */
+  /** How many events the journal has in each state. Counting ends at `countedTo`, so a state may have more. */
   events: EventCounts;
   countedTo: number;
   /** The last three hours of requests to hooks and agent turns, oldest first; minutes without anything are left out. */
@@ -134,16 +141,29 @@ export function toNodesView(nodes: NodeRecord[]): Pick<StatusView, "nodes" | "no
   return { nodes: nodes.map(toView), nodesDiffer };
 }
 
-export type RunView = Omit<View<Run>, "action"> & { action?: AgentActionView };
+export type RunView = Omit<View<Run>, "action" | "steps"> & { action?: AgentActionView; steps?: StepView[] };
 
-export function toRunView({ action, ...run }: Run): RunView {
-  return { ...toView(run), ...(action && { action: toActionView(action) }) };
+/** What the driver needs to continue from an answer is nothing to read. */
+type StepView = View<Omit<Step, "answer" | "boundary">>;
+
+export function toRunView({ action, steps, ...run }: Run): RunView {
+  return { ...toView(run), ...(action && { action: toActionView(action) }), steps: steps?.map(toStepView) };
+}
+
+type RunTimeline = RunView & { steps: StepView[] };
+
+export function toRunTimeline(run: Run, steps: Step[]): RunTimeline {
+  return { ...toRunView(run), steps: steps.map(toStepView) };
+}
+
+function toStepView(step: Step): StepView {
+  return toView({ ...step, answer: undefined, boundary: undefined });
 }
 
 export function toEventView(summary: EventSummary): EventView {
-  const { id, hook, mapping, event, receivedAt, replayOf, status, reason, actions } = summary;
+  const { id, hook, mapping, event, subject, receivedAt, replayOf, status, reason, actions } = summary;
   return {
-    ...toView({ id, hook, mapping, event, receivedAt, replayOf, status, reason, actions }),
+    ...toView({ id, hook, mapping, event, subject, receivedAt, replayOf, status, reason, actions }),
     ...toOutcome(summary),
   };
 }
@@ -152,10 +172,10 @@ export async function toEventTimeline(event: EventRecord, findParser: FindParser
   return {
     ...toEventView(event),
     credential: event.credential,
-    request: await toRequestView(event.request, findParser),
+    request: await toRequestView(event, findParser),
     warnings: event.warnings,
     log: event.log,
-    took: event.took,
+    timings: event.timings,
     error: event.failure,
     runs: event.runs.map(toRunView),
     summary: toSummary(event.entries),
@@ -182,7 +202,7 @@ export function toView(item: object): object {
 }
 
 function isTime(name: string, value: unknown): value is number {
-  return typeof value === "number" && /At$|^at$|^since$/.test(name);
+  return typeof value === "number" && /At$|^at$|^since$|Since$/.test(name);
 }
 
 function toIso(time: number): string {
@@ -194,18 +214,21 @@ function toSummary(entries: Entry[]): string | undefined {
   return summaries.length > 0 ? summaries.map(toPrompt).join("\n") : undefined;
 }
 
-async function toRequestView({ body, ...request }: StoredRequest, findParser: FindParser): Promise<RequestView> {
+async function toRequestView({ hook, request: stored }: EventRecord, findParser: FindParser): Promise<RequestView> {
+  const { body, ...request } = stored;
   // It was not stored, and is not an empty form.
   if (body.length === 0) return { ...request, payload: "" };
   try {
-    return { ...request, payload: (await findParser(request.contentType)(body)).payload };
+    const { contentType } = request;
+    const parsed = await findParser(contentType, hook)(body);
+    return { ...request, payload: exactPayload({ ...parsed, rawBody: body }) };
   } catch {
     return { ...request, payload: body.toString("utf8") };
   }
 }
 
-export function toProgramView(
-  { generation, builtAt, config, warnings }: Program,
+export function toRuntimeView(
+  { generation, builtAt, config, warnings }: Runtime,
   failure: ReloadFailure | undefined,
 ): Pick<StatusView, "config" | "lastReloadError"> {
   return {
@@ -217,6 +240,23 @@ export function toProgramView(
       warnings: warnings.map(toSentence),
     },
     lastReloadError: failure ? { at: toIso(failure.at), ...failure.problems[0], problems: failure.problems } : null,
+  };
+}
+
+/** What the sender of a request got: a message of the live stream. */
+export interface AnswerView extends AnsweredRequest {
+  hook?: string;
+}
+
+const MAX_PATH = 200;
+
+export function toAnswerView({ path, error, ...answer }: AnsweredRequest, hooksPath: string): AnswerView {
+  return {
+    ...answer,
+    // The sender chooses the path, and the stream keeps many.
+    hook: cutText(matchHook(path, hooksPath)?.hook ?? "", MAX_PATH) || undefined,
+    path: cutText(path, MAX_PATH),
+    error: error && { code: error.code, message: error.message },
   };
 }
 

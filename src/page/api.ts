@@ -1,7 +1,15 @@
 import { signal } from "@preact/signals";
 import type { OperatorAnswers } from "../operator/views.ts";
+import { forgetDrafts } from "./parts/draft.ts";
+import { parseExactAt } from "../shared/exact-json.ts";
 
 export const access = signal<"open" | "closed">("closed");
+/** When the service was last heard of, in milliseconds since the epoch. */
+export const answeredAt = signal(Date.now());
+
+export function answered(): void {
+  answeredAt.value = Date.now();
+}
 
 /** The parameters of a path and of its query; those without a value are left out. */
 type Params = Record<string, string | number | undefined>;
@@ -27,7 +35,16 @@ export async function call<Endpoint extends keyof OperatorAnswers>(
   // A trial that is refused says what is wrong, too.
   if (!response.ok && endpoint !== "POST /api/try") throw new Error(await readError(response));
   // A replay that skips has no body.
-  return response.status === 204 ? JSON.parse("{}") : response.json();
+  const text = response.status === 204 ? "{}" : await response.text();
+  // The payload of an event keeps its long numbers as they came.
+  return parseExactAt(text, ["request", "payload"]);
+}
+
+/** The body of an event's request as it is stored. Bytes that are no UTF-8 are replaced. */
+export async function readBody(id: string): Promise<string> {
+  const response = await send("GET /api/events/:id/body", { id });
+  if (!response.ok) throw new Error(await readError(response));
+  return response.text();
 }
 
 /** Trades the gateway token for the cookie that the browser then sends. Returns why it was refused. */
@@ -37,26 +54,32 @@ export async function signIn(token: string): Promise<string | undefined> {
     if (!response.ok) return await readError(response);
     access.value = "open";
     return undefined;
-  } catch {
-    return "The service does not answer.";
+  } catch (error) {
+    return String(Object(error).message);
   }
 }
 
 export async function signOut(): Promise<void> {
   await send("DELETE /api/session");
+  forgetDrafts();
   access.value = "closed";
 }
 
-function send(
+async function send(
   endpoint: keyof OperatorAnswers,
   params: Params = {},
   { body = {}, stop }: CallOptions = {},
 ): Promise<Response> {
   const [method = "", path = ""] = endpoint.split(" ");
-  const url = `.${fill(path, params)}`;
-  if (method === "GET") return fetch(url);
   const headers = { "content-type": "application/json" };
-  return fetch(url, { method, headers, signal: stop, body: JSON.stringify(body) });
+  const content = method === "GET" ? {} : { method, headers, body: JSON.stringify(body) };
+  try {
+    const response = await fetch(`.${fill(path, params)}`, { ...content, signal: stop });
+    answered();
+    return response;
+  } catch (cause) {
+    throw stop?.aborted ? cause : new Error("The service does not answer.", { cause });
+  }
 }
 
 async function readError(response: Response): Promise<string> {
@@ -90,4 +113,5 @@ export type MappingSource = OperatorAnswers["GET /api/mappings/:id/source"];
 export type Trial = OperatorAnswers["POST /api/try"];
 export type StatsView = OperatorAnswers["GET /api/stats"];
 export type MappingView = OperatorAnswers["GET /api/mappings"]["mappings"][number];
+export type MappingsView = OperatorAnswers["GET /api/mappings"];
 export type Diff = OperatorAnswers["POST /api/diff"];

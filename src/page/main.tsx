@@ -1,12 +1,13 @@
 import { effect, signal } from "@preact/signals";
 import { type JSX, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { access, call, signIn, signOut } from "./api.ts";
+import { access, answeredAt, call, signIn, signOut } from "./api.ts";
 import { Event, replay } from "./event/event.tsx";
 import { DeadLetters, Mailboxes, Rejections } from "./lists/failures.tsx";
 import { Mappings } from "./lists/mappings.tsx";
 import { Deliveries, Runs, Session, Sessions, Spend } from "./lists/runs.tsx";
 import { connection, startLive } from "./live.ts";
+import { hasDraft } from "./parts/draft.ts";
 import { Notice, Time, toVisible } from "./parts/controls.tsx";
 import { useLoad } from "./parts/load.tsx";
 import { Playground } from "./playground/playground.tsx";
@@ -39,6 +40,7 @@ function App(): JSX.Element {
       </a>
       <Navigation />
       <div class="content">
+        <Outage />
         <ReloadFailure />
         <main id="main" tabIndex={-1}>
           <Screen />
@@ -83,10 +85,25 @@ function Navigation(): JSX.Element {
       <p class={`connection ${connection.value}`} role="status">
         {connection.value}
       </p>
-      <button type="button" class="quiet" onClick={() => void signOut()}>
+      <button type="button" class="quiet" onClick={askToSignOut}>
         Sign out
       </button>
     </nav>
+  );
+}
+
+function askToSignOut(): void {
+  if (!hasDraft() || confirm("Sign out and discard the changes that this tab keeps?")) void signOut();
+}
+
+/** While the service does not answer, every screen says from when its content is. */
+function Outage(): JSX.Element | null {
+  if (connection.value !== "lost") return null;
+  return (
+    <div class="problem banner" role="alert">
+      <b>The service does not answer.</b> Its last answer came <Time at={new Date(answeredAt.value).toISOString()} />;
+      what is shown here may be outdated.
+    </div>
   );
 }
 
@@ -157,7 +174,8 @@ function listenToKeys(): void {
     // The target inside the editor's shadow root is the editor.
     const [target] = event.composedPath();
     if (target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"))) {
-      if (event.key === "Escape") target.blur();
+      // Elsewhere than in a text, the next key would leave the screen.
+      if (event.key === "Escape" && target.matches("input, select")) target.blur();
       return;
     }
     const key = KEYS[event.key];

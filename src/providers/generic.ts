@@ -1,9 +1,10 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { OptionProblem, SignatureDefinition } from "../plugin.ts";
-import { SECRET, SECRET_ITSELF, type SignatureRow, TOLERANCE, URL_OPTION } from "./row.ts";
+import { NON_BLANK } from "../shared/json.ts";
+import { fixedAnswer, HANDSHAKE_OPTION } from "./handshakes.ts";
+import { HEADER, REPLAY_OPTION, SECRET, SECRET_ITSELF, type SignatureRow, TOLERANCE, URL_OPTION } from "./row.ts";
+import { createHmacKey, decodeStrictly } from "./signature.ts";
 import { checkSecrets, createVerifier } from "./verifier.ts";
-
-const HEADER = { type: "string", pattern: "^[\\w!#$%&'*+.^`|~-]+$" } as const;
 
 const hmacSchema = {
   type: "object",
@@ -12,7 +13,24 @@ const hmacSchema = {
   properties: {
     secret: SECRET,
     header: { ...HEADER, description: "The header with the signature." },
+    secretEncoding: {
+      enum: ["utf8", "base64", "hex"],
+      default: "utf8",
+      description: "How the secret is written: the text itself is the key, or the bytes that it encodes.",
+    },
     prefix: { type: "string", default: "", description: "Text before the signature: `sha256=`." },
+    list: {
+      type: "object",
+      additionalProperties: false,
+      required: ["separator", "signature"],
+      properties: {
+        separator: { type: "string", minLength: 1, description: "Between two entries: `,`." },
+        assign: { type: "string", minLength: 1, default: "=", description: "Between a name and its value." },
+        signature: { type: "string", minLength: 1, description: "The name of a signature: `v1`." },
+        timestamp: { type: "string", minLength: 1, description: "The name of the time, if it is in the list: `t`." },
+      },
+      description: "The header is a list of names and values: `t=1614556800,v1=5257a8…`.",
+    },
     algorithm: { enum: ["sha256", "sha1", "sha512"], default: "sha256", description: "Hash of the HMAC." },
     encoding: { enum: ["hex", "base64", "base64url"], default: "hex", description: "Encoding of the signature." },
     signed: {
@@ -27,9 +45,12 @@ const hmacSchema = {
     },
     idHeader: { ...HEADER, description: "The header with the delivery's id." },
     timestampHeader: { ...HEADER, description: "The header with the time." },
+    timestampField: { ...NON_BLANK, description: "The top-level field of the JSON body with the time." },
     timestampUnit: { enum: ["s", "ms", "iso"], default: "s", description: "Unit of the time." },
     tolerance: { ...TOLERANCE, default: "5m" },
     url: URL_OPTION,
+    replay: REPLAY_OPTION,
+    handshake: HANDSHAKE_OPTION,
   },
 } as const;
 
@@ -38,53 +59,100 @@ type HmacOptions = FromSchema<typeof hmacSchema>;
 /** Any HMAC over the body. */
 export const hmac: SignatureDefinition<HmacOptions> = {
   schema: hmacSchema,
-  about: { header: "`header`", signed: "HMAC, `signed`", tolerance: "`tolerance`, with `timestampHeader`" },
-  check: (options) => [...checkSecrets(toHmacRow(options), options), ...checkParts(options)],
+  replay: (options) => (isTimed(options) ? "timed" : options.replay === "signature" ? "unique" : "plain"),
+  about: {
+    header: "`header`",
+    signed: "HMAC, `signed`",
+    tolerance: "`tolerance`, with a time",
+    replay: "*plain*, *timed* with a time",
+    handshake: "`handshake`",
+  },
+  check: (options) => [...checkSecrets(toHmacRow(options), options), ...checkParts(options), ...checkTimes(options)],
   create: (options) => createVerifier(toHmacRow(options), options),
 };
 
 function toHmacRow(options: HmacOptions): SignatureRow {
-  const { header, algorithm, idHeader, timestampHeader, timestampUnit, ...rest } = options;
+  const { header, algorithm, idHeader, timestampHeader, timestampField, timestampUnit, secretEncoding, ...rest } =
+    options;
   return {
     ...rest,
+    replay: isTimed(options) ? "timed" : "plain",
     header: header.toLowerCase(),
     algorithm: `hmac-${algorithm}`,
     idHeader: idHeader?.toLowerCase(),
-    timestamp:
-      timestampHeader === undefined ? undefined : { header: timestampHeader.toLowerCase(), unit: timestampUnit },
+    timestamp: isTimed(options)
+      ? { header: timestampHeader?.toLowerCase(), field: timestampField, unit: timestampUnit }
+      : undefined,
+    handshake: rest.handshake && fixedAnswer(rest.handshake),
+    toKey: (secret) => createHmacKey(toKeyBytes(secret, secretEncoding), algorithm),
   };
+}
+
+function toKeyBytes(secret: string, encoding: HmacOptions["secretEncoding"]): Buffer {
+  if (encoding === "utf8") return Buffer.from(secret);
+  const bytes = decodeStrictly(encoding === "hex" ? secret.toLowerCase() : secret, encoding);
+  if (!bytes) throw new Error(`The secret must be ${encoding}, because secretEncoding says so.`);
+  return bytes;
+}
+
+function isTimed({ timestampHeader, timestampField, list }: HmacOptions): boolean {
+  return (timestampHeader ?? timestampField ?? list?.timestamp) !== undefined;
 }
 
 /** A part and its option mean nothing without each other: a time that is not signed can be replaced. */
 function checkParts(options: HmacOptions): OptionProblem[] {
-  return (
+  const { idHeader, timestampHeader, list, url } = options;
+  const parts = [
+    ["id", "idHeader", idHeader],
     [
-      ["id", "idHeader"],
-      ["timestamp", "timestampHeader"],
-      ["url", "url"],
-    ] as const
-  ).flatMap(([part, key]) => {
+      "timestamp",
+      list?.timestamp === undefined ? "timestampHeader" : "list.timestamp",
+      list?.timestamp ?? timestampHeader,
+    ],
+    ["url", "url", url],
+  ] as const;
+  return parts.flatMap(([part, key, value]) => {
     const isSigned = options.signed.includes(part);
-    const isSet = options[key] !== undefined;
-    if (isSigned && !isSet) return [{ key, message: `is required, because signed contains "${part}"` }];
-    if (!isSigned && isSet) return [{ key, message: `has no effect, because signed does not contain "${part}"` }];
+    const isSet = value !== undefined;
+    if (isSigned && !isSet) return [{ key, message: `This setting is required, because signed contains "${part}".` }];
+    if (!isSigned && isSet) {
+      const message = `This setting has no effect, because signed does not contain "${part}". Add it there, or remove the setting.`;
+      return [{ key, message }];
+    }
     return [];
   });
+}
+
+/** Only one of several times could be the one that counts. */
+function checkTimes({ timestampHeader, timestampField, list }: HmacOptions): OptionProblem[] {
+  const times = [timestampHeader, timestampField, list?.timestamp].filter((time) => time !== undefined);
+  if (times.length < 2) return [];
+  const key = timestampField === undefined ? "timestampHeader" : "timestampField";
+  return [
+    { key, message: "Only one time can be signed. Set one of timestampHeader, timestampField and list.timestamp." },
+  ];
 }
 
 const headerSchema = {
   type: "object",
   additionalProperties: false,
   required: ["secret", "name"],
-  properties: { secret: SECRET, name: { ...HEADER, description: "The header with the secret." } },
+  properties: {
+    secret: SECRET,
+    name: { ...HEADER, description: "The header with the secret." },
+    handshake: HANDSHAKE_OPTION,
+  },
 } as const;
 
 /** A secret in any header. */
 export const header: SignatureDefinition<FromSchema<typeof headerSchema>> = {
   schema: headerSchema,
-  about: { header: "`name`", signed: SECRET_ITSELF },
-  create: ({ name, secret }) =>
-    createVerifier({ header: name.toLowerCase(), algorithm: "secret", encoding: "latin1" }, { secret }),
+  replay: () => "plain",
+  about: { header: "`name`", signed: SECRET_ITSELF, handshake: "`handshake`" },
+  create({ name, secret, handshake }) {
+    const row = { replay: "plain", header: name.toLowerCase(), algorithm: "secret", encoding: "latin1" } as const;
+    return createVerifier({ ...row, handshake: handshake && fixedAnswer(handshake) }, { secret });
+  },
 };
 
 const grafanaSchema = {
@@ -109,19 +177,22 @@ export const grafana: SignatureDefinition<GrafanaOptions> = {
   schema: grafanaSchema,
   docs: "https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/",
   deliveryId: "{{payload.groupKey}}:{{payload.status}}",
+  replay: ({ timestampHeader }) => (timestampHeader === undefined ? "unique" : "timed"),
   about: {
     header: "`x-grafana-alerting-signature`",
     signed: "HMAC-SHA256, hex: body, or `timestamp` `:` body",
     tolerance: "5m, with `timestampHeader`",
+    replay: "*unique*, *timed* with `timestampHeader`",
   },
   create: (options) => createVerifier(toGrafanaRow(options), options),
 };
 
 function toGrafanaRow({ header: name, timestampHeader }: GrafanaOptions): SignatureRow {
-  const row = { header: name.toLowerCase() };
+  const row = { replay: "unique", header: name.toLowerCase() } as const;
   if (timestampHeader === undefined) return row;
   return {
     ...row,
+    replay: "timed",
     timestamp: { header: timestampHeader.toLowerCase(), unit: "s" },
     signed: ["timestamp", ":", "body"],
   };

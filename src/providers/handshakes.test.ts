@@ -1,6 +1,13 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { createSender, type RequestParts, SECRET, signed, toRequest } from "../../test/support/signatures.ts";
+import {
+  createSender,
+  createVerifier,
+  type RequestParts,
+  SECRET,
+  signed,
+  toRequest,
+} from "../../test/support/signatures.ts";
 import type { Handshake, SignatureResult } from "./provider.ts";
 
 const TEXT = { "Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff" };
@@ -150,6 +157,36 @@ describe("handshakes that the sender does not sign", () => {
       const { verifier } = await createSender(scheme);
       expect(verifier.presents(toRequest({ headers: { "content-length": "1025" } }))).toBe(false);
       expect(verifier.presents(toRequest({ headers: { "transfer-encoding": "chunked" } }))).toBe(false);
+    },
+  );
+});
+
+describe("a handshake of the configuration", () => {
+  const open = (handshake: object) => createVerifier("header", { name: "X-Secret", secret: SECRET, handshake });
+  const echoing = { when: { type: "verify", challenge: "*" }, answer: { challenge: "{{payload.challenge}}" } };
+
+  async function ask(handshake: object, payload: object) {
+    const body = JSON.stringify(payload);
+    const request = toRequest({ headers: { "content-length": String(body.length) }, body });
+    const verifier = await open(handshake);
+    expect(verifier.presents(request)).toBe(true);
+    return verifier.handshake?.(request, await verifier.verify(request));
+  }
+
+  test("echoes a field", async () => {
+    const answer = await ask(echoing, { type: "verify", challenge: '{"a' });
+    expect(answer).toEqual({ status: 200, body: { challenge: '{"a' } });
+  });
+
+  test("answers with a fixed text", async () => {
+    const answer = await ask({ when: { ping: true }, answer: "pong" }, { ping: true });
+    expect(answer).toMatchObject({ status: 200, headers: TEXT, body: "pong" });
+  });
+
+  test.each([{ type: "verify" }, { type: "event", challenge: "a" }, { type: "verify", challenge: { a: 1 } }])(
+    "is not %j",
+    async (payload) => {
+      expect(await ask(echoing, payload)).toBeUndefined();
     },
   );
 });

@@ -1,5 +1,6 @@
+import type { FromSchema } from "json-schema-to-ts";
 import { createHmac } from "node:crypto";
-import { parseObject, readPath } from "../shared/json.ts";
+import { isObject, parseObject, parsePath, readPath, toObject } from "../shared/json.ts";
 import { sameSecret } from "../shared/secret.ts";
 import type { Bytes, Handshake, SignedHead } from "./provider.ts";
 import type { HandshakeRule } from "./row.ts";
@@ -154,6 +155,64 @@ export const graph: HandshakeRule = {
   about: "POST `validationToken`",
   answer: ({ method, query }) => (method === "POST" ? echo(query["validationToken"]) : undefined),
 };
+
+export const HANDSHAKE_OPTION = {
+  type: "object",
+  additionalProperties: false,
+  required: ["when", "answer"],
+  properties: {
+    when: {
+      type: "object",
+      minProperties: 1,
+      maxProperties: 8,
+      additionalProperties: { type: ["string", "number", "boolean"] },
+      description: "Fields of the body, by path, with their values. `*` is any text, number or boolean.",
+    },
+    answer: {
+      type: ["string", "object"],
+      description: "A text, or an object that is sent as JSON. `{{payload.challenge}}` is that field of the body.",
+    },
+  },
+  description: "How the sender checks that the hook exists. Such a request needs no signature and starts nothing.",
+} as const;
+
+/** An answer from the configuration, to requests whose bodies have certain fields. */
+export function fixedAnswer({ when, answer }: FromSchema<typeof HANDSHAKE_OPTION>): HandshakeRule {
+  const fields = Object.entries(when).map(([path, value]) => ({ path: parsePath(path) ?? [path], value }));
+  return {
+    about: "`handshake`",
+    mayBeUnsigned: isShortPost,
+    answer({ method, body }) {
+      const payload = parseObject(toShortText(body));
+      const isHandshake = fields.every(({ path, value }) => {
+        const sent = readPath(payload, path);
+        return value === "*" ? isShown(sent) : sent === value;
+      });
+      if (method !== "POST" || !isHandshake) return undefined;
+      const filled = fillPlaceholders(answer, payload);
+      return typeof filled === "string" ? echo(filled) : { status: 200, body: toObject(filled) };
+    },
+  };
+}
+
+const PLACEHOLDER = /\{\{\s*payload\.([^{}\s]+)\s*\}\}/g;
+
+/** What is no text, number or boolean is left out. */
+function fillPlaceholders(answer: unknown, payload: unknown): unknown {
+  if (typeof answer === "string") {
+    return answer.replace(PLACEHOLDER, (_, path: string) => {
+      const value = readPath(payload, parsePath(path) ?? [path]);
+      return isShown(value) ? String(value) : "";
+    });
+  }
+  if (Array.isArray(answer)) return answer.map((item) => fillPlaceholders(item, payload));
+  if (!isObject(answer)) return answer;
+  return Object.fromEntries(Object.entries(answer).map(([key, value]) => [key, fillPlaceholders(value, payload)]));
+}
+
+function isShown(value: unknown): value is string | number | boolean {
+  return ["string", "number", "boolean"].includes(typeof value);
+}
 
 const OK: Handshake = { status: 200, body: {} };
 

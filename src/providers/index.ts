@@ -1,9 +1,10 @@
 import type { SignatureDefinition } from "../plugin.ts";
-import { googleOidc, graph, mailgun } from "./without-row.ts";
+import { field, graph, mailgun } from "./without-row.ts";
 import { grafana, header, hmac } from "./generic.ts";
 import { defineSignature } from "./verifier.ts";
 import { rows } from "./rows.ts";
 import { sns } from "./sns.ts";
+import { googleOidc, jwt, msteams, netlify } from "./tokens.ts";
 
 /** The built-in signature schemes, by name. */
 export const providers: Record<string, SignatureDefinition> = {
@@ -12,7 +13,11 @@ export const providers: Record<string, SignatureDefinition> = {
   "google-oidc": googleOidc,
   graph,
   mailgun,
+  msteams,
+  netlify,
   sns,
   hmac,
   header,
+  field,
+  jwt,
 };

@@ -39,11 +39,34 @@ export interface SignatureRefusal {
   skewSeconds?: number;
 }
 
+/** How a captured request is kept from running again. */
+export const REPLAY_CLASSES = ["timed", "unique", "plain"] as const;
+/**
+ * timed: a time is signed · unique: two events never have the same signed bytes · plain: they may have the same, or nothing is
+ * signed, so only `dedupe` recognizes a repeat.
+ */
+export type ReplayClass = (typeof REPLAY_CLASSES)[number];
+
+/** What only the sender can have made of a request. The same again is answered as the first time. */
+export interface SignedIdentity {
+  /** A digest of the signed bytes, in base64url. */
+  digest: string;
+  /** For how long a copy of the request would be let in, in milliseconds, if a time is signed. */
+  validMs?: number;
+  /** The body is not signed: another one with the same signature is refused. */
+  isBodyUnsigned?: boolean;
+}
+
 /** Knows one sender: how it signs its requests, and how it checks that a hook exists. Nothing here throws or rejects. */
 export interface SignatureVerifier {
   /** Whether the request shows this kind of credential, or may be a handshake. If not, its body is not read. */
   presents(head: SignedHead): boolean;
   verify(request: SignedRequest): SignatureResult | Promise<SignatureResult>;
+  /**
+   * The identity of a request that `verify` found valid; undefined if two events can have the same. Absent: always. Never of a
+   * secret that the request shows.
+   */
+  identify?(request: SignedRequest): SignedIdentity | undefined | Promise<SignedIdentity | undefined>;
   /** Methods other than POST that a handshake needs. */
   handshakeMethods?: readonly ("GET" | "HEAD")[];
   /** The answer to a sender that checks the hook; undefined for any other request. `result` is what `verify` found. */

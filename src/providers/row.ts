@@ -1,6 +1,14 @@
 import type { SignatureDefinition } from "../plugin.ts";
 import { NON_BLANK } from "../shared/json.ts";
-import type { Bytes, Handshake, SignatureResult, SignatureVerifier, SignedHead, SignedRequest } from "./provider.ts";
+import type {
+  Bytes,
+  Handshake,
+  ReplayClass,
+  SignatureResult,
+  SignatureVerifier,
+  SignedHead,
+  SignedRequest,
+} from "./provider.ts";
 
 /**
  * How one sender signs. The signed text is the parts of `signed` in their order, where `body`, `id`, `timestamp`, `url` and
@@ -10,6 +18,8 @@ export interface SignatureRow
   extends
     Pick<SignatureDefinition, "docs" | "deliveryId">,
     Pick<SignatureVerifier, "accept" | "allowsEmptyBody" | "senderTimeoutMs"> {
+  /** How a captured request is kept from running again. Default: timed if a time is signed, else plain. */
+  replay?: ReplayClass;
   /** The header with the signature, in lower case. Of several, the first that the request has counts. */
   header: string | readonly string[];
   /** Text before the signature: `sha256=`. */
@@ -33,10 +43,12 @@ export interface SignatureRow
   signed?: readonly SignedPart[];
   /** A function of `signed` uses the address. Default: whether `signed` has `url`. */
   signsUrl?: boolean;
-  /** The header with the delivery's id, if the id is signed. */
-  idHeader?: string;
-  /** Where the time is signed: in a header, in a top-level field of a JSON body, or in the list. */
-  timestamp?: { header?: string; field?: string; unit: TimeUnit };
+  /** Forms of the address that the sender may have signed. Default: it alone. */
+  toUrls?(url: string): readonly string[];
+  /** The header with the delivery's id, if the id is signed. Of several, the one at the place of the signature's. */
+  idHeader?: string | readonly string[];
+  /** Where the time is signed: in a header (as `idHeader`), in a top-level field of a JSON body, or in the list. */
+  timestamp?: { header?: string | readonly string[]; field?: string; unit: TimeUnit };
   /** How far the sender's clock may be off, in both directions, unless `auth.tolerance` is set. Default: `5m`. */
   tolerance?: string;
   handshake?: HandshakeRule;
@@ -85,6 +97,8 @@ export interface HandshakeContext {
   findSecret(): string | undefined;
 }
 
+export const HEADER = { type: "string", pattern: "^[\\w!#$%&'*+.^`|~-]+$" } as const;
+
 export const SECRET = {
   anyOf: [NON_BLANK, { type: "array", minItems: 1, maxItems: 8, items: NON_BLANK }],
   description: "The secret. Of several, for rotation, the first signs and all verify.",
@@ -102,8 +116,14 @@ export const URL_OPTION = {
   description: "The address that the sender posts to. Default: the hook's path behind gateway.publicUrl.",
 } as const;
 
+export const REPLAY_OPTION = {
+  const: "signature",
+  description: "No two events have the same signed bytes: the same again within hooks.dedupeWindow is a repeat.",
+} as const;
+
 /** The `auth` block of a row, without `scheme`. */
 export interface RowOptions {
   secret: string | readonly string[];
   tolerance?: string;
+  replay?: "signature";
 }

@@ -121,7 +121,7 @@ function createSharedSecret(secret: string): SigningKey {
 }
 
 function createEd25519Key(secret: string): SigningKey {
-  if (!/^[\da-f]{64}$/i.test(secret)) throw new Error("must be the public key: 64 hex digits");
+  if (!/^[\da-f]{64}$/i.test(secret)) throw new Error("The secret must be the public key: 64 hex digits.");
   return toEd25519(Buffer.from(secret, "hex"));
 }
 
@@ -138,14 +138,14 @@ function toEd25519(publicKey: Buffer): SigningKey {
 export function toStandardKey(secret: string): SigningKey {
   const [, kind, text = ""] = /^(whsec_|whpk_)?(.*)$/s.exec(secret) ?? [];
   const bytes = decodeStrictly(text, "base64");
-  if (!bytes) throw new Error("must be base64 after whsec_ or whpk_");
+  if (!bytes) throw new Error("The secret must be base64 after whsec_ or whpk_.");
   if (kind !== "whpk_") return createHmacKey(bytes);
-  if (bytes.length !== 32) throw new Error("must be a public key of 32 bytes after whpk_");
+  if (bytes.length !== 32) throw new Error("The secret must be a public key of 32 bytes after whpk_.");
   return { ...toEd25519(bytes), name: "v1a" };
 }
 
 export function toBasicKey(secret: string): SigningKey {
-  if (!secret.includes(":")) throw new Error("must be user:password");
+  if (!secret.includes(":")) throw new Error("The secret must be user:password.");
   return createKey("secret", secret);
 }
 
@@ -156,7 +156,7 @@ function createEcdsaKey(secret: string): SigningKey {
   } catch {
     // Not a key at all. The message of OpenSSL would not help.
   }
-  throw new Error("must be the public key of an elliptic curve, in base64");
+  throw new Error("The secret must be the public key of an elliptic curve, in base64.");
 }
 
 function createPublicVerifier(key: KeyObject, hash: string | null): SigningKey {

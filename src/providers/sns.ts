@@ -3,7 +3,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { SignatureDefinition } from "../plugin.ts";
 import { parseDuration } from "../shared/time.ts";
 import { parseObject } from "../shared/json.ts";
-import { checkTime } from "./verifier.ts";
+import { checkTime, digestParts } from "./verifier.ts";
 import { decodeStrictly, parseTimestamp } from "./signature.ts";
 import type { Handshake, SignatureResult, SignatureVerifier } from "./provider.ts";
 import { TOLERANCE } from "./row.ts";
@@ -30,6 +30,7 @@ export const sns: SignatureDefinition<SnsOptions> = {
   schema,
   docs: "https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html",
   deliveryId: "{{payload.MessageId}}",
+  replay: () => "timed",
   about: {
     header: "body: `Signature`",
     signed: "RSA-SHA256 or RSA-SHA1, base64: the message's fields",
@@ -63,6 +64,10 @@ export function createSnsVerifier({ topicArn, tolerance }: SnsOptions, fetchDocu
       if (!certificate) return UNAVAILABLE;
       if (!verify(hash, Buffer.from(text), certificate.publicKey, signature)) return WRONG;
       return checkTime(time, receivedAt, toleranceMs);
+    },
+    identify({ body }) {
+      const text = toSignedText(parseObject(body.toString()));
+      return text === undefined ? undefined : { digest: digestParts([Buffer.from(text)]), validMs: 2 * toleranceMs };
     },
     async handshake({ body }, result) {
       const message = parseObject(body.toString());

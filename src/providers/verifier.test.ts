@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import {
   createSender,
@@ -66,7 +67,7 @@ describe("a request of each sender", () => {
   // Dropbox and Asana only say that something has changed.
   test("signs a time, or has an id that shows a repeated delivery, except for these", () => {
     const open = Object.entries(providers).filter(([, { about, deliveryId }]) => !about?.tolerance && !deliveryId);
-    expect(open.map(([name]) => name)).toEqual(["dropbox", "asana", "basic", "token", "header"]);
+    expect(open.map(([name]) => name)).toEqual(["dropbox", "asana", "basic", "token", "header", "field"]);
   });
 });
 
@@ -228,12 +229,12 @@ test("Microsoft Graph: one notification with another clientState refuses all of 
 
 describe("a secret that cannot be one", () => {
   test.each([
-    ["discord", "not-hex", "must be the public key: 64 hex digits"],
-    ["sendgrid", "AAAA", "must be the public key of an elliptic curve, in base64"],
-    ["standard-webhooks", "whsec_!", "must be base64 after whsec_ or whpk_"],
-    ["standard-webhooks", "whsec_", "must be base64 after whsec_ or whpk_"],
-    ["basic", "password", "must be user:password"],
-    ["github", " ", "must not be empty"],
+    ["discord", "not-hex", "The secret must be the public key: 64 hex digits."],
+    ["sendgrid", "AAAA", "The secret must be the public key of an elliptic curve, in base64."],
+    ["standard-webhooks", "whsec_!", "The secret must be base64 after whsec_ or whpk_."],
+    ["standard-webhooks", "whsec_", "The secret must be base64 after whsec_ or whpk_."],
+    ["basic", "password", "The secret must be user:password."],
+    ["github", " ", "The secret must not be empty."],
   ])("%s: %j", async (scheme, secret, message) => {
     const definition = providers[scheme];
     expect(definition?.check?.({ secret: ["x", secret].slice(-1) }, { baseDir: "/" })).toEqual([
@@ -243,7 +244,7 @@ describe("a secret that cannot be one", () => {
   });
 
   test("no secret at all", async () => {
-    await expect(createVerifier("github", { secret: [] })).rejects.toThrow("a secret is required");
+    await expect(createVerifier("github", { secret: [] })).rejects.toThrow("A secret is required.");
   });
 });
 
@@ -251,19 +252,156 @@ test("hmac: a part and its option belong together", () => {
   const check = (options: object) =>
     providers["hmac"]?.check?.({ secret: "s", header: "x", algorithm: "sha256", ...options }, { baseDir: "/" });
   expect(check({ signed: ["timestamp", ".", "body"] })).toEqual([
-    { key: "timestampHeader", message: 'is required, because signed contains "timestamp"' },
+    { key: "timestampHeader", message: 'This setting is required, because signed contains "timestamp".' },
   ]);
   expect(check({ signed: ["body"], idHeader: "x-id" })).toEqual([
-    { key: "idHeader", message: 'has no effect, because signed does not contain "id"' },
+    {
+      key: "idHeader",
+      message: 'This setting has no effect, because signed does not contain "id". Add it there, or remove the setting.',
+    },
   ]);
 });
 
 test("a row of a plugin", async () => {
   const acme = defineSignature({ header: "x-acme", prefix: "v2:", encoding: "base64url", algorithm: "hmac-sha512" });
-  const verifier = await acme.create({ secret: "s" }, { name: "acme", baseDir: "/", log: undefined as never });
+  const verifier = await acme.create(
+    { secret: "s" },
+    {
+      name: "acme",
+      baseDir: "/",
+      tempDir: "/tmp",
+      stateDir: "/tmp",
+      log: undefined as never,
+      compileTemplate: undefined as never,
+    },
+  );
   const body = Buffer.from("hello");
   const parts = await verifier.sign?.({ method: "POST", url: "", body, now: NOW });
   expect(verifier.verify(toRequest({ headers: parts?.headers, body }))).toBe("valid");
   expect(verifier.verify(toRequest({ headers: parts?.headers, body: "hallo" }))).toMatchObject({ reason: "wrong" });
   expect(acme.schema).toMatchObject({ required: ["secret"], additionalProperties: false });
+});
+
+describe("an id before the time", () => {
+  const NOW_S = String(Math.floor(NOW / 1000));
+
+  interface Sent {
+    body?: string;
+    sentId?: string;
+    sentBody?: string;
+  }
+
+  async function verifyAs(id: string, { body = '{"a":1}', sentId = id, sentBody = body }: Sent = {}) {
+    const sender = await createSender("standard-webhooks");
+    const key = Buffer.from(SECRET.slice("whsec_".length), "base64");
+    const signature = createHmac("sha256", key).update(`${id}.${NOW_S}.${body}`).digest("base64");
+    const headers = { "webhook-id": sentId, "webhook-timestamp": NOW_S, "webhook-signature": `v1,${signature}` };
+    return sender.verifier.verify(toRequest({ headers, body: sentBody }));
+  }
+
+  test.each(["msg_1", "123456", "evt.1.a", "a.b", ".a", "a.", "1.5.x-1"])("can be %j", async (id) => {
+    expect(await verifyAs(id)).toBe("valid");
+  });
+
+  test.each(["", "a.123", "a.b.0", `a.${NOW_S}.b`])("cannot be %j", async (id) => {
+    expect(await verifyAs(id)).toMatchObject({ reason: "malformed" });
+  });
+
+  test("takes nothing of the text behind it", async () => {
+    const body = `x.${NOW_S}.{"evil":1}`;
+    const evil = { body, sentBody: '{"evil":1}' };
+    expect(await verifyAs("msg", { ...evil, sentId: `msg.${NOW_S}.x` })).toMatchObject({ reason: "malformed" });
+    expect(
+      await verifyAs("msg", { body: body.slice(2), sentBody: '{"evil":1}', sentId: `msg.${NOW_S}` }),
+    ).toMatchObject({
+      reason: "malformed",
+    });
+  });
+});
+
+test("standard-webhooks takes the headers of Svix, and not a mixture", async () => {
+  const { verifier } = await createSender("standard-webhooks");
+  const parts = await signed(await createSender("svix"));
+  expect(verifier.presents(toRequest(parts))).toBe(true);
+  expect(await verifier.verify(toRequest(parts))).toBe("valid");
+  const rename = (from: string, to: string) => ({
+    ...parts,
+    headers: parts.headers.map(([name, value]): [string, string] => [name === from ? to : name, value]),
+  });
+  for (const name of ["id", "timestamp", "signature"]) {
+    const mixed = toRequest(rename(`svix-${name}`, `webhook-${name}`));
+    expect(await verifier.verify(mixed)).toMatchObject({ reason: "missing" });
+  }
+});
+
+test.each([
+  ["https://hooks.example.com/in?a=1", "https://hooks.example.com:443/in?a=1", true],
+  ["http://hooks.example.com/in", "http://hooks.example.com:80/in", true],
+  ["https://hooks.example.com:8443/in", "https://hooks.example.com/in", true],
+  ["https://hooks.example.com:443/in", "https://hooks.example.com/in", true],
+  ["https://hooks.example.com:8443/in", "https://hooks.example.com:8443/in", true],
+  ["https://hooks.example.com/in", "https://hooks.example.com:8443/in", false],
+  ["https://hooks.example.com/in", "https://hooks.example.com/in:443", false],
+  ["https://hooks.example.com:8443/in", "https://hooks.example.com:443/in", false],
+])("Twilio's requests to %s may be signed for %s: %s", async (url, signedUrl, isRight) => {
+  const sender = await createSender("twilio");
+  const { body, contentType } = sampleFor("twilio");
+  const parts = await sender.sign({ method: "POST", url: signedUrl, body: Buffer.from(body), contentType, now: NOW });
+  const headers = { "content-type": contentType, ...parts.headers };
+  const result = await sender.verifier.verify(toRequest({ headers, body, url }));
+  if (isRight) expect(result).toBe("valid");
+  else expect(result).toMatchObject({ reason: "wrong" });
+});
+
+describe("an HMAC in other forms", () => {
+  const hmacOf = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest("hex");
+  const body = JSON.stringify({ id: 1, at: Math.floor(NOW / 1000) });
+  const time = String(Math.floor(NOW / 1000));
+
+  test("a list with its time", async () => {
+    const verifier = await createVerifier("hmac", {
+      secret: SECRET,
+      header: "X-Signature",
+      list: { separator: ",", assign: "=", timestamp: "timestamp", signature: "signature" },
+      signed: ["timestamp", ".", "body"],
+    });
+    const header = `timestamp=${time},signature=${hmacOf(SECRET, `${time}.${body}`)}`;
+    const request = toRequest({ headers: { "x-signature": header }, body });
+    expect(await verifier.verify(request)).toBe("valid");
+    expect(await verifier.verify({ ...request, receivedAt: NOW + 600_000 })).toMatchObject({ reason: "expired" });
+  });
+
+  test("a time in the body", async () => {
+    const verifier = await createVerifier("hmac", { secret: SECRET, header: "X-Signature", timestampField: "at" });
+    const request = toRequest({ headers: { "x-signature": hmacOf(SECRET, body) }, body });
+    expect(await verifier.verify(request)).toBe("valid");
+    expect(await verifier.verify({ ...request, receivedAt: NOW + 600_000 })).toMatchObject({ reason: "expired" });
+  });
+
+  test.each(["base64", "hex"] as const)("a secret in %s", async (secretEncoding) => {
+    const key = Buffer.from("the bytes of the key");
+    const secret = key.toString(secretEncoding);
+    const verifier = await createVerifier("hmac", { secret, secretEncoding, header: "X-Signature" });
+    expect(await verifier.verify(toRequest({ headers: { "x-signature": hmacOf(key, body) }, body }))).toBe("valid");
+  });
+
+  test.each([
+    [{ secret: "not base64!", secretEncoding: "base64" }, "secret"],
+    [{ secret: SECRET, list: { separator: ",", signature: "v1", timestamp: "t" } }, "list.timestamp"],
+    [
+      { secret: SECRET, timestampField: "at", timestampHeader: "X-Time", signed: ["timestamp", "body"] },
+      "timestampField",
+    ],
+  ])("a problem: %j", (options, key) => {
+    const defaults = { header: "X-Signature", algorithm: "sha256", secretEncoding: "utf8", signed: ["body"] };
+    expect(providers["hmac"]?.check?.({ ...defaults, ...options }, { baseDir: "." })).toMatchObject([{ key }]);
+  });
+});
+
+test("a secret in a form", async () => {
+  const verifier = await createVerifier("field", { secret: SECRET, field: "token" });
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  expect(await verifier.verify(toRequest({ headers, body: `token=${SECRET}&text=hi` }))).toBe("valid");
+  expect(await verifier.verify(toRequest({ headers, body: "token=x&text=hi" }))).toMatchObject({ reason: "wrong" });
+  expect(verifier.hideSecrets?.({ token: SECRET, text: "hi" })).toEqual({ token: "[redacted]", text: "hi" });
 });

@@ -1,14 +1,24 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { messageOf } from "../errors.ts";
 import type { OptionProblem, SignatureDefinition, SignatureSummary } from "../plugin.ts";
 import { parseDuration } from "../shared/time.ts";
+import { parseExactObject } from "../shared/exact-json.ts";
 import { parseObject } from "../shared/json.ts";
-import { createKey, formatTimestamp, parseSignatureHeader, parseTimestamp, valuesOf } from "./signature.ts";
+import {
+  createKey,
+  formatTimestamp,
+  parseSignatureHeader,
+  parseTimestamp,
+  type SignatureHeader,
+  valuesOf,
+} from "./signature.ts";
 import type {
   Bytes,
+  ReplayClass,
   SignatureRefusal,
   SignatureResult,
   SignatureVerifier,
+  SignedIdentity,
   SignedHead,
   SignedParts,
   SignedRequest,
@@ -16,11 +26,14 @@ import type {
 } from "./provider.ts";
 import {
   type Algorithm,
+  REPLAY_OPTION,
   type RowOptions,
   SECRET,
   SECRET_ITSELF,
   type SignatureRow,
+  type SignedPart,
   type SigningKey,
+  type TimeUnit,
   TOLERANCE,
   URL_OPTION,
 } from "./row.ts";
@@ -34,6 +47,7 @@ export function defineSignature(row: SignatureRow): SignatureDefinition<RowOptio
     secret: SECRET,
     ...(hasTime && { tolerance: { ...TOLERANCE, default: row.tolerance ?? "5m" } }),
     ...(signsUrl && { url: URL_OPTION }),
+    ...(classOf(row) === "plain" && row.algorithm !== "secret" && { replay: REPLAY_OPTION }),
     ...options,
   };
   return {
@@ -41,10 +55,17 @@ export function defineSignature(row: SignatureRow): SignatureDefinition<RowOptio
     docs,
     deliveryId,
     signsUrl,
+    replay: (given) => classOf(row, given),
     about: summarize(row),
     check: (given) => checkSecrets(row, given),
     create: (given) => createVerifier(row, given),
   };
+}
+
+/** `replay: "signature"` makes a plain scheme unique. */
+function classOf({ replay, timestamp }: SignatureRow, options: Pick<RowOptions, "replay"> = {}): ReplayClass {
+  const own = replay ?? (timestamp ? "timed" : "plain");
+  return own === "plain" && options.replay === "signature" ? "unique" : own;
 }
 
 function summarize(row: SignatureRow): SignatureSummary {
@@ -77,6 +98,15 @@ interface Claims {
   timestamp?: string;
 }
 
+/** A request in the parts that its signature is about. */
+interface Reading {
+  header: string;
+  given: SignatureHeader;
+  claims: Claims;
+  /** By form of the address, the first being that of the request. */
+  forms: Bytes[][];
+}
+
 interface Outcome {
   result: SignatureResult;
   /** The one that signed the request, also if its time is wrong. */
@@ -100,6 +130,7 @@ export function createVerifier(row: SignatureRow, options: RowOptions): Signatur
       const message = handshake?.mayBeUnsigned?.(request) ? handshake.refusal : undefined;
       return result === "valid" || message === undefined ? result : { reason: "wrong", message };
     },
+    identify: classOf(row, options) === "plain" ? undefined : identify,
     handshakeMethods: handshake?.methods,
     handshake:
       handshake &&
@@ -107,27 +138,59 @@ export function createVerifier(row: SignatureRow, options: RowOptions): Signatur
         if (result !== "valid" && !handshake.mayBeUnsigned?.(request)) return undefined;
         return handshake.answer(request, { result, options: { ...options }, findSecret: () => check(request).secret });
       }),
-    sign: secrets[0]?.key.sign && ((request) => sign(row, names[0] ?? "", secrets[0]?.key, request)),
+    sign: secrets[0]?.key.sign && ((request) => sign(row, secrets[0]?.key, request)),
   };
 
   function check(request: SignedRequest): Outcome {
-    const header = names.find((name) => request.headers[name] !== undefined) ?? names[0] ?? "";
-    const text = requireHeader(request, header);
-    if (typeof text !== "string") return { result: text };
-    const given = parseSignatureHeader(text, row);
-    if (!given) return { result: malformed(header) };
-    const claims = readClaims(row, request, given.timestamp);
-    if ("reason" in claims) return { result: claims };
-    const parts = toParts(row, request, claims);
-    if ("reason" in parts) return { result: parts };
-    const secret = secrets.find(({ key }) =>
-      key.accepts(parts, given.signatures.get(key.name ?? row.list?.signature ?? "") ?? []),
-    );
+    const reading = readRequest(row, request);
+    if ("reason" in reading) return { result: reading };
+    const { header, given, claims, forms } = reading;
+    const secret = secrets.find(({ key }) => {
+      const signatures = given.signatures.get(key.name ?? row.list?.signature ?? "") ?? [];
+      return forms.some((parts) => key.accepts(parts, signatures));
+    });
     if (!secret) return { result: wrong(row, header) };
     if (!row.timestamp) return { result: "valid", secret: secret.text };
     const time = readTime(row.timestamp, request.body, claims.timestamp);
     return { result: checkTime(time, request.receivedAt, toleranceMs), secret: secret.text };
   }
+
+  /** By what is signed, not by the signature: some can be written in several ways, and rotated secrets give several. */
+  function identify(request: SignedRequest): SignedIdentity | undefined {
+    const reading = readRequest(row, request);
+    const [parts] = "reason" in reading ? [] : reading.forms;
+    return parts && { digest: digestParts(parts), validMs: row.timestamp && 2 * toleranceMs };
+  }
+}
+
+export function digestParts(parts: readonly Bytes[]): string {
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(part);
+  return hash.digest("base64url");
+}
+
+function readRequest(row: SignatureRow, request: SignedRequest): Reading | SignatureRefusal {
+  const names = [row.header].flat();
+  const index = Math.max(
+    names.findIndex((name) => request.headers[name] !== undefined),
+    0,
+  );
+  const header = names[index] ?? "";
+  const text = requireHeader(request, header);
+  if (typeof text !== "string") return text;
+  const given = parseSignatureHeader(text, row);
+  if (!given) return malformed(header);
+  const claims = readClaims(row, request, { index, header, listed: given.timestamp });
+  if ("reason" in claims) return claims;
+  const { url } = request;
+  const urls = url === undefined ? [url] : (row.toUrls?.(url) ?? [url]);
+  const forms: Bytes[][] = [];
+  for (const form of urls) {
+    const parts = toParts(row, { ...request, url: form }, claims);
+    if ("reason" in parts) return parts;
+    forms.push(parts);
+  }
+  return { header, given, claims, forms };
 }
 
 /** Problems of the secrets, for the operator. */
@@ -145,13 +208,13 @@ export function checkSecrets(row: SignatureRow, { secret }: RowOptions): OptionP
 /** Without the white space that a secret from a file tends to end in. */
 function toSecrets(row: SignatureRow, secret: RowOptions["secret"]): Secret[] {
   const secrets = [secret].flat().map((text) => ({ text: text.trim(), key: toKey(row, text) }));
-  if (secrets.length === 0) throw new Error("a secret is required");
+  if (secrets.length === 0) throw new Error("A secret is required.");
   return secrets;
 }
 
 function toKey({ toKey: read, algorithm = "hmac-sha256" }: SignatureRow, secret: string): SigningKey {
   const text = secret.trim();
-  if (text === "") throw new Error("must not be empty");
+  if (text === "") throw new Error("The secret must not be empty.");
   return read ? read(text) : createKey(algorithm, text);
 }
 
@@ -171,42 +234,59 @@ function malformed(name: string): SignatureRefusal {
   return { reason: "malformed", message: `The header ${name} is malformed.` };
 }
 
-function readClaims(row: SignatureRow, request: SignedRequest, listed: string | undefined): Claims | SignatureRefusal {
-  const { list, timestamp, idHeader } = row;
+function readClaims(
+  { idHeader, timestamp, list, signed = [] }: SignatureRow,
+  request: SignedRequest,
+  { index, header, listed }: { index: number; header: string; listed: string | undefined },
+): Claims | SignatureRefusal {
   const claims: Claims = { timestamp: listed };
-  if (timestamp?.header !== undefined) {
-    const text = requireHeader(request, timestamp.header);
+  const timeName = [timestamp?.header ?? []].flat()[index];
+  if (timeName !== undefined) {
+    const text = requireHeader(request, timeName);
     if (typeof text !== "string") return text;
     claims.timestamp = text;
   }
-  if (timestamp && (timestamp.header ?? list?.timestamp) !== undefined) {
+  if (timestamp && (timeName ?? list?.timestamp) !== undefined) {
     const isTime = claims.timestamp !== undefined && parseTimestamp(claims.timestamp, timestamp.unit) !== undefined;
-    if (!isTime) return malformed(timestamp.header ?? [row.header].flat().join());
+    if (!isTime) return malformed(timeName ?? header);
   }
-  if (idHeader !== undefined) {
-    const text = requireHeader(request, idHeader);
+  const idName = [idHeader ?? []].flat()[index];
+  if (idName !== undefined) {
+    const text = requireHeader(request, idName);
     if (typeof text !== "string") return text;
+    if (text === "" || isMovable(text, signed, timestamp?.unit)) return malformed(idName);
     claims.id = text;
   }
   return claims;
 }
 
+/**
+ * Whether the same signature could be right for this id with another text behind it, or for another id. Between the id and
+ * the time, only a part of the id that could be the time makes that possible.
+ */
+function isMovable(id: string, signed: readonly SignedPart[], unit: TimeUnit | undefined): boolean {
+  const [separator, next] = signed.slice(signed.indexOf("id") + 1);
+  if (typeof separator !== "string" || PARTS.has(separator) || !id.includes(separator)) return false;
+  if (next !== "timestamp" || unit === undefined || unit === "iso") return true;
+  const parts = id.split(separator).slice(1);
+  return /^\d+$/.test(parts.at(-1) ?? "") || parts.some((part) => CURRENT_TIME[unit].test(part));
+}
+
+/** From 2001 to 2286. */
+const CURRENT_TIME = { s: /^\d{10}$/, ms: /^\d{13}$/ };
+
 /** The signed text. Node reads headers as Latin-1, so their bytes are written as such. */
 function toParts(
-  { signed = ["body"], idHeader = "" }: SignatureRow,
+  { signed = ["body"] }: SignatureRow,
   request: SignedRequest,
   { id = "", timestamp = "" }: Claims,
 ): Bytes[] | SignatureRefusal {
   const parts: Bytes[] = [];
-  for (const [index, part] of signed.entries()) {
-    const next = signed[index + 1];
+  for (const part of signed) {
     if (part === "body") parts.push(request.body);
     else if (part === "timestamp") parts.push(Buffer.from(timestamp, "latin1"));
-    else if (part === "id") {
-      // Otherwise the same signature would be right for a longer id and a shorter text after it.
-      if (id === "" || (typeof next === "string" && id.includes(next))) return malformed(idHeader);
-      parts.push(Buffer.from(id, "latin1"));
-    } else {
+    else if (part === "id") parts.push(Buffer.from(id, "latin1"));
+    else {
       const text = part === "url" ? request.url : part === "method" ? request.method : part;
       const bytes = typeof text === "function" ? text(request) : text;
       if (bytes === undefined) return { reason: "malformed", message: "The request is not one of this sender's." };
@@ -234,13 +314,16 @@ export function checkTime(time: number | undefined, receivedAt: number, toleranc
   return { reason: "expired", message: "The signature is right, but its time is not close to ours.", skewSeconds };
 }
 
-function sign(row: SignatureRow, header: string, key: SigningKey | undefined, unsigned: UnsignedRequest): SignedParts {
-  const { timestamp: source, idHeader, list, prefix = "", encoding = "hex" } = row;
+function sign(row: SignatureRow, key: SigningKey | undefined, unsigned: UnsignedRequest): SignedParts {
+  const { timestamp: source, list, prefix = "", encoding = "hex" } = row;
+  const [header = "", idHeader, timeHeader] = [row.header, row.idHeader, source?.header].map(
+    (names) => [names].flat()[0],
+  );
   const body = source?.field === undefined ? unsigned.body : writeTime(unsigned, source.field);
   const timestamp = source && formatTimestamp(unsigned.now, source.unit);
   const id = idHeader === undefined ? undefined : `msg_${randomUUID().replaceAll("-", "")}`;
   const headers: Record<string, string> = {};
-  if (timestamp !== undefined && source?.header !== undefined) headers[source.header] = timestamp;
+  if (timestamp !== undefined && timeHeader !== undefined) headers[timeHeader] = timestamp;
   if (id !== undefined && idHeader !== undefined) headers[idHeader] = id;
 
   const { method, url, contentType, now } = unsigned;
@@ -260,5 +343,5 @@ function sign(row: SignatureRow, header: string, key: SigningKey | undefined, un
 
 /** The body with its time as it is now, since an old one would be refused. */
 function writeTime({ body, now }: UnsignedRequest, field: string): Buffer {
-  return Buffer.from(JSON.stringify({ ...parseObject(body.toString()), [field]: now }));
+  return Buffer.from(JSON.stringify({ ...parseExactObject(body.toString()), [field]: now }));
 }

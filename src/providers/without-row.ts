@@ -1,17 +1,17 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { randomBytes } from "node:crypto";
 import type { SignatureDefinition } from "../plugin.ts";
-import { createGoogleTokenVerifier, GOOGLE_TOKEN, MALFORMED_TOKEN } from "../shared/google-token.ts";
-import { isObject, parseObject, toObject } from "../shared/json.ts";
+import { parseExactObject } from "../shared/exact-json.ts";
+import { isObject, NON_BLANK, parseObject, parsePath, readPath, replaceAt, toObject } from "../shared/json.ts";
 import { redactPayload, sameSecret } from "../shared/secret.ts";
 import { parseDuration } from "../shared/time.ts";
 import { graph as graphHandshake } from "./handshakes.ts";
 import type { SignatureRefusal, SignatureResult, SignedRequest } from "./provider.ts";
 import { SECRET, SECRET_ITSELF, TOLERANCE } from "./row.ts";
-import { createHmacKey, decodeStrictly, formatTimestamp, parseTimestamp, valuesOf } from "./signature.ts";
-import { checkTime } from "./verifier.ts";
+import { createHmacKey, decodeStrictly, formatTimestamp, parseTimestamp } from "./signature.ts";
+import { checkTime, digestParts } from "./verifier.ts";
 
-// Schemes that no row describes: the signature is in the body, or it is a token that Google signed.
+// Schemes that no row describes, because the credential is in the body.
 
 const WRONG: SignatureRefusal = { reason: "wrong", message: "The signature is wrong." };
 const UNSIGNED: SignatureRefusal = { reason: "missing", message: "The body has no signature." };
@@ -28,6 +28,7 @@ export const mailgun: SignatureDefinition<FromSchema<typeof mailgunSchema>> = {
   schema: mailgunSchema,
   docs: "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks",
   deliveryId: "{{default payload.signature.token payload.token}}",
+  replay: () => "timed",
   about: { header: "body: `signature`", signed: "HMAC-SHA256, hex: `timestamp` `token`", tolerance: "5m" },
   create({ secret, tolerance }) {
     const keys = [secret].flat().map((text) => createHmacKey(text.trim()));
@@ -50,11 +51,17 @@ export const mailgun: SignatureDefinition<FromSchema<typeof mailgunSchema>> = {
         if (!keys.some((key) => key.accepts(parts, [given]))) return WRONG;
         return checkTime(time, request.receivedAt, toleranceMs);
       },
+      async identify(request) {
+        const { token } = await readMailgun(request);
+        if (typeof token !== "string") return undefined;
+        // Another body with the same token is not Mailgun's, so the token alone is what counts.
+        return { digest: digestParts([Buffer.from(token)]), validMs: 2 * toleranceMs, isBodyUnsigned: true };
+      },
       sign({ body, now }) {
         const timestamp = formatTimestamp(now, "s");
         const token = randomBytes(25).toString("hex");
         const signature = keys[0]?.sign?.([Buffer.from(timestamp), Buffer.from(token)]).toString("hex");
-        const payload = { ...parseObject(body.toString()), signature: { timestamp, token, signature } };
+        const payload = { ...parseExactObject(body.toString()), signature: { timestamp, token, signature } };
         return { headers: {}, body: Buffer.from(JSON.stringify(payload)) };
       },
     };
@@ -62,18 +69,65 @@ export const mailgun: SignatureDefinition<FromSchema<typeof mailgunSchema>> = {
 };
 
 /** Events are JSON, forwarded mails are forms. */
-async function readMailgun({ body, headers }: SignedRequest): Promise<Record<string, unknown>> {
+async function readMailgun(request: SignedRequest): Promise<Record<string, unknown>> {
+  const form = await readForm(request);
+  return form ?? toObject(parseObject(request.body.toString())["signature"]);
+}
+
+/** The fields of a form, the first of each name; undefined if the body is none. */
+async function readForm({ body, headers }: SignedRequest): Promise<Record<string, unknown> | undefined> {
   const type = headers["content-type"] ?? "";
-  if (!/^(?:multipart\/form-data|application\/x-www-form-urlencoded)\b/i.test(type)) {
-    return toObject(parseObject(body.toString())["signature"]);
-  }
+  if (!/^(?:multipart\/form-data|application\/x-www-form-urlencoded)\b/i.test(type)) return undefined;
   try {
     const form = await new Response(new Uint8Array(body), { headers: { "content-type": type } }).formData();
-    return Object.fromEntries(["timestamp", "token", "signature"].map((name) => [name, form.get(name)]));
+    return Object.fromEntries([...form.entries()].toReversed());
   } catch {
     return {};
   }
 }
+
+const fieldSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["secret", "field"],
+  properties: {
+    secret: SECRET,
+    field: { ...NON_BLANK, description: "The field with the secret: its name in a form, its path in a JSON body." },
+  },
+} as const;
+
+/** A secret in a field of the body, as Mattermost's and Rocket.Chat's outgoing webhooks have it. */
+export const field: SignatureDefinition<FromSchema<typeof fieldSchema>> = {
+  schema: fieldSchema,
+  replay: () => "plain",
+  about: { header: "body: `field`", signed: SECRET_ITSELF },
+  create({ secret, field: name }) {
+    const secrets = [secret].flat().map((text) => text.trim());
+    const path = parsePath(name) ?? [name];
+    return {
+      presents: ({ method }) => method === "POST",
+      hideSecrets: (payload) =>
+        redactPayload(payload, [isObject(payload) && name in payload ? [name] : path.map(String)]),
+      async verify(request) {
+        const form = await readForm(request);
+        const sent = form ? form[name] : readPath(parseObject(request.body.toString()), path);
+        if (typeof sent !== "string") return { reason: "missing", message: `The field ${name} is missing.` };
+        const isRight = secrets.some((known) => sameSecret(sent, known));
+        return isRight ? "valid" : { reason: "wrong", message: `The secret in the field ${name} is wrong.` };
+      },
+      sign({ body, contentType = "" }) {
+        const value = secrets[0] ?? "";
+        if (contentType.startsWith("application/x-www-form-urlencoded")) {
+          const form = new URLSearchParams(body.toString());
+          form.set(name, value);
+          return { headers: {}, body: Buffer.from(form.toString()) };
+        }
+        const payload = replaceAt(parseExactObject(body.toString()), path, value);
+        return { headers: {}, body: Buffer.from(JSON.stringify(payload)) };
+      },
+    };
+  },
+};
 
 const graphSchema = {
   type: "object",
@@ -86,6 +140,7 @@ const graphSchema = {
 export const graph: SignatureDefinition<FromSchema<typeof graphSchema>> = {
   schema: graphSchema,
   docs: "https://learn.microsoft.com/en-us/graph/change-notifications-delivery-webhooks",
+  replay: () => "plain",
   deliveryId: "{{item.subscriptionId}}:{{item.resource}}:{{item.changeType}}:{{item.resourceData.[@odata.etag]}}",
   about: { header: "body: `clientState`", signed: SECRET_ITSELF, handshake: graphHandshake.about },
   create({ secret }) {
@@ -98,7 +153,7 @@ export const graph: SignatureDefinition<FromSchema<typeof graphSchema>> = {
       handshake: (request, result) =>
         graphHandshake.answer(request, { result, options: {}, findSecret: () => undefined }),
       sign({ body }) {
-        const { value, ...rest } = parseObject(body.toString());
+        const { value, ...rest } = parseExactObject(body.toString());
         const items = (Array.isArray(value) ? value : []).map((item: unknown) =>
           isObject(item) ? { ...item, clientState: secrets[0] } : item,
         );
@@ -120,30 +175,3 @@ function checkClientStates(items: unknown, secrets: readonly string[]): Signatur
   }
   return "valid";
 }
-
-const { audience, serviceAccount, keysUrl } = GOOGLE_TOKEN;
-
-const googleSchema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["audience", "serviceAccount"],
-  properties: { audience, serviceAccount, tolerance: { ...TOLERANCE, default: "1m" }, keysUrl },
-} as const;
-
-/** A JSON Web Token of Google, as Pub/Sub, Cloud Tasks and Cloud Scheduler send it. */
-export const googleOidc: SignatureDefinition<FromSchema<typeof googleSchema>> = {
-  schema: googleSchema,
-  docs: "https://docs.cloud.google.com/pubsub/docs/authenticate-push-subscriptions",
-  deliveryId: "{{payload.message.messageId}}",
-  about: { header: "`authorization`: `Bearer`", signed: "a token with audience and account", tolerance: "1m" },
-  async create({ tolerance, ...options }) {
-    const verify = await createGoogleTokenVerifier({ ...options, toleranceMs: parseDuration(tolerance) });
-    return {
-      presents: ({ headers }) => /^bearer /i.test(headers.authorization ?? ""),
-      async verify({ rawHeaders, receivedAt }) {
-        const [authorization, ...more] = valuesOf(rawHeaders, "authorization");
-        return more.length > 0 ? MALFORMED_TOKEN : verify(authorization, receivedAt);
-      },
-    };
-  },
-};

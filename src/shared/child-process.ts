@@ -1,6 +1,7 @@
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { Socket } from "node:net";
 import path from "node:path";
 import type { Readable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
@@ -24,7 +25,7 @@ export interface RunningProcess {
   end(): void;
   /** Sends SIGKILL to the group. */
   kill(): void;
-  /** The end of standard error, without colours and control characters. Waits up to a second for a closing stream. */
+  /** The end of standard error, without colors and control characters. Waits up to a second for a closing stream. */
   stderrTail(): Promise<string>;
 }
 
@@ -33,12 +34,45 @@ const GRACE_MS = 2000;
 const DRAIN_MS = 1000;
 const MAX_TAIL_BYTES = 4096;
 
-/** The groups that are running. When the service exits, nothing that it started may continue to act. */
-const running = new Set<() => void>();
+/** The groups that are running, by id. When the service exits, nothing that it started may continue to act. */
+const running = new Map<number, () => void>();
 process.on("exit", () => running.forEach((kill) => kill()));
+
+/** Reads which groups start and end. The end of its input is the end of the service: it kills those that are left. */
+const WARDEN = `
+groups=" "
+while read -r change group; do
+  case $change in
+    +) groups="$groups$group " ;;
+    -) groups="\${groups%% $group *} \${groups#* $group }" ;;
+  esac
+done
+for group in $groups; do kill -KILL "-$group"; done
+`;
+
+let warden: ChildProcess | undefined;
+
+function tellWarden(change: string): void {
+  if (warden?.stdin?.writable) warden.stdin.write(`${change}\n`);
+  else openWarden();
+}
+
+/** A service that is killed cannot end its programs, so another process does. */
+function openWarden(): void {
+  if (warden?.stdin?.writable) return;
+  warden = spawn("/bin/sh", ["-c", WARDEN], { stdio: ["pipe", "ignore", "ignore"], detached: true, env: {} });
+  // Neither it nor its input keeps this process running.
+  warden.unref();
+  if (warden.stdin instanceof Socket) warden.stdin.unref();
+  warden.on("error", () => {});
+  warden.stdin?.on("error", () => {});
+  for (const group of running.keys()) warden.stdin?.write(`+ ${group}\n`);
+}
 
 /** Starts a program. Its group is killed when the program exits. Throws for invalid arguments or environment values. */
 export function startProcess({ command: [file = "", ...args], cwd, env }: ProcessOptions): RunningProcess {
+  // First: a program that ran before it would outlive a service that is killed meanwhile.
+  openWarden();
   const child = spawn(file, args, { cwd, env, detached: true });
   const { pid } = child;
   const started = once(child, "spawn");
@@ -46,7 +80,10 @@ export function startProcess({ command: [file = "", ...args], cwd, env }: Proces
   const stderrClosed = new Promise((resolve) => child.stderr.once("close", resolve));
   let isRunning = pid !== undefined;
   let grace: NodeJS.Timeout | undefined;
-  if (isRunning) running.add(kill);
+  if (pid !== undefined) {
+    running.set(pid, kill);
+    tellWarden(`+ ${pid}`);
+  }
   // `started` reports an error at the start. Later ones show in how the program exits.
   child.on("error", () => {});
   // The program may exit without reading its input.
@@ -69,8 +106,10 @@ export function startProcess({ command: [file = "", ...args], cwd, env }: Proces
     if (!isRunning) return;
     isRunning = false;
     clearTimeout(grace);
-    running.delete(kill);
     sendToGroup("SIGKILL");
+    if (pid === undefined) return;
+    running.delete(pid);
+    tellWarden(`- ${pid}`);
   }
 
   function sendToGroup(signal: NodeJS.Signals): void {

@@ -44,17 +44,17 @@ function requireRegular(stats: Stats): void {
   if (!stats.isFile()) throw new Error("it is not a regular file");
 }
 
-const CHUNK_BYTES = 64 * 1024;
+/** What is read is copied: a new buffer of this size for each small file is collected late. */
+const chunk = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** Does not rely on the file's size, which is 0 for files of the kernel. */
 function readStart(handle: number, maxBytes: number): Buffer {
   const chunks: Buffer[] = [];
   let length = 0;
   for (;;) {
-    const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
     const read = readSync(handle, chunk);
     if (read === 0) return Buffer.concat(chunks, length);
-    chunks.push(chunk.subarray(0, read));
+    chunks.push(Buffer.from(chunk.subarray(0, read)));
     length += read;
     if (length > maxBytes) throw new Error(`it is over ${maxBytes} bytes`);
   }
@@ -99,5 +99,7 @@ function requireUnchanged(file: string, expected: string | null | undefined): vo
   if (expected === undefined) return;
   const found = existsSync(file) ? readFileSync(file, "utf8") : null;
   if (found === expected) return;
-  throw new ConfigError([{ file, message: "the file has changed in the meantime: nothing was written, try again" }]);
+  throw new ConfigError([
+    { file, message: "The file has changed in the meantime, so nothing was written. Try again." },
+  ]);
 }

@@ -1,5 +1,6 @@
-import type { SignatureRefusal, SignatureResult } from "../providers/provider.ts";
+import type { SignatureResult } from "../providers/provider.ts";
 import { HTTP_URL, NON_BLANK } from "./json.ts";
+import { createTokenVerifier, toBearer, type TokenRules } from "./json-web-token.ts";
 
 /** JSON Schemas of the options that say which tokens are right. */
 export const GOOGLE_TOKEN = {
@@ -26,51 +27,26 @@ export interface GoogleTokenOptions {
 /** `now` in milliseconds since the epoch. Never rejects. */
 export type VerifyGoogleToken = (authorization: string | undefined, now: number) => Promise<SignatureResult>;
 
-const FETCH_TIMEOUT_MS = 5000;
-/** Google's tokens have about a kilobyte. */
-const MAX_TOKEN_LENGTH = 8192;
-/** Google's tokens are valid for an hour. */
-const MAX_AGE_SECONDS = 86_400;
-
-/** Verifies the JSON Web Tokens that Google sends as `Authorization: Bearer`. Keeps its keys for some minutes. */
-export async function createGoogleTokenVerifier(options: GoogleTokenOptions): Promise<VerifyGoogleToken> {
-  // Imported late, since few configurations need it.
-  const { createRemoteJWKSet, errors, jwtVerify } = await import("jose");
-  const keys = createRemoteJWKSet(new URL(options.keysUrl), { timeoutDuration: FETCH_TIMEOUT_MS });
-  const expected = {
-    issuer: ["https://accounts.google.com", "accounts.google.com"],
-    audience: options.audience,
+/** Which tokens are Google's for this account. */
+export function toGoogleRules(options: Omit<GoogleTokenOptions, "toleranceMs">): Omit<TokenRules, "toleranceMs"> {
+  const { audience, serviceAccount, keysUrl } = options;
+  return {
+    keys: { jwks: keysUrl },
     algorithms: ["RS256"],
-    requiredClaims: ["exp", "iat"],
-    maxTokenAge: MAX_AGE_SECONDS,
-    clockTolerance: options.toleranceMs / 1000,
-  };
-  return async function verifyGoogleToken(authorization = "", now) {
-    const token = /^bearer +([\w-]+\.[\w-]+\.[\w-]+)$/i.exec(authorization)?.[1];
-    if (authorization === "") return { reason: "missing", message: "The header authorization is missing." };
-    if (token === undefined || token.length > MAX_TOKEN_LENGTH) return MALFORMED_TOKEN;
-    try {
-      const { payload } = await jwtVerify(token, keys, { ...expected, currentDate: new Date(now) });
-      const isRight = payload["email"] === options.serviceAccount && payload["email_verified"] === true;
-      return isRight ? "valid" : WRONG;
-    } catch (error) {
-      if (error instanceof errors.JWTExpired) return toExpired(error.payload.exp ?? 0, now);
-      const isWrong = error instanceof errors.JOSEError && !FETCH_FAULTS.has(error.code);
-      return isWrong ? WRONG : UNAVAILABLE;
-    }
+    issuer: ["https://accounts.google.com", "accounts.google.com"],
+    audience,
+    claims: { email: serviceAccount, email_verified: true },
   };
 }
 
-/** The error of jose when the keys cannot be fetched. */
-const FETCH_FAULTS = new Set(["ERR_JOSE_GENERIC", "ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID"]);
-
-export const MALFORMED_TOKEN: SignatureRefusal = {
-  reason: "malformed",
-  message: "The header authorization is malformed.",
-};
-const WRONG: SignatureRefusal = { reason: "wrong", message: "The token is not one for this hook." };
-const UNAVAILABLE: SignatureRefusal = { reason: "unavailable", message: "The keys of Google cannot be fetched now." };
-
-function toExpired(expiresAt: number, now: number): SignatureRefusal {
-  return { reason: "expired", message: "The token has expired.", skewSeconds: Math.round(expiresAt - now / 1000) };
+/** Verifies the JSON Web Tokens that Google sends as `Authorization: Bearer`. */
+export async function createGoogleTokenVerifier(options: GoogleTokenOptions): Promise<VerifyGoogleToken> {
+  const verifyToken = await createTokenVerifier({ ...toGoogleRules(options), toleranceMs: options.toleranceMs });
+  return async function verifyGoogleToken(authorization, now) {
+    if (authorization === undefined) return { reason: "missing", message: "The header authorization is missing." };
+    const token = toBearer(authorization);
+    if (token === undefined) return { reason: "malformed", message: "The header authorization is malformed." };
+    const { refusal } = await verifyToken(token, now);
+    return refusal ?? "valid";
+  };
 }

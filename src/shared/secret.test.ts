@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { providers } from "../providers/index.ts";
 import { redact, redactPayload } from "./secret.ts";
 
 test.each([
@@ -30,6 +31,13 @@ test.each([
   "code",
   "verification_code",
   "access-code",
+  "x-line-sign",
+  "sign",
+  "x-pass",
+  "user_pass",
+  "pass",
+  "passcode",
+  "x-pw",
 ])("the value of %s is redacted", (name) => {
   expect(redact({ [name]: "s3cret" })).toEqual({ [name]: "[redacted]" });
 });
@@ -49,8 +57,22 @@ test.each([
   "design",
   "author",
   "user-agent",
+  "x-pass-through",
+  "compass",
+  "machine",
+  "signup",
+  "x-side",
 ])("the value of %s is kept", (name) => {
   expect(redact({ [name]: "value" })).toEqual({ [name]: "value" });
+});
+
+test("the header of each signature is redacted", () => {
+  const headers = Object.values(providers).flatMap(({ about }) =>
+    Array.from(about?.header.matchAll(/`([a-z]\w*-[\w-]*)`/g) ?? [], ([, name = ""]) => name),
+  );
+  const shown = headers.filter((name) => redact({ [name]: "s3cret" })[name] === "s3cret");
+  expect(headers.length).toBeGreaterThan(30);
+  expect(shown).toEqual([]);
 });
 
 test.each([

@@ -52,7 +52,9 @@ const SECRET_PART =
 /** Words that are secret as a whole. A key or code often is, but not one that names something, such as `x-event-key`. */
 const SECRET_WORD = new RegExp(
   [
-    "(?:^|-)(?:sig|t?otp|mfa|pin|csrf|xsrf)(?:-|$)",
+    "(?:^|-)(?:sign?|t?otp|mfa|pin|csrf|xsrf|pw|psk)(?:-|$)",
+    "(?:^|-)pass(?:code|key)?(?:-|$)(?!through|thru|rate|count)",
+    "^x-trello-webhook$",
     "(?:^|-)(?<!(?:event|idempotency|dedupe|issue|project|object|partition|ordering|message|cache|public)-)key$",
     "^(?:x-)?code$|(?:access|verification|security|confirmation|invite|device|login)-code$",
   ].join("|"),

@@ -1,3 +1,5 @@
+import leven from "leven";
+
 /** The first `maxLength` UTF-16 code units of a text, one less where the cut would split a surrogate pair. */
 export function cutText(text: string, maxLength: number): string {
   return text.length <= maxLength ? text : text.slice(0, maxLength).replace(/[\uD800-\uDBFF]$/, "");
@@ -32,13 +34,19 @@ function cutAtLine(text: string, maxLength: number): string {
 const NOTE = "\n\n(The text was cut here.)";
 
 const MAX_NAME_LENGTH = 80;
+const MAX_SUBJECT_LENGTH = 160;
+
+/** What an event is about, for lists; undefined if it is blank. */
+export function toSubject(text = ""): string | undefined {
+  return toOneLine(text.slice(0, 10 * MAX_SUBJECT_LENGTH), MAX_SUBJECT_LENGTH) || undefined;
+}
 
 /** A name that the operator wrote appears in summaries outside the safety boundary, so it is only one line. */
-export function toOneLine(name: string): string {
+export function toOneLine(name: string, maxLength = MAX_NAME_LENGTH): string {
   const line = name.replace(/[\s\p{Cc}]+/gu, " ").trim();
-  if (line.length <= MAX_NAME_LENGTH) return line;
-  return Array.from(line.slice(0, 2 * MAX_NAME_LENGTH))
-    .slice(0, MAX_NAME_LENGTH)
+  if (line.length <= maxLength) return line;
+  return Array.from(line.slice(0, 2 * maxLength))
+    .slice(0, maxLength)
     .join("")
     .trim();
 }
@@ -49,182 +57,69 @@ const CHANNEL_ALIASES = new Map<string, string>([
   ["teams", "msteams"],
 ]);
 
-/** The usual name of a channel: `teams` → `msteams`. */
+/** The usual name of a channel: `teams` → `msteams`, `teams:eu` → `msteams:eu`. */
 export function toChannelName(name: string): string {
-  return CHANNEL_ALIASES.get(name) ?? name;
+  const kind = channelKind(name);
+  return (CHANNEL_ALIASES.get(kind) ?? kind) + name.slice(kind.length);
 }
 
-export interface SplitOptions {
-  /** The longest part, in units of `measure`. */
-  limit: number;
-  /** The length of a text as the service counts it. It must not shrink as the text grows. Default: UTF-16 code units. */
-  measure?(text: string): number;
+/** The driver of a channel: `slack:eu` is an account of `slack`. */
+export function channelKind(name: string): string {
+  return name.split(":", 1)[0] ?? name;
 }
 
-/**
- * Splits a text into parts within the limit: between paragraphs, else lines, sentences or words, and inside a character
- * only if it alone is too long. A fenced code block stays whole if it fits into a part; a longer one is closed and opened
- * again. Only white space at the cuts is lost. A blank text has no parts.
- */
-export function splitText(text: string, size: SplitOptions): string[] {
-  const fits: Fits = (part) => (size.measure?.(part) ?? part.length) <= size.limit;
-  const parts: string[] = [];
-  let rest = text;
-  while (!fits(rest)) {
-    const { head, tail } = cutOnce(rest, fits);
-    parts.push(head);
-    rest = tail;
-  }
-  return [...parts, rest].filter((part) => part.trim() !== "");
-}
+/** What names an account of a channel, behind the colon. */
+export const ACCOUNT_NAME = "[a-z0-9-]{1,24}";
 
-type Fits = (text: string) => boolean;
-
-interface Cut {
-  head: string;
-  tail: string;
-}
-
-function cutOnce(text: string, fits: Fits): Cut {
-  const end = longestPrefix(text, fits);
-  const fences = findFences(text, end).filter((fence) => leavesRoom(fence, fits));
-  // A cut that leaves more than half of a part empty comes last.
-  const late = naturalCut(text, { from: end / 2, end, fences });
-  if (late !== undefined) return cutAt(text, late);
-  const open = fences.find((fence) => fence.start < end && end < fence.end);
-  const inside = open && cutInside(text, open, fits);
-  if (inside) return inside;
-  return cutAt(text, naturalCut(text, { from: 0, end, fences }) ?? characterBoundary(text, end));
-}
-
-/** Length of the longest prefix that fits, by binary search. */
-function longestPrefix(text: string, fits: Fits): number {
-  let tooLong = 1;
-  while (tooLong <= text.length && fits(text.slice(0, tooLong))) tooLong *= 2;
-  let fitting = Math.floor(tooLong / 2);
-  tooLong = Math.min(tooLong, text.length + 1);
-  while (tooLong - fitting > 1) {
-    const middle = Math.floor((fitting + tooLong) / 2);
-    if (fits(text.slice(0, middle))) fitting = middle;
-    else tooLong = middle;
-  }
-  return fitting;
-}
-
-/** Made at the first use: each takes as long as a tenth of a start. */
-let sentences: Intl.Segmenter | undefined;
-let characters: Intl.Segmenter | undefined;
-
-/** Offsets of paragraphs, lines, sentences and words, in order of preference. */
-const NATURAL_CUTS: ((text: string) => number[])[] = [
-  (text) => offsetsOf(text, /\n[^\S\n]*\n/g),
-  (text) => offsetsOf(text, /\n/g),
-  (text) => {
-    sentences ??= new Intl.Segmenter(undefined, { granularity: "sentence" });
-    return Array.from(sentences.segment(text), (sentence) => sentence.index).slice(1);
-  },
-  (text) => offsetsOf(text, /\s+/g),
-];
-
-function offsetsOf(text: string, separator: RegExp): number[] {
-  return Array.from(text.matchAll(separator), (match) => match.index);
-}
-
-/** The last cut between `from` and `end`, outside of fences, of the most preferred kind. */
-function naturalCut(
-  text: string,
-  { from, end, fences }: { from: number; end: number; fences: Fence[] },
-): number | undefined {
-  // One character more than fits, since white space at a cut is dropped.
-  const window = text.slice(0, end + 1);
-  const isCut = (at: number): boolean =>
-    at >= from && at <= end && !fences.some((fence) => fence.start < at && at < fence.end);
-  for (const findCuts of NATURAL_CUTS) {
-    const cut = findCuts(window).findLast(isCut);
-    if (cut !== undefined) return cut;
-  }
-  return undefined;
-}
-
-/** Drops the white space around the cut, but keeps the indentation of the next line. */
-function cutAt(text: string, at: number): Cut {
-  return { head: text.slice(0, at).trimEnd(), tail: text.slice(at).replace(/^(?:\s*\n|\s+)/, "") };
-}
-
-/** Closes a fence that is too long for a part after the last line that fits, and opens it again for the rest. */
-function cutInside(text: string, fence: Fence, fits: Fits): Cut | undefined {
-  if (fits(text.slice(fence.start, fence.end))) return undefined;
-  const end = longestPrefix(text, (prefix) => fits(`${prefix}\n${fence.close}`));
-  const newline = text.lastIndexOf("\n", end);
-  if (newline >= fence.bodyStart) return reopen(text, fence, { end: newline, next: newline + 1 });
-  if (fence.start > 0) return undefined;
-  const at = fence.bodyStart + cutInLine(text.slice(fence.bodyStart), end - fence.bodyStart);
-  return reopen(text, fence, { end: at, next: at });
-}
-
-/** Cuts a long line of code after a space, which is kept. */
-function cutInLine(code: string, end: number): number {
-  return code.lastIndexOf(" ", end - 1) + 1 || characterBoundary(code, end);
-}
-
-function reopen(text: string, fence: Fence, { end, next }: { end: number; next: number }): Cut {
-  return {
-    head: `${text.slice(0, end)}\n${fence.close}`,
-    tail: `${fence.open}\n${text.slice(next)}`,
-  };
+/** A sentence of another program, which may end without a period. */
+export function withPeriod(sentence: string): string {
+  return /[.?!]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
 /**
- * The last offset up to `wanted` that is not inside a character as a reader sees it, such as an emoji with modifiers. If the
- * first character is longer, an offset between its code points.
+ * The end of a sentence about an unknown name, with its mark: `; did you mean "token"?`. If no known name is similar,
+ * `otherwise`: by default a list of them all.
  */
-function characterBoundary(text: string, wanted: number): number {
-  // No real character is longer than this, and the rest of the text may be long.
-  const near = text.slice(0, wanted + 64);
-  characters ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
-  const start = characters.segment(near).containing(wanted)?.index ?? wanted;
-  if (start > 0) return start;
-  const firstCodePoint = String.fromCodePoint(text.codePointAt(0) ?? 0);
-  return Math.max(firstCodePoint.length, cutText(text, wanted).length);
+export function didYouMean(name: string, known: readonly string[], otherwise = listKnown(known)): string {
+  const nearest = findNearest(name, known, maxDistance);
+  return nearest === undefined ? otherwise : `; did you mean "${nearest}"?`;
 }
 
-/** A fenced code block in a text. Offsets are UTF-16 code units. */
-export interface Fence {
-  start: number;
-  /** After the opening line and its newline. */
-  bodyStart: number;
-  /** After the closing line, without its newline; the end of the text if the block is never closed. */
-  end: number;
-  /** The opening line, without its newline. */
-  open: string;
-  close: string;
+/** The known name that differs least from the name, if that is at most `max` typing errors. */
+export function findNearest(
+  name: string,
+  known: readonly string[],
+  max: (candidate: string) => number,
+): string | undefined {
+  if (name.length > MAX_WORD) return undefined;
+  const [nearest] = known
+    .map((candidate) => ({ candidate, distance: countErrors(name.toLowerCase(), candidate.toLowerCase()) }))
+    .toSorted((one, other) => one.distance - other.distance);
+  return nearest && nearest.distance <= max(nearest.candidate) ? nearest.candidate : undefined;
 }
 
-const FENCE_LINE = /^( {0,3})(`{3,}|~{3,})([^\n]*)$/gm;
+/** Comparing a longer text would take too long. */
+const MAX_WORD = 64;
 
-/** The fenced code blocks of a Markdown text that begin before `until`, in order. */
-export function findFences(text: string, until: number = text.length): Fence[] {
-  const fences: Fence[] = [];
-  let current: Fence | undefined;
-  for (const match of text.matchAll(FENCE_LINE)) {
-    const [line, indent = "", marks = "", info = ""] = match;
-    const end = match.index + line.length;
-    if (current) {
-      if (info.trim() !== "" || !marks.startsWith(current.close.trimStart())) continue;
-      current.end = end;
-      current = undefined;
-    } else if (match.index >= until) {
-      break;
-    } else if (marks.startsWith("~") || !info.includes("`")) {
-      // The condition excludes "```code```", which is code within a line.
-      current = { start: match.index, bodyStart: end + 1, end: text.length, open: line, close: indent + marks };
-      fences.push(current);
-    }
-  }
-  return fences;
+/** Two letters in the wrong order are one typing error. */
+function countErrors(name: string, candidate: string): number {
+  const swapped = Array.from(
+    name.slice(1),
+    (letter, index) => name.slice(0, index) + letter + name[index] + name.slice(index + 2),
+  );
+  return Math.min(leven(name, candidate), ...swapped.map((text) => 1 + leven(text, candidate)));
 }
 
-/** A fence whose own lines would fill most of a part is treated as text. */
-function leavesRoom(fence: Fence, fits: Fits): boolean {
-  return fits(`${fence.open}\n${fence.close}\n`.repeat(3));
+/** Two typing errors, or half of a longer name: `transforms` for `transformsDir`. */
+function maxDistance(candidate: string): number {
+  return Math.max(2, Math.floor(candidate.length / 2));
+}
+
+function listKnown(known: readonly string[]): string {
+  return known.length === 0 ? "." : `; known here: ${known.join(", ")}.`;
+}
+
+/** The text without white space at its ends; undefined if nothing is left. */
+export function blankToUndefined(text: string | undefined): string | undefined {
+  return text?.trim() || undefined;
 }

@@ -59,9 +59,9 @@ describe("withTimeout", () => {
   test("rejects with the reason of the signal, also when it was aborted before", async () => {
     const controller = new AbortController();
     const { signal } = controller;
-    const cancelled = withTimeout(() => never, { ...options, timeoutMs: 10_000, signal });
+    const canceled = withTimeout(() => never, { ...options, timeoutMs: 10_000, signal });
     controller.abort(new Error("stopped"));
-    await expect(cancelled).rejects.toThrow("stopped");
+    await expect(canceled).rejects.toThrow("stopped");
     await expect(withTimeout(async () => "done", { ...options, signal })).rejects.toThrow("stopped");
   });
 

@@ -53,18 +53,18 @@ export async function withTimeout<Result>(
   { timeoutMs, timeoutError, signal }: TimeoutOptions,
 ): Promise<Result> {
   signal?.throwIfAborted();
-  const cancelled = Promise.withResolvers<never>();
+  const canceled = Promise.withResolvers<never>();
   const controller = new AbortController();
   const cancel = (reason: unknown): void => {
     // Reject first: the work may reject because it was aborted, and must not win the race.
-    cancelled.reject(reason);
+    canceled.reject(reason);
     controller.abort(reason);
   };
   const onAbort = (): void => cancel(signal?.reason);
   signal?.addEventListener("abort", onAbort, { once: true });
   const timer = setTimeout(() => cancel(timeoutError()), Math.min(timeoutMs, MAX_TIMER_MS));
   try {
-    return await Promise.race([work(controller.signal), cancelled.promise]);
+    return await Promise.race([work(controller.signal), canceled.promise]);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", onAbort);

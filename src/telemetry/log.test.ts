@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { toPrintable, toTerminalLine } from "./log.ts";
+import { createLog, toPrintable, toTerminalLine } from "./log.ts";
 
 const at = new Date(2026, 10, 20, 12, 30, 1);
 
@@ -51,4 +51,17 @@ test("an escape sequence cannot reach the terminal", () => {
 
 test("other text is left as it is", () => {
   expect(toPrintable("Zeile 1\n\tline 2, ☃")).toBe("Zeile 1\n\tline 2, ☃");
+});
+
+test("beside a live view, a terminal leaves out the results of steps", () => {
+  const written = ({ isTTY, hasLiveView }: { isTTY: boolean; hasLiveView: boolean }): string[] => {
+    const lines: string[] = [];
+    const log = createLog("info", { output: { isTTY, write: (line) => lines.push(line) }, hasLiveView });
+    log.info("run done", { step: "turn" });
+    log.warn("a reply was too long");
+    return lines.flatMap((line) => /run done|too long/.exec(line)?.[0] ?? []);
+  };
+  expect(written({ isTTY: true, hasLiveView: true })).toEqual(["too long"]);
+  expect(written({ isTTY: true, hasLiveView: false })).toEqual(["run done", "too long"]);
+  expect(written({ isTTY: false, hasLiveView: true })).toEqual(["run done", "too long"]);
 });

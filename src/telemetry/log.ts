@@ -4,24 +4,34 @@ import { type DestinationStream, pino } from "pino";
 type Level = "debug" | "info" | "warn" | "error";
 export type LogLevel = Level | "silent";
 
-/** Names, ids and sizes. Above level debug nothing of a payload or a header. */
-export type LogFields = Record<string, string | number | boolean | undefined>;
+/**
+ * Names, ids and sizes. Above level debug nothing of a payload or a header. `step` is the step of a request, or the reload,
+ * whose result the line reports.
+ */
+type LogFields = Record<string, string | number | boolean | undefined>;
 
 /** The service's own log: `log.info("event accepted", { eventId, hook })`. */
 export type Log = { [L in Level]: (message: string, fields?: LogFields) => void };
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-export interface LogOutput {
+interface LogOutput {
   write(text: string): unknown;
   isTTY?: boolean;
 }
 
-/** Writes to standard error, because standard output is for results: JSON lines, or readable lines for a terminal. */
-export function createLog(level: LogLevel, output: LogOutput = process.stderr): Log {
+export interface LogOptions {
+  /** Default: standard error, because standard output is for results. */
+  output?: LogOutput;
+  /** A live view shows the steps. On a terminal, where both are read, the log leaves them out. */
+  hasLiveView?: boolean;
+}
+
+/** Writes JSON lines, or readable lines for a terminal. */
+export function createLog(level: LogLevel, { output = process.stderr, hasLiveView = false }: LogOptions = {}): Log {
   const logger = pino(
     { level, base: undefined, timestamp: pino.stdTimeFunctions.isoTime },
-    output.isTTY ? createTerminal(output) : output === process.stderr ? pino.destination(2) : output,
+    output.isTTY ? createTerminal(output, hasLiveView) : output === process.stderr ? openStandardError() : output,
   );
   const write =
     (name: Level) =>
@@ -30,10 +40,23 @@ export function createLog(level: LogLevel, output: LogOutput = process.stderr): 
   return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
 }
 
-function createTerminal(output: LogOutput): DestinationStream {
+/** How many characters of the log wait for a full disk to have space again; later lines are lost. */
+const MAX_UNWRITTEN = 16 * 1024 * 1024;
+
+/** A log that cannot be written, to a closed pipe or a full disk, does not end the service. */
+function openStandardError(): DestinationStream {
+  const stream = pino.destination({ dest: 2, maxLength: MAX_UNWRITTEN });
+  return stream.on("error", () => {
+    // At the exit, it would try until there is space.
+    stream.flushSync = () => {};
+  });
+}
+
+function createTerminal(output: LogOutput, hasLiveView: boolean): DestinationStream {
   return {
     write(json) {
       const { level, ...rest } = JSON.parse(json);
+      if (hasLiveView && rest.step !== undefined) return;
       output.write(toTerminalLine({ ...rest, level: pino.levels.labels[level] }));
     },
   };
@@ -48,12 +71,12 @@ export interface LogRecord {
   [field: string]: unknown;
 }
 
-const COLOURS = { debug: "dim", info: "green", warn: "yellow", error: "red" } as const;
+const COLORS = { debug: "dim", info: "green", warn: "yellow", error: "red" } as const;
 
 /** `12:30:01 INFO  mail watch folder=INBOX state=watching` in local time. Texts with quotes or line breaks are below it. */
 export function toTerminalLine({ level, time, msg, ...fields }: LogRecord): string {
   const clock = paint("dim", new Date(time).toTimeString().slice(0, 8));
-  let line = `${clock} ${paint(COLOURS[level], level.toUpperCase().padEnd(5))} ${toPrintable(msg)}`;
+  let line = `${clock} ${paint(COLORS[level], level.toUpperCase().padEnd(5))} ${toPrintable(msg)}`;
   let blocks = "";
   for (const [name, value] of Object.entries(fields)) {
     const text = toPrintable(String(value));
@@ -64,8 +87,8 @@ export function toTerminalLine({ level, time, msg, ...fields }: LogRecord): stri
   return `${line}\n${blocks}`;
 }
 
-function paint(colour: (typeof COLOURS)[Level], text: string): string {
-  return styleText(colour, text, { stream: process.stderr });
+function paint(color: (typeof COLORS)[Level], text: string): string {
+  return styleText(color, text, { stream: process.stderr });
 }
 
 const CONTROL = /[[\p{Cc}\p{Bidi_Control}]--[\n\t]]/gv;

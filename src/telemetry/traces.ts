@@ -15,11 +15,6 @@ function findApi(): typeof OpenTelemetry | undefined {
   return globals[REGISTERED]?.trace ? loadApi() : undefined;
 }
 
-/** Whether an SDK records spans. */
-export function isTraced(): boolean {
-  return findApi() !== undefined;
-}
-
 /** Adds attributes to a span: ids, names and sizes, never content. Without an SDK it is undefined. */
 export type Describe = ((attributes: Attributes) => void) | undefined;
 
@@ -125,7 +120,7 @@ function toSpanContext(traceparent: string | undefined): SpanContext | undefined
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
 }
 
-/** Of this many runs the spans are kept for their deliveries, which mostly follow at once. */
+/** How many runs' spans are kept for their deliveries, which mostly follow at once. */
 const MAX_KEPT = 1000;
 
 /** A heartbeat is linked to the requests of this many of its events. */

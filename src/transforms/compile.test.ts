@@ -2,11 +2,13 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createTransformFolder, type TransformFolder } from "../../test/contracts/transform-folder.ts";
 import type { ConfigProblem } from "../errors.ts";
-import { compileTransform, createCodeCache } from "./compile.ts";
+import { type CodeCache, createCodeCache } from "./code-cache.ts";
+import { compileTransform } from "./compile.ts";
 
 let folder: TransformFolder;
 beforeEach(() => {
@@ -105,6 +107,16 @@ describe("a transform that compiles", () => {
     expect((await folder.bundle('import lean from "lean"; export default () => lean();')).code).toContain("lean");
   });
 
+  test("keeps every character of a long text, and where it came from", async () => {
+    const text = "é→😀\u2028".repeat(10_000);
+    folder.write("text.ts", `export const text = ${JSON.stringify(text)};`);
+    const bundle = await folder.bundle('import { text } from "./text.ts";\nexport default () => text;');
+    const module = { exports: { default: (): unknown => undefined } };
+    runInNewContext(bundle.code, { module });
+    expect(module.exports.default()).toBe(text);
+    expect(bundle.sourceMap).toContain(text.slice(0, 8));
+  });
+
   test("may begin with a shebang", async () => {
     expect((await folder.bundle("#!/usr/bin/env node\nexport default () => 1;")).code).not.toContain("#!");
   });
@@ -112,6 +124,86 @@ describe("a transform that compiles", () => {
   test("is not affected by a tsconfig in the folder", async () => {
     folder.write("tsconfig.json", '{ "compilerOptions": { "paths": { "fake": ["/etc/hostname"] } } }');
     expect((await refuse('import "fake"; export default 1;')).message).toContain("not installed");
+  });
+});
+
+describe("transforms that are compiled at the same time", () => {
+  test("are the same as alone, and an error belongs to its own", async () => {
+    folder.write("shared.ts", "export const shared = [1, 2, 3];");
+    const files = ["a", "b", "c"].map((name) =>
+      folder.write(`${name}.ts`, `import { shared } from "./shared.ts";\nexport default () => [shared, "${name}"];`),
+    );
+    const alone = [];
+    for (const file of files) alone.push(await compileTransform(folder.specify(file)));
+    const together = await Promise.all(files.map((file) => compileTransform(folder.specify(file))));
+    expect(together.map(({ bundle }) => bundle)).toEqual(alone.map(({ bundle }) => bundle));
+
+    folder.write("b.ts", 'import "./shared.ts";\nexport default () => {');
+    const [a, b, c] = await Promise.all(files.map((file) => compileTransform(folder.specify(file))));
+    expect([a, c]).toEqual([alone[0], alone[2]]);
+    expect(b!.problems).toMatchObject([{ file: files[1], line: 2 }]);
+  });
+});
+
+describe("a linked package", () => {
+  let transforms: string;
+  beforeEach(() => {
+    transforms = path.join(folder.root, "app/transforms");
+    for (const name of ["app/transforms", "node_modules", "packages/shared/src"]) {
+      mkdirSync(path.join(folder.root, name), { recursive: true });
+    }
+    folder.write("package.json", '{ "name": "all", "workspaces": ["packages/*", "app"] }');
+    folder.write("packages/shared/package.json", '{ "name": "shared", "main": "src/index.ts" }');
+    folder.write("packages/shared/src/index.ts", 'export const shared: string = "from the workspace";');
+    symlinkSync("../packages/shared", path.join(folder.root, "node_modules/shared"));
+    folder.write("app/transforms/main.ts", 'import { shared } from "shared";\nexport default () => shared;');
+  });
+
+  const compile = (transformRoots: string[] = []): ReturnType<typeof compileTransform> =>
+    compileTransform(folder.specify(path.join(transforms, "main.ts"), { root: transforms, transformRoots }));
+
+  test("of the workspace can be imported, and is watched", async () => {
+    const { bundle, problems } = await compile();
+    expect(problems).toEqual([]);
+    expect(bundle!.code).toContain("from the workspace");
+    expect(bundle!.inputs).toContain(path.join(folder.root, "packages/shared/src/index.ts"));
+  });
+
+  test("can import another linked package", async () => {
+    mkdirSync(path.join(folder.root, "packages/other"));
+    mkdirSync(path.join(folder.root, "packages/shared/node_modules"));
+    folder.write("packages/other/package.json", '{ "name": "other" }');
+    folder.write("packages/other/index.js", 'export const shared = "from the other";');
+    symlinkSync("../../other", path.join(folder.root, "packages/shared/node_modules/other"));
+    folder.write("packages/shared/src/index.ts", 'export { shared } from "other";');
+    expect((await compile()).bundle?.code).toContain("from the other");
+  });
+
+  test("outside of a workspace needs its folder in transformRoots", async () => {
+    folder.write("package.json", '{ "name": "all" }');
+    expect((await compile()).problems[0]?.message).toContain("hooks.transformRoots");
+    expect((await compile([path.join(folder.root, "packages")])).problems).toEqual([]);
+    expect((await compile([path.join(folder.root, "packages/shared")])).problems).toEqual([]);
+  });
+
+  test.each([
+    [
+      "whose package.json has another name",
+      "packages/shared/package.json",
+      '{ "name": "other", "main": "src/index.ts" }',
+    ],
+    ["that leads out of the workspace", "app/package.json", '{ "workspaces": [] }'],
+  ])("%s is refused", async (_, name, text) => {
+    folder.write(name, text);
+    expect((await compile()).problems[0]?.message).toContain("outside");
+  });
+
+  test("allows no file beside it", async () => {
+    folder.write("packages/key.json", '"hunter2"');
+    folder.write("packages/shared/src/index.ts", 'export { default as shared } from "../../key.json";');
+    const result = await compile();
+    expect(result.problems[0]?.message).toContain("outside");
+    expect(JSON.stringify(result)).not.toContain("hunter2");
   });
 });
 
@@ -187,10 +279,58 @@ describe("the compile boundary", () => {
     expect(problems[0]!.message).toContain("outside");
   });
 
-  test("refuses files outside that a glob import finds", async () => {
+  test.each([
+    "import(`OUTSIDE/${x}.json`)",
+    "import(`${'OUTSIDE'}/${x}.json`)",
+    "import(/* here */ 'OUTSIDE/' + x + '.json')",
+    "import('.' + ('/OUTSIDE/' + x))",
+    "import('\\x2e/OUTSIDE/' + x)",
+    "import(x ? './data/' + x : 'OUTSIDE/' + x)",
+    "import(Place.Outside + x)",
+    "import(`./data/../OUTSIDE/${x}`)",
+    "import(`./linked/${x}`)",
+    "import(`./node_modules/${x}`)",
+    "require('OUTSIDE/' + x)",
+    "requ\\u0069re('OUTSIDE/' + x) // import",
+  ])("does not search a folder outside for %s", async (call) => {
     const relative = path.relative(folder.root, outside);
-    const problem = await refuse(`export default (n: string) => import(\`${relative}/\${n}.json\`);`);
-    expect(problem.message).toContain("outside");
+    mkdirSync(path.join(folder.root, "data"));
+    mkdirSync(path.join(folder.root, "node_modules"));
+    symlinkSync(outside, path.join(folder.root, "linked"));
+    const constant = `enum Place { Outside = "${relative}/" }\n`;
+    const { bundle, problems } = await compileTransform(
+      folder.specify(
+        folder.write("main.ts", `${constant}export default (x: string) => ${call.replaceAll("OUTSIDE", relative)};`),
+      ),
+    );
+    expect(JSON.stringify(bundle ?? problems)).not.toMatch(/hunter2|secret\.json/);
+    expect(problems[0]?.message).toContain("searches a folder outside");
+  });
+
+  test("bundles what an import with a changing path finds inside", async () => {
+    mkdirSync(path.join(folder.root, "texts"));
+    folder.write("texts/hello.json", '{ "text": "good morning" }');
+    const { code } = await folder.bundle("export default (n: string) => import(`./texts/${n}.json`);");
+    expect(code).toContain("good morning");
+  });
+
+  test("names at most twenty problems, the first ones, none longer than 2,000 characters", async () => {
+    mkdirSync(path.join(folder.root, "texts"));
+    for (let index = 0; index < 50; index++) folder.write(`texts/${index}.md`, "");
+    const long = `import "${"a".repeat(5000)}";`;
+    const { problems } = await compileTransform(
+      folder.specify(folder.write("main.ts", `${long}\nexport default (n: string) => import(\`./texts/\${n}\`);`)),
+    );
+    expect(problems).toHaveLength(20);
+    expect(problems[0]!.message).toContain("aaa");
+    expect(problems.at(-1)!.message).toBe("32 more problems are not shown.");
+    for (const { message } of problems) expect(message.length).toBeLessThanOrEqual(2000);
+  });
+
+  test("refuses a package.json outside in a folder with the name of a file", async () => {
+    mkdirSync(path.join(folder.root, "part.js"));
+    symlinkSync(path.join(outside, "secret.json"), path.join(folder.root, "part.js/package.json"));
+    expect((await refuse('import "./part.js";\nexport default 1;')).message).toContain("outside");
   });
 
   test("refuses import attributes", async () => {
@@ -343,15 +483,55 @@ describe("the code cache", () => {
     expect(readFileSync(file, "utf8")).not.toContain("one");
   });
 
-  test("a module that imports another is compiled each time", async () => {
-    folder.write("part.ts", "export const text = 'one';\n");
-    const code = "import { text } from './part.ts';\nexport default () => ({ text });\n";
-    await compile("a.ts", code);
-    folder.write("part.ts", "export const text = 'two';\n");
-    expect(await compile("a.ts", code)).toContain("two");
+  describe("of a module that imports others", () => {
+    const IMPORTS = "import { text } from './part';\nimport left from 'left';\nexport default () => [text, left];\n";
+
+    let main: string;
+    let kept: number;
+    let cache: CodeCache;
+    beforeEach(async () => {
+      mkdirSync(path.join(folder.root, "node_modules/left"), { recursive: true });
+      folder.write("part.js", "export const text = 'one';\n");
+      folder.write("node_modules/left/package.json", '{ "name": "left" }');
+      folder.write("node_modules/left/index.js", "export default 'one';\n");
+      folder.write("node_modules/left/two.js", "export default 'two';\n");
+      main = folder.write("a.ts", IMPORTS);
+      kept = 0;
+      const real = createCodeCache();
+      cache = {
+        ...real,
+        keep(...entry) {
+          kept++;
+          real.keep(...entry);
+        },
+      };
+      // What changed a moment before a build may have changed during it, and is not kept.
+      await sleep(50);
+      await build();
+    });
+
+    async function build(): Promise<string> {
+      const { bundle } = await compileTransform(folder.specify(main), { cache });
+      cache.save();
+      return bundle!.code;
+    }
+
+    test.each([
+      ["a file in it changes", "part.js", "export const text = 'two';\n"],
+      ["a file is added that is preferred", "part.ts", "export const text = 'two';\n"],
+      ["a package.json changes", "node_modules/left/package.json", '{ "name": "left", "main": "two.js" }'],
+    ])("it is compiled again when %s", async (_, name, text) => {
+      expect(await build()).not.toContain("two");
+      expect(kept).toBe(1);
+      folder.write(name, text);
+      // A file is looked at once in a step of the event loop.
+      await sleep(1);
+      expect(await build()).toContain("two");
+      expect(kept).toBe(2);
+    });
   });
 
-  test.each(["", "{", "[]", '{"x":1}', '{"x":{"code":1,"sourceMap":""}}'])(
+  test.each(["", "{", "[]", '{"x":1}', '{"x":{"compiled":{"code":1,"sourceMap":"","hash":"","inputs":[]},"uses":{}}}'])(
     "a damaged file is ignored: %s",
     async (text) => {
       await compile("a.ts", ALONE);

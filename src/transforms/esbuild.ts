@@ -13,7 +13,13 @@ const IDLE_MS = 3000;
 /** Far more than the largest build takes on a busy machine. */
 const BUILD_TIMEOUT_MS = 20_000;
 
+/** Each build uses all processors. More at once take longer together, and far more memory. */
+const MAX_BUILDS = 2;
+
 let running = 0;
+/** Builds that wait for their turn. */
+const waiting: (() => void)[] = [];
+let builds = 0;
 let idleTimer: NodeJS.Timeout | undefined;
 /** Aborts when the process of the builds in progress is stopped: esbuild itself would leave them pending. */
 let stopped = new AbortController();
@@ -26,15 +32,23 @@ interface RunOptions {
   timeoutMs?: number;
 }
 
-/** Builds in memory. */
-export function runEsbuild(
+/** Builds in memory, a few at a time. The time limit begins with the build. */
+export async function runEsbuild(
   options: BuildOptions,
   limits?: RunOptions,
 ): Promise<Outcome<BuildResult<{ write: false; metafile: true }>>> {
-  return run(
-    () => esbuild().build({ ...options, bundle: true, write: false, metafile: true, logLevel: "silent" }),
-    limits,
-  );
+  if (builds >= MAX_BUILDS) await new Promise<void>((resolve) => waiting.push(resolve));
+  else builds++;
+  try {
+    return await run(
+      () => esbuild().build({ ...options, bundle: true, write: false, metafile: true, logLevel: "silent" }),
+      limits,
+    );
+  } finally {
+    const next = waiting.shift();
+    if (next) next();
+    else builds--;
+  }
 }
 
 /** Compiles one text, which imports nothing: that takes half of a build. */

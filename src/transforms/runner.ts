@@ -1,6 +1,6 @@
 import type { ConfigProblem } from "../errors.ts";
 import type { LogLine } from "../types.ts";
-import type { TransformInput } from "./author.ts";
+import type { TransformInput } from "./transform-types.ts";
 
 /** `request`: calls share a frozen realm, with new module variables per call · `strict`: a new realm per call. */
 export type Isolation = "request" | "strict";
@@ -11,6 +11,8 @@ export interface TransformSpec {
   file: string;
   /** The file and its imports must be inside, after resolving symlinks. */
   root: string;
+  /** Folders whose packages may be linked from a `node_modules`, beside those of the workspace. */
+  transformRoots?: string[];
   /** Named export to call; absent: `default`, else `transform`. */
   export?: string;
   timeoutMs: number;
@@ -24,9 +26,10 @@ export interface TransformBundle {
   spec: TransformSpec;
   /** SHA-256 of code and export: identifies the version of the module. */
   id: string;
-  code: string;
-  /** The source map as JSON; it stays with the supervisor. */
-  sourceMap: string;
+  /** It may be unpacked at each use, and so may the source map. */
+  readonly code: string;
+  /** As JSON; it stays with the supervisor. */
+  readonly sourceMap: string;
   /** Absolute paths of every file in the bundle, to be watched. */
   inputs: string[];
 }
@@ -36,20 +39,38 @@ export type CompileResult =
   | { bundle?: undefined; problems: ConfigProblem[]; inputs: string[] };
 
 /** A transform's input as it is handed over: the body as bytes, and without the secrets, which the spec holds. */
-export interface TransformCall extends Omit<TransformInput, "rawBody" | "base" | "secrets" | "item"> {
+export interface TransformCall extends Omit<TransformInput, "rawBody" | "base" | "secrets" | "item" | "state"> {
   rawBody: Buffer;
   /** `payload` is `JSON.parse(rawBody)`, so only the bytes have to be sent. */
   payloadIsBody: boolean;
   base: object;
   /** Set under `forEach`. */
   item?: unknown;
+  /** What was read of the mapping's state for this call. Absent: the mapping keeps none. */
+  state?: StateValue[];
   /** Instead of the spec's, if several calls share that. */
   timeoutMs?: number;
+}
+
+/** A key of a mapping's state and its value as JSON; null: it has none. */
+export type StateValue = readonly [key: string, json: string | null];
+
+/** A key that a transform set. */
+export interface StateSet {
+  key: string;
+  /** Absent: the key is removed. */
+  json?: string;
+  /** How long it is kept, in milliseconds. Absent: until it is removed. */
+  ttlMs?: number;
 }
 
 export interface TransformOutcome {
   /** What the function returned, as JSON carries it; undefined keeps the base. */
   value: unknown;
+  /** The call ended at this key of the state, which it was not given: it has no result, and runs again with it. */
+  unread?: string;
+  /** What it set. Absent: nothing. */
+  sets?: StateSet[];
   log: LogLine[];
   /** How long it ran, without the wait. */
   runMs: number;

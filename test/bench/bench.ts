@@ -14,6 +14,7 @@ import { bodyOf, journalBytes, pendingRuns } from "./contestants.ts";
 import { measureFairness } from "./fairness.ts";
 import { type Cell, FLOOR, type Group, groups, US } from "./groups.ts";
 import { load, LOAD_GENERATOR, loadByNode, type LoadResult } from "./load.ts";
+import { measureNpmTransforms } from "./npm-transforms.ts";
 import { measurePostgres, printPostgres } from "./postgres.ts";
 import {
   compareWithBaseline,
@@ -53,6 +54,12 @@ for (let round = 0; round < ROUNDS; round += 1) {
   }
 }
 record("save to live, ms", US, { value: await measureSaveToLive() });
+const npm = await measureNpmTransforms();
+record("compiling 30 transforms with zod and date-fns, × esbuild", US, { value: npm.compileRatio });
+record("checking them, s", US, { value: npm.checkSeconds });
+record("saving one of them to live, ms", US, { value: npm.saveMs });
+record("saving a library of five of them to live, ms", US, { value: npm.sharedSaveMs });
+record("with them, without the child processes, MB", US, { value: npm.residentMb });
 
 const table = toRows(samples);
 printTables(table);
@@ -92,8 +99,8 @@ async function measureGroup({ who, start, cells, memory, start2xx }: Group): Pro
   }
 }
 
-function floorKey({ connections = 16, bytes = 1000, drain }: Cell): string {
-  return `${connections} connections, ${bytes} bytes${drain ? ", Node client" : ""}`;
+function floorKey({ connections = 16, bytes = 1000, drain, asksModel }: Cell): string {
+  return `${connections} connections, ${bytes} bytes${drain ? ", Node client" : ""}${asksModel ? ", asks a model" : ""}`;
 }
 
 async function measureCell(

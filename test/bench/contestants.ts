@@ -3,8 +3,9 @@ import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { startModels } from "../support/models.ts";
 import { findFreePort } from "../system/find-free-port.ts";
-import { OPENCLAW_VERSION, startOpenClaw } from "../trials/openclaw-gateway.ts";
-import { findInstalled } from "../trials/support.ts";
+import { OPENCLAW_VERSION, startOpenClaw } from "../peers/openclaw-gateway.ts";
+import { findInstalled } from "../peers/support.ts";
+import { startModel } from "./model.ts";
 import { type BenchServer, firstSuccess, startServer, untilIdle } from "./server.ts";
 
 const root = path.join(import.meta.dirname, "../..");
@@ -42,10 +43,10 @@ export const TRANSFORM = { action: "wake", wakeMode: "next-heartbeat", transform
 const CODE = "export default ({ payload }) => ({ text: `${payload.repository.full_name}: ${payload.title}` });\n";
 
 /** Prints its address, as the minimal webhook service. */
-export function startFloor(): Promise<BenchServer> {
+export function startFloor(model = ""): Promise<BenchServer> {
   return startServer({
     command: [process.execPath, path.join(import.meta.dirname, "floor.ts")],
-    env: { TOKEN },
+    env: { TOKEN, MODEL: model },
     hookPath: "/hooks/bench",
     headers: BEARER,
     payload: BODY_1KB,
@@ -58,6 +59,32 @@ export function startHookline(folder: string, mapping: object): Promise<BenchSer
   return serve(folder, [{ match: { path: "bench" }, ...mapping }], "auth" in mapping ? sign(BODY_1KB) : BEARER);
 }
 
+/** The floor, which asks a model before it answers. */
+export function startAskingFloor(): Promise<BenchServer> {
+  return besideModel(startFloor);
+}
+
+/** The built program, whose agent is a model behind HTTP. */
+export function startAgent(folder: string, mapping: object): Promise<BenchServer> {
+  return besideModel((baseUrl) => {
+    const providers = { own: { kind: "openai-compatible", baseUrl } };
+    const agents = { providers, defaults: { model: "own/double", maxConcurrent: 16 } };
+    return serve(folder, [{ match: { path: "bench" }, ...mapping }], BEARER, { agents });
+  });
+}
+
+async function besideModel(start: (baseUrl: string) => Promise<BenchServer>): Promise<BenchServer> {
+  const model = await startModel();
+  const server = await start(model.baseUrl);
+  return {
+    ...server,
+    async stop(signal) {
+      await server.stop(signal);
+      model.close();
+    },
+  };
+}
+
 /** The built program with as many transforms, the first at `/hooks/bench`. */
 export function startModules(folder: string, count: number): Promise<BenchServer> {
   const names = Array.from({ length: count }, (_, index) => (index === 0 ? "bench" : `bench-${index}`));
@@ -68,17 +95,17 @@ export function startModules(folder: string, count: number): Promise<BenchServer
   return serve(folder, mappings, BEARER);
 }
 
-/** The built program with these mappings, its files beside the configuration. `hook` is the one that is asked first. */
+/** The built program with these mappings, its files beside the configuration. `hook`: the one that is called first. */
 export function serve(
   folder: string,
   mappings: object[],
   headers: Record<string, string>,
-  hook = "bench",
+  { hook = "bench", agents }: { hook?: string; agents?: object } = {},
 ): Promise<BenchServer> {
   const file = path.join(folder, "webhooks.json5");
   const hooks = { enabled: true, token: TOKEN, transformsDir: ".", mappings };
   const gateway = { auth: { token: OPERATOR_TOKEN } };
-  writeFileSync(file, JSON.stringify({ gateway, hooks, log: { level: "silent" } }));
+  writeFileSync(file, JSON.stringify({ gateway, hooks, agents, log: { level: "silent" } }));
   const program = path.join(root, "dist/cli/webhooks.js");
   return startServer({
     command: [process.execPath, program, "serve", "--port", "0", "--config", file],
@@ -95,7 +122,7 @@ export async function pendingRuns({ url }: BenchServer): Promise<number> {
   return JSON.parse(await response.text()).queue.pendingRuns;
 }
 
-/** Of a folder in which `startHookline` has run, once it is stopped. */
+/** The size of the journal in a folder in which `startHookline` has run, once it is stopped. */
 export function journalBytes(folder: string): number {
   const state = path.join(folder, ".webhooks");
   return readdirSync(state)

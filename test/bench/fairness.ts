@@ -152,5 +152,5 @@ function startHookline(folder: string, code: string): Promise<BenchServer> {
     writeFileSync(path.join(folder, `${name}.ts`), module);
     return { match: { path: name }, ...TRANSFORM, transform: { module: `${name}.ts` } };
   });
-  return serve(folder, mappings, BEARER, "honest");
+  return serve(folder, mappings, BEARER, { hook: "honest" });
 }

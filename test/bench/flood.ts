@@ -59,7 +59,7 @@ interface Phase {
   failed: number;
   /** After the phase. */
   memoryMb: number;
-  /** Of the service, in seconds. */
+  /** The CPU time of the service, in seconds. */
   cpu: number;
   /** Hostile bodies that were answered. */
   bodies?: number;

@@ -5,6 +5,8 @@ import {
   ONE_SESSION,
   sign,
   SIGNED,
+  startAgent,
+  startAskingFloor,
   startFloor,
   startHookline,
   startModules,
@@ -30,6 +32,8 @@ export interface Cell {
   drain?: true;
   /** As many requests, instead of a time. */
   requests?: number;
+  /** Compared with the floor that asks a model too. */
+  asksModel?: true;
 }
 
 const SIZES: Cell[] = [
@@ -59,11 +63,12 @@ const prefixed = (name: string, cells: Cell[]): Cell[] =>
 export const groups: Group[] = [
   {
     who: FLOOR,
-    start: startFloor,
+    start: () => startFloor(),
     cells: [...SIZES, ...LARGE, { row: "by the Node client", drain: true }],
     start2xx: "first 2xx",
     memory: "under load, 1 KB",
   },
+  { who: FLOOR, start: startAskingFloor, cells: [{ row: "asks a model", drain: true, asksModel: true }] },
   {
     who: US,
     start: (folder) => startHookline(folder, WAKE),
@@ -107,8 +112,8 @@ export const groups: Group[] = [
   },
   {
     who: US,
-    start: (folder) => startHookline(folder, AGENT),
-    cells: [{ row: "agent turn by echo, executed, 1 KB, 16 connections", drain: true }],
+    start: (folder) => startAgent(folder, AGENT),
+    cells: [{ row: "agent turn with a model over HTTP, executed, 1 KB, 16 connections", drain: true, asksModel: true }],
   },
   {
     who: US,

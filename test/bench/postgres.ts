@@ -20,7 +20,7 @@ import { usageOf } from "./server.ts";
 import { acceptEvents as acceptAll, carryOut } from "./work.ts";
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
-/** Of each measurement, shared by the nodes. */
+/** How many events a measurement has, shared by the nodes. */
 const EVENTS = Number(process.env.BENCH_EVENTS ?? 6000);
 const CALLERS = 64;
 const BATCH = 64;
@@ -30,7 +30,7 @@ type Store = "sqlite" | "postgres" | "one-by-one" | "pg-boss";
 
 interface Figures {
   perSecond: number;
-  /** Of the nodes, for each event or run. */
+  /** The CPU time of the nodes, for each event or run. */
   cpuMicros: number;
   /** With PostgreSQL's own. */
   allMicros: number;

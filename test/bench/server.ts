@@ -105,7 +105,7 @@ function descendants(pid: number): number[] {
   return found;
 }
 
-/** Of a process and its descendants. User and system time of ended children count with their parent. */
+/** The usage of a process and its descendants. User and system time of ended children count with their parent. */
 export function usageOf(root: number): Usage {
   let ticks = 0;
   let kilobytes = 0;

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startBrowser, type Tab, type TestBrowser } from "../support/browser.ts";
-import { GATEWAY_TOKEN, type Service, startService } from "../support/service.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, openService, type Service, startService } from "../support/service.ts";
 
 const CODE = `export default ({ payload }) => {
   console.log("job", payload.job);
@@ -23,6 +23,7 @@ beforeAll(async () => {
   const mappings = [
     { id: "builds", match: { path: "ci" }, transform: { module: "ci.ts" }, deliver: false },
     { id: "alerts", match: { path: "alerts" }, messageTemplate: "Alert {{name}}", sessionKey: "alert", deliver: false },
+    { id: "metrics", match: { path: "metrics", where: { required: ["cpu"] } }, messageTemplate: "x" },
     { id: "broken", match: { path: "broken" }, messageTemplate: "{{name}}", model: "broken/x", deliver: false },
   ];
   service = await startService({
@@ -78,10 +79,10 @@ test("every request is a line that ends in what happened, also refused ones, and
     .toEqual([
       expect.stringMatching(/^refused alerts wrong: The token is wrong/),
       "rejected wake 400: Invalid payload: text is required.",
-      expect.stringMatching(/^done alerts turn [\d.]+ m?s/),
+      expect.stringMatching(/^done alerts Alert DiskFull turn [\d.]+ m?s/),
       "failed ci builds 500: The transform of this hook failed.",
       "skipped ci builds skipped: the transform gave no action",
-      expect.stringMatching(/^done ci builds turn [\d.]+ m?s/),
+      expect.stringMatching(/^done ci builds The job lint failed turn [\d.]+ m?s/),
     ]);
   await page.getByLabel("status").selectOption("skipped");
   await expect.poll(show).toEqual([expect.stringMatching(/^skipped/)]);
@@ -166,6 +167,25 @@ test("an event shows its timeline, payload, boundary and reply, and runs again",
   expect(tab.problems).toEqual([]);
 });
 
+test("a long number is shown, edited and saved as it came, and Raw shows the body", async () => {
+  const { page } = tab;
+  const id = "12345678901234567890";
+  const body = `{ "job" : "lint",  "id" : ${id}, "one": 1.0 }`;
+  const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": "application/json" };
+  const response = await fetch(`${service.url}/hooks/ci`, { method: "POST", headers, body });
+  await tab.go(`events/${Object(await response.json()).eventId}`);
+  await page.locator(".node", { hasText: /^id/ }).getByText(id, { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Edit and replay" }).click();
+  expect(await page.getByRole("textbox", { name: "Payload" }).inputValue()).toContain(`"id": ${id}`);
+  const saved = page.waitForEvent("download", { predicate: (file) => file.suggestedFilename() === "ci.json" });
+  await page.getByRole("button", { name: "Save as sample" }).click();
+  expect(readFileSync(await (await saved).path(), "utf8")).toContain(`"id": ${id}`);
+  await page.getByRole("button", { name: "Raw" }).click();
+  await page.getByText(body, { exact: true }).waitFor();
+  expect(await tab.findBarriers()).toEqual([]);
+  expect(tab.problems).toEqual([]);
+});
+
 test("the playground tries what one types in the sandbox, and shows where it fails", async () => {
   const { page } = tab;
   const recorded = (await service.api("/api/events?limit=1000")).events.length;
@@ -215,6 +235,77 @@ test("the playground tries what one types in the sandbox, and shows where it fai
   expect(await service.try("alerts", { name: "x" })).toMatchObject({ actions: [{ message: "Alert x" }] });
   // The service answers a trial that fails with a 4xx or 5xx, which the browser reports.
   expect(tab.problems.filter((problem) => !problem.includes("Failed to load resource"))).toEqual([]);
+});
+
+test("a draft stays: after Escape and a key, on another screen, and when the sign-in ends", async () => {
+  const { page } = tab;
+  await page.evaluate("sessionStorage.clear()");
+  const dialogs: string[] = [];
+  page.on("dialog", (dialog) => {
+    dialogs.push(dialog.type());
+    void dialog.dismiss();
+  });
+  const template = page.getByRole("textbox", { name: "messageTemplate" });
+  const draft = page.locator(".result").getByText("Draft g about x");
+  await tab.go("playground?mapping=alerts");
+  await template.waitFor();
+  await page.getByRole("textbox", { name: "Payload" }).press("ControlOrMeta+a");
+  await page.keyboard.insertText('{"name":"x"}');
+  await template.press("ControlOrMeta+a");
+  await page.keyboard.insertText("Draft  about {{name}}");
+  for (let count = 0; count < 15; count++) await template.press("ArrowLeft");
+  await template.press("Escape");
+  await page.keyboard.press("g");
+  await draft.waitFor();
+
+  await tab.go("runs");
+  await page.getByRole("heading", { name: "Runs" }).waitFor();
+  await tab.go("playground?mapping=alerts");
+  await draft.waitFor();
+  await page.close({ runBeforeUnload: true });
+  await expect.poll(() => dialogs).toEqual(["beforeunload"]);
+
+  await page.context().clearCookies();
+  await template.press("End");
+  await page.keyboard.insertText("!");
+  await page.getByLabel("Gateway token").fill(GATEWAY_TOKEN);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await draft.waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await expect.poll(() => dialogs).toEqual(["beforeunload", "confirm"]);
+  await page.getByRole("button", { name: "Discard changes" }).click();
+  await expect.poll(() => template.innerText()).toBe("Alert {{name}}");
+  expect(await page.evaluate("sessionStorage.length")).toBe(0);
+  expect(tab.problems.filter((problem) => !problem.includes("401"))).toEqual([]);
+
+  await tab.go(`events/${(await service.post("ci", { job: "kept" })).body.eventId}`);
+  await page.getByRole("button", { name: "Edit and replay" }).click();
+  await page.getByRole("textbox", { name: "Payload" }).fill('{"job":"edited twice"}');
+  await page.getByRole("textbox", { name: "Payload" }).press("Escape");
+  await page.keyboard.press("g");
+  await tab.go("");
+  await page.goBack();
+  expect(await page.getByRole("textbox", { name: "Payload" }).inputValue()).toBe('{"job":"edited twice"}g');
+  await page.getByRole("textbox", { name: "Payload" }).fill('{"job":"edited twice"}');
+  await page.getByRole("button", { name: "Replay with this payload" }).click();
+  await page.getByText("The job edited twice failed").first().waitFor();
+  expect(await page.evaluate("sessionStorage.length")).toBe(0);
+});
+
+test("an event that no mapping took opens in the playground as a new mapping for its hook", async () => {
+  const { page } = tab;
+  await service.post("metrics", { load: 7 });
+  const [{ id }] = (await service.api("/api/events?limit=1&hook=metrics")).events;
+  await tab.go(`events/${id}`);
+  await page.getByRole("link", { name: "Open in playground" }).click();
+  await page.locator(".result").getByText('{"load":7}').waitFor();
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"], { origin: service.url });
+  await page.getByRole("button", { name: "Copy mapping" }).click();
+  expect(JSON.parse(await page.evaluate("navigator.clipboard.readText()"))).toMatchObject({
+    id: "metrics-2",
+    match: { path: "metrics" },
+  });
+  expect(tab.problems).toEqual([]);
 });
 
 test("dead letters are retried and dropped, many at once", async () => {
@@ -332,6 +423,45 @@ test.each([
     expect([screen, await tab.findBarriers()]).toEqual([screen, []]);
   }
   expect(tab.problems).toEqual([]);
+});
+
+test("a service that has stopped does not look like an empty one", async () => {
+  const stopping = await startService();
+  const { page, problems, go } = await browser.open(stopping.url);
+  await page.getByLabel("Gateway token").fill(GATEWAY_TOKEN);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await stopping.post("wake", { text: "x" });
+  await page.locator(".scroller li").waitFor();
+  await page.route("**/api/runs*", (route) => route.abort());
+  await go("runs");
+  await page.locator("main").getByText("The service does not answer.").waitFor();
+  await page.unroute("**/api/runs*");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("table", { name: "Runs" }).or(page.getByText("No run is in this state.")).waitFor();
+  await go("");
+
+  const { port } = new URL(stopping.url);
+  await stopping.hookline.close();
+  const banner = page.getByRole("alert").filter({ hasText: /The service does not answer. Its last answer came \d\d:/ });
+  await banner.waitFor();
+  expect(await page.locator(".scroller li").count()).toBe(1);
+
+  await go("?text=other");
+  await page.locator(".scroller").getByText("The service does not answer.").waitFor();
+  expect(await page.locator("main").innerText()).not.toContain("No request matches");
+  await go("sessions");
+  await page.locator("main").getByText("The service does not answer.").waitFor();
+  await go("");
+  await expect.poll(() => page.locator(".counts").innerText()).not.toContain("0");
+
+  const again = await openService(stopping.folder, { port: Number(port) });
+  await banner.waitFor({ state: "detached" });
+  await go("");
+  await again.post("wake", { text: "after the stop" });
+  await expect.poll(() => page.locator(".scroller li").count()).toBe(2);
+  expect(problems.filter((problem) => !/ERR_(?:CONNECTION_REFUSED|FAILED)/.test(problem))).toEqual([]);
+  await page.context().close();
+  await again.close();
 });
 
 test("signing out ends it", async () => {

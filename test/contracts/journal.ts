@@ -1,5 +1,7 @@
 import { describe } from "vitest";
 import { describeAccepting } from "./journal/accepting.ts";
+import { describeAnswers } from "./journal/answers.ts";
+import { describeClock } from "./journal/clock.ts";
 import { describeDeadLetters } from "./journal/dead-letters.ts";
 import { describeCoalescing } from "./journal/coalescing.ts";
 import { describeDeliveries } from "./journal/deliveries.ts";
@@ -8,15 +10,20 @@ import type { OpenJournal } from "./journal/harness.ts";
 import { describeHeartbeats } from "./journal/heartbeats.ts";
 import { describeIdempotency } from "./journal/idempotency.ts";
 import { describeLeases } from "./journal/leases.ts";
+import { describeLostClaims } from "./journal/lost-claims.ts";
 import { describeLimits } from "./journal/limits.ts";
 import { describeModel } from "./journal/model.ts";
 import { describeReads } from "./journal/reads.ts";
 import { describeRetention } from "./journal/retention.ts";
 import { describeRuns } from "./journal/runs.ts";
 import { describeSpend } from "./journal/spend.ts";
+import { describeState } from "./journal/state.ts";
+import { describeSteps } from "./journal/steps.ts";
 import { describeWatch } from "./journal/watch.ts";
 
 export interface JournalFeatures {
+  /** Several nodes can have it open. */
+  hasNodes: boolean;
   /** It keeps `maxBytes`. */
   hasSizeLimit: boolean;
   /** Opening it and each call takes milliseconds. */
@@ -31,14 +38,19 @@ export function describeJournal(
   describe(`the ${name} journal`, () => {
     describeAccepting(open);
     describeIdempotency(open);
+    describeAnswers(open);
     describeRuns(open);
+    describeClock(open);
     describeLimits(open);
     describeCoalescing(open);
     describeDeliveries(open);
     describeDeadLetters(open);
     describeHeartbeats(open);
-    describeLeases(open);
+    describeLostClaims(open);
+    if (features.hasNodes) describeLeases(open);
     describeSpend(open);
+    describeState(open);
+    describeSteps(open);
     describeWatch(open);
     describeReads(open);
     describeRetention(open, features);

@@ -3,7 +3,7 @@ import { TransformError } from "../../src/errors.ts";
 import type { Isolation, TransformBundle, TransformCall, TransformRunner } from "../../src/transforms/runner.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "./transform-folder.ts";
 
-/** The behaviour of every `TransformRunner`. */
+/** The behavior of every `TransformRunner`. */
 export function describeTransformRunner(name: string, createRunner: () => TransformRunner, isolation: Isolation): void {
   describe(`${name}, isolation "${isolation}"`, () => {
     let runner: TransformRunner;
@@ -112,6 +112,81 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
       test("a result over 1 MiB is refused", async () => {
         expect((await fail("export default () => 'x'.repeat(1024 * 1024)")).kind).toBe("bad_result");
         expect(await run("export default () => 'x'.repeat(1000 * 1000)")).toHaveLength(1_000_000);
+      });
+    });
+
+    describe("the state of its mapping", () => {
+      const count = `export default ({ state, payload }: any) => {
+        const sum = (state.get("sum")?.n ?? 0) + 1;
+        state.set("sum", { n: sum });
+        state.set("last", payload.n, { ttl: "1m" });
+        return [sum, state.get("last")];
+      }`;
+
+      test("a key that was not read ends the call, and what is set comes with the result", async () => {
+        const code = await bundle(count);
+        const first = await runner.run(code, toInput({ n: 5 }, { state: [] }));
+        expect(first).toMatchObject({ value: undefined, unread: "sum", log: [] });
+        expect(first.sets).toBeUndefined();
+        const sets = [
+          { key: "sum", json: '{"n":1}' },
+          { key: "last", json: "5", ttlMs: 60_000 },
+        ];
+        const state = [["sum", null]] as const;
+        expect(await runner.run(code, toInput({ n: 5 }, { state: [...state] }))).toMatchObject({ value: [1, 5], sets });
+        const again = await runner.run(code, toInput({ n: 6 }, { state: [["sum", '{"n":41}']] }));
+        expect(again.value).toEqual([42, 6]);
+      });
+
+      test.each([
+        "try { state.get('a') } catch { return 1 }",
+        "try { state.get('a') } catch { throw new Error('other') }",
+        "return { toJSON: () => state.get('a') }",
+        "return Promise.resolve().then(() => state.get('a')).catch(() => 1)",
+        "return Promise.reject(new Error('other')).finally(() => state.get('a'))",
+      ])("the call ends all the same if the transform does: %s", async (body) => {
+        const code = await bundle(`export default ({ state }: any) => { ${body} }`);
+        expect(await runner.run(code, toInput({}, { state: [] }))).toMatchObject({ unread: "a" });
+      });
+
+      test("undefined removes a key, and a value is a copy", async () => {
+        const code = await bundle(`export default ({ state }: any) => {
+          state.get("a").push(2);
+          const list = [3];
+          state.set("b", list);
+          list.push(4);
+          state.set("c", undefined);
+          return [state.get("a"), state.get("b"), state.get("c") === undefined];
+        }`);
+        const outcome = await runner.run(code, toInput({}, { state: [["a", "[1]"]] }));
+        expect(outcome).toMatchObject({ value: [[1], [3], true], sets: [{ key: "b", json: "[3]" }, { key: "c" }] });
+      });
+
+      test.each([
+        ["state.set('', 1)", "A key of the state must be a text"],
+        ["state.set('a\\0', 1)", "A key of the state must be a text"],
+        ["state.get('\\ud800')", "A key of the state must be a text"],
+        ["state.get('k'.repeat(501))", "A key of the state must be a text"],
+        ["state.set('a', () => 1)", "The state cannot keep a function"],
+        ["state.set('a', 'é'.repeat(8192))", "its JSON has 16386 bytes, the limit is 16384"],
+        ["state.set('a', 1, { ttl: '1 hour' })", "a duration is a number and its unit"],
+        ["state.set('a', 1, { ttl: -1 })", "ttl must be a duration"],
+        ["state.set('a', 1, { ttl: Infinity })", "ttl must be a duration"],
+      ])("%s fails", async (call, message) => {
+        const error = await fail(`export default ({ state }: any) => { ${call} }`, toInput({}, { state: [] }));
+        expect(error.message).toContain(message);
+      });
+
+      test("it may set as much as a result may have", async () => {
+        const error = await fail(
+          "export default ({ state }: any) => { for (let n = 0; n < 70; n++) state.set(`k${n}`, 'x'.repeat(16_000)); }",
+          toInput({}, { state: [] }),
+        );
+        expect(error.message).toContain("sets too much state");
+      });
+
+      test("a mapping that keeps none has none", async () => {
+        expect(await run("export default ({ state }: any) => state === undefined")).toBe(true);
       });
     });
 
@@ -343,6 +418,17 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
       for (let call = 0; call < 3; call++) {
         const { value } = await runner.run(shared, toInput({ call }));
         expect(value).toEqual([1, null, null, null]);
+      }
+    });
+
+    test("symbols of a name are one within a call", async () => {
+      const named = await bundle(`const early = Symbol.for("a");
+      export default () => {
+        const symbol = Symbol.for("a");
+        return [symbol === early, symbol.description, Symbol.keyFor(symbol), Symbol.keyFor(Symbol("a")) ?? null];
+      }`);
+      for (let call = 0; call < 2; call++) {
+        expect((await runner.run(named, toInput({}))).value).toEqual([true, "a", "a", null]);
       }
     });
 

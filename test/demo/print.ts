@@ -8,7 +8,7 @@ export function printTitle(text: string): void {
   print(`\n${styleText("bold", text)}`);
 }
 
-/** A labelled block; further lines are indented. */
+/** A labeled block; further lines are indented. */
 export function printField(label: string, text: string): void {
   const [first = "", ...rest] = text.trimEnd().split("\n");
   print(`  ${styleText("dim", label.padEnd(9))} ${first}`);

@@ -6,6 +6,8 @@ import * as fc from "../support/property.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ConfigError, JournalUnavailable } from "../../src/errors.ts";
 import { type Journal } from "../../src/journal/journal.ts";
+import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
+import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
 import { open } from "../contracts/journal/openers/sqlite.ts";
 import { NOW, sampleEvent, sampleRun } from "../contracts/journal/samples.ts";
 
@@ -57,6 +59,32 @@ test("a write-ahead log with a flipped bit anywhere keeps a prefix of complete c
     expect(kept).toBeLessThan(EVENTS);
   };
   await fc.assert(fc.asyncProperty(share, fc.nat(7), flip), { numRuns: 15 });
+});
+
+test.for([
+  ["cut off behind a commit", (bytes: Buffer) => bytes, "recovered"],
+  ["damaged in the middle", (bytes: Buffer) => bytes.fill(0xa5, bytes.length / 2, bytes.length / 2 + 1), "damaged"],
+] as const)("a write-ahead log that was %s: the start says how much of it is used", async ([, damage, word]) => {
+  const logged: [string, unknown][] = [];
+  const write = (message: string, fields?: object): void => void logged.push([message, fields]);
+  const log = { debug: write, info: write, warn: write, error: write };
+  await withDamaged(LOG, damage, async (folder) => {
+    await (await createSqliteJournal({ folder, telemetry: { ...silentTelemetry, log } })).close();
+  });
+  const [, fields] = logged.find(([message]) => message.includes(word)) ?? [];
+  expect(fields).toMatchObject({ usedFrames: expect.any(Number), frames: expect.any(Number) });
+});
+
+test("an empty file beside the lock of an earlier service is refused", async () => {
+  await withDamaged(
+    "journal.db",
+    () => Buffer.of(),
+    async (folder) => {
+      await expect(open(folder)).rejects.toThrow("the file is empty, although a service has used this folder");
+      rmSync(path.join(folder, "journal.db"));
+      await (await open(folder)).close();
+    },
+  );
 });
 
 test("a file damaged in the middle is refused at the start or at a write, never taken as intact", async () => {

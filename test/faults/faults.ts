@@ -1,13 +1,16 @@
 /**
- * The long form: tens of thousands of hooks while the service is killed repeatedly. Prints the number of lost, duplicated
- * and out-of-order effects, and exits 1 if there are any.
+ * The long form: tens of thousands of hooks while the service is killed repeatedly. It also reloads, its disk reports errors,
+ * the clock jumps, and the machine loses power: as root, with a C compiler and mkfs.ext4. Prints the number of lost, duplicated and
+ * out-of-order effects, and exits 1 if there are any.
  *
  *     npm run faults -- --seed 7 --hooks 20000 --kills 50
- *     npm run faults -- --store postgres --hooks 20000 --faults kill,stop,pause,cut,fast,immediate,away
+ *     npm run faults -- --hooks 60000 --kills 1000
+ *     npm run faults -- --store postgres --rounds 5 --pgbouncer
  */
 import { parseArgs } from "node:util";
-import { NODE_FAULTS, runNodesCampaign } from "./campaign/nodes.ts";
-import { type CampaignOptions, type CampaignReport, runCampaign } from "./campaign/campaign.ts";
+import { NODE_FAULTS, NODES_FAIL } from "./campaign/node-faults.ts";
+import { runNodesCampaign } from "./campaign/nodes.ts";
+import { type CampaignOptions, type CampaignReport, FAULTS, runCampaign } from "./campaign/campaign.ts";
 
 const { values } = parseArgs({
   options: {
@@ -16,6 +19,11 @@ const { values } = parseArgs({
     kills: { type: "string", default: "50" },
     store: { type: "string", default: "sqlite" },
     faults: { type: "string", default: NODE_FAULTS.join(",") },
+    rounds: { type: "string", default: "1" },
+    /** Milliseconds between two hooks of a sender: less load. */
+    pause: { type: "string", default: "0" },
+    /** Debian's, which `npm run test:system` installs. */
+    pgbouncer: { type: "boolean", default: false },
   },
 });
 const seed = Number(values.seed);
@@ -25,15 +33,29 @@ const kills = Number(values.kills);
 console.log(`Seed ${seed}: repeat these kills with --seed ${seed}.`);
 if (values.store === "postgres") await runNodes();
 else {
-  await run({ signal: "SIGKILL", hooks, kills, seed });
+  await run({ signal: "SIGKILL", hooks, kills, seed, faults: FAULTS });
   await run({ signal: "SIGTERM", hooks: Math.ceil(hooks / 3), kills: Math.ceil(kills / 3), seed });
 }
 
+/** In each round all faults, the long ones in the first. */
 async function runNodes(): Promise<void> {
-  const faults = NODE_FAULTS.filter((fault) => values.faults.split(",").includes(fault));
-  const report = await runNodesCampaign({ hooks, faults, seed, awayMs: 30_000 });
+  const chosen = NODE_FAULTS.filter((fault) => values.faults.split(",").includes(fault));
+  const faults = Array.from({ length: Number(values.rounds) }, (_, round) =>
+    chosen.filter((fault) => round === 0 || !/^away(?:60|120)$/.test(fault)),
+  ).flat();
+  const startedAt = Date.now();
+  const report = await runNodesCampaign({
+    faults,
+    seed,
+    hooksBetween: 50,
+    pauseMs: Number(values.pause),
+    hasStandby: true,
+    hasPgBouncer: values.pgbouncer,
+    onFault: (fault) => console.log(`${Math.round((Date.now() - startedAt) / 1000)} s: ${fault}`),
+  });
   console.log(report);
-  if (report.lost + report.duplicated + report.outOfOrder > 0) process.exitCode = 1;
+  const ofHealthy = Object.entries({ ...report.turnsAgain }).filter(([fault]) => !NODES_FAIL.has(fault));
+  if (report.lost + report.duplicated + report.outOfOrder + ofHealthy.length > 0) process.exitCode = 1;
 }
 
 async function run(options: CampaignOptions): Promise<void> {
@@ -47,18 +69,20 @@ function toRow(report: CampaignReport): object {
     "hooks answered 2xx": report.hooks,
     "requests sent": report.requests,
     kills: report.kills,
+    ...report.faults,
     lost: report.lost,
     duplicated: report.duplicated,
     "out of order": report.outOfOrder,
     "repeated turns": report.turnsAgain,
     "repeated messages": report.messagesAgain,
+    "repeated posts": report.postsAgain,
     seconds: report.seconds,
   };
 }
 
 /** A kill may repeat a turn or message that was not recorded yet; a clean stop must not. */
 function isClean(report: CampaignReport): boolean {
-  const { lost, duplicated, outOfOrder, turnsAgain, messagesAgain, signal } = report;
-  const again = signal === "SIGTERM" ? turnsAgain + messagesAgain : 0;
+  const { lost, duplicated, outOfOrder, turnsAgain, messagesAgain, postsAgain, signal } = report;
+  const again = signal === "SIGTERM" ? turnsAgain + messagesAgain + postsAgain : 0;
   return lost + duplicated + outOfOrder + again === 0;
 }

@@ -1,5 +1,5 @@
 /** `kill -9` during a turn, after a wake, and while a window is open. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -84,6 +84,43 @@ test("kill -9 while a window is open: nothing is lost, and it is one turn", asyn
   const session = encodeURIComponent(answers[0]!.body.sessionKey);
   const { entries } = await after.api(`/api/sessions/${session}`);
   for (const commit of commits) expect(entries[0].text).toContain(commit);
+  await after.close();
+});
+
+test("kill -9 while requests count in their state: those sent again with their key count once, and none is lost", async () => {
+  mkdirSync(path.join(folder, "transforms"));
+  const code = `export default ({ state }) => {
+    const sum = (state.get("sum") ?? 0) + 1;
+    state.set("sum", sum);
+    return { kind: "wake", text: String(sum), mode: "next-heartbeat" };
+  };`;
+  writeFileSync(path.join(folder, "transforms/count.ts"), code);
+  const mapping = { id: "count", match: { path: "count" }, state: true, transform: { module: "count.ts" } } as const;
+  const file = writeConfig({ hooks: { mappings: [{ ...mapping, action: "wake" }] } });
+  const left = new Set(Array.from({ length: 200 }, (_, index) => `request-${index}`));
+  const sendAll = async (url: string, onAnswer: () => void): Promise<void> => {
+    const client = createClient(url, tokens);
+    const send = async (key: string): Promise<void> => {
+      const { status } = await client.post("count", {}, { "idempotency-key": key });
+      expect(status).toBe(200);
+      left.delete(key);
+      onAnswer();
+    };
+    await Promise.allSettled([...left].map(send));
+  };
+
+  const first = await startProcess(file);
+  let ended: Promise<unknown> | undefined;
+  await sendAll(first.url, () => {
+    if (left.size <= 150) ended ??= first.end("SIGKILL");
+  });
+  await (ended ?? first.end("SIGKILL"));
+  expect(left.size).toBeGreaterThan(0);
+
+  const after = await openService(folder);
+  await sendAll(after.url, () => undefined);
+  expect(left.size).toBe(0);
+  expect((await after.try("count", {})).actions).toMatchObject([{ text: "201" }]);
   await after.close();
 });
 

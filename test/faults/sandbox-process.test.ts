@@ -20,7 +20,7 @@ const unprivileged = confinement.includes("--no-new-privs");
 
 let folder: TransformFolder;
 let runner: TransformRunner;
-/** Of other test files, which share a pool. */
+/** The processes of other test files, which share a pool. */
 let earlier: number[];
 beforeEach(() => {
   earlier = sandboxProcessesOf(process.pid);

@@ -1,11 +1,13 @@
 /** A failed start says what to fix, and leaves nothing running. */
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createHookline } from "../../src/hookline.ts";
 import { runWebhooks } from "../support/cli.ts";
+import { spawnService } from "../support/process.ts";
 import { withTokens } from "../support/service.ts";
 
 let folder: string;
@@ -36,4 +38,21 @@ test("on a port in use; the state folder is released", async () => {
   });
   other.close();
   await (await createHookline({ config, port: 0, watch: false })).close();
+});
+
+test("SIGTERM before it listens, here while it waits for a database that does not answer, ends it with 0", async () => {
+  const database = createServer().listen(0, "127.0.0.1");
+  await once(database, "listening");
+  const { port } = database.address() as AddressInfo;
+  writeFileSync(
+    config,
+    JSON.stringify(withTokens({ store: { url: `postgres://postgres@127.0.0.1:${port}/hookline` } })),
+  );
+  const service = spawnService(config);
+  const ended = once(service, "exit");
+  const [connection] = await once(database, "connection");
+  service.kill("SIGTERM");
+  expect(await ended).toEqual([0, null]);
+  connection.destroy();
+  database.close();
 });

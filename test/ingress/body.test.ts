@@ -5,7 +5,7 @@ import { BEARER, TRANSPORTS, expectRefusal, startIngress } from "../support/ingr
 
 const JSON_BODY = JSON.stringify({ text: "hello" });
 
-/** One kilobyte per millisecond, until it is cancelled. */
+/** One kilobyte per millisecond, until it is canceled. */
 function endlessBody(stopped: () => void = () => {}): ReadableStream {
   return new ReadableStream({
     async pull(stream) {
@@ -104,7 +104,7 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
 });
 
 describe("in process", () => {
-  test("the source of a refused body is cancelled", async () => {
+  test("the source of a refused body is canceled", async () => {
     const { send } = await startIngress("process");
     const stopped = new Promise((resolve) => {
       const body = endlessBody(() => resolve("stopped"));

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { HookError, JournalUnavailable } from "../../src/errors.ts";
+import { createParsers } from "../../src/ingress/parse-body.ts";
+import { createGate } from "../support/gate.ts";
 import { BEARER, TRANSPORTS, expectRefusal, startIngress, TOKEN } from "../support/ingress.ts";
 
 const JSON_BODY = JSON.stringify({ text: "hello" });
@@ -33,7 +35,7 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
         payloadIsBody: true,
         contentType: "application/json",
         receivedAt: expect.any(Number),
-        took: { receiveMs: expect.any(Number), verifyMs: expect.any(Number) },
+        timings: { receiveMs: expect.any(Number), verifyMs: expect.any(Number) },
         credential: "token:default",
         client: "127.0.0.1",
         idempotencyKey: "key-1",
@@ -57,6 +59,49 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
     expect(refused.map(({ error }) => error.code)).toEqual(["invalid_utf8", "invalid_json"]);
     expect(await post("a=1", "application/x-www-form-urlencoded")).toBe(200);
     expect(received[2]).toMatchObject({ payload: { a: "1" } });
+  });
+
+  test("a reload during the upload decides whether JSON is parsed", async () => {
+    const [asked, reloaded] = [createGate(), createGate()];
+    const used: unknown[] = [];
+    const findParser = createParsers({ readMail: async () => ({}) });
+    let isRead = false;
+    const { send, received } = await startIngress(transport, {
+      // Called before the body is read.
+      findParser(...type) {
+        asked.open();
+        return findParser(...type);
+      },
+      readsPayload(_request, runtime) {
+        used.push(runtime);
+        return isRead;
+      },
+      async receive(request, runtime) {
+        received.push(request);
+        used.push(runtime);
+        return { status: 200, headers: {} };
+      },
+    });
+    const body = new ReadableStream({
+      // `fetch` sends the head with the first piece.
+      start: (stream) => stream.enqueue(Buffer.from('{"a"')),
+      async pull(stream) {
+        await reloaded.passed;
+        stream.enqueue(Buffer.from(":1}"));
+        stream.close();
+      },
+    });
+    const answer = send("/hooks/a", {
+      body,
+      duplex: "half",
+      headers: { ...BEARER, "content-type": "application/json" },
+    });
+    await asked.passed;
+    isRead = true;
+    reloaded.open();
+    expect((await answer).status).toBe(200);
+    expect(received[0]).toMatchObject({ payload: { a: 1 } });
+    expect(used[0]).toBe(used[1]);
   });
 
   test("credentials are removed from the request and the log", async () => {

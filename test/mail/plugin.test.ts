@@ -5,7 +5,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { toSentence } from "../../src/errors.ts";
-import { readConfig } from "../../src/config/load.ts";
+import { readConfig } from "../../src/drivers.ts";
 import type { UserConfig } from "../../src/config/schema/generated.ts";
 import { idsOfRuns } from "../support/mail-service.ts";
 import { toMail } from "../support/mailbox.ts";
@@ -103,10 +103,10 @@ test("reports a deleted mailbox", async () => {
 
 test("checks its block by its schema, with the line", async () => {
   service = await startService({ files });
-  service.write("bad.json5", JSON.stringify(toConfig({ folder: drop, colour: "red" }), undefined, 2));
+  service.write("bad.json5", JSON.stringify(toConfig({ folder: drop, color: "red" }), undefined, 2));
   const { problems } = await readConfig(path.join(service.folder, "bad.json5"), {});
   expect(problems.map(toSentence)).toEqual([
-    expect.stringMatching(/bad\.json5:\d+:\d+ hooks\.mail\.source\.colour: unknown key "colour"/),
+    expect.stringMatching(/bad\.json5:\d+:\d+ hooks\.mail\.source\.color: The key "color" is unknown/),
   ]);
 });
 

@@ -47,7 +47,7 @@ test("rejected by the mapping's schema: the event can be replayed after a fix", 
   const refused = alone.filter(({ request }) => request.payload.messages.length === 1);
   expect(refused).toMatchObject([{ request: { payload: { messages: [{ messageId: "a-007" }] } } }]);
   const url = `${service.url}/api/events/${refused[0].id}/replay`;
-  const headers = { authorization: `Bearer ${service.hookline.program().config.gateway.token}` };
+  const headers = { authorization: `Bearer ${service.hookline.runtime().config.gateway.token}` };
   expect((await fetch(url, { method: "POST", headers })).status).toBe(202);
   await expect.poll(ids).toEqual(sent);
 });

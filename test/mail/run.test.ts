@@ -28,7 +28,7 @@ test("is refused where the positions are in a database", async () => {
   configure({ ...toMailConfig(server), store: { url: "postgres://hookline@db.example.com/hookline" } });
   expect(await runWebhooks(folder, "mail", "run")).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/store\.url: `webhooks mail run` keeps positions in the state folder; .*autoStart/),
+    stderr: expect.stringMatching(/store\.url: `webhooks mail run` keeps positions in the state folder\. .*autoStart/),
   });
 });
 

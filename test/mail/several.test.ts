@@ -82,7 +82,7 @@ test("one mailbox fails and the other works; a change restarts only its own watc
 
 test("a mailbox that is listed twice is an error", async () => {
   const twice = start(toMailbox(ann), toMailbox(ann, { name: "again" }));
-  await expect(twice).rejects.toThrow("hooks.mail[1].source: is the mailbox of hooks.mail[0] too");
+  await expect(twice).rejects.toThrow("hooks.mail[1].source: This is also the mailbox of hooks.mail[0]");
 });
 
 test("`mail setup` adds a mailbox, and `mail run --mailbox` watches one", async () => {
@@ -100,7 +100,7 @@ test("`mail setup` adds a mailbox, and `mail run --mailbox` watches one", async 
 
   expect(await runWebhooks(folder, "mail", "run", "--mailbox", "suport")).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('there is no mailbox "suport"; did you mean "support"?'),
+    stderr: expect.stringContaining('There is no mailbox "suport"; did you mean "support"?'),
   });
   const run = startWebhooks(folder, ["mail", "run", "--mailbox", "support"]);
   await expect.poll(run.stdout).toContain("INBOX  watching");

@@ -106,7 +106,7 @@ test("runs each mail once although the server assigns new uids", async () => {
   await watching();
 });
 
-test("the hook recognises a mail that is posted again after a crash", async () => {
+test("the hook recognizes a mail that is posted again after a crash", async () => {
   const sent = numbered("r", 30);
   await start(toMailConfig(server, { lookback: "1h" }));
   send(...sent);

@@ -67,6 +67,25 @@ test("event, events, sessionKey and message are the operator's", async () => {
   expect((await post("deploys", sign(done), done)).status).toBe(204);
 });
 
+test("only events about the same object share a session", async () => {
+  const keyOf = async (payload: object, type?: string): Promise<string> => {
+    const headers = { authorization: `Bearer ${SECRETS.token}`, ...(type && { "x-event-type": type }) };
+    return Object(await (await post("generic", headers, JSON.stringify(payload))).json()).sessionKey;
+  };
+  const keys = [
+    await keyOf({ text: "Somebody is at the door." }),
+    await keyOf({ text: "Somebody else is." }),
+    await keyOf({ incident: { id: 7 } }),
+    await keyOf({ issue: { id: 7 } }),
+    await keyOf({ id: 7 }),
+    await keyOf({ data: { id: 7 } }, "order.created"),
+    await keyOf({ data: { id: 7 } }, "customer.created"),
+  ];
+  expect(keys).toEqual([...new Set(keys)]);
+  expect(await keyOf({ data: { id: 7 }, paid: true }, "order.paid")).toBe(keys[5]);
+  expect(await keyOf({ issue: { id: 7 }, state: "closed" })).toBe(keys[3]);
+});
+
 test("the same content with the same id of a delivery is a repeat", async () => {
   const headers = { authorization: `Bearer ${SECRETS.token}`, "x-delivery-id": "d1" };
   expect((await post("generic", headers)).headers.has("idempotency-replayed")).toBe(false);

@@ -84,7 +84,7 @@ describe("webhooks presets enable", () => {
       [["github", "--generate", "--secret", "x", "--yes"], 2, /not both/],
       [["github", "--yes"], 2, /--secret or --generate/],
       [["github", "--generate"], 2, /--yes/],
-      [["whatsapp", "--secret", "x", "--yes"], 1, /with\.verifyToken: is required/],
+      [["whatsapp", "--secret", "x", "--yes"], 1, /with\.verifyToken: This value is required/],
       [["githup", "--generate"], 1, /did you mean "github"/],
     ] as const) {
       const result = await enable(...args);
@@ -161,7 +161,7 @@ describe("webhooks presets copy", () => {
     });
     expect(await copy("github", "--path", "shop")).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("this file exists already"),
+      stderr: expect.stringContaining("The file exists already. Remove it first."),
     });
     expect(read("webhooks.json5")).toBe(text);
   });

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findSamples, type Sample } from "../../src/cli/samples/sample.ts";
-import { readConfig } from "../../src/config/load.ts";
+import { readConfig } from "../../src/drivers.ts";
 import { PRESETS_FOLDER } from "../../src/config/presets/file.ts";
 import type { SignedParts } from "../../src/providers/provider.ts";
 import { isObject } from "../../src/shared/json.ts";

@@ -103,6 +103,19 @@ test.each([
   expect(actions).toMatchObject([to === undefined ? { deliver: false } : { deliver: true, channel: "email", to }]);
 });
 
+test.each([
+  ["all of its mails", ["a@x", `${"m".repeat(200)}@x`, "c@x"], 4, "<c@x>"],
+  ["the first and the last ones of very many", Array.from({ length: 200 }, (_, index) => `${index}@x`), 50, "<199@x>"],
+  ["itself, if it names none", undefined, 1, undefined],
+])("a mail: the answer follows %s", async (_which, references, count, last) => {
+  const send = await usePreset("mail", { channel: "source" }, SETTINGS);
+  const { actions } = await send({ source: "imap", messages: [{ ...MAIL, references }] });
+  const [found] = actions.map((action) => (action.kind === "agent" ? action.references : undefined));
+  expect(found).toHaveLength(count);
+  expect(found?.slice(-2)).toEqual([last, "<b@example.com>"].filter(Boolean));
+  if (references) expect(found?.slice(0, 1)).toEqual([`<${references[0]}>`]);
+});
+
 test("the answer to our answer is in the session of the first mail", async () => {
   const send = await usePreset("mail", { channel: "source", session: "thread" }, SETTINGS);
   // A mail program takes over our References, which begin with the thread, and adds our Message-ID.

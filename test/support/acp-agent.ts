@@ -86,6 +86,16 @@ async function act(client: AgentContext, sessionId: string, text: string): Promi
     case "deaf":
       if (rest) writeFileSync(rest, "here");
       return new Promise(() => {});
+    case "usage": {
+      const [used = 0, amount] = rest.split(" ").map(Number);
+      const cost = amount === undefined ? undefined : { amount, currency: "USD" };
+      await client.notify("session/update", {
+        sessionId,
+        update: { sessionUpdate: "usage_update", used, size: 200_000, cost },
+      });
+      await say("counted");
+      return "end_turn";
+    }
     case "permission": {
       const { outcome } = await client.request("session/request_permission", {
         sessionId,

@@ -5,13 +5,17 @@ const BLOCKS = ["paragraph", "codeBlock", "blockquote", "bulletList", "orderedLi
 
 /** What a node may hold: https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/ */
 const CONTENT: Record<string, string[]> = {
-  doc: BLOCKS,
+  doc: [...BLOCKS, "table"],
   paragraph: ["text", "hardBreak"],
   codeBlock: ["text"],
   blockquote: ["paragraph", "codeBlock", "bulletList", "orderedList"],
   bulletList: ["listItem"],
   orderedList: ["listItem"],
   listItem: ["paragraph", "codeBlock", "bulletList", "orderedList"],
+  table: ["tableRow"],
+  tableRow: ["tableHeader", "tableCell"],
+  tableHeader: BLOCKS,
+  tableCell: BLOCKS,
 };
 
 /** Nodes that may be empty. */
@@ -26,6 +30,8 @@ const MARKS = {
     ],
   },
 };
+
+const LANGUAGE = object({ language: { type: "string" } }, []);
 
 const validate = new Ajv({ strict: false }).compile<AdfDocument>({
   $ref: "#/$defs/doc",
@@ -42,7 +48,12 @@ function nodeOf(type: string, inner: string[]): object {
     minItems: MAY_BE_EMPTY.has(type) ? 0 : 1,
     items: { oneOf: inner.map((name) => ({ $ref: `#/$defs/${name}` })) },
   };
-  const fields = { type: { const: type }, content, ...(type === "doc" && { version: { const: 1 } }) };
+  const fields = {
+    type: { const: type },
+    content,
+    ...(type === "doc" && { version: { const: 1 } }),
+    ...(type === "codeBlock" && { attrs: LANGUAGE }),
+  };
   const isRequired = type === "doc" || !MAY_BE_EMPTY.has(type);
   return object(fields, ["type", ...(isRequired ? ["content"] : []), ...(type === "doc" ? ["version"] : [])]);
 }

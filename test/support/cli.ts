@@ -67,6 +67,7 @@ export function createTestIo(
     exitCode: 0,
     stopSignal: () => stopping.signal,
     interrupt: () => stopping.abort(),
+    finishUnread: () => {},
     pool: sharedPool,
   };
   return { io, stdout: stdout.text, stderr: stderr.text, stop: () => stopping.abort() };
@@ -94,7 +95,7 @@ export async function setUpMail(
   return { ...result, answer: result.stdout.startsWith("{") ? JSON.parse(result.stdout) : undefined };
 }
 
-/** Runs a program in a folder, without a terminal or colours. A failing test shows how its programs ended. */
+/** Runs a program in a folder, without a terminal or colors. A failing test shows how its programs ended. */
 export function run(
   folder: string,
   file: string,
@@ -115,7 +116,7 @@ export function run(
   return ended;
 }
 
-/** This process's environment without npm's folder and without colours, as in a plain shell. */
+/** This process's environment without npm's folder and without colors, as in a plain shell. */
 export function plainEnv(): NodeJS.ProcessEnv {
   const { WEBHOOKS_CONFIG: _, FORCE_COLOR: __, ...env } = process.env;
   const ofNpm = (name: string): boolean => name === "INIT_CWD" || name.startsWith("npm_");

@@ -13,8 +13,8 @@ export interface Answer {
 export interface Client {
   /** POSTs JSON to a hook with the hook token. */
   post(hook: string, payload: unknown, headers?: Record<string, string>): Promise<Answer>;
-  /** POSTs a dry run of a hook with the gateway token. */
-  try(hook: string, payload: unknown, headers?: Record<string, string>): Promise<Json>;
+  /** POSTs a dry run of a hook with the gateway token; `mapping`: one that is being written. */
+  try(hook: string, payload: unknown, headers?: Record<string, string>, mapping?: object): Promise<Json>;
   /** GETs from the operator API with the gateway token. */
   api(path: string): Promise<Json>;
   /** Waits until the event is executed, and returns its timeline. */
@@ -30,11 +30,11 @@ export function createClient(url: string, tokens: { hookToken: string; gatewayTo
   };
   return {
     api,
-    async try(hook, payload, headers) {
+    async try(hook, payload, headers, mapping) {
       const response = await fetch(`${url}/api/try`, {
         method: "POST",
         headers: { authorization: `Bearer ${tokens.gatewayToken}`, "content-type": "application/json" },
-        body: JSON.stringify({ hook, payload, headers }),
+        body: JSON.stringify({ hook, payload, headers, mapping }),
       });
       return response.json();
     },

@@ -41,10 +41,12 @@ export interface CommentService {
 export async function startComments({ isAuthorized, routes, refuse }: CommentService): Promise<CommentServer> {
   const comments: Comment[] = [];
   const requests: string[] = [];
+  let written = 0;
   let isLosing = false;
   let listener: ((comment: Comment) => unknown) | undefined;
   const write = (text: string): Comment => {
-    const comment = { id: String(comments.length + 1), text };
+    written += 1;
+    const comment = { id: String(written), text };
     comments.push(comment);
     listener?.(comment);
     return comment;
@@ -54,6 +56,12 @@ export async function startComments({ isAuthorized, routes, refuse }: CommentSer
     requests.push(`${method} ${path}`);
     if (!isAuthorized(headers)) return refuse(401);
     for (const { kind, textOf, toAnswer, ...route } of routes) {
+      // What can be edited can be deleted.
+      const deleted = method === "DELETE" && kind === "edit" ? route.path.exec(path)?.[1] : undefined;
+      if (deleted !== undefined) {
+        const at = comments.findIndex(({ id }) => id === deleted);
+        return comments.splice(at, at === -1 ? 0 : 1).length > 0 ? { status: 204, body: undefined } : refuse(404);
+      }
       const found = method === route.method ? route.path.exec(path) : null;
       if (!found) continue;
       const text = textOf(body);

@@ -79,7 +79,7 @@ export const gitea: CommentService = {
     },
     {
       method: "GET",
-      path: /^\/api\/v1\/repos\/acme\/app\/issues\/12\/comments\?since=[\dT:.-]+Z$/,
+      path: /^\/api\/v1\/repos\/acme\/app\/issues\/12\/comments$/,
       kind: "list",
       textOf: () => "",
       toAnswer: (comments, url) => ({

@@ -2,7 +2,7 @@
 export function withoutMark(comment: string): string {
   return comment
     .replace(/\n\n(?:<!-- hookline:\S+ -->|\[hookline:\S+\]: #)$/, "")
-    .replace(/^\u2063{2}[\u200B-\u200D\u2060]{32}/, "");
+    .replace(/^\u2063{2}(?:[\u200B-\u200D\u2060]{32}){1,2}/, "");
 }
 
 /** What a reader sees of a comment: without the hidden mark, and without the marks that make it neutral. */

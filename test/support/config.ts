@@ -1,4 +1,5 @@
-import { checkConfig, type CheckOptions } from "../../src/config/load.ts";
+import type { CheckOptions } from "../../src/config/load.ts";
+import { checkConfig } from "../../src/drivers.ts";
 import { ConfigError, type ConfigProblem } from "../../src/errors.ts";
 
 /** The problems of a configuration, as `key: message`. */

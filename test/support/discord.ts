@@ -62,6 +62,7 @@ export function discordError(status: number, code: number, message: string): Jso
 function answer(state: State, { method, path, headers, body }: JsonRequest): JsonAnswer {
   if (headers.authorization !== `Bot ${TOKEN}`) return discordError(401, 0, "401: Unauthorized");
   const [, channel, part, id] = /^\/api\/v10\/channels\/(\d+)\/(messages|typing)(?:\/(\d+))?$/.exec(path ?? "") ?? [];
+  if (channel === CHANNEL && method === "DELETE" && id) return deleteMessage(state.messages, id);
   if (method !== (id ? "PATCH" : "POST") || channel === undefined) return discordError(404, 0, "404: Not Found");
   if (channel !== CHANNEL) return discordError(404, 10_003, "Unknown Channel");
   if (part === "typing") {
@@ -69,6 +70,13 @@ function answer(state: State, { method, path, headers, body }: JsonRequest): Jso
     return { status: 204, body: undefined };
   }
   return id ? editMessage(state.messages, id, body) : createMessage(state.messages, body);
+}
+
+function deleteMessage(messages: Message[], id: string): JsonAnswer {
+  const at = messages.findIndex((message) => message.id === id);
+  if (at === -1) return discordError(404, 10_008, "Unknown Message");
+  messages.splice(at, 1);
+  return { status: 204, body: undefined };
 }
 
 function editMessage(messages: Message[], id: string, { content }: JsonRequest["body"]): JsonAnswer {

@@ -8,21 +8,24 @@ import type { ChannelDriver, OutgoingMessage } from "../../src/channels/driver.t
 import type { ResolvedConfig } from "../../src/config/types.ts";
 import { createDispatcher, type Dispatcher } from "../../src/dispatch/dispatcher.ts";
 import type { Journal, NewAction, RunLimits } from "../../src/journal/journal.ts";
-import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
+import type { OpenJournal } from "../contracts/journal/harness.ts";
+import { open as openSqlite } from "../contracts/journal/openers/sqlite.ts";
 import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
+import { openToolSets, type ToolSets } from "../../src/tools/tool-sets.ts";
 import type { AgentAction, WakeAction } from "../../src/types.ts";
 
 export interface DispatchSetup {
   agent: AgentDriver;
   channel?: ChannelDriver;
+  tools?: ToolSets;
   settings?: Partial<ResolvedConfig["agents"]>;
   limits?: RunLimits;
   maxReplies?: number;
   channelRules?: ResolvedConfig["channelRules"];
   /** The state folder of an earlier service. */
   folder?: string;
-  /** Other services may be running on it. */
-  shared?: boolean;
+  /** Default: a journal in SQLite. */
+  open?: OpenJournal;
   /** What the dispatcher gets in place of the journal. */
   wrap?(journal: Journal): Journal;
 }
@@ -44,27 +47,30 @@ export interface DispatchService {
 
 const SETTINGS: ResolvedConfig["agents"] = {
   providers: {},
+  tools: {},
   model: undefined,
   models: undefined,
   thinking: undefined,
   timeoutSeconds: 600,
   maxConcurrent: 4,
   maxAttempts: 3,
+  maxSteps: 20,
   prices: {},
   budget: undefined,
-  heartbeat: { everyMs: 3_600_000, ack: "HEARTBEAT_OK" },
+  heartbeat: { everyMs: 3_600_000, joinMs: 0, ack: "HEARTBEAT_OK" },
 };
 
 /** A running dispatcher on a real journal in a temporary folder. */
 export async function startDispatch(setup: DispatchSetup): Promise<DispatchService> {
   const folder = setup.folder ?? mkdtempSync(path.join(tmpdir(), "hookline-dispatch-"));
-  const journal = await createSqliteJournal({ folder, shared: setup.shared ?? false, telemetry: silentTelemetry });
+  const journal = await (setup.open ?? openSqlite)(folder);
   const channels = new Map(setup.channel && [[setup.channel.name, setup.channel]]);
   const dispatcher = createDispatcher({
     journal: setup.wrap?.(journal) ?? journal,
     current: () => ({
       agent: setup.agent,
       channels,
+      tools: setup.tools ?? openToolSets(new Map()),
       limits: setup.limits ?? new Map(),
       config: {
         agents: { ...SETTINGS, ...setup.settings },
@@ -74,6 +80,7 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
       },
     }),
     telemetry: silentTelemetry,
+    readEvent: async () => ({}),
   });
   dispatcher.start();
   return {
@@ -114,6 +121,7 @@ export function recorder(
   return {
     name: "slack",
     limit: 10,
+    pauseMs: 0,
     sent,
     checkRecipient: () => undefined,
     async send(message, signal) {
@@ -163,6 +171,7 @@ function toAgentAction(fields: ActionFields & { kind?: "agent" }): AgentAction {
     wakeMode: "next-heartbeat",
     deliver: false,
     channel: "last",
+    routeBy: "operator",
     timeoutSeconds: 600,
     allowUnsafeExternalContent: true,
     ...fields,

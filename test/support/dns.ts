@@ -5,27 +5,38 @@ import { createServer, Packet } from "dns2";
 export interface DnsRecords {
   srv?: { target: string; port: number; priority?: number; weight?: number }[];
   mx?: { exchange: string; priority?: number }[];
+  /** The addresses of each answer in turn; the last one is repeated. */
+  a?: string[][];
 }
 
 /** A name server on a free loopback port that knows only these names, and a resolver that uses it. */
 export async function startDns(
   names: Record<string, DnsRecords>,
-): Promise<{ resolver: Resolver; close(): Promise<void> }> {
+): Promise<{ resolver: Resolver; asked: ReadonlyMap<string, number>; close(): Promise<void> }> {
+  const asked = new Map<string, number>();
   const server = createServer({
     udp: true,
     handle(request, send) {
       const response = Packet.createResponseFromRequest(request);
       const [question] = request.questions;
-      const { srv = [], mx = [] } = names[question?.name ?? ""] ?? {};
+      const { srv = [], mx = [], a = [] } = names[question?.name ?? ""] ?? {};
       if (question?.type === Packet.TYPE.SRV) answer(response, srv);
       if (question?.type === Packet.TYPE.MX) answer(response, mx);
+      if (question?.type === Packet.TYPE.A) {
+        const count = asked.get(question.name) ?? 0;
+        asked.set(question.name, count + 1);
+        answer(
+          response,
+          (a[count] ?? a.at(-1) ?? []).map((address) => ({ address, ttl: 0 })),
+        );
+      }
       void send(response);
     },
   });
   const { udp } = await server.listen({ udp: { port: 0, address: "127.0.0.1" } });
   const resolver = new Resolver({ timeout: 5000, tries: 3 });
   resolver.setServers([`127.0.0.1:${udp?.port}`]);
-  return { resolver, close: () => server.close() };
+  return { resolver, asked, close: () => server.close() };
 }
 
 function answer(response: Packet, records: object[]): void {

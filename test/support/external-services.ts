@@ -13,6 +13,12 @@ export interface Arrival {
   processNumber: number;
 }
 
+interface Posted {
+  channel: string;
+  text: string;
+  metadata?: unknown;
+}
+
 /** Records the effects of the service on other services, at the moment they arrive. */
 export interface ExternalServices {
   /** For an `openai-compatible` provider. */
@@ -22,6 +28,9 @@ export interface ExternalServices {
   /** Oldest first. */
   turns: Arrival[];
   messages: Arrival[];
+  /** What HTTP targets took, each below `targetsUrl` by its name. */
+  targetsUrl: string;
+  posts: Arrival[];
   /** Announces a restart of the service: later effects come from the new process. */
   countProcess(): void;
   /** Resolves when everything has arrived that processes have sent before they ended, and they have closed their connections. */
@@ -30,21 +39,37 @@ export interface ExternalServices {
 }
 
 /**
- * A model and a Slack in one server. Each answers after it has recorded the request and `hold()` has resolved, so that a
+ * A model, a Slack and HTTP targets in one server. Each answers after it has recorded the request and `hold()` has resolved, so that a
  * fault can happen between an effect and the service's record of it.
  */
 export async function startExternalServices(options: {
   hold(): Promise<void>;
   reply?(asked: string): string;
+  /** Whether this target refuses a request now, with a 503. */
+  refuses?(target: string): boolean;
 }): Promise<ExternalServices> {
-  const { hold, reply = () => "Done." } = options;
+  const { hold, reply = () => "Done.", refuses = () => false } = options;
   const turns: Arrival[] = [];
   const messages: Arrival[] = [];
+  const posts: Arrival[] = [];
   let processNumber = 0;
+  /** By channel, the newest first. */
+  const posted = new Map<string, { ts: string; metadata: unknown }[]>();
 
   const server = createServer(async (request, response) => {
-    const isTurn = request.url?.endsWith("/chat/completions");
-    const answer = isTurn ? await takeTurn(request) : await takeMessage(request);
+    const method = request.url?.split("/").at(-1);
+    if (request.url?.startsWith("/targets/")) {
+      const status = await takePost(request, decodeURIComponent(method ?? ""));
+      await hold();
+      response.writeHead(status).end();
+      return;
+    }
+    const answer =
+      method === "completions"
+        ? await takeTurn(request)
+        : method === "chat.postMessage"
+          ? await takeMessage(request)
+          : await showMessages(request);
     await hold();
     response.setHeader("content-type", "application/json").end(JSON.stringify(answer));
   });
@@ -58,6 +83,8 @@ export async function startExternalServices(options: {
     slackUrl: `${url}/api/`,
     turns,
     messages,
+    targetsUrl: `${url}/targets/`,
+    posts,
     countProcess: () => void (processNumber += 1),
     async allArrived() {
       // A connection that waits to be accepted is counted one turn of the event loop later.
@@ -81,8 +108,24 @@ export async function startExternalServices(options: {
 
   /** https://docs.slack.dev/reference/methods/chat.postMessage */
   async function takeMessage(request: IncomingMessage): Promise<object> {
-    const { channel: to, text: shown }: { channel: string; text: string } = JSON.parse(await text(request));
+    const { channel: to, text: shown, metadata }: Posted = JSON.parse(await text(request));
     messages.push({ to, text: shown, processNumber });
-    return { ok: true, channel: to, ts: String(messages.length) };
+    const ts = String(messages.length);
+    posted.set(to, [{ ts, metadata }, ...(posted.get(to) ?? [])]);
+    return { ok: true, channel: to, ts };
+  }
+
+  /** Gives the status of the answer. */
+  async function takePost(request: IncomingMessage, to: string): Promise<number> {
+    const { text: shown } = JSON.parse(await text(request));
+    if (refuses(to)) return 503;
+    posts.push({ to, text: String(shown), processNumber });
+    return 200;
+  }
+
+  /** https://docs.slack.dev/reference/methods/conversations.history */
+  async function showMessages(request: IncomingMessage): Promise<object> {
+    const channel = new URLSearchParams(await text(request)).get("channel") ?? "";
+    return { ok: true, messages: posted.get(channel)?.slice(0, 200) ?? [] };
   }
 }

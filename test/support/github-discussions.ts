@@ -13,7 +13,7 @@ interface Comment {
 export interface GithubDiscussions {
   /** For `channels.github.baseUrl`. */
   baseUrl: string;
-  /** Of the discussion acme/app/discussions/12, oldest first. */
+  /** The comments of the discussion acme/app/discussions/12, oldest first. */
   comments: Comment[];
   /** The ids that reactions are on. */
   reactions: string[];
@@ -70,6 +70,10 @@ export async function startDiscussions(token: string): Promise<GithubDiscussions
     },
     updateDiscussionComment({ input }: { input: { commentId: string; body: string } }) {
       return { comment: Object.assign(find(input.commentId), { body: input.body }) };
+    },
+    deleteDiscussionComment({ input }: { input: { id: string } }) {
+      comments.splice(comments.indexOf(find(input.id)), 1);
+      return {};
     },
     addReaction: ({ input }: { input: { subjectId: string } }) => void reactions.push(input.subjectId),
     removeReaction: ({ input }: { input: { subjectId: string } }) =>

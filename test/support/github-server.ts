@@ -3,7 +3,7 @@ import { createEmulator } from "emulate";
 export interface GithubServer {
   /** For `channels.github.baseUrl`. */
   baseUrl: string;
-  /** Of the account `agent`, which may write. */
+  /** The token of the account `agent`, which may write. */
   token: string;
   /** Its GitHub App, installed on `acme`. */
   app: { id: string; installation: string; key: string };

@@ -10,7 +10,7 @@ import { createPubsubDouble, type PubsubDouble } from "./gmail/pubsub.ts";
 import type { JsonAnswer } from "./json-server.ts";
 
 export interface GmailServer {
-  /** Of Gmail, Pub/Sub and OAuth. */
+  /** The address of Gmail, Pub/Sub and OAuth. */
   url: string;
   /** For `hooks.mail.source`, without notifications. */
   source: GmailOptions & { kind: "gmail" };

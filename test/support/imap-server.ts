@@ -34,6 +34,8 @@ export interface ImapServer {
   accessToken: string;
   /** Delivers a mail and returns its uid. */
   append(folder: string, bytes: Uint8Array | string, options?: AppendOptions): number;
+  /** The mails of a folder, oldest first. */
+  mails(folder: string): string[];
   expunge(folder: string, uid: number): void;
   /** Not INBOX. Clients that have the folder open are not notified, as with some servers. */
   deleteFolder(folder: string): void;
@@ -82,6 +84,7 @@ export async function startImapServer(options: ImapServerOptions = {}): Promise<
     password: PASSWORD,
     accessToken: ACCESS_TOKEN,
     append: (folder, bytes, how) => append(server, requireFolder(server, folder), bytes, how),
+    mails: (folder) => requireFolder(server, folder).messages.map(({ raw }) => Buffer.from(raw, "latin1").toString()),
     expunge: (folder, uid) => expunge(server, requireFolder(server, folder), uid),
     deleteFolder: (folder) => server.deleteMailbox(folder),
     newUidValidity(folder) {

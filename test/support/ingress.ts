@@ -1,9 +1,9 @@
 import { expect, onTestFinished } from "vitest";
 import type { HookToken } from "../../src/config/types.ts";
 import type { HookError } from "../../src/errors.ts";
-import { createDoors, type Doors } from "../../src/ingress/doors.ts";
+import { createAuthenticators, type Authenticators } from "../../src/ingress/authenticators.ts";
 import { createParsers } from "../../src/ingress/parse-body.ts";
-import type { IngressProgram } from "../../src/ingress/serve-hook.ts";
+import type { IngressRuntime } from "../../src/ingress/serve-hook.ts";
 import { createServer, type IngressOptions, type IngressServer } from "../../src/ingress/server.ts";
 import { createRejectionLog } from "../../src/operator/rejections.ts";
 import { silentTelemetry, withLog } from "../../src/telemetry/telemetry.ts";
@@ -16,7 +16,7 @@ export const BEARER = { authorization: `Bearer ${TOKEN}` };
 export const TRANSPORTS = ["socket", "process"] as const;
 export type Transport = (typeof TRANSPORTS)[number];
 
-type Hooks = IngressProgram["config"]["hooks"] & { tokens: HookToken[] };
+type Hooks = IngressRuntime["config"]["hooks"] & { tokens: HookToken[] };
 
 export interface Ingress {
   server: IngressServer;
@@ -34,8 +34,8 @@ export interface Ingress {
 
 type Settings = Partial<Omit<IngressOptions, "current" | "telemetry">> & {
   hooks?: Partial<Hooks>;
-  /** Default: the doors of `hooks.tokens`. */
-  doors?: Doors;
+  /** Default: the authenticators of `hooks.tokens`. */
+  authenticators?: Authenticators;
   trustedProxies?: string[];
 };
 
@@ -49,7 +49,7 @@ const DEFAULT_HOOKS: Hooks = {
 
 /** A real ingress in front of a function that records its requests. Closed after the test. */
 export async function startIngress(transport: Transport, settings: Settings = {}): Promise<Ingress> {
-  const { hooks: ownHooks, doors, trustedProxies = [], ...options } = settings;
+  const { hooks: ownHooks, authenticators, trustedProxies = [], ...options } = settings;
   const hooks = { ...DEFAULT_HOOKS, ...ownHooks };
   const gateway = { role: "all" as const, host: "127.0.0.1", port: 0, trustedProxies };
   const records = {
@@ -66,7 +66,7 @@ export async function startIngress(transport: Transport, settings: Settings = {}
   const server = createServer({
     current: () => ({
       config: { hooks, gateway },
-      doors: doors ?? createDoors({ tokens: hooks.tokens }),
+      authenticators: authenticators ?? createAuthenticators({ tokens: hooks.tokens }),
       mappings: { maxBodyBytes: (_hook, byDefault) => byDefault, names: () => true, mayTake: () => true },
     }),
     telemetry,

@@ -7,6 +7,8 @@ export interface JsonRequest {
   path: string | undefined;
   headers: IncomingHttpHeaders;
   body: Record<string, unknown>;
+  /** The body as it came. */
+  text: string;
 }
 
 export interface JsonAnswer {
@@ -24,8 +26,9 @@ export async function startJsonServer(
 ): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer(async (request, response) => {
     const { method, url: path, headers } = request;
-    const body = parseBody(await text(request), headers["content-type"]);
-    const answered = answer({ method, path, headers, body });
+    const sent = await text(request);
+    const body = parseBody(sent, headers["content-type"]);
+    const answered = answer({ method, path, headers, body, text: sent });
     if (answered === "lost") {
       request.socket.destroy();
       return;

@@ -43,6 +43,7 @@ const SCHEMA = `
     commentCreate(input: CommentCreateInput!): CommentPayload!
     commentUpdate(id: String!, input: CommentUpdateInput!): CommentPayload!
     agentActivityCreate(input: AgentActivityCreateInput!): AgentActivityPayload!
+    commentDelete(id: String!): DeletePayload!
     reactionCreate(input: ReactionCreateInput!): ReactionPayload!
     reactionDelete(id: String!): DeletePayload!
   }
@@ -98,6 +99,10 @@ export async function startLinear(): Promise<LinearServer> {
     commentUpdate({ id, input: { body } }: { id: string; input: { body: string } }) {
       const comment = Object.assign(findComment(id), { text: body });
       return { success: true, lastSyncId: 1, comment: toAnswer(comment) };
+    },
+    commentDelete({ id }: { id: string }) {
+      comments.splice(comments.indexOf(findComment(id)), 1);
+      return { success: true, lastSyncId: 1, entityId: id };
     },
     agentActivity: ({ id }: { id: string }) =>
       activities.find((activity) => activity.id === id) ?? refuseUnknown("AgentActivity"),

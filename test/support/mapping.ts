@@ -1,6 +1,7 @@
 import path from "node:path";
 import type { MappingInput, UserConfig } from "../../src/config/schema/generated.ts";
 import { resolveUserConfig } from "../../src/config/load.ts";
+import { builtInDrivers } from "../../src/drivers.ts";
 import type { MappingSource, ResolvedConfig } from "../../src/config/types.ts";
 import { type CompiledMapping, compileMapping } from "../../src/mapping/compile.ts";
 import { createMappingIndex } from "../../src/mapping/mapping-index.ts";
@@ -33,7 +34,7 @@ export async function resolve(hook: string, payload: unknown, scenario: Scenario
 }
 
 export function toConfig(user: UserConfig = {}): ResolvedConfig {
-  return resolveUserConfig(user, { baseDir: "/etc/hookline" });
+  return resolveUserConfig(user, { baseDir: "/etc/hookline" }, builtInDrivers);
 }
 
 export function toSource(mapping: MappingInput, index = 0): MappingSource {

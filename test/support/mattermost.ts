@@ -9,6 +9,8 @@ export interface MattermostServer {
   channel: string;
   /** The messages posted to the channel, oldest first. */
   messages(): string[];
+  /** Their ids. */
+  ids(): string[];
   /** The id of a post that people wrote, and of each message above the post that began its thread. */
   root: string;
   roots(): unknown[];
@@ -46,6 +48,7 @@ export async function startMattermost(): Promise<MattermostServer> {
     token: TOKEN,
     channel: CHANNEL,
     messages: () => posts.map(({ message }) => message),
+    ids: () => posts.map(({ id }) => id),
     root: ROOT,
     roots: () => posts.map(({ root_id }) => root_id),
     typingCount: () => state.typing,
@@ -72,6 +75,13 @@ function answer(state: State, { method, path, headers, body }: JsonRequest): Jso
   }
   const [, edited] = /^\/api\/v4\/posts\/(\w+)\/patch$/.exec(path ?? "") ?? [];
   if (method === "PUT" && edited) return patchPost(posts, edited, String(body["message"]));
+  const [, deleted] = /^\/api\/v4\/posts\/(\w+)$/.exec(path ?? "") ?? [];
+  if (method === "DELETE" && deleted) {
+    const at = posts.findIndex(({ id }) => id === deleted);
+    if (at === -1) return mattermostError(404, "app.post.get.app_error", "Unable to get the post.");
+    posts.splice(at, 1);
+    return { status: 200, body: { status: "OK" } };
+  }
   if (method !== "POST" || path !== "/api/v4/posts") {
     return mattermostError(404, "api.context.404.app_error", "Sorry, we could not find the page.");
   }

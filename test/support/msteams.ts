@@ -46,7 +46,7 @@ export async function startMsteams(): Promise<MsteamsServer> {
     appId: APP_ID,
     appPassword: APP_PASSWORD,
     conversation: CONVERSATION,
-    messages: () => [...state.messages],
+    messages: () => state.messages.filter((text) => text !== ""),
     tokenCount: () => state.tokens.length,
     setLifetime: (seconds) => void (state.lifetime = seconds),
     revokeTokens: () => void (state.validFrom = state.tokens.length),
@@ -66,6 +66,12 @@ function answer(state: State, { method, path, headers, body }: JsonRequest): Jso
     return { status: 401, body: { message: "Authorization has been denied for this request." } };
   }
   const [, conversation, id] = /^\/teams\/v3\/conversations\/([^/]+)\/activities(?:\/(\d+))?$/.exec(path ?? "") ?? [];
+  if (method === "DELETE" && id) {
+    const index = Number(id.slice("17000000000".length)) - 1;
+    if (!state.messages[index]) return msteamsError(404, "ActivityNotFoundInConversation");
+    state.messages[index] = "";
+    return { status: 200, body: undefined };
+  }
   if (method !== (id ? "PUT" : "POST") || decodeURIComponent(conversation ?? "") !== CONVERSATION) {
     return msteamsError(404, "ConversationNotFound");
   }

@@ -68,7 +68,7 @@ async function createOriginals(): Promise<{ sender: Sender; request: Mutable }[]
 /** Schemes whose credential says nothing about the body. */
 const BEARERS = new Set(["gitlab", "telegram", "google-channel", "basic", "token", "header"]);
 /** Schemes that sign within the body. */
-const IN_BODY = new Set(["graph", "mailgun"]);
+const IN_BODY = new Set(["graph", "mailgun", "field"]);
 /** Schemes that sign the address, and the one that signs the method. */
 const URL_SIGNERS = new Set(["twilio", "hubspot", "square", "trello"]);
 const LISTS: Record<string, string> = {

@@ -1,8 +1,10 @@
 import type { EventEmitter } from "node:events";
 import { randomBytes } from "node:crypto";
-import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { Client } from "pg";
 import { findFreePort } from "../system/find-free-port.ts";
 
 // At the end of this process the package would set the exit code to 0, also when tests failed. The servers are removed then.
@@ -16,10 +18,12 @@ for (const { event, listeners } of earlier) {
 }
 
 export interface PostgresServer {
-  /** Of a new database, empty or a copy of another one that nobody uses. */
+  /** The URL of a new database, empty or a copy of another one that nobody uses. */
   createUrl(template?: string): Promise<string>;
   port: number;
-  /** Of its first process; undefined while it is stopped. */
+  /** The folder of its files. */
+  data: string;
+  /** The id of its first process; undefined while it is stopped. */
   pid(): number | undefined;
   /** fast: ends all connections and writes everything · immediate: as a crash. */
   stop(mode: "fast" | "immediate"): Promise<void>;
@@ -32,6 +36,8 @@ interface PostgresOptions {
   /** It writes to the disk at each commit, as in production. */
   durable?: boolean;
   flags?: string[];
+  /** It follows this server, as a copy of it. */
+  standbyOf?: Pick<PostgresServer, "port" | "data">;
   /** It also takes connections over TLS. */
   certificate?: { cert: string; key: string };
 }
@@ -42,6 +48,7 @@ type Admin = ReturnType<InstanceType<typeof EmbeddedPostgres>["getPgClient"]>;
 export async function startPostgres({
   durable = true,
   flags = [],
+  standbyOf,
   certificate,
 }: PostgresOptions = {}): Promise<PostgresServer> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-postgres-"));
@@ -53,6 +60,7 @@ export async function startPostgres({
   // Autovacuum would go through hundreds of databases that nobody uses any more.
   if (!durable) settings.push(..."-c fsync=off -c full_page_writes=off -c autovacuum=off".split(" "));
   if (certificate) settings.push("-c", "ssl=on", ...CERTIFICATE_FILES);
+  let onReady = (): void => undefined;
   const server = new EmbeddedPostgres({
     databaseDir: data,
     port,
@@ -61,16 +69,17 @@ export async function startPostgres({
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ["--encoding=UTF8", "--no-locale", "--no-sync", "--no-data-checksums", "--set=scram_iterations=1"],
     postgresFlags: settings,
-    onLog: () => undefined,
+    onLog: (message) => message.includes("ready to accept read-only") && onReady(),
     onError: () => undefined,
   });
-  await server.initialise();
+  if (standbyOf) await copyRunning(standbyOf, data);
+  else await server.initialise();
   if (certificate) writeCertificate(data, certificate);
-  await server.start();
+  await start();
 
   /** A new connection takes as long as the copy of a database. */
   let admin: Admin | undefined;
-  return { port, pid: () => readPid(data), createUrl, stop, start: () => server.start(), remove };
+  return { port, data, pid: () => readPid(data), createUrl, stop, start, remove };
 
   async function createUrl(template = "template1"): Promise<string> {
     const name = `hookline_${randomBytes(6).toString("hex")}`;
@@ -87,6 +96,11 @@ export async function startPostgres({
     return client;
   }
 
+  /** The package itself does not notice that a standby is ready. */
+  function start(): Promise<void> {
+    return Promise.race([server.start(), new Promise<void>((resolve) => (onReady = resolve))]);
+  }
+
   async function stop(mode: "fast" | "immediate"): Promise<void> {
     const pid = readPid(data);
     const stopped = server.stop();
@@ -100,19 +114,38 @@ export async function startPostgres({
   }
 }
 
+/** https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-LOWLEVEL-BASE-BACKUP */
+async function copyRunning(from: Pick<PostgresServer, "port" | "data">, data: string): Promise<void> {
+  const url = `postgres://postgres:secret@127.0.0.1:${from.port}/postgres`;
+  const client = new Client(url);
+  await client.connect();
+  await client.query("SELECT pg_backup_start('standby', true)");
+  // A file may disappear meanwhile: the log of changes says so.
+  spawnSync("cp", ["-a", from.data, data]);
+  const { rows } = await client.query("SELECT labelfile FROM pg_backup_stop(false)");
+  await client.end();
+  rmSync(path.join(data, "postmaster.pid"), { force: true });
+  for (const file of readdirSync(path.join(data, "pg_wal"))) {
+    if (/^[0-9A-F]{24}$/.test(file)) rmSync(path.join(data, "pg_wal", file));
+  }
+  writeOwned(data, "backup_label", rows[0].labelfile);
+  writeOwned(data, "standby.signal", "");
+  writeOwned(data, "postgresql.auto.conf", `primary_conninfo = '${url}'\n`);
+}
+
 const CERTIFICATE_FILES = ["-c", "ssl_cert_file=tls.crt", "-c", "ssl_key_file=tls.key"];
 
 /** Below the data folder, owned by the same user: another one's key is refused. */
 function writeCertificate(data: string, { cert, key }: { cert: string; key: string }): void {
+  writeOwned(data, "tls.crt", cert);
+  writeOwned(data, "tls.key", key);
+}
+
+function writeOwned(data: string, name: string, text: string): void {
   const { uid, gid } = statSync(data);
-  for (const [name, text] of [
-    ["tls.crt", cert],
-    ["tls.key", key],
-  ] as const) {
-    const file = path.join(data, name);
-    writeFileSync(file, text, { mode: 0o600 });
-    chownSync(file, uid, gid);
-  }
+  const file = path.join(data, name);
+  writeFileSync(file, text, { mode: 0o600 });
+  chownSync(file, uid, gid);
 }
 
 function readPid(data: string): number | undefined {

@@ -5,7 +5,7 @@ import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
 import { type PostgresServer, startPostgres } from "./postgres-server.ts";
 
 export interface Databases {
-  /** Of a new database. */
+  /** The URL of a new database. */
   createUrl(): Promise<string>;
   remove(): Promise<void>;
 }

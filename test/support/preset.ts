@@ -1,5 +1,5 @@
 import type { UserConfig } from "../../src/config/schema/generated.ts";
-import { readConfig } from "../../src/config/load.ts";
+import { readConfig } from "../../src/drivers.ts";
 import { createMappingIndex } from "../../src/mapping/mapping-index.ts";
 import { resolveRequest } from "../../src/mapping/resolve.ts";
 import type { Resolution } from "../../src/types.ts";

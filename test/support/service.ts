@@ -68,12 +68,15 @@ export async function openService(folder: string, { watch = false, port = 0 } = 
   };
 }
 
-/** The tokens of the test clients, and a quiet log, unless the configuration sets others. */
+/** The tokens of the test clients, a quiet log, and heartbeats at once, unless the configuration sets others. */
 export function withTokens(config: UserConfig): UserConfig {
+  const { defaults } = config.agents ?? {};
+  const heartbeat = { joinWindow: "0s", ...defaults?.heartbeat };
   return {
     ...config,
     gateway: { auth: { token: GATEWAY_TOKEN }, ...config.gateway },
     hooks: { enabled: true, token: HOOK_TOKEN, ...config.hooks },
+    agents: { ...config.agents, defaults: { ...defaults, heartbeat } },
     log: { level: "silent", ...config.log },
   };
 }

@@ -1,5 +1,12 @@
 import { type JsonAnswer, type JsonRequest, startJsonServer } from "./json-server.ts";
 
+interface SignalMessage {
+  to: string;
+  text: string;
+  /** `start:length:STYLE` */
+  textStyle?: string[];
+}
+
 export interface SignalDaemon {
   /** For `channels.signal.baseUrl`. */
   baseUrl: string;
@@ -7,7 +14,7 @@ export interface SignalDaemon {
   /** A number, a username and a group id that accept messages. */
   recipients: { number: string; username: string; group: string };
   /** The messages sent, oldest first. */
-  messages(): { to: string; text: string }[];
+  messages(): SignalMessage[];
   close(): Promise<void>;
 }
 
@@ -24,7 +31,7 @@ const RECIPIENTS = {
  * its source (HttpServerHandler, SignalJsonRpcCommandHandler, SendMessageResultUtils). It was not compared with a running signal-cli.
  */
 export async function startSignal(): Promise<SignalDaemon> {
-  const messages: { to: string; text: string }[] = [];
+  const messages: SignalMessage[] = [];
   const server = await startJsonServer((request) => answer(messages, request));
   return {
     baseUrl: server.url,
@@ -44,7 +51,7 @@ export function signalError(code: number, results?: Record<string, unknown>[]): 
   };
 }
 
-function answer(messages: { to: string; text: string }[], request: JsonRequest): JsonAnswer {
+function answer(messages: SignalMessage[], request: JsonRequest): JsonAnswer {
   const { method, path, headers, body } = request;
   if (path !== "/api/v1/rpc") return { status: 404, body: null };
   if (method !== "POST") return { status: 405, body: null };
@@ -59,17 +66,18 @@ interface Params {
   username?: string[];
   groupId?: string;
   message: string;
+  textStyle?: string[];
 }
 
-function send(messages: { to: string; text: string }[], params: Params): JsonAnswer {
-  const { account, recipient, username, groupId, message } = params;
+function send(messages: SignalMessage[], params: Params): JsonAnswer {
+  const { account, recipient, username, groupId, message, textStyle } = params;
   if (account !== ACCOUNT) return signalError(-32_602);
   const to = recipient?.[0] ?? username?.[0] ?? groupId;
   const known = [recipient?.[0], username?.[0], groupId].some(
     (given, at) => given !== undefined && given === Object.values(RECIPIENTS)[at],
   );
   if (!to || !known) return signalError(-1, [{ recipientAddress: {}, type: "UNREGISTERED_FAILURE" }]);
-  messages.push({ to, text: message });
+  messages.push({ to, text: message, ...(textStyle && { textStyle }) });
   const results = [{ recipientAddress: {}, type: "SUCCESS" }];
   return { status: 200, body: { jsonrpc: "2.0", result: { timestamp: messages.length, results }, id: "1" } };
 }

@@ -10,13 +10,15 @@ export interface SmtpServer {
   port: number;
   user: string;
   password: string;
+  /** Logins by access token so far. */
+  tokens(): string[];
   /** An address that accepts mails; every other one is refused with 550. */
   recipient: string;
   /** The mails so far, oldest first: as they were sent, and as another program reads them. */
   raw(): string[];
   mails(): Promise<Email[]>;
   /** Makes the next recipients fail: `status` is the reply's code. */
-  inject(fault: Fault): void;
+  inject(fault: Fault | undefined): void;
   /** How many recipients were named. */
   recipientCount(): number;
   close(): Promise<void>;
@@ -24,6 +26,10 @@ export interface SmtpServer {
 
 export interface SmtpOptions {
   tls?: "implicit" | "starttls" | "none";
+  /** The access tokens that it takes. */
+  accessTokens?: string[];
+  /** Refuses a login with these words. */
+  refuseLogin?: string;
 }
 
 const USER = "agent@example.org";
@@ -31,8 +37,13 @@ const PASSWORD = "smtp-test-password";
 const RECIPIENT = "ada@example.com";
 
 /** Starts the mail server of the npm package `smtp-server` on a free loopback port, which requires a login. */
-export async function startSmtp({ tls = "none" }: SmtpOptions = {}): Promise<SmtpServer> {
+export async function startSmtp({
+  tls = "none",
+  accessTokens = [],
+  refuseLogin,
+}: SmtpOptions = {}): Promise<SmtpServer> {
   const raw: string[] = [];
+  const tokens: string[] = [];
   let recipients = 0;
   let fault: Fault | undefined;
   const server = new SMTPServer({
@@ -42,8 +53,12 @@ export async function startSmtp({ tls = "none" }: SmtpOptions = {}): Promise<Smt
     allowInsecureAuth: true,
     logger: false,
     closeTimeout: 10,
-    onAuth: ({ username, password }, _, callback) => {
-      if (username === USER && password === PASSWORD) callback(null, { user: USER });
+    authMethods: ["PLAIN", "LOGIN", "XOAUTH2"],
+    onAuth: ({ username, password, accessToken }, _, callback) => {
+      if (accessToken !== undefined) tokens.push(accessToken);
+      if (refuseLogin !== undefined) callback(refusal(535, refuseLogin));
+      else if (accessToken !== undefined && accessTokens.includes(accessToken)) callback(null, { user: username });
+      else if (username === USER && password === PASSWORD) callback(null, { user: USER });
       else callback(refusal(535, `5.7.8 Invalid login ${password}`));
     },
     onRcptTo: ({ address }, _, callback) => {
@@ -71,6 +86,7 @@ export async function startSmtp({ tls = "none" }: SmtpOptions = {}): Promise<Smt
     user: USER,
     password: PASSWORD,
     recipient: RECIPIENT,
+    tokens: () => [...tokens],
     raw: () => [...raw],
     mails: () => Promise.all(raw.map((mail) => PostalMime.parse(mail))),
     inject: (next) => void (fault = next),

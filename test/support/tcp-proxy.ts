@@ -4,6 +4,8 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 /** A proxy to a real local server, for any protocol, whose connections can be cut. */
 export interface TcpProxy {
   port: number;
+  /** From now on new connections go to this port. */
+  setTarget(port: number): void;
   /** Cuts all connections, with the data in flight. */
   cut(): void;
   /** From now on each new connection is cut after this many bytes from the server; undefined: none is. */
@@ -20,11 +22,13 @@ export interface TcpProxy {
 /** Forwards connections from a free loopback port. */
 export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const line: Line = { clients: new Set(), waiting: new Set(), bytes: 0, cuts: 0 };
-  const server = createServer((client) => join(line, client, targetPort)).listen(0, "127.0.0.1");
+  let target = targetPort;
+  const server = createServer((client) => join(line, client, target)).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   return {
     port,
+    setTarget: (to) => void (target = to),
     cut: () => line.clients.forEach((client) => cut(line, client)),
     cutAfter: (bytes) => void (line.cutAfter = bytes),
     cutAt: (text) => void (line.cutAt = text),

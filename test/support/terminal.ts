@@ -13,7 +13,7 @@ export interface Terminal {
   answer(question: string, keys: string): Promise<void>;
   /** Types without waiting. */
   type(keys: string): void;
-  /** Everything the terminal has shown, without colours and cursor moves. */
+  /** Everything the terminal has shown, without colors and cursor moves. */
   shown(): string;
   /** The same as it was sent. */
   raw(): string;

@@ -26,7 +26,7 @@ export async function startDebianPostgres(): Promise<PostgresServer> {
   });
   let child: ChildProcess;
   await start();
-  return { port, pid: () => child.pid, createUrl, stop, start, remove };
+  return { port, data, pid: () => child.pid, createUrl, stop, start, remove };
 
   async function start(): Promise<void> {
     const settings = {
@@ -57,9 +57,25 @@ export async function startDebianPostgres(): Promise<PostgresServer> {
   }
 }
 
-/** Debian's PgBouncer in transaction mode before a PostgreSQL. */
+/** Debian's PgBouncer before Debian's PostgreSQL. */
 export async function startPgBouncer(): Promise<Databases> {
   const postgres = await startDebianPostgres();
+  const bouncer = await startBouncerBefore(postgres.port);
+  return {
+    async createUrl() {
+      const url = new URL(await postgres.createUrl());
+      url.port = String(bouncer.port);
+      return url.href;
+    },
+    async remove() {
+      await bouncer.remove();
+      await postgres.remove();
+    },
+  };
+}
+
+/** Debian's PgBouncer in transaction mode before the PostgreSQL on this port. */
+export async function startBouncerBefore(postgresPort: number): Promise<{ port: number; remove(): Promise<void> }> {
   const folder = createFolder("hookline-pgbouncer-");
   const port = await findFreePort();
   const config = path.join(folder, "pgbouncer.ini");
@@ -67,7 +83,7 @@ export async function startPgBouncer(): Promise<Databases> {
   writeFileSync(
     config,
     `[databases]
-* = host=127.0.0.1 port=${postgres.port}
+* = host=127.0.0.1 port=${postgresPort}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${port}
@@ -78,20 +94,16 @@ pool_mode = transaction
 max_client_conn = 500
 default_pool_size = 8
 server_idle_timeout = 2
+server_login_retry = 1
 logfile = ${path.join(folder, "log")}
 `,
   );
   const child = spawn("/usr/sbin/pgbouncer", [config], { ...owner(), stdio: "ignore" });
   await untilReady(child, toUrl(port, "postgres"));
   return {
-    async createUrl() {
-      const url = new URL(await postgres.createUrl());
-      url.port = String(port);
-      return url.href;
-    },
+    port,
     async remove() {
       await end(child, "SIGTERM");
-      await postgres.remove();
       rmSync(folder, { recursive: true, force: true });
     },
   };

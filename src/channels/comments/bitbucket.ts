@@ -3,7 +3,8 @@ import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { createApi, isSuccess, recipientCheck, requireId, toBasic } from "../http.ts";
-import { createCommentChannel, findMarked, GONE, toMarkedText, toMarkName } from "./comment.ts";
+import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
+import { toLinkMark } from "./mark.ts";
 import { ALLOWANCES } from "./neutralize.ts";
 
 const schema = {
@@ -58,10 +59,9 @@ export function createBitbucket(options: BitbucketOptions): ChannelDriver {
         PLACE,
         "a pull request such as acme/app!12, an issue such as acme/app#12, or acme/app!12/c345 for a reply to a comment",
       ),
-      // Bitbucket shows HTML comments as text, but no definition of a link that nothing refers to.
-      toMark: (idempotencyKey) => `[hookline:${toMarkName(idempotencyKey)}]: #`,
-      render: async ({ text }, mark) => ({
-        content: { raw: await toMarkedText(text, mark, { ...options, host }) },
+      toMark: toLinkMark,
+      render: ({ text }, toMark) => ({
+        content: { raw: toMarkedText(text, toMark, { ...options, host }) },
       }),
       async add(to, body, call) {
         const { path, parent, kind } = parsePlace(to);
@@ -72,6 +72,11 @@ export function createBitbucket(options: BitbucketOptions): ChannelDriver {
         const { path, kind } = parsePlace(to);
         const id = messageId.startsWith(`${kind}-`) ? messageId.slice(kind.length + 1) : "";
         return /^\d+$/.test(id) && isSuccess(await call("PUT", `${path}/${id}`, body, GONE));
+      },
+      async remove(to, messageId, call) {
+        const { path, kind } = parsePlace(to);
+        if (messageId.startsWith(`${kind}-`))
+          await call("DELETE", `${path}/${messageId.slice(kind.length + 1)}`, undefined, GONE);
       },
       async find(to, mark, call) {
         const { path, kind } = parsePlace(to);

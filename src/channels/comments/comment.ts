@@ -1,46 +1,86 @@
-import { hash } from "node:crypto";
-import type { ChannelDriver, OutgoingMessage } from "../driver.ts";
+import type { ReviewVerdict } from "../driver.ts";
+import type { ChangeDiff, ChannelDriver, LineComment, OutgoingMessage, Review } from "../driver.ts";
 import type { Call } from "../http.ts";
+import { hasOwnMark, type Marked, toHtmlMark } from "./mark.ts";
 import { neutralize, type NeutralizeOptions } from "./neutralize.ts";
+
+/** How one service takes reviews. */
+export interface ReviewPlace<Body, C = Call> {
+  readDiff(to: string, commit: string, call: C): Promise<ChangeDiff | undefined>;
+  /** What the text of a review begins with, if nothing else shows its verdict. */
+  introduce?(verdict: ReviewVerdict): string;
+  /** Adds a review, or completes one that an earlier attempt has begun. Resolves to the id of its text. */
+  add(to: string, review: RenderedReview<Body>, call: C): Promise<{ messageId: string; warnings: string[] }>;
+}
+
+export interface RenderedReview<Body> extends Omit<Review, "comments"> {
+  body: Body;
+  mark: string;
+  /** Each with a mark of its own, because the service sends an event about each. */
+  comments: (LineComment & { body: Body; mark: string })[];
+  /** An earlier attempt may have been accepted, as a whole or in part. */
+  mayBeSent: boolean;
+  /** Whether a text has a mark of this store. */
+  isOwn(text: string): boolean;
+}
 
 /** How one service takes comments. `Body` is a comment's text as the service takes it, `C` how its API is called. */
 export interface CommentPlace<Body, C = Call> extends Pick<
   ChannelDriver,
-  "addressOf" | "checkRecipient" | "limit" | "name"
+  "addressOf" | "checkRecipient" | "limit" | "measureMarkdown" | "name"
 > {
-  /** The mark that the place hides, the same for each attempt. Default: an HTML comment. */
-  toMark?(idempotencyKey: string): string;
-  /** The text for the place, with the mark if the place can hide one. */
-  render(message: Pick<OutgoingMessage, "format" | "text">, mark: string): Body | Promise<Body>;
+  /** The mark that the place hides behind a text, the same for each attempt. Default: an HTML comment. */
+  toMark?(marked: Marked, text: string): string;
+  /** The text for the place, with the mark that `toMark` gives for it. */
+  render(message: Pick<OutgoingMessage, "format" | "isNotice" | "text">, toMark: ToMark): Body | Promise<Body>;
   /** Adds a comment. Resolves to the id that events about it name. */
   add(to: string, body: Body, call: C): Promise<string>;
   /** Replaces the text of a comment. Resolves to false if it is gone. */
   edit(to: string, messageId: string, body: Body, call: C): Promise<boolean>;
+  /** Deletes a comment. Default: its text becomes a line that says that it is not needed any more. */
+  remove?(to: string, messageId: string, call: C): Promise<unknown>;
   /** Looks for the mark in the newest comments. Resolves to the id. */
   find(to: string, mark: string, call: C): Promise<string | undefined>;
+  reviews?: ReviewPlace<Body, C>;
   /** Shows that an answer is being written. Resolves to what takes it away again; undefined: nothing has to. */
   startWorking?(to: string, call: C): Promise<((call: C) => Promise<unknown>) | undefined>;
 }
+
+/** `text`: what is marked. */
+type ToMark = (text?: string) => string;
 
 const STOP_TIMEOUT_MS = 10_000;
 
 /** A channel that writes comments into another service. */
 export function createCommentChannel<Body, C = Call>(
-  { toMark = toHtmlMark, render, add, edit, find, startWorking, ...place }: CommentPlace<Body, C>,
-  open: (signal: AbortSignal, to: string) => Promise<C>,
+  { toMark = toHtmlMark, render, add, edit, remove, find, reviews, startWorking, ...place }: CommentPlace<Body, C>,
+  open: (signal: AbortSignal, to: string, readEvent?: OutgoingMessage["readEvent"]) => Promise<C>,
 ): ChannelDriver {
   return {
     ...place,
     needsAllow: true,
     canUpdate: true,
-    async send({ to, text, format, idempotencyKey, replaces, mayBeSent }, signal) {
-      const mark = toMark(idempotencyKey);
-      const body = await render({ text, format }, mark);
-      const call = await open(signal, to);
+    async send(message, signal) {
+      const { to, replaces, mayBeSent, review, readEvent } = message;
+      if (review && reviews) {
+        return reviews.add(to, await renderReview(message, review, reviews), await open(signal, to, readEvent));
+      }
+      const { body, mark } = await renderMarked(message);
+      const call = await open(signal, to, readEvent);
       if (replaces !== undefined && (await edit(to, replaces, body, call))) return { messageId: replaces };
       const found = mayBeSent ? await find(to, mark, call) : undefined;
       return { messageId: found ?? (await add(to, body, call)) };
     },
+    async remove(to, messageId, signal, sign) {
+      const call = await open(signal, to);
+      if (remove) await remove(to, messageId, call);
+      else await edit(to, messageId, await render({ text: "(See above.)" }, markRemoved), call);
+
+      function markRemoved(shown = ""): string {
+        return toMark({ idempotencyKey: messageId, sign }, shown);
+      }
+    },
+    readDiff: reviews && (async (to, commit, signal) => reviews.readDiff(to, commit, await open(signal, to))),
     startWorking:
       startWorking &&
       (async (to, signal) => {
@@ -48,6 +88,32 @@ export function createCommentChannel<Body, C = Call>(
         return async () => void (await stop?.(await open(AbortSignal.timeout(STOP_TIMEOUT_MS), to)));
       }),
   };
+
+  async function renderMarked(message: OutgoingMessage): Promise<{ body: Body; mark: string }> {
+    const { idempotencyKey, sign } = message;
+    let mark = "";
+    const body = await render(message, (shown = "") => (mark = toMark({ idempotencyKey, sign }, shown)));
+    return { body, mark };
+  }
+
+  async function renderReview(
+    message: OutgoingMessage,
+    review: Review,
+    { introduce }: ReviewPlace<Body, C>,
+  ): Promise<RenderedReview<Body>> {
+    const { text, idempotencyKey, sign, mayBeSent = false } = message;
+    const comments = review.comments.map(async (comment, index) => ({
+      ...comment,
+      ...(await renderMarked({ ...message, text: comment.text, idempotencyKey: `${idempotencyKey}:${index}` })),
+    }));
+    return {
+      ...review,
+      ...(await renderMarked({ ...message, text: `${introduce?.(review.verdict) ?? ""}${text}` })),
+      comments: await Promise.all(comments),
+      mayBeSent,
+      isOwn: (written) => sign !== undefined && hasOwnMark(written, sign),
+    };
+  }
 }
 
 /** The statuses that say that a comment, or a reaction, does not exist any more. */
@@ -63,25 +129,7 @@ export function findMarked(
 }
 
 /** A neutral text with its mark on a separate line. */
-export async function toMarkedText(text: string, mark: string, options: NeutralizeOptions): Promise<string> {
-  return `${await neutralize(text, options)}\n\n${mark}`;
-}
-
-/** In HTML and Markdown nobody sees it. The presets skip events about texts with such a line. */
-function toHtmlMark(idempotencyKey: string): string {
-  return `<!-- hookline:${toMarkName(idempotencyKey)} -->`;
-}
-
-/** The name of a delivery in characters that end no mark. */
-export function toMarkName(idempotencyKey: string): string {
-  return idempotencyKey.replaceAll(/[^\w:.-]|--+/g, "_");
-}
-
-const WITHOUT_WIDTH = ["\u200B", "\u200C", "\u200D", "\u2060"];
-
-/** For places that show every visible character: a digest in characters without width. Each begins with the same two. */
-export function toInvisibleMark(idempotencyKey: string): string {
-  const bytes = hash("sha256", idempotencyKey, "buffer").subarray(0, 8);
-  const pairs = Array.from(bytes).flatMap((byte) => [byte >> 6, (byte >> 4) & 3, (byte >> 2) & 3, byte & 3]);
-  return `\u2063\u2063${pairs.map((pair) => WITHOUT_WIDTH[pair]).join("")}`;
+export function toMarkedText(text: string, toMark: ToMark, options: NeutralizeOptions): string {
+  const neutral = neutralize(text, options);
+  return `${neutral}\n\n${toMark(neutral)}`;
 }

@@ -1,7 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../../shared/json.ts";
-import { DAY_MS } from "../../shared/time.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { createApi, isSuccess, recipientCheck, requireId } from "../http.ts";
 import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
@@ -48,7 +47,7 @@ export function createGitea(options: GiteaOptions): ChannelDriver {
       name: "gitea",
       limit: 20_000,
       checkRecipient: recipientCheck(PLACE, "an issue or pull request such as acme/app#12"),
-      render: async ({ text }, mark) => ({ body: await toMarkedText(text, mark, { ...options, host }) }),
+      render: ({ text }, toMark) => ({ body: toMarkedText(text, toMark, { ...options, host }) }),
       async add(to, body, call) {
         const answer = await call("POST", `${parsePlace(to).issue}/comments`, body);
         return requireId(answer.body["html_url"], "Gitea");
@@ -58,10 +57,13 @@ export function createGitea(options: GiteaOptions): ChannelDriver {
         if (id === undefined) return false;
         return isSuccess(await call("PATCH", `${parsePlace(to).repo}/issues/comments/${id}`, body, GONE));
       },
+      async remove(to, messageId, call) {
+        const id = /#issuecomment-(\d+)$/.exec(messageId)?.[1];
+        if (id) await call("DELETE", `${parsePlace(to).repo}/issues/comments/${id}`, undefined, GONE);
+      },
       async find(to, mark, call) {
-        // It gives all comments since then, oldest first.
-        const since = new Date(Date.now() - DAY_MS).toISOString();
-        const { items } = await call("GET", `${parsePlace(to).issue}/comments?since=${since}`);
+        // It gives all comments.
+        const { items } = await call("GET", `${parsePlace(to).issue}/comments`);
         const found = findMarked(items, mark);
         return found && requireId(found["html_url"], "Gitea");
       },

@@ -1,6 +1,6 @@
 import { createSign } from "node:crypto";
 import { DriverError } from "../../errors.ts";
-import { toObject, toObjects } from "../../shared/json.ts";
+import { readOwn, toObject, toObjects } from "../../shared/json.ts";
 import {
   type Call,
   createApi,
@@ -15,7 +15,7 @@ import {
   untilReset,
 } from "../http.ts";
 import { createTokenSource } from "../token.ts";
-import { findMarked } from "./comment.ts";
+import type { OutgoingMessage } from "../driver.ts";
 
 interface GithubAccess {
   baseUrl: string;
@@ -26,7 +26,8 @@ interface GithubAccess {
 
 interface GithubApp {
   id: string;
-  installation: string;
+  /** Default: the one that each repository belongs to. */
+  installation?: string;
   /** PEM, with line ends or with `\n` for them. */
   key: string;
 }
@@ -38,19 +39,19 @@ const PERMISSIONS = {
   discussion: { discussions: "write" },
 } as const;
 
-export type Kind = keyof typeof PERMISSIONS;
+/** What a recipient is: `acme/app` and the kind of place there. */
+interface GithubPlace {
+  kind: keyof typeof PERMISSIONS;
+  repository: string;
+}
 
-/** Opens GitHub's API. `kindOf`: the kind of place that a recipient is. */
-export function createGithubApi({ baseUrl, token, app }: GithubAccess, kindOf: (to: string) => Kind): OpenApi {
-  const tokens = app && {
-    issue: createAppTokens(app, baseUrl, "issue"),
-    commit: createAppTokens(app, baseUrl, "commit"),
-    discussion: createAppTokens(app, baseUrl, "discussion"),
-  };
+/** Opens GitHub's API. */
+export function createGithubApi({ baseUrl, token, app }: GithubAccess, placeOf: (to: string) => GithubPlace): OpenApi {
+  const findTokens = app && createAppTokens(app, baseUrl);
   return createApi({
     service: "GitHub",
     baseUrl,
-    token: tokens ? (to) => tokens[kindOf(to)] : token,
+    token: findTokens ? (to, context) => findTokens(placeOf(to), context) : token,
     headers: toHeaders,
     explain,
   });
@@ -65,8 +66,87 @@ export function toHeaders(token: string): Record<string, string> {
   };
 }
 
+/** Most apps have a few installations. Those of more repositories are asked for again. */
+const MAX_KEPT = 1000;
+
+type FindTokens = (
+  place: GithubPlace,
+  context: { signal: AbortSignal; readEvent?: OutgoingMessage["readEvent"] },
+) => Promise<TokenSource>;
+
+/** The tokens of the installation that a place belongs to: the configured one, that of the event, or that of the repository. */
+function createAppTokens(app: GithubApp, baseUrl: string): FindTokens {
+  /** By installation and kind of place. */
+  const tokens = new Map<string, TokenSource>();
+  /** By repository. */
+  const installations = new Map<string, string>();
+  return async function findTokens({ kind, repository }, { signal, readEvent }) {
+    const key = repository.toLowerCase();
+    // What an event says is not kept: it holds for that event only.
+    const installation =
+      app.installation ??
+      toInstallation(await readEvent?.(), key) ??
+      installations.get(key) ??
+      (await findInstallation(repository, signal));
+    const id = `${installation} ${kind}`;
+    const source = tokens.get(id) ?? createInstallationTokens({ ...app, installation }, baseUrl, kind);
+    keep(tokens, id, source);
+    // The app may have been installed again, under another number.
+    const get: TokenSource["get"] = (ended) =>
+      source.get(ended).catch((error: unknown) => {
+        installations.delete(key);
+        throw error;
+      });
+    return { get, forget: source.forget };
+  };
+
+  async function findInstallation(repository: string, signal: AbortSignal): Promise<string> {
+    const found = await fetchInstallation(app, { baseUrl, repository, signal });
+    keep(installations, repository.toLowerCase(), found);
+    return found;
+  }
+}
+
+function keep<Value>(kept: Map<string, Value>, key: string, value: Value): void {
+  kept.set(key, value);
+  const [oldest] = kept.keys();
+  if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest);
+}
+
+/** The installation that an event names, if it is about this repository. */
+function toInstallation(event: object | undefined, repository: string): string | undefined {
+  const payload = toObject(readOwn(event, "payload"));
+  const name = toObject(payload["repository"])["full_name"];
+  const { id } = toObject(payload["installation"]);
+  const isOfRepository = typeof name === "string" && name.toLowerCase() === repository;
+  return isOfRepository && Number.isSafeInteger(id) && Number(id) > 0 ? String(id) : undefined;
+}
+
+/** https://docs.github.com/en/rest/apps/apps#get-a-repository-installation-for-the-authenticated-app */
+async function fetchInstallation(
+  app: GithubApp,
+  { baseUrl, repository, signal }: { baseUrl: string; repository: string; signal: AbortSignal },
+): Promise<string> {
+  const answer = await request({
+    service: "GitHub",
+    url: `${baseUrl.replace(/\/$/, "")}/repos/${repository}/installation`,
+    method: "GET",
+    headers: toHeaders(signToken(app, Math.floor(Date.now() / 1000))),
+    signal,
+  });
+  if (answer.status === 200) return requireId(answer.body["id"], "GitHub");
+  throw toRefusal("GitHub", answer, {
+    ...explain(answer),
+    advice: `Install the app on ${repository}, and check channels.github.app: its id and key.`,
+  });
+}
+
 /** The tokens of one installation of a GitHub App: each lasts an hour. */
-function createAppTokens(app: GithubApp, baseUrl: string, kind: Kind): TokenSource {
+function createInstallationTokens(
+  app: GithubApp & { installation: string },
+  baseUrl: string,
+  kind: GithubPlace["kind"],
+): TokenSource {
   return createTokenSource("GitHub", async (signal) => {
     const answer = await request({
       service: "GitHub",
@@ -155,85 +235,3 @@ function toRateLimit({ status, headers, body }: HttpAnswer): number | undefined 
   }
   return /secondary rate limit|abuse/i.test(toLine(body["message"])) ? SECONDARY_LIMIT_MS : undefined;
 }
-
-/** Discussions are only in GitHub's GraphQL API: https://docs.github.com/en/graphql/guides/using-the-graphql-api-for-discussions */
-export interface DiscussionPlace {
-  owner: string;
-  repo: string;
-  number: number;
-  /** The comment that begins the thread, as GitHub's events number it. */
-  thread?: number;
-}
-
-/** Adds a comment, or a reply in a thread. Resolves to its address. */
-export async function addToDiscussion(place: DiscussionPlace, body: string, ask: Ask): Promise<string> {
-  const { id, thread } = await loadDiscussion(place, ask);
-  const { addDiscussionComment } = await ask(ADD, { input: { discussionId: id, body, replyToId: thread } });
-  return requireId(toObject(toObject(addDiscussionComment)["comment"])["url"], "GitHub");
-}
-
-/** Resolves to false if the comment is gone. */
-export async function editInDiscussion(
-  place: DiscussionPlace,
-  { url, body }: { url: string; body: string },
-  ask: Ask,
-): Promise<boolean> {
-  const { comments } = await loadDiscussion(place, ask);
-  const comment = comments.find((each) => each["url"] === url);
-  if (comment) await ask(EDIT, { input: { commentId: comment["id"], body } });
-  return comment !== undefined;
-}
-
-/** Resolves to the address of the comment that ends with the mark. */
-export async function findInDiscussion(place: DiscussionPlace, mark: string, ask: Ask): Promise<string | undefined> {
-  const comment = findMarked((await loadDiscussion(place, ask)).comments, mark);
-  return comment && requireId(comment["url"], "GitHub");
-}
-
-/** Shows eyes on the thread's comment or on the discussion. Resolves to what takes them away, with its own `Ask`. */
-export async function addEyesReaction(place: DiscussionPlace, ask: Ask): Promise<(ask: Ask) => Promise<void>> {
-  const { id, thread = id } = await loadDiscussion(place, ask);
-  const input = { subjectId: thread, content: "EYES" };
-  await ask(REACT, { input });
-  return async (askAgain) => void (await askAgain(UNREACT, { input }));
-}
-
-interface Discussion {
-  id: string;
-  /** The id of the thread's first comment. Absent: none is named, or it is too old. */
-  thread?: string;
-  /** The newest comments and replies. */
-  comments: Record<string, unknown>[];
-}
-
-async function loadDiscussion({ thread, ...variables }: DiscussionPlace, ask: Ask): Promise<Discussion> {
-  const { repository } = await ask(LOAD, variables);
-  const discussion = toObject(toObject(repository)["discussion"]);
-  const first = toNodes(discussion["comments"]);
-  const parent = first.find(({ databaseId }) => thread !== undefined && databaseId === thread);
-  return {
-    id: requireId(discussion["id"], "GitHub"),
-    thread: parent && requireId(parent["id"], "GitHub"),
-    comments: [...first, ...first.flatMap(({ replies }) => toNodes(replies))],
-  };
-}
-
-function toNodes(connection: unknown): Record<string, unknown>[] {
-  return toObjects(toObject(connection)["nodes"]);
-}
-
-const LOAD = `
-  query ($owner: String!, $repo: String!, $number: Int!) {
-    repository(owner: $owner, name: $repo) {
-      discussion(number: $number) {
-        id
-        comments(last: 100) { nodes { ...comment replies(last: 50) { nodes { ...comment } } } }
-      }
-    }
-  }
-  fragment comment on DiscussionComment { id databaseId url body }`;
-const ADD = "mutation ($input: AddDiscussionCommentInput!) { addDiscussionComment(input: $input) { comment { url } } }";
-const EDIT =
-  "mutation ($input: UpdateDiscussionCommentInput!) { updateDiscussionComment(input: $input) { comment { url } } }";
-const REACT = "mutation ($input: AddReactionInput!) { addReaction(input: $input) { subject { id } } }";
-const UNREACT = "mutation ($input: RemoveReactionInput!) { removeReaction(input: $input) { subject { id } } }";

@@ -161,6 +161,34 @@ describe("github", () => {
     await proxy.close();
   });
 
+  test("an app without an installation uses that of the event, or asks for that of the repository, once", async () => {
+    const proxy = await startFaultProxy(github.baseUrl);
+    const { id, key } = github.app;
+    const channel = createGithub({ app: { id, key }, baseUrl: proxy.url });
+    const event = (fullName: string, installation: unknown) => async () => ({
+      payload: { repository: { full_name: fullName }, installation: { id: installation } },
+    });
+    const asked = (): (string | undefined)[] =>
+      proxy.requests.map(({ path }) => path).filter((path) => path?.includes("installation"));
+    await send({ text: "By the event.", readEvent: event("Acme/App", 70) }, channel);
+    expect(asked()).toEqual(["/app/installations/70/access_tokens"]);
+    for (const [name, installation] of [
+      ["eve/app", 99],
+      ["acme/app", "70/../99"],
+      ["acme/app", -1],
+    ] as const) {
+      await send({ text: "By the repository.", readEvent: event(name, installation) }, channel);
+    }
+    await send({ text: "Without an event." }, channel);
+    expect(asked()).toEqual(["/app/installations/70/access_tokens", "/repos/acme/app/installation"]);
+    const missing = await failureOf(send({ to: "acme/other#1" }, channel));
+    expect(missing).toMatchObject({
+      retryable: false,
+      message: expect.stringContaining("Install the app on acme/other"),
+    });
+    await proxy.close();
+  });
+
   test("a key that is none is a permanent error that does not show it", async () => {
     const error = await failureOf(
       send({}, createGithub({ app: { ...github.app, key: "k3y" }, baseUrl: github.baseUrl })),

@@ -3,17 +3,17 @@ import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { type Call, isSuccess, recipientCheck, requireId } from "../http.ts";
-import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
+import { createCommentChannel, GONE, toMarkedText } from "./comment.ts";
+import { type Ask, createAsk, createGithubApi } from "./github-api.ts";
 import {
-  addToDiscussion,
   addEyesReaction,
-  type Ask,
-  createAsk,
-  createGithubApi,
+  addToDiscussion,
   type DiscussionPlace,
   editInDiscussion,
   findInDiscussion,
-} from "./github-api.ts";
+  removeFromDiscussion,
+} from "./github-discussions.ts";
+import { createGithubReviews, findNewest } from "./github-review.ts";
 import { ALLOWANCES } from "./neutralize.ts";
 
 const schema = {
@@ -26,14 +26,15 @@ const schema = {
     app: {
       type: "object",
       additionalProperties: false,
-      required: ["id", "installation", "key"],
+      required: ["id", "key"],
       description: "A GitHub App instead of a token.",
       properties: {
         id: { ...NON_BLANK, description: "The app's client id or id." },
         installation: {
           type: "string",
           pattern: "^\\d+$",
-          description: "The number at the end of the installation's URL.",
+          description:
+            "The number at the end of the installation's URL. Default: that of the event, or of the repository that is written to.",
         },
         key: { ...NON_BLANK, description: "Its private key, PEM. \\n may stand for line ends." },
       },
@@ -41,7 +42,8 @@ const schema = {
     ...ALLOWANCES,
     baseUrl: {
       ...HTTP_URL,
-      description: "Of GitHub Enterprise Server: https://<host>/api/v3. Default: https://api.github.com.",
+      description:
+        "The address of the API, for GitHub Enterprise Server: https://<host>/api/v3. Default: https://api.github.com.",
     },
   },
 } as const;
@@ -73,8 +75,8 @@ export function createGithub(options: GithubOptions): ChannelDriver {
         "an issue or pull request such as acme/app#12, a discussion such as acme/app/discussions/12, either with /r345 for " +
           "a thread, or acme/app/commit/ and the commit's whole hash",
       ),
-      render: async ({ text }, mark) => ({
-        body: await toMarkedText(text, mark, { ...options, host: toHost(baseUrl) }),
+      render: ({ text }, toMark) => ({
+        body: toMarkedText(text, toMark, { ...options, host: toHost(baseUrl) }),
       }),
       async add(to, { body }, call) {
         const place = parsePlace(to);
@@ -88,10 +90,22 @@ export function createGithub(options: GithubOptions): ChannelDriver {
         const comment = toCommentPath(place, messageId);
         return comment !== undefined && isSuccess(await call("PATCH", comment, { body }, GONE));
       },
+      async remove(to, messageId, call) {
+        const place = parsePlace(to);
+        if (place.kind === "discussion") return removeFromDiscussion(place, messageId, askBy(call));
+        const comment = toCommentPath(place, messageId);
+        return comment && call("DELETE", comment, undefined, GONE);
+      },
       async find(to, mark, call) {
         const place = parsePlace(to);
-        return place.kind === "discussion" ? findInDiscussion(place, mark, askBy(call)) : findNewest(place, mark, call);
+        if (place.kind === "discussion") return findInDiscussion(place, mark, askBy(call));
+        const { comments, review } = place;
+        return findNewest(comments, { mark, hasOrder: review !== undefined }, call);
       },
+      reviews: createGithubReviews((to) => {
+        const place = parsePlace(to);
+        return place.kind === "issue" && place.review === undefined ? place.pull : undefined;
+      }),
       async startWorking(to, call) {
         const place = parsePlace(to);
         if (place.kind === "discussion") {
@@ -106,7 +120,10 @@ export function createGithub(options: GithubOptions): ChannelDriver {
         return (again) => again("DELETE", `${reactions}/${id}`, undefined, GONE);
       },
     },
-    createGithubApi({ baseUrl, token, app }, (to) => parsePlace(to).kind),
+    createGithubApi({ baseUrl, token, app }, (to) => {
+      const { owner = "", repo = "" } = PLACE.exec(to)?.groups ?? {};
+      return { kind: parsePlace(to).kind, repository: `${owner}/${repo}` };
+    }),
   );
 }
 
@@ -120,6 +137,8 @@ interface RestPlace {
   kind: "commit" | "issue";
   /** The path of the repository. */
   repository: string;
+  /** The path of the pull request, if it is one. */
+  pull?: string;
   /** Where comments are listed and added. */
   comments: string;
   /** The comment that begins the thread of a review. */
@@ -147,7 +166,8 @@ function parsePlace(to: string): Place {
     };
   }
   const issue = `${repository}/issues/${number}`;
-  return { kind: "issue", repository, comments: `${issue}/comments`, reactions: `${issue}/reactions` };
+  const pull = `${repository}/pulls/${number}`;
+  return { kind: "issue", repository, pull, comments: `${issue}/comments`, reactions: `${issue}/reactions` };
 }
 
 /**
@@ -157,18 +177,4 @@ function parsePlace(to: string): Place {
 function toCommentPath({ repository }: RestPlace, messageId: string): string | undefined {
   const [, kind, id] = /#(issuecomment-|discussion_r)(\d+)$/.exec(messageId) ?? [];
   return id && `${repository}/${kind === "discussion_r" ? "pulls" : "issues"}/comments/${id}`;
-}
-
-const PAGE = 100;
-
-/** Among the newest hundred or two. Comments of an issue come oldest first, so that the last page is asked for. */
-async function findNewest({ comments, review }: RestPlace, mark: string, call: Call): Promise<string | undefined> {
-  const order = review === undefined ? "" : "sort=created&direction=desc&";
-  const first = await call("GET", `${comments}?${order}per_page=${PAGE}`);
-  const last = /[?&]page=(\d+)[^>]*>;\s*rel="last"/.exec(first.headers.get("link") ?? "")?.[1];
-  const inFirst = findMarked(first.items, mark);
-  if (inFirst || order || last === undefined) return inFirst && requireId(inFirst["html_url"], "GitHub");
-  const { items } = await call("GET", `${comments}?per_page=${PAGE}&page=${last}`);
-  const found = findMarked(items, mark);
-  return found && requireId(found["html_url"], "GitHub");
 }

@@ -4,6 +4,7 @@ import { HTTP_URL, NON_BLANK } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { createApi, isSuccess, recipientCheck, requireId } from "../http.ts";
 import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
+import { createGitlabReviews, readNewest, toMessageId } from "./gitlab-review.ts";
 import { ALLOWANCES } from "./neutralize.ts";
 
 const schema = {
@@ -54,7 +55,7 @@ export function createGitlab(options: GitlabOptions): ChannelDriver {
         PLACE,
         "an issue such as acme/app#12, a merge request such as acme/app!12, or one with /d and a discussion's id",
       ),
-      render: async ({ text }, mark) => ({ body: await toMarkedText(text, mark, { ...options, host }) }),
+      render: ({ text }, toMark) => ({ body: toMarkedText(text, toMark, { ...options, host }) }),
       async add(to, body, call) {
         const { path, thread } = parsePlace(to);
         const answer = await call("POST", `${path}${thread ? `/discussions/${thread}` : ""}/notes`, body);
@@ -64,11 +65,17 @@ export function createGitlab(options: GitlabOptions): ChannelDriver {
         const id = messageId.replace(/^note_/, "");
         return /^\d+$/.test(id) && isSuccess(await call("PUT", `${parsePlace(to).path}/notes/${id}`, body, GONE));
       },
+      async remove(to, messageId, call) {
+        await call("DELETE", `${parsePlace(to).path}/notes/${messageId.replace(/^note_/, "")}`, undefined, GONE);
+      },
       async find(to, mark, call) {
-        const newest = `${parsePlace(to).path}/notes?sort=desc&order_by=created_at&per_page=100`;
-        const found = findMarked((await call("GET", newest)).items, mark);
+        const found = findMarked(await readNewest(parsePlace(to).path, call), mark);
         return found && toMessageId(found["id"]);
       },
+      reviews: createGitlabReviews((to) => {
+        const { path, thread } = parsePlace(to);
+        return thread === undefined && path.includes("/merge_requests/") ? path : undefined;
+      }),
       async startWorking(to, call) {
         const emoji = `${parsePlace(to).path}/award_emoji`;
         const { body } = await call("POST", emoji, { name: "eyes" });
@@ -78,11 +85,6 @@ export function createGitlab(options: GitlabOptions): ChannelDriver {
     },
     open,
   );
-}
-
-/** A note's id is unique on the server: its events have it at the end of their URL. */
-function toMessageId(id: unknown): string {
-  return `note_${requireId(id, "GitLab")}`;
 }
 
 function parsePlace(to: string): { path: string; thread: string | undefined } {

@@ -80,6 +80,7 @@ const text = (value: string, ...marks: string[]): AdfNode => ({
   ...(marks.length > 0 && { marks: marks.map((type) => ({ type })) }),
 });
 const paragraph = (...content: AdfNode[]): AdfNode => ({ type: "paragraph", content });
+const cell = (type: string, ...content: AdfNode[]): AdfNode => ({ type, content: [paragraph(...content)] });
 const item = (...content: AdfNode[]): AdfNode => ({ type: "listItem", content });
 const link = (href: string): AdfNode => ({ type: "text", text: href, marks: [{ type: "link", attrs: { href } }] });
 
@@ -92,7 +93,7 @@ test.each<[string, AdfNode[]]>([
   ["**run `npm ci`**", [paragraph(text("run ", "strong"), text("npm ci", "code"))]],
   ["one\ntwo", [paragraph(text("one"), { type: "hardBreak" }, text("two"))]],
   ["# Title\n\nText", [paragraph(text("Title", "strong")), paragraph(text("Text"))]],
-  ["```js\na\n\nb\n```", [{ type: "codeBlock", content: [text("a\n\nb")] }]],
+  ["```\na\n\nb\n```", [{ type: "codeBlock", content: [text("a\n\nb")] }]],
   ["```\n```", [{ type: "codeBlock", content: [] }]],
   [
     "- a\n- b\n  1. c",
@@ -120,6 +121,19 @@ test.each<[string, AdfNode[]]>([
   ["[see](https://x.test/1)", [paragraph(text("see"), text(" ("), link("https://x.test/1"), text(")"))]],
   ["![a](https://x.test/1.png)", [paragraph(text("a "), text("https://x.test/1.png", "code"))]],
   ["[x](javascript:alert(1))", [paragraph(text("x"), text(" ("), text("javascript:alert(1)"), text(")"))]],
+  ["```ts\nx\n```", [{ type: "codeBlock", attrs: { language: "ts" }, content: [text("x")] }]],
+  [
+    "|a|**b**|\n|-|-|\n|`1`||",
+    [
+      {
+        type: "table",
+        content: [
+          { type: "tableRow", content: [cell("tableHeader", text("a")), cell("tableHeader", text("b", "strong"))] },
+          { type: "tableRow", content: [cell("tableCell", text("1", "code")), cell("tableCell")] },
+        ],
+      },
+    ],
+  ],
   ["<b>x</b> [~ada] @ada", [paragraph(text("<b>"), text("x"), text("</b>"), text(" [~ada] @ada"))]],
 ])("%j", async (markdown, content) => {
   const document = await toAdf(markdown);

@@ -3,8 +3,10 @@ import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects, toText } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { createApi, isSuccess, recipientCheck, requireId, toBasic } from "../http.ts";
-import { type Dialect, renderMarkdown, withoutGroups } from "../markdown.ts";
-import { createCommentChannel, GONE, toInvisibleMark } from "./comment.ts";
+import { withoutGroups } from "../text/dialects.ts";
+import { type Dialect, renderMarkdown } from "../text/markdown.ts";
+import { createCommentChannel, GONE } from "./comment.ts";
+import { toInvisibleMark } from "./mark.ts";
 
 const schema = {
   type: "object",
@@ -58,8 +60,8 @@ export function createJira({ token, email, baseUrl }: JiraOptions): ChannelDrive
         "the key of an issue such as SHOP-12, or one with /internal for a comment that customers do not see",
       ),
       toMark: toInvisibleMark,
-      async render({ text, format }, mark) {
-        return withMark(format === "markdown" ? await toAdf(text) : toPlainAdf(text), mark);
+      async render({ text, format }, toMark) {
+        return withMark(format === "markdown" ? await toAdf(text) : toPlainAdf(text), toMark());
       },
       async add(to, body, call) {
         const { path, isInternal } = parsePlace(to);
@@ -69,6 +71,10 @@ export function createJira({ token, email, baseUrl }: JiraOptions): ChannelDrive
       async edit(to, messageId, body, call) {
         const id = /^comment_(\d+)$/.exec(messageId)?.[1];
         return id !== undefined && isSuccess(await call("PUT", `${parsePlace(to).path}/${id}`, { body }, GONE));
+      },
+      async remove(to, messageId, call) {
+        const id = /^comment_(\d+)$/.exec(messageId)?.[1];
+        if (id) await call("DELETE", `${parsePlace(to).path}/${id}`, undefined, GONE);
       },
       async find(to, mark, call) {
         const { body } = await call("GET", `${parsePlace(to).path}?orderBy=-created&maxResults=100`);
@@ -112,6 +118,7 @@ function toReason({ errorMessages, errors }: Record<string, unknown>): unknown {
 export interface AdfNode {
   type: string;
   text?: string;
+  attrs?: { language: string };
   marks?: { type: string; attrs?: { href: string } }[];
   content?: AdfNode[];
 }
@@ -143,7 +150,8 @@ const ADF: Dialect = {
   em: addMark("em"),
   del: addMark("strike"),
   code: (plain) => renderNodes(toTextNodes(plain).map((node) => ({ ...node, marks: [{ type: "code" }] }))),
-  codeBlock: (plain) => renderNodes([{ type: "codeBlock", content: toTextNodes(plain) }]),
+  codeBlock: (plain, language) =>
+    renderNodes([{ type: "codeBlock", ...(language && { attrs: { language } }), content: toTextNodes(plain) }]),
   quote: (inner) => renderNodes([{ type: "blockquote", content: toBlocks(parseNodes(inner)).flatMap(unquote) }]),
   heading: (inner) => renderParagraph(addMark("strong")(inner)),
   address: (href) => renderNodes([{ type: "text", text: href, marks: [{ type: "link", attrs: { href } }] }]),
@@ -151,7 +159,13 @@ const ADF: Dialect = {
   list: (items, ordered) =>
     renderNodes([{ type: ordered ? "orderedList" : "bulletList", content: items.map(parseNodes).map(toItem) }]),
   lineBreak: renderNodes([{ type: "hardBreak" }]),
+  table: (rows) => renderNodes([{ type: "table", content: rows.map(toTableRow) }]),
 };
+
+function toTableRow(cells: string[], index: number): AdfNode {
+  const type = index === 0 ? "tableHeader" : "tableCell";
+  return { type: "tableRow", content: cells.map((cell) => ({ type, content: toBlocks(parseNodes(cell)) })) };
+}
 
 function renderNodes(nodes: AdfNode[]): string {
   return nodes.map((node) => `${JSON.stringify(node)},`).join("");

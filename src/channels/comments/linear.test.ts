@@ -45,9 +45,9 @@ describe("linear", () => {
   const send = (message: object, channel = open()) =>
     channel.send({ to: linear.issue, text: "Hello.", idempotencyKey: "d:0", ...message }, never);
 
-  test("the id of a comment says that it is ours, and which delivery it is", async () => {
+  test("the id of a comment says which delivery it is", async () => {
     const first = await send({ idempotencyKey: "d1:0" });
-    expect(first.messageId).toMatch(/^686f6f6b-6c69-4/);
+    expect(first.messageId).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-8[\da-f]{3}-[\da-f]{12}$/);
     const count = linear.comments.length;
     expect(await send({ idempotencyKey: "d1:0", mayBeSent: true })).toEqual(first);
     expect(linear.comments).toHaveLength(count);
@@ -107,6 +107,17 @@ describe("linear", () => {
       ["response", "Done, @\u200Bada.", false],
       ["response", "Done again.", false],
     ]);
+  });
+
+  test("a notice that a run has failed is the error of an agent session, and a comment elsewhere", async () => {
+    const to = `${linear.issue}/s${linear.session}`;
+    const before = linear.activities.length;
+    await send({ to, text: "A person will look at it.", isNotice: true, idempotencyKey: "d8:0" });
+    expect(linear.activities.slice(before).map(({ content }) => content)).toEqual([
+      { type: "error", body: "A person will look at it." },
+    ]);
+    const { messageId } = await send({ text: "A person will look.", isNotice: true, idempotencyKey: "d8:1" });
+    expect(messageId).toBeDefined();
   });
 
   test("an API key is sent as it is, an OAuth token as a bearer", async () => {

@@ -1,5 +1,4 @@
 import type { FromSchema } from "json-schema-to-ts";
-import { hash } from "node:crypto";
 import { DriverError } from "../../errors.ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, isObject, NON_BLANK, toObject, toObjects } from "../../shared/json.ts";
@@ -8,6 +7,7 @@ import type { ChannelDriver } from "../driver.ts";
 import { createApi, type HttpAnswer, recipientCheck, type Refusal, requireId, toLine, toRefusal } from "../http.ts";
 import { createClientTokens } from "../token.ts";
 import { createCommentChannel } from "./comment.ts";
+import { toMarkedId } from "./mark.ts";
 import { ALLOWANCES, neutralize } from "./neutralize.ts";
 
 const schema = {
@@ -58,15 +58,16 @@ export function createLinear(options: LinearOptions): ChannelDriver {
         PLACE,
         "an issue such as ENG-12, or one with /c and the id of a thread's first comment, or /s and that of an agent session",
       ),
-      toMark: toCommentId,
-      async render({ text }, id) {
-        const body = await neutralize(text, { ...options, host: "linear.app" });
-        return { id, body: options.allowMentions ? body : withoutProfiles(body) };
+      toMark: toMarkedId,
+      render({ text, isNotice }, toMark) {
+        const body = neutralize(text, { ...options, host: "linear.app" });
+        const type = isNotice ? "error" : "response";
+        return { id: toMark(), type, body: options.allowMentions ? body : withoutProfiles(body) };
       },
-      async add(to, { id, body }, ask) {
+      async add(to, { id, type, body }, ask) {
         const { issueId, parentId, agentSessionId } = parsePlace(to);
         const data = agentSessionId
-          ? await ask(RESPOND, { input: { id, agentSessionId, content: { type: "response", body } } })
+          ? await ask(RESPOND, { input: { id, agentSessionId, content: { type, body } } })
           : await ask(ADD, { input: { id, body, issueId, parentId } });
         if (!data) throw new DriverError(UNKNOWN, { retryable: false });
         return toMadeId(data);
@@ -75,6 +76,9 @@ export function createLinear(options: LinearOptions): ChannelDriver {
         // A response cannot be edited.
         if (parsePlace(to).agentSessionId) return false;
         return (await ask(EDIT, { id, input: { body } })) !== undefined;
+      },
+      async remove(to, id, ask) {
+        if (!parsePlace(to).agentSessionId) await ask(REMOVE, { id });
       },
       async find(to, id, ask) {
         const data = await ask(parsePlace(to).agentSessionId ? FIND_RESPONSE : FIND, { id });
@@ -100,6 +104,7 @@ export function createLinear(options: LinearOptions): ChannelDriver {
 const ADD = "mutation ($input: CommentCreateInput!) { done: commentCreate(input: $input) { made: comment { id } } }";
 const EDIT =
   "mutation ($id: String!, $input: CommentUpdateInput!) { commentUpdate(id: $id, input: $input) { success } }";
+const REMOVE = "mutation ($id: String!) { commentDelete(id: $id) { success } }";
 const FIND = "query ($id: String!) { found: comment(id: $id) { id } }";
 const RESPOND =
   "mutation ($input: AgentActivityCreateInput!) { done: agentActivityCreate(input: $input) { made: agentActivity { id } } }";
@@ -118,15 +123,6 @@ function toMadeId({ done }: Record<string, unknown>): string {
 function parsePlace(to: string): Record<"agentSessionId" | "issueId" | "parentId", string | undefined> {
   const { issue, thread, session } = PLACE.exec(to)?.groups ?? {};
   return { issueId: issue, parentId: thread, agentSessionId: session };
-}
-
-/**
- * Linear lets a client choose a comment's id, a UUID of version 4. So the id itself is the mark: it begins with "hookli" in
- * ASCII, by which the preset knows our comments, and the rest says which delivery it is.
- */
-function toCommentId(idempotencyKey: string): string {
-  const digest = hash("sha256", idempotencyKey);
-  return `686f6f6b-6c69-4${digest.slice(0, 3)}-8${digest.slice(3, 6)}-${digest.slice(6, 18)}`;
 }
 
 /** Linear makes a mention of each address of a profile. https://github.com/linear/linear/issues/351 */

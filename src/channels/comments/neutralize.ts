@@ -1,4 +1,4 @@
-import type { MarkdownParser } from "@lezer/markdown";
+import { ADDRESS, AUTOLINK, findCertain, type Range, SAFE_TAGS } from "./certain.ts";
 
 /** What a reply may do, as options of a channel's block. Its text comes from a model that has read a payload. */
 interface Allowances {
@@ -25,117 +25,157 @@ export interface NeutralizeOptions extends Allowances {
 /** A zero-width space: it ends a mention, a keyword or a command, and the text looks the same. */
 const GAP = "\u200B";
 
-/** Tags without attributes that only arrange text. */
-const SAFE_TAGS = "b|br|code|dd|del|details|dl|dt|em|hr|i|ins|kbd|li|ol|p|pre|s|strong|sub|summary|sup|ul";
 const UNSAFE_TAG = new RegExp(`<(?=[a-z/!?])(?!/?(?:${SAFE_TAGS})\\s*/?>)`, "gi");
 
-/** `@name` and `@{id}`, with a character reference for `@` too. An address such as ada@example.com is none. */
-const MENTION = /(?:(?<![A-Za-z0-9])@|&#0*64;|&#x0*40;|&commat;)(?=[^\s\u200B])/gi;
+/**
+ * `@name` and `@{id}`, with a character reference for `@` too. An address such as ada@example.com is none, but it may end
+ * before a second `@`.
+ */
+const MENTION = /(?:(?<![A-Za-z0-9])@|@(?<=@[^\s@]{0,300}@)|&#0*64;?|&#x0*40(?![\da-f]);?|&commat;)(?=[^\s\u200B])/gi;
 
-const REFERENCE = /\[?(?:[\w./-]*[#!&]\w|gh-\d|https?:|[a-z]\w*-\d)/.source;
+const REFERENCE = /(?:[\w./-]*[#!&]\w|gh-\d|https?:|[a-z]\w*-\d)/.source;
+
+const LINK_END = /\]?(?:\[[^[\]\n]*\]|\([^()\n]*\))/.source;
 
 /** `fixes #1`, `Closes: acme/app#1`, `resolving ENG-12`. */
 const CLOSING = new RegExp(
-  `(?<![a-z])(?:clos|fix|implement|resolv)(?=(?:e|ed|es|ing|s|d)?:?\\s+(?:issues?\\s+)?${REFERENCE})`,
+  `(?:clos|fix|implement|reopen|resolv)(?=(?:e|ed|es|ing|s|d)?(?:[\\s:)]|\\](?![[(])|${LINK_END})+(?:issues?\\s+)?\\[*${REFERENCE})`,
   "gi",
 );
 
 /** A line that starts with `/merge` commands GitLab, and bots elsewhere. */
-const COMMAND = /^[ \t]*(?=\/[a-z])/gim;
+const COMMAND = /^[^\S\n\r\u2028\u2029]*(?=\/[a-z])/gim;
+
+/** Characters that Markdown does not show, without line ends and tabs. */
+const CONTROLS = /[^\P{Cc}\t\n]/gu;
 
 /**
  * Markdown that the place shows, without effects: nobody is notified, no issue is closed, no command is executed, no image
- * is loaded from another host, no HTML hides anything. Code and the addresses of links stay as they are.
+ * is loaded from another host, no HTML hides anything. That does not depend on how the place reads Markdown: only what is
+ * certainly code or an address stays as it is.
  */
-export async function neutralize(markdown: string, options: NeutralizeOptions): Promise<string> {
-  const parse = await loadParser();
-  const text = escapeTags(markdown, parse);
-  const { kept, images } = findParts(text, parse);
+export function neutralize(markdown: string, options: NeutralizeOptions): string {
+  const text = markdown.replaceAll(/\r\n?/g, "\n").replaceAll(CONTROLS, "");
+  const { kept, fences, unsure } = findCertain(text);
+  const urls = findRanges(text, /https?:\/\/[^\s<>]+/gi);
   const gaps = [
-    ...(options.allowMentions ? [] : findEnds(text, MENTION)),
-    ...(options.allowClosing ? [] : findEnds(text, CLOSING)),
-    ...findEnds(text, COMMAND),
-  ].filter((at) => !isWithin(kept, at));
-  const shown = images.filter(({ url }) => !options.allowImages && isForeign(url, options.host)).map(({ at }) => at);
-  return insertGaps(text, [...gaps, ...shown]);
+    ...(options.allowClosing ? [] : findClosing(text)),
+    ...(options.allowImages ? [] : findForeignImages(text, options.host)),
+  ];
+  const edits: Edit[] = [
+    ...gaps.map(toGap),
+    ...(options.allowMentions ? [] : findEnds(text, MENTION)).map((at) =>
+      text[at - 1] === "@" && isWithin(urls, at - 1) ? { start: at - 1, end: at, text: "%40" } : toGap(at),
+    ),
+    ...findRanges(text, UNSAFE_TAG).flatMap(({ start, end }) => {
+      // What may be code shows a character reference as it is written.
+      if (isWithin(unsure, start)) return toGap(end);
+      LINK.lastIndex = start;
+      return LINK.test(text) ? [] : { start, end, text: "&lt;" };
+    }),
+  ].filter(({ start }) => !isWithin(kept, start));
+  const commands = findEnds(text, COMMAND).filter((at) => !isWithin(fences, at));
+  return applyEdits(text, [...edits, ...commands.map(toGap)]);
 }
 
 /** Plain text without effects, also in a chat that the place passes it on to. Addresses stay as they are. */
 export function neutralizePlain(text: string): string {
-  const kept = Array.from(text.matchAll(/https?:\/\/\S+/gi), ({ index, 0: url }) => ({
-    start: index,
-    end: index + url.length,
-  }));
-  const effects = [MENTION, GROUP, CLOSING, COMMAND].flatMap((pattern) => findEnds(text, pattern));
-  return insertGaps(
-    text,
-    effects.filter((at) => !isWithin(kept, at)),
-  );
+  const kept = findRanges(text, /https?:\/\/\S+/gi);
+  const effects = [...findClosing(text), ...[MENTION, GROUP, COMMAND].flatMap((pattern) => findEnds(text, pattern))];
+  return applyEdits(text, effects.filter((at) => !isWithin(kept, at)).map(toGap));
 }
+
+const LINK = new RegExp(AUTOLINK, "iy");
 
 /** `<!channel>` notifies everyone in a channel of Slack. */
 const GROUP = /<(?=!)/g;
 
-type Parse = (text: string) => ReturnType<MarkdownParser["parse"]>;
+/** What is not shown of a text, and the character references that may be part of a keyword or of what it names. */
+const MARKS = /[*_~\\`]|<\/?[a-z]+\s*\/?>|&#(?:\d{1,7}|x[\da-f]{1,6});?|&(?:num|colon|excl|sol|nbsp|tab|newline);/
+  .source;
+/** What follows the text of a link may be its target or its label, or text. */
+const TARGET = /\]\([^()\n]*\)|[[\]]/.source;
+const LABEL = /\]\[[^[\]\n]*\]/.source;
+const MARKUPS = [MARKS, `${TARGET}|${MARKS}`, `${LABEL}|${TARGET}|${MARKS}`].map((source) => new RegExp(source, "gi"));
+const REFERENCES: Record<string, string> = { num: "#", colon: ":", excl: "!", sol: "/" };
 
-/** Markdown as forges read it. Its positions are exact, and it takes little time for any text. */
-async function loadParser(): Promise<Parse> {
-  const { Autolink, parser } = await import("@lezer/markdown");
-  const markdown = parser.configure([Autolink]);
-  return (text) => markdown.parse(text);
-}
-
-/** An escaped tag can uncover others, because what was a block of HTML becomes Markdown. */
-const MAX_PASSES = 8;
-
-function escapeTags(markdown: string, parse: Parse): string {
-  let text = markdown;
-  for (let pass = 0; pass < MAX_PASSES; pass += 1) {
-    const { kept } = findParts(text, parse);
-    const escaped = text.replace(UNSAFE_TAG, (tag, at: number) => (isWithin(kept, at) ? tag : "&lt;"));
-    if (escaped === text) return text;
-    text = escaped;
-  }
-  return text.replaceAll("<", "&lt;");
-}
-
-/** Offsets in the source, the end excluded. */
-interface Range {
-  start: number;
-  end: number;
-}
-
-interface Parts {
-  /** Code and addresses, in order. */
-  kept: Range[];
-  /** Each with the place behind its `!`. Without a URL: it is defined elsewhere. */
-  images: { at: number; url?: string }[];
-}
-
-const KEPT = new Set(["Autolink", "CodeBlock", "FencedCode", "InlineCode", "LinkReference", "URL"]);
-
-/** The parser takes quadratic time for these: nothing in such a text is kept, and each `!` before a bracket counts. */
-const TOO_DEEP = /^(?:[ \t]*(?:[-+*>]|\d{1,9}[.)])){50}|(?:\[[^[]*){1000}/m;
-
-function findParts(text: string, parse: Parse): Parts {
-  if (TOO_DEEP.test(text)) return { kept: [], images: findEnds(text, /!(?=\[)/g).map((at) => ({ at })) };
-  const parts: Parts = { kept: [], images: [] };
-  parse(text).iterate({
-    enter({ name, from: start, to: end, node }) {
-      if (name === "Image") {
-        const url = node.getChild("URL");
-        parts.images.push({ at: start + 1, url: url ? text.slice(url.from, url.to) : undefined });
-      }
-      if (!KEPT.has(name)) return true;
-      parts.kept.push({ start, end });
-      return false;
-    },
+/** Where a keyword is to be broken, also one whose letters or whose reference have markup between them. */
+function findClosing(text: string): number[] {
+  return MARKUPS.flatMap((markup) => {
+    const { shown, origins } = toShown(text, markup);
+    const isInWord = (start: number): boolean =>
+      /[a-z]/i.test(shown[start - 1] ?? "") && origins[start] === (origins[start - 1] ?? 0) + 1;
+    return findRanges(shown, CLOSING)
+      .filter(({ start }) => !isInWord(start))
+      .map(({ end }) => origins[end] ?? text.length);
   });
-  return parts;
+}
+
+/** A text without its markup, and for each character where it was. */
+function toShown(text: string, markup: RegExp): { shown: string; origins: number[] } {
+  let shown = "";
+  const origins: number[] = [];
+  const add = (part: string, at: number): void => {
+    for (let index = 0; index < part.length; index += 1) origins.push(at + index);
+    shown += part;
+  };
+  let done = 0;
+  for (const { index, 0: found } of text.matchAll(markup)) {
+    add(text.slice(done, index), done);
+    done = index + found.length;
+    if (found.startsWith("&")) add(decode(found.slice(1).replace(";", "").toLowerCase()), index);
+  }
+  add(text.slice(done), done);
+  return { shown, origins };
+}
+
+function decode(reference: string): string {
+  if (!reference.startsWith("#")) return REFERENCES[reference] ?? " ";
+  const code = Number(reference.replace("#x", "0x").replace("#", ""));
+  return code < 0xd800 ? String.fromCharCode(code) : "\uFFFD";
+}
+
+const IMAGE = new RegExp(`!\\[[^[\\]\`\\\\<\\n]*\\]\\((?<url>${ADDRESS})\\)`, "y");
+
+/** The place behind the `!` of each image, unless it is certain that it is one of the own host. */
+function findForeignImages(text: string, host: string): number[] {
+  return findEnds(text, /!(?=\[)/g).filter((at) => {
+    IMAGE.lastIndex = at - 1;
+    const url = IMAGE.exec(text)?.groups?.["url"];
+    const base = `https://${host}/`;
+    return url === undefined || !URL.canParse(url, base) || new URL(url, base).host !== host;
+  });
+}
+
+/** A part of the text is replaced. */
+interface Edit extends Range {
+  text: string;
+}
+
+function toGap(at: number): Edit {
+  return { start: at, end: at, text: GAP };
+}
+
+function applyEdits(text: string, edits: Edit[]): string {
+  let done = 0;
+  let last = "";
+  const parts: string[] = [];
+  for (const edit of edits.toSorted((a, b) => a.start - b.start)) {
+    // One gap is enough.
+    if (edit.start < done || (edit.text === GAP && last === GAP && edit.start === done)) continue;
+    parts.push(text.slice(done, edit.start), edit.text);
+    done = edit.end;
+    last = edit.text;
+  }
+  return parts.join("") + text.slice(done);
+}
+
+function findRanges(text: string, pattern: RegExp): Range[] {
+  return Array.from(text.matchAll(pattern), ({ index, 0: { length } }) => ({ start: index, end: index + length }));
 }
 
 function findEnds(text: string, pattern: RegExp): number[] {
-  return Array.from(text.matchAll(pattern), ({ index, 0: found }) => index + found.length);
+  return findRanges(text, pattern).map(({ end }) => end);
 }
 
 /** Binary search in ordered ranges. */
@@ -149,19 +189,4 @@ function isWithin(ranges: Range[], at: number): boolean {
   }
   const range = ranges[low];
   return range !== undefined && range.start <= at;
-}
-
-function isForeign(url: string | undefined, host: string): boolean {
-  const base = `https://${host}/`;
-  return url === undefined || !URL.canParse(url, base) || new URL(url, base).host !== host;
-}
-
-function insertGaps(text: string, places: number[]): string {
-  let start = 0;
-  let result = "";
-  for (const at of [...new Set(places)].toSorted((a, b) => a - b)) {
-    result += text.slice(start, at) + GAP;
-    start = at;
-  }
-  return result + text.slice(start);
 }

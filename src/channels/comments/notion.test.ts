@@ -4,6 +4,7 @@ import { startComments } from "../../../test/support/comment-server.ts";
 import { describeComments, TOKEN } from "../../../test/support/comment-suite.ts";
 import { BLOCK, COMMENT, DISCUSSION, notion, PAGE } from "../../../test/support/notion.ts";
 import { withoutMark } from "../../../test/support/comments.ts";
+import { splitIntoParts } from "../../dispatch/parts.ts";
 import { toObjects } from "../../shared/json.ts";
 import { createNotion } from "./notion.ts";
 
@@ -78,6 +79,13 @@ test("Markdown becomes runs with a style; an address is a link that shows it, an
     { text: { content: "https://x.test/2" }, annotations: { code: true } },
   ]);
   await server.close();
+});
+
+test("a reply with more styles than Notion takes is split", async () => {
+  const text = "**a** b ".repeat(200).trim();
+  const { parts } = await splitIntoParts(text, open("https://notion.test"), "markdown");
+  expect(parts.length).toBeGreaterThan(1);
+  for (const part of parts) expect(part.match(/\*\*a\*\*/g)?.length).toBeLessThan(50);
 });
 
 test("a text with more styles than Notion takes is written without them", async () => {

@@ -3,8 +3,11 @@ import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { type Call, createApi, isSuccess, recipientCheck, requireId } from "../http.ts";
-import { type Dialect, renderMarkdown, withoutGroups } from "../markdown.ts";
-import { createCommentChannel, GONE, toInvisibleMark } from "./comment.ts";
+import { withoutGroups } from "../text/dialects.ts";
+import { type Dialect, renderMarkdown } from "../text/markdown.ts";
+import { createStyles } from "../text/styles.ts";
+import { createCommentChannel, GONE } from "./comment.ts";
+import { toInvisibleMark } from "./mark.ts";
 
 const schema = {
   type: "object",
@@ -43,15 +46,20 @@ export function createNotion({ token, baseUrl = "https://api.notion.com" }: Noti
   return createCommentChannel(
     {
       name: "notion",
-      limit: 20_000,
+      limit: LIMIT,
+      // Notion also limits how many pieces with a style of their own a comment has.
+      async measureMarkdown(text) {
+        const runs = toRuns(await renderMarkdown(text, RICH_TEXT));
+        return Math.max(text.length, Math.ceil((runs.length / (MAX_RUNS - 1)) * LIMIT));
+      },
       checkRecipient: recipientCheck(
         PLACE,
         "a page's id such as 59e3eb4133b24151b05b31115a15e1c2, or comment/ and a comment's id for a reply in its discussion",
       ),
       toMark: toInvisibleMark,
-      async render({ text, format }, mark) {
+      async render({ text, format }, toMark) {
         const runs = format === "markdown" ? toRuns(await renderMarkdown(text, RICH_TEXT)) : toPlainRuns(text);
-        return { rich_text: [...toPlainRuns(mark), ...(runs.length < MAX_RUNS ? runs : toPlainRuns(text))] };
+        return { rich_text: [...toPlainRuns(toMark()), ...(runs.length < MAX_RUNS ? runs : toPlainRuns(text))] };
       },
       async add(to, body, call) {
         const { target } = await locate(to, call);
@@ -104,6 +112,8 @@ function toPlainText(comment: Record<string, unknown>): string {
     .join("");
 }
 
+const LIMIT = 20_000;
+
 /** With at most 2,000 characters in each: https://developers.notion.com/reference/request-limits */
 const MAX_RUNS = 100;
 
@@ -116,49 +126,30 @@ interface Run {
 const STYLES = ["bold", "italic", "strikethrough", "code", "link"] as const;
 type Style = (typeof STYLES)[number];
 
-/** While a text is rendered, a character for private use begins each style, and the one after it ends it. */
-const FIRST = 0xe000;
-const SWITCH = /([\uE000-\uE009])/;
-
-function style(name: Style): (inner: string) => string {
-  const begin = FIRST + 2 * STYLES.indexOf(name);
-  return (inner) => `${String.fromCodePoint(begin)}${inner}${String.fromCodePoint(begin + 1)}`;
-}
-
-const asText = (plain: string): string => withoutGroups(plain.replaceAll(/[\uE000-\uE009]/g, ""));
+const styles = createStyles(STYLES);
+const asText = (plain: string): string => styles.text(withoutGroups(plain));
 
 /** https://developers.notion.com/reference/rich-text */
 const RICH_TEXT: Dialect = {
   text: asText,
-  strong: style("bold"),
-  em: style("italic"),
-  del: style("strikethrough"),
-  code: (plain) => style("code")(asText(plain)),
-  codeBlock: (plain) => style("code")(asText(plain)),
+  strong: styles.mark("bold"),
+  em: styles.mark("italic"),
+  del: styles.mark("strikethrough"),
+  code: (plain) => styles.mark("code")(asText(plain)),
+  codeBlock: (plain) => styles.mark("code")(asText(plain)),
   quote: (inner) => inner.replaceAll(/^/gm, "> "),
-  heading: style("bold"),
-  address: (url) => style("link")(asText(url)),
+  heading: styles.mark("bold"),
+  address: (url) => styles.mark("link")(asText(url)),
 };
 
 function toRuns(rendered: string): Run[] {
-  const depths = STYLES.map(() => 0);
-  const runs: Run[] = [];
-  for (const piece of rendered.split(SWITCH)) {
-    if (SWITCH.test(piece)) {
-      const place = piece.charCodeAt(0) - FIRST;
-      depths[place >> 1] = (depths[place >> 1] ?? 0) + (place % 2 === 0 ? 1 : -1);
-    } else {
-      const styles = STYLES.filter((_, index) => depths[index]);
-      runs.push(...toPlainRuns(piece).map((run) => withStyles(run, styles)));
-    }
-  }
-  return runs;
+  return styles.split(rendered).flatMap((piece) => toPlainRuns(piece.text).map((run) => withStyles(run, piece.styles)));
 }
 
-function withStyles({ text: { content } }: Run, styles: Style[]): Run {
+function withStyles({ text: { content } }: Run, names: Style[]): Run {
   // A longer address is in several runs.
-  const link = styles.includes("link") && URL.canParse(content) ? { url: content } : undefined;
-  const annotations = Object.fromEntries(styles.filter((name) => name !== "link").map((name) => [name, true]));
+  const link = names.includes("link") && URL.canParse(content) ? { url: content } : undefined;
+  const annotations = Object.fromEntries(names.filter((name) => name !== "link").map((name) => [name, true]));
   return { text: { content, ...(link && { link }) }, annotations };
 }
 

@@ -3,7 +3,10 @@ import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { createApi, isSuccess, recipientCheck, requireId } from "../http.ts";
-import { createCommentChannel, GONE, toInvisibleMark } from "./comment.ts";
+import { PLAIN } from "../text/dialects.ts";
+import { renderMarkdown } from "../text/markdown.ts";
+import { createCommentChannel, GONE } from "./comment.ts";
+import { toInvisibleMark } from "./mark.ts";
 import { neutralizePlain } from "./neutralize.ts";
 
 const schema = {
@@ -58,7 +61,10 @@ export function createPagerduty({
       checkRecipient: recipientCheck(/^[A-Z0-9]{7,20}$/, "the id of an incident such as Q02JTSNZWHSEKV"),
       // It comes first, because PagerDuty cuts long notes in its events.
       toMark: toInvisibleMark,
-      render: ({ text }, mark) => ({ note: { content: `${mark}${neutralizePlain(text)}` } }),
+      async render({ text, format }, toMark) {
+        const shown = format === "markdown" ? await renderMarkdown(text, PLAIN) : text;
+        return { note: { content: `${toMark()}${neutralizePlain(shown)}` } };
+      },
       async add(to, body, call) {
         const answer = await call("POST", `/incidents/${to}/notes`, body);
         return requireId(toObject(answer.body["note"])["id"], "PagerDuty");

@@ -56,7 +56,7 @@ export function createSentry(options: SentryOptions): ChannelDriver {
         /^(?:[1-9]\d{0,19}|[A-Z0-9][A-Z0-9_-]{0,100}-[A-Z0-9]{1,20})$/,
         "an issue's id such as 4501, or its short id such as SHOP-2F",
       ),
-      render: async ({ text }, mark) => ({ text: await toMarkedText(text, mark, { ...options, host }) }),
+      render: ({ text }, toMark) => ({ text: toMarkedText(text, toMark, { ...options, host }) }),
       async add(to, body, call) {
         const answer = await call("POST", toPath(to), body);
         return toMessageId(answer.body["id"]);
@@ -64,6 +64,10 @@ export function createSentry(options: SentryOptions): ChannelDriver {
       async edit(to, messageId, body, call) {
         const id = /^comment-(\d+)$/.exec(messageId)?.[1];
         return id !== undefined && isSuccess(await call("PUT", `${toPath(to)}${id}/`, body, GONE));
+      },
+      async remove(to, messageId, call) {
+        const id = /^comment-(\d+)$/.exec(messageId)?.[1];
+        if (id) await call("DELETE", `${toPath(to)}${id}/`, undefined, GONE);
       },
       async find(to, mark, call) {
         // Newest first.

@@ -1,10 +1,12 @@
 import type { Command } from "commander";
 import type { ChannelDriver } from "../../channels/driver.ts";
-import { didYouMean } from "../../config/schema/problems.ts";
+import { describeMissingChannel } from "../../config/rules/finding.ts";
 import { ConfigError, DriverError } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
-import { openDrivers } from "../../program/drivers.ts";
+import { createRefreshTokens } from "../../mail/store.ts";
+import { openDrivers } from "../../runtime/drivers.ts";
 import { silentLog } from "../../telemetry/log.ts";
+import { appendSegment, isWithin } from "../../shared/json.ts";
 import { toChannelName } from "../../shared/text.ts";
 import { CONFIG_HELP, EXIT_CODES } from "../command.ts";
 import { loadConfig } from "../context.ts";
@@ -52,14 +54,16 @@ async function testChannel(name: string, { to, text, config, json }: TestFlags, 
 
 async function openChannel(name: string, configFlag: string | undefined, io: CliIo): Promise<ChannelDriver> {
   const read = await loadConfig(configFlag, io);
-  const opened = await openDrivers(read, silentLog);
-  const mine = [...read.problems, ...opened.problems].filter(({ key }) => key?.startsWith(`channels.${name}`));
+  const { path: folder, postgres } = read.config.store;
+  const refreshTokens = postgres ? undefined : (mailbox: string) => createRefreshTokens({ folder, mailbox });
+  const opened = await openDrivers(read, { log: silentLog, refreshTokens });
+  const mine = [...read.problems, ...opened.problems].filter(({ key }) =>
+    isWithin(key ?? "", appendSegment("channels", name)),
+  );
   if (mine.length > 0) throw new ConfigError(mine);
   const channel = opened.channels.get(name);
   if (channel) return channel;
-  const { file, channelNames } = read.config;
-  const message = channelNames.includes(name)
-    ? `the channel ${name} is not configured: add a channels.${name} block`
-    : `there is no channel "${name}"${didYouMean(name, channelNames)}`;
+  const { file } = read.config;
+  const message = describeMissingChannel(name, read.config);
   throw new ConfigError([{ message, file }]);
 }

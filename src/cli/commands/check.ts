@@ -8,10 +8,11 @@ import type { StatusView } from "../../operator/views.ts";
 import { parseObject, readPath } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { addServiceOptions, CONFIG_HELP, EXIT_CODES } from "../command.ts";
-import { tryProgram } from "../context.ts";
+import { tryRuntime } from "../context.ts";
 import { formatCount, formatDuration } from "../format.ts";
 import { type CliIo, print, printError, printJson, printWarnings, style } from "../io.ts";
 import { type OperatorClient, type ServiceFlags, showAnswer } from "../operator-client.ts";
+import { countModelCalls, describeModelCalls } from "./model-calls.ts";
 
 export function addCheck(program: Command, io: CliIo): void {
   program
@@ -20,7 +21,7 @@ export function addCheck(program: Command, io: CliIo): void {
     .option("--config <file>", CONFIG_HELP)
     .option("--strict", "exit 1 on a warning too", false)
     .option("--types", "check the types of the transforms too, with the project's own TypeScript", false)
-    .option("--json", "print one JSON object: ok, file, mappings, problems, warnings", false)
+    .option("--json", "print one JSON object: ok, file, mappings, modelCalls, problems, warnings", false)
     .action((flags: CheckFlags) => check(flags, io));
 }
 
@@ -32,18 +33,23 @@ interface CheckFlags {
 }
 
 async function check(flags: CheckFlags, io: CliIo): Promise<void> {
-  const { program, problems } = await tryProgram(flags.config, io);
-  const { config, warnings = [] } = program ?? {};
+  const { runtime, problems } = await tryRuntime(flags.config, io);
+  const { config, warnings = [] } = runtime ?? {};
   if (config && flags.types) problems.push(...(await checkTypes(config.hooks.transformsDir, config.baseDir)));
   const mappings = config?.hooks.mappings.map(({ id }) => id) ?? [];
   const isOk = problems.length === 0 && !(flags.strict && warnings.length > 0);
   if (!isOk) io.exitCode = EXIT_CODES.failed;
-  if (flags.json) return printJson(io, { ok: isOk, file: config?.file, mappings, problems, warnings });
+  if (flags.json) {
+    const modelCalls = config && countModelCalls(config);
+    return printJson(io, { ok: isOk, file: config?.file, mappings, modelCalls, problems, warnings });
+  }
   printWarnings(io, warnings.map(toSentence));
   if (problems.length > 0) throw new ConfigError(problems);
   const names = mappings.length > 0 ? `: ${mappings.join(", ")}` : "";
-  if (isOk) print(io, `${config?.file} is valid (${formatCount(mappings.length, "mapping")}${names})`);
-  else printError(io, `${formatCount(warnings.length, "warning")}, which --strict does not allow.`);
+  if (isOk && config) {
+    print(io, `${config.file} is valid (${formatCount(mappings.length, "mapping")}${names})`);
+    for (const line of describeModelCalls(config)) print(io, line);
+  } else printError(io, `${formatCount(warnings.length, "warning")}, which --strict does not allow.`);
 }
 
 const MAX_OUTPUT = 16 * 1024 * 1024;

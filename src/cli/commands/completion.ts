@@ -1,7 +1,11 @@
 import type { Command } from "commander";
 import { nameOf, toOneOf } from "../command.ts";
+import { loadConfig } from "../context.ts";
 import { type CliIo, print, printJson } from "../io.ts";
+import { listHooks } from "./send.ts";
 
+/** In place of a shell: the names of the hooks, which the scripts ask for. */
+const HOOKS = "hooks";
 const SHELLS = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof SHELLS)[number];
 
@@ -16,9 +20,10 @@ export function addCompletion(program: Command, io: CliIo): void {
     .command("completion")
     .description("Print a script that completes commands and options in your shell.")
     .addHelpText("after", INSTALL)
-    .argument("<shell>", SHELLS.join(", "), toOneOf(SHELLS))
+    .argument("<shell>", SHELLS.join(", "), (text) => (text === HOOKS ? HOOKS : toOneOf(SHELLS)(text)))
     .option("--json", "print one JSON object: shell, script", false)
-    .action((shell: Shell, { json }: { json: boolean }) => {
+    .action(async (shell: Shell | typeof HOOKS, { json }: { json: boolean }) => {
+      if (shell === HOOKS) return print(io, ...listHooks(await loadConfig(undefined, io)));
       const script = WRITERS[shell](listPlaces(program));
       if (json) printJson(io, { shell, script });
       else print(io, script.trimEnd());
@@ -39,6 +44,8 @@ interface Place {
   words: Word[];
   /** The options that take a value: a file name may follow. */
   valued: string[];
+  /** Whether the name of a hook may follow. */
+  takesHook: boolean;
 }
 
 function listPlaces(command: Command): Place[] {
@@ -50,7 +57,8 @@ function listPlaces(command: Command): Place[] {
   ];
   const valued = options.filter((option) => !option.isBoolean()).map(({ long }) => long ?? "");
   const name = command.parent ? nameOf(command) : "";
-  return [{ name, words, valued }, ...command.commands.flatMap(listPlaces)];
+  const takesHook = command.registeredArguments[0]?.name() === "hook";
+  return [{ name, words, valued, takesHook }, ...command.commands.flatMap(listPlaces)];
 }
 
 function aboutOf(command: Command): string {
@@ -66,13 +74,14 @@ function toPattern(places: Place[]): string {
 }
 
 function writeBash(places: Place[]): string {
-  const cases = places.map(({ name, words, valued }) => {
+  const cases = places.map(({ name, words, valued, takesHook }) => {
     const texts = words.map(({ text }) => text).join(" ");
-    return `    ${quote(name && ` ${name}`)}) words=${quote(texts)} valued=${quote(` ${valued.join(" ")} `)} ;;`;
+    const hooks = takesHook ? " hooks=1" : "";
+    return `    ${quote(name && ` ${name}`)}) words=${quote(texts)} valued=${quote(` ${valued.join(" ")} `)}${hooks} ;;`;
   });
   return `# bash completion for webhooks
 _webhooks() {
-  local at="" words="" valued="" index
+  local at="" words="" valued="" hooks="" index
   for ((index = 1; index < COMP_CWORD; index++)); do
     case "$at \${COMP_WORDS[index]}" in
     ${toPattern(places)}) at+=" \${COMP_WORDS[index]}" ;;
@@ -84,6 +93,8 @@ ${cases.join("\n")}
   COMPREPLY=()
   # Without a word here, bash completes file names.
   if [[ $valued == *" \${COMP_WORDS[COMP_CWORD - 1]} "* ]]; then return; fi
+  # A hook is the first word after the command.
+  if [[ $hooks && $COMP_CWORD == 2 ]]; then words+=" $(webhooks completion hooks 2>/dev/null)"; fi
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o bashdefault -o default -F _webhooks webhooks
@@ -91,13 +102,14 @@ complete -o bashdefault -o default -F _webhooks webhooks
 }
 
 function writeZsh(places: Place[]): string {
-  const cases = places.map(({ name, words, valued }) => {
+  const cases = places.map(({ name, words, valued, takesHook }) => {
+    const hooks = takesHook ? "; hooks=1" : "";
     const described = words.map(({ text, about }) => quote(`${text}:${about}`)).join(" ");
-    return `    ${quote(name && ` ${name}`)}) known=(${described}); valued=(${valued.join(" ")}) ;;`;
+    return `    ${quote(name && ` ${name}`)}) known=(${described}); valued=(${valued.join(" ")})${hooks} ;;`;
   });
   return `#compdef webhooks
 _webhooks() {
-  local at="" index
+  local at="" hooks="" index
   local -a known valued
   for ((index = 2; index < CURRENT; index++)); do
     case "$at \${words[index]}" in
@@ -108,6 +120,7 @@ _webhooks() {
 ${cases.join("\n")}
   esac
   if ((\${valued[(Ie)\${words[CURRENT-1]}]})); then _files; return; fi
+  if [[ -n $hooks && $CURRENT == 3 ]]; then known+=(\${(f)"$(webhooks completion hooks 2>/dev/null)"}); fi
   _describe 'webhooks' known || _files
 }
 if [ "$funcstack[1]" = _webhooks ]; then _webhooks "$@"; else compdef _webhooks webhooks; fi
@@ -115,6 +128,12 @@ if [ "$funcstack[1]" = _webhooks ]; then _webhooks "$@"; else compdef _webhooks 
 }
 
 function writeFish(places: Place[]): string {
+  const hooks = places
+    .filter(({ takesHook }) => takesHook)
+    .map(({ name }) => {
+      const condition = quoteFish(`__webhooks_at ${quoteFish(name)}; and test (count (commandline -opc)) = 2`);
+      return `complete -c webhooks -n ${condition} -f -a "(webhooks completion hooks 2>/dev/null)"`;
+    });
   const lines = places.flatMap(({ name, words, valued }) =>
     words.map(({ text, about }) => {
       const word = text.startsWith("--") ? `-l ${text.slice(2)}` : `-f -a ${text}`;
@@ -134,7 +153,7 @@ function __webhooks_at
   end
   test "$at" = "$argv[1]"
 end
-${lines.join("\n")}
+${[...lines, ...hooks].join("\n")}
 `;
 }
 

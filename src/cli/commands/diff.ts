@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import path from "node:path";
-import { readConfig } from "../../config/load.ts";
+import { readConfig } from "../../drivers.ts";
 import { ConfigError } from "../../errors.ts";
+import { isJson } from "../../ingress/parse-body.ts";
 import { resolveRequest } from "../../mapping/resolve.ts";
 import {
   type Diff,
@@ -12,7 +13,7 @@ import {
   outcomesOf,
 } from "../../operator/diff.ts";
 import type { EventTimeline } from "../../operator/views.ts";
-import { buildProgram, type Program } from "../../program/build.ts";
+import { buildRuntime, type Runtime } from "../../runtime/build.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
 import type { HookRequest } from "../../types.ts";
 import { createSince, EXIT_CODES, toOneOf } from "../command.ts";
@@ -57,11 +58,11 @@ async function diff({ config, since, hook, url, failOn, json }: DiffFlags, io: C
   const today = locateConfig(undefined, io);
   const changed = path.resolve(io.cwd, config);
   if (today === changed) {
-    throw new ConfigError([{ file: changed, message: "is today's configuration: name a changed copy of it" }]);
+    throw new ConfigError([{ file: changed, message: "This is the configuration in use: name a changed copy of it." }]);
   }
   const client = await createOperatorClient({ config: today, url }, io);
   await withSandbox(io, async (runner) => {
-    const build = (file: string) => buildProgram({ generation: 1, load: () => readConfig(file, io.env), runner });
+    const build = (file: string) => buildRuntime({ generation: 1, load: () => readConfig(file, io.env), runner });
     const before = await build(today);
     const after = await build(changed);
     const result = await diffEvents(
@@ -76,7 +77,7 @@ async function diff({ config, since, hook, url, failOn, json }: DiffFlags, io: C
   });
 }
 
-function outcomesUnder({ mappings, config, channels }: Program, { run }: TransformRunner): FindOutcome {
+function outcomesUnder({ mappings, config, channels }: Runtime, { run }: TransformRunner): FindOutcome {
   return outcomesOf((request) => resolveRequest(request, { mappings, config, channels, run }));
 }
 
@@ -85,13 +86,15 @@ async function* readRequests(events: AsyncIterable<EventTimeline>): AsyncGenerat
   for await (const event of events) {
     const { payload, ...request } = event.request;
     if (payload === "") continue;
+    const text = typeof payload === "string" ? payload : JSON.stringify(payload);
     yield {
       ...request,
       id: event.id,
       hook: event.hook,
-      payload,
-      payloadIsBody: false,
-      rawBody: Buffer.from(typeof payload === "string" ? payload : JSON.stringify(payload)),
+      payload: typeof payload === "string" ? payload : JSON.parse(text),
+      // In a form or XML, a single value counts as a list of one.
+      payloadIsBody: typeof payload !== "string" && isJson(request.contentType),
+      rawBody: Buffer.from(text),
       receivedAt: Date.parse(event.receivedAt),
       credential: event.credential ?? "token:default",
     };

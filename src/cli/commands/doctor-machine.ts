@@ -3,6 +3,7 @@ import path from "node:path";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
 import { silentLog } from "../../telemetry/log.ts";
+import { findDamage } from "../../journal/sqlite/database.ts";
 import { findConfinement } from "../../transforms/sandbox/spawn.ts";
 import { causeOf } from "../context.ts";
 
@@ -48,6 +49,14 @@ export function checkStateFolder(folder: string): CheckResult {
     return problem("state folder", open, `chmod 700 ${folder}`);
   }
   return ok("state folder", folder);
+}
+
+export function checkJournal(folder: string): CheckResult {
+  const file = path.join(folder, "journal.db");
+  if (!existsSync(file)) return ok("journal", `${file} is created at the first start`);
+  const damage = findDamage(file);
+  if (damage === undefined) return ok("journal", "its file is whole");
+  return problem("journal", `${file} is damaged: ${damage}`, "stop the service and restore a backup, on another disk");
 }
 
 function isWritable(folder: string): boolean {
@@ -135,7 +144,7 @@ export function compareClock(aheadMs: Ahead, whose: string): CheckResult {
   const seconds = Math.round(Math.abs(aheadMs) / 1000);
   if (Math.abs(aheadMs) <= MAX_CLOCK_MS) return ok("clock", `within ${seconds + 1} s of that of ${whose}`);
   const message = `${seconds} s ${aheadMs > 0 ? "behind" : "ahead of"} that of ${whose}`;
-  return problem("clock", message, "synchronise the machine's clock (NTP): signatures with a timestamp are refused");
+  return problem("clock", message, "synchronize the machine's clock (NTP): signatures with a timestamp are refused");
 }
 
 async function askDatabase(url: string): Promise<Ahead | Error> {

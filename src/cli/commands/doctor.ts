@@ -1,17 +1,18 @@
 import type { Command } from "commander";
 import path from "node:path";
-import { readConfig } from "../../config/load.ts";
+import { readConfig } from "../../drivers.ts";
 import { DEFAULT_TOKEN, type MappingSource, type ResolvedConfig } from "../../config/types.ts";
 import type { ConfigProblem } from "../../errors.ts";
 import { toText } from "../../shared/json.ts";
 import { isLoopback } from "../../shared/network.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { CONFIG_HELP, EXIT_CODES } from "../command.ts";
-import { locateConfig, tryProgram } from "../context.ts";
+import { locateConfig, tryRuntime } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
 import {
   checkDisk,
+  checkJournal,
   checkRemote,
   type CheckResult,
   checkSandbox,
@@ -27,7 +28,7 @@ export function addDoctor(program: Command, io: CliIo): void {
     .summary("Check configuration and machine before the service is deployed.")
     .description(
       "Check configuration and machine before the service is deployed: the problems and warnings of `webhooks check`, who " +
-        "can reach it, secrets, unsafe content, state folder, disk, file watcher, sandbox, database and clock. Exits 1 on a problem.",
+        "can reach it, secrets, unsafe content, state folder, journal, disk, file watcher, sandbox, database and clock. Exits 1 on a problem.",
     )
     .option("--config <file>", CONFIG_HELP)
     .option("--json", "print one JSON object: ok, checks", false)
@@ -43,6 +44,7 @@ async function diagnose({ config: flag, json }: { config?: string; json: boolean
     ok("node", process.version),
     ...(await checkConfiguration(file, config, io)),
     ...(config ? [checkStateFolder(config.store.path), checkDisk(config.store.path)] : []),
+    ...(config && !config.store.postgres ? [checkJournal(config.store.path)] : []),
     checkWatcher(path.dirname(file)),
     await checkSandbox(),
     ...(config ? await checkRemote(config) : []),
@@ -70,8 +72,8 @@ function formatResult({ name, level, message, next }: CheckResult): string[] {
 
 /** What loading finds, then what only matters to a service that others can reach. */
 async function checkConfiguration(file: string, config: ResolvedConfig | undefined, io: CliIo): Promise<CheckResult[]> {
-  const { program, problems } = await tryProgram(file, io);
-  const found = [...problems, ...(program?.warnings ?? [])].map(toResult);
+  const { runtime, problems } = await tryRuntime(file, io);
+  const found = [...problems, ...(runtime?.warnings ?? [])].map(toResult);
   if (!config) return found;
   const isFine = ok("configuration", `${file}, ${formatCount(config.hooks.mappings.length, "mapping")}`);
   const results = found.length > 0 ? found : [isFine];
@@ -89,7 +91,7 @@ function adviseOn(key: string, message: string): string | undefined {
     const name = /^hooks\.tokens\.([\w-]+)\.secret/.exec(key)?.[1];
     return name && `webhooks token rotate ${name}`;
   }
-  const variable = /^the environment variable (\w+) is not set/.exec(message)?.[1];
+  const variable = /^The environment variable (\w+) is not set/.exec(message)?.[1];
   return variable && `export ${variable}=… where the service starts, or refer to a file: \${file:PATH}`;
 }
 

@@ -1,28 +1,34 @@
 import type { Command } from "commander";
-import { randomUUID } from "node:crypto";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ReadConfig } from "../../config/load.ts";
 import { trimSlashes } from "../../config/resolve.ts";
-import { didYouMean } from "../../config/schema/problems.ts";
+import { didYouMean } from "../../shared/text.ts";
+import type { MappingInput } from "../../config/schema/generated.ts";
 import { compileSchema } from "../../config/schema/validator.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
+import { compileTemplate } from "../../mapping/template/template.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import type { SignedParts } from "../../providers/provider.ts";
 import { toObject } from "../../shared/json.ts";
+import { toServiceAddress } from "../../shared/owner.ts";
 import { toBearer } from "../../shared/secret.ts";
+import { toTempDir } from "../../shared/temporary-folder.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
 import { addPair, addServiceOptions, EXIT_CODES } from "../command.ts";
-import { loadConfig, readInput, serviceAddress } from "../context.ts";
+import { loadServiceConfig, readInput } from "../context.ts";
 import { formatEvent } from "../format.ts";
-import { type CliIo, print, printJson, style } from "../io.ts";
+import { type CliIo, print, printError, printJson, style } from "../io.ts";
+import { BUILT_IN_HOOKS } from "../../types.ts";
 import {
   createOperatorClient,
   type OperatorClient,
+  parseEvent,
   requireAnswer,
   type ServiceFlags,
   toUnreachable,
 } from "../operator-client.ts";
+import { toFreshRequest } from "../samples/fresh-request.ts";
 import { readRequest } from "../samples/sample.ts";
 
 interface SendFlags extends ServiceFlags {
@@ -45,12 +51,13 @@ export function addSend(program: Command, io: CliIo): void {
 
 /** Exit code 1 when the service refuses the request, or with `--wait` when the event fails. */
 async function sendFile(hook: string, file: string, flags: SendFlags, io: CliIo): Promise<void> {
-  const body = await readInput(file, io);
-  const read = await loadConfig(flags.config, io);
-  if (read.problems.length > 0) throw new ConfigError(read.problems);
+  const input = await readInput(file, io);
+  const read = await loadServiceConfig(flags.config, io, /^/);
   const client = flags.wait ? await createOperatorClient(flags, io) : undefined;
-  const sample = readSampleRequest(file, io);
-  const type = typeOf(file, { ...sample.headers, ...flags.header });
+  const { query, headers: given } = readSampleRequest(file, io);
+  const type = typeOf(file, { ...given, ...flags.header });
+  const { headers, body } = toFreshRequest({ headers: given, body: input, type }, findMappings(hook, read));
+  const sample = { headers, query };
   const response = await post({ hook, body, type, sample, flags }, read);
   const text = await response.text();
   const eventId = response.headers.get("x-request-id");
@@ -61,7 +68,23 @@ async function sendFile(hook: string, file: string, flags: SendFlags, io: CliIo)
   if (flags.json) return printJson(io, { status, body: parseAnswer(text), event });
   print(io, style(response.ok ? "green" : "red", `${status} ${response.statusText}`));
   if (text !== "") print(io, toPrintable(JSON.stringify(parseAnswer(text), undefined, 2)));
+  const guess = status === 404 ? didYouMean(hook, listHooks(read)) : "";
+  if (guess !== "") printError(io, `There is no hook "${hook}"${guess}`);
   if (event) print(io, "", ...formatEvent(event, { maxPayloadLines: 0 }));
+}
+
+/** The names of the hooks in the configuration. */
+export function listHooks({ config }: Pick<ReadConfig, "config">): string[] {
+  const paths = config.hooks.mappings.flatMap(({ mapping }) => trimSlashes(mapping.match?.path ?? "") || []);
+  return [...new Set([...paths, ...BUILT_IN_HOOKS])];
+}
+
+type Loaded = Pick<ReadConfig, "config" | "drivers">;
+
+function findMappings(hook: string, { config }: Loaded): MappingInput[] {
+  return config.hooks.mappings.flatMap(({ mapping }) =>
+    trimSlashes(mapping.match?.path ?? hook) === hook ? [mapping] : [],
+  );
 }
 
 interface SampleRequest {
@@ -69,14 +92,11 @@ interface SampleRequest {
   query: Record<string, string>;
 }
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
-/** What a sample's `<name>.request.json` says of its request. An id of the delivery is a new one: it is another delivery. */
+/** What a sample's `<name>.request.json` says of its request. */
 function readSampleRequest(file: string, { cwd }: CliIo): SampleRequest {
   if (!file.endsWith(".json")) return { headers: {}, query: {} };
   const { headers, query } = readRequest(path.resolve(cwd, file.replace(/\.json$/, ".request.json")));
-  const sent = Object.entries(toTexts(headers)).map(([name, value]) => [name, UUID.test(value) ? randomUUID() : value]);
-  return { headers: Object.fromEntries(sent), query: toTexts(query) };
+  return { headers: toTexts(headers), query: toTexts(query) };
 }
 
 function toTexts(values: unknown): Record<string, string> {
@@ -91,10 +111,10 @@ interface Outgoing {
   flags: SendFlags;
 }
 
-async function post(outgoing: Outgoing, read: ReadConfig): Promise<Response> {
+async function post(outgoing: Outgoing, read: Loaded): Promise<Response> {
   const { hook, body, type, sample, flags } = outgoing;
   const { gateway, hooks } = read.config;
-  const address = flags.url ?? serviceAddress(gateway);
+  const address = flags.url ?? toServiceAddress(gateway);
   const query = new URLSearchParams(sample.query).toString();
   const target = `${hooks.path}/${hook}${query === "" ? "" : `?${query}`}`;
   const signed = await sign(outgoing, `${gateway.publicUrl ?? address}${target}`, read);
@@ -111,7 +131,7 @@ async function post(outgoing: Outgoing, read: ReadConfig): Promise<Response> {
 }
 
 /** As the sender of the hook does, else with the first token that counts for the hook. */
-async function sign({ hook, body, type, flags }: Outgoing, url: string, read: ReadConfig): Promise<SignedParts> {
+async function sign({ hook, body, type, flags }: Outgoing, url: string, read: Loaded): Promise<SignedParts> {
   const { config, drivers } = read;
   const known = config.hooks.mappings.flatMap(({ mapping: { match, auth } }) =>
     auth && trimSlashes(match?.path ?? "") === hook ? [auth] : [],
@@ -127,7 +147,14 @@ async function sign({ hook, body, type, flags }: Outgoing, url: string, read: Re
   const [wrong] = compileSchema(definition.schema)(options);
   if (wrong) throw problem(`${scheme}: ${wrong.message}. Set --secret, or auth in a mapping of "${hook}".`);
   try {
-    const verifier = await definition.create(options, { name: scheme, baseDir: config.baseDir, log: silentLog });
+    const verifier = await definition.create(options, {
+      name: scheme,
+      baseDir: config.baseDir,
+      tempDir: toTempDir(config.store),
+      stateDir: config.store.path,
+      log: silentLog,
+      compileTemplate,
+    });
     const own = "url" in options && typeof options.url === "string" ? options.url : url;
     const signed = await verifier.sign?.({ method: "POST", url: own, body, contentType: type, now: Date.now() });
     if (signed) return signed;
@@ -137,7 +164,7 @@ async function sign({ hook, body, type, flags }: Outgoing, url: string, read: Re
   throw problem(`A request of ${scheme} cannot be signed here: only the sender has its key.`);
 }
 
-function findToken(hook: string, { config }: ReadConfig): string {
+function findToken(hook: string, { config }: Loaded): string {
   const token = config.hooks.tokens.find(({ hooks }) => hooks === undefined || hooks.includes(hook));
   if (token?.secrets[0] !== undefined) return token.secrets[0];
   throw problem(`No token of the configuration counts for "${hook}": set --secret or --as.`);
@@ -147,6 +174,8 @@ const TYPES: Record<string, string> = {
   ".xml": "application/xml",
   ".eml": "message/rfc822",
   ".txt": "text/plain",
+  ".ndjson": "application/x-ndjson",
+  ".jsonl": "application/jsonl",
   ".form": "application/x-www-form-urlencoded",
 };
 
@@ -163,7 +192,7 @@ async function waitForEvent(id: string, client: OperatorClient): Promise<EventTi
   for (;;) {
     const response = await client.send("GET", `/api/events/${encodeURIComponent(id)}`);
     if (response.status === 404) return undefined;
-    const event: EventTimeline = JSON.parse(await (await requireAnswer(response)).text());
+    const event: EventTimeline = parseEvent(await (await requireAnswer(response)).text());
     if (event.status !== "accepted") return event;
     await delay(POLL_MS);
   }

@@ -3,6 +3,7 @@ import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from "n
 import path from "node:path";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
+import { withPeriod } from "../../shared/text.ts";
 import type { MigratedTable, MigrationProgress } from "../../journal/migration/migrate.ts";
 import { copyDatabase, openDatabase } from "../../journal/sqlite/database.ts";
 import { createTelemetry } from "../../telemetry/telemetry.ts";
@@ -135,14 +136,14 @@ async function backUp(file: string, flags: Flags, io: CliIo): Promise<void> {
 }
 
 const USE_PG_DUMP =
-  "the state is in PostgreSQL, which has its own backup: run pg_dump --format=custom --schema=hookline, or archive its log";
+  "The state is in PostgreSQL, which has its own backup: run pg_dump --format=custom --schema=hookline, or archive its log.";
 
 /** Writes all of the files or none, and returns them. */
 async function backUpState(folder: string, target: string): Promise<string[]> {
   const [mails, journal] = [path.join(folder, "mail.db"), path.join(folder, "journal.db")];
   const written: string[] = [];
   try {
-    // The mailbox first: a mail that arrives in between is in the journal, which recognises it when it comes again. In the
+    // The mailbox first: a mail that arrives in between is in the journal, which recognizes it when it comes again. In the
     // other order it would be lost.
     if (existsSync(mails)) {
       await backUpDatabase(mails, `${target}.mail`);
@@ -163,8 +164,8 @@ const BUSY_TIMEOUT_MS = 5000;
  * complete and checked, or not at all. Throws a `ConfigError` if it exists already or cannot be created.
  */
 async function backUpDatabase(file: string, target: string): Promise<void> {
-  if (!existsSync(file)) throw toConfigError(file, "the file does not exist: nothing was written");
-  if (existsSync(target)) throw toConfigError(target, "the file exists already: nothing was written");
+  if (!existsSync(file)) throw toConfigError(file, "The file does not exist: nothing was written.");
+  if (existsSync(target)) throw toConfigError(target, "The file exists already: nothing was written.");
   const partial = `${target}.partial`;
   try {
     rmSync(partial, { force: true });
@@ -175,7 +176,7 @@ async function backUpDatabase(file: string, target: string): Promise<void> {
     renameSync(partial, target);
   } catch (error) {
     rmSync(partial, { force: true });
-    throw toConfigError(target, `the backup cannot be written (${messageOf(error)})`);
+    throw toConfigError(target, `The backup cannot be written: ${withPeriod(messageOf(error))}`);
   }
 }
 

@@ -2,12 +2,12 @@ import type { Command } from "commander";
 import { once } from "node:events";
 import { statSync } from "node:fs";
 import path from "node:path";
-import { didYouMean } from "../../config/schema/problems.ts";
+import { didYouMean } from "../../shared/text.ts";
 import { ConfigError } from "../../errors.ts";
 import { resolveRequest } from "../../mapping/resolve.ts";
 import { runTrial, type Trial } from "../../operator/trial.ts";
-import { buildProgram } from "../../program/build.ts";
-import { createWatcher } from "../../program/watch.ts";
+import { buildRuntime } from "../../runtime/build.ts";
+import { createWatcher } from "../../runtime/watch.ts";
 import { createLog, toPrintable } from "../../telemetry/log.ts";
 import { addPair, CONFIG_HELP, EXIT_CODES } from "../command.ts";
 import { loadConfig, locateAnyConfig, locateTransforms, readPayload, withSandbox } from "../context.ts";
@@ -40,9 +40,9 @@ export function addTry(program: Command, io: CliIo): void {
 async function tryHook(hook: string, payloadFile: string, flags: TryFlags, io: CliIo): Promise<void> {
   const payload = await readPayload(payloadFile, io);
   await withSandbox(io, async (runner) => {
-    const program = await buildProgram({ generation: 1, load: () => loadConfig(flags.config, io), runner });
-    const trial = await runTrial({ hook, payload, headers: flags.header, query: flags.query }, program, {
-      resolve: (request) => resolveRequest(request, { ...program, run: runner.run }),
+    const runtime = await buildRuntime({ generation: 1, load: () => loadConfig(flags.config, io), runner });
+    const trial = await runTrial({ hook, payload, headers: flags.header, query: flags.query }, runtime, {
+      resolve: (request) => resolveRequest(request, { ...runtime, run: runner.run }),
     });
     if (io.stdout.isTTY && !flags.json) print(io, ...formatTrial(hook, trial));
     else printTrialJson(trial, io);
@@ -68,13 +68,16 @@ export function formatTrial(hook: string, trial: Trial): string[] {
     return [`${answer}${mapping} ${time}`, "", ...logBlock, toPrintable(trial.detail ?? trial.error)];
   }
   const event = trial.event === undefined ? "" : `, event ${toPrintable(trial.event)}`;
+  const subject = trial.subject === undefined ? [] : [toPrintable(trial.subject)];
   const warnings = trial.warnings.map((warning) => style("yellow", `warning: ${warning}`));
   return [
     `${style("green", `✓ ${hook}`)}${mapping}${event} ${time}`,
+    ...subject,
     "",
     ...logBlock,
     ...warnings,
     ...formatActions(trial.actions, trial.reason),
+    ...(trial.keys ? [style("dim", `dedupe: ${trial.keys.map((key) => toPrintable(key) || "none").join(", ")}`)] : []),
   ];
 }
 
@@ -138,7 +141,7 @@ async function runAtEverySave(options: SuiteOptions): Promise<void> {
   const watcher = createWatcher({
     since: () => startedAt,
     changed: () => (running = run(running)),
-    log: createLog("warn", io.stderr),
+    log: createLog("warn", { output: io.stderr }),
   });
   watcher.follow([folder]);
   await stopped;

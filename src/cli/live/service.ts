@@ -2,11 +2,13 @@ import { once } from "node:events";
 import { networkInterfaces } from "node:os";
 import { packageVersion } from "../../shared/package.ts";
 import { CLOSE_MS, createHookline, type HooklineService, type HooklineServiceOptions } from "../../hookline.ts";
-import type { Program } from "../../program/build.ts";
+import type { Runtime } from "../../runtime/build.ts";
+import { settlesWithin } from "../../shared/time.ts";
 import { dropFirstChild } from "../../transforms/sandbox/prepare.ts";
 import { BUILT_IN_HOOKS } from "../../types.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJsonLine, style } from "../io.ts";
+import { readMessages } from "./messages.ts";
 import { createLiveView, type LiveView } from "./view.ts";
 
 export interface ServeOptions {
@@ -24,24 +26,32 @@ export async function runService(
 ): Promise<void> {
   const { show = io.stdout.isTTY ? "lines" : undefined, onListening } = options;
   const json = show === "json";
-  const view = show && createLiveView({ io, read: (id) => hookline.event(id), json });
-  const hookline: HooklineService = await createHookline({
+  const view: LiveView | undefined = show && createLiveView({ io, read: (id) => hookline.event(id), json });
+  const stop = io.stopSignal();
+  const stopped = stop.aborted ? Promise.resolve() : once(stop, "abort");
+  const starting: Promise<HooklineService> = createHookline({
     config: file,
     env: io.env,
     ...flags,
-    follower: view,
+    show:
+      view &&
+      (async (stream) => {
+        for await (const message of readMessages(stream)) view.take(message);
+        await view.close();
+      }),
     pool: io.pool,
   }).finally(dropFirstChild);
+  const started = await Promise.race([starting, stopped.then(() => abandonStart(starting))]);
+  if (!started) return;
+  const hookline: HooklineService = started;
   let stopListening: (() => void) | undefined;
   try {
     const { url } = await hookline.listen();
-    // Before the lines that announce it: a signal may come from then on.
-    const stopped = once(io.stopSignal(), "abort");
     if (json) printJsonLine(io, { url });
     else {
       print(io, `Hookline ${packageVersion()}, configured by ${file}`);
-      if (show) print(io, ...describeProgram(hookline.program(), url));
-      print(io, `Listening on ${url}`, ...otherUrls(hookline.program().config.gateway.host, url));
+      if (show) print(io, ...describeRuntime(hookline.runtime(), url));
+      print(io, `Listening on ${url}`, ...otherUrls(hookline.runtime().config.gateway.host, url));
     }
     stopListening = view && onListening?.(hookline, view, url);
     await stopped;
@@ -54,6 +64,14 @@ export async function runService(
   }
 }
 
+/** A start can wait for a database without end. It has accepted nothing yet. */
+const MAX_START_MS = 3000;
+
+async function abandonStart(starting: Promise<HooklineService>): Promise<undefined> {
+  const closed = starting.then((hookline) => hookline.close()).catch(() => undefined);
+  await settlesWithin(closed, MAX_START_MS);
+}
+
 /** `1 turn and 2 messages`; empty if nothing is in flight. */
 function describeWork({ turns, deliveries }: { turns: number; deliveries: number }): string {
   const counts = [turns > 0 && formatCount(turns, "turn"), deliveries > 0 && formatCount(deliveries, "message")];
@@ -63,7 +81,7 @@ function describeWork({ turns, deliveries }: { turns: number; deliveries: number
 const MAX_LISTED = 3;
 
 /** What it serves, which agent answers, and whether the operator's side is on. */
-function describeProgram({ config, mappings }: Program, url: string): string[] {
+function describeRuntime({ config, mappings }: Runtime, url: string): string[] {
   const { hooks, agents, gateway } = config;
   const byHook = Map.groupBy(mappings.mappings, ({ match }) => match.path ?? "<any name>");
   const urls = [...byHook].map(([hook, ofHook]) => [

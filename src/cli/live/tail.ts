@@ -1,15 +1,13 @@
 import type { Command } from "commander";
-import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { ConfigError, HTTP_ERRORS } from "../../errors.ts";
-import type { OperatorAnswers, StatusView } from "../../operator/views.ts";
-import { parseObject, toText } from "../../shared/json.ts";
+import { ConfigError } from "../../errors.ts";
 import { EVENT_STATUSES } from "../../types.ts";
 import { addServiceOptions, toOneOf } from "../command.ts";
-import { type CliIo, print, printError, style } from "../io.ts";
+import { type CliIo, printError, style } from "../io.ts";
 import { createOperatorClient, requireAnswer, type ServiceFlags } from "../operator-client.ts";
-import { createLiveView, type LiveView } from "./view.ts";
+import { readMessages } from "./messages.ts";
+import { createLiveView } from "./view.ts";
 
 interface TailFlags extends ServiceFlags {
   hook?: string;
@@ -31,7 +29,7 @@ async function tail({ hook, status, json, ...service }: TailFlags, io: CliIo): P
   const signal = io.stopSignal();
   const read = (id: string) => client.call("GET /api/events/:id", { id });
   const isWanted = (event?: { status: string }): boolean => status === undefined || event?.status === status;
-  const view = createLiveView({ io, read, json, isWanted, hasAnswers: false });
+  const view = createLiveView({ io, read, json, isWanted });
   let after: string | undefined;
   // The first connection fails with the reason; a later one is tried until the service is back.
   await follow();
@@ -46,7 +44,7 @@ async function tail({ hook, status, json, ...service }: TailFlags, io: CliIo): P
 
   /** Shows what one connection says, until it ends. */
   async function follow(): Promise<void> {
-    const query = { hook, status, after };
+    const query = { hook, status, after, answers: "true" };
     const response = await client.send("GET", "/api/stream", query, signal).catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });
@@ -56,10 +54,9 @@ async function tail({ hook, status, json, ...service }: TailFlags, io: CliIo): P
     printError(io, style("dim", `Following ${new URL(response.url).origin}. Press Ctrl-C to stop.`));
     if (!body) return;
     try {
-      for await (const { id = after, name, data } of readMessages(Readable.fromWeb(body))) {
-        after = id;
-        show(name, data, view);
-        if (name === "gap" && !json) print(io, style("dim", "… some changes were missed: webhooks events list"));
+      for await (const message of readMessages(Readable.fromWeb(body))) {
+        after = message.id ?? after;
+        view.take(message);
       }
     } catch (error) {
       // The connection broke, or the person stopped.
@@ -69,45 +66,3 @@ async function tail({ hook, status, json, ...service }: TailFlags, io: CliIo): P
 }
 
 const RETRY_MS = 1000;
-
-function show(name: string, text: string, view: LiveView): void {
-  const data = parseObject(text);
-  if (name === "event") view.changed(toText(data["id"]));
-  else if (name === "rejection") view.answered(toAnswer(JSON.parse(text)));
-  else if (name === "reload") view.reloaded(toReload(JSON.parse(text)));
-}
-
-type Rejection = OperatorAnswers["GET /api/rejections"]["rejections"][number];
-
-function toAnswer({ id, method, hook, reason, message, hint }: Rejection): Parameters<LiveView["answered"]>[0] {
-  const known: Record<string, { status: number }> = HTTP_ERRORS;
-  // The other reasons are those of a credential.
-  const status = known[reason]?.status ?? (reason === "no_such_hook" ? 404 : 401);
-  const error = { code: reason, message: hint === undefined ? message : `${message} ${hint}` };
-  return { id, method, path: hook ?? "(no hook)", status, error };
-}
-
-function toReload({ config, lastReloadError }: Pick<StatusView, "config" | "lastReloadError">) {
-  return { generation: config.generation, changed: undefined, problems: lastReloadError?.problems ?? [] };
-}
-
-interface Message {
-  id: string | undefined;
-  name: string;
-  data: string;
-}
-
-/** Server-sent events: fields a line, and an empty line after each message. */
-async function* readMessages(body: Readable): AsyncGenerator<Message> {
-  let message: Message = { id: undefined, name: "message", data: "" };
-  for await (const line of createInterface({ input: body, crlfDelay: Infinity })) {
-    const [, field = "", value = ""] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
-    if (field === "id") message.id = value;
-    else if (field === "event") message.name = value;
-    else if (field === "data") message.data += value;
-    else if (line === "") {
-      if (message.data !== "") yield message;
-      message = { id: undefined, name: "message", data: "" };
-    }
-  }
-}

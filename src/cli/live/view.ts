@@ -1,11 +1,13 @@
-import { toSentence } from "../../errors.ts";
-import type { EventTimeline } from "../../operator/views.ts";
+import { type ConfigProblem, toSentence } from "../../errors.ts";
+import type { AnswerView, EventTimeline, OperatorAnswers, StatusView } from "../../operator/views.ts";
+import type { ReloadCause } from "../../runtime/reload.ts";
+import { parseObject, toText } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import type { AnsweredRequest, Reload, RequestFollower } from "../../telemetry/telemetry.ts";
 import { toExcerpt, formatCount, formatDuration, formatLog, formatOutcome } from "../format.ts";
 import { type CliIo, print, printJsonLine, style } from "../io.ts";
+import type { LiveMessage } from "./messages.ts";
 
-/** A turn that takes longer is announced before it ends. */
+/** A turn that takes longer is announced before it ends, and an event whose answer takes longer is shown without it. */
 const SLOW_MS = 1000;
 
 /** What changes within this time is shown once. It also bounds how often a request with many turns is read. */
@@ -16,6 +18,7 @@ const MAX_REQUESTS = 1000;
 
 const MAX_REPLY_LINES = 6;
 const MAX_REPLY_LINE = 160;
+const MAX_ABOUT = 80;
 
 export interface LiveViewOptions {
   io: CliIo;
@@ -23,30 +26,27 @@ export interface LiveViewOptions {
   read(id: string): Promise<EventTimeline | undefined>;
   /** Prints one JSON object for each change instead of lines. */
   json?: boolean;
-  /** Whether `answered` is called for each request. Default: true. */
-  hasAnswers?: boolean;
   /** Whether to show it. Default: everything. */
   isWanted?(event: EventTimeline | undefined): boolean;
 }
 
-export interface LiveView extends Omit<RequestFollower, "answered" | "reloaded"> {
-  answered(request: Omit<AnsweredRequest, "durationMs"> & { durationMs?: number }): void;
-  reloaded(reload: Omit<Reload, "ms"> & { ms?: number }): void;
+export interface LiveView {
+  /** Shows a message of the live stream, which has the answers. */
+  take(message: LiveMessage): void;
   /** The id of the latest event that was shown. */
   latest(): string | undefined;
+  /** Shows what is left. */
+  close(): Promise<void>;
 }
 
-type Answer = Parameters<LiveView["answered"]>[0];
+type Refusal = OperatorAnswers["GET /api/rejections"]["rejections"][number];
+type ReloadView = Pick<StatusView, "config" | "lastReloadError"> & ReloadCause;
 
 /** Prints a line for each request, once it is known what became of it; its reply, errors and transform logs below it. */
-export function createLiveView({
-  io,
-  read,
-  json = false,
-  hasAnswers = true,
-  isWanted = () => true,
-}: LiveViewOptions): LiveView {
-  const answers = new Map<string, Answer>();
+export function createLiveView({ io, read, json = false, isWanted = () => true }: LiveViewOptions): LiveView {
+  const answers = new Map<string, AnswerView>();
+  /** What the operator has to know about a refused request, and its sender does not. */
+  const hints = new Map<string, string>();
   const shown = new Map<string, string>();
   /** By id: whether the request is slow, so that it is shown while it is running. */
   let waiting = new Map<string, boolean>();
@@ -54,15 +54,32 @@ export function createLiveView({
   let timer: NodeJS.Timeout | undefined;
   let latest: string | undefined;
   return {
-    answered(request) {
-      remember(answers, request.id, request);
-      enqueue(request.id, false);
+    take({ name, data }) {
+      if (name === "event") enqueue(toText(parseObject(data)["id"]), false);
+      else if (name === "answer") takeAnswer(JSON.parse(data));
+      else if (name === "rejection") takeRefusal(JSON.parse(data));
+      else if (name === "reload") showReload(JSON.parse(data));
+      else if (name === "gap" && !json) print(io, style("dim", "… some changes were missed: webhooks events list"));
     },
-    changed: (id) => enqueue(id, false),
-    reloaded: (reload) => print(io, ...(json ? [JSON.stringify({ reload })] : describeReload(reload))),
     latest: () => latest,
     close: showWaiting,
   };
+
+  function takeAnswer(answer: AnswerView): void {
+    const hint = hints.get(answer.id);
+    if (answer.error && hint !== undefined) answer.error.message += ` (${hint})`;
+    remember(answers, answer.id, answer);
+    enqueue(answer.id, false);
+  }
+
+  function takeRefusal({ id, hint }: Refusal): void {
+    if (hint !== undefined) remember(hints, id, hint);
+  }
+
+  function showReload({ config: { generation }, lastReloadError, changed, ms }: ReloadView): void {
+    const reload = { generation, changed, ms, problems: lastReloadError?.problems ?? [] };
+    print(io, ...(json ? [JSON.stringify({ reload })] : describeReload(reload)));
+  }
 
   function enqueue(id: string, isSlow: boolean): void {
     if (waiting.size >= MAX_REQUESTS) omitted++;
@@ -84,12 +101,12 @@ export function createLiveView({
     const event = await read(id).catch(() => undefined);
     const answer = answers.get(id);
     const inProgress = event !== undefined && isInProgress(event);
-    if (inProgress && !isSlow) {
+    // The answer follows its commit. A replay has none, and the answer of another node is not known here.
+    const isUnanswered = event?.runs.length === 0 && !answer && !event.replayOf;
+    if ((inProgress || isUnanswered) && !isSlow) {
       setTimeout(() => enqueue(id, true), SLOW_MS).unref();
       return;
     }
-    // The answer follows its commit. A replay has none here.
-    if (hasAnswers && event?.runs.length === 0 && !answer && !event.replayOf) return;
     if (!event && !answer) return;
     if (!isWanted(event)) return;
     const lines = event ? describeEvent(event) : describeAnswer(answer);
@@ -110,7 +127,7 @@ function remember<Value>(map: Map<string, Value>, id: string, value: Value): voi
 }
 
 /** The event without its payload, or the refused request. */
-function toRecord(event: EventTimeline | undefined, answer: Answer | undefined): object {
+function toRecord(event: EventTimeline | undefined, answer: AnswerView | undefined): object {
   if (!event) return { ...answer };
   const { request: _request, entries: _entries, ...record } = event;
   return { ...record, answer: answer && { status: answer.status, durationMs: answer.durationMs } };
@@ -121,7 +138,7 @@ function isInProgress({ status, runs, deliveries }: EventTimeline): boolean {
   return status === "accepted" && [...runs, ...deliveries].every(({ error }) => error === undefined);
 }
 
-function describeAnswer(answer: Answer | undefined): string[] {
+function describeAnswer(answer: AnswerView | undefined): string[] {
   if (!answer) return [];
   const request = `${answer.method} ${toPrintable(answer.path)}`;
   if (answer.error) return [style("yellow", `${request} → ${answer.status}: ${toPrintable(answer.error.message)}`)];
@@ -130,13 +147,14 @@ function describeAnswer(answer: Answer | undefined): string[] {
 
 /** The line, then what is printed below it. */
 function describeEvent(event: EventTimeline): string[] {
-  const { id, hook, mapping, event: named, replayOf, warnings, log, error, runs } = event;
+  const { id, hook, mapping, event: named, subject, replayOf, warnings, log, error, runs } = event;
   const title = [replayOf ? `replay of ${hook}` : hook, ...(mapping === undefined ? [] : [mapping])].join(" → ");
+  const about = [named, subject].filter((text) => text !== undefined).map((text) => ` ${toExcerpt(text, MAX_ABOUT)}`);
   const isFailure = ["rejected", "failed", "dead"].includes(event.status);
   const [run] = runs;
   const reply = runs.length === 1 && run?.reply ? formatReply(run.reply) : [];
   return [
-    `${toPrintable(title)}${named === undefined ? "" : style("dim", ` ${toPrintable(named)}`)} → ${formatOutcome(event)}`,
+    `${toPrintable(title)}${style("dim", about.join(""))} → ${formatOutcome(event)}`,
     ...reply,
     ...warnings.map((warning) => style("yellow", toPrintable(warning))),
     ...formatLog(log),
@@ -155,7 +173,7 @@ function describeReload({
   changed = "the configuration",
   ms,
   problems,
-}: Parameters<LiveView["reloaded"]>[0]): string[] {
+}: ReloadCause & { problems: ConfigProblem[] }): string[] {
   if (problems.length === 0) return toLines([`${style("green", "reloaded")} ${toPrintable(changed)}`], ms);
   const details = problems.flatMap((problem) => [toSentence(problem), ...(problem.excerpt?.split("\n") ?? [])]);
   const title = `${style("red", "not reloaded")} ${toPrintable(changed)}: what was served before stays in use`;

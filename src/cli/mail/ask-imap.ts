@@ -1,8 +1,9 @@
 import { MailError } from "../../errors.ts";
+import { GOOGLE_TOKEN_URL } from "../../mail/gmail/google.ts";
 import { listFolders } from "../../mail/imap/imap.ts";
-import { requestDeviceCode } from "../../mail/oauth.ts";
-import { loadMailbox, loginSignal } from "../../mail/setup/plan.ts";
-import { findHint, findObstacle, findServer, type FoundServer, parseMailAddress } from "../../mail/setup/providers.ts";
+import { requestDeviceCode } from "./device-code.ts";
+import { loadMailbox, loginSignal } from "./plan.ts";
+import { findHint, findObstacle, findServer, type FoundServer, parseMailAddress } from "./servers.ts";
 import { toObject } from "../../shared/json.ts";
 import { isLoopback } from "../../shared/network.ts";
 import { MissingAnswer } from "../setup/terminal.ts";
@@ -143,10 +144,10 @@ async function askLogin(session: Session, host: string): Promise<WrittenSource> 
 
 /** Providers that require OAuth. */
 const OAUTH: Record<string, { tokenUrl: string; scope: string }> = {
-  "imap.gmail.com": { tokenUrl: "https://oauth2.googleapis.com/token", scope: "https://mail.google.com/" },
+  "imap.gmail.com": { tokenUrl: GOOGLE_TOKEN_URL, scope: "https://mail.google.com/" },
   "outlook.office365.com": {
     tokenUrl: "https://login.microsoftonline.com/common/oauth2/v2.0/token",
-    scope: "https://outlook.office.com/IMAP.AccessAsUser.All offline_access",
+    scope: "https://outlook.office.com/IMAP.AccessAsUser.All https://outlook.office.com/SMTP.Send offline_access",
   },
 };
 

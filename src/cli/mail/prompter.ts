@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Target } from "../../config/edit/plan.ts";
-import type { WrittenMailbox } from "../../mail/setup/plan.ts";
+import type { WrittenMailbox } from "./plan.ts";
 import { addItem, addWriteOptions, CONFIG_HELP, UsageError } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import type { WriteFlags } from "../setup/change.ts";
@@ -49,7 +49,7 @@ export interface Session {
   prompter: Prompter;
   target: Target;
   mailbox: WrittenMailbox;
-  /** Of a mailbox that is added to others. */
+  /** The name of a mailbox that is added to others. */
   name: string | undefined;
   /** Its source as it is written now, if it is the same mailbox; else empty. */
   current: Record<string, unknown>;

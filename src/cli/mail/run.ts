@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { didYouMean } from "../../config/schema/problems.ts";
+import { didYouMean } from "../../shared/text.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
 import type { MailSource } from "../../mail/source.ts";
@@ -8,10 +8,11 @@ import { createMailPost, type ProcessedMail } from "../../mail/watch/deliver.ts"
 import type { Mailbox } from "../../mail/watch/service.ts";
 import type { FolderStatus, MailState } from "../../mail/watch/status.ts";
 import { createMailWatch, type MailWatch } from "../../mail/watch/watch.ts";
-import { openDrivers } from "../../program/drivers.ts";
+import { openDrivers } from "../../runtime/drivers.ts";
 import { packageVersion } from "../../shared/package.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
-import { loadConfig, serviceAddress } from "../context.ts";
+import { loadConfig } from "../context.ts";
+import { toServiceAddress } from "../../shared/owner.ts";
 import { formatDuration } from "../format.ts";
 import { type CliIo, print, printJsonLine, style } from "../io.ts";
 import type { ServiceFlags } from "../operator-client.ts";
@@ -26,14 +27,14 @@ export interface MailRunFlags extends ServiceFlags {
  */
 export async function runMail(flags: MailRunFlags, io: CliIo): Promise<void> {
   const read = await loadConfig(flags.config, io);
-  const { mailboxes, problems: refused } = await openDrivers(read, silentLog);
+  const { mailboxes, problems: refused } = await openDrivers(read, { log: silentLog });
   const { config } = read;
   const problems = [...read.problems, ...refused.map(read.place)];
   if (problems.length > 0) throw new ConfigError(problems);
   const { hooks, gateway, store: state } = config;
   if (state.postgres) throw new ConfigError([{ file: config.file, key: "store.url", message: ONLY_IN_FOLDER }]);
   const chosen = requireMailboxes(config, mailboxes, flags.mailbox);
-  const url = `${flags.url ?? serviceAddress(gateway)}${hooks.path}/mail`;
+  const url = `${flags.url ?? toServiceAddress(gateway)}${hooks.path}/mail`;
   const watches: MailWatch[] = [];
   for (const { settings, source } of chosen) {
     const store = await requireStore(config, source);
@@ -61,16 +62,16 @@ export async function runMail(flags: MailRunFlags, io: CliIo): Promise<void> {
 }
 
 const ONLY_IN_FOLDER =
-  "`webhooks mail run` keeps positions in the state folder; with a database the service watches the mailboxes itself: " +
-  "start `webhooks serve` with hooks.mail.autoStart";
+  "`webhooks mail run` keeps positions in the state folder. With a database the service watches the mailboxes itself: " +
+  "start `webhooks serve` with hooks.mail.autoStart.";
 
 function requireMailboxes({ file }: ResolvedConfig, mailboxes: Mailbox[], name: string | undefined): Mailbox[] {
   const chosen = mailboxes.filter(({ settings }) => name === undefined || settings.name === name);
   if (chosen.length > 0) return chosen;
   const known = mailboxes.map(({ settings }) => settings.name);
   const message = known.length
-    ? `there is no mailbox "${name}"${didYouMean(name ?? "", known)}`
-    : "no mailbox is configured: run `webhooks mail setup`";
+    ? `There is no mailbox "${name}"${didYouMean(name ?? "", known)}`
+    : "No mailbox is configured: run `webhooks mail setup`.";
   throw new ConfigError([{ message, file, key: "hooks.mail" }]);
 }
 
@@ -78,8 +79,8 @@ async function requireStore({ file, store }: ResolvedConfig, { mailbox }: MailSo
   const opened = await openMailStore({ folder: store.path, mailbox });
   if (opened) return opened;
   const message =
-    `another process already watches ${mailbox}: another \`webhooks mail run\`, or \`webhooks serve\`, ` +
-    "which watches it unless hooks.mail.autoStart is false";
+    `Another process already watches ${mailbox}: another \`webhooks mail run\`, or \`webhooks serve\`. ` +
+    "Stop it, or set hooks.mail.autoStart to false for `webhooks serve`.";
   throw new ConfigError([{ message, file, key: "hooks.mail" }]);
 }
 
@@ -90,25 +91,25 @@ interface MailPrinter {
 }
 
 /** What a state means to a person, and what to check. */
-const SENTENCES: Record<MailState, { text: string; advice?: string; colour: "green" | "yellow" | "red" }> = {
-  connecting: { text: "connecting", colour: "green" },
-  watching: { text: "watching", colour: "green" },
-  "catching-up": { text: "catching up", colour: "green" },
-  stopped: { text: "stopped", colour: "green" },
-  network: { text: "the mailbox cannot be reached", colour: "yellow" },
-  locked: { text: "another process watches the mailbox", colour: "yellow" },
+const SENTENCES: Record<MailState, { text: string; advice?: string; color: "green" | "yellow" | "red" }> = {
+  connecting: { text: "connecting", color: "green" },
+  watching: { text: "watching", color: "green" },
+  "catching-up": { text: "catching up", color: "green" },
+  stopped: { text: "stopped", color: "green" },
+  network: { text: "the mailbox cannot be reached", color: "yellow" },
+  locked: { text: "another process watches the mailbox", color: "yellow" },
   rejected: {
     text: "the service accepts no mail",
     advice: "check that `webhooks serve` runs with the mail preset and this hooks.token",
-    colour: "yellow",
+    color: "yellow",
   },
-  "store-failed": { text: "results cannot be stored", colour: "red" },
-  "tls-failed": { text: "NO SAFE CONNECTION", colour: "red" },
-  "mailbox-gone": { text: "MAILBOX GONE", advice: "check hooks.mail.source.folders", colour: "red" },
+  "store-failed": { text: "results cannot be stored", color: "red" },
+  "tls-failed": { text: "NO SAFE CONNECTION", color: "red" },
+  "mailbox-gone": { text: "MAILBOX GONE", advice: "check hooks.mail.source.folders", color: "red" },
   "login-refused": {
     text: "LOGIN REFUSED",
     advice: "check user, password or oauth of hooks.mail.source",
-    colour: "red",
+    color: "red",
   },
 };
 
@@ -154,10 +155,10 @@ function describeMail({ mail, response, setAside }: ProcessedMail): string[] {
 }
 
 function describeStatus({ state, error, remaining }: FolderStatus): (string | undefined)[] {
-  const { text, advice, colour } = SENTENCES[state];
+  const { text, advice, color } = SENTENCES[state];
   const reason = error && toLine(error).replace(/\.$/, "");
   const backlog = state === "catching-up" ? `${formatNumber(remaining)} mails wait` : undefined;
-  return [[style(colour, text), reason].filter(Boolean).join(": "), backlog, advice];
+  return [[style(color, text), reason].filter(Boolean).join(": "), backlog, advice];
 }
 
 /** An object of JSON for each mail and each change. */

@@ -1,19 +1,12 @@
 import { type ConfigPlan, isDone, readTarget, type Target } from "../../config/edit/plan.ts";
-import { readConfigText } from "../../config/load.ts";
+import { readConfigText } from "../../drivers.ts";
 import { MAIL_DEFAULTS } from "../../config/types.ts";
 import { MailError, messageOf, toSentence } from "../../errors.ts";
-import { createConsent } from "../../mail/gmail/consent.ts";
-import {
-  addMailbox,
-  findMailboxes,
-  loginSignal,
-  planSetup,
-  type WantedMail,
-  type WrittenMailbox,
-} from "../../mail/setup/plan.ts";
-import { findHint, findProvider, parseMailAddress } from "../../mail/setup/providers.ts";
+import { createConsent } from "./consent.ts";
+import { addMailbox, findMailboxes, loginSignal, planSetup, type WantedMail, type WrittenMailbox } from "./plan.ts";
+import { findHint, findProvider, parseMailAddress } from "./servers.ts";
 import type { MailSource } from "../../mail/source.ts";
-import type { Program } from "../../program/build.ts";
+import type { Runtime } from "../../runtime/build.ts";
 import { toKeyPath, toObject } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { locateNewConfig } from "../context.ts";
@@ -29,13 +22,13 @@ export async function setUpMail(flags: SetupFlags, io: CliIo): Promise<void> {
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
   const answer = await askMailbox(prompter, target);
   const plan = planSetup(target, { ...answer, settings: await askSettings(prompter, answer.mailbox) });
-  const program = await loadPlan(plan, io, { strict: flags.check });
-  const added = program.mailboxes.find(({ settings }) => settings.key === toKeyPath(answer.mailbox.at));
+  const runtime = await loadPlan(plan, io, { strict: flags.check });
+  const added = runtime.mailboxes.find(({ settings }) => settings.key === toKeyPath(answer.mailbox.at));
   if (!added) throw new Error("The plan has no mailbox.");
   const { settings, source } = added;
   if (flags.check) await testLogin(prompter, source, textOf(settings.source ?? {}, "host"));
 
-  const warnings = await findWarnings(plan, target, program);
+  const warnings = await findWarnings(plan, target, runtime);
   const changed = !isDone(plan);
   const written = changed && (await applyPlan(plan, flags, io, prompter.terminal));
   const { file, before, after, secretFiles } = plan;
@@ -72,7 +65,7 @@ const NO_CHANNEL =
 async function findWarnings(
   { file, after, secretFiles }: ConfigPlan,
   { env }: Target,
-  { config, warnings }: Program,
+  { config, warnings }: Runtime,
 ): Promise<string[]> {
   const ofMail = warnings.filter(({ key }) => key?.startsWith("hooks.mail"));
   // With --no-check there may be variables that are not set here.

@@ -35,7 +35,7 @@ import { type CatchUpFlags, catchUpGithub } from "./catch-up.ts";
 
 type ShowFlags = ServiceFlags & { last: boolean; payload: boolean };
 type SaveFlags = ServiceFlags & SaveOptions & { last: boolean };
-type ReplayFlags = FilterFlags & { dryRun: boolean };
+type ReplayFlags = FilterFlags & { last: boolean; dryRun: boolean };
 
 export function addEvents(program: Command, io: CliIo): void {
   const events = program.command("events").description("Inspect received events, and replay them.");
@@ -79,6 +79,7 @@ export function addEvents(program: Command, io: CliIo): void {
         "each attempt: a replay ignores idempotency keys and runs all of them.",
     )
     .argument("[ids...]", "ids of events; without ids, the options choose the events")
+    .option("--last", "the newest event", false)
     .option("--dry-run", "only count the events", false)
     .action((ids: string[], flags: ReplayFlags) => replayEvents(ids, flags, io));
 
@@ -153,11 +154,19 @@ function ignoreClosedPipe(error: unknown): void {
 
 /** Replays the oldest event first. Exit code 1 when one is refused. */
 async function replayEvents(ids: string[], flags: ReplayFlags, io: CliIo): Promise<void> {
-  if (ids.length === 0 && [flags.hook, flags.status, flags.since, flags.until].every((one) => one === undefined)) {
-    throw new UsageError("Name events by their ids, or choose them with --hook, --status, --since or --until.");
+  if (flags.last && ids.length > 0) throw new UsageError("Name events, or say --last, not both.");
+  const wanted = flags.last ? [LAST] : ids;
+  const isFiltered = [flags.hook, flags.status, flags.since, flags.until].some((one) => one !== undefined);
+  if (wanted.length > 0 && isFiltered) {
+    throw new UsageError("Name events, or choose them with --hook, --status, --since or --until, not both.");
+  }
+  if (wanted.length === 0 && !isFiltered) {
+    throw new UsageError(
+      "Name events by their ids, say --last, or choose them with --hook, --status, --since or --until.",
+    );
   }
   const client = await createOperatorClient(flags, io);
-  const named = await Promise.all(ids.map((id) => findId(client, id)));
+  const named = await Promise.all(wanted.map((id) => findId(client, id)));
   // All of them before the first replay: the search would find the new events too.
   const found = named.length > 0 ? [] : await Array.fromAsync(listEvents(client, flags), ({ id }) => id);
   const chosen = [...named, ...found.toReversed()];

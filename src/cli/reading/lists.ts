@@ -14,6 +14,7 @@ import {
   showAnswer,
   takeFirst,
 } from "../operator-client.ts";
+import { formatRun } from "./run.ts";
 
 type SpendFlags = ServiceFlags & { since?: string; by: SpendGroup };
 
@@ -49,6 +50,11 @@ export function addLists(program: Command, io: CliIo): void {
     async (client, { limit, state }) => (await client.call("GET /api/runs", { limit, state })).runs,
     formatRuns,
   ).option("--state <state>", "only ready, queued, running, held, done, dead or dropped runs");
+  addServiceOptions(runs.command("show").description("Show one agent turn with its steps."))
+    .argument("<id>", "id of the run, as `runs list` shows it")
+    .action((id: string, flags: ServiceFlags) =>
+      showAnswer(flags, io, (client) => client.call("GET /api/runs/:id", { id }), formatRun),
+    );
   addServiceOptions(runs.command("release").description("Start runs that agents.budget or limits.perSession holds."))
     .option("--reason <text>", "only those that are held for this reason, as `runs list --state held` shows it")
     .action(({ reason, ...flags }: ServiceFlags & { reason?: string }) =>
@@ -113,15 +119,18 @@ function formatSession({ key, entries }: OperatorAnswers["GET /api/sessions/:key
 
 function formatRuns(runs: OperatorAnswers["GET /api/runs"]["runs"]): string[] {
   const short = shortenIds(runs.flatMap(({ eventId }) => eventId ?? []));
-  const rows = runs.map(({ eventId, createdAt, state, hook, kind, sessionKey, reply, error, holdReason }) => [
-    createdAt,
-    eventId && short(eventId),
-    state,
-    hook ?? kind,
-    sessionKey,
-    reply ?? error ?? holdReason,
-  ]);
-  return formatTable(["created", "event", "state", "hook", "session", "reply"], rows, "There are no runs.");
+  const rows = runs.map(
+    ({ id, eventId, createdAt, state, hook, kind, sessionKey, reply, error, holdReason, waitingFor }) => [
+      id,
+      createdAt,
+      eventId && short(eventId),
+      state,
+      hook ?? kind,
+      sessionKey,
+      reply ?? (waitingFor === undefined ? error : `waiting for ${waitingFor}: ${error}`) ?? holdReason,
+    ],
+  );
+  return formatTable(["run", "created", "event", "state", "hook", "session", "reply"], rows, "There are no runs.");
 }
 
 type Spend = OperatorAnswers["GET /api/spend"]["spend"][number];

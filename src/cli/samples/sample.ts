@@ -7,7 +7,8 @@ import { readSchema } from "../../config/schema/validator.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { resolveRequest } from "../../mapping/resolve.ts";
 import { runTrial, type Trial } from "../../operator/trial.ts";
-import type { Program } from "../../program/build.ts";
+import type { Runtime } from "../../runtime/build.ts";
+import { parseExact } from "../../shared/exact-json.ts";
 import { isObject } from "../../shared/json.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
 import type { LogLine } from "../../types.ts";
@@ -46,8 +47,8 @@ export type SampleResult = { log: LogLine[]; durationMs: number } & (
   | { kind: "failed"; reason: string }
 );
 
-/** The actions without their defaults; with the name of the event, if it has one, and the reason if it is skipped. */
-export type Expectation = object[] | { event?: string; actions: object[]; reason?: string };
+/** The actions without their defaults; with the name and the subject of the event, if it has them, and the reason if it is skipped. */
+export type Expectation = object[] | { event?: string; subject?: string; actions: object[]; reason?: string };
 
 const MODULE_EXTENSIONS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"];
 
@@ -105,7 +106,7 @@ function listSamples(folder: string): Sample[] {
 }
 
 export interface RunOptions {
-  program: Program;
+  runtime: Runtime;
   runner: TransformRunner;
   /** Records the actual actions as the expected ones. */
   update: boolean;
@@ -128,15 +129,15 @@ export async function runSample({ file }: Sample, options: RunOptions): Promise<
   return { kind: "updated", log, durationMs };
 }
 
-function tryBody(file: string, body: string, { program, runner }: RunOptions): Promise<Trial> {
+function tryBody(file: string, body: string, { runtime, runner }: RunOptions): Promise<Trial> {
   const { headers, query, receivedAt } = readRequest(`${file}.request.json`);
   const payload = parsePayload(`${file}.json`, body);
   const rawBody = Buffer.from(body);
-  const hook = program.mappings.mappings[0]?.match.path;
-  return runTrial({ hook, payload, headers, query }, program, {
+  const hook = runtime.mappings.mappings[0]?.match.path;
+  return runTrial({ hook, payload, headers, query }, runtime, {
     resolve: (posted) =>
       // A sample must pass wherever its transform is used, whatever channels are configured there.
-      resolveRequest({ ...posted, rawBody, receivedAt }, { ...program, channels: undefined, run: runner.run }),
+      resolveRequest({ ...posted, rawBody, receivedAt }, { ...runtime, channels: undefined, run: runner.run }),
   });
 }
 
@@ -150,12 +151,12 @@ export function readRequest(file: string): { headers: unknown; query: unknown; r
   const { headers, query, now = DEFAULT_TIME }: Record<string, unknown> = value;
   const receivedAt = typeof now === "string" ? Date.parse(now) : Number.NaN;
   if (!Number.isNaN(receivedAt)) return { headers, query, receivedAt };
-  throw new ConfigError([{ file, key: "now", message: `must be a time like "${DEFAULT_TIME}".` }]);
+  throw new ConfigError([{ file, key: "now", message: `Expected a time like "${DEFAULT_TIME}".` }]);
 }
 
 function parsePayload(file: string, body: string): unknown {
   try {
-    return JSON.parse(body);
+    return parseExact(body);
   } catch (error) {
     throw new ConfigError([{ file, message: `It is not valid JSON: ${messageOf(error)}.` }]);
   }
@@ -166,7 +167,7 @@ function readExpected(file: string, body: string): Expectation | undefined {
   if (value === undefined) return undefined;
   if (Array.isArray(value)) return toExpectation({ actions: value }, body);
   if (isObject(value)) return toExpectation(value, body);
-  throw new ConfigError([{ file, message: "Expected a list of actions, or { event, actions, reason }." }]);
+  throw new ConfigError([{ file, message: "Expected a list of actions, or { event, subject, actions, reason }." }]);
 }
 
 function readIfPresent(file: string): unknown {
@@ -194,12 +195,18 @@ const ORDER = Object.keys(readSchema("action")["properties"] ?? {});
  * the sample's `body` does not hold, stands as `<uuid>`.
  */
 export function toExpectation(
-  result: { event?: unknown; actions?: unknown; reason?: unknown },
+  result: { event?: unknown; subject?: unknown; actions?: unknown; reason?: unknown },
   body: string,
 ): Expectation {
   const actions = toExpectedActions(result.actions, body);
-  if (typeof result.event !== "string") return actions;
-  return { event: result.event, actions, ...(typeof result.reason === "string" && { reason: result.reason }) };
+  const { event, subject, reason } = result;
+  if (typeof event !== "string" && typeof subject !== "string") return actions;
+  return {
+    ...(typeof event === "string" && { event }),
+    ...(typeof subject === "string" && { subject }),
+    actions,
+    ...(typeof reason === "string" && { reason }),
+  };
 }
 
 function toExpectedActions(actions: unknown, body: string): object[] {

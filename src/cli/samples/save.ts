@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { readConfig } from "../../config/load.ts";
+import { readConfig } from "../../drivers.ts";
 import { ConfigError, HookError } from "../../errors.ts";
 import { withoutRedacted } from "../../operator/stored-events.ts";
 import type { EventTimeline } from "../../operator/views.ts";
@@ -13,7 +13,7 @@ import { buildSamples } from "./suite.ts";
 export interface SaveOptions {
   /** The transform or hook, as `transforms/ci`. Default: the transform of the event's mapping, else its hook. */
   to?: string;
-  /** Of the sample. Default: what the sender calls the event. */
+  /** The sample's name. Default: what the sender calls the event. */
   name?: string;
   config?: string;
 }
@@ -79,7 +79,7 @@ function chooseName(wanted: string, samples: string, isGiven: boolean): string {
   const isFree = (name: string): boolean => !existsSync(path.join(samples, `${name}.json`));
   if (isGiven && (!/^[\w.-]+$/.test(wanted) || /\.(request|expected)$/.test(wanted))) {
     throw new ConfigError([
-      { message: `"${wanted}" is not a name for a sample: expected letters, digits, dots, - and _` },
+      { message: `"${wanted}" cannot be the name of a sample: expected letters, digits, dots, - and _.` },
     ]);
   }
   if (isFree(wanted)) return wanted;
@@ -116,7 +116,7 @@ async function recordExpected(
   const place = { folder, config: locateAnyConfig(config, io), env: io.env };
   try {
     const result = await withSandbox(io, async (runner) =>
-      runSample(sample, { program: await buildSamples(found, { ...place, runner }), runner, update: true }),
+      runSample(sample, { runtime: await buildSamples(found, { ...place, runner }), runner, update: true }),
     );
     return result.kind === "failed" ? result.reason : undefined;
   } catch (error) {

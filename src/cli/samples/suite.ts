@@ -1,11 +1,12 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { checkConfig, type ReadConfig } from "../../config/load.ts";
+import type { ReadConfig } from "../../config/load.ts";
+import { checkConfig } from "../../drivers.ts";
 import { parseSource, type Source } from "../../config/parse/source.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import type { MappingInput } from "../../config/schema/generated.ts";
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
-import { buildProgram, type Program } from "../../program/build.ts";
+import { buildRuntime, type Runtime } from "../../runtime/build.ts";
 import { isObject, readPath, toObject } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
@@ -46,8 +47,8 @@ export async function runAllSamples(options: SuiteOptions): Promise<number> {
   for (const set of selectSamples(findSamples(folder), names)) {
     show(set.name);
     try {
-      const program = await buildSamples(set, { ...options, env: io.env });
-      for (const sample of set.samples) await run(set, sample, program);
+      const runtime = await buildSamples(set, { ...options, env: io.env });
+      for (const sample of set.samples) await run(set, sample, runtime);
     } catch (error) {
       fail(set.name, "it cannot be loaded", error, Math.max(1, set.samples.length));
     }
@@ -56,10 +57,10 @@ export async function runAllSamples(options: SuiteOptions): Promise<number> {
   show("", formatCounts(counts));
   return counts.failed;
 
-  async function run(set: SampleSet, sample: Sample, program: Program): Promise<void> {
+  async function run(set: SampleSet, sample: Sample, runtime: Runtime): Promise<void> {
     const name = `${set.name}/${sample.name}`;
     try {
-      const result = await runSample(sample, { program, runner, update: update(set, sample) });
+      const result = await runSample(sample, { runtime, runner, update: update(set, sample) });
       counts[result.kind === "unexpected" ? "failed" : result.kind]++;
       rows.push({ name, ...result });
       show(...formatResult(sample.name, result));
@@ -87,9 +88,9 @@ export async function runAllSamples(options: SuiteOptions): Promise<number> {
 export async function buildSamples(
   set: SampleSet,
   { runner, ...place }: Place & { runner: TransformRunner },
-): Promise<Program> {
+): Promise<Runtime> {
   try {
-    return await buildProgram({ generation: 1, load: () => readMapping(set, place), runner });
+    return await buildRuntime({ generation: 1, load: () => readMapping(set, place), runner });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     throw new ConfigError(error.problems.map((problem) => toMappingProblem(problem, set.mappingFile)));
@@ -201,8 +202,9 @@ function formatFailure(result: Extract<SampleResult, { kind: "unexpected" | "fai
 
 function formatExpectation(expectation: Expectation): string[] {
   if (Array.isArray(expectation)) return formatActions(expectation);
-  const { event, actions, reason } = expectation;
-  return [`event: ${toPrintable(event ?? "")}`, ...formatActions(actions, reason)];
+  const { event, subject, actions, reason } = expectation;
+  const named = Object.entries({ event, subject }).flatMap(([name, text]) => (text ? [`${name}: ${text}`] : []));
+  return [...named.map(toPrintable), ...formatActions(actions, reason)];
 }
 
 function indent(lines: string[]): string[] {

@@ -1,14 +1,14 @@
 import { stripVTControlCharacters } from "node:util";
 import { type ConfigPlan, hideSecrets, writePlan } from "../../config/edit/plan.ts";
-import { readConfigText } from "../../config/load.ts";
+import { readConfigText } from "../../drivers.ts";
 import { ConfigError, MailError, messageOf } from "../../errors.ts";
-import type { Program } from "../../program/build.ts";
+import type { Runtime } from "../../runtime/build.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { describeError, EXIT_CODES, UsageError } from "../command.ts";
 import { buildOnce } from "../context.ts";
 import { formatDiff } from "../format.ts";
 import { type CliIo, print, printError, printJsonLine } from "../io.ts";
-import { Cancelled, createTerminal, MissingAnswer, type Terminal } from "./terminal.ts";
+import { Canceled, createTerminal, MissingAnswer, type Terminal } from "./terminal.ts";
 
 /** A terminal with a person at it, if there is one. */
 export function openTerminal({ json }: { json: boolean }, io: CliIo): Terminal | undefined {
@@ -23,7 +23,7 @@ export function loadPlan(
   { file, after, secretFiles }: ConfigPlan,
   io: CliIo,
   { strict = false } = {},
-): Promise<Program> {
+): Promise<Runtime> {
   const names = [...after.matchAll(/\$\{([A-Za-z_]\w*)\}/g)].map(([, name = ""]) => name);
   // Long enough for a token.
   const placeholders = Object.fromEntries(names.map((name) => [name, `not-set-in-this-environment-${name}`]));
@@ -60,7 +60,7 @@ export function printWritten({ file, secretFiles }: ConfigPlan, io: CliIo): void
 export async function confirmWrite(yes: boolean, terminal: Terminal | undefined, file: string): Promise<void> {
   if (yes) return;
   if (!terminal) throw new MissingAnswer("--yes", `cannot ask whether to write ${file} (--dry-run shows the change)`);
-  if (!(await terminal.confirm(`Write ${file}?`))) throw new Cancelled();
+  if (!(await terminal.confirm(`Write ${file}?`))) throw new Canceled();
 }
 
 /** The change for a terminal, with secrets hidden. */
@@ -109,7 +109,7 @@ const MAIL_CODES: Record<MailError["kind"], string> = {
 function toFailure(error: unknown): { code: string; sentence: string } {
   if (error instanceof MissingAnswer) return { code: "missing_answer", sentence: error.message };
   if (error instanceof UsageError) return { code: "usage", sentence: error.message };
-  if (error instanceof Cancelled) return { code: "cancelled", sentence: "Cancelled." };
+  if (error instanceof Canceled) return { code: "canceled", sentence: "Canceled." };
   if (error instanceof MailError) return { code: MAIL_CODES[error.kind], sentence: error.message };
   if (error instanceof ConfigError) return { code: "config", sentence: describeError(error) };
   return { code: "fault", sentence: messageOf(error) };

@@ -1,16 +1,18 @@
 import type { Command } from "commander";
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
 import { addComments, type Change, editConfig } from "../../config/edit/edit-config.ts";
 import { planBasics, readTarget, toFileReference, writePlan } from "../../config/edit/plan.ts";
-import { convertOpenClaw } from "../../config/openclaw.ts";
+import { convertOpenClaw } from "../../config/openclaw/convert.ts";
 import { parseSource } from "../../config/parse/source.ts";
 import { ConfigError } from "../../errors.ts";
 import { replaceFile } from "../../shared/files.ts";
 import { readPath } from "../../shared/json.ts";
 import { compileTransform } from "../../transforms/compile.ts";
-import { locateNewConfig, readInput, tryProgram } from "../context.ts";
+import { createSourceBoundary, isInside, toRealPath } from "../../transforms/source-boundary.ts";
+import { readIfReadable } from "../../transforms/source-gate.ts";
+import { locateNewConfig, readInput, tryRuntime } from "../context.ts";
 import { type CliIo, listFiles, print, printJson } from "../io.ts";
 
 interface ImportFlags {
@@ -38,7 +40,7 @@ async function importOpenClaw(named: string | undefined, flags: ImportFlags, io:
   const from = path.resolve(io.cwd, named ?? io.env["OPENCLAW_CONFIG_PATH"] ?? usual);
   const file = locateNewConfig(flags.config, io);
   if (existsSync(file) && !flags.print) {
-    throw new ConfigError([{ file, message: "this file exists already: name another one with --config" }]);
+    throw new ConfigError([{ file, message: "This file exists already: name another one with --config." }]);
   }
   const written = parseSource(from, (await readInput(from, io)).toString("utf8")).value;
   const target = { ...readTarget(file, io.env), text: undefined, written: {} };
@@ -57,7 +59,7 @@ async function importOpenClaw(named: string | undefined, flags: ImportFlags, io:
   const secretFiles = new Map([...basicFiles, ...given].filter(isUsed));
   if (!flags.print) {
     writePlan({ file, before: undefined, after: plain, secretFiles, newFiles: transforms.files });
-    const { problems } = await tryProgram(file, io);
+    const { problems } = await tryRuntime(file, io);
     decisions.push(...problems.map(({ key = "", message }): [string, string] => [key, `webhooks check: ${message}`]));
   }
   const text = addComments(file, plain, decisions);
@@ -85,17 +87,25 @@ async function readOpenClawTransforms(
   const files = new Map<string, string>();
   const decisions: [string, string][] = [];
   const { transformsDir = "", mappings } = Object(readPath(written, ["hooks"]));
-  const folder = path.resolve(path.dirname(from), "hooks", "transforms", String(transformsDir));
-  const root = existsSync(folder) ? realpathSync(folder) : folder;
+  const base = path.join(path.dirname(from), "hooks", "transforms");
+  const folder = path.resolve(base, String(transformsDir));
+  const root = toRealPath(folder) ?? folder;
+  const realBase = toRealPath(base) ?? base;
+  const boundary = createSourceBoundary(root);
+  // As in OpenClaw. The configuration may be somebody else's.
+  if (root !== realBase && !isInside(root, realBase)) {
+    const sentence = `is outside ${base}, so no transform was read: copy the modules into ${to} yourself.`;
+    return { files, decisions: [["hooks.transformsDir", sentence]] };
+  }
   for (const [index, mapping] of (Array.isArray(mappings) ? mappings : []).entries()) {
     const module = readPath(mapping, ["transform", "module"]);
     if (typeof module !== "string") continue;
     const spec = { file: path.resolve(root, module), root, timeoutMs: 1000, memoryMb: 64, secrets: {} };
     const compiled = await compileTransform({ ...spec, isolation: "request" });
-    const inputs = (compiled.bundle ?? compiled).inputs.filter((input) => existsSync(input));
-    const own = inputs.filter((input) => isWithinFolder(input, root));
+    const inputs = (compiled.bundle ?? compiled).inputs.flatMap((input) => boundary.check(input).file ?? []);
+    const own = inputs.filter((input) => isInside(input, root) && !input.split(path.sep).includes("node_modules"));
     const sources = own.map(
-      (input) => [path.join(to, path.relative(root, input)), readFileSync(input, "utf8")] as const,
+      (input) => [path.join(to, path.relative(root, input)), readIfReadable(input) ?? ""] as const,
     );
     for (const [name, source] of sources) files.set(name, source);
     const lacking = [
@@ -107,11 +117,6 @@ async function readOpenClawTransforms(
     if (lacking.length > 0) decisions.push([`hooks.mappings[${index}].transform`, sentence]);
   }
   return { files, decisions };
-}
-
-function isWithinFolder(file: string, folder: string): boolean {
-  const relative = path.relative(folder, file);
-  return !relative.startsWith("..") && !path.isAbsolute(relative) && !relative.split(path.sep).includes("node_modules");
 }
 
 /** Globals of Node and the web that a transform does not have. */

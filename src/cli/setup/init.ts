@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { type Change, editConfig } from "../../config/edit/edit-config.ts";
 import {
   type ConfigPlan,
@@ -12,7 +13,7 @@ import {
   planSecret,
   writePlan,
 } from "../../config/edit/plan.ts";
-import { readConfigText } from "../../config/load.ts";
+import { readConfigText } from "../../drivers.ts";
 import { parseSource } from "../../config/parse/source.ts";
 import { PRESETS_FOLDER, readPreset, requirePreset } from "../../config/presets/file.ts";
 import { writeConnectSteps } from "../../config/presets/page.ts";
@@ -23,17 +24,18 @@ import { PACKAGE_ROOT } from "../../shared/package.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { addItem } from "../command.ts";
 import { locateNewConfig } from "../context.ts";
-import { type CliIo, listFiles, print, printJsonLine, style } from "../io.ts";
+import { type CliIo, isNpx, listFiles, print, printJsonLine, style } from "../io.ts";
 import { confirmWrite, openTerminal, runChange, showChange } from "./change.ts";
 import { type Answers, askAnswers } from "./init-answers.ts";
 import { askOptions, toUrl } from "./presets.ts";
-import { EXAMPLE, readTemplate, writeEditorFiles, writeFirstConfig } from "./templates.ts";
+import { EXAMPLE, readTemplate, writeEditorFiles, writeFirstConfig, writeMissing, writeVscode } from "./templates.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface InitFlags {
   config?: string;
   preset: string[];
   model?: string;
+  vscode: boolean;
   yes: boolean;
   json: boolean;
 }
@@ -50,6 +52,9 @@ interface InitReport {
   next: NextStep[];
 }
 
+/** VS Code completes JSON with comments, but not JSON5. */
+const NEW_CONFIG = "webhooks.jsonc";
+
 export function addInit(program: Command, io: CliIo): void {
   program
     .command("init")
@@ -58,7 +63,11 @@ export function addInit(program: Command, io: CliIo): void {
     )
     .option("--preset <name>", "a sender that needs no mapping; may be repeated", addItem, [])
     .option("--model <model>", "openai:<model>, anthropic:<model>, ollama or ollama:<model>")
-    .option("--config <file>", "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5 here)")
+    .option(
+      "--config <file>",
+      "file to write: .jsonc, .json, .json5 or .yaml (default: $WEBHOOKS_CONFIG, else webhooks.jsonc here)",
+    )
+    .option("--vscode", "also write .vscode, for a configuration in JSON5 or YAML", false)
     .option("--yes", "do not ask", false)
     .option("--json", "no questions; print one JSON object", false)
     .action((flags: InitFlags) => runChange(flags, io, () => initialize(flags, io)));
@@ -73,7 +82,7 @@ async function initialize(flags: InitFlags, io: CliIo): Promise<void> {
 }
 
 async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | undefined): Promise<InitReport> {
-  const target = readTarget(locateNewConfig(flags.config, io), io.env);
+  const target = readTarget(locateNewConfig(flags.config, io, NEW_CONFIG), io.env);
   const given = { presets: flags.preset.map(requirePreset), model: flags.model };
   const answers = await askAnswers(given, target, terminal);
   const planned = await planConfig(target, answers, { io, terminal });
@@ -91,14 +100,19 @@ async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | un
   if (isChanged && !isNew) await confirmWrite(flags.yes, terminal, plan.file);
   writePlan(plan);
   const editor = writeEditorFiles(transformsDir);
+  const folder = path.dirname(plan.file);
+  const vscode = flags.vscode ? writeMissing(writeVscode(folder, locateSchema(folder))) : { written: [], kept: [] };
   const written = [
     ...(isChanged ? [plan.file] : []),
     ...plan.secretFiles.keys(),
     ...editor.written,
+    ...vscode.written,
     ...newFiles.keys(),
     ...ignoreState(plan.file, target.stateDir),
   ];
-  const kept = [plan.file, ...editor.kept, ...texts.map(([file]) => file)].filter((file) => !written.includes(file));
+  const kept = [plan.file, ...editor.kept, ...vscode.kept, ...texts.map(([file]) => file)].filter(
+    (file) => !written.includes(file),
+  );
 
   const { model, apiKey, presets } = answers;
   const notes = model?.note === undefined ? [] : [model.note];
@@ -143,12 +157,20 @@ function writeNew(target: Target, presets: string[], secretFiles: Map<string, st
   const folder = path.dirname(target.file);
   const changes: Change[] = planBasics(target, secretFiles);
   const isFree = !existsSync(path.join(folder, "transforms", `${EXAMPLE}.ts`));
-  const schema = path.relative(folder, path.join(PACKAGE_ROOT, "schemas/config.json"));
-  return writeFirstConfig(target.file, {
-    hasExample: presets.length === 0 && isFree,
-    schema: schema.startsWith("..") ? undefined : `./${schema.split(path.sep).join("/")}`,
-    changes,
+  const hasExample = presets.length === 0 && isFree;
+  return writeFirstConfig(target.file, changes, {
+    hasExample,
+    schema: locateSchema(folder),
+    command: commandName(target.env),
   });
+}
+
+/** As short as an installation in the project allows. */
+function locateSchema(folder: string): string {
+  const name = "schemas/config.json";
+  const local = path.join("node_modules/hookline", name);
+  if (existsSync(path.join(folder, local))) return `./${local.split(path.sep).join("/")}`;
+  return pathToFileURL(path.join(PACKAGE_ROOT, name)).href;
 }
 
 /** Only what the change brings is refused here; the rest of an existing configuration is `webhooks check`'s. */
@@ -230,6 +252,6 @@ function findPresetSample(name: string, cwd: string): string | undefined {
 
 /** How the person called this command. */
 function commandName(env: NodeJS.ProcessEnv): string {
-  if (env["npm_command"] === "exec") return "npx webhooks";
+  if (isNpx({ env })) return "npx hookline";
   return env["npm_lifecycle_event"] === "webhooks" ? "npm run -s webhooks --" : "webhooks";
 }

@@ -11,7 +11,7 @@ import {
   toFileReference,
   writePlan,
 } from "../../config/edit/plan.ts";
-import { readConfigText } from "../../config/load.ts";
+import { readConfigText } from "../../drivers.ts";
 import { readPreset } from "../../config/presets/file.ts";
 import { fillMappings, mailboxesFor } from "../../config/presets/load.ts";
 import { resolveParameters } from "../../config/presets/parameters.ts";
@@ -90,13 +90,13 @@ function planCopy(
   const uses = findUses(target, name).filter((found) => wanted === undefined || found.hook === wanted);
   const [use, another] = uses;
   if (use && another) {
-    const message = `the preset "${name}" is used for ${use.hook} and ${another.hook}: choose one with --path`;
+    const message = `The preset "${name}" is used for ${use.hook} and ${another.hook}: choose one with --path.`;
     throw new ConfigError([{ file: target.file, key: use.key, message }]);
   }
   const given = use?.with ?? (wanted === undefined ? {} : { path: wanted });
   const hook = use?.hook ?? wanted ?? name;
   if (!/^\w[\w.-]*(?:\/\w[\w.-]*)*$/.test(hook)) {
-    const message = `the hook "${hook}" cannot be the name of a folder: expected letters, digits, dots, - and _`;
+    const message = `The hook "${hook}" cannot be the name of a folder: expected letters, digits, dots, - and _.`;
     throw new ConfigError([{ file: target.file, key: use?.key, message }]);
   }
   const folder = path.join(hooks.transformsDir, hook);

@@ -9,7 +9,7 @@ import {
   requireUnused,
   type Target,
 } from "../../config/edit/plan.ts";
-import { readConfigText } from "../../config/load.ts";
+import { readConfigText } from "../../drivers.ts";
 import { findPresets, readPreset, requirePreset } from "../../config/presets/file.ts";
 import { writeConnectSteps, writePresetPage } from "../../config/presets/page.ts";
 import { toParametersSchema } from "../../config/presets/parameters.ts";
@@ -19,8 +19,8 @@ import { toSentence } from "../../errors.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
 import { addPair, addWriteOptions, CONFIG_HELP, UsageError } from "../command.ts";
 import { locateNewConfig } from "../context.ts";
-import { formatTable } from "../format.ts";
-import { type CliIo, print, printJson, printJsonLine, printWarnings } from "../io.ts";
+import { wrapWords } from "../format.ts";
+import { type CliIo, print, printJson, printJsonLine, printWarnings, style } from "../io.ts";
 import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange, type WriteFlags } from "./change.ts";
 import { type CopyFlags, copyPreset } from "./preset-copy.ts";
 import { MissingAnswer, type Terminal } from "./terminal.ts";
@@ -34,8 +34,12 @@ export function addPresets(program: Command, io: CliIo): void {
     .action(({ json }: { json: boolean }) => {
       const found = findPresets().map((name) => ({ name, description: readPreset(name).preset.description }));
       if (json) return printJson(io, found);
-      const rows = found.map(({ name, description }) => [name, description]);
-      print(io, ...formatTable(["preset", "what it does"], rows));
+      const width = Math.max(...found.map(({ name }) => name.length)) + 2;
+      const lines = found.flatMap(({ name, description }) => {
+        const [first = "", ...rest] = wrapWords(description, (io.stdout.columns ?? Infinity) - width);
+        return [`${name.padEnd(width)}${first}`, ...rest.map((line) => " ".repeat(width) + line)];
+      });
+      print(io, style("dim", `${"preset".padEnd(width)}what it does`), ...lines);
     });
   presets
     .command("show")

@@ -1,9 +1,10 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Change, editConfig } from "../../config/edit/edit-config.ts";
+import { isYaml, parseSource } from "../../config/parse/source.ts";
 import { replaceFile } from "../../shared/files.ts";
 import { PACKAGE_ROOT } from "../../shared/package.ts";
-import { type Shape, toDeclaration } from "../reading/learn.ts";
+import { type Shape, toDeclaration } from "../reading/infer.ts";
 
 const TRANSFORMS = path.join(PACKAGE_ROOT, "transforms");
 
@@ -12,13 +13,14 @@ const TYPES = "hookline.d.ts";
 const COMPILER_OPTIONS = "tsconfig.json";
 
 /**
- * Writes what an editor needs into the folder of the transforms: types, which belong to this version, and compiler options,
+ * Writes what an editor needs into the folder of the transforms: types, which belong to this version and are needed without the package, and compiler options,
  * which belong to the user if they exist. Gives the absolute paths of the files that were written and of those that were not.
  */
 export function writeEditorFiles(folder: string): { written: string[]; kept: string[] } {
   const written: string[] = [];
   const kept: string[] = [];
-  for (const name of [TYPES, COMPILER_OPTIONS]) {
+  // The file would hide the types of a package that is installed.
+  for (const name of isPackageInstalled(folder) ? [COMPILER_OPTIONS] : [TYPES, COMPILER_OPTIONS]) {
     const file = path.join(folder, name);
     const text = readFileSync(path.join(TRANSFORMS, name), "utf8");
     const isKept = existsSync(file) && (name === COMPILER_OPTIONS || readFileSync(file, "utf8") === text);
@@ -26,6 +28,33 @@ export function writeEditorFiles(folder: string): { written: string[]; kept: str
     if (!isKept) replaceFile(file, text);
   }
   return { written, kept };
+}
+
+/** VS Code reads JSON5 as JSON with comments with a setting, and YAML with an extension. */
+export function writeVscode(folder: string, schema: string): Record<string, string> {
+  const fileMatch = ["json5", "jsonc", "json"].map((extension) => `/webhooks.${extension}`);
+  const settings = { "files.associations": { "*.json5": "jsonc" }, "json.schemas": [{ fileMatch, url: schema }] };
+  const files = { settings, extensions: { recommendations: ["redhat.vscode-yaml"] } };
+  return Object.fromEntries(
+    Object.entries(files).map(([name, value]) => [
+      path.join(folder, `.vscode/${name}.json`),
+      `${JSON.stringify(value, undefined, 2)}\n`,
+    ]),
+  );
+}
+
+/** Writes the files that do not exist. */
+export function writeMissing(files: Record<string, string>): { written: string[]; kept: string[] } {
+  const { written = [], kept = [] } = Object.groupBy(Object.keys(files), (file) =>
+    existsSync(file) ? "kept" : "written",
+  );
+  for (const file of written) replaceFile(file, files[file] ?? "");
+  return { written, kept };
+}
+
+function isPackageInstalled(folder: string): boolean {
+  if (existsSync(path.join(folder, "node_modules/hookline/package.json"))) return true;
+  return path.dirname(folder) !== folder && isPackageInstalled(path.dirname(folder));
 }
 
 /** Files by their name below the folder of the transforms. */
@@ -74,63 +103,105 @@ export function writeModule(name: string, shape: Shape, base: "message" | "text"
 /** The hook of a first configuration without presets; its transform is the template's. */
 export const EXAMPLE = "status";
 
-const EXAMPLE_LINES = [
-  "    mappings: [",
-  "      {",
-  `        id: "${EXAMPLE}",`,
-  `        match: { path: "${EXAMPLE}" }, // POST /hooks/${EXAMPLE}`,
-  `        transform: { module: "${EXAMPLE}.ts" }, // save the file, and the next request runs the new code`,
-  '        instructions: "Find the likely cause and say what to do.", // your words to the agent, outside the safety boundary',
-  "      },",
-  "    ],",
-];
+/** The first configuration of a project in the format of its name, with comments unless that is JSON. `changes` fill in its tokens. */
+export function writeFirstConfig(file: string, changes: readonly Change[], contents: Contents): string {
+  const template = isYaml(file) ? writeYaml(contents) : writeJsonWithComments(contents);
+  const isPlain = path.extname(file).toLowerCase() === ".json";
+  const text = isPlain ? JSON.stringify(parseSource(file, template).value, undefined, 2) : template;
+  return editConfig(file, `${text.trimEnd()}\n`, changes);
+}
 
-const NO_MAPPING_LINES = [
-  "    mappings: [",
-  '      // { match: { path: "deploys" }, messageTemplate: "{{service}} {{version}} failed: {{log.tail}}" },',
-  "    ],",
-];
+interface Contents {
+  hasExample: boolean;
+  /** Where an editor finds the schema: relative to the configuration, or a URL. */
+  schema: string;
+  /** How the person calls this program. */
+  command: string;
+}
 
-/** The first configuration of a project as JSON5, with comments. `changes` fill in its tokens. */
-export function writeFirstConfig(
-  file: string,
-  { hasExample, schema, changes }: { hasExample: boolean; schema: string | undefined; changes: readonly Change[] },
-): string {
-  const lines = [
-    "// `webhooks dev` serves this configuration, and reloads it at every save. `webhooks check` explains what is wrong.",
-    "{",
-    ...(schema === undefined ? [] : [`  $schema: "${schema}", // for completion in an editor`]),
-    "  gateway: {",
-    "    port: 18790,",
-    '    // host: "0.0.0.0", // to be reached from other machines, behind a proxy with TLS',
-    '    // publicUrl: "https://hooks.example.com", // the address that senders know',
-    "    auth: {",
-    '      token: "", // for you: it opens /api and the commands that read what was received',
-    "    },",
-    "  },",
-    "  hooks: {",
-    "    enabled: true,",
-    '    token: "", // for senders: "Authorization: Bearer …"; those that sign need none',
-    "    // Senders that need no mapping: `webhooks presets list`, `webhooks presets enable <name>`.",
-    "    presets: [],",
-    "    // Hooks of your own, tried in order: the first that matches decides. `auth` names a sender's signature scheme.",
-    ...(hasExample ? EXAMPLE_LINES : NO_MAPPING_LINES),
-    "  },",
-    "  agents: {",
-    "    // The models. Without one, the built-in agent repeats its prompt.",
-    "    providers: {",
-    '      // openai: { kind: "openai", apiKey: "${OPENAI_API_KEY}" },',
-    "    },",
-    "    defaults: {",
-    '      // model: "openai/gpt-5.2",',
-    "    },",
-    "  },",
-    "  channels: {",
-    "    // Where replies go. A mapping then sets `channel` and `to`.",
-    '    // slack: { token: "${SLACK_TOKEN}" },',
-    "  },",
-    "}",
-    "",
-  ];
-  return editConfig(file, lines.join("\n"), changes);
+/** As VS Code has it, which knows no JSON5: quoted keys, no comma after the last one. */
+function writeJsonWithComments({ hasExample, schema, command }: Contents): string {
+  const example = `
+      {
+        "id": "${EXAMPLE}",
+        "match": { "path": "${EXAMPLE}" }, // POST /hooks/${EXAMPLE}
+        "transform": { "module": "${EXAMPLE}.ts" }, // save the file, and the next request runs the new code
+        "instructions": "Find the likely cause and say what to do." // your words to the agent, outside the safety boundary
+      }`;
+  const noMapping = `
+      // { "match": { "path": "deploys" }, "messageTemplate": "{{service}} {{version}} failed: {{log.tail}}" }`;
+  return `// \`${command} dev\` serves this configuration, and reloads it at every save. \`${command} check\` explains what is wrong.
+{
+  "$schema": ${JSON.stringify(schema)}, // for completion in an editor
+  "gateway": {
+    "port": 18790,
+    // "host": "0.0.0.0", // to be reached from other machines, behind a proxy with TLS
+    // "publicUrl": "https://hooks.example.com", // the address that senders know
+    "auth": {
+      "token": "" // for you: it opens /api and the commands that read what was received
+    }
+  },
+  "hooks": {
+    "enabled": true,
+    "token": "", // for senders: "Authorization: Bearer …"; those that sign need none
+    // Senders that need no mapping: \`${command} presets list\`, \`${command} presets enable <name>\`.
+    "presets": [],
+    // Hooks of your own, tried in order: the first that matches decides. "auth" names a sender's signature scheme.
+    "mappings": [${hasExample ? example : noMapping}
+    ]
+  },
+  "agents": {
+    // The models. Without one, the built-in agent repeats its prompt.
+    "providers": {
+      // "openai": { "kind": "openai", "apiKey": "\${OPENAI_API_KEY}" }
+    },
+    "defaults": {
+      // "model": "openai/gpt-5.2"
+    }
+  },
+  "channels": {
+    // Where replies go. A mapping then sets "channel" and "to".
+    // "slack": { "token": "\${SLACK_TOKEN}" }
+  }
+}
+`;
+}
+
+function writeYaml({ hasExample, schema, command }: Contents): string {
+  const example = `
+    - id: ${EXAMPLE}
+      match: { path: ${EXAMPLE} } # POST /hooks/${EXAMPLE}
+      transform: { module: ${EXAMPLE}.ts } # save the file, and the next request runs the new code
+      instructions: Find the likely cause and say what to do. # your words to the agent, outside the safety boundary`;
+  const noMapping = `
+    # - match: { path: deploys }
+    #   messageTemplate: "{{service}} {{version}} failed: {{log.tail}}"`;
+  return `# yaml-language-server: $schema=${schema}
+# \`${command} dev\` serves this configuration, and reloads it at every save. \`${command} check\` explains what is wrong.
+gateway:
+  port: 18790
+  # host: 0.0.0.0 # to be reached from other machines, behind a proxy with TLS
+  # publicUrl: https://hooks.example.com # the address that senders know
+  auth:
+    token: "" # for you: it opens /api and the commands that read what was received
+
+hooks:
+  enabled: true
+  token: "" # for senders: "Authorization: Bearer …"; those that sign need none
+  # Senders that need no mapping: \`${command} presets list\`, \`${command} presets enable <name>\`.
+  presets: []
+  # Hooks of your own, tried in order: the first that matches decides. "auth" names a sender's signature scheme.
+  mappings:${hasExample ? example : noMapping}
+
+agents:
+  # The models. Without one, the built-in agent repeats its prompt. Below "providers", for example:
+  #   openai: { kind: openai, apiKey: "\${OPENAI_API_KEY}" }
+  providers:
+  defaults:
+    # model: openai/gpt-5.2
+
+channels:
+  # Where replies go. A mapping then sets "channel" and "to".
+  # slack: { token: "\${SLACK_TOKEN}" }
+`;
 }

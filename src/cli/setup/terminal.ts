@@ -26,7 +26,7 @@ export interface Choice<Value extends string> {
   hint?: string;
 }
 
-/** A terminal with a person at it. Each prompt rejects with `Cancelled` on Ctrl-C. */
+/** A terminal with a person at it. Each prompt rejects with `Canceled` on Ctrl-C. */
 export interface Terminal {
   text(prompt: TextPrompt): Promise<string>;
   choose<Value extends string>(prompt: ChoicePrompt<Value>): Promise<Value>;
@@ -40,8 +40,8 @@ export interface Terminal {
   withSpinner<Result>(message: string, work: () => Promise<Result>): Promise<Result>;
 }
 
-export class Cancelled extends Error {
-  override name = "Cancelled";
+export class Canceled extends Error {
+  override name = "Canceled";
 }
 
 /** A question without an answer, and without a terminal to ask it. */
@@ -53,8 +53,11 @@ export class MissingAnswer extends UsageError {
   }
 }
 
+/** A longer list is searched by typing. */
+const MAX_SELECT = 12;
+
 export function createTerminal(io: CliIo): Terminal {
-  const { confirm, log, multiselect, note, password, select, spinner, text } = clack();
+  const { autocomplete, confirm, log, multiselect, note, password, select, spinner, text } = clack();
   const streams = { input: io.stdin, output: io.stdout };
   return {
     async text({ message, initial, optional, check }) {
@@ -69,9 +72,14 @@ export function createTerminal(io: CliIo): Terminal {
       );
       // By index, since the library's types do not accept a generic value.
       const options = choices.map(({ label, hint }, index) => ({ value: index, label, hint }));
-      const index = requireAnswer(await select({ ...streams, message, options, initialValue }));
+      // In a long list, a person types a part of the name.
+      const index = requireAnswer(
+        options.length > MAX_SELECT
+          ? await autocomplete({ ...streams, message, options, initialValue, maxItems: MAX_SELECT })
+          : await select({ ...streams, message, options, initialValue }),
+      );
       const chosen = choices[index];
-      if (!chosen) throw new Cancelled();
+      if (!chosen) throw new Canceled();
       return chosen.value;
     },
     async chooseSeveral({ message, choices, initial }) {
@@ -103,7 +111,7 @@ export function createTerminal(io: CliIo): Terminal {
 }
 
 function requireAnswer<Answer>(answer: Answer | typeof Clack.CANCEL_SYMBOL): Answer {
-  if (clack().isCancel(answer)) throw new Cancelled();
+  if (clack().isCancel(answer)) throw new Canceled();
   return answer;
 }
 

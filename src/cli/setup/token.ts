@@ -10,7 +10,7 @@ import {
   type Target,
   toFileReference,
 } from "../../config/edit/plan.ts";
-import { didYouMean } from "../../config/schema/problems.ts";
+import { didYouMean } from "../../shared/text.ts";
 import { DEFAULT_TOKEN } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
 import { readPath, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
@@ -84,7 +84,7 @@ function planRotation(target: Target, name: string): Rotation {
   const at = locateToken(target, name);
   const written = readPath(target.written, at);
   if (Array.isArray(written) && written.length > 1) {
-    const message = `has ${written.length} secrets already: run \`webhooks token drop ${name}\` when its senders have the first`;
+    const message = `The token has ${written.length} secrets already. Run \`webhooks token drop ${name}\` when its senders have the first one.`;
     throw new ConfigError([{ file: target.file, key: toKeyPath(at), message }]);
   }
   const secret = createSecret();
@@ -101,7 +101,7 @@ function planDrop(target: Target, name: string): ConfigPlan & { dropped: number 
   const written = readPath(target.written, at);
   const count = Array.isArray(written) ? written.length : 1;
   if (count < 2) {
-    const message = `has only one secret: \`webhooks token rotate ${name}\` adds the next one`;
+    const message = `The token has only one secret. Add the next one with \`webhooks token rotate ${name}\`.`;
     throw new ConfigError([{ file: target.file, key: toKeyPath(at), message }]);
   }
   const indexes = Array.from({ length: count - 1 }, (_, index) => count - 1 - index);
@@ -115,8 +115,8 @@ function locateToken({ file, written }: Target, name: string): Segment[] {
   const tokens = toObject(hooks["tokens"]);
   const names = [...(hooks["token"] === undefined ? [] : [DEFAULT_TOKEN]), ...Object.keys(tokens)];
   if (!names.includes(name)) {
-    const next = names.length === 0 ? "; `webhooks init` makes the first" : didYouMean(name, names);
-    throw new ConfigError([{ file, message: `there is no token "${name}"${next}` }]);
+    const next = names.length === 0 ? ". Run `webhooks init` to create the first one." : didYouMean(name, names);
+    throw new ConfigError([{ file, message: `There is no token "${name}"${next}` }]);
   }
   return name === DEFAULT_TOKEN ? ["hooks", "token"] : ["hooks", "tokens", name, "secret"];
 }

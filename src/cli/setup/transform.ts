@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { type Change, editConfig } from "../../config/edit/edit-config.ts";
 import { findUses, readTarget, type Target } from "../../config/edit/plan.ts";
-import { readConfigText } from "../../config/load.ts";
+import { readConfigText } from "../../drivers.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import type { MappingSource } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
@@ -15,7 +15,7 @@ import { addItem, addServiceOptions } from "../command.ts";
 import { locateNewConfig, locateTransforms, readPayload } from "../context.ts";
 import { type CliIo, listFiles, print, printJson, printWarnings } from "../io.ts";
 import { createOperatorClient, readEvent, type ServiceFlags } from "../operator-client.ts";
-import { addValue, createShape } from "../reading/learn.ts";
+import { addValue, createShape } from "../reading/infer.ts";
 import { saveSample } from "../samples/save.ts";
 import { readTemplate, writeEditorFiles, writeModule } from "./templates.ts";
 
@@ -148,11 +148,13 @@ async function planTransform(target: Target, name: string, event?: EventTimeline
   const { preset, key, id, mapping } = source;
   const use = preset === undefined ? undefined : findUses(target, preset).find(({ hook }) => hook === event.hook);
   if (preset !== undefined && !use) {
-    throw new ConfigError([{ file: target.file, message: `the preset "${preset}" is not in hooks.presets` }]);
+    throw new ConfigError([
+      { file: target.file, message: `The preset "${preset}" is not in hooks.presets: add it there.` },
+    ]);
   }
   // A preset's own transform may be replaced.
   if (mapping.transform && (!use || use.with["transform"] !== undefined)) {
-    const message = `the mapping "${id}" has the transform ${mapping.transform.module} already: \`webhooks events save\` makes samples for it`;
+    const message = `The mapping "${id}" has the transform ${mapping.transform.module} already. Make samples for it with \`webhooks events save\`.`;
     throw new ConfigError([{ file: target.file, key, message }]);
   }
   const shown = { module: `${name}.ts` };

@@ -125,7 +125,7 @@ describe("a change in YAML follows the style of the file", () => {
 
   test("a change that would change something else is refused", () => {
     const text = "base: &base { enabled: true }\nhooks: *base\n";
-    expect(() => editConfig("x.yaml", text, [set("hooks.a", 1)])).toThrow(/hooks\.a: cannot be changed/);
+    expect(() => editConfig("x.yaml", text, [set("hooks.a", 1)])).toThrow(/hooks\.a: This key cannot be changed/);
   });
 });
 
@@ -227,7 +227,7 @@ function tryToEdit(file: string, text: string, change: Change): string | undefin
   try {
     return editConfig(file, text, [change]);
   } catch (error) {
-    expect(error).toMatchObject({ message: expect.stringContaining("edit it by hand") });
+    expect(error).toMatchObject({ message: expect.stringContaining("Edit it by hand") });
     return undefined;
   }
 }

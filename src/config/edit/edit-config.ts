@@ -43,7 +43,7 @@ function makeChange(file: string, original: string, change: Change): string {
   } catch {
     // The text has no place for this change.
   }
-  const message = "cannot be changed without changing something else: edit it by hand";
+  const message = "This key cannot be changed without changing something else. Edit it by hand.";
   throw new ConfigError([{ file, key: toKeyPath(change.path), message }]);
 }
 
@@ -64,8 +64,9 @@ function without(parent: unknown, key: string | undefined): unknown {
   return Object.fromEntries(Object.entries(toObject(parent)).filter(([name]) => name !== key));
 }
 
+/** Whether editors expect quoted keys and no comma at the end. */
 function isJson(file: string): boolean {
-  return extname(file).toLowerCase() === ".json";
+  return [".json", ".jsonc"].includes(extname(file).toLowerCase());
 }
 
 /** Makes one change in a YAML text. Comments, order and styles stay; spaces without a meaning may change. */
@@ -120,8 +121,10 @@ function detectStyle(text: string): { indent: number; indentSeq: boolean; flowCo
 /** Words of at most 100 characters together, or one longer word. */
 const LINE = /\S{100,}|\S.{0,99}(?!\S)/g;
 
-/** A configuration's text with comments above the lines of keys. A missing key is commented at the nearest one around it. */
+/** A configuration's text with comments above the lines of keys. A missing key is commented at the nearest one around it. JSON gets none. */
 export function addComments(file: string, text: string, comments: readonly [key: string, sentence: string][]): string {
+  // Only Hookline would read them there.
+  if (extname(file).toLowerCase() === ".json") return text;
   const mark = isYaml(file) ? "#" : "//";
   const { locate } = parseSource(file, text);
   const byLine = Map.groupBy(comments, ([key]) => locate(key)?.line ?? 1);

@@ -65,7 +65,7 @@ interface Json5Document {
 /** The deepest existing node on a path. */
 interface Place {
   node: ValueNode;
-  /** The item that holds the node, among its neighbours. */
+  /** The item that holds the node, among its neighbors. */
   owner: { items: Item[]; index: number } | undefined;
   /** The rest of the path, which does not exist. */
   rest: readonly Segment[];
@@ -130,15 +130,15 @@ function toSplices(document: Json5Document, { node, owner, rest }: Place, change
 function insertItem(document: Json5Document, node: Container, index: number, renderItem: Render): Splice[] {
   const { text } = document;
   const items = itemsOf(node);
-  const neighbour = items[index] ?? items.at(-1);
-  if (neighbour === undefined) return [insertFirst(document, node, renderItem)];
-  const { from, to } = rangeOf(neighbour);
+  const neighbor = items[index] ?? items.at(-1);
+  if (neighbor === undefined) return [insertFirst(document, node, renderItem)];
+  const { from, to } = rangeOf(neighbor);
   const hasOwnLine = lineBefore(text, from).trim() === "";
   const indent = indentOf(text, from);
   const item = hasOwnLine ? renderItem(indent) : renderBeside(renderItem, indent);
   if (index < items.length) return [insertion(from, hasOwnLine ? `${item},\n${indent}` : `${item}, `)];
 
-  const comma = commaAfter(document, neighbour)?.to;
+  const comma = commaAfter(document, neighbor)?.to;
   if (!hasOwnLine) return [comma === undefined ? insertion(to, `, ${item}`) : insertion(comma, ` ${item},`)];
   // A comment on the last line belongs to the last item.
   const end = afterComments(document, comma ?? to);

@@ -8,6 +8,7 @@ import { REDACTED } from "../../shared/secret.ts";
 import { readConfigFile, resolveUserConfig } from "../load.ts";
 import { parseSource } from "../parse/source.ts";
 import { resolveReferences } from "../references.ts";
+import { SECRET_KEY } from "../rules/secrets.ts";
 import { trimSlashes } from "../resolve.ts";
 import { type Change, editConfig } from "./edit-config.ts";
 
@@ -86,7 +87,8 @@ export function isDone({ before, after, secretFiles }: ConfigPlan): boolean {
 /** Throws a `ConfigError` if one of the new files exists. */
 export function requireNew({ newFiles }: ConfigPlan): void {
   const taken = [...(newFiles?.keys() ?? [])].filter((file) => existsSync(file));
-  if (taken.length > 0) throw new ConfigError(taken.map((file) => ({ file, message: "this file exists already" })));
+  if (taken.length > 0)
+    throw new ConfigError(taken.map((file) => ({ file, message: "The file exists already. Remove it first." })));
 }
 
 /**
@@ -114,7 +116,7 @@ export function writePlan(plan: ConfigPlan): void {
 /** `${NAME}` */
 export function toVariableReference(name: string): string {
   if (/^[A-Za-z_]\w*$/.test(name)) return `\${${name}}`;
-  const message = "this is not the name of an environment variable: expected one such as MAIL_PASSWORD";
+  const message = "This is not the name of an environment variable. Write one such as MAIL_PASSWORD.";
   throw new ConfigError([{ message }]);
 }
 
@@ -124,7 +126,9 @@ export function toFileReference(file: string, baseDir: string): string {
   const isBelow = !relative.startsWith("..") && !path.isAbsolute(relative);
   const written = isBelow ? relative.split(path.sep).join("/") : file;
   if (!written.includes("}")) return `\${file:${written}}`;
-  throw new ConfigError([{ file, message: "a configuration cannot refer to a path that contains }" }]);
+  throw new ConfigError([
+    { file, message: "A configuration cannot refer to a path that contains }. Choose another path." },
+  ]);
 }
 
 /** Adds a file of the state folder for a secret to the `files` of a plan. Returns the reference to it. */
@@ -149,8 +153,8 @@ export function hideSecrets(file: string, text: string): string {
   return editConfig(file, text, findSecrets(parseSource(file, text).value, [], false));
 }
 
-/** Names of secrets in a configuration, and blocks that may hold secrets under any name. */
-const SECRET_KEY = /(?:token|secrets?|password|api_?key)$|^headers$|^env$/i;
+/** Blocks that may hold secrets under any name. */
+const SECRET_BLOCK = /^headers$|^env$/i;
 
 function findSecrets(value: unknown, at: readonly Segment[], isSecret: boolean): Change[] {
   if (typeof value === "string") {
@@ -159,7 +163,7 @@ function findSecrets(value: unknown, at: readonly Segment[], isSecret: boolean):
   if (Array.isArray(value)) return value.flatMap((item, index) => findSecrets(item, [...at, index], isSecret));
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([key, child]) =>
-    findSecrets(child, [...at, key], isSecret || SECRET_KEY.test(key)),
+    findSecrets(child, [...at, key], isSecret || SECRET_KEY.test(key) || SECRET_BLOCK.test(key)),
   );
 }
 
@@ -202,7 +206,7 @@ export function requireUnused(target: Target, name: string, givenPath: string | 
   const hook = toHook(name, givenPath);
   const use = findUses(target, name).find((found) => found.hook === hook);
   if (!use) return;
-  const message = `the preset "${name}" is already used for the hook "${hook}": change it there, or choose another hook with --path`;
+  const message = `The preset "${name}" is already used for the hook "${hook}". Change it there, or choose another hook with --path.`;
   throw new ConfigError([{ file: target.file, key: use.key, message }]);
 }
 

@@ -1,5 +1,6 @@
 import { type MemberNode, parse, tokenize, type ValueNode } from "@humanwhocodes/momoa";
 import { appendSegment } from "../../shared/json.ts";
+import { withPeriod } from "../../shared/text.ts";
 
 /** A place in a file, both 1-based. */
 export interface Position {
@@ -80,10 +81,10 @@ function toSyntaxProblem(error: LocatedError, text: string): Position & { messag
   if (isAtEnd(reason, text.slice(offset))) {
     return {
       ...endOf(text),
-      message: "This is not JSON5: unexpected end of file, or an extra closing bracket at the end",
+      message: "This is not JSON5: unexpected end of file, or an extra closing bracket at the end.",
     };
   }
-  return { line, column, message: `This is not JSON5: ${reason}` };
+  return { line, column, message: `This is not JSON5: ${withPeriod(reason)}` };
 }
 
 /** The parser's names of tokens. */

@@ -86,7 +86,7 @@ test("YAML anchors and merge keys; what they bring is located at the alias", () 
 
 test.each(["w.json5", "w.yaml"])("%s: a duplicate key is reported at its second place", (file) => {
   expect(parseSource(file, '{\n  "a": { "b": 1,\n    "b": 2 } }').duplicates).toEqual([
-    { file, line: 3, column: 5, key: "a.b", message: "duplicate key" },
+    { file, line: 3, column: 5, key: "a.b", message: "This is a duplicate key. Remove one." },
   ]);
 });
 
@@ -110,9 +110,9 @@ test.each([
   ["w.yaml", "a: 1\nb: [1,", { line: 2, column: 7 }, "must be sufficiently indented and end with a ]"],
   ["w.yml", "a: 1\n---\nb: 1", { line: 2, column: 1 }, "multiple documents"],
   ["w.yaml", "a: !secret x", { line: 1, column: 4 }, "Unresolved tag"],
-  ["w.yaml", "a: {{b}}", { line: 1, column: 5 }, 'put quotes around a template: "{{name}}"'],
-  ["w.yaml", "a: {{b}} c", { line: 1, column: 10 }, 'put quotes around a template: "{{name}}"'],
-  ["w.yaml", "? [x]\n: 1", { line: 1, column: 3 }, "a list or a map cannot be a key"],
+  ["w.yaml", "a: {{b}}", { line: 1, column: 5 }, 'Put quotes around a template: "{{name}}".'],
+  ["w.yaml", "a: {{b}} c", { line: 1, column: 10 }, 'Put quotes around a template: "{{name}}".'],
+  ["w.yaml", "? [x]\n: 1", { line: 1, column: 3 }, "A list or a map cannot be a key"],
   ["w.yaml", "a: &a [*a]", { line: 1, column: 8 }, "inside its own anchor"],
 ])("%s: bad syntax in %j is located", (file, text, place, part) => {
   const [problem] = syntaxProblems(file, text);

@@ -19,7 +19,7 @@ export function parseSource(file: string, text: string): Source {
   return {
     value,
     locate: (key) => locate(positions, key),
-    duplicates: duplicates.map((place) => ({ file, ...place, message: "duplicate key" })),
+    duplicates: duplicates.map((place) => ({ file, ...place, message: "This is a duplicate key. Remove one." })),
   };
 }
 
@@ -28,7 +28,7 @@ function parseText(file: string, text: string): ParsedText {
     return isYaml(file) ? parseYaml(text) : parseJson5(text);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new ConfigError([{ file, message: "it is nested too deeply" }]);
+    throw new ConfigError([{ file, message: "The file is nested too deeply." }]);
   }
 }
 

@@ -3,6 +3,7 @@ import type { Document, LineCounter } from "yaml";
 import { appendSegment } from "../../shared/json.ts";
 import { loadAtFirstUse } from "../../shared/package.ts";
 import type { ParsedText, Position } from "./json5.ts";
+import { withPeriod } from "../../shared/text.ts";
 
 /** The YAML parser and writer. */
 export const yaml = loadAtFirstUse<typeof Yaml>("yaml");
@@ -26,11 +27,11 @@ export function parseYaml(text: string): ParsedText {
   // For the parser an unknown tag is only a warning, but it would change a value silently.
   for (const { message, pos } of [...document.errors, ...document.warnings]) {
     const place = positionAt(pos[0]);
-    const hint = text.split("\n", place.line).at(-1)?.includes("{{") ? `: ${QUOTE_TEMPLATES}` : "";
-    parsed.syntax.push({ ...place, message: `This is not YAML: ${message}${hint}` });
+    const hint = text.split("\n", place.line).at(-1)?.includes("{{") ? ` ${QUOTE_TEMPLATES}` : "";
+    parsed.syntax.push({ ...place, message: `This is not YAML: ${withPeriod(message)}${hint}` });
   }
   for (const offset of findLoops(document)) {
-    parsed.syntax.push({ ...positionAt(offset), message: "This alias is inside its own anchor" });
+    parsed.syntax.push({ ...positionAt(offset), message: "This alias is inside its own anchor. Write its value." });
   }
   if (parsed.syntax.length > 0) return parsed;
   parsed.positions.set("", { line: 1, column: 1 });
@@ -40,7 +41,7 @@ export function parseYaml(text: string): ParsedText {
 }
 
 /** Unquoted, `{{name}}` is a map in a map. */
-const QUOTE_TEMPLATES = 'put quotes around a template: "{{name}}"';
+const QUOTE_TEMPLATES = 'Put quotes around a template: "{{name}}".';
 
 interface Walk {
   parsed: ParsedText;
@@ -55,7 +56,7 @@ function addPositions(node: unknown, key: string, walk: Walk): void {
   } else if (isMap(node)) {
     for (const { key: name } of node.items) {
       if (!isCollection(name)) continue;
-      const message = `a list or a map cannot be a key: ${QUOTE_TEMPLATES}`;
+      const message = `A list or a map cannot be a key. ${QUOTE_TEMPLATES}`;
       walk.parsed.syntax.push({ ...walk.positionAt(startOf(name)), message });
     }
     for (const pair of node.items) addPosition(pair.key, pair.value, appendSegment(key, keyName(pair.key)), walk);
@@ -96,7 +97,7 @@ function toValue(document: Document): Pick<ParsedText, "value" | "syntax"> {
     return { value: document.toJS(), syntax: [] };
   } catch (error) {
     if (!(error instanceof ReferenceError)) throw error;
-    return { value: undefined, syntax: [{ message: `This is not YAML: ${error.message}` }] };
+    return { value: undefined, syntax: [{ message: `This is not YAML: ${withPeriod(error.message)}` }] };
   }
 }
 

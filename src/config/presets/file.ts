@@ -1,10 +1,11 @@
+import { didYouMean } from "../../shared/text.ts";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { ConfigError } from "../../errors.ts";
 import { PACKAGE_ROOT } from "../../shared/package.ts";
 import { parseSource, type Source } from "../parse/source.ts";
 import type { Preset } from "../schema/generated.ts";
-import { didYouMean, toConfigProblem } from "../schema/problems.ts";
+import { toConfigProblem } from "../schema/problems.ts";
 import { createBuiltCheck } from "../schema/validator.ts";
 
 /** The package's own presets. */

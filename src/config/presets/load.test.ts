@@ -5,7 +5,8 @@ import { afterAll, describe, expect, test } from "vitest";
 import { findProblems } from "../../../test/support/config.ts";
 import { providers } from "../../providers/index.ts";
 import { readOwn } from "../../shared/json.ts";
-import { checkConfig, type ReadConfig } from "../load.ts";
+import type { ReadConfig } from "../load.ts";
+import { checkConfig } from "../../drivers.ts";
 import type { UserConfig } from "../schema/generated.ts";
 import { findPresets, readPreset } from "./file.ts";
 
@@ -154,7 +155,7 @@ describe("a preset in use", () => {
 
   test("is refused twice under one path", async () => {
     expect(await errors({ presets: ["mail", { use: "mail" }] })).toEqual([
-      'hooks.presets[1]: the preset "mail" is already used at hooks.presets[0]: give one of them another path in with',
+      'hooks.presets[1]: The preset "mail" is already used at hooks.presets[0]. Give one of them another path in with.',
     ]);
   });
 
@@ -169,13 +170,13 @@ describe("a preset in use", () => {
 
   test("has no id that a mapping has", async () => {
     expect(await errors({ presets: ["mail"], mappings: [{ id: "mail", messageTemplate: "x" }] })).toEqual([
-      'hooks.mappings[0].id: "mail" is also the id of a mapping of the preset "mail": choose another',
+      'hooks.mappings[0].id: "mail" is also the id of a mapping of the preset "mail". Choose another id.',
     ]);
   });
 
   test.each(["mial", "../mail", "constructor"])("is refused if it does not exist: %s", async (name) => {
     const [error] = (await errors({ presets: ["ci", name] })).toReversed();
-    expect(error).toMatch(`hooks.presets[1]: unknown preset "${name}"; `);
+    expect(error).toMatch(`hooks.presets[1]: There is no preset "${name}"; `);
   });
 
   test("an unknown one names the nearest", async () => {
@@ -185,22 +186,22 @@ describe("a preset in use", () => {
 
 describe("parameters", () => {
   test.each([
-    [{ chanel: "x" }, 'hooks.presets[0].with.chanel: unknown key "chanel"; did you mean "channel"?'],
-    [{ deliver: "yes" }, "hooks.presets[0].with.deliver: must be a boolean, not a string"],
-    [{ labels: ["a", 5] }, "hooks.presets[0].with.labels[1]: must be a string, not a number"],
-    [{ secret: undefined }, "hooks.presets[0].with.secret: is required"],
-    [{ events: ["runn.*"] }, 'hooks.presets[0].with.events[0]: is unknown; did you mean "run.*"?'],
-    [{ ignore: { bot: true } }, 'hooks.presets[0].with.ignore.bot: unknown key "bot"; did you mean "bots"?'],
+    [{ chanel: "x" }, 'hooks.presets[0].with.chanel: The key "chanel" is unknown; did you mean "channel"?'],
+    [{ deliver: "yes" }, "hooks.presets[0].with.deliver: This value must be a boolean or an array, not a string."],
+    [{ labels: ["a", 5] }, "hooks.presets[0].with.labels[1]: This value must be a string, not a number."],
+    [{ secret: undefined }, "hooks.presets[0].with.secret: This value is required."],
+    [{ events: ["runn.*"] }, 'hooks.presets[0].with.events[0]: This value is unknown; did you mean "run.*"?'],
+    [{ ignore: { bot: true } }, 'hooks.presets[0].with.ignore.bot: The key "bot" is unknown; did you mean "bots"?'],
   ])("%j are checked as the preset declares them", async (parameters, sentence) => {
     expect(await errors({ presets: [useCi(parameters)] })).toEqual([sentence]);
   });
 
   test("a problem of the mapping that a value came to is the value's", async () => {
     expect(await errors({ presets: [useCi({ channel: "slakc" })] })).toEqual([
-      'hooks.presets[0].with.channel: there is no channel "slakc"; did you mean "slack"?',
+      'hooks.presets[0].with.channel: There is no channel "slakc"; did you mean "slack"?',
     ]);
     expect(await errors({ presets: [useCi({ channel: " " })] })).toEqual([
-      "hooks.presets[0].with.channel: must not be blank",
+      "hooks.presets[0].with.channel: This value must not be blank.",
     ]);
   });
 
@@ -219,7 +220,7 @@ describe("parameters", () => {
 
   test("a problem that came from hooks.mail is reported there, once", async () => {
     expect(await errors({ mail: { channel: "slakc" }, presets: ["mail"] })).toEqual([
-      'hooks.mail.channel: there is no channel "slakc"; did you mean "slack"?',
+      'hooks.mail.channel: There is no channel "slakc"; did you mean "slack"?',
     ]);
   });
 });
@@ -244,14 +245,14 @@ describe("a preset's own mistakes", () => {
         line: 7,
         column: 7,
         key: "mappings[0].messageTemplate",
-        message: "must be a string, not a number",
+        message: "This value must be a string, not a number.",
       },
     ]);
   });
 
   test("a parameter that it does not declare", async () => {
     expect(await errors({ presets: ["bad"] }, preset({ messageTemplate: "x", agent: { $param: "modle" } }))).toEqual([
-      'hooks.presets[0].with.modle: the preset has no parameter "modle"; did you mean "model"?',
+      'hooks.presets[0].with.modle: The preset has no parameter "modle"; did you mean "model"?',
     ]);
   });
 
@@ -260,11 +261,15 @@ describe("a preset's own mistakes", () => {
     const root = presetsFolder(
       Object.assign({}, MAIL, { parameters, mappings: [{ transform: { module: { $param: "module" } } }] }),
     );
-    expect(await errors({ presets: [MAIL.name] }, root)).toEqual(["hooks.presets[0].with.module: is required"]);
+    expect(await errors({ presets: [MAIL.name] }, root)).toEqual([
+      "hooks.presets[0].with.module: This value is required.",
+    ]);
   });
 
   test("a file that is no preset", async () => {
     const root = presetsFolder({ name: "bad" });
-    await expect(load({ presets: ["bad"] }, root)).rejects.toThrow(/preset\.json:1:1 description: is required/);
+    await expect(load({ presets: ["bad"] }, root)).rejects.toThrow(
+      /preset\.json:1:1 description: This value is required/,
+    );
   });
 });

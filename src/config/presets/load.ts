@@ -1,12 +1,13 @@
+import { didYouMean } from "../../shared/text.ts";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { appendSegment, isWithin, readOwn, toObject, toText } from "../../shared/json.ts";
+import { appendSegment, isWithin, readOwn, toObject, toText, isObject } from "../../shared/json.ts";
 import type { Source } from "../parse/source.ts";
+import { type Reference, withReferences } from "../references.ts";
 import { error, type Finding, warning } from "../rules/finding.ts";
 import type { MappingInput, Preset } from "../schema/generated.ts";
-import { mappingCheck } from "../schema/assemble.ts";
-import { didYouMean, type SchemaProblem, toConfigProblem } from "../schema/problems.ts";
-import type { SchemaCheck } from "../schema/validator.ts";
+import { checkMappingSchema } from "../schema/blocks.ts";
+import { type SchemaProblem, toConfigProblem } from "../schema/problems.ts";
 import type { Drivers } from "../plugins.ts";
 import type { MailSettings, MappingSource, PresetUse, ResolvedConfig } from "../types.ts";
 import { findPresets, type PresetFile, readPreset } from "./file.ts";
@@ -32,28 +33,32 @@ export interface LoadedPresets {
   sources: Map<string, Source>;
 }
 
-/** Reads the presets that a configuration uses from the folder `root`, and fills in their parameters. */
-export function loadPresets(hooks: Hooks, root: string, drivers: Drivers): LoadedPresets {
+/**
+ * Reads the presets that a configuration uses from the folder `root`, and fills in their parameters. `references`: those of the
+ * configuration.
+ */
+export function loadPresets(
+  hooks: Hooks,
+  root: string,
+  drivers: Drivers,
+  references: readonly Reference[] = [],
+): LoadedPresets {
   const loaded: LoadedPresets = { mappings: [], findings: [], origins: [], sources: new Map() };
   const known = findPresets(root);
   const names = hooks.presets.map(({ name }) => name).filter((name) => known.includes(name));
   const files = new Map(names.map((name) => [name, readPreset(name, root)]));
-  const check = mappingCheck(
-    drivers,
-    Array.from(files.values(), ({ preset }) => preset),
-  );
   for (const [index, use] of hooks.presets.entries()) {
     const first = hooks.presets.slice(0, index).find((other) => toPath(other) === toPath(use));
     const preset = files.get(use.name);
     if (!preset) {
-      loaded.findings.push(error(use.key, `unknown preset "${use.name}"${didYouMean(use.name, known)}`));
+      loaded.findings.push(error(use.key, `There is no preset "${use.name}"${didYouMean(use.name, known)}`));
     } else if (first?.name === use.name) {
-      const message = `the preset "${use.name}" is already used at ${first.key}: give one of them another path in with`;
+      const message = `The preset "${use.name}" is already used at ${first.key}. Give one of them another path in with.`;
       loaded.findings.push(error(use.key, message));
     } else {
       loaded.sources.set(preset.file, preset.source);
       for (const mailbox of mailboxesFor(preset, hooks))
-        expandPreset(preset, use, { mailbox, check, loaded, transformsDir: hooks.transformsDir });
+        expandPreset(preset, use, { mailbox, drivers, loaded, references, transformsDir: hooks.transformsDir });
     }
   }
   return loaded;
@@ -86,24 +91,30 @@ export function mailboxesFor({ preset }: PresetFile, { mail }: Hooks): (Defaults
   return [...Array.from(named.values(), (settings) => ({ settings, only: true as const })), undefined];
 }
 
+interface ExpandOptions {
+  mailbox: Defaults | undefined;
+  drivers: Drivers;
+  loaded: LoadedPresets;
+  references: readonly Reference[];
+  transformsDir: string;
+}
+
 /** Checks the parameters, fills them in, and checks the mappings that come of it. */
 function expandPreset(
   { preset, file, folder }: PresetFile,
   use: PresetUse,
-  {
-    mailbox,
-    check,
-    loaded,
-    transformsDir,
-  }: { mailbox: Defaults | undefined; check: SchemaCheck; loaded: LoadedPresets; transformsDir: string },
+  { mailbox, drivers, loaded, references, transformsDir }: ExpandOptions,
 ): void {
   const { parameters, findings: refused } = resolveParameters(preset, use, mailbox?.settings);
   loaded.findings.push(...refused);
   if (refused.length > 0) return;
 
   const readFile = (name: string): string => readFileSync(path.join(folder, name), "utf8");
-  for (const { id, key, value, uses } of fillMappings(preset, parameters, { readFile, mailbox })) {
-    const problems = check(value);
+  const values = withReferences(parameters.values, parameters.keyOf, references);
+  const written = references.length > 0 ? fillMappings(preset, { values }, { readFile, mailbox }) : [];
+  for (const [index, filled] of fillMappings(preset, parameters, { readFile, mailbox }).entries()) {
+    const { id, key, value, uses } = filled;
+    const problems = checkMappingSchema(value, drivers);
     const refusals = problems.map((problem) => toFinding(problem, key));
     const findings = [...checkDeclared(uses, parameters, preset), ...refusals];
     loaded.findings.push(...findings.map((finding) => ({ ...finding, file })));
@@ -114,6 +125,7 @@ function expandPreset(
     if (!isMapping(value, problems)) continue;
     loaded.mappings.push({
       mapping: value,
+      written: written[index]?.value,
       id,
       preset: preset.name,
       file,
@@ -123,7 +135,7 @@ function expandPreset(
     });
   }
   if (preset.common?.["auth"] !== undefined && !("secret" in parameters.values)) {
-    const message = `without a secret, "${preset.name}" accepts only requests with the hook token, which few senders can add: set with.secret`;
+    const message = `Without a secret, "${preset.name}" accepts only requests with the hook token, which few senders can add. Set with.secret.`;
     loaded.findings.push(warning(use.key, message));
   }
 }
@@ -139,7 +151,7 @@ interface FilledMapping {
 
 export function fillMappings(
   preset: Preset,
-  { values }: Parameters,
+  { values }: Pick<Parameters, "values">,
   { readFile, mailbox }: Pick<FillOptions, "readFile"> & { mailbox: Defaults | undefined },
 ): FilledMapping[] {
   const only = mailbox?.only && mailbox.settings.name;
@@ -152,7 +164,7 @@ export function fillMappings(
     const key = `mappings[${index}]${suffix}`;
     const own = fill(without(template, values), key);
     const merged = merge(common.value, own.value);
-    const value = values["fields"] === "full" ? withPayload(merged) : merged;
+    const value = withAccount(values["fields"] === "full" ? withPayload(merged) : merged, values["account"]);
     if (only !== undefined) value["match"] = { ...toObject(value["match"]), source: only };
     const id = (preset.mappings.length === 1 ? hook : `${hook}-${toText(value["id"] ?? index)}`) + suffix;
     return {
@@ -170,18 +182,28 @@ function toCommon({ common = {} }: Preset, values: Parameters["values"]): object
   const given = SETTINGS.filter((name) => name in values).map((name) => [name, { $param: name }]);
   // Without a secret, the sender needs the hook token.
   const auth = "secret" in values ? common["auth"] : undefined;
-  return { ...common, auth, match, ...Object.fromEntries(given) };
+  return { ...without(common, values), auth, match, ...Object.fromEntries(given) };
 }
 
 /** A mapping without the settings that are given, which replace its own. */
 function without(template: object, values: Parameters["values"]): object {
-  const isReplaced = (name: string): boolean => name in values && SETTINGS.some((setting) => setting === name);
+  // A list says all of it.
+  const replaced: string[] = Array.isArray(values["deliver"]) ? ["channel", "to", "update"] : [];
+  replaced.push(...SETTINGS.filter((name) => name in values));
+  const isReplaced = (name: string): boolean => replaced.includes(name);
   return Object.fromEntries(Object.entries(template).filter(([name]) => !isReplaced(name)));
 }
 
 function merge(common: unknown, own: unknown): Record<string, unknown> {
   const match = { ...toObject(readOwn(common, "match")), ...toObject(readOwn(own, "match")) };
   return { ...toObject(common), ...toObject(own), match };
+}
+
+/** The source is on the channel's account, if one is given. */
+function withAccount(mapping: Record<string, unknown>, account: unknown): Record<string, unknown> {
+  const { source } = mapping;
+  if (typeof account !== "string" || !isObject(source)) return mapping;
+  return { ...mapping, source: { ...source, channel: `${toText(source["channel"])}:${account}` } };
 }
 
 /** The message with the whole payload below it, which is not cut. */
@@ -194,7 +216,7 @@ function checkDeclared(uses: ParameterUse[], { values }: Parameters, { parameter
   const known = [...STANDARD, ...Object.keys(own)];
   return uses
     .filter(({ name }) => !Object.hasOwn(values, name) && !known.includes(name))
-    .map(({ key, name }) => error(key, `the preset has no parameter "${name}"${didYouMean(name, known)}`));
+    .map(({ key, name }) => error(key, `The preset has no parameter "${name}"${didYouMean(name, known)}`));
 }
 
 const STANDARD: string[] = ["secret", ...SETTINGS];

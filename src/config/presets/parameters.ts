@@ -1,4 +1,5 @@
 import { appendSegment, isObject, readPath } from "../../shared/json.ts";
+import { ACCOUNT_NAME } from "../../shared/text.ts";
 import { error, type Finding } from "../rules/finding.ts";
 import type { Preset } from "../schema/generated.ts";
 import { toConfigProblem } from "../schema/problems.ts";
@@ -14,10 +15,18 @@ export const SETTINGS = [
   "channel",
   "to",
   "update",
+  "review",
+  "answer",
   "model",
   "thinking",
+  "fallbackModels",
+  "maxOutputTokens",
+  "onFailure",
+  "grants",
   "wakeMode",
   "timeoutSeconds",
+  "context",
+  "maxBodyBytes",
   "transform",
 ] as const;
 
@@ -46,6 +55,7 @@ export function toParametersSchema(preset: Preset): Schema & { properties: Schem
     path: { type: "string", pattern: "[^/]", default: name, description: "The hook's name: what follows hooks.path." },
     ...(preset.events && { events: toEventsSchema(preset.events) }),
     ...(preset.ignore && { ignore: toIgnoreSchema(preset.ignore) }),
+    ...(hasSource(preset) && { account: ACCOUNT }),
     ...parameters,
     fields: {
       enum: ["short", "full"],
@@ -56,6 +66,18 @@ export function toParametersSchema(preset: Preset): Schema & { properties: Schem
   };
   return { type: "object", additionalProperties: false, required, properties };
 }
+
+/** Whether its events name a place on a channel. */
+function hasSource({ common = {}, mappings }: Preset): boolean {
+  return [common, ...mappings].some((mapping) => "source" in mapping);
+}
+
+const ACCOUNT: Schema = {
+  type: "string",
+  pattern: `^${ACCOUNT_NAME}$`,
+  description:
+    "1 to 24 small letters, digits and -: the account of the channel that answers at the source, as in slack:eu.",
+};
 
 const SECRET: Schema = {
   type: ["string", "array"],

@@ -1,6 +1,8 @@
+import { KINDS_WITH_LEVELS, LEVELS, SYNONYMS } from "../../shared/thinking.ts";
 import { MAX_TIMER_MS } from "../../shared/time.ts";
 import { appendSegment } from "../../shared/json.ts";
 import type { AllowedModel, ResolvedConfig } from "../types.ts";
+import { didYouMean } from "../../shared/text.ts";
 import { error, type Finding, warning } from "./finding.ts";
 
 type Agents = ResolvedConfig["agents"];
@@ -12,42 +14,87 @@ export function checkAgents({ agents }: ResolvedConfig): Finding[] {
     ...providers.filter((name) => name.includes("/")).map(toSlashError),
     ...checkDefaultModel(agents, providers),
     ...(agents.models ?? []).flatMap((model, index, models) => checkModel(model, index, { models, providers })),
+    ...checkFallbackModels("agents.defaults.fallbackModels", agents.fallbackModels, agents),
     ...checkBudget(agents),
+    ...checkThinking("agents.defaults.thinking", agents.thinking, agents),
     ...(agents.heartbeat.everyMs > MAX_TIMER_MS
-      ? [error("agents.defaults.heartbeat.every", "must be at most 24d")]
+      ? [error("agents.defaults.heartbeat.every", "The interval must be at most 24d.")]
+      : []),
+    ...(agents.heartbeat.joinMs > MAX_TIMER_MS
+      ? [error("agents.defaults.heartbeat.joinWindow", "The window must be at most 24d.")]
       : []),
   ];
 }
 
-/** A run of a model without a price adds nothing to what is spent. */
-function checkBudget({ budget, prices, model, models = [] }: Agents): Finding[] {
+/** A word that no provider knows would be ignored in each turn. */
+export function checkThinking(key: string, written: string | undefined, { providers }: Agents): Finding[] {
+  const word = written?.trim().toLowerCase();
+  const isKnown = LEVELS.some((level) => level === word) || SYNONYMS.has(word ?? "");
+  const hasOwnWords = Object.values(providers).some(({ kind }) => !KINDS_WITH_LEVELS.includes(kind));
+  if (!word || isKnown || hasOwnWords) return [];
+  return [error(key, `"${written}" is not a thinking level${didYouMean(word, LEVELS)}`)];
+}
+
+/** A budget cannot see what a run used if its model has no price, or its agent reports nothing. */
+function checkBudget(agents: Agents): Finding[] {
+  const { budget, providers } = agents;
+  if (!budget) return [];
+  const silent = Object.entries(providers).filter(([, { kind }]) => kind === "command");
+  return [
+    ...checkPrices(agents),
+    ...silent.map(([name]) =>
+      warning(
+        "agents.budget",
+        `The budget does not count runs of "${name}", because a program (kind: "command") reports no tokens and no cost.`,
+      ),
+    ),
+  ];
+}
+
+/** These say what a run has cost, or nothing at all. */
+const KINDS_WITHOUT_PRICES: readonly unknown[] = ["acp", "command"];
+
+function checkPrices({ budget, prices, model, fallbackModels = [], models = [], providers }: Agents): Finding[] {
   if (budget?.unit !== "cost") return [];
-  const used = new Set([...(model ? [model] : []), ...models.map(({ id }) => id)]);
-  const free = [...used].filter((id) => !(id in prices) && !models.some(({ alias }) => alias === id));
-  if (Object.keys(prices).length === 0) {
-    return [error("agents.budget", 'needs agents.prices: add what each model costs, or set unit: "tokens"')];
+  const used = new Set([...(model ? [model] : []), ...fallbackModels, ...models.map(({ id }) => id)]);
+  const priced = [...used].filter((id) => !KINDS_WITHOUT_PRICES.includes(providers[id.split("/", 1)[0] ?? ""]?.kind));
+  const free = priced.filter((id) => !(id in prices) && !models.some(({ alias }) => alias === id));
+  const needsPrices = priced.length > 0 || used.size === 0;
+  if (needsPrices && Object.keys(prices).length === 0) {
+    const message = 'A budget of costs requires agents.prices. Add what each model costs, or set unit: "tokens".';
+    return [error("agents.budget", message)];
   }
-  return free.map((id) => warning("agents.budget", `does not count runs of "${id}", which has no price`));
+  return free.map((id) =>
+    warning("agents.budget", `The budget does not count runs of "${id}", which has no price. Add it to agents.prices.`),
+  );
 }
 
 function toSlashError(provider: string): Finding {
-  const message = "must not contain a slash: in a model, the provider is the part before the first slash";
+  const message =
+    "The name of a provider must not contain a slash: in a model, the provider is the part before the first slash.";
   return error(appendSegment("agents.providers", provider), message);
 }
 
-function checkDefaultModel({ model, models }: Agents, providers: string[]): Finding[] {
+function checkDefaultModel(agents: Agents, providers: string[]): Finding[] {
   const key = "agents.defaults.model";
-  if (model === undefined) {
-    return providers.length === 0
-      ? []
-      : [warning(key, "is not set: heartbeats and hooks that name no model will fail")];
-  }
-  return models === undefined ? checkProviderOf(model, key, providers) : checkListed(key, model, models);
+  if (agents.model !== undefined) return checkUsedModel(key, agents.model, agents);
+  const message = "No default model is set, so heartbeats and hooks that name no model will fail. Set one.";
+  return providers.length === 0 ? [] : [warning(key, message)];
 }
 
-export function checkListed(key: string, model: string, models: AllowedModel[]): Finding[] {
-  if (models.some(({ id, alias }) => id === model || alias === model)) return [];
-  return [error(key, `"${model}" is not on the list agents.defaults.models, which is enforced`)];
+/** A model that runs use is on the list, if there is one, and has a provider. */
+export function checkUsedModel(key: string, model: string, { models, providers }: Agents): Finding[] {
+  const listed = models?.find(({ id, alias }) => id === model || alias === model);
+  if (models && !listed) {
+    const message = `"${model}" is not on the list agents.defaults.models, which is enforced. Add it, or choose another.`;
+    return [error(key, message)];
+  }
+  return checkProviderOf(listed?.id ?? model, key, Object.keys(providers));
+}
+
+/** As a model that runs use, each of them. */
+export function checkFallbackModels(key: string, fallbackModels: string[] = [], agents: Agents): Finding[] {
+  return fallbackModels.flatMap((model, index) => checkUsedModel(`${key}[${index}]`, model, agents));
 }
 
 function checkModel(
@@ -59,11 +106,13 @@ function checkModel(
   const provider = /^([^/]+)\/./.exec(id)?.[1];
   // Installations that do not have all of its providers may share the list.
   const findings =
-    providers.length > 0 && provider !== undefined && !providers.includes(provider)
-      ? [warning(key, `"${id}" has no provider in agents.providers: a run that asks for it will fail`)]
-      : checkProviderOf(id, key, providers);
+    providers.length === 0
+      ? []
+      : provider !== undefined && !providers.includes(provider)
+        ? [warning(key, `"${id}" has no provider, so a run that asks for it will fail. Add it to agents.providers.`)]
+        : checkProviderOf(id, key, providers);
   if (alias !== undefined && isTaken(alias, index, models)) {
-    findings.push(error(`${key}.alias`, `"${alias}" already means another model of the list`));
+    findings.push(error(`${key}.alias`, `"${alias}" already means another model of the list. Choose another alias.`));
   }
   return findings;
 }
@@ -74,6 +123,14 @@ function isTaken(alias: string, index: number, models: AllowedModel[]): boolean 
 
 function checkProviderOf(model: string, key: string, providers: string[]): Finding[] {
   const [provider = "", ...rest] = model.split("/");
-  if (providers.length === 0 || (providers.includes(provider) && rest.join("/") !== "")) return [];
-  return [error(key, `"${model}" must be provider/model, with one of the providers ${providers.join(", ")}`)];
+  const isComplete = rest.join("/") !== "";
+  if (providers.includes(provider) && isComplete) return [];
+  if (providers.length > 0) {
+    return [error(key, `"${model}" must be provider/model, with one of the providers ${providers.join(", ")}.`)];
+  }
+  const missing = isComplete
+    ? `Add agents.providers.${provider}`
+    : "Write provider/model, and add it to agents.providers";
+  const message = `"${model}" has no provider, so the built-in echo would answer. ${missing}, or remove the model.`;
+  return [error(key, message)];
 }

@@ -1,9 +1,8 @@
-import { SECRET_ITSELF } from "../../providers/row.ts";
-import { toText } from "../../shared/json.ts";
+import { toObject, toText } from "../../shared/json.ts";
 import { BUILT_IN_HOOKS } from "../../types.ts";
 import type { Drivers } from "../plugins.ts";
 import { trimSlashes } from "../resolve.ts";
-import { didYouMean } from "../schema/problems.ts";
+import { didYouMean } from "../../shared/text.ts";
 import { DEFAULT_TOKEN, type HookToken, type MappingSource, type ResolvedConfig } from "../types.ts";
 import { error, type Finding, warning } from "./finding.ts";
 
@@ -14,28 +13,35 @@ export function checkAuth(source: MappingSource, config: ResolvedConfig, provide
   const key = `${source.key}.auth`;
   const scheme = providers[auth.scheme];
   return [
-    ...(match?.path === undefined ? [error(key, "needs match.path: it applies to the requests to one path")] : []),
+    ...(match?.path === undefined
+      ? [error(key, "A mapping with auth needs match.path, because auth is about the requests to one path.")]
+      : []),
     ...checkSecrets(`${key}.secret`, auth["secret"], config),
     ...checkRepeats(source, scheme),
     ...(scheme?.signsUrl ? checkUrl(`${key}.url`, source, config.gateway.publicUrl) : []),
   ];
 }
 
-/** A signature without a time is as good tomorrow: only the delivery's id shows that a request is a repeat. */
+/** Only `dedupe` keeps a request of a plain scheme from running again when somebody sends it again. */
 function checkRepeats(
-  { key, mapping: { dedupe } }: MappingSource,
+  { key, mapping: { auth, dedupe } }: MappingSource,
   scheme: Drivers["providers"][string] | undefined,
 ): Finding[] {
-  if (dedupe !== undefined || scheme?.deliveryId === undefined || scheme.about?.tolerance !== undefined) return [];
-  // Somebody who has recorded such a request has the secret, and can send anything.
-  if (scheme.about?.signed === SECRET_ITSELF) return [];
-  const message = `signs no time, so a recorded request could be sent again: set dedupe to "${scheme.deliveryId}"`;
+  if (!auth || !scheme || dedupe !== undefined || (scheme.replay?.(auth) ?? "plain") !== "plain") return [];
+  const { deliveryId, schema } = scheme;
+  const isSigned = Object.hasOwn(toObject(schema["properties"]), "replay");
+  const remedies = [
+    `set dedupe to ${deliveryId === undefined ? "the event's id" : `"${deliveryId}"`}`,
+    ...(isSigned ? ['if no two events have the same body, set replay: "signature"'] : []),
+  ];
+  const message = `The scheme ${auth.scheme} is plain: a request that is sent again runs again. To prevent that, ${remedies.join(", or ")}.`;
   return [warning(`${key}.auth`, message)];
 }
 
 function checkSecrets(key: string, secret: unknown, { gateway, hooks }: ResolvedConfig): Finding[] {
   const tokens = hooks.tokens.flatMap(({ secrets }) => secrets);
-  const message = "is the same as a hook token: with the token, anyone can sign as this sender. Use different secrets";
+  const message =
+    "This secret is also a hook token: with the token, anyone can sign as this sender. Use different secrets.";
   return [secret ?? []].flat().flatMap((written, index) => {
     const at = Array.isArray(secret) ? `${key}[${index}]` : key;
     const text = toText(written).trim();
@@ -60,24 +66,26 @@ function checkSecret(
   { minLength, repeat }: { minLength: number; repeat: Finding | undefined },
 ): Finding[] {
   if (text === gatewayToken) {
-    return [error(key, "must not be the same as gateway.auth.token: senders of hooks would be operators")];
+    const message = "This secret must not be the same as gateway.auth.token: senders would be operators. Use another.";
+    return [error(key, message)];
   }
   if (repeat) return [repeat];
-  return text.length < minLength ? [warning(key, `is shorter than ${minLength} characters and could be guessed`)] : [];
+  if (text.length >= minLength) return [];
+  return [warning(key, `This secret is shorter than ${minLength} characters and could be guessed. Use a longer one.`)];
 }
 
 function checkUrl(key: string, { mapping: { auth }, preset }: MappingSource, publicUrl: string | undefined): Finding[] {
   const url = auth?.["url"] ?? publicUrl;
   if (url === undefined && preset !== undefined) {
-    const message = `is required by the preset ${preset}: its sender signs the address that it posts to`;
+    const message = `The preset ${preset} requires gateway.publicUrl, because its sender signs the address that it posts to.`;
     return [error("gateway.publicUrl", message)];
   }
   if (url === undefined) {
-    return [error(key, `is required, or gateway.publicUrl: ${auth?.scheme} signs the address that it posts to`)];
+    return [error(key, `Set this or gateway.publicUrl, because ${auth?.scheme} signs the address that it posts to.`)];
   }
   return typeof url === "string" && /^https?:/.test(url) && URL.canParse(url)
     ? []
-    : [error(key, "must be an http or https address")];
+    : [error(key, "The address must begin with http:// or https://.")];
 }
 
 /** Hook tokens exist while hooks are on, are long, differ from each other and the gateway's, and name known hooks. */
@@ -86,7 +94,7 @@ export function checkTokens({ gateway, hooks }: ResolvedConfig): Finding[] {
   const isMissing = hooks.tokens[0]?.secrets.every((secret) => secret === "");
   return [
     ...(isMissing && hooks.enabled
-      ? [error("hooks.token", "is required while hooks.enabled is true: set a long random secret")]
+      ? [error("hooks.token", "A hook token is required while hooks.enabled is true. Set a long random secret.")]
       : []),
     ...secrets.flatMap((secret) => checkToken(secret, secrets, gateway.token)),
     ...hooks.tokens.slice(1).flatMap((token) => [...checkName(token), ...checkHooks(token, hooks.mappings)]),
@@ -95,8 +103,9 @@ export function checkTokens({ gateway, hooks }: ResolvedConfig): Finding[] {
 
 function checkName({ name }: HookToken): Finding[] {
   const key = `hooks.tokens.${name}`;
-  if (name === DEFAULT_TOKEN) return [error(key, "has the name of hooks.token: choose another")];
-  return /^[A-Za-z0-9_-]+$/.test(name) ? [] : [error(key, "must have a name of letters, digits, - and _")];
+  if (name === DEFAULT_TOKEN) return [error(key, "This is the name of hooks.token. Choose another.")];
+  if (/^[A-Za-z0-9_-]+$/.test(name)) return [];
+  return [error(key, "The name of a token must consist of letters, digits, - and _.")];
 }
 
 function listSecrets({ name, secrets }: HookToken): Secret[] {
@@ -107,9 +116,10 @@ function listSecrets({ name, secrets }: HookToken): Secret[] {
 
 function checkToken({ key, text }: Secret, secrets: Secret[], gatewayToken: string | undefined): Finding[] {
   // Whether a blank `hooks.token` is missing depends on `hooks.enabled`.
-  if (text === "") return key === "hooks.token" ? [] : [error(key, "is blank: set a long random secret")];
+  if (text === "") return key === "hooks.token" ? [] : [error(key, "The token is blank. Set a long random secret.")];
   const first = secrets.find((other) => other.text === text)?.key;
-  const repeat = first === key ? undefined : error(key, `is the same as ${first}: give each token its own secret`);
+  const repeat =
+    first === key ? undefined : error(key, `This secret is the same as ${first}. Give each token a different one.`);
   return checkSecret({ key, text }, gatewayToken, { minLength: MIN_TOKEN_LENGTH, repeat });
 }
 
@@ -120,5 +130,5 @@ function checkHooks({ name, hooks = [] }: HookToken, mappings: MappingSource[]):
   const known = [...BUILT_IN_HOOKS, ...paths.map((path) => trimSlashes(path))];
   return hooks
     .filter((hook) => !known.includes(hook))
-    .map((hook) => warning(`hooks.tokens.${name}.hooks`, `there is no hook "${hook}"${didYouMean(hook, known)}`));
+    .map((hook) => warning(`hooks.tokens.${name}.hooks`, `There is no hook "${hook}"${didYouMean(hook, known)}`));
 }

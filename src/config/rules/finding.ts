@@ -1,5 +1,5 @@
-import { toChannelName } from "../../shared/text.ts";
-import { didYouMean } from "../schema/problems.ts";
+import { appendSegment } from "../../shared/json.ts";
+import { channelKind, toChannelName, didYouMean } from "../../shared/text.ts";
 import type { ResolvedConfig } from "../types.ts";
 
 /** A rule's result about one key. */
@@ -29,7 +29,7 @@ export function findUnused<Setting extends string>(
 ): Finding[] {
   return settings
     .filter((setting) => block[setting] !== undefined)
-    .map((setting) => warning(`${key}.${setting}`, `has no effect${reason}`));
+    .map((setting) => warning(`${key}.${setting}`, `This setting has no effect${reason}`));
 }
 
 /** A channel is configured. `others`: names that need no configuration. */
@@ -41,10 +41,27 @@ export function checkChannel(
 ): Finding[] {
   const name = toChannelName(written);
   if (others.includes(name) || Object.hasOwn(channels, name)) return [];
-  const message = channelNames.includes(name)
-    ? `the channel "${name}" is not configured: add a channels.${name} block`
-    : `there is no channel "${name}"${didYouMean(name, [...others, ...channelNames])}`;
-  return [error(key, message)];
+  return [error(key, describeMissingChannel(name, { channels, channelNames }, others))];
+}
+
+/** The configured channels of the same kind. */
+export function listAccounts(name: string, { channels }: Pick<ResolvedConfig, "channels">): string[] {
+  return Object.keys(channels).filter((other) => other !== name && channelKind(other) === channelKind(name));
+}
+
+/** Why a channel cannot be used, and what to write. A channel without a block of its own does not stand for one of its accounts. */
+export function describeMissingChannel(
+  name: string,
+  { channels, channelNames }: Pick<ResolvedConfig, "channels" | "channelNames">,
+  others: readonly string[] = [],
+): string {
+  const accounts = listAccounts(name, { channels });
+  if (accounts.length > 0) {
+    return `The channel "${name}" is not configured, but these are: ${accounts.join(", ")}. Name one of them.`;
+  }
+  return channelNames.includes(channelKind(name))
+    ? `The channel "${name}" is not configured: add a ${appendSegment("channels", name)} block.`
+    : `There is no channel "${name}"${didYouMean(name, [...others, ...channelNames])}`;
 }
 
 /** The text of a template that is the same for every request; undefined if it depends on the request. */

@@ -1,13 +1,23 @@
-import { isWithin } from "../../shared/json.ts";
+import { appendSegment, isWithin } from "../../shared/json.ts";
 import { BUILT_IN_HOOKS, MAIN_SESSION, SOURCE_CHANNEL } from "../../types.ts";
-import { toChannelName } from "../../shared/text.ts";
+import { channelKind, toChannelName } from "../../shared/text.ts";
 import type { Drivers } from "../plugins.ts";
 import { trimSlashes } from "../resolve.ts";
-import { didYouMean } from "../schema/problems.ts";
+import type { MappingInput } from "../schema/generated.ts";
 import type { MappingSource, ResolvedConfig } from "../types.ts";
-import { checkListed } from "./agents.ts";
+import { checkFallbackModels, checkThinking, checkUsedModel } from "./agents.ts";
 import { checkAuth } from "./auth.ts";
-import { checkChannel, error, type Finding, findUnused, staticText, warning } from "./finding.ts";
+import { checkGrants } from "./grants.ts";
+import {
+  checkChannel,
+  describeMissingChannel,
+  error,
+  type Finding,
+  findUnused,
+  listAccounts,
+  staticText,
+  warning,
+} from "./finding.ts";
 
 /** Every mapping can be reached, can make an action, has a unique id, and names channels and models that may be used. */
 export function checkMappings(config: ResolvedConfig, drivers: Drivers): Finding[] {
@@ -16,11 +26,17 @@ export function checkMappings(config: ResolvedConfig, drivers: Drivers): Finding
     [
       ...checkId(source, hooks.mappings.slice(0, index)),
       ...checkPath(source, hooks.path),
+      ...checkCompat(source, hooks.compat),
+      ...checkBody(source, hooks.mappings),
       ...checkTemplates(source),
       ...checkSettings(source),
+      ...checkState(source),
       ...checkSessionKey(source, hooks),
       ...checkReply(source, config),
+      ...checkReview(source),
+      ...checkRecipient(source, config),
       ...checkModel(source, config.agents),
+      ...checkGrants(`${source.key}.grants`, source.mapping, config),
       ...checkAuth(source, config, drivers.providers),
     ].map((finding) => (isWithin(finding.key, source.key) ? { ...finding, file: source.file } : finding)),
   );
@@ -30,10 +46,10 @@ function checkId(source: MappingSource, earlier: MappingSource[]): Finding[] {
   const first = earlier.find(({ id }) => id === source.id);
   if (!first) return [];
   if (source.preset === undefined || first.preset !== undefined) {
-    return [error(`${source.key}.id`, `"${source.id}" is already the id of ${first.key}`)];
+    return [error(`${source.key}.id`, `"${source.id}" is already the id of ${first.key}. Choose another id.`)];
   }
   // Nobody can change the preset's own file.
-  const message = `"${source.id}" is also the id of a mapping of the preset "${source.preset}": choose another`;
+  const message = `"${source.id}" is also the id of a mapping of the preset "${source.preset}". Choose another id.`;
   return [error(`${first.key}.id`, message)];
 }
 
@@ -41,11 +57,31 @@ function checkPath({ mapping, key }: MappingSource, hooksPath: string): Finding[
   const name = trimSlashes(mapping.match?.path ?? "");
   const at = `${key}.match.path`;
   if (BUILT_IN_HOOKS.some((builtIn) => builtIn === name)) {
-    return [warning(at, `is never reached: the service answers ${name} itself`)];
+    return [warning(at, `This path is never reached: the service answers ${name} itself. Choose another path.`)];
   }
   if (!`/${name}`.startsWith(`${hooksPath}/`)) return [];
   const meant = name.slice(hooksPath.length);
-  return [warning(at, `means ${hooksPath}/${name}: hooks.path is put in front, so write "${meant}" for /${name}`)];
+  const message = `This path means ${hooksPath}/${name}, because hooks.path is put in front. Write "${meant}" for /${name}.`;
+  return [warning(at, message)];
+}
+
+function checkCompat({ mapping, key }: MappingSource, compat: ResolvedConfig["hooks"]["compat"]): Finding[] {
+  if (compat === "openclaw") return [];
+  const fields = (["agentId", "accountId", "sessionMode"] as const).filter((field) => mapping[field] !== undefined);
+  const message = 'This is a field of OpenClaw. Set hooks.compat to "openclaw" to use it.';
+  return fields.map((field) => error(`${key}.${field}`, message));
+}
+
+/** The body is parsed before a mapping is chosen. */
+function checkBody({ mapping, key }: MappingSource, mappings: MappingSource[]): Finding[] {
+  if (mapping.body === undefined) return [];
+  const at = `${key}.body`;
+  const pathOf = ({ match }: MappingInput): string => trimSlashes(match?.path ?? "");
+  const path = pathOf(mapping);
+  if (path === "") return [error(at, "This setting needs match.path: it is about all bodies that are sent there.")];
+  const other = mappings.find((one) => pathOf(one.mapping) === path && one.mapping.body !== mapping.body);
+  if (!other) return [];
+  return [error(at, `All mappings of the path "${path}" must have the same body. That of "${other.id}" is another.`)];
 }
 
 /** A mapping with a transform needs no template, and may make either kind of action. */
@@ -56,46 +92,149 @@ function checkTemplates({ mapping, key }: MappingSource): Finding[] {
     action === "agent"
       ? (["messageTemplate", "textTemplate"] as const)
       : (["textTemplate", "messageTemplate"] as const);
-  const message = `${needed} is required for action "${action}" (or set transform)`;
+  const message = `The action "${action}" requires ${needed} or a transform. Set one of them.`;
   return [
     ...(mapping[needed]?.trim() ? [] : [error(key, message)]),
-    ...findUnused(key, mapping, [unused], `: action "${action}" uses ${needed}`),
+    ...findUnused(key, mapping, [unused], `: the action "${action}" uses ${needed}. Remove it.`),
   ];
+}
+
+function checkState({ mapping, key, preset }: MappingSource): Finding[] {
+  if (!mapping.state) return [];
+  const at = `${key}.state`;
+  if (!mapping.transform) return [error(at, "Only a transform has a state. Add transform, or remove this setting.")];
+  if (mapping.id !== undefined || preset !== undefined) return [];
+  const message = "The state belongs to the mapping's id, which is its place in the list. Add id, so that it can move.";
+  return [warning(at, message)];
 }
 
 /** A wake makes no run, and without an agent nobody reads what is for one. */
 function checkSettings({ mapping, key }: MappingSource): Finding[] {
-  const { transform, action, agent, channel } = mapping;
-  const ofRuns = ["concurrency", "rateLimit", "coalesce", "agent"] as const;
-  const ofAgents = ["instructions", "model", "thinking", "timeoutSeconds"] as const;
+  const { transform, action, agent } = mapping;
+  const ofRuns = ["concurrency", "rateLimit", "coalesce", "agent", "review"] as const;
+  const ofAgents = [
+    "instructions",
+    "model",
+    "fallbackModels",
+    "thinking",
+    "maxOutputTokens",
+    "onFailure",
+    "timeoutSeconds",
+    "review",
+    "grants",
+  ] as const;
+  const replies = listReplies(mapping, key);
   return [
-    ...(transform || action !== "wake" ? [] : findUnused(key, mapping, ofRuns, " on a wake: it is for agent runs")),
-    ...(agent === "none" ? findUnused(key, mapping, ofAgents, ': agent "none" asks no agent') : []),
-    ...(mapping.update && !transform && staticText(channel) !== SOURCE_CHANNEL
-      ? [warning(`${key}.update`, 'has no effect: it is for the channel "source"')]
+    ...(transform || action !== "wake" ? [] : findUnused(key, mapping, ofRuns, " on a wake. Remove it.")),
+    ...(agent === "none" ? findUnused(key, mapping, ofAgents, ': agent "none" asks no agent. Remove it.') : []),
+    ...replies
+      .filter(({ update, channel }) => update && !transform && staticText(channel) !== SOURCE_CHANNEL)
+      .map((reply) =>
+        error(`${reply.key}.update`, 'This setting is only for the channel "source". Set that channel, or remove it.'),
+      ),
+    ...(mapping.onFailure !== undefined && !transform && !replies.some(({ channel }) => mayBeSource(channel))
+      ? [error(`${key}.onFailure`, 'This text goes to the place of the event. Set the channel "source", or remove it.')]
+      : []),
+    ...(Array.isArray(mapping.deliver)
+      ? (["channel", "to", "update"] as const)
+          .filter((field) => mapping[field])
+          .map((field) =>
+            error(`${key}.${field}`, "deliver is a list, and each of its targets has this setting. Remove it here."),
+          )
       : []),
   ];
 }
 
+/** A template may render it. */
+function mayBeSource(channel: string | undefined): boolean {
+  return channel !== undefined && (staticText(channel) ?? SOURCE_CHANNEL) === SOURCE_CHANNEL;
+}
+
+interface Reply {
+  channel?: string;
+  to?: string;
+  update?: boolean;
+  key: string;
+}
+
+/** Where a mapping sends replies, each with the key that its settings are below. */
+export function listReplies({ deliver, channel, to, update }: MappingInput, key: string): Reply[] {
+  if (!Array.isArray(deliver)) return [{ channel, to, update, key }];
+  return deliver.map((target, index) => ({ ...target, key: `${key}.deliver[${index}]` }));
+}
+
 /** Static channel names are configured; that of `source` only has to be if replies go there. */
 function checkReply({ mapping, key }: MappingSource, config: ResolvedConfig): Finding[] {
-  const channel = staticText(mapping.channel);
-  const at = `${key}.channel`;
+  return listReplies(mapping, key).flatMap((reply) => checkReplyChannel(reply, mapping, key, config));
+}
+
+function checkReplyChannel(reply: Reply, mapping: MappingInput, key: string, config: ResolvedConfig): Finding[] {
+  const channel = staticText(reply.channel);
+  const at = `${reply.key}.channel`;
   if (channel === undefined) return [];
   if (channel !== SOURCE_CHANNEL) return checkChannel(at, channel, config, ["last"]);
-  if (!mapping.source) return [error(at, 'is "source", but no source is set: add source: { channel, to }')];
+  if (!mapping.source) return [error(at, 'The channel is "source", but none is set. Add source: { channel, to }.')];
   const written = staticText(mapping.source.channel);
   const name = written && toChannelName(written);
   if (name === undefined || Object.hasOwn(config.channels, name)) return [];
-  return config.channelNames.includes(name)
-    ? [error(at, `is the channel "${name}", which is not configured: add a channels.${name} block`)]
-    : [error(`${key}.source.channel`, `there is no channel "${name}"${didYouMean(name, config.channelNames)}`)];
+  if (!config.channelNames.includes(channelKind(name))) {
+    return [error(`${key}.source.channel`, describeMissingChannel(name, config))];
+  }
+  const accounts = listAccounts(name, config);
+  const advice =
+    accounts.length > 0
+      ? `which is not configured, but these are: ${accounts.join(", ")}. Name one of them, for a preset by with: { account }.`
+      : `which is not configured: add a ${appendSegment("channels", name)} block.`;
+  return [error(at, `The source is on the channel "${name}", ${advice}`)];
 }
 
-/** A static model is on the enforced list: otherwise each of its requests would get a 400. */
-function checkModel({ mapping, key }: MappingSource, { models }: ResolvedConfig["agents"]): Finding[] {
+/** A review goes to the place of the event, and is about the commit that the event names. */
+function checkReview({ mapping, key }: MappingSource): Finding[] {
+  const { review, source, transform } = mapping;
+  if (review === undefined) return [];
+  const replies = listReplies(mapping, key);
+  const at = `${key}.review`;
+  const isElsewhere = ({ channel = "last" }: Reply): boolean =>
+    staticText(channel) !== undefined && staticText(channel) !== SOURCE_CHANNEL;
+  if (!transform && replies.every(isElsewhere)) {
+    return [error(at, 'A review goes to the place of the event. Set channel: "source", or remove review.')];
+  }
+  return [
+    ...(source && source.commit === undefined
+      ? [error(at, "The source names no commit that could be reviewed. Add source.commit, or remove review.")]
+      : []),
+    ...replies
+      .filter(({ update }) => update)
+      .map((reply) => error(`${reply.key}.update`, "A review replaces no earlier reply. Remove update or review.")),
+  ];
+}
+
+/** A sender that chooses the recipient should choose among some. */
+function checkRecipient({ mapping, key }: MappingSource, config: ResolvedConfig): Finding[] {
+  const { deliver = true, action = "agent" } = mapping;
+  if (!deliver || action === "wake") return [];
+  return listReplies(mapping, key).flatMap((reply) => checkReplyRecipient(reply, config));
+}
+
+function checkReplyRecipient({ to, channel, key }: Reply, { channels, channelRules }: ResolvedConfig): Finding[] {
+  if (to === undefined || staticText(to) !== undefined) return [];
+  const written = toChannelName(staticText(channel) ?? "last");
+  const open = Object.keys(channels).find(
+    (name) => (written === "last" || written === name) && channelRules.get(name)?.allow === undefined,
+  );
+  if (open === undefined) return [];
+  const message = `The recipient is a template, so the sender chooses it. List those that it may choose in channels.${open}.allow.`;
+  return [warning(`${key}.to`, message)];
+}
+
+/** A static model, and a thinking level, can be used: otherwise each of its requests would get a 400, or another agent's reply. */
+function checkModel({ mapping, key }: MappingSource, agents: ResolvedConfig["agents"]): Finding[] {
   const model = staticText(mapping.model)?.trim();
-  return model && models ? checkListed(`${key}.model`, model, models) : [];
+  return [
+    ...(model ? checkUsedModel(`${key}.model`, model, agents) : []),
+    ...checkFallbackModels(`${key}.fallbackModels`, mapping.fallbackModels, agents),
+    ...checkThinking(`${key}.thinking`, staticText(mapping.thinking), agents),
+  ];
 }
 
 type Hooks = ResolvedConfig["hooks"];
@@ -106,7 +245,7 @@ export function checkDefaultSessionKey({ hooks }: ResolvedConfig): Finding[] {
   const { defaultSessionKey: written } = hooks;
   if (written === undefined) return [];
   const isMain = written.trim() === MAIN_SESSION;
-  const message = `must not be "${MAIN_SESSION}": hooks run in sessions of their own`;
+  const message = `The session key must not be "${MAIN_SESSION}", because hooks run in other sessions. Choose another.`;
   return [...(isMain ? [error(key, message)] : []), ...checkPrefix(key, written, hooks)];
 }
 
@@ -115,7 +254,8 @@ function checkSessionKey({ mapping: { sessionKey }, key, preset }: MappingSource
   if (sessionKey === undefined) return [];
   const at = `${key}.sessionKey`;
   const isRefused = staticText(sessionKey) === undefined && !hooks.allowRequestSessionKey;
-  const message = "is a template, so the request chooses the key, which hooks.allowRequestSessionKey refuses";
+  const message =
+    "The session key is a template, so the request chooses it, which hooks.allowRequestSessionKey does not allow. Set that to true, or write a fixed key.";
   return [...checkPrefix(at, sessionKey, hooks, preset), ...(isRefused ? [warning(at, message)] : [])];
 }
 
@@ -126,8 +266,8 @@ function checkPrefix(key: string, written: string, { allowedSessionKeyPrefixes: 
     start.startsWith(prefix) || (isTemplate && prefix.startsWith(start));
   if (allowed.length === 0 || allowed.some(canStartWith)) return [];
   return preset === undefined
-    ? [error(key, `must start with one of hooks.allowedSessionKeyPrefixes: ${allowed.join(", ")}`)]
-    : [error("hooks.allowedSessionKeyPrefixes", `refuses every session key of the preset "${preset}": add "${start}"`)];
+    ? [error(key, `The session key must start with one of hooks.allowedSessionKeyPrefixes: ${allowed.join(", ")}.`)]
+    : [error("hooks.allowedSessionKeyPrefixes", `No session key of the preset "${preset}" has one. Add "${start}".`)];
 }
 
 /** A template that is one `{{#if …}}` as a whole gives no key where the condition does not hold. */

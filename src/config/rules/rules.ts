@@ -1,6 +1,7 @@
 import { BlockList, isIP } from "node:net";
 import type { DriverDefinition } from "../../plugin.ts";
 import { appendSegment } from "../../shared/json.ts";
+import { channelKind } from "../../shared/text.ts";
 import { SOURCE_CHANNEL } from "../../types.ts";
 import type { Drivers } from "../plugins.ts";
 import { trimSlashes } from "../resolve.ts";
@@ -8,7 +9,9 @@ import { MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../types.
 import { checkAgents } from "./agents.ts";
 import { checkTokens } from "./auth.ts";
 import { checkChannel, error, type Finding, findUnused, staticText, warning } from "./finding.ts";
+import { checkFixedGrants } from "./grants.ts";
 import { checkDefaultSessionKey, checkMappings } from "./mappings.ts";
+import { checkTools } from "./tools.ts";
 
 /** Finds what the schema cannot express. No finding contains a secret. */
 export function applyRules(config: ResolvedConfig, drivers: Drivers): Finding[] {
@@ -24,8 +27,11 @@ const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
   checkMail,
   checkMappings,
   checkAgents,
+  checkTools,
   checkStore,
   checkAlerts,
+  checkHeartbeat,
+  checkFixedGrants,
 ];
 
 /** Each driver checks its own block. */
@@ -34,8 +40,11 @@ function checkDrivers({ agents, channels, hooks, baseDir }: ResolvedConfig, driv
     ...Object.entries(agents.providers).flatMap(([name, block]) =>
       checkBlock(appendSegment("agents.providers", name), block, drivers.agents[block.kind]),
     ),
+    ...Object.entries(agents.tools).flatMap(([name, { kind, options }]) =>
+      checkBlock(appendSegment("agents.tools", name), options, drivers.tools[kind]),
+    ),
     ...Object.entries(channels).flatMap(([name, block]) =>
-      checkBlock(appendSegment("channels", name), block, drivers.channels[name]),
+      checkBlock(appendSegment("channels", name), block, drivers.channels[channelKind(name)]),
     ),
     ...hooks.mail.flatMap(({ key, source }) =>
       source ? checkBlock(`${key}.source`, source, drivers.mailSources[source.kind]) : [],
@@ -62,7 +71,7 @@ function checkGateway({ gateway }: ResolvedConfig): Finding[] {
   return gateway.trustedProxies.flatMap((entry, index) =>
     isIP(entry) !== 0 || isRange(entry)
       ? []
-      : error(`gateway.trustedProxies[${index}]`, "must be an IP address or a CIDR range such as 10.0.0.0/8"),
+      : error(`gateway.trustedProxies[${index}]`, "A proxy must be an IP address or a range such as 10.0.0.0/8."),
   );
 }
 
@@ -79,10 +88,12 @@ function isRange(entry: string): boolean {
 /** Hooks that are described are on, and the operator can see what becomes of them. */
 function checkEnabled({ gateway, hooks }: ResolvedConfig): Finding[] {
   if (hooks.enabled && !gateway.token) {
-    return [warning("gateway.auth.token", "is not set, so /api and the operator's commands are off")];
+    const message =
+      "The gateway token is not set, so /api and the operator's commands are off. Set a long random secret.";
+    return [warning("gateway.auth.token", message)];
   }
   if (hooks.enabled || (hooks.mappings.length === 0 && hooks.token === "")) return [];
-  return [warning("hooks.enabled", "is not true, so every hook answers 404: set hooks.enabled to true")];
+  return [warning("hooks.enabled", "Hooks are off, so every hook answers 404. Set hooks.enabled to true.")];
 }
 
 /** Paths that the service answers itself. */
@@ -98,13 +109,13 @@ function checkHooksPath({ hooks }: ResolvedConfig): Finding[] {
 }
 
 function findPathProblem(path: string): string | undefined {
-  if (path === "/") return 'must not be "/": every path would be a hook; use one like "/hooks"';
-  if (!SEGMENTS.test(path)) return "must consist of /segments of letters, digits, - . _ and ~";
+  if (path === "/") return 'The path must not be "/", because every path would be a hook. Use one like "/hooks".';
+  if (!SEGMENTS.test(path)) return "The path must consist of /segments of letters, digits, - . _ and ~.";
   if (path.split("/").some((segment) => segment === "." || segment.includes(".."))) {
-    return 'must not contain ".." or a segment "."';
+    return 'The path must not contain ".." or a segment ".".';
   }
   const reserved = RESERVED_PATHS.find((prefix) => path === prefix || path.startsWith(`${prefix}/`));
-  return reserved && `must not be or lie under ${reserved}, which the service answers itself`;
+  return reserved && `The path must not be ${reserved} or below it: the service answers that itself. Choose another.`;
 }
 
 /** Settings that need a database, or that a database does not support. */
@@ -116,20 +127,24 @@ function checkStore({ gateway, store: { postgres, retention } }: ResolvedConfig)
 function checkRole({ role }: ResolvedConfig["gateway"]): Finding[] {
   if (role === "all") return [];
   return [
-    error("gateway.role", `must be "all" without store.url: a node of another role needs others that share its store`),
+    error(
+      "gateway.role",
+      `The role must be "all" without store.url, because a node of another role needs others that share its store.`,
+    ),
   ];
 }
 
 function checkUrl(url: string): Finding[] {
   const { hostname = "", pathname = "" } = URL.canParse(url) ? new URL(url) : {};
   if (hostname !== "" && pathname.length > 1) return [];
-  return [error("store.url", "must name a host and a database, such as postgres://hookline@db.example.com/hookline")];
+  const message = "The URL must name a host and a database, such as postgres://hookline@db.example.com/hookline.";
+  return [error("store.url", message)];
 }
 
 function checkSize({ maxBytes }: ResolvedConfig["store"]["retention"]): Finding[] {
   if (maxBytes === undefined) return [];
   const message =
-    "cannot be kept with store.url, where space is freed by the month: set retention.maxAge, and use pg_dump to archive";
+    "This limit cannot be kept with store.url, where space is freed by the month. Set retention.maxAge, and use pg_dump to archive.";
   return [error("store.retention.maxBytes", message)];
 }
 
@@ -140,7 +155,7 @@ function checkMail(config: ResolvedConfig): Finding[] {
     const { key, name } = mailbox;
     const channel = staticText(mailbox.channel);
     const isTaken = mail.slice(0, index).some((other) => other.name === name);
-    const message = `"${name}" is already the name of another mailbox: give each its own`;
+    const message = `"${name}" is already the name of another mailbox. Give each a different name.`;
     return [
       ...(channel === undefined ? [] : checkChannel(`${key}.channel`, channel, config, ["last", SOURCE_CHANNEL])),
       ...(isTaken ? [error(`${key}.name`, message)] : []),
@@ -153,19 +168,28 @@ function checkMailbox(mailbox: MailSettings, { enabled, mappings, presets }: Res
   const { key, source, filter, authservId } = mailbox;
   const findings: Finding[] = [];
   if (!presets.some(({ name }) => name === "mail")) {
-    const reason = ': only the mail preset reads it. Set it on the mapping, or add "mail" to hooks.presets';
+    const reason = ': only the mail preset reads it. Set it on the mapping, or add "mail" to hooks.presets.';
     findings.push(...findUnused(key, mailbox, MAIL_DEFAULTS, reason));
   }
   if (!source) return findings;
   if (source.kind === "imap" && filter.dmarc && authservId === undefined) {
-    const message = "can be forged if the server does not add its results: set authservId";
+    const message = "The DMARC result can be forged if the server does not add one. Set authservId.";
     findings.push(warning(`${key}.filter.dmarc`, message));
   }
   const isTaken = mappings.some(({ mapping: { match } }) => trimSlashes(match?.path ?? "mail") === "mail");
   const problem = enabled
-    ? !isTaken && 'posts to a hook that no mapping answers: add "mail" to hooks.presets'
-    : "posts nothing while hooks.enabled is not true";
+    ? !isTaken && 'The mailbox posts to a hook that no mapping answers. Add "mail" to hooks.presets.'
+    : "The mailbox posts nothing while hooks are off. Set hooks.enabled to true.";
   return problem ? [...findings, warning(`${key}.source`, problem)] : findings;
+}
+
+/** Replies to heartbeats have a channel that is configured, and a recipient there. */
+function checkHeartbeat(config: ResolvedConfig): Finding[] {
+  const { channel, to } = config.agents.heartbeat;
+  const key = "agents.defaults.heartbeat";
+  if (channel === undefined) return to === undefined ? [] : [error(`${key}.channel`, "Set a channel too, or no to.")];
+  if (to === undefined) return [error(`${key}.to`, "Set a recipient too, or no channel.")];
+  return checkChannel(`${key}.channel`, channel, config);
 }
 
 /** Each alert has a channel that is configured, and what its kind needs. */
@@ -173,9 +197,9 @@ function checkAlerts(config: ResolvedConfig): Finding[] {
   return config.alerts.flatMap(({ key, on, channel, hook, afterMs: after }) => [
     ...checkChannel(`${key}.channel`, channel, config),
     ...(!on.includes("no-event-for")
-      ? findUnused(key, { hook, after }, ["hook", "after"], ': it is for "no-event-for"')
+      ? findUnused(key, { hook, after }, ["hook", "after"], ': it is for "no-event-for". Remove it.')
       : after === undefined
-        ? [error(`${key}.after`, 'is needed for "no-event-for": after: "24h"')]
+        ? [error(`${key}.after`, 'A duration is required for "no-event-for", such as after: "24h".')]
         : []),
   ]);
 }

@@ -1,11 +1,12 @@
+import { selectErrors } from "./violations.ts";
 import type * as AjvLibrary from "ajv";
 import type { Ajv, AnySchemaObject, CodeKeywordDefinition, Options } from "ajv";
 import type * as AjvFormats from "ajv-formats";
 import type * as Draft2019 from "ajv/dist/2019.js";
 import type * as Draft2020 from "ajv/dist/2020.js";
 import { loadAtFirstUse } from "../../shared/package.ts";
-import { compileExpression, type Expression, type OnBacktracking } from "./linear-regexp.ts";
-import { selectErrors, toSchemaProblem } from "./problems.ts";
+import { compileExpression, type Expression } from "./linear-regexp.ts";
+import { toSchemaProblem } from "./problems.ts";
 import { hasUniqueItems } from "../../shared/json.ts";
 
 const ajvLibrary = loadAtFirstUse<typeof AjvLibrary>("ajv");
@@ -20,15 +21,12 @@ export interface SchemaOptions {
   all?: boolean;
   /** The name of the value itself in messages. Default: `the payload`. */
   subject?: string;
-  /** Schemas with an `$id` that this one refers to. */
-  references?: AnySchemaObject[];
-  /** Write the schema's defaults into the value, also those of the branch that a `discriminator` picks. */
+  /** Reads the schemas with an `$id` that this one refers to. */
+  references?: () => AnySchemaObject[];
+  /** Write the schema's defaults into the value. */
   fillDefaults?: boolean;
-  /**
-   * For schemas of others on untrusted values: their expressions run in linear time, and this is called for each that
-   * cannot. Default: expressions run as they are.
-   */
-  onBacktracking?: OnBacktracking;
+  /** For schemas of others on untrusted values: an expression that cannot run in linear time is refused. */
+  untrusted?: boolean;
 }
 
 const BASE_OPTIONS: Options = {
@@ -53,11 +51,21 @@ function dialectOf(schema: AnySchemaObject | boolean): Dialect {
 /** One for each dialect, since building it costs more than compiling most schemas. */
 const metaValidators = new Map<Dialect, Ajv>();
 
-/** Throws an `Error` that says what is wrong with the schema. */
-export function requireValidSchema(schema: AnySchemaObject | boolean): void {
+function metaValidatorOf(schema: AnySchemaObject | boolean): Ajv {
   const dialect = dialectOf(schema);
   const meta = metaValidators.get(dialect) ?? new dialect(BASE_OPTIONS);
   metaValidators.set(dialect, meta);
+  return meta;
+}
+
+/** The keywords of the schema's draft. */
+export function listKeywords(schema: AnySchemaObject): ReadonlySet<string> {
+  return new Set(Object.keys(metaValidatorOf(schema).RULES.keywords));
+}
+
+/** Throws an `Error` that says what is wrong with the schema. */
+export function requireValidSchema(schema: AnySchemaObject | boolean): void {
+  const meta = metaValidatorOf(schema);
   if (meta.validateSchema(schema) === true) return;
   const violations = selectErrors(meta.errors ?? []);
   throw new Error(violations.map((violation) => toSchemaProblem(violation, schema, "the schema").message).join(", "));
@@ -68,25 +76,23 @@ export function requireValidSchema(schema: AnySchemaObject | boolean): void {
  * code of what it compiles.
  */
 export function createAjv(schema: AnySchemaObject | boolean, options: SchemaOptions, source = false): Ajv {
-  const { onBacktracking } = options;
   const dialect = dialectOf(schema);
   const ajv = new dialect({
     ...BASE_OPTIONS,
     allErrors: options.all === true,
     useDefaults: options.fillDefaults,
-    discriminator: options.fillDefaults,
     validateSchema: false,
     code: {
       source,
-      // A configuration is checked a few times: the code would take longer to optimise than to run.
+      // A configuration is checked a few times: the code would take longer to optimize than to run.
       optimize: source || options.fillDefaults !== true,
-      ...(onBacktracking && { regExp: createLinearEngine(onBacktracking) }),
+      ...(options.untrusted && { regExp: createLinearEngine() }),
     },
   });
   ajvFormats().default.default(ajv);
   ajv.addFormat("url", URL_FORMAT);
   ajv.removeKeyword("uniqueItems").addKeyword(uniqueItems());
-  ajv.addSchema(options.references ?? []);
+  ajv.addSchema(options.references?.() ?? []);
   return ajv;
 }
 
@@ -121,10 +127,10 @@ export function limitReferences(ajv: Ajv): { reset(): void } {
 type Engine = NonNullable<NonNullable<Options["code"]>["regExp"]>;
 
 /** Compiles the expressions of a schema's validator, each once: the validator asks at every use. */
-function createLinearEngine(onBacktracking: OnBacktracking): Engine {
+function createLinearEngine(): Engine {
   const expressions = new Map<string, Expression>();
   const compile = (pattern: string, flags: string): Expression => {
-    const expression = expressions.get(pattern) ?? compileExpression(pattern, flags, onBacktracking);
+    const expression = expressions.get(pattern) ?? compileExpression(pattern, flags);
     expressions.set(pattern, expression);
     return expression;
   };

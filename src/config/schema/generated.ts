@@ -103,9 +103,9 @@ export interface ActionOverride {
    */
   wakeMode?: "now" | "next-heartbeat" | null;
   /**
-   * Send the reply to the messaging channel.
+   * Send the reply to the messaging channel. A list names targets of the mapping's deliver; [] is false.
    */
-  deliver?: boolean | null;
+  deliver?: boolean | string[] | null;
   /**
    * Channel of the reply: the name of a configured channel, last or source.
    */
@@ -122,6 +122,22 @@ export interface ActionOverride {
    * Thinking-level override.
    */
   thinking?: string | null;
+  /**
+   * With hooks.compat: the gateway's agent.
+   */
+  agentId?: string | null;
+  /**
+   * With hooks.compat: the channel's account.
+   */
+  accountId?: string | null;
+  /**
+   * With hooks.compat: isolated: the run starts without what was said before in its session.
+   */
+  sessionMode?: "isolated" | "persistent" | null;
+  /**
+   * null: the turn may call nothing. A transform cannot grant anything.
+   */
+  grants?: null;
   /**
    * Maximum duration of the run, in seconds.
    */
@@ -210,7 +226,17 @@ export interface Preset {
 }
 
 /**
- * How the sender authenticates; needs match.path. Default: by the hook token. Mappings of one path with the same auth share it.
+ * @minItems 1
+ */
+export type ValuePattern =
+  | string
+  | number
+  | boolean
+  | null
+  | (string | number | boolean | null)[]
+  | {not: string | number | boolean | null | (string | number | boolean | null)[]};
+/**
+ * How the sender authenticates; needs match.path. Default: by the hook token. Several mappings may use one path. Repeat the same auth in each; then they are tried in order.
  */
 export type Auth = {scheme: string; [option: string]: unknown};
 /**
@@ -228,6 +254,10 @@ export type Agent =
   | AgentsGateway
   | AgentsCommand
   | AgentsAcp;
+/**
+ * A group of calls.
+ */
+export type ToolSet = ToolsHttp | ToolsMcp;
 
 /**
  * Hookline's configuration file: JSON5 or YAML. In a string, ${NAME} is replaced by that environment variable, ${NAME:-default} by the default if it is unset or empty, and ${file:PATH} by the text of that file without its last line break. The path is relative to this file.
@@ -303,9 +333,19 @@ export interface UserConfig {
       };
     };
     /**
-     * openclaw: x-openclaw-token is accepted like x-gateway-token, and x-openclaw-idempotency-key like Idempotency-Key.
+     * Settings of POST {hooks.path}/agent.
+     */
+    agent?: {
+      grants?: Grants;
+    };
+    /**
+     * openclaw: x-openclaw-token is accepted like x-gateway-token, x-openclaw-idempotency-key like Idempotency-Key, and agentId, sessionMode, accountId and waitForCompletion mean what they mean there. Names of channels may be in any case.
      */
     compat?: "openclaw";
+    /**
+     * With compat: the agents that agentId may name; * for any. Default: any.
+     */
+    allowedAgentIds?: string[];
     /**
      * Path prefix of the hook interface. Slashes at either end make no difference.
      */
@@ -359,6 +399,10 @@ export interface UserConfig {
      */
     transformsDir?: string;
     /**
+     * Folders whose packages transforms may import through a link in `node_modules`, beside those of the workspace that the transforms are in.
+     */
+    transformRoots?: string[];
+    /**
      * Custom hooks, tried in order. The first match wins.
      */
     mappings?: MappingInput[];
@@ -390,6 +434,12 @@ export interface UserConfig {
       [k: string]: Agent;
     };
     /**
+     * Tool sets by name: what an agent's turn can be given to read or to call. Nothing is granted by default.
+     */
+    tools?: {
+      [k: string]: ToolSet;
+    };
+    /**
      * Settings of every run.
      */
     defaults?: {
@@ -418,9 +468,21 @@ export interface UserConfig {
        */
       thinking?: string;
       /**
+       * Models that are asked in this order, at once, if a run's own model is overloaded, unknown, cannot be reached or has no quota left: provider/model or an alias.
+       */
+      fallbackModels?: string[];
+      /**
+       * Maximum length of an answer, in tokens. Default: what the model's provider sets.
+       */
+      maxOutputTokens?: number;
+      /**
        * Maximum duration of a run, in seconds.
        */
       timeoutSeconds?: number;
+      /**
+       * How often a turn with grants asks its model. Then it ends with what there is.
+       */
+      maxSteps?: number;
       /**
        * Maximum number of runs at the same time.
        */
@@ -438,9 +500,22 @@ export interface UserConfig {
          */
         every?: string;
         /**
+         * The first heartbeat that is asked for runs at once. Those asked for within this time after it are one, at its end.
+         */
+        joinWindow?: string;
+        /**
          * The reply that means: nothing to report. It is not delivered.
          */
         ack?: string;
+        grants?: Grants1;
+        /**
+         * Channel of the replies to heartbeats. Without it they go to the last recipient that a mapping names in the configuration.
+         */
+        channel?: string;
+        /**
+         * Recipient of the replies to heartbeats.
+         */
+        to?: string;
       };
     };
     /**
@@ -456,6 +531,14 @@ export interface UserConfig {
          * Price of a million reply tokens.
          */
         output: number;
+        /**
+         * Price of a million prompt tokens that the provider read from its cache. Default: as input.
+         */
+        cachedInput?: number;
+        /**
+         * Price of a million prompt tokens that the provider wrote into its cache. Default: as input.
+         */
+        cacheWrite?: number;
       };
     };
     /**
@@ -471,6 +554,10 @@ export interface UserConfig {
        */
       perSession?: number;
       /**
+       * Limit for one run: after it the model is not asked again, and the run ends with what there is.
+       */
+      perRun?: number;
+      /**
        * cost: the limits are in the currency of agents.prices. tokens: they are tokens of prompts and replies.
        */
       unit?: "cost" | "tokens";
@@ -482,13 +569,29 @@ export interface UserConfig {
    */
   alerts?: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused.
      *
      * @minItems 1
      */
     on: [
-      "dead-letter" | "reload-failed" | "mailbox-down" | "no-event-for" | "budget",
-      ...("dead-letter" | "reload-failed" | "mailbox-down" | "no-event-for" | "budget")[]
+      (
+        | "dead-letter"
+        | "reload-failed"
+        | "mailbox-down"
+        | "no-event-for"
+        | "budget"
+        | "model-unavailable"
+        | "tool-changed"
+      ),
+      ...(
+        | "dead-letter"
+        | "reload-failed"
+        | "mailbox-down"
+        | "no-event-for"
+        | "budget"
+        | "model-unavailable"
+        | "tool-changed"
+      )[]
     ];
     /**
      * A channel that is configured.
@@ -499,7 +602,7 @@ export interface UserConfig {
      */
     to: string;
     /**
-     * At most one message of each kind, and of each mailbox, in this time.
+     * At most one message of each kind, and of each mailbox and provider, in this time.
      */
     every?: string;
     /**
@@ -554,7 +657,7 @@ export interface UserConfig {
      */
     password?: string;
     /**
-     * Maximum number of connections of this node, besides the one that listens for notifications.
+     * Maximum number of connections of this node, besides the one that listens for notifications and the one that renews its lease.
      */
     maxConnections?: number;
     /**
@@ -590,6 +693,31 @@ export interface UserConfig {
   };
 }
 /**
+ * The calls of agents.tools that the model may ask for in a turn of POST {hooks.path}/agent.
+ */
+export interface Grants {
+  [k: string]:
+    | "read"
+    | "ask"
+    | "allow"
+    | {
+        /**
+         * read: the call only reads, as the operator knows.
+         */
+        mode: "read" | "ask" | "allow";
+        /**
+         * Arguments that are fixed, whose texts are templates. A template that is the whole text keeps its type. The model does not see them and cannot choose them. If the event lacks a value, nothing is granted, with a warning.
+         */
+        arguments?: {
+          [k: string]: unknown;
+        };
+        /**
+         * How often the model may ask for the call in a run, refused calls included. Default: any number of times.
+         */
+        max?: number;
+      };
+}
+/**
  * Turns a request to a custom hook into a wake or an agent action. The first that matches wins.
  */
 export interface MappingInput {
@@ -614,10 +742,16 @@ export interface MappingInput {
      */
     source?: string;
     /**
-     * Header values, by exact string or /regular expression/flags. They run in linear time. webhooks check warns about one that cannot (look-around, back references).
+     * Header values, in the forms of match.payload.
      */
     headers?: {
-      [k: string]: string;
+      [k: string]: ValuePattern;
+    };
+    /**
+     * Values of the payload by path, as action, repository.full_name or labels[*].name. A field of exactly that name is taken first. A string is exact; * in it stands for any characters, and /expression/flags is a regular expression. A list matches if one of its values does. { not: value } must not match. A list in the payload matches if one of its values does; an object and a missing field do not.
+     */
+    payload?: {
+      [k: string]: ValuePattern;
     };
     /**
      * A JSON Schema that the payload must satisfy to match. Its patterns run in linear time.
@@ -643,6 +777,10 @@ export interface MappingInput {
    */
   event?: string;
   /**
+   * Template of what the event is about, in one line, as {{repository.full_name}}#{{issue.number}}: {{issue.title}}. It is shown with the event. Default: the start of the message.
+   */
+  subject?: string;
+  /**
    * Names of events that lead to an action; * stands for any characters. Other events are skipped. Default: all lead to an action.
    */
   events?: string[];
@@ -663,6 +801,10 @@ export interface MappingInput {
      */
     isNot?: string | string[];
     /**
+     * Ignored if the whole value is a comment that this service wrote, or the id of one: its mark is signed with a key of the store.
+     */
+    isOwn?: boolean;
+    /**
      * Shown with the skipped event.
      */
     reason: string;
@@ -671,6 +813,10 @@ export interface MappingInput {
    * Maximum size of a body after decompression, in bytes. Default: hooks.maxBodyBytes, which it may exceed.
    */
   maxBodyBytes?: number;
+  /**
+   * text: a body of type text/… becomes { text }, one of type application/x-ndjson or application/jsonl { lines: [...] }. All mappings of one path agree; needs match.path. Default: such bodies are refused, unless a text is JSON.
+   */
+  body?: "text";
   /**
    * The action that the request leads to.
    */
@@ -708,9 +854,32 @@ export interface MappingInput {
    */
   instructions?: string;
   /**
-   * Send the reply to the messaging channel.
+   * Send the reply to the messaging channel. A list sends it to each of its targets, instead of channel, to and update.
    */
-  deliver?: boolean;
+  deliver?:
+    | boolean
+    | {
+        /**
+         * What a transform calls this target in the deliver of its action.
+         */
+        name?: string;
+        /**
+         * Template. The name of a configured channel, last or source.
+         */
+        channel: string;
+        /**
+         * Template. Recipient on the channel. Default: the last recipient.
+         */
+        to?: string;
+        /**
+         * With channel: source, a later reply of the session replaces the earlier one at the same place, if the channel can edit its messages.
+         */
+        update?: boolean;
+        /**
+         * Template. If it renders blank or false, the reply is not sent to this target.
+         */
+        when?: string;
+      }[];
   /**
    * Template. The name of a configured channel, last or source. Default: last.
    */
@@ -731,11 +900,60 @@ export interface MappingInput {
      * Template. The recipient, as {{repository.full_name}}#{{issue.number}}. If it renders several lines, the first one that the channel's allow lists is used, else the last.
      */
     to: string;
+    /**
+     * Template. For email: the ids of the mails that the answer follows, each in < >, the answered one last. Of more than 50, the first and the last ones are kept. Default: those in to.
+     */
+    references?: string;
+    /**
+     * Template. The whole hash of the commit that a review is about.
+     */
+    commit?: string;
   };
+  /**
+   * The reply is a review of the pull request or merge request of the event, with comments on lines. The value is the strongest verdict that the agent may give; true is comment.
+   */
+  review?: true | "comment" | "request-changes" | "approve";
   /**
    * With channel: source, a later reply of the session replaces the earlier one at the same place, if the channel can edit its messages.
    */
   update?: boolean;
+  /**
+   * Answers the request with the reply of its run, for senders that show the answer, as Slack's slash commands and Twilio do. It takes precedence over Prefer: wait. A repeat of the request gets the same answer.
+   */
+  answer?: {
+    /**
+     * Seconds from the arrival of the request until the answer is sent without the reply. No longer than the sender waits.
+     */
+    wait: number;
+    /**
+     * Template of the answer. It sees the event as it is stored, and {{reply}}. Values are escaped by contentType: in JSON they are written in quotes, as "text": "{{reply}}", or with the helper json; in XML as text or in a quoted attribute.
+     */
+    template: string;
+    /**
+     * The type of the answer: one of JSON, of XML, or text/plain, whose values are not escaped. The charset is UTF-8.
+     */
+    contentType?: string;
+    /**
+     * The status of the answer, and of else.
+     */
+    status?: number;
+    /**
+     * Template of the answer if the reply is not there in time, if the run failed or is held, or if the event led to no run or to several. It sees the event. Default: the usual answer.
+     */
+    else?: string;
+  };
+  /**
+   * With hooks.compat: the agent of the gateway that runs the turn, in place of model.
+   */
+  agentId?: string;
+  /**
+   * With hooks.compat: the account of the channel, whose block is <channel>:<account>.
+   */
+  accountId?: string;
+  /**
+   * With hooks.compat: isolated: each run starts without what was said before in its session, and runs of one session still run in order. Default: persistent.
+   */
+  sessionMode?: "isolated" | "persistent";
   /**
    * Template. provider/model or an alias.
    */
@@ -744,6 +962,43 @@ export interface MappingInput {
    * Template. low, medium, high.
    */
   thinking?: string;
+  /**
+   * With channel: source, a text for the place of the event when the run has failed permanently; never a template. The reply of a later retry replaces it, if the channel can edit its messages.
+   */
+  onFailure?: string;
+  /**
+   * Instead of agents.defaults.fallbackModels: models that are asked in this order if the run's own cannot answer. [] means none.
+   */
+  fallbackModels?: string[];
+  /**
+   * Maximum length of an answer, in tokens. Default: agents.defaults.maxOutputTokens.
+   */
+  maxOutputTokens?: number;
+  /**
+   * The calls of agents.tools that the model may ask for, by <set>.<call>; * stands for any characters. Default: none.
+   */
+  grants?: {
+    [k: string]:
+      | "read"
+      | "ask"
+      | "allow"
+      | {
+          /**
+           * read: the call only reads, as the operator knows.
+           */
+          mode: "read" | "ask" | "allow";
+          /**
+           * Arguments that are fixed, whose texts are templates. A template that is the whole text keeps its type. The model does not see them and cannot choose them. If the event lacks a value, nothing is granted, with a warning.
+           */
+          arguments?: {
+            [k: string]: unknown;
+          };
+          /**
+           * How often the model may ask for the call in a run, refused calls included. Default: any number of times.
+           */
+          max?: number;
+        };
+  };
   /**
    * Maximum duration of the run, in seconds.
    */
@@ -761,7 +1016,7 @@ export interface MappingInput {
    */
   forEach?: string;
   /**
-   * With forEach: the array in the payload contains only the item, so that messages[0] is the item.
+   * With forEach: each action sees the list with just its own item, so {{messages[0]}} works as in OpenClaw.
    */
   forEachNarrows?: boolean;
   /**
@@ -794,6 +1049,33 @@ export interface MappingInput {
     perMs?: number;
   };
   /**
+   * Up to 8 texts, read by calls of agents.tools before the agent is asked. Each text is in the prompt after the message, inside the boundary.
+   */
+  context?: {
+    /**
+     * The call: <set>.<call>.
+     */
+    call: string;
+    /**
+     * Its arguments, whose texts are templates. A template that is the whole text keeps its type. If they do not fit the call's schema, this context is left out with a warning.
+     */
+    arguments?: {
+      [k: string]: unknown;
+    };
+    /**
+     * The title of the text in the prompt. Default: the name of the call.
+     */
+    title?: string;
+    /**
+     * How many characters of the text are used. Default: those of the call.
+     */
+    maxLength?: number;
+    /**
+     * If it cannot be read, the run is retried. Default: the agent is told, and asked without it.
+     */
+    required?: boolean;
+  }[];
+  /**
    * Requests with the same key within the window become one agent run, which starts when the window closes and has all their messages. Wakes do not need it: a heartbeat takes all pending events.
    */
   coalesce?: {
@@ -806,6 +1088,10 @@ export interface MappingInput {
      */
     windowMs: number;
   };
+  /**
+   * The transform gets input.state, with get(key) and set(key, value, { ttl }): values that all requests of the mapping share. They are committed with the event.
+   */
+  state?: true;
   /**
    * TypeScript or JavaScript that decides the action, run in a sandbox.
    */
@@ -928,6 +1214,9 @@ export interface UserConfigMailbox {
  * Any mailbox that speaks IMAP.
  */
 export interface MailSourcesImap {
+  /**
+   * What this block configures.
+   */
   kind: "imap";
   /**
    * The server's name.
@@ -996,6 +1285,9 @@ export interface MailSourcesImap {
  * Gmail's own API with its notifications over Pub/Sub.
  */
 export interface MailSourcesGmail {
+  /**
+   * What this block configures.
+   */
   kind: "gmail";
   /**
    * The mailbox's address.
@@ -1061,9 +1353,15 @@ export interface MailSourcesGmail {
   pubsubUrl?: string;
 }
 export interface AgentsEcho {
+  /**
+   * What this block configures.
+   */
   kind: "echo";
 }
 export interface AgentsOpenaiCompatible {
+  /**
+   * What this block configures.
+   */
   kind: "openai-compatible";
   /**
    * Address of its API. openai and anthropic default to the vendor's own.
@@ -1081,6 +1379,9 @@ export interface AgentsOpenaiCompatible {
   };
 }
 export interface AgentsOpenai {
+  /**
+   * What this block configures.
+   */
   kind: "openai";
   /**
    * Address of its API. openai and anthropic default to the vendor's own.
@@ -1098,6 +1399,9 @@ export interface AgentsOpenai {
   };
 }
 export interface AgentsAnthropic {
+  /**
+   * What this block configures.
+   */
   kind: "anthropic";
   /**
    * Address of its API. openai and anthropic default to the vendor's own.
@@ -1115,6 +1419,9 @@ export interface AgentsAnthropic {
   };
 }
 export interface AgentsGateway {
+  /**
+   * What this block configures.
+   */
   kind: "gateway";
   /**
    * Address of its API. openai and anthropic default to the vendor's own.
@@ -1140,6 +1447,9 @@ export interface AgentsGateway {
   keepsHistory?: boolean;
 }
 export interface AgentsCommand {
+  /**
+   * What this block configures.
+   */
   kind: "command";
   /**
    * The program and its arguments, run without a shell. command: once for each turn, the prompt on its standard input, the reply on its standard output. acp: once for many turns.
@@ -1159,6 +1469,9 @@ export interface AgentsCommand {
   };
 }
 export interface AgentsAcp {
+  /**
+   * What this block configures.
+   */
   kind: "acp";
   /**
    * The program and its arguments, run without a shell. command: once for each turn, the prompt on its standard input, the reply on its standard output. acp: once for many turns.
@@ -1178,7 +1491,176 @@ export interface AgentsAcp {
   };
 }
 /**
- * Messaging channels, one block each.
+ * Requests to one host.
+ */
+export interface ToolsHttp {
+  /**
+   * What this block configures.
+   */
+  kind: "http";
+  /**
+   * Begins every address. Redirects that leave its scheme, host or port are not followed.
+   */
+  baseUrl: string;
+  /**
+   * The host may be this machine or in a private network. Link-local and metadata addresses are never called.
+   */
+  private?: boolean;
+  /**
+   * Headers of every call, such as its credential.
+   */
+  headers?: {
+    [k: string]: string;
+  };
+  /**
+   * What can be called, by name.
+   */
+  calls: {
+    [k: string]: {
+      /**
+       * What the call does, for whoever chooses it.
+       */
+      description: string;
+      /**
+       * Path below baseUrl. {name} is an argument as one segment, {+name} one that may contain slashes.
+       */
+      get?: string;
+      /**
+       * Path below baseUrl. {name} is an argument as one segment, {+name} one that may contain slashes.
+       */
+      post?: string;
+      /**
+       * Path below baseUrl. {name} is an argument as one segment, {+name} one that may contain slashes.
+       */
+      put?: string;
+      /**
+       * Path below baseUrl. {name} is an argument as one segment, {+name} one that may contain slashes.
+       */
+      patch?: string;
+      /**
+       * Path below baseUrl. {name} is an argument as one segment, {+name} one that may contain slashes.
+       */
+      delete?: string;
+      /**
+       * The arguments: the JSON Schema of each, or the name of its type: "string", "integer", "number", "boolean", "array" or "object". All are required unless they say optional: true.
+       */
+      input?: {
+        [k: string]:
+          | "string"
+          | "integer"
+          | "number"
+          | "boolean"
+          | "array"
+          | "object"
+          | {
+              [k: string]: unknown;
+            };
+      };
+      /**
+       * Query parameters, whose texts are templates over the arguments. A list repeats its parameter.
+       */
+      query?: {
+        [k: string]: unknown;
+      };
+      /**
+       * The body as JSON, whose texts are templates over the arguments. A template that is the whole text keeps its type.
+       */
+      body?: {
+        [k: string]: unknown;
+      };
+      /**
+       * How many characters of its result are used, if that differs from the set's.
+       */
+      maxResultLength?: number;
+    };
+  };
+  /**
+   * Who can see what is asked of the set. http: private unless it says public. Other kinds must say it, since their server may fetch any address.
+   */
+  audience?: "private" | "public";
+  /**
+   * How many characters of a result are used. The text says when there were more.
+   */
+  maxResultLength?: number;
+  /**
+   * How long a call may take, in seconds.
+   */
+  callTimeoutSeconds?: number;
+}
+/**
+ * The tools of an MCP server, as far as tools.lock.json has them.
+ */
+export interface ToolsMcp {
+  /**
+   * What this block configures.
+   */
+  kind: "mcp";
+  /**
+   * Address of a server over streamable HTTP. Either this or command.
+   */
+  url?: string;
+  /**
+   * With url: the host may be this machine or in a private network.
+   */
+  private?: boolean;
+  /**
+   * With url: headers of every request, such as its credential.
+   */
+  headers?: {
+    [k: string]: string;
+  };
+  /**
+   * A server as a program with its arguments, run without a shell as the service's user. Either this or url.
+   *
+   * @minItems 1
+   */
+  command?: [string, ...string[]];
+  /**
+   * With command: what its environment has besides PATH, LANG and HOME, which is a folder of its own in the state folder.
+   */
+  env?: {
+    [k: string]: string;
+  };
+  /**
+   * Who can see what is asked of the set. http: private unless it says public. Other kinds must say it, since their server may fetch any address.
+   */
+  audience?: "private" | "public";
+  /**
+   * How many characters of a result are used. The text says when there were more.
+   */
+  maxResultLength?: number;
+  /**
+   * How long a call may take, in seconds.
+   */
+  callTimeoutSeconds?: number;
+}
+/**
+ * The calls of agents.tools that the model may ask for in a heartbeat. All of them read.
+ */
+export interface Grants1 {
+  [k: string]:
+    | "read"
+    | "ask"
+    | "allow"
+    | {
+        /**
+         * read: the call only reads, as the operator knows.
+         */
+        mode: "read" | "ask" | "allow";
+        /**
+         * Arguments that are fixed, whose texts are templates. A template that is the whole text keeps its type. The model does not see them and cannot choose them. If the event lacks a value, nothing is granted, with a warning.
+         */
+        arguments?: {
+          [k: string]: unknown;
+        };
+        /**
+         * How often the model may ask for the call in a run, refused calls included. Default: any number of times.
+         */
+        max?: number;
+      };
+}
+/**
+ * Messaging channels, one block each. Several accounts of one have blocks such as slack:eu.
  */
 export interface Channels {
   whatsapp?: ChannelsWhatsapp;
@@ -1190,6 +1672,7 @@ export interface Channels {
   imessage?: ChannelsImessage;
   msteams?: ChannelsMsteams;
   email?: ChannelsEmail;
+  http?: ChannelsHttp;
   github?: ChannelsGithub;
   gitlab?: ChannelsGitlab;
   gitea?: ChannelsGitea;
@@ -1199,9 +1682,33 @@ export interface Channels {
   pagerduty?: ChannelsPagerduty;
   sentry?: ChannelsSentry;
   notion?: ChannelsNotion;
+  [k: string]:
+    | ChannelsWhatsapp
+    | ChannelsSignal
+    | ChannelsTelegram
+    | ChannelsDiscord
+    | ChannelsSlack
+    | ChannelsMattermost
+    | ChannelsImessage
+    | ChannelsMsteams
+    | ChannelsEmail
+    | ChannelsHttp
+    | ChannelsGithub
+    | ChannelsGitlab
+    | ChannelsGitea
+    | ChannelsLinear
+    | ChannelsJira
+    | ChannelsBitbucket
+    | ChannelsPagerduty
+    | ChannelsSentry
+    | ChannelsNotion
+    | undefined;
 }
 /**
  * WhatsApp's Cloud API.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^whatsapp:[a-z0-9-]{1,24}$".
  */
 export interface ChannelsWhatsapp {
   /**
@@ -1221,6 +1728,10 @@ export interface ChannelsWhatsapp {
    */
   baseUrl?: string;
   /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
@@ -1231,6 +1742,9 @@ export interface ChannelsWhatsapp {
 }
 /**
  * The daemon of signal-cli, started with `signal-cli daemon --http`.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^signal:[a-z0-9-]{1,24}$".
  */
 export interface ChannelsSignal {
   /**
@@ -1242,6 +1756,10 @@ export interface ChannelsSignal {
    */
   baseUrl?: string;
   /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
@@ -1250,6 +1768,12 @@ export interface ChannelsSignal {
    */
   dryRun?: boolean;
 }
+/**
+ * The channel telegram.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^telegram:[a-z0-9-]{1,24}$".
+ */
 export interface ChannelsTelegram {
   /**
    * Bot token, from @BotFather.
@@ -1260,6 +1784,10 @@ export interface ChannelsTelegram {
    */
   baseUrl?: string;
   /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
@@ -1268,6 +1796,12 @@ export interface ChannelsTelegram {
    */
   dryRun?: boolean;
 }
+/**
+ * The channel discord.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^discord:[a-z0-9-]{1,24}$".
+ */
 export interface ChannelsDiscord {
   /**
    * Bot token.
@@ -1278,6 +1812,10 @@ export interface ChannelsDiscord {
    */
   baseUrl?: string;
   /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
@@ -1286,6 +1824,12 @@ export interface ChannelsDiscord {
    */
   dryRun?: boolean;
 }
+/**
+ * The channel slack.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^slack:[a-z0-9-]{1,24}$".
+ */
 export interface ChannelsSlack {
   /**
    * Bot token.
@@ -1296,6 +1840,10 @@ export interface ChannelsSlack {
    */
   baseUrl?: string;
   /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
@@ -1304,6 +1852,12 @@ export interface ChannelsSlack {
    */
   dryRun?: boolean;
 }
+/**
+ * The channel mattermost.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^mattermost:[a-z0-9-]{1,24}$".
+ */
 export interface ChannelsMattermost {
   /**
    * Access token of a bot account. Without the permission to use channel mentions, its messages cannot notify everyone.
@@ -1313,6 +1867,10 @@ export interface ChannelsMattermost {
    * The server as people open it: https://chat.example.com.
    */
   baseUrl: string;
+  /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
   /**
    * Recipients that a payload may choose; * stands for any characters.
    */
@@ -1324,6 +1882,9 @@ export interface ChannelsMattermost {
 }
 /**
  * Messages on a Mac, through https://github.com/openclaw/imsg.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^imessage:[a-z0-9-]{1,24}$".
  */
 export interface ChannelsImessage {
   /**
@@ -1332,6 +1893,10 @@ export interface ChannelsImessage {
    * @minItems 1
    */
   command?: [string, ...string[]];
+  /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
   /**
    * Recipients that a payload may choose; * stands for any characters.
    */
@@ -1343,6 +1908,9 @@ export interface ChannelsImessage {
 }
 /**
  * Microsoft Teams, through the Bot Framework's connector.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^msteams:[a-z0-9-]{1,24}$".
  */
 export interface ChannelsMsteams {
   /**
@@ -1366,6 +1934,10 @@ export interface ChannelsMsteams {
    */
   tokenUrl?: string;
   /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
@@ -1376,6 +1948,9 @@ export interface ChannelsMsteams {
 }
 /**
  * Mail, through an SMTP server.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^email:[a-z0-9-]{1,24}$".
  */
 export interface ChannelsEmail {
   /**
@@ -1403,9 +1978,68 @@ export interface ChannelsEmail {
    */
   from: string;
   /**
+   * The name of an IMAP mailbox of hooks.mail that the mails come from. Its login is used unless user is set, and its folder of sent mail.
+   */
+  mailbox?: string;
+  /**
+   * auto: with mailbox, a copy is in its folder of sent mail. Gmail and Exchange keep one without that.
+   */
+  sentCopy?: "auto" | "off";
+  /**
    * The name beside it.
    */
   fromName?: string;
+  /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Any HTTP endpoint. The configuration names the targets; `to` is the name of one.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^http:[a-z0-9-]{1,24}$".
+ */
+export interface ChannelsHttp {
+  /**
+   * The endpoints, by the names that `to` can have.
+   */
+  targets: {
+    [k: string]: {
+      /**
+       * Gets a POST. Redirects are not followed.
+       */
+      url: string;
+      /**
+       * Further headers.
+       */
+      headers?: {
+        [k: string]: string;
+      };
+      /**
+       * Signs each request as Standard Webhooks says: whsec_ and base64, or any text of at least 24 bytes.
+       */
+      secret?: string;
+      /**
+       * JSON whose texts are templates over text, eventId, runId, hook, sessionKey and the event. Default: these five.
+       */
+      body?: {
+        [k: string]: unknown;
+      };
+    };
+  };
+  /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
   /**
    * Recipients that a payload may choose; * stands for any characters.
    */
@@ -1417,6 +2051,9 @@ export interface ChannelsEmail {
 }
 /**
  * Comments on GitHub. A fine-grained token or a GitHub App needs Issues and Pull requests: Read and write; for discussions Discussions: Read and write; for commits Contents: Read.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^github:[a-z0-9-]{1,24}$".
  */
 export interface ChannelsGithub {
   /**
@@ -1432,9 +2069,9 @@ export interface ChannelsGithub {
      */
     id: string;
     /**
-     * The number at the end of the installation's URL.
+     * The number at the end of the installation's URL. Default: that of the event, or of the repository that is written to.
      */
-    installation: string;
+    installation?: string;
     /**
      * Its private key, PEM. \n may stand for line ends.
      */
@@ -1453,9 +2090,13 @@ export interface ChannelsGithub {
    */
   allowImages?: boolean;
   /**
-   * Of GitHub Enterprise Server: https://<host>/api/v3. Default: https://api.github.com.
+   * The address of the API, for GitHub Enterprise Server: https://<host>/api/v3. Default: https://api.github.com.
    */
   baseUrl?: string;
+  /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
   /**
    * Recipients that a payload may choose; * stands for any characters.
    */
@@ -1467,6 +2108,9 @@ export interface ChannelsGithub {
 }
 /**
  * Notes on GitLab. A project or group access token needs the scope api and the role Reporter.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^gitlab:[a-z0-9-]{1,24}$".
  */
 export interface ChannelsGitlab {
   /**
@@ -1490,6 +2134,10 @@ export interface ChannelsGitlab {
    */
   baseUrl?: string;
   /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
@@ -1500,6 +2148,9 @@ export interface ChannelsGitlab {
 }
 /**
  * Comments on Gitea and Forgejo. The access token needs the permission issue: Read and Write.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^gitea:[a-z0-9-]{1,24}$".
  */
 export interface ChannelsGitea {
   /**
@@ -1523,6 +2174,10 @@ export interface ChannelsGitea {
    */
   baseUrl: string;
   /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
@@ -1533,6 +2188,9 @@ export interface ChannelsGitea {
 }
 /**
  * Comments on Linear's issues. An API key needs the permissions Read and Create comments, an OAuth token the scopes read and comments:create; to edit comments and to show reactions, both need write.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^linear:[a-z0-9-]{1,24}$".
  */
 export interface ChannelsLinear {
   /**
@@ -1569,6 +2227,10 @@ export interface ChannelsLinear {
    */
   baseUrl?: string;
   /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
@@ -1579,6 +2241,9 @@ export interface ChannelsLinear {
 }
 /**
  * Comments on the issues of Jira Cloud. The account may browse the project and add comments; an API token or OAuth token with scopes needs read:jira-work and write:jira-work.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^jira:[a-z0-9-]{1,24}$".
  */
 export interface ChannelsJira {
   /**
@@ -1594,6 +2259,10 @@ export interface ChannelsJira {
    */
   baseUrl: string;
   /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
@@ -1604,6 +2273,9 @@ export interface ChannelsJira {
 }
 /**
  * Comments on Bitbucket Cloud. The token needs the permission Pull requests: Write, for issues Issues: Write.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^bitbucket:[a-z0-9-]{1,24}$".
  */
 export interface ChannelsBitbucket {
   /**
@@ -1631,6 +2303,10 @@ export interface ChannelsBitbucket {
    */
   baseUrl?: string;
   /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
@@ -1641,6 +2317,9 @@ export interface ChannelsBitbucket {
 }
 /**
  * Notes on PagerDuty's incidents. An API key that can write, or a token with incidents.read and incidents.write.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^pagerduty:[a-z0-9-]{1,24}$".
  */
 export interface ChannelsPagerduty {
   /**
@@ -1656,6 +2335,10 @@ export interface ChannelsPagerduty {
    */
   baseUrl?: string;
   /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
@@ -1666,6 +2349,9 @@ export interface ChannelsPagerduty {
 }
 /**
  * Comments on Sentry's issues. The token of an internal integration needs Issue & Event: Read & Write.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^sentry:[a-z0-9-]{1,24}$".
  */
 export interface ChannelsSentry {
   /**
@@ -1693,6 +2379,10 @@ export interface ChannelsSentry {
    */
   baseUrl?: string;
   /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
@@ -1703,6 +2393,9 @@ export interface ChannelsSentry {
 }
 /**
  * Comments in Notion. The connection needs the capabilities to read and to insert comments.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^notion:[a-z0-9-]{1,24}$".
  */
 export interface ChannelsNotion {
   /**
@@ -1713,6 +2406,10 @@ export interface ChannelsNotion {
    * Default: https://api.notion.com.
    */
   baseUrl?: string;
+  /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
   /**
    * Recipients that a payload may choose; * stands for any characters.
    */
@@ -1797,9 +2494,22 @@ export interface ValidConfig {
       };
     };
     /**
-     * openclaw: x-openclaw-token is accepted like x-gateway-token, and x-openclaw-idempotency-key like Idempotency-Key.
+     * Settings of POST {hooks.path}/agent.
+     */
+    agent: {
+      /**
+       * The calls of agents.tools that the model may ask for in a turn of POST {hooks.path}/agent.
+       */
+      grants?: MappingInput["grants"];
+    };
+    /**
+     * openclaw: x-openclaw-token is accepted like x-gateway-token, x-openclaw-idempotency-key like Idempotency-Key, and agentId, sessionMode, accountId and waitForCompletion mean what they mean there. Names of channels may be in any case.
      */
     compat?: "openclaw";
+    /**
+     * With compat: the agents that agentId may name; * for any. Default: any.
+     */
+    allowedAgentIds?: string[];
     /**
      * Path prefix of the hook interface. Slashes at either end make no difference.
      */
@@ -1853,6 +2563,10 @@ export interface ValidConfig {
      */
     transformsDir: string;
     /**
+     * Folders whose packages transforms may import through a link in `node_modules`, beside those of the workspace that the transforms are in.
+     */
+    transformRoots: string[];
+    /**
      * Custom hooks, tried in order. The first match wins.
      */
     mappings: MappingInput[];
@@ -1884,6 +2598,12 @@ export interface ValidConfig {
       [k: string]: {kind: string; [option: string]: unknown};
     };
     /**
+     * Tool sets by name: what an agent's turn can be given to read or to call. Nothing is granted by default.
+     */
+    tools: {
+      [k: string]: {kind: string; [option: string]: unknown};
+    };
+    /**
      * Settings of every run.
      */
     defaults: {
@@ -1912,9 +2632,21 @@ export interface ValidConfig {
        */
       thinking?: string;
       /**
+       * Models that are asked in this order, at once, if a run's own model is overloaded, unknown, cannot be reached or has no quota left: provider/model or an alias.
+       */
+      fallbackModels?: string[];
+      /**
+       * Maximum length of an answer, in tokens. Default: what the model's provider sets.
+       */
+      maxOutputTokens?: number;
+      /**
        * Maximum duration of a run, in seconds.
        */
       timeoutSeconds: number;
+      /**
+       * How often a turn with grants asks its model. Then it ends with what there is.
+       */
+      maxSteps: number;
       /**
        * Maximum number of runs at the same time.
        */
@@ -1932,9 +2664,25 @@ export interface ValidConfig {
          */
         every: string;
         /**
+         * The first heartbeat that is asked for runs at once. Those asked for within this time after it are one, at its end.
+         */
+        joinWindow: string;
+        /**
          * The reply that means: nothing to report. It is not delivered.
          */
         ack: string;
+        /**
+         * The calls of agents.tools that the model may ask for in a heartbeat. All of them read.
+         */
+        grants?: MappingInput["grants"];
+        /**
+         * Channel of the replies to heartbeats. Without it they go to the last recipient that a mapping names in the configuration.
+         */
+        channel?: string;
+        /**
+         * Recipient of the replies to heartbeats.
+         */
+        to?: string;
       };
     };
     /**
@@ -1950,6 +2698,14 @@ export interface ValidConfig {
          * Price of a million reply tokens.
          */
         output: number;
+        /**
+         * Price of a million prompt tokens that the provider read from its cache. Default: as input.
+         */
+        cachedInput?: number;
+        /**
+         * Price of a million prompt tokens that the provider wrote into its cache. Default: as input.
+         */
+        cacheWrite?: number;
       };
     };
     /**
@@ -1965,6 +2721,10 @@ export interface ValidConfig {
        */
       perSession?: number;
       /**
+       * Limit for one run: after it the model is not asked again, and the run ends with what there is.
+       */
+      perRun?: number;
+      /**
        * cost: the limits are in the currency of agents.prices. tokens: they are tokens of prompts and replies.
        */
       unit: "cost" | "tokens";
@@ -1976,13 +2736,29 @@ export interface ValidConfig {
    */
   alerts: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused.
      *
      * @minItems 1
      */
     on: [
-      "dead-letter" | "reload-failed" | "mailbox-down" | "no-event-for" | "budget",
-      ...("dead-letter" | "reload-failed" | "mailbox-down" | "no-event-for" | "budget")[]
+      (
+        | "dead-letter"
+        | "reload-failed"
+        | "mailbox-down"
+        | "no-event-for"
+        | "budget"
+        | "model-unavailable"
+        | "tool-changed"
+      ),
+      ...(
+        | "dead-letter"
+        | "reload-failed"
+        | "mailbox-down"
+        | "no-event-for"
+        | "budget"
+        | "model-unavailable"
+        | "tool-changed"
+      )[]
     ];
     /**
      * A channel that is configured.
@@ -1993,7 +2769,7 @@ export interface ValidConfig {
      */
     to: string;
     /**
-     * At most one message of each kind, and of each mailbox, in this time.
+     * At most one message of each kind, and of each mailbox and provider, in this time.
      */
     every: string;
     /**
@@ -2048,7 +2824,7 @@ export interface ValidConfig {
      */
     password?: string;
     /**
-     * Maximum number of connections of this node, besides the one that listens for notifications.
+     * Maximum number of connections of this node, besides the one that listens for notifications and the one that renews its lease.
      */
     maxConnections: number;
     /**

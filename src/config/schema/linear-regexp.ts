@@ -11,22 +11,22 @@ export interface Expression {
   toString(): string;
 }
 
-/** Called with an expression that a crafted text can make very slow, and the reason. */
-export type OnBacktracking = (expression: string, reason: string) => void;
-
 /**
  * Prepares an operator's expression for hostile texts: it runs in linear time with RE2, where JavaScript's own engine can
- * take exponential time, and matches the same texts. An expression that RE2 does not support runs in JavaScript's engine,
- * after `onBacktracking`. `flags`: of i, m, s and u. Throws a `SyntaxError` for an invalid expression.
+ * take exponential time, and matches the same texts. `flags`: of i, m, s and u. Throws a `SyntaxError` for an invalid
+ * expression, and an `Error` that names what RE2 does not support.
  */
-export function compileExpression(body: string, flags: string, onBacktracking: OnBacktracking): Expression {
+export function compileExpression(body: string, flags: string): Expression {
   const native = new RegExp(body, flags);
   try {
     const linear = re2js().RE2JS.compile(toRe2(body, flags));
     return { test: (text) => linear.test(text), toString: () => String(native) };
   } catch (error) {
-    onBacktracking(String(native), messageOf(error));
-    return native;
+    throw new Error(
+      `the expression ${String(native)} cannot run in linear time: ${messageOf(error)}. With a crafted request it ` +
+        "could block the whole service. Avoid look-around, back references and counts over 1000 (maxLength limits a whole text)",
+      { cause: error },
+    );
   }
 }
 

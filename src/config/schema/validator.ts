@@ -1,10 +1,11 @@
+import { selectErrors } from "./violations.ts";
 import type { AnySchemaObject, ErrorObject } from "ajv";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { PACKAGE_ROOT } from "../../shared/package.ts";
 import { createAjv, limitReferences, requireValidSchema, type SchemaOptions } from "./ajv.ts";
 import { compiledChecks, type Validate } from "./compiled-checks.ts";
-import { selectErrors, type SchemaProblem, toSchemaProblem } from "./problems.ts";
+import { type SchemaProblem, toSchemaProblem } from "./problems.ts";
 
 /** Finds what does not fit the schema. Never throws. */
 export type SchemaCheck = (value: unknown) => SchemaProblem[];
@@ -19,37 +20,54 @@ export function compileSchema(schema: unknown, options: SchemaOptions = {}): Sch
   return compileValid(schema, options);
 }
 
-/** A check by a schema of ours, compiled at the first use: few commands need all of them. */
-export function createCheck(read: () => AnySchemaObject, options: SchemaOptions = {}): SchemaCheck {
+/** A check by a schema of ours: what the build has compiled under the name `built`, else compiled at the first use. */
+export function createCheck(
+  read: () => AnySchemaObject,
+  { built, ...options }: SchemaOptions & { built?: string } = {},
+): SchemaCheck {
   let check: SchemaCheck | undefined;
-  return (value) => (check ??= compileValid(read(), options))(value);
+  return (value) => (check ??= find())(value);
+
+  function find(): SchemaCheck {
+    const validate = built === undefined ? undefined : compiledChecks.find?.(built);
+    return validate ? toCheck(validate, options) : compileValid(read(), options);
+  }
 }
 
-/** How the schemas are checked that the build compiles. */
+/** How the package's own schemas are checked. */
 export const BUILT_CHECKS = {
-  config: { all: true, fillDefaults: true },
-  mapping: { all: true, fillDefaults: true },
+  config: { all: true, fillDefaults: true, references: () => [readMapping(), AUTH] },
+  mapping: { all: true, fillDefaults: true, references: () => [AUTH] },
   preset: { all: true, subject: "the preset" },
   wake: {},
   agent: {},
   action: { all: true },
-} satisfies Record<keyof typeof compiledChecks, SchemaOptions>;
+} satisfies Record<string, SchemaOptions>;
 
-/** The check that the build has compiled; undefined in a checkout. */
-export function findBuiltCheck(name: keyof typeof BUILT_CHECKS): SchemaCheck | undefined {
-  const load = compiledChecks[name];
-  return load && toCheck(load(), BUILT_CHECKS[name]);
+type BuiltName = keyof typeof BUILT_CHECKS;
+
+/** The check by one of the package's schemas. Blocks of drivers are only objects for it: see blocks.ts. */
+export function createBuiltCheck(name: BuiltName): SchemaCheck {
+  return createCheck(() => readBuilt(name), { ...BUILT_CHECKS[name], built: name });
 }
 
-/** Like `createCheck`, for one of the package's schemas. */
-export function createBuiltCheck(name: Exclude<keyof typeof BUILT_CHECKS, "config" | "mapping">): SchemaCheck {
-  let check: SchemaCheck | undefined;
-  return (value) => (check ??= findBuiltCheck(name) ?? compileValid(readSchema(name), BUILT_CHECKS[name]))(value);
+export function readBuilt(name: BuiltName): Record<string, unknown> {
+  if (name === "mapping") return readMapping();
+  return readSchema(name === "config" ? "config.base" : name);
+}
+
+const AUTH = { $id: "hookline/auth.json", type: "object" };
+
+/** A mapping's defaults are applied when it is compiled. */
+function readMapping(): Record<string, unknown> {
+  return JSON.parse(
+    JSON.stringify(readSchema("mapping"), (key, part: unknown) => (key === "default" ? undefined : part)),
+  );
 }
 
 function compileValid(schema: AnySchemaObject | boolean, options: SchemaOptions): SchemaCheck {
   const ajv = createAjv(schema, options);
-  const limit = options.onBacktracking && limitReferences(ajv);
+  const limit = options.untrusted ? limitReferences(ajv) : undefined;
   const check = toCheck(ajv.compile(schema), options);
   return (value) => {
     limit?.reset();

@@ -1,6 +1,4 @@
-import { readFileSync } from "node:fs";
-import path from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { cpSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { useJournals } from "../../../test/contracts/journal/harness.ts";
 import { open as openSqlite } from "../../../test/contracts/journal/openers/sqlite.ts";
@@ -16,7 +14,7 @@ import {
   sampleRun,
   sampleWake,
 } from "../../../test/contracts/journal/samples.ts";
-import { fill } from "../../../test/journal-versions/fill.ts";
+import { fill } from "../../../test/contracts/journal/fill.ts";
 import { createPostgresUrl } from "../../../test/support/postgres.ts";
 import { ConfigError } from "../../errors.ts";
 import { silentTelemetry } from "../../telemetry/telemetry.ts";
@@ -68,6 +66,7 @@ async function readAll(journal: Journal): Promise<unknown> {
     events,
     records: await Promise.all(events.map(({ id }) => journal.getEvent(id))),
     counts: await journal.countEvents(10_000),
+    signature: Buffer.from(journal.sign("text")).toString("hex"),
     sessions: sessions.toSorted((a, b) => (a.key < b.key ? -1 : 1)),
     entries: await Promise.all(sessions.map(({ key }) => journal.getSession(key, page))).then((all) =>
       all.toSorted((a, b) => (a!.session.key < b!.session.key ? -1 : 1)),
@@ -77,6 +76,7 @@ async function readAll(journal: Journal): Promise<unknown> {
     deadLetters: await journal.listDeadLetters(page),
     pending: await journal.pendingSystemEvents(),
     spend: await journal.spend({ since: 0 }),
+    state: await journal.readState("pull-requests", ["count", "last"]),
     routes: [await journal.lastRoute(), await journal.lastRoute("slack"), await journal.lastRoute("discord")],
     sent: await journal.wasSent("C1:1", 0),
     replies: await journal.countReplies("thread", 0),
@@ -91,7 +91,14 @@ async function fillMore(journal: Journal): Promise<void> {
   const events: Partial<NewEvent>[] = [
     { actions: [sampleRun("pieces", { message: `Read this: ${body.toString()}` })], request: requestOf(body) },
     { actions: [sampleRun("wide", { message: wide.toString() })], request: requestOf(wide) },
-    { actions: [], status: "skipped", request: requestOf(Buffer.alloc(0)), reason: "nothing to do", event: "push" },
+    {
+      actions: [],
+      status: "skipped",
+      request: requestOf(Buffer.alloc(0)),
+      reason: "nothing to do",
+      event: "push",
+      subject: "main",
+    },
     { actions: [sampleRun("held")], replayOf: "earlier", credential: "token:deploys", traceparent: "00-1-2-01" },
   ];
   for (const event of events) await journal.accept(sampleEvent(event));
@@ -152,7 +159,6 @@ async function createFilled(): Promise<string> {
   const journal = await openSqlite(at);
   await fill(journal);
   await fillMore(journal);
-  // The totals and the session do not count it yet.
   const id = nextId();
   await journal.accept(sampleEvent({ id, actions: [sampleWake("last", id)] }));
   await journal.close();
@@ -161,6 +167,7 @@ async function createFilled(): Promise<string> {
 
 test("the database shows what the file shows, and work continues", async () => {
   const at = await createFilled();
+  const copy = copyOf(at);
   const url = await createPostgresUrl();
   const tables = await migrate(at, url);
   expect(tables.filter(({ rows }) => rows === 0).map(({ table }) => table)).toEqual([
@@ -170,7 +177,7 @@ test("the database shows what the file shows, and work continues", async () => {
     "mail_set_aside",
     "mail_refresh_tokens",
   ]);
-  const [before, after] = [await start(at), await openPostgres(url)];
+  const [before, after] = [await start(copy), await openPostgres(url)];
   expect(await readAll(after)).toEqual(await readAll(before));
 
   for (const journal of [before, after]) {
@@ -188,16 +195,17 @@ test("the database shows what the file shows, and work continues", async () => {
   expect(Math.max(...(await seqs(after)))).toBeGreaterThan(Math.max(...(await seqs(before)).slice(0, -1)));
 });
 
-test.each([1, 2, 3])("a file of version %i is migrated to the file's last version first", async (version) => {
-  const at = folder();
-  const sql = new URL(`../../../test/journal-versions/version-${version}.sql`, import.meta.url);
-  using file = new DatabaseSync(path.join(at, "journal.db"));
-  file.exec(readFileSync(sql, "utf8"));
-  file.close();
-  const url = await createPostgresUrl();
-  await migrate(at, url);
-  const [before, after] = [await start(at), await openPostgres(url)];
-  expect(await readAll(after)).toEqual(await readAll(before));
+/** A service does not start on a migrated file. */
+function copyOf(at: string): string {
+  const copy = folder();
+  cpSync(at, copy, { recursive: true });
+  return copy;
+}
+
+test("a service does not start on a migrated file", async () => {
+  const at = await createFilled();
+  await migrate(at, await createPostgresUrl());
+  await expect(start(at)).rejects.toThrow("this journal was migrated to PostgreSQL; set store.url to that database");
 });
 
 test("text that PostgreSQL cannot store becomes what the database would have stored", async () => {
@@ -243,12 +251,13 @@ describe("an unfinished migration", () => {
 
   test("continues, and copies nothing twice", async () => {
     const at = await createFilled();
+    const copy = copyOf(at);
     const url = await interrupt(at);
     const copied: string[] = [];
     await migrate(at, url, ({ step, table }) => void (step === "copying" && copied.push(table)));
     expect(copied).not.toContain("events");
     expect(copied).toContain("idempotency_keys");
-    const [before, after] = [await start(at), await openPostgres(url)];
+    const [before, after] = [await start(copy), await openPostgres(url)];
     expect(await readAll(after)).toEqual(await readAll(before));
   });
 

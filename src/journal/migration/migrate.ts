@@ -6,7 +6,7 @@ import { createDatabase, type PostgresDatabase } from "../postgres/database.ts";
 import { migrate as createTables } from "../postgres/schema.ts";
 import { text } from "../rows.ts";
 import type { Database } from "../sqlite/database.ts";
-import { openJournalFile } from "../sqlite/sqlite.ts";
+import { openJournalFile, readSigningKey } from "../sqlite/sqlite.ts";
 import {
   addOldPartitions,
   addRow,
@@ -35,7 +35,7 @@ import {
 export interface MigrationOptions {
   /** The state folder. No service may run on it. */
   folder: string;
-  /** Of the PostgreSQL database. */
+  /** The URL of the PostgreSQL database. */
   url: string;
   /** Opens what else the folder holds. */
   openOthers(folder: string): { sources: Source[]; close(): void };
@@ -69,7 +69,7 @@ const MAX_PARTITIONS_MS = 10 * 365 * 86_400_000;
  */
 export async function migrateJournal(options: MigrationOptions): Promise<MigratedTable[]> {
   const { folder, url, log } = options;
-  const journal = openJournalFile(folder, log);
+  const journal = openJournalFile(folder);
   const database = createDatabase({ url, maxConnections: 2, commitTimeoutMs: COMMIT_TIMEOUT_MS, log });
   let others: ReturnType<MigrationOptions["openOthers"]> | undefined;
   try {
@@ -103,19 +103,21 @@ async function migrateInto(
   if (oldest !== undefined) await addOldPartitions(database, Math.max(oldest, Date.now() - MAX_PARTITIONS_MS));
   for (const source of sources) await copySource(database, source, progress.get(source.name), onProgress);
   const tables = await compare(database, sources, onProgress);
-  await finishMigration(database, readLastSeq(journal));
+  // First: if this ends in between, another migration finishes it, but no service starts on both.
+  journal.run("UPDATE migration SET is_done = 1");
+  await finishMigration(database, { lastSeq: readLastSeq(journal), signingKey: readSigningKey(journal) });
   return tables;
 }
 
 /**
- * Marks the journal as one that no service has opened since: a service removes the nodes that it finds. Gives the mark, which
- * an unfinished migration of the same journal has already.
+ * Marks the journal as one that no service has opened since: a service removes the mark. An unfinished migration of the
+ * same journal has left one.
  */
 function markJournal(journal: Database): string {
-  const known = journal.get("SELECT id FROM nodes WHERE id LIKE 'migration %'");
+  const known = journal.get("SELECT id FROM migration");
   if (known) return text(known.id);
-  const mark = `migration ${createId()}`;
-  journal.run("INSERT INTO nodes (id, until) VALUES (?, 0)", mark);
+  const mark = createId();
+  journal.run("INSERT INTO migration (id, is_done) VALUES (?, 0)", mark);
   return mark;
 }
 

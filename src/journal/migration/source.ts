@@ -1,11 +1,7 @@
-import type { Entry, EventRecord } from "../journal.ts";
-import type { EventDetail as StoredDetail } from "../postgres/accept.ts";
 import { toPostgresText } from "../postgres/transaction.ts";
-import { bytes, integer, optional, type Row, text } from "../rows.ts";
-import type { EventDetail } from "../sqlite/accept.ts";
+import { integer, optional, type Row, text } from "../rows.ts";
 import type { Database } from "../sqlite/database.ts";
-import { readOutcome, SELECT_ENTRIES, SELECT_TURNS, SELECT_WAKE, toEntry, toTurn } from "../sqlite/entries.ts";
-import { SELECT_RUNS, toRun } from "../sqlite/runs.ts";
+import { ENTRIES, RUNS } from "../sqlite/read.ts";
 
 /** Rows of an SQLite table, in the order of a key, and what they become in PostgreSQL. */
 export interface Source {
@@ -27,7 +23,7 @@ export interface TargetRow {
   values: Row;
 }
 
-/** Of a row in its source. */
+/** The place of a row in its source: the values of its key. */
 export type Position = (string | number)[];
 
 /** A source whose rows stay as they are, unless `change` adds to them. */
@@ -71,45 +67,26 @@ function hasTwin({ database, table, key }: Source, position: Position): boolean 
   return database.get(sql, ...stored) !== undefined;
 }
 
-/** The tables of a journal, except its leases: the nodes of a database have their own. */
+/** The tables of a journal. */
 export function journalSources(database: Database): Source[] {
   return [
     {
       name: "events",
       database,
-      select: "SELECT events.*, bodies.body AS wide_body FROM events LEFT JOIN bodies ON event_seq = seq",
+      select: "SELECT events.*, body FROM events LEFT JOIN bodies ON event_seq = seq",
       table: "events",
       key: ["seq"],
       toRows: toEventRows,
     },
     {
-      name: "wakes",
-      database,
-      select: SELECT_WAKE,
-      table: "events",
-      // Without its index, whose order is another one.
-      where: "+pending IS NOT NULL",
-      key: ["seq"],
-      toRows: (row) => toEntryRows([toEntry(row)]),
-    },
-    {
-      name: "turns",
-      database,
-      select: SELECT_TURNS,
-      table: "runs",
-      where: "turn IS NOT NULL",
-      key: ["runs.seq"],
-      toRows: (row) => toEntryRows(toTurn(row)),
-    },
-    {
       name: "entries",
       database,
-      select: SELECT_ENTRIES,
+      select: `SELECT * FROM ${ENTRIES}`,
       table: "entries",
-      key: ["entries.seq"],
-      toRows: (row) => toEntryRows([toEntry(row)]),
+      key: ["seq"],
+      toRows: toEntryRows,
     },
-    { name: "runs", database, select: SELECT_RUNS, table: "runs", key: ["runs.seq"], toRows: toRunRows },
+    { name: "runs", database, select: `SELECT * FROM ${RUNS}`, table: "runs", key: ["seq"], toRows: toRunRows },
     {
       name: "joined_events",
       database,
@@ -118,12 +95,15 @@ export function journalSources(database: Database): Source[] {
       key: ["joined.run_seq", "joined.place"],
       toRows: toJoinedRows,
     },
+    copyOf(database, "answers", { key: ["event_id"] }),
+    copyOf(database, "steps", { key: ["run_id", "n"] }),
     copyOf(database, "run_starts", { key: ["mapping", "started_at", "run_seq"] }),
     copyOf(database, "sessions", { key: ["key"] }),
     copyOf(database, "deliveries", { key: ["seq"], change: (row) => ({ ...row, edits: row.edits ?? 0 }) }),
     copyOf(database, "routes", { key: ["seq"] }),
-    copyOf(database, "sent_messages", { key: ["id"] }),
+    copyOf(database, "sent_messages", { key: ["id", "channel"] }),
     copyOf(database, "idempotency_keys", { key: ["scope", "key"], change: withEventId }),
+    copyOf(database, "state", { key: ["mapping", "key"] }),
     copyOf(database, "spend", { key: ["hour", "session_key", "hook", "mapping", "model"] }),
   ];
 }
@@ -140,82 +120,40 @@ export function readOldest(database: Database): number | undefined {
 }
 
 function toEventRows(row: Row): TargetRow[] {
-  const { id = null, hook = null, received_at = null, status = null, open = null, lost = null } = row;
-  const {
-    request,
-    actions = [],
-    warnings = [],
-    log = [],
-    took,
-    failure,
-    ...own
-  }: EventDetail = JSON.parse(text(row.detail));
-  const detail: StoredDetail = { request, warnings, log, took };
-  const values: Row = {
-    id,
-    hook,
-    received_at,
-    mapping: own.mapping ?? null,
-    event: own.event ?? null,
-    reason: own.reason ?? null,
-    replay_of: own.replayOf ?? null,
-    credential: own.credential ?? null,
-    traceparent: own.traceparent ?? null,
-    actions: JSON.stringify(actions satisfies EventRecord["actions"]),
-    failure: failure ? JSON.stringify(failure) : null,
-    detail: JSON.stringify(detail),
-  };
-  const body = bytes(row.body ?? row.wide_body);
-  const bodies = body.length > 0 ? [{ table: "bodies", values: { event_id: id, body } }] : [];
-  const state = { id, hook, received_at, status, open, lost };
-  return [{ table: "events", values }, { table: "event_states", values: state }, ...bodies];
+  const { id = null, detail = null, body = null, seq: _, ...state } = row;
+  const bodies = body === null ? [] : [{ table: "bodies", values: { event_id: id, body } }];
+  return [{ table: "events", values: { id, detail } }, { table: "event_states", values: { id, ...state } }, ...bodies];
 }
 
-function toEntryRows(entries: Entry[]): TargetRow[] {
-  return entries.map((entry) => {
-    const { seq, sessionKey, role, at, eventId, runId, pending, urgent, boundary, text: whole } = entry;
-    const values: Row = {
-      seq,
-      session_key: sessionKey,
-      role,
-      at,
-      event_id: eventId ?? null,
-      run_id: runId ?? null,
-      pending: Number(pending ?? false),
-      urgent: Number(urgent ?? false),
-      boundary: boundary === undefined ? null : JSON.stringify(boundary),
-      text: whole,
-    };
-    return { table: "entries", values };
-  });
+function toEntryRows(row: Row): TargetRow[] {
+  const { event_seq: _, run_seq: __, ...values } = row;
+  return [{ table: "entries", values }];
 }
 
 function toRunRows(row: Row): TargetRow[] {
-  const { action, kind } = toRun(row);
-  const outcome = row.outcome === null ? null : JSON.stringify(readOutcome(row));
-  const { event_seq: _, wide_action: __, body: ___, turn: ____, pending: _____, ...columns } = row;
+  const { event_seq: _, ...columns } = row;
   const windowKey = optional(text, row.coalesce_key ?? null);
-  const values: Row = {
-    ...columns,
-    outcome,
-    kind,
-    action: action ? JSON.stringify(action) : null,
-    // Two that differ in NUL alone would be one in PostgreSQL. Without its key the run starts, and nothing joins it any more.
-    coalesce_key: windowKey?.includes("\0") ? null : (windowKey ?? null),
-  };
+  // Two that differ in NUL alone would be one in PostgreSQL. Without its key the run starts, and nothing joins it any more.
+  const values: Row = { ...columns, coalesce_key: windowKey?.includes("\0") ? null : (windowKey ?? null) };
   return [{ table: "runs", values }];
 }
 
 /** An event that is deleted already has no id. */
 const SELECT_JOINED = `
-  SELECT joined.run_seq, joined.place, joined.message, runs.id AS run_id,
+  SELECT joined.run_seq, joined.place, joined.message, joined.access, runs.id AS run_id,
     coalesce(events.id, '00000000-0000-0000-0000-000000000000') AS event_id
   FROM joined_events AS joined LEFT JOIN runs ON runs.seq = joined.run_seq
     LEFT JOIN events ON events.seq = joined.event_seq`;
 
-function toJoinedRows({ run_id = null, place = null, event_id = null, message }: Row): TargetRow[] {
+function toJoinedRows({ run_id = null, place = null, event_id = null, message, access = null }: Row): TargetRow[] {
   const stored = optional(text, message);
-  const values: Row = { run_id, place, event_id, message: stored === undefined ? null : JSON.stringify(stored) };
+  const values: Row = {
+    run_id,
+    place,
+    event_id,
+    message: stored === undefined ? null : JSON.stringify(stored),
+    access,
+  };
   return [{ table: "joined_events", values }];
 }
 

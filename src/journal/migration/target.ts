@@ -26,15 +26,18 @@ export const TARGET_TABLES = [
   "events",
   "event_states",
   "bodies",
+  "answers",
   "runs",
   "run_starts",
   "joined_events",
+  "steps",
   "entries",
   "sessions",
   "deliveries",
   "routes",
   "sent_messages",
   "idempotency_keys",
+  "state",
   "spend",
   "mail_folders",
   "mail_known",
@@ -170,9 +173,13 @@ function isLong(value: Row[string]): value is string | Uint8Array {
   return typeof value === "string" || value instanceof Uint8Array;
 }
 
-/** Opens the database for the service. New rows get higher numbers than any before. */
-export async function finishMigration(database: PostgresDatabase, lastSeq: number): Promise<void> {
+/** Opens the database for the service, which has the journal's key. New rows get higher numbers than any before. */
+export async function finishMigration(
+  database: PostgresDatabase,
+  { lastSeq, signingKey }: { lastSeq: number; signingKey: Uint8Array },
+): Promise<void> {
   await database.transact(async (sql) => {
+    await sql.run("UPDATE hookline.signing_key SET key = $1", [Buffer.from(signingKey)]);
     for (const table of NUMBERED) {
       await sql.run(
         `SELECT setval(pg_get_serial_sequence($1, 'seq'), greatest($2, max(seq), 1)) FROM hookline.${table}`,
@@ -185,7 +192,7 @@ export async function finishMigration(database: PostgresDatabase, lastSeq: numbe
   for (const table of TARGET_TABLES) await database.read(({ run }) => run(`ANALYZE hookline.${table}`));
 }
 
-/** Of the rows of a table, in any order. */
+/** The same for the same rows of a table, in any order. */
 export interface Checksum {
   rows: number;
   /** The sum of their hashes. */

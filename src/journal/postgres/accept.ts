@@ -1,54 +1,82 @@
-import type { AcceptResult, NewEntry, NewEvent, StoredRequest } from "../journal.ts";
-import { type Commit, countRuns, isRun, type Known, type NewRun, type OpenRun, planEvent } from "../plan.ts";
-import { integer, text } from "../rows.ts";
+import type { AcceptResult, NewEntry, NewEvent } from "../journal.ts";
+import {
+  type Commit,
+  countRuns,
+  firstStatus,
+  isRun,
+  type Known,
+  type NewRun,
+  type OpenRun,
+  type Plan,
+  planEvent,
+  toAccessText,
+} from "../plan.ts";
+import { fromEvent, integer, text, toDetail } from "../rows.ts";
+import { MAX_CORRECTION_MS } from "../waits.ts";
+import { awaitEarlierCommits } from "./changes.ts";
 import { Conflict, type Sql } from "./database.ts";
-import { addKeys, type Keys, nameOf, readKeys } from "./idempotency.ts";
-import { Batch, lock, sessionLock, toPostgresText, type Transaction, windowLock } from "./transaction.ts";
+import { type AddedKey, addKeys, type Keys, nameOf, readKeys } from "./idempotency.ts";
+import { addState, applyState, type BatchState, listStateKeys, readBatchState } from "./state.ts";
+import { Batch, lock, sessionLock, stateLock, toPostgresText, type Transaction, windowLock } from "./transaction.ts";
 
-/** The `detail` column: what is only read whole. */
-export interface EventDetail extends Pick<NewEvent, "warnings" | "log" | "took"> {
-  request: Omit<StoredRequest, "body">;
-}
-
-/** Commits events in their order, or recognises them as repeats. */
+/** Commits events in their order, or recognizes them as repeats. */
 export async function acceptEvents(transaction: Transaction, events: NewEvent[]): Promise<AcceptResult[]> {
   const results = transaction.isRepeated ? await readCommitted(transaction, events) : new Map<string, AcceptResult>();
   const others = events.filter(({ id }) => !results.has(id));
   const runs = others.flatMap(({ actions }) => actions.filter(isRun));
   const windows = runs.flatMap(({ window }) => (window ? [window.key] : []));
   const { withBegin } = transaction;
-  const [, stored, openRuns] = await Promise.all([
-    lock(withBegin, [...runs.map(({ action }) => sessionLock(action.sessionKey)), ...windows.map(windowLock)]),
+  const now = Date.now() + transaction.clockOffsetMs;
+  const locks = [
+    ...runs.map(({ action }) => sessionLock(action.sessionKey)),
+    ...windows.map(windowLock),
+    ...listStateKeys(others).map(stateLock),
+  ];
+  const [, stored, openRuns, state] = await Promise.all([
+    lock(withBegin, locks),
     readKeys(withBegin, others),
     readOpenRuns(withBegin, windows),
+    readBatchState(withBegin, others, now),
   ]);
   const keys = new Map(stored);
   const plans = others.map((event) => {
-    const known = knownAt(event.receivedAt, { keys, openRuns, ahead: transaction.ahead });
-    const plan = planEvent(event, known);
-    if (plan.kind === "commit") remember(event, plan, { keys, openRuns, ahead: transaction.ahead });
+    const known = knownAt(event.receivedAt, { keys, openRuns, clockOffsetMs: transaction.clockOffsetMs });
+    const plan = decide(event, known, state);
+    remember(event, plan, { keys, openRuns, clockOffsetMs: transaction.clockOffsetMs });
     return { event, plan };
   });
+  const added = plans.flatMap(({ event, plan }) => listKeys(event, plan));
   const commits = plans.flatMap(({ event, plan }) => (plan.kind === "commit" ? [{ event, plan }] : []));
-  await write(transaction, commits, stored);
+  if (commits.length > 0 || added.length > 0) await write(transaction, commits, { added, stored, state, now });
+  else awaitEarlierCommits(transaction, transaction.node);
   for (const { event, plan } of plans) results.set(event.id, toResult(plan));
   return events.map(({ id }) => results.get(id)!);
 }
 
-function toResult(plan: Commit | Exclude<AcceptResult, { kind: "committed" }>): AcceptResult {
-  return plan.kind === "commit" ? { kind: "committed", receipt: { ...plan.receipt, replayed: false } } : plan;
+/** What becomes of an event: its state may have changed since it was mapped. */
+type Decision = Plan | Extract<AcceptResult, { kind: "state-changed" | "state-full" }>;
+
+function decide(event: NewEvent, known: Known, state: BatchState): Decision {
+  const plan = planEvent(event, known);
+  if (plan.kind !== "commit" || !event.state) return plan;
+  return applyState(event, event.state, state) ?? plan;
+}
+
+function toResult(plan: Decision): AcceptResult {
+  if (plan.kind === "commit") return { kind: "committed", receipt: { ...plan.receipt, replayed: false } };
+  return plan.kind === "replayed" ? { kind: plan.kind, receipt: plan.receipt } : plan;
 }
 
 /** Events that an earlier attempt committed, although its answer was lost. */
 async function readCommitted({ all }: Sql, events: NewEvent[]): Promise<Map<string, AcceptResult>> {
-  const rows = await all("SELECT id, actions FROM hookline.events WHERE id = ANY($1::uuid[])", [
+  const rows = await all("SELECT id, detail FROM hookline.events WHERE id = ANY($1::uuid[])", [
     events.map(({ id }) => id),
   ]);
   const warnings = new Map(events.map((event) => [event.id, event.warnings]));
   return new Map(
     rows.map((row) => {
       const eventId = text(row.id);
-      const actions = JSON.parse(text(row.actions));
+      const { actions } = toDetail(row);
       const receipt = { eventId, actions, warnings: warnings.get(eventId) ?? [], replayed: false };
       return [eventId, { kind: "committed", receipt }];
     }),
@@ -59,11 +87,11 @@ async function readCommitted({ all }: Sql, events: NewEvent[]): Promise<Map<stri
 
 interface State {
   keys: Keys;
-  openRuns: Map<string, OpenRun & { dueAt: number }>;
-  ahead: number;
+  openRuns: Map<string, OpenRun & { openedAt: number; closesAt: number }>;
+  clockOffsetMs: number;
 }
 
-function knownAt(now: number, { keys, openRuns, ahead }: State): Known {
+function knownAt(now: number, { keys, openRuns, clockOffsetMs }: State): Known {
   return {
     findKey(scope, key) {
       const known = keys.get(nameOf(scope, key));
@@ -71,39 +99,51 @@ function knownAt(now: number, { keys, openRuns, ahead }: State): Known {
     },
     findOpenRun(windowKey) {
       const open = openRuns.get(toPostgresText(windowKey));
-      return open && open.dueAt > now + ahead ? open : undefined;
+      const at = now + clockOffsetMs;
+      return open && open.closesAt > at && open.openedAt <= at + MAX_CORRECTION_MS ? open : undefined;
     },
   };
 }
 
-function remember(event: NewEvent, { actions, keys }: Commit, state: State): void {
-  for (const [key, receipt] of keys) {
-    const { scope, fingerprint, expiresAt } = event.idempotency!;
-    const isUnfinished = event.status === "accepted" && countRuns(actions) > 0;
-    state.keys.set(nameOf(scope, key), { fingerprint, receipt, expiresAt, isUnfinished });
+function remember(event: NewEvent, plan: Decision, state: State): void {
+  for (const { scope, key, use } of listKeys(event, plan)) {
+    const isUnfinished = plan.kind !== "commit" || countRuns(plan.actions) > 0;
+    state.keys.set(nameOf(scope, key), { ...use, isUnfinished });
   }
-  for (const { runId, action, window, joins } of actions.filter(isRun)) {
+  if (plan.kind !== "commit") return;
+  for (const { runId, action, window, joins } of plan.actions.filter(isRun)) {
     if (!window || joins) continue;
     state.openRuns.set(toPostgresText(window.key), {
       runId,
       sessionKey: action.sessionKey,
-      dueAt: window.closesAt + state.ahead,
+      openedAt: event.receivedAt + state.clockOffsetMs,
+      closesAt: window.closesAt + state.clockOffsetMs,
     });
   }
+}
+
+function listKeys({ idempotency }: NewEvent, plan: Decision): AddedKey[] {
+  if (!idempotency || !("keys" in plan)) return [];
+  return Array.from(plan.keys, ([key, use]) => ({ scope: idempotency.scope, key, use }));
 }
 
 /** Locks the runs: until the commit they are not claimed. */
 async function readOpenRuns({ all }: Sql, windows: string[]): Promise<State["openRuns"]> {
   if (windows.length === 0) return new Map();
   const rows = await all(
-    `SELECT id, session_key, coalesce_key, due_at FROM hookline.runs WHERE coalesce_key = ANY($1::text[])
+    `SELECT id, session_key, coalesce_key, due_at, not_before FROM hookline.runs WHERE coalesce_key = ANY($1::text[])
      ORDER BY seq FOR UPDATE`,
     [windows.map(toPostgresText)],
   );
   return new Map(
     rows.map((row) => [
       text(row.coalesce_key),
-      { runId: text(row.id), sessionKey: text(row.session_key), dueAt: integer(row.due_at) },
+      {
+        runId: text(row.id),
+        sessionKey: text(row.session_key),
+        openedAt: integer(row.due_at),
+        closesAt: integer(row.not_before),
+      },
     ]),
   );
 }
@@ -113,7 +153,11 @@ interface Accepted {
   plan: Commit;
 }
 
-async function write(transaction: Transaction, commits: Accepted[], stored: Keys): Promise<void> {
+async function write(
+  transaction: Transaction,
+  commits: Accepted[],
+  { added, stored, state, now }: { added: AddedKey[]; stored: Keys; state: BatchState; now: number },
+): Promise<void> {
   const runs = commits.flatMap(({ event, plan }) =>
     plan.actions.flatMap((action) => (isRun(action) && !action.joins ? [{ event, ...action }] : [])),
   );
@@ -123,10 +167,11 @@ async function write(transaction: Transaction, commits: Accepted[], stored: Keys
   await closeWindows(transaction, runs);
   const batch = new Batch();
   addEvents(batch, commits);
-  addRuns(batch, runs, transaction.ahead);
+  addRuns(batch, runs, transaction.clockOffsetMs);
   addJoined(batch, commits);
   addEntries(batch, entries);
-  const keys = await addKeys(transaction, batch, commits, stored);
+  addState(batch, state, now);
+  const keys = await addKeys(transaction, batch, added, stored);
   if (keys === 0) batch.runWithCommit(transaction, "1");
   else {
     const row = await batch.run(transaction, "(SELECT count(*) FROM new_keys) AS keys");
@@ -144,19 +189,18 @@ function reportEvent({ report }: Transaction, { id }: NewEvent, { actions }: Com
 }
 
 function addEvents(batch: Batch, commits: Accepted[]): void {
-  const events = commits.map(({ event, plan }) => toEventRow(event, plan));
+  const events = commits.map(({ event, plan }) => ({ id: event.id, detail: fromEvent(event, plan) }));
   batch.add(
     "new_events",
     events,
-    `INSERT INTO hookline.events (id, hook, mapping, event, reason, received_at, replay_of, credential, traceparent, actions, failure, detail)
-     SELECT * FROM json_to_recordset($rows) AS row (id uuid, hook text, mapping text, event text, reason text,
-       received_at bigint, replay_of text, credential text, traceparent text, actions text, failure text, detail text)`,
+    `INSERT INTO hookline.events (id, detail)
+     SELECT * FROM json_to_recordset($rows) AS row (id uuid, detail text)`,
   );
   const states = commits.map(({ event, plan }) => toStateRow(event, plan));
   batch.add(
     "new_states",
     states,
-    `INSERT INTO hookline.event_states (id, hook, status, received_at, open, lost)
+    `INSERT INTO hookline.event_states (id, hook, status, received_at, open, dead)
      SELECT *, 0 FROM json_to_recordset($rows) AS row (id uuid, hook text, status text, received_at bigint, open integer)`,
   );
   const bodies = commits.filter(({ event }) => event.request.body.length > 0).map(({ event }) => event);
@@ -176,30 +220,9 @@ function addEvents(batch: Batch, commits: Accepted[]): void {
   );
 }
 
-function toEventRow(event: NewEvent, { receipt }: Commit): object {
-  const { id, hook, mapping, reason, receivedAt, replayOf, credential, traceparent, warnings, log, took, failure } =
-    event;
-  const { body: _, ...request } = event.request;
-  return {
-    id,
-    hook,
-    mapping,
-    event: event.event,
-    reason,
-    received_at: receivedAt,
-    replay_of: replayOf,
-    credential,
-    traceparent,
-    actions: JSON.stringify(receipt.actions),
-    failure: failure && JSON.stringify(failure),
-    detail: JSON.stringify({ request, warnings, log, took } satisfies EventDetail),
-  };
-}
-
 function toStateRow({ id, hook, status, receivedAt }: NewEvent, { actions }: Commit): object {
   const open = countRuns(actions);
-  // Wakes are done with this commit.
-  return { id, hook, status: status === "accepted" && open === 0 ? "done" : status, received_at: receivedAt, open };
+  return { id, hook, status: firstStatus({ status }, open), received_at: receivedAt, open };
 }
 
 /** A run whose window has closed may still be queued. */
@@ -209,8 +232,8 @@ async function closeWindows({ run }: Sql, runs: NewRun[]): Promise<void> {
   await run("UPDATE hookline.runs SET coalesce_key = NULL WHERE coalesce_key = ANY($1::text[])", [opened]);
 }
 
-/** Of a session's unfinished runs the oldest is ready or running, the others are queued: a claim never looks at them. */
-function addRuns(batch: Batch, runs: (NewRun & { event: NewEvent })[], ahead: number): void {
+/** The oldest of a session's unfinished runs is ready or running, the others are queued: a claim never looks at them. */
+function addRuns(batch: Batch, runs: (NewRun & { event: NewEvent })[], clockOffsetMs: number): void {
   const sessions = new Set<string>();
   const latest = new Map(runs.map(({ runId, window }) => [window?.key, runId]));
   const rows = runs.map(({ event, runId, action, window }, ord) => {
@@ -227,7 +250,8 @@ function addRuns(batch: Batch, runs: (NewRun & { event: NewEvent })[], ahead: nu
       coalesce_key: window && latest.get(window.key) === runId ? window.key : undefined,
       is_first: isFirst,
       created_at: event.receivedAt,
-      due_at: (window?.closesAt ?? event.receivedAt) + ahead,
+      due_at: event.receivedAt + clockOffsetMs,
+      not_before: window && window.closesAt + clockOffsetMs,
       action: JSON.stringify(action),
     };
   });
@@ -236,13 +260,13 @@ function addRuns(batch: Batch, runs: (NewRun & { event: NewEvent })[], ahead: nu
     "new_runs",
     rows,
     `INSERT INTO hookline.runs (id, kind, event_id, hook, mapping, session_key, coalesce_key, state, attempts,
-       created_at, due_at, action)
+       created_at, due_at, not_before, action)
      SELECT id, 'hook', event_id, hook, mapping, session_key, coalesce_key,
        CASE WHEN is_first AND (SELECT 1 FROM hookline.runs AS other WHERE other.session_key = row.session_key
          AND other.finished_at IS NULL LIMIT 1) IS NULL THEN 'ready' ELSE 'queued' END,
-       0, created_at, due_at, action
+       0, created_at, due_at, not_before, action
      FROM json_to_recordset($rows) AS row (ord integer, id uuid, event_id uuid, hook text, mapping text,
-       session_key text, coalesce_key text, is_first boolean, created_at bigint, due_at bigint, action text)
+       session_key text, coalesce_key text, is_first boolean, created_at bigint, due_at bigint, not_before bigint, action text)
      ORDER BY ord`,
   );
 }
@@ -260,15 +284,16 @@ function addJoined(batch: Batch, commits: Accepted[]): void {
       run_id: runId,
       event_id: event.id,
       message: JSON.stringify(action.message),
+      access: toAccessText(action),
     }));
   batch.add(
     "new_joined",
     rows,
-    `INSERT INTO hookline.joined_events (run_id, place, event_id, message)
-     SELECT run_id, place, event_id, CASE WHEN place <= ${MAX_JOINED_MESSAGES} THEN message END FROM (
+    `INSERT INTO hookline.joined_events (run_id, place, event_id, message, access)
+     SELECT run_id, place, event_id, CASE WHEN place <= ${MAX_JOINED_MESSAGES} THEN message END, access FROM (
        SELECT *, row_number() OVER (PARTITION BY run_id ORDER BY ord)
          + (SELECT coalesce(max(place), 0) FROM hookline.joined_events AS old WHERE old.run_id = row.run_id) AS place
-       FROM json_to_recordset($rows) AS row (ord integer, run_id uuid, event_id uuid, message text)) AS placed`,
+       FROM json_to_recordset($rows) AS row (ord integer, run_id uuid, event_id uuid, message text, access text)) AS placed`,
   );
 }
 
@@ -289,13 +314,14 @@ export function addEntries(batch: Batch, entries: AddedEntry[], condition = "tru
     pending: Number(entry.pending ?? false),
     urgent: Number(entry.urgent ?? false),
     boundary: entry.boundary && JSON.stringify(entry.boundary),
+    sources: entry.sources && JSON.stringify(entry.sources),
     text: entry.text,
   }));
   batch.add(
     "entry",
     rows,
     `SELECT * FROM json_to_recordset($rows) AS row (ord integer, claim uuid, session_key text, role text, at bigint,
-       event_id uuid, run_id uuid, pending integer, urgent integer, boundary text, text text) WHERE ${condition}`,
+       event_id uuid, run_id uuid, pending integer, urgent integer, boundary text, sources text, text text) WHERE ${condition}`,
   );
   // Sorted, so that two transactions cannot wait for each other in a circle.
   batch.addOver(
@@ -309,8 +335,8 @@ export function addEntries(batch: Batch, entries: AddedEntry[], condition = "tru
   // the condition PostgreSQL chooses the order of both.
   batch.addOver(
     "new_entries",
-    `INSERT INTO hookline.entries (session_key, role, at, event_id, run_id, pending, urgent, boundary, text)
-     SELECT session_key, role, at, event_id, run_id, pending, urgent, boundary, text FROM entry
+    `INSERT INTO hookline.entries (session_key, role, at, event_id, run_id, pending, urgent, boundary, sources, text)
+     SELECT session_key, role, at, event_id, run_id, pending, urgent, boundary, sources, text FROM entry
      WHERE (SELECT count(*) FROM extended_sessions) > 0 ORDER BY ord`,
   );
 }

@@ -191,9 +191,19 @@ export function recordChanges({ withCommit }: TransactionSql, node: string, chan
   withCommit("INSERT INTO hookline.changes (node, changes) VALUES ($1, $2)", [node, JSON.stringify(changes)]);
 }
 
+/**
+ * Makes a transaction wait at its commit until a synchronous standby has all earlier commits too. One that only reads waits for
+ * none, although what it read may be lost with this server: the commit that wrote it was interrupted while it waited.
+ */
+export function awaitEarlierCommits({ withCommit }: TransactionSql, node: string): void {
+  withCommit("INSERT INTO hookline.changes (node, changes) VALUES ($1, '[]')", [node]);
+}
+
 const DUE = `
-  SELECT EXISTS (SELECT 1 FROM hookline.runs WHERE state = 'ready' AND due_at <= hookline.now_ms())::integer AS run,
-    EXISTS (SELECT 1 FROM hookline.deliveries WHERE state = 'pending' AND due_at <= hookline.now_ms())::integer AS delivery,
+  SELECT (EXISTS (SELECT 1 FROM hookline.runs WHERE state = 'ready' AND not_before IS NULL)
+      OR EXISTS (SELECT 1 FROM hookline.runs WHERE state = 'ready' AND not_before <= hookline.now_ms()))::integer AS run,
+    (EXISTS (SELECT 1 FROM hookline.deliveries WHERE state = 'pending' AND not_before IS NULL)
+      OR EXISTS (SELECT 1 FROM hookline.deliveries WHERE state = 'pending' AND not_before <= hookline.now_ms()))::integer AS delivery,
     EXISTS (SELECT 1 FROM hookline.entries WHERE pending = 1 AND urgent = 1)::integer AS heartbeat`;
 
 async function readCursor({ get }: Sql): Promise<string> {

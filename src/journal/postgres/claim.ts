@@ -1,8 +1,9 @@
 import type { ClaimedRun, RunLimits } from "../journal.ts";
-import { integer, optional, type Row, text } from "../rows.ts";
+import { integer, optional, type Row, text, toRun } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { lock, mappingLock, reportAll, toJson, type Transaction } from "./transaction.ts";
-import { toRunHere, withJoined } from "./runs.ts";
+import { withJoined } from "./read.ts";
+import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../waits.ts";
 
 export async function claimRuns(
   transaction: Transaction,
@@ -10,18 +11,18 @@ export async function claimRuns(
   now: number,
   limits: RunLimits = new Map(),
 ): Promise<ClaimedRun[]> {
-  const { withBegin, ahead, node } = transaction;
+  const { withBegin, clockOffsetMs, node } = transaction;
   // What a limit leaves is counted and used under the mapping's lock.
   await lock(withBegin, [...limits.keys()].map(mappingLock));
-  const at = now + ahead;
+  const at = now + clockOffsetMs;
   const token = transaction.createToken();
-  const places = await readPlaces(transaction, limits, at);
-  const rows = await withBegin.all(CLAIM_RUNS, [limit, at, toJson(places), token, node, now]);
+  const slots = await readSlots(transaction, limits, at);
+  const rows = await withBegin.all(CLAIM_RUNS, [limit, at, toJson(slots), token, node, now]);
   await noteStarts(transaction, rows, limits, at);
   const sorted = rows.toSorted(byDue);
   const runs = await withJoined(
     transaction,
-    sorted.map((row) => toRunHere(row, ahead)),
+    sorted.map((row) => toRun(row, clockOffsetMs)),
   );
   await reportAll(
     transaction,
@@ -38,13 +39,31 @@ function byDue(a: Row, b: Row): number {
   return integer(a.due_at) - integer(b.due_at) || integer(a.seq) - integer(b.seq);
 }
 
-/** Steps from one mapping to the next in the index, whatever the number of runs between them. */
+/** The first mapping with a run that meets the condition, as its index is. */
+const firstMapping = (condition: string): string => `(
+  SELECT least(
+    (SELECT min(mapping) FROM hookline.runs WHERE state = 'ready' AND not_before IS NULL AND ${condition}),
+    (SELECT min(mapping) FROM hookline.runs WHERE state = 'ready' AND not_before IS NOT NULL AND ${condition})))`;
+
+/** Steps from one mapping to the next in the indexes, whatever the number of runs between them. */
 const READY_MAPPINGS = `
   ready (mapping) AS (
-    SELECT min(mapping) FROM hookline.runs WHERE state = 'ready'
+    SELECT ${firstMapping("true")}
     UNION ALL
-    SELECT (SELECT min(mapping) FROM hookline.runs WHERE state = 'ready' AND mapping > ready.mapping)
-    FROM ready WHERE ready.mapping IS NOT NULL)`;
+    SELECT ${firstMapping("mapping > ready.mapping")} FROM ready WHERE ready.mapping IS NOT NULL)`;
+
+/** In the order of arrival: those that need not wait, and as many of those whose wait is over. */
+const dueOf = (condition: string, order: string): string => `
+  SELECT * FROM (SELECT id, seq, due_at FROM hookline.runs
+    WHERE state = 'ready' AND runs.mapping = ready.mapping AND ${condition} AND coalesce(limited.slots, 1) > 0
+    ORDER BY ${order} LIMIT $1 FOR UPDATE SKIP LOCKED) AS due`;
+
+/** It waits since before the clock was set back. */
+const isOverdue = (now: string): string => `not_before > ${now} + ${MAX_RETRY_MS}
+  AND (coalesce_key IS NULL OR not_before > ${now} + ${MAX_WINDOW_MS})`;
+
+/** The condition of a run or delivery that waits, although it arrived later than the clock says. */
+const arrivedAfter = (now: string): string => `not_before IS NOT NULL AND due_at > ${now} + ${MAX_CORRECTION_MS}`;
 
 /**
  * Each mapping has its own queue of ready runs: a claim never looks at what a mapping's limits hold back, and no mapping
@@ -55,34 +74,35 @@ const CLAIM_RUNS = `
   due AS (
     SELECT id FROM (
       SELECT due.*, row_number() OVER (PARTITION BY ready.mapping ORDER BY due_at, seq) AS nth,
-        coalesce(limited.places, $1) AS places
+        coalesce(limited.slots, $1) AS slots
       FROM ready
-      LEFT JOIN json_to_recordset($3::json) AS limited (mapping text, places integer)
+      LEFT JOIN json_to_recordset($3::json) AS limited (mapping text, slots integer)
         ON limited.mapping COLLATE "C" = ready.mapping
       CROSS JOIN LATERAL (
-        SELECT id, seq, due_at FROM hookline.runs
-        WHERE state = 'ready' AND runs.mapping = ready.mapping AND due_at <= $2 AND coalesce(limited.places, 1) > 0
-        ORDER BY due_at, seq LIMIT $1 FOR UPDATE SKIP LOCKED) AS due) AS queued
-    WHERE nth <= places ORDER BY due_at, seq LIMIT $1)
+        ${dueOf("not_before IS NULL", "due_at, seq")}
+        UNION ALL ${dueOf("not_before <= $2", "not_before")}
+        UNION ALL ${dueOf(isOverdue("$2"), "not_before")}
+        UNION ALL ${dueOf(`${arrivedAfter("$2")} AND not_before > $2 AND NOT (${isOverdue("$2")})`, "due_at")}) AS due) AS queued
+    WHERE nth <= slots ORDER BY due_at, seq LIMIT $1)
   UPDATE hookline.runs SET state = 'running', attempts = attempts + 1, claims = $4, node = $5, started_at = $6,
-    coalesce_key = NULL
+    coalesce_key = NULL, not_before = NULL
   WHERE id = ANY(ARRAY(SELECT id FROM due)) RETURNING *`;
 
-interface Places {
+interface FreeSlots {
   mapping: string;
   /** How many more of its runs may start now. */
-  places: number;
+  slots: number;
 }
 
-async function readPlaces(sql: Sql, limits: RunLimits, at: number): Promise<Places[]> {
-  const places: Places[] = [];
+async function readSlots(sql: Sql, limits: RunLimits, at: number): Promise<FreeSlots[]> {
+  const slots: FreeSlots[] = [];
   for (const [mapping, { concurrency, rate }] of limits) {
     const row = await sql.get(USED, [mapping, at - (rate?.perMs ?? 0), at]);
     const free = (concurrency ?? Infinity) - integer(row?.running);
     const starts = (rate?.max ?? Infinity) - integer(row?.starts);
-    places.push({ mapping, places: Math.max(0, Math.min(free, starts, MAX_INTEGER)) });
+    slots.push({ mapping, slots: Math.max(0, Math.min(free, starts, MAX_INTEGER)) });
   }
-  return places;
+  return slots;
 }
 
 const MAX_INTEGER = 2 ** 31 - 1;
@@ -112,19 +132,22 @@ async function noteStarts({ run }: Sql, rows: Row[], limits: RunLimits, at: numb
 }
 
 /** By the clock of this process. */
-export async function nextDueAt(sql: Sql, ahead: number, limits: RunLimits = new Map()): Promise<number | undefined> {
-  const row = await sql.get("SELECT min(due_at) AS due_at FROM hookline.deliveries WHERE state = 'pending'");
-  const deliveryAt = optional(integer, row?.due_at ?? null) ?? Infinity;
+export async function nextDueAt(
+  sql: Sql,
+  clockOffsetMs: number,
+  limits: RunLimits = new Map(),
+): Promise<number | undefined> {
+  const row = await sql.get(NEXT_DELIVERY);
+  const deliveryAt = optional(integer, row?.at ?? null) ?? Infinity;
   const next = Math.min(await nextRunAt(sql, limits), deliveryAt);
-  return next === Infinity ? undefined : next - ahead;
+  return next === Infinity ? undefined : next - clockOffsetMs;
 }
 
 /** When the next run may start; ignores runs that wait for another of their mapping to end. */
 async function nextRunAt(sql: Sql, limits: RunLimits): Promise<number> {
   const rows = await sql.all(
     `WITH RECURSIVE ${READY_MAPPINGS}
-     SELECT mapping, (SELECT min(due_at) FROM hookline.runs WHERE state = 'ready' AND runs.mapping = ready.mapping) AS due_at
-     FROM ready WHERE mapping IS NOT NULL`,
+     SELECT mapping, ${NEXT_RUN} AS at FROM ready WHERE mapping IS NOT NULL`,
   );
   const moments = rows.map(async (row) => {
     const mapping = text(row.mapping);
@@ -132,10 +155,29 @@ async function nextRunAt(sql: Sql, limits: RunLimits): Promise<number> {
     const running = await sql.get(USED, [mapping, 0, 0]);
     if (integer(running?.running) >= (concurrency ?? Infinity)) return Infinity;
     const last = rate && (await sql.get(NTH_START, [mapping, rate.max - 1]));
-    return Math.max(integer(row.due_at), last ? integer(last.started_at) + rate.perMs : 0);
+    return Math.max(integer(row.at), last ? integer(last.started_at) + rate.perMs : 0);
   });
   return Math.min(...(await Promise.all(moments)));
 }
+
+/** What is due although it arrived later than now, by a clock that was set back since, is due at 0. */
+const NEXT_RUN = `least(
+  (SELECT CASE WHEN min(due_at) <= hookline.now_ms() THEN min(due_at) WHEN min(due_at) IS NOT NULL THEN 0 END
+   FROM hookline.runs WHERE state = 'ready' AND not_before IS NULL AND runs.mapping = ready.mapping),
+  (SELECT min(not_before) FROM hookline.runs
+   WHERE state = 'ready' AND not_before IS NOT NULL AND runs.mapping = ready.mapping),
+  (SELECT 0 FROM hookline.runs
+   WHERE state = 'ready' AND runs.mapping = ready.mapping AND ${isOverdue("hookline.now_ms()")} LIMIT 1),
+  (SELECT 0 FROM hookline.runs
+   WHERE state = 'ready' AND runs.mapping = ready.mapping AND ${arrivedAfter("hookline.now_ms()")} LIMIT 1))`;
+
+const NEXT_DELIVERY = `SELECT least(
+  (SELECT CASE WHEN min(due_at) <= hookline.now_ms() THEN min(due_at) WHEN min(due_at) IS NOT NULL THEN 0 END
+   FROM hookline.deliveries WHERE state = 'pending' AND not_before IS NULL),
+  (SELECT min(not_before) FROM hookline.deliveries WHERE state = 'pending' AND not_before IS NOT NULL),
+  (SELECT 0 FROM hookline.deliveries
+   WHERE state = 'pending' AND not_before > hookline.now_ms() + ${MAX_RETRY_MS} LIMIT 1),
+  (SELECT 0 FROM hookline.deliveries WHERE state = 'pending' AND ${arrivedAfter("hookline.now_ms()")} LIMIT 1)) AS at`;
 
 /** When the last `max` starts allow another. */
 const NTH_START = `

@@ -1,11 +1,10 @@
 import { MAIN_SESSION } from "../../types.ts";
-import type { Spend, TurnOutcome } from "../journal.ts";
-import { toSpend } from "../rows.ts";
+import type { TurnOutcome } from "../journal.ts";
 import type { Sql, TransactionSql } from "./database.ts";
-import { type Batch, toPostgresText, toJson } from "./transaction.ts";
+import { type Batch, toJson } from "./transaction.ts";
 
 /**
- * `open` counts an event's unfinished runs and deliveries, `lost` those that failed permanently. What ends with a run
+ * `open` counts an event's unfinished runs and deliveries, `dead` those that failed permanently. What ends with a run
  * ends for the event of the run and for those that joined it.
  */
 interface CountChange {
@@ -13,13 +12,13 @@ interface CountChange {
   /** Each only once. */
   run_id: string;
   open: number;
-  lost: number;
+  dead: number;
 }
 
 /** Together with the commit. With the last open one an event is done or dead. */
 export function updateEventCounts({ withCommit }: TransactionSql, changes: CountChange[]): void {
   const ofEvents = changes.filter(
-    (change) => change.event_id !== undefined && (change.open !== 0 || change.lost !== 0),
+    (change) => change.event_id !== undefined && (change.open !== 0 || change.dead !== 0),
   );
   if (ofEvents.length > 0) withCommit(UPDATE_COUNTS, [toJson(ofEvents)]);
 }
@@ -30,44 +29,45 @@ export function updateEventCounts({ withCommit }: TransactionSql, changes: Count
  */
 export const addToCounts = (change: string): string => `
   WITH affected AS (
-    SELECT run_id, event_id AS id, open, lost FROM ${change}
+    SELECT run_id, event_id AS id, open, dead FROM ${change}
     UNION
-    SELECT run_id, joined.event_id, open, lost FROM ${change} AS change
+    SELECT run_id, joined.event_id, open, dead FROM ${change} AS change
     CROSS JOIN LATERAL (SELECT event_id FROM hookline.joined_events WHERE joined_events.run_id = change.run_id OFFSET 0) AS joined),
-  total AS (SELECT id, sum(open)::integer AS open, sum(lost)::integer AS lost FROM affected GROUP BY id),
+  total AS (SELECT id, sum(open)::integer AS open, sum(dead)::integer AS dead FROM affected GROUP BY id),
   locked AS (
     SELECT id FROM hookline.event_states WHERE id = ANY(ARRAY(SELECT id FROM total)) ORDER BY id FOR UPDATE)
-  UPDATE hookline.event_states AS state SET open = state.open + total.open, lost = state.lost + total.lost,
+  UPDATE hookline.event_states AS state SET open = state.open + total.open, dead = state.dead + total.dead,
     status = CASE WHEN state.open + total.open > 0 THEN 'accepted'
-      WHEN state.lost + total.lost > 0 THEN 'dead' ELSE 'done' END
+      WHEN state.dead + total.dead > 0 THEN 'dead' ELSE 'done' END
   FROM total WHERE state.id = ANY(ARRAY(SELECT id FROM locked)) AND state.id = total.id`;
 
 const UPDATE_COUNTS = `
   WITH change AS MATERIALIZED (
-    SELECT * FROM json_to_recordset($1::json) AS row (event_id uuid, run_id uuid, open integer, lost integer)),
+    SELECT * FROM json_to_recordset($1::json) AS row (event_id uuid, run_id uuid, open integer, dead integer)),
   counted AS (${addToCounts("change")} RETURNING 1)
   SELECT count(*) FROM counted`;
 
 const HOUR_MS = 3_600_000;
 
 /**
- * Adds what finished runs used whose agents said so. `claim`: the id of the run; a heartbeat has none.
+ * Adds what runs used whose agents said so. `claim`: the id of the run; a heartbeat has none. `runs`: how many have ended
+ * with it, by default one.
  * @param ended - the part of the batch with the `id`, `session_key`, `hook` and `mapping` of the runs
  */
-export function addSpend(batch: Batch, runs: { claim?: string; outcome: TurnOutcome }[], ended = HEARTBEAT): void {
-  const rows = runs.flatMap(({ claim, outcome: { usage, cost = 0, model = "", finishedAt } }) => {
+export function addSpend(batch: Batch, spent: Spent[], ended = HEARTBEAT): void {
+  const rows = spent.flatMap(({ claim, used: { usage, cost = 0, model = "", finishedAt }, runs = 1 }) => {
     if (!usage) return [];
     const { inputTokens = 0, outputTokens = 0 } = usage;
     const hour = finishedAt - (finishedAt % HOUR_MS);
-    return [{ claim, hour, model, input_tokens: inputTokens, output_tokens: outputTokens, cost }];
+    return [{ claim, hour, model, runs, input_tokens: inputTokens, output_tokens: outputTokens, cost }];
   });
   // Sorted, so that two transactions cannot wait for each other in a circle.
   batch.add(
     "new_spend",
     rows,
     `INSERT INTO hookline.spend AS spend (hour, session_key, hook, mapping, model, runs, input_tokens, output_tokens, cost)
-     SELECT hour, session_key, coalesce(hook, ''), mapping, model, count(*), sum(input_tokens), sum(output_tokens), sum(cost)
-     FROM json_to_recordset($rows) AS row (claim uuid, hour bigint, model text, input_tokens bigint, output_tokens bigint,
+     SELECT hour, session_key, coalesce(hook, ''), mapping, model, sum(runs), sum(input_tokens), sum(output_tokens), sum(cost)
+     FROM json_to_recordset($rows) AS row (claim uuid, hour bigint, model text, runs integer, input_tokens bigint, output_tokens bigint,
        cost double precision) JOIN ${ended} AS ended ON row.claim IS NOT DISTINCT FROM ended.id
      GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
      ON CONFLICT (hour, session_key, hook, mapping, model) DO UPDATE SET runs = spend.runs + excluded.runs,
@@ -76,21 +76,13 @@ export function addSpend(batch: Batch, runs: { claim?: string; outcome: TurnOutc
   );
 }
 
-const HEARTBEAT = `(SELECT NULL::uuid AS id, '${MAIN_SESSION}' COLLATE "C" AS session_key, '' AS hook, '' COLLATE "C" AS mapping)`;
-
-export async function readSpend(
-  { all }: Sql,
-  { since, sessionKey }: { since: number; sessionKey?: string },
-): Promise<Spend[]> {
-  const rows = await all(READ_SPEND, [since, sessionKey === undefined ? null : toPostgresText(sessionKey)]);
-  return rows.map(toSpend);
+interface Spent {
+  claim?: string;
+  used: Pick<TurnOutcome, "usage" | "cost" | "model" | "finishedAt">;
+  runs?: 0 | 1;
 }
 
-const READ_SPEND = `
-  SELECT hook, mapping, model, sum(runs)::bigint AS runs, sum(input_tokens)::bigint AS input_tokens,
-    sum(output_tokens)::bigint AS output_tokens, sum(cost) AS cost
-  FROM hookline.spend WHERE hour >= $1 AND ($2::text IS NULL OR session_key = $2)
-  GROUP BY hook, mapping, model ORDER BY sum(cost) DESC, sum(input_tokens) + sum(output_tokens) DESC`;
+const HEARTBEAT = `(SELECT NULL::uuid AS id, '${MAIN_SESSION}' COLLATE "C" AS session_key, '' AS hook, '' COLLATE "C" AS mapping)`;
 
 export function sweepSpend({ run }: Sql, keepFrom: number, limit: number): Promise<number> {
   return run(

@@ -4,7 +4,7 @@ import { codeOf, JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Row } from "../rows.ts";
 
-export type SqlValue = string | number | boolean | Buffer | null | undefined | readonly (string | number | null)[];
+type SqlValue = string | number | boolean | Buffer | null | undefined | readonly (string | number | null)[];
 
 /**
  * A connection inside a transaction, or any one of the pool. Statements are not named, so that PgBouncer can stand
@@ -37,6 +37,13 @@ export interface TransactionSql extends Sql {
   withBegin: Sql;
   /** Sends a statement together with COMMIT. If it fails, the transaction does. `read` is given its row. */
   withCommit(sql: string, values?: SqlValue[], read?: (row: Row | undefined) => void): void;
+}
+
+/** How far a transaction is that is attempted until it is committed. */
+interface Progress {
+  isRepeated: boolean;
+  /** An attempt without an answer may have been committed. */
+  isCommitSent: boolean;
 }
 
 interface Begun {
@@ -83,7 +90,9 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
 
   return {
     transact: (work, first = "SELECT 1") =>
-      repeat((isRepeated) => inTransaction(first, (sql, row) => work(sql, { isRepeated, row }))),
+      repeat((progress) =>
+        inTransaction({ first, progress }, (sql, row) => work(sql, { isRepeated: progress.isRepeated, row })),
+      ),
     async read(work) {
       try {
         requireOpen();
@@ -106,25 +115,29 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
     },
   };
 
-  async function repeat<Result>(attempt: (isRepeated: boolean) => Promise<Result>): Promise<Result> {
-    const deadline = Date.now() + commitTimeoutMs;
-    let isRepeated = false;
+  async function repeat<Result>(attempt: (progress: Progress) => Promise<Result>): Promise<Result> {
+    let deadline = performance.now() + commitTimeoutMs;
+    const progress: Progress = { isRepeated: false, isCommitSent: false };
     for (let conflicts = 0, delayMs = RETRY_MS; ;) {
+      const wasCommitSent = progress.isCommitSent;
       try {
         requireOpen();
-        const result = await attempt(isRepeated);
+        const result = await attempt(progress);
         hasCommitted = true;
         outage.end();
         return result;
       } catch (error) {
         const unavailable = toUnavailable(error);
-        if (!unavailable && !isConflict(error, isRepeated)) throw error;
-        // While the database is away nothing waits for it: the sender tries again. At the start there is no sender yet.
-        const isLate = (hasCommitted || isRepeated) && Date.now() + delayMs > deadline;
-        const isOver = closed || isRefused(error) || outage.isOn() || isLate;
+        if (!unavailable && !isConflict(error, progress.isRepeated)) throw error;
+        const { isRepeated, isCommitSent } = progress;
+        // From now on it is looked up whether it was committed.
+        if (isCommitSent && !wasCommitSent) deadline = performance.now() + commitTimeoutMs;
+        // While the database is away nothing else waits for it: the sender tries again. At the start there is no sender yet.
+        const isLate = (hasCommitted || isRepeated) && performance.now() + delayMs > deadline;
+        const isOver = closed || isRefused(error) || (outage.isOn() && !isCommitSent) || isLate;
         if (unavailable && isOver) throw outage.begin(unavailable);
         if (!unavailable && ++conflicts > MAX_CONFLICTS) throw new JournalUnavailable(messageOf(error));
-        isRepeated ||= unavailable !== undefined;
+        progress.isRepeated ||= unavailable !== undefined;
       }
       await sleep(delayMs * Math.random());
       delayMs = Math.min(delayMs * 2, MAX_RETRY_MS);
@@ -132,7 +145,7 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
   }
 
   async function inTransaction<Result>(
-    first: string,
+    { first, progress }: { first: string; progress: Progress },
     work: (sql: TransactionSql, row: Promise<Row | undefined>) => Promise<Result>,
   ): Promise<Result> {
     const client = await pool.connect();
@@ -142,6 +155,7 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
       const last: LastStatement[] = [];
       const result = await work(toTransactionSql(client, begun, last), begun);
       await begun;
+      progress.isCommitSent = true;
       await commit(client, last);
       isBroken = false;
       return result;
@@ -183,15 +197,26 @@ interface LastStatement {
   read?: (row: Row | undefined) => void;
 }
 
+/** PostgreSQL's class of warnings without a code: COMMIT was canceled while it waited for a synchronous standby. */
+const WARNING = "01000";
+
 /** After a statement that failed, COMMIT is a ROLLBACK. */
 async function commit(client: PoolClient, last: LastStatement[]): Promise<void> {
+  let warning: string | undefined;
+  const onNotice = ({ code, message }: { code?: string; message?: string }): void => {
+    if (code === WARNING) warning = message;
+  };
+  client.on("notice", onNotice);
   sendTogether(client);
   const sent = last.map(({ text, values }) => client.query<Row>({ text, values }));
   const answers = await Promise.allSettled([...sent, client.query<Row>("COMMIT")]);
+  client.off("notice", onNotice);
   for (const [index, answer] of answers.entries()) {
     if (answer.status === "rejected") throw answer.reason;
     last[index]?.read?.(answer.value.rows[0]);
   }
+  // It is committed here, and would be lost with this server.
+  if (warning !== undefined) throw new JournalUnavailable(`the database's standby may lack the commit: ${warning}`);
 }
 
 function toTransactionSql(client: PoolClient, begun: Promise<unknown>, last: LastStatement[]): TransactionSql {
@@ -275,7 +300,7 @@ function isConflict(error: unknown, isRepeated: boolean): boolean {
 }
 
 /**
- * States that concern the server, not the statement: connection, resources (also a full disk), shut down, cancelled,
+ * States that concern the server, not the statement: connection, resources (also a full disk), shut down, canceled,
  * read-only after a failover, idle for too long, and a file system that fails.
  */
 const SERVER_STATES = /^(08|53|57|58|25006|25P03|55P03)/;
@@ -327,7 +352,7 @@ function isConnectionError(error: unknown): boolean {
   return "syscall" in error || "errno" in error || CONNECTION_ERRORS.test(error.message) || isAggregate(error);
 }
 
-/** Of a name with several addresses. */
+/** Node throws it when all addresses of a name fail. */
 function isAggregate(error: Error): boolean {
   return error instanceof AggregateError && error.errors.every(isConnectionError);
 }

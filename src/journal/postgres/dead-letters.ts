@@ -31,9 +31,9 @@ export async function retryDeadLetter(transaction: Transaction, id: string, now:
   const letter = await lockLetter(transaction, id);
   if (!letter) return false;
   const requeue = letter.kind === "run" ? REQUEUE_RUN : REQUEUE_DELIVERY;
-  const row = await transaction.get(requeue, [id, now + transaction.ahead]);
+  const row = await transaction.get(requeue, [id, now + transaction.clockOffsetMs]);
   if (!row) return false;
-  updateEventCounts(transaction, [{ ...toOrigin(row), open: 1, lost: -1 }]);
+  updateEventCounts(transaction, [{ ...toOrigin(row), open: 1, dead: -1 }]);
   await reportEnd(transaction, id, row);
   transaction.announce("run");
   transaction.announce("delivery");
@@ -44,7 +44,7 @@ export async function dropDeadLetter(transaction: Transaction, id: string): Prom
   const letter = await lockLetter(transaction, id);
   const row = letter && (await transaction.get(letter.kind === "run" ? DROP_RUN : DROP_DELIVERY, [id]));
   if (!row) return false;
-  updateEventCounts(transaction, [{ ...toOrigin(row), open: 0, lost: -1 }]);
+  updateEventCounts(transaction, [{ ...toOrigin(row), open: 0, dead: -1 }]);
   await reportEnd(transaction, id, row);
   return true;
 }
@@ -74,13 +74,13 @@ function toOrigin(row: Row): { event_id: string | undefined; run_id: string } {
 /* Behind what the session or the recipient has in progress. */
 
 const REQUEUE_RUN = `
-  UPDATE hookline.runs SET attempts = 0, due_at = $2, started_at = NULL, finished_at = NULL, error = NULL,
+  UPDATE hookline.runs SET attempts = 0, due_at = $2, not_before = NULL, started_at = NULL, finished_at = NULL, error = NULL, unavailable_since = NULL, waiting_for = NULL,
     state = CASE WHEN EXISTS (SELECT 1 FROM hookline.runs AS other
       WHERE other.session_key = runs.session_key AND other.finished_at IS NULL) THEN 'queued' ELSE 'ready' END
   WHERE id = $1 AND state = 'dead' AND kind = 'hook' RETURNING id AS run_id, event_id`;
 
 const REQUEUE_DELIVERY = `
-  UPDATE hookline.deliveries SET attempts = 0, due_at = $2, finished_at = NULL, error = NULL,
+  UPDATE hookline.deliveries SET attempts = 0, due_at = $2, not_before = NULL, finished_at = NULL, error = NULL,
     state = CASE WHEN EXISTS (SELECT 1 FROM hookline.deliveries AS other WHERE other.channel = deliveries.channel
       AND other.recipient IS NOT DISTINCT FROM deliveries.recipient AND other.finished_at IS NULL)
       THEN 'queued' ELSE 'pending' END

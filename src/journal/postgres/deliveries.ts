@@ -1,15 +1,8 @@
 import type { ChannelName, DeliveryState } from "../../types.ts";
-import type {
-  Claim,
-  ClaimedDelivery,
-  Delivery,
-  DeliveryEnd,
-  DeliveryProgress,
-  NewDelivery,
-  Route,
-} from "../journal.ts";
-import { integer, optional, type Row, text, toDelivery } from "../rows.ts";
+import type { Claim, ClaimedDelivery, DeliveryEnd, DeliveryProgress, NewDelivery, Route } from "../journal.ts";
+import { mayReplace, toEditsColumn, integer, optional, type Row, text, toDelivery, toWarningsColumn } from "../rows.ts";
 import type { Sql, TransactionSql } from "./database.ts";
+import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../waits.ts";
 import { updateEventCounts } from "./counters.ts";
 import {
   type Batch,
@@ -29,7 +22,7 @@ import {
 export function addDeliveries(
   batch: Batch,
   added: { delivery: NewDelivery; at: number }[],
-  ahead: number,
+  clockOffsetMs: number,
   condition = "true",
 ): void {
   const rows = added.map(({ delivery, at }, ord) => ({
@@ -39,18 +32,19 @@ export function addDeliveries(
     event_id: delivery.eventId,
     channel: delivery.channel,
     recipient: delivery.to,
+    route_by: delivery.routeBy,
     created_at: at,
-    due_at: at + ahead,
+    due_at: at + clockOffsetMs,
     text: delivery.text,
     conversation: delivery.conversation,
-    edits: Number(delivery.update ?? false),
+    edits: toEditsColumn(delivery),
   }));
   // With LIMIT and `=`, each row is one look into the index.
   batch.add(
     "new_deliveries",
     rows,
     `INSERT INTO hookline.deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at,
-       parts_sent, text, conversation, edits)
+       parts_sent, text, conversation, edits, route_by)
      SELECT id, run_id, event_id, channel, recipient,
        CASE WHEN row_number() OVER (PARTITION BY channel, recipient ORDER BY ord) = 1 AND CASE WHEN row.recipient IS NULL
          THEN (SELECT 1 FROM hookline.deliveries AS other WHERE other.channel = row.channel
@@ -58,9 +52,10 @@ export function addDeliveries(
          ELSE (SELECT 1 FROM hookline.deliveries AS other WHERE other.channel = row.channel
            AND other.recipient = row.recipient AND other.finished_at IS NULL LIMIT 1)
          END IS NULL THEN 'pending' ELSE 'queued' END,
-       0, created_at, due_at, 0, text, conversation, edits
+       0, created_at, due_at, 0, text, conversation, edits, route_by
      FROM json_to_recordset($rows) AS row (ord integer, id uuid, run_id uuid, event_id uuid, channel text,
-       recipient text, created_at bigint, due_at bigint, text text, conversation text, edits integer)
+       recipient text, created_at bigint, due_at bigint, text text, conversation text, edits integer,
+       route_by text)
      WHERE ${condition} ORDER BY ord`,
   );
 }
@@ -70,9 +65,9 @@ export async function claimDeliveries(
   limit: number,
   now: number,
 ): Promise<ClaimedDelivery[]> {
-  const { withBegin, ahead, node } = transaction;
+  const { withBegin, clockOffsetMs, node } = transaction;
   const token = transaction.createToken();
-  const rows = await withBegin.all(CLAIM_DELIVERIES, [limit, now + ahead, token, node]);
+  const rows = await withBegin.all(CLAIM_DELIVERIES, [limit, now + clockOffsetMs, token, node]);
   const sorted = rows.toSorted((a, b) => integer(a.due_at) - integer(b.due_at) || integer(a.seq) - integer(b.seq));
   await reportAll(
     transaction,
@@ -80,35 +75,38 @@ export async function claimDeliveries(
   );
   return Promise.all(
     sorted.map(async (row) => {
-      const replaces = row.edits === 1 ? await findReplaced(transaction, row) : undefined;
-      return { ...toDeliveryHere(row, ahead), token, replaces };
+      const replaces = mayReplace(row) ? await findReplaced(transaction, row) : undefined;
+      return { ...toDelivery(row, clockOffsetMs), token, replaces };
     }),
   );
 }
 
-/** What the conversation sent to the same recipient last. */
-async function findReplaced({ get }: Sql, { conversation = null, channel = null, recipient = null }: Row) {
-  const row = await get(
+/** The notice of its own run, else what the conversation sent to the same recipient last. */
+async function findReplaced({ get }: Sql, row: Row) {
+  const { conversation = null, channel = null, recipient = null, run_id: runId = null, edits = null } = row;
+  const found = await get(
     `SELECT message_id FROM hookline.deliveries WHERE conversation = $1 AND channel = $2
        AND recipient IS NOT DISTINCT FROM $3 AND message_id IS NOT NULL AND state = 'sent'
-     ORDER BY created_at DESC, seq DESC LIMIT 1`,
-    [text(conversation), text(channel), optional(text, recipient)],
+       AND ($5::integer = 1 OR (run_id = $4 AND edits = 2))
+     ORDER BY (run_id = $4 AND edits = 2) DESC, created_at DESC, seq DESC LIMIT 1`,
+    [text(conversation), text(channel), optional(text, recipient), text(runId), integer(edits)],
   );
-  return row && text(row.message_id);
+  return found && text(found.message_id).split("\n");
 }
 
-export async function countReplies({ get }: Sql, conversation: string, since: number): Promise<number> {
-  const row = await get(
-    "SELECT count(*)::integer AS replies FROM hookline.deliveries WHERE conversation = $1 AND created_at >= $2",
-    [toPostgresText(conversation), since],
-  );
-  return integer(row?.replies ?? 0);
-}
+/** In the order of arrival: those that need not wait, and as many of those whose wait is over. */
+const dueOf = (condition: string, order: string): string => `
+  SELECT * FROM (SELECT id, seq, due_at FROM hookline.deliveries WHERE state = 'pending' AND ${condition}
+    ORDER BY ${order} LIMIT $1 FOR UPDATE SKIP LOCKED) AS due`;
 
 const CLAIM_DELIVERIES = `
-  UPDATE hookline.deliveries SET state = 'sending', attempts = attempts + 1, claims = $3, node = $4
-  WHERE id = ANY(ARRAY(SELECT id FROM hookline.deliveries WHERE state = 'pending' AND due_at <= $2
-    ORDER BY due_at, seq LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING *`;
+  UPDATE hookline.deliveries SET state = 'sending', not_before = NULL, attempts = attempts + 1, claims = $3, node = $4
+  WHERE id = ANY(ARRAY(SELECT id FROM (
+      ${dueOf("not_before IS NULL", "due_at, seq")}
+      UNION ALL ${dueOf("not_before <= $2", "not_before")}
+      UNION ALL ${dueOf(`not_before > $2 + ${MAX_RETRY_MS}`, "not_before")}
+      UNION ALL ${dueOf(`due_at > $2 + ${MAX_CORRECTION_MS} AND not_before > $2 AND not_before <= $2 + ${MAX_RETRY_MS}`, "due_at")}) AS due
+    ORDER BY due_at, seq LIMIT $1)) RETURNING *`;
 
 export async function progressDelivery(
   transaction: Transaction,
@@ -117,38 +115,52 @@ export async function progressDelivery(
 ): Promise<boolean> {
   const values = [id, token, partsSent, route && JSON.stringify(route), messageId && toPostgresText(messageId)];
   const isClaimed = (await transaction.run(PROGRESS_DELIVERY, values)) > 0;
-  if (isClaimed) rememberMessage(transaction, messageId, Date.now());
+  if (isClaimed) rememberMessage(transaction, { channel: route?.channel, messageId }, Date.now());
   return isClaimed;
 }
 
 const PROGRESS_DELIVERY = `
   UPDATE hookline.deliveries SET parts_sent = $3, route = coalesce($4, route),
-    message_id = CASE WHEN conversation IS NOT NULL THEN coalesce(message_id, $5) END
+    message_id = CASE WHEN conversation IS NOT NULL THEN
+      -- The statement may be executed again after its commit.
+      CASE WHEN parts_sent < $3 THEN nullif(concat_ws(chr(10), message_id, $5::text), '') ELSE message_id END END
   WHERE id = $1 AND claims = $2 AND state = 'sending'`;
 
-/** It stays the first to its recipient. */
-export async function retryDelivery(
+export function retryDelivery(
   transaction: Transaction,
   { id, token }: Claim,
   dueAt: number,
   error: string,
 ): Promise<boolean> {
+  return postpone(transaction, { id, token }, [Math.ceil(dueAt) + transaction.clockOffsetMs, toPostgresText(error), 0]);
+}
+
+export function giveBackDelivery(
+  transaction: Transaction,
+  { id, token }: Claim,
+  dueAt: number,
+  error: string,
+): Promise<boolean> {
+  return postpone(transaction, { id, token }, [Math.ceil(dueAt) + transaction.clockOffsetMs, toPostgresText(error), 1]);
+}
+
+/** It stays the first to its recipient. */
+async function postpone(transaction: Transaction, claim: Claim, values: (string | number)[]): Promise<boolean> {
   transaction.announce("delivery");
-  const values = [id, token, Math.ceil(dueAt) + transaction.ahead, toPostgresText(error)];
-  const row = await transaction.get(RETRY_DELIVERY, values);
+  const row = await transaction.get(RETRY_DELIVERY, [claim.id, claim.token, ...values]);
   if (row) {
     await reportAll(transaction, [reportOf(row, "pending")]);
     return true;
   }
-  return transaction.isRepeated && (await hasState(transaction, { id, token }, "pending"));
+  return transaction.isRepeated && (await hasState(transaction, claim, "pending"));
 }
 
 const RETRY_DELIVERY = `
-  UPDATE hookline.deliveries SET state = 'pending', due_at = $3, error = $4
+  UPDATE hookline.deliveries SET state = 'pending', not_before = $3, error = $4, attempts = attempts - $5
   WHERE id = $1 AND claims = $2 AND state = 'sending' RETURNING id, run_id, event_id`;
 
 export async function finishDelivery(transaction: Transaction, claim: Claim, end: DeliveryEnd): Promise<boolean> {
-  const { state, at, route, error, partsSent, messageId } = end;
+  const { state, at, route, error, partsSent, messageId, warnings } = end;
   const { withBegin, withCommit } = transaction;
   const own = await withBegin.get("SELECT channel, recipient FROM hookline.deliveries WHERE id = $1", [claim.id]);
   if (!own) return false;
@@ -161,19 +173,20 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
     error && toPostgresText(error),
     partsSent,
     messageId && toPostgresText(messageId),
+    toWarningsColumn(warnings),
   ];
   const [, row] = await Promise.all([lock(transaction, [lockOf(own)]), transaction.get(FINISH_DELIVERY, values)]);
   if (!row) return transaction.isRepeated && hasState(transaction, claim, state);
   if (end.state === "sent") {
-    if (row.conversation === null) rememberRoute(transaction, end.route);
-    rememberMessage(transaction, end.messageId, at);
+    rememberRoute(transaction, end.route, optional(text, row.route_by));
+    rememberMessage(transaction, { channel: end.route.channel, messageId }, at);
   }
   const [channel, recipient] = [text(row.channel), optional(text, row.recipient)];
   withCommit(promoteNext(recipient), recipient === undefined ? [channel] : [channel, recipient], (next) => {
     if (next) transaction.announce("delivery");
   });
   const change = { event_id: optional(text, row.event_id), run_id: text(row.run_id) };
-  updateEventCounts(transaction, [{ ...change, open: -1, lost: state === "failed" ? 1 : 0 }]);
+  updateEventCounts(transaction, [{ ...change, open: -1, dead: state === "failed" ? 1 : 0 }]);
   const report = reportOf(row, state);
   const { id, eventId } = report.change;
   const letter: Report = { change: { kind: "dead-letter", id, eventId, isDead: true }, run: report.run };
@@ -182,11 +195,11 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
 }
 
 const FINISH_DELIVERY = `
-  UPDATE hookline.deliveries SET state = $3, finished_at = $4, route = coalesce($5, route), error = $6,
+  UPDATE hookline.deliveries SET state = $3, finished_at = $4, route = coalesce($5, route), error = $6, warnings = $9,
     parts_sent = coalesce($7, parts_sent),
-    message_id = CASE WHEN conversation IS NOT NULL THEN coalesce(message_id, $8) END
+    message_id = CASE WHEN conversation IS NOT NULL THEN nullif(concat_ws(chr(10), message_id, $8::text), '') END
   WHERE id = $1 AND claims = $2 AND state = 'sending'
-  RETURNING id, event_id, run_id, channel, recipient, conversation`;
+  RETURNING id, event_id, run_id, channel, recipient, route_by`;
 
 /** The index finds `=` and `IS NULL`, but not `IS NOT DISTINCT FROM`. */
 const promoteNext = (recipient: string | undefined): string => `
@@ -210,40 +223,25 @@ async function hasState({ get }: Sql, { id, token }: Claim, state: string): Prom
   return (await get(same, [id, token, state])) !== undefined;
 }
 
-export async function wasSent({ get }: Sql, messageId: string, since: number): Promise<boolean | undefined> {
-  const values = [toPostgresText(messageId), since];
-  if (await get("SELECT 1 FROM hookline.sent_messages WHERE id = $1 AND sent_at >= $2", values)) return true;
-  return (await get("SELECT 1 FROM hookline.deliveries WHERE state = 'sending' LIMIT 1")) ? undefined : false;
-}
-
-export async function lastRoute({ get }: Sql, channel?: ChannelName): Promise<Route | undefined> {
-  const row = await get(
-    `SELECT channel, recipient FROM hookline.routes WHERE $1::text IS NULL OR channel = $1 ORDER BY seq DESC LIMIT 1`,
-    [channel],
-  );
-  return row && { channel: text(row.channel), to: text(row.recipient) };
-}
-
-function rememberMessage({ withCommit }: TransactionSql, messageId: string | undefined, at: number): void {
-  if (messageId === undefined) return;
+function rememberMessage(
+  { withCommit }: TransactionSql,
+  { channel, messageId }: { channel?: ChannelName; messageId?: string },
+  at: number,
+): void {
+  if (messageId === undefined || channel === undefined) return;
   withCommit(
-    `INSERT INTO hookline.sent_messages (id, sent_at) VALUES ($1, $2)
-     ON CONFLICT (id) DO UPDATE SET sent_at = excluded.sent_at`,
-    [toPostgresText(messageId), at],
+    `INSERT INTO hookline.sent_messages (id, channel, sent_at) VALUES ($1, $2, $3)
+     ON CONFLICT (id, channel) DO UPDATE SET sent_at = excluded.sent_at`,
+    [toPostgresText(messageId), channel, at],
   );
 }
 
 /** The highest `seq` is the route used last. */
-function rememberRoute({ withCommit }: TransactionSql, { channel, to }: Route): void {
+function rememberRoute({ withCommit }: TransactionSql, { channel, to }: Route, routeBy: string | undefined): void {
+  if (routeBy === undefined) return;
   withCommit(
-    `INSERT INTO hookline.routes (channel, recipient) VALUES ($1, $2)
-     ON CONFLICT (channel) DO UPDATE SET recipient = excluded.recipient, seq = DEFAULT`,
-    [channel, toPostgresText(to)],
+    `INSERT INTO hookline.routes (channel, recipient, chosen_by) VALUES ($1, $2, $3)
+     ON CONFLICT (channel, chosen_by) DO UPDATE SET recipient = excluded.recipient, seq = DEFAULT`,
+    [channel, toPostgresText(to), routeBy],
   );
-}
-
-/** With its times by the clock of this process. */
-export function toDeliveryHere(row: Row, ahead: number): Delivery {
-  const delivery = toDelivery(row);
-  return { ...delivery, dueAt: delivery.dueAt - ahead };
 }

@@ -1,8 +1,9 @@
-import type { AcceptResult, Idempotency, NewEvent } from "../journal.ts";
-import { type Commit, type FirstReceipt, type KnownKey, toReplay, usesKeys } from "../plan.ts";
+import type { AcceptResult, NewEvent } from "../journal.ts";
+import { type KnownKey, toReplay, usesKeys } from "../plan.ts";
 import { integer, type Row, text } from "../rows.ts";
+import { awaitEarlierCommits } from "./changes.ts";
 import type { Sql } from "./database.ts";
-import { type Batch, toPostgresText } from "./transaction.ts";
+import { type Batch, toPostgresText, type Transaction } from "./transaction.ts";
 
 interface StoredKey extends KnownKey {
   expiresAt: number;
@@ -16,7 +17,8 @@ export type Keys = Map<string, StoredKey>;
 export async function readKeys({ all }: Sql, events: NewEvent[]): Promise<Keys> {
   const uses = events
     .filter(usesKeys)
-    .flatMap(({ idempotency: use }) => use?.keys.map((key) => [use.scope, key]) ?? []);
+    .flatMap(({ idempotency: use }) => use && [...use.keys, use.signature?.key ?? ""].map((key) => [use.scope, key]))
+    .filter((use) => use !== undefined);
   const given = uses.filter(([, key]) => key !== "");
   if (given.length === 0) return new Map();
   const rows = await all(
@@ -40,21 +42,16 @@ function toStoredKey(row: Row): StoredKey {
   };
 }
 
+/** A key that is remembered from now on. */
+export interface AddedKey {
+  scope: string;
+  key: string;
+  use: KnownKey & { expiresAt: number };
+}
+
 /** Stores the answer of each key. Gives how many the batch has. */
-export async function addKeys(
-  { run }: Sql,
-  batch: Batch,
-  commits: { event: NewEvent; plan: Commit }[],
-  stored: Keys,
-): Promise<number> {
-  const rows = new Map(
-    commits.flatMap(({ event, plan }) =>
-      [...plan.keys].map(([key, receipt]) => [
-        nameOf(event.idempotency!.scope, key),
-        toKeyRow(event.idempotency!, key, receipt),
-      ]),
-    ),
-  );
+export async function addKeys({ run }: Sql, batch: Batch, added: AddedKey[], stored: Keys): Promise<number> {
+  const rows = new Map(added.map((key) => [nameOf(key.scope, key.key), toKeyRow(key)]));
   const replaced = [...rows].filter(([name]) => stored.has(name)).map(([, row]) => row);
   if (replaced.length > 0) {
     const values = [replaced.map(({ scope }) => toPostgresText(scope)), replaced.map(({ key }) => toPostgresText(key))];
@@ -75,7 +72,7 @@ export async function addKeys(
 const DELETE_KEYS = `
   DELETE FROM hookline.idempotency_keys WHERE (scope, key) IN (SELECT * FROM unnest($1::text[], $2::text[]))`;
 
-function toKeyRow({ scope, fingerprint, expiresAt }: Idempotency, key: string, receipt: FirstReceipt) {
+function toKeyRow({ scope, key, use: { fingerprint, expiresAt, receipt } }: AddedKey) {
   const { eventId } = receipt;
   return { scope, key, fingerprint, expires_at: expiresAt, event_id: eventId, receipt: JSON.stringify(receipt) };
 }
@@ -90,6 +87,12 @@ export async function findReplay(
   const first = row && toStoredKey(row);
   if (!first || (first.expiresAt <= Date.now() && !first.isUnfinished)) return undefined;
   return first.fingerprint === fingerprint ? toReplay(first.receipt) : { kind: "conflict" };
+}
+
+/** What was found is answered again, so it must be as durable as the first time. */
+export async function confirmReplays(transaction: Transaction, found: AcceptResult[]): Promise<AcceptResult[]> {
+  awaitEarlierCommits(transaction, transaction.node);
+  return found;
 }
 
 export function nameOf(scope: string, key: string): string {

@@ -1,7 +1,6 @@
 import type { Lease, NodeInfo, NodeRecord } from "../journal.ts";
 import type { Sql } from "./database.ts";
 import { integer, text } from "../rows.ts";
-import { SCHEMA_VERSION } from "./schema.ts";
 import type { Transaction } from "./transaction.ts";
 
 /*
@@ -13,39 +12,71 @@ import type { Transaction } from "./transaction.ts";
 /** How long a node that is gone is still listed, and changes can be read. */
 const FORGET_AFTER_MS = 600_000;
 
-/** `lostTokens`: of this node's claims whose answer never came. */
-export async function renewNode(
-  transaction: Transaction,
+export interface Renewal {
+  /** The database's clock. */
+  now: number;
+  /** The lease had ended before. */
+  hadEnded: boolean;
+}
+
+/** In a transaction of its own: nothing that waits for other work may keep it from being committed. */
+export async function renewLease(
+  { get, node }: Transaction,
   forMs: number,
-  { info, lostTokens, watches }: { info?: NodeInfo; lostTokens: number[]; watches: boolean },
-): Promise<{ runs: number; deliveries: number }> {
-  const { run, node } = transaction;
-  await run(RENEW_NODE, [node, forMs, info && JSON.stringify(info), watches]);
-  const runs = await run(RETURN_RUNS, [node, lostTokens]);
-  const deliveries = await run(RETURN_DELIVERIES, [node, lostTokens]);
-  if (runs > 0) transaction.announce("run");
-  if (deliveries > 0) transaction.announce("delivery");
+  { info, watches }: { info?: NodeInfo; watches: boolean },
+): Promise<Renewal> {
+  const row = await get(RENEW_LEASE, [node, forMs, info && JSON.stringify(info), watches]);
+  return { now: integer(row?.now), hadEnded: row?.ended === 1 };
+}
+
+const RENEW_LEASE = `
+  WITH earlier AS (SELECT until FROM hookline.nodes WHERE id = $1),
+  renewed AS (
+    INSERT INTO hookline.nodes AS node (id, until, seen_at, info, watches)
+    VALUES ($1, hookline.now_ms() + $2, hookline.now_ms(), $3, $4)
+    ON CONFLICT (id) DO UPDATE SET until = excluded.until, seen_at = excluded.seen_at,
+      info = coalesce(excluded.info, node.info), watches = excluded.watches)
+  SELECT hookline.now_ms() AS now, (SELECT until <= hookline.now_ms() FROM earlier)::integer AS ended`;
+
+export interface Recovered {
+  runs: number;
+  deliveries: number;
+}
+
+/** `lostTokens`: of this node's claims whose answer never came. `others`: also what nodes claimed whose lease has ended. */
+export async function returnWork(
+  { run, node, announce }: Transaction,
+  { lostTokens, others }: { lostTokens: number[]; others: boolean },
+): Promise<Recovered> {
+  const runs = await run(RETURN_RUNS, [node, lostTokens, others]);
+  const deliveries = await run(RETURN_DELIVERIES, [node, lostTokens, others]);
+  if (runs > 0) announce("run");
+  if (deliveries > 0) announce("delivery");
   await run("DELETE FROM hookline.changes WHERE at <= hookline.now_ms() - $1", [FORGET_AFTER_MS]);
-  await run("DELETE FROM hookline.nodes WHERE until <= hookline.now_ms() - $1 AND id <> $2", [FORGET_AFTER_MS, node]);
+  if (others) await run(FORGET_NODES, [FORGET_AFTER_MS, node]);
   return { runs, deliveries };
 }
 
-const RENEW_NODE = `
-  INSERT INTO hookline.nodes AS node (id, until, seen_at, info, watches, version)
-  VALUES ($1, hookline.now_ms() + $2, hookline.now_ms(), $3, $4, ${SCHEMA_VERSION})
-  ON CONFLICT (id) DO UPDATE SET until = excluded.until, seen_at = excluded.seen_at, info = coalesce(excluded.info, node.info),
-    watches = excluded.watches`;
+const FORGET_NODES = "DELETE FROM hookline.nodes WHERE until <= hookline.now_ms() - $1 AND id <> $2";
 
-/** Claimed by a node that has no valid lease, or by this one without its knowing. */
-const IS_ABANDONED = `(claims = ANY($2::bigint[]) OR node IS DISTINCT FROM $1 AND NOT EXISTS (
-  SELECT 1 FROM hookline.nodes WHERE nodes.id = node AND until > hookline.now_ms()))`;
+/**
+ * Claimed by a node that has no valid lease, or by this one without its knowing. A statement sees the leases of its start:
+ * they are compared with that time, and it never waits for a row, since they would be renewed meanwhile.
+ */
+const ABANDONED = `(claims = ANY($2::bigint[]) OR $3 AND node IS DISTINCT FROM $1 AND NOT EXISTS (
+    SELECT 1 FROM hookline.nodes
+    WHERE nodes.id = node AND until > floor(extract(epoch FROM statement_timestamp()) * 1000)))
+  FOR UPDATE SKIP LOCKED`;
 
 /* Attempts are kept: one of them may have crashed the process. */
 
-const RETURN_RUNS = `UPDATE hookline.runs SET state = 'ready' WHERE state = 'running' AND ${IS_ABANDONED}`;
+const RETURN_RUNS = `
+  UPDATE hookline.runs SET state = 'ready'
+  WHERE id = ANY(ARRAY(SELECT id FROM hookline.runs WHERE state = 'running' AND ${ABANDONED}))`;
 
 const RETURN_DELIVERIES = `
-  UPDATE hookline.deliveries SET state = 'pending' WHERE state = 'sending' AND ${IS_ABANDONED}`;
+  UPDATE hookline.deliveries SET state = 'pending'
+  WHERE id = ANY(ARRAY(SELECT id FROM hookline.deliveries WHERE state = 'sending' AND ${ABANDONED}))`;
 
 /** Those that said what they are, also the ones that are gone since a moment. */
 export async function listNodes({ all }: Sql): Promise<NodeRecord[]> {
@@ -68,15 +99,20 @@ export async function endNode({ run, node, announce }: Transaction): Promise<voi
   for (const work of ["run", "delivery", "heartbeat", "lease"] as const) announce(work);
 }
 
-export async function acquireLease({ get, node }: Transaction, name: string): Promise<Lease | undefined> {
-  const row = await get(ACQUIRE_LEASE, [name, node]);
+/** `others`: also from a node whose own lease has ended. */
+export async function acquireLease(
+  { get, node }: Transaction,
+  name: string,
+  { others }: { others: boolean },
+): Promise<Lease | undefined> {
+  const row = await get(ACQUIRE_LEASE, [name, node, others]);
   return row && { name, token: integer(row.token) };
 }
 
 const ACQUIRE_LEASE = `
   INSERT INTO hookline.leases AS lease (name, node, token) VALUES ($1, $2, 1)
   ON CONFLICT (name) DO UPDATE SET token = lease.token + (lease.node <> $2)::integer, node = $2
-  WHERE lease.node = $2 OR NOT EXISTS (
+  WHERE lease.node IN ($2, '') OR $3 AND NOT EXISTS (
     SELECT 1 FROM hookline.nodes WHERE nodes.id = lease.node AND until > hookline.now_ms())
   RETURNING token`;
 

@@ -19,12 +19,10 @@ import { createPostgresUrl } from "../../../test/support/postgres.ts";
 import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
 import type { ClaimedRun, NewAction, NewWork } from "../journal.ts";
 import { silentTelemetry } from "../../telemetry/telemetry.ts";
-import { createDatabase } from "./database.ts";
 import { createPostgresJournal, type PostgresJournal, type PostgresJournalOptions } from "./postgres.ts";
-import { migrate } from "./schema.ts";
 
 const opener = new URL("../../../test/contracts/journal/openers/postgres.ts", import.meta.url);
-describeJournal("PostgreSQL", { open, opener, hasSizeLimit: false, isSlow: true });
+describeJournal("PostgreSQL", { open, opener, hasNodes: true, hasSizeLimit: false, isSlow: true });
 
 const opened: PostgresJournal[] = [];
 afterEach(async () => {
@@ -208,10 +206,10 @@ async function handleOne(journal: PostgresJournal, session: string): Promise<voi
 /** What waits for a later time. */
 const BACKLOG = `
   INSERT INTO hookline.event_states SELECT gen_random_uuid(), 'github', 'accepted', 1, 1, 0 FROM generate_series(1, 10000);
-  INSERT INTO hookline.runs (id, kind, event_id, session_key, state, attempts, created_at, due_at, action)
-    SELECT gen_random_uuid(), 'hook', id, id, 'ready', 1, 1, 1e14, '{}' FROM hookline.event_states WHERE status = 'accepted';
-  INSERT INTO hookline.deliveries (id, run_id, channel, recipient, state, attempts, created_at, due_at, parts_sent, text)
-    SELECT id, id, 'slack', id, 'pending', 1, 1, 1e14, 0, '' FROM hookline.event_states WHERE status = 'accepted'`;
+  INSERT INTO hookline.runs (id, kind, event_id, session_key, state, attempts, created_at, due_at, not_before, action)
+    SELECT gen_random_uuid(), 'hook', id, id, 'ready', 1, 1, 1, hookline.now_ms() + 3600000, '{}' FROM hookline.event_states WHERE status = 'accepted';
+  INSERT INTO hookline.deliveries (id, run_id, channel, recipient, state, attempts, created_at, due_at, not_before, parts_sent, text)
+    SELECT id, id, 'slack', id, 'pending', 1, 1, 1, hookline.now_ms() + 3600000, 0, '' FROM hookline.event_states WHERE status = 'accepted'`;
 
 test("a node that pauses within a transaction does not keep its locks, and repeats its work", async () => {
   const url = await createPostgresUrl();
@@ -282,7 +280,8 @@ test("connections that break in the middle of commits lose nothing and repeat no
   state.cutting = false;
   proxy.cutAfter(undefined);
   await Promise.all(writers);
-  expect(await journal.stats()).toMatchObject({ events: ids.length, pendingRuns: ids.length });
+  // A read is not repeated, and the pool may still hold a connection that was just cut.
+  await expect.poll(() => journal.stats()).toMatchObject({ events: ids.length, pendingRuns: ids.length });
   await journal.close();
   await proxy.close();
 });
@@ -317,35 +316,26 @@ test("a claim whose answer was lost is returned to the queue", async () => {
   await proxy.close();
 });
 
-test("a new version starts beside an earlier one, and drops its indexes once that has stopped", async () => {
+test.for([
+  ["a newer version", "UPDATE hookline.version SET version = 1000", "schema version 1000"],
+  [
+    "an unreleased version",
+    "ALTER TABLE hookline.version DROP COLUMN application_id",
+    "an unreleased version made them",
+  ],
+  ["another program", "DROP TABLE hookline.version", "are not of this program"],
+] as const)("tables of %s are refused, and not changed", async ([, change, message]) => {
   const url = await createPostgresUrl();
-  const database = createDatabase({ url, maxConnections: 2, commitTimeoutMs: 60_000, log: silentTelemetry.log });
-  await database.read(({ run }) => run("DROP SCHEMA IF EXISTS hookline CASCADE"));
-  await migrate(database, 1);
-  await database.read(({ run }) =>
-    run("INSERT INTO hookline.nodes (id, until, seen_at) VALUES ('earlier', hookline.now_ms() + 60000, 0)"),
-  );
-  const journal = await openNode(url);
-  const indexes = () =>
-    database.read(({ all }) =>
-      all(`SELECT indexname FROM pg_indexes WHERE schemaname = 'hookline' AND tablename IN ('runs', 'entries', 'deliveries')
-        ORDER BY 1`),
-    );
-  const both = (await indexes()).map(({ indexname }) => indexname);
-  expect(both).toEqual(expect.arrayContaining(["runs_pkey", "runs_state", "entries_session", "entries_key"]));
-
-  await handleOne(journal, nextId());
-  await database.read(({ run }) => run("DELETE FROM hookline.nodes WHERE id = 'earlier'"));
-  expect(await journal.sweep({ now: NOW, keepFrom: 0 })).toBe(false);
-  const other = await openNode(await createPostgresUrl());
-  const fresh = await other.commit(({ all }) =>
-    all(`SELECT indexname FROM pg_indexes WHERE schemaname = 'hookline' AND tablename IN ('runs', 'entries', 'deliveries')
-      ORDER BY 1`),
-  );
-  expect(await indexes()).toEqual(fresh);
-  expect(fresh).not.toContainEqual({ indexname: "runs_pkey" });
-  await handleOne(journal, nextId());
-  await database.close();
+  const node = await openNode(url);
+  await node.accept(sampleEvent());
+  const events = () => node.commit(({ all }) => all("SELECT * FROM hookline.events"));
+  const before = await events();
+  await node.commit(({ run }) => run(change));
+  await expect(openNode(url)).rejects.toMatchObject({
+    name: "ConfigError",
+    problems: [{ key: "store.url", message: expect.stringContaining(message) }],
+  });
+  expect(await events()).toEqual(before);
 });
 
 test("a claim that is lost takes nothing along of those that end with it", async () => {

@@ -1,39 +1,22 @@
 import { randomInt } from "node:crypto";
 import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
-import { createNonce } from "../../shared/id.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { type Log, silentLog } from "../../telemetry/log.ts";
 import type { Change, Journal, NewWork, NodeInfo } from "../journal.ts";
-import { integer } from "../rows.ts";
+import * as reads from "../reads.ts";
+import { bytes } from "../rows.ts";
+import { createSign } from "../sign.ts";
 import { acceptEvents } from "./accept.ts";
-import { type Changes, createChanges, recordChanges } from "./changes.ts";
+import { recordAnswer } from "./answers.ts";
+import { awaitEarlierCommits, type Changes, createChanges, recordChanges } from "./changes.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
-import { readSpend } from "./counters.ts";
 import { createDatabase, type PostgresDatabase, type Sql } from "./database.ts";
 import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters.ts";
-import {
-  claimDeliveries,
-  countReplies,
-  finishDelivery,
-  lastRoute,
-  progressDelivery,
-  retryDelivery,
-  wasSent,
-} from "./deliveries.ts";
-import { findReplay } from "./idempotency.ts";
-import { acquireLease, endNode, listNodes, releaseLease, renewNode } from "./leases.ts";
-import {
-  countEvents,
-  getEvent,
-  getRun,
-  getSession,
-  listDeliveries,
-  listEvents,
-  listPendingSystemEvents,
-  listRuns,
-  listSessions,
-  listTurns,
-  readStats,
-} from "./reads.ts";
+import { claimDeliveries, finishDelivery, giveBackDelivery, progressDelivery, retryDelivery } from "./deliveries.ts";
+import { confirmReplays, findReplay } from "./idempotency.ts";
+import { acquireLease, endNode, listNodes, type Recovered, releaseLease, renewLease, returnWork } from "./leases.ts";
+import { compareClocks, createNode, createNodeLease, forgetLater, type Node, takeLostTokens } from "./node.ts";
+import { createReader, readStats } from "./read.ts";
 import { addPartitions, sweep } from "./retention.ts";
 import {
   completeHeartbeat,
@@ -42,9 +25,11 @@ import {
   holdRun,
   releaseHeld,
   releaseRun,
+  giveBackRun,
   retryRun,
   toCompletion,
 } from "./runs.ts";
+import { recordSteps } from "./steps.ts";
 import { migrate, requireComplete } from "./schema.ts";
 import { createGroup, type Transaction } from "./transaction.ts";
 
@@ -79,18 +64,22 @@ export async function createPostgresJournal(options: PostgresJournalOptions): Pr
   const { firstLeaseMs = FIRST_LEASE_MS, pollMs = POLL_MS } = options;
   const { log } = telemetry;
   const database = createDatabase({ url, maxConnections, commitTimeoutMs, log, maxIdleMs: options.maxIdleMs });
+  // A renewal is soon followed by the next, and logged by who asks for it.
+  const leaseDatabase = createDatabase({ url, maxConnections: 1, commitTimeoutMs: 0, log: silentLog });
   try {
     await migrate(database);
     await database.transact((sql) => addPartitions(sql, Date.now()));
     await requireComplete(database);
     const node = createNode(now);
     const changes = createChanges({ database, node: node.id, pollMs, log });
-    const journal = createJournal(database, node, changes);
+    const key = await database.read(({ get }) => get("SELECT key FROM hookline.signing_key"));
+    const sign = createSign(bytes(key?.key));
+    const journal = createJournal({ database, leaseDatabase, node, changes, log, sign });
     const recovered = await journal.renewNode(firstLeaseMs);
     if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
     return journal;
   } catch (error) {
-    await database.close();
+    await Promise.all([database.close(), leaseDatabase.close()]);
     throw error instanceof ConfigError ? error : toConfigError(error);
   }
 }
@@ -101,101 +90,120 @@ function toConfigError(error: unknown): ConfigError {
   return new ConfigError([{ message, key: "store.url" }]);
 }
 
-interface Node {
-  id: string;
-  now(): number;
-  /** By how many milliseconds the database's clock is ahead. */
-  ahead: number;
-  /** By the clock of this process. */
-  lease: { forMs: number; endsAt: number };
-  /** Tokens of claims whose answer never came, with the time after which nothing more comes under them. */
-  lostTokens: Map<number, number>;
+interface Parts {
+  database: PostgresDatabase;
+  /** With a connection that nothing but renewals of the lease waits for. */
+  leaseDatabase: PostgresDatabase;
+  node: Node;
+  changes: Changes;
+  log: Log;
+  sign: Journal["sign"];
 }
 
-function createNode(now: () => number): Node {
-  return {
-    id: createNonce().slice(0, 12),
-    now,
-    ahead: 0,
-    lease: { forMs: 0, endsAt: Infinity },
-    lostTokens: new Map(),
-  };
-}
-
-function createJournal(database: PostgresDatabase, node: Node, changes: Changes): PostgresJournal {
+function createJournal(parts: Parts): PostgresJournal {
+  const { database, leaseDatabase, node, changes, log, sign } = parts;
   const write =
     <Args extends unknown[], Result>(operation: (transaction: Transaction, ...args: Args) => Promise<Result>) =>
     (...args: Args): Promise<Result> =>
-      commit(database, { node, changes }, (transaction) => operation(transaction, ...args));
+      commit(parts, (transaction) => operation(transaction, ...args));
 
   const read =
     <Args extends unknown[], Result>(operation: (sql: Sql, ...args: Args) => Promise<Result>) =>
     (...args: Args): Promise<Result> =>
       database.read((sql) => operation(sql, ...args));
 
+  const readShared = <Args extends unknown[], Result>(
+    operation: (reader: reads.Reader, ...args: Args) => Promise<Result>,
+  ): ((...args: Args) => Promise<Result>) =>
+    read((sql, ...args: Args) => operation(createReader(sql, node.clockOffsetMs), ...args));
+
+  const lease = createNodeLease(node, (forMs, info) =>
+    commit({ ...parts, database: leaseDatabase }, async (transaction) => {
+      const before = node.now();
+      const renewal = await renewLease(transaction, forMs, { info, watches: changes.watches() });
+      compareClocks(node, renewal.now, before);
+      return renewal;
+    }),
+  );
+
   /** Others would return at once what a node claims whose lease has ended, since the database was away or it was paused. */
   const take =
     <Args extends unknown[], Result>(operation: (transaction: Transaction, ...args: Args) => Promise<Result>) =>
     async (...args: Args): Promise<Result> => {
-      if (node.now() >= node.lease.endsAt) await renew(node.lease.forMs);
+      await lease.keep(0);
       return write(operation)(...args);
     };
 
   const accepts = createGroup(write(acceptEvents));
   const ends = createGroup(write(endRuns));
+  const replays = createGroup(write(confirmReplays));
+  let returning: Promise<Recovered> | undefined;
   let closing: Promise<void> | undefined;
 
   return {
     commit: (operation) => write(operation)(),
 
     accept: (event) => accepts.add(event),
-    findReplay: read(findReplay),
+    async findReplay(...use) {
+      const found = await database.read((sql) => findReplay(sql, ...use));
+      return found?.kind === "replayed" ? replays.add(found) : found;
+    },
+    readState: readShared(reads.readState),
+    recordAnswer: write(recordAnswer),
+    findAnswer: readShared(reads.findAnswer),
 
     claimRuns: take(claimRuns),
     completeRun: (claim, outcome) => ends.add(toCompletion(claim, outcome)),
+    recordSteps: write(recordSteps),
+    listSteps: readShared(reads.listSteps),
     retryRun: write(retryRun),
+    giveBackRun: write(giveBackRun),
     releaseRun: write(releaseRun),
     holdRun: write(holdRun),
     releaseHeld: write(releaseHeld),
-    spend: read(readSpend),
-    deadLetterRun: (claim, failure) => ends.add({ claim, state: "dead", ...failure, deliveries: [] }),
+    spend: readShared(reads.readSpend),
+    deadLetterRun: (claim, failure) =>
+      ends.add({ claim, state: "dead", ...failure, deliveries: failure.deliveries ?? [] }),
 
-    pendingSystemEvents: read(listPendingSystemEvents),
+    pendingSystemEvents: readShared(reads.listPendingSystemEvents),
     completeHeartbeat: write(completeHeartbeat),
     failHeartbeat: write(failHeartbeat),
 
     claimDeliveries: take(claimDeliveries),
     progressDelivery: write(progressDelivery),
     retryDelivery: write(retryDelivery),
+    giveBackDelivery: write(giveBackDelivery),
     finishDelivery: write(finishDelivery),
-    wasSent: read(wasSent),
-    countReplies: read(countReplies),
-    lastRoute: read(lastRoute),
-    nextDueAt: read((sql, limits) => nextDueAt(sql, node.ahead, limits)),
+    wasSent: readShared(reads.wasSent),
+    countReplies: readShared(reads.countReplies),
+    lastRoute: readShared(reads.lastRoute),
+    operatorRoute: readShared(reads.operatorRoute),
+    nextDueAt: read((sql, limits) => nextDueAt(sql, node.clockOffsetMs, limits)),
 
     renewNode: renew,
+    usedBytes: async () => undefined,
     nodes: read(listNodes),
-    lease: take(acquireLease),
+    keepLease: lease.keep,
+    lease: take((transaction, name) => acquireLease(transaction, name, { others: lease.mayTake() })),
     releaseLease: write(releaseLease),
-    answerRuns: () => () => undefined,
-    joinCommits: () => () => undefined,
     watch: changes.watch,
     watchChanges: changes.watchChanges,
 
-    history: read(listTurns),
-    listEvents: read((sql, page) => listEvents(sql, node.ahead, page)),
-    countEvents: read(countEvents),
-    getEvent: read((sql, id) => getEvent(sql, node.ahead, id)),
-    listSessions: read(listSessions),
-    getSession: read(getSession),
-    listRuns: read((sql, page) => listRuns(sql, node.ahead, page)),
-    getRun: read((sql, id) => getRun(sql, node.ahead, id)),
-    listDeliveries: read((sql, page) => listDeliveries(sql, node.ahead, page)),
+    history: readShared(reads.history),
+    listEvents: readShared(reads.listEvents),
+    countEvents: readShared(reads.countEvents),
+    getEvent: readShared(reads.getEvent),
+    listSessions: readShared(reads.listSessions),
+    getSession: readShared(reads.getSession),
+    listRuns: readShared(reads.listRuns),
+    getRun: readShared(reads.getRun),
+    listDeliveries: readShared(reads.listDeliveries),
 
     listDeadLetters: read(listDeadLetters),
     retryDeadLetter: write(retryDeadLetter),
     dropDeadLetter: write(dropDeadLetter),
 
+    sign,
     stats: read(readStats),
     probe: write(async ({ run, node: id }) => {
       await run("UPDATE hookline.nodes SET probes = (probes + 1) % 1000 WHERE id = $1", [id]);
@@ -207,29 +215,31 @@ function createJournal(database: PostgresDatabase, node: Node, changes: Changes)
     },
   };
 
-  async function renew(forMs: number, info?: NodeInfo): Promise<{ runs: number; deliveries: number }> {
-    const endsAt = node.now() + forMs;
-    await readClock(database, node);
-    const lostTokens = takeLostTokens(node);
-    const recovered = await write(renewNode)(forMs, { info, lostTokens, watches: changes.watches() });
-    node.lease = { forMs, endsAt };
-    return recovered;
+  async function renew(forMs: number, info?: NodeInfo): Promise<Recovered> {
+    await lease.renew(forMs, info);
+    // It may wait for a lock longer than until the next renewal.
+    if (returning) return { runs: 0, deliveries: 0 };
+    const work = { lostTokens: takeLostTokens(node), others: lease.mayTake() };
+    returning = write(returnWork)(work).finally(() => (returning = undefined));
+    return returning.catch((error: unknown) => {
+      log.warn("interrupted work not returned, will try again", { error: messageOf(error) });
+      return { runs: 0, deliveries: 0 };
+    });
   }
 
   async function close(): Promise<void> {
-    await Promise.all([accepts.close(), ends.close()]);
+    await Promise.all([accepts.close(), ends.close(), replays.close()]);
     changes.mute();
     // Without it, other nodes wait for the lease to end.
     await write(endNode)().catch(() => undefined);
     await changes.close();
-    await database.close();
+    await Promise.all([database.close(), leaseDatabase.close()]);
   }
 }
 
 /** Runs an operation in a transaction, and reports the work that it announced. */
 async function commit<Result>(
-  database: PostgresDatabase,
-  { node, changes }: { node: Node; changes: Changes },
+  { database, node, changes }: Pick<Parts, "database" | "node" | "changes">,
   operation: (transaction: Transaction) => Promise<Result>,
 ): Promise<Result> {
   let announced = new Set<NewWork>();
@@ -245,7 +255,7 @@ async function commit<Result>(
       const value = await operation({
         ...sql,
         node: node.id,
-        ahead: node.ahead,
+        clockOffsetMs: node.clockOffsetMs,
         isRepeated,
         createToken() {
           const token = randomInt(1, 2 ** 48 - 1);
@@ -258,6 +268,8 @@ async function commit<Result>(
       });
       isWatchedElsewhere = (await row)?.watched === 1;
       if (isWatchedElsewhere) recordChanges(sql, node.id, reported);
+      // What an earlier attempt committed.
+      if (isRepeated) awaitEarlierCommits(sql, node.id);
       return value;
     }, ASK_WATCHED(node.id));
     changes.publish(announced, reported, { areRecorded: isWatchedElsewhere && reported.length > 0 });
@@ -270,26 +282,3 @@ async function commit<Result>(
 
 const ASK_WATCHED = (node: string): string => `SELECT EXISTS (
   SELECT 1 FROM hookline.nodes WHERE watches AND id <> '${node}' AND until > hookline.now_ms())::integer AS watched`;
-
-/** A transaction whose answer is lost can still be committed, until the server has noticed. */
-const LOST_FOR_MS = 120_000;
-
-function forgetLater({ lostTokens, now }: Node, tokens: number[]): void {
-  for (const token of tokens) lostTokens.set(token, now() + LOST_FOR_MS);
-}
-
-function takeLostTokens({ lostTokens, now }: Node): number[] {
-  const tokens = [...lostTokens.keys()];
-  for (const [token, until] of lostTokens) if (until < now()) lostTokens.delete(token);
-  return tokens;
-}
-
-/** Clocks that agree to the second count as one: a smaller difference is no larger than the way there and back. */
-const MIN_DIFFERENCE_MS = 1000;
-
-async function readClock(database: PostgresDatabase, node: Node): Promise<void> {
-  const before = node.now();
-  const row = await database.read(({ get }) => get("SELECT hookline.now_ms() AS now"));
-  const difference = integer(row?.now) - (before + node.now()) / 2;
-  node.ahead = Math.abs(difference) < MIN_DIFFERENCE_MS ? 0 : Math.round(difference);
-}

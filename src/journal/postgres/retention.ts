@@ -1,8 +1,9 @@
 import type { Retention } from "../journal.ts";
-import { integer, text } from "../rows.ts";
+import { integer, text, toDetail } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { sweepSpend } from "./counters.ts";
-import { dropOutdated, MIGRATION_LOCK } from "./schema.ts";
+import { sweepState } from "./state.ts";
+import { MIGRATION_LOCK } from "./schema.ts";
 import { toJson, type Transaction } from "./transaction.ts";
 
 /** Most rows of a kind that one commit deletes: it holds locks on sessions. */
@@ -19,11 +20,11 @@ export async function sweep(transaction: Transaction, retention: Retention): Pro
     (await sweepEvents(transaction, keepFrom)) +
     (await sweepLoose(transaction, keepFrom)) +
     (await sweepSentMessages(transaction, keepMessagesFrom)) +
-    (await sweepSpend(transaction, keepFrom, BATCH));
+    (await sweepSpend(transaction, keepFrom, BATCH)) +
+    (await sweepState(transaction, retention.now, BATCH));
   if (deleted > 0) return true;
   await addPartitions(transaction, Date.now());
   await dropPartitions(transaction, keepFrom);
-  await dropOutdated(transaction);
   return false;
 }
 
@@ -37,17 +38,17 @@ const OLDEST_FINISHED = ["done", "skipped", "rejected", "failed", "dead"]
 
 async function sweepEvents(sql: Sql, keepFrom: number): Promise<number> {
   const rows = await sql.all(
-    `SELECT id, actions FROM (SELECT * FROM (${OLDEST_FINISHED}) AS finished WHERE received_at < $1 ORDER BY id LIMIT ${BATCH})
+    `SELECT id, detail FROM (SELECT * FROM (${OLDEST_FINISHED}) AS finished WHERE received_at < $1 ORDER BY id LIMIT ${BATCH})
        AS oldest JOIN hookline.events USING (id)`,
     [keepFrom],
   );
   if (rows.length === 0) return 0;
   const ids = rows.map((row) => text(row.id));
   // A receipt can also name a run of an earlier event with the same idempotency key.
-  const receipts = rows.flatMap((row): { runId?: string }[] => JSON.parse(text(row.actions)));
-  const runs = receipts.flatMap(({ runId }) => runId ?? []);
+  const runs = rows.flatMap((row) => toDetail(row).actions.flatMap(({ runId }) => runId ?? []));
   await sql.run(
-    `WITH removed AS (DELETE FROM hookline.runs WHERE id = ANY($1::uuid[]) AND event_id = ANY($2::uuid[]) RETURNING id)
+    `WITH removed AS (DELETE FROM hookline.runs WHERE id = ANY($1::uuid[]) AND event_id = ANY($2::uuid[]) RETURNING id),
+     removed_steps AS (DELETE FROM hookline.steps WHERE run_id IN (SELECT id FROM removed))
      DELETE FROM hookline.joined_events WHERE run_id IN (SELECT id FROM removed)`,
     [runs, ids],
   );
@@ -55,6 +56,7 @@ async function sweepEvents(sql: Sql, keepFrom: number): Promise<number> {
   // Pending system events outlive their event.
   await sql.run("UPDATE hookline.entries SET event_id = NULL WHERE event_id = ANY($1::uuid[]) AND pending = 1", [ids]);
   await deleteEntries(sql, "event_id = ANY($1::uuid[])", ids);
+  await sql.run("DELETE FROM hookline.answers WHERE event_id = ANY($1::uuid[])", [ids]);
   await sql.run("DELETE FROM hookline.event_states WHERE id = ANY($1::uuid[])", [ids]);
   // These came before there was a partition for them.
   await sql.run("DELETE FROM hookline.events_other WHERE id = ANY($1::uuid[])", [ids]);
@@ -102,11 +104,11 @@ async function deleteEntries({ all, run }: Sql, condition: string, value: number
   return rows.reduce((sum, row) => sum + integer(row.entries), 0);
 }
 
-/** Echoes of older messages are not recognised. */
+/** Echoes of older messages are not recognized. */
 function sweepSentMessages({ run }: Sql, keepFrom: number): Promise<number> {
   return run(
-    `DELETE FROM hookline.sent_messages WHERE id IN
-       (SELECT id FROM hookline.sent_messages WHERE sent_at < $1 ORDER BY sent_at LIMIT ${BATCH})`,
+    `DELETE FROM hookline.sent_messages WHERE (id, channel) IN
+       (SELECT id, channel FROM hookline.sent_messages WHERE sent_at < $1 ORDER BY sent_at LIMIT ${BATCH})`,
     [keepFrom],
   );
 }
@@ -115,9 +117,9 @@ function sweepSentMessages({ run }: Sql, keepFrom: number): Promise<number> {
 async function sweepKeys(sql: Sql, { now, maxKeys = Infinity }: Retention): Promise<number> {
   return sql.run(
     `DELETE FROM hookline.idempotency_keys WHERE (scope, key) IN (
-       SELECT scope, key FROM (
-         SELECT * FROM hookline.idempotency_keys WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${BATCH}) AS expired
-       WHERE NOT EXISTS (SELECT 1 FROM hookline.event_states WHERE id = expired.event_id AND status = 'accepted'))`,
+       SELECT scope, key FROM hookline.idempotency_keys AS expired WHERE expires_at <= $1
+         AND NOT EXISTS (SELECT 1 FROM hookline.event_states WHERE id = expired.event_id AND status = 'accepted')
+       ORDER BY expires_at LIMIT ${BATCH})`,
     [Math.max(now, await expiryOfExcess(sql, maxKeys))],
   );
 }

@@ -1,11 +1,11 @@
-import { MAIN_SESSION, RUN_STATES } from "../../types.ts";
-import type { Claim, Lease, NewDelivery, NewEntry, Run, TurnOutcome } from "../journal.ts";
-import { integer, oneOf, optional, type Row, text } from "../rows.ts";
-import { addEntries, MAX_JOINED_MESSAGES } from "./accept.ts";
+import { MAIN_SESSION } from "../../types.ts";
+import type { Claim, GiveBack, Lease, NewDelivery, NewEntry, TurnOutcome } from "../journal.ts";
+import { fromOutcome, integer, optional, text } from "../rows.ts";
+import { addEntries } from "./accept.ts";
 import { addSpend, addToCounts, updateEventCounts } from "./counters.ts";
-import type { Sql } from "./database.ts";
 import { addDeliveries } from "./deliveries.ts";
 import { isLeaseHeld } from "./leases.ts";
+import { addSteps } from "./steps.ts";
 import {
   Batch,
   lock,
@@ -35,40 +35,28 @@ export function toCompletion(claim: Claim, outcome: TurnOutcome): RunEnd {
 
 /** Ends runs, and makes the next of their sessions ready. False for each whose claim is lost. */
 export async function endRuns(transaction: Transaction, ends: RunEnd[]): Promise<boolean[]> {
-  const { withBegin, withCommit, isRepeated } = transaction;
+  const { withBegin, isRepeated } = transaction;
   const ids = ends.map(({ claim }) => claim.id);
   const rows = await withBegin.all("SELECT session_key FROM hookline.runs WHERE id = ANY($1::uuid[])", [ids]);
   const recipients = ends.flatMap(({ deliveries }) => deliveries.map(recipientLock));
   const locks = [...rows.map((row) => sessionLock(text(row.session_key))), ...recipients];
-  const batch = toBatch(ends, transaction.ahead);
+  const batch = toBatch(ends, transaction.clockOffsetMs);
   if (ends.some(({ deliveries }) => deliveries.length > 0)) transaction.announce("delivery");
   if (ends.some(({ entries }) => entries.some(({ urgent }) => urgent))) transaction.announce("heartbeat");
-  const results = ends.map(() => false);
-  if (!isRepeated && !(await transaction.isWatched())) {
-    await lock({ run: async (sql, values) => (withCommit(sql, values), 0) }, locks);
-    batch.runWithCommit(transaction, ENDED, (row) => void read(row));
-    return results;
-  }
-  const ended = await Promise.all([lock(transaction, locks), batch.run(transaction, ENDED)]).then(([, row]) =>
-    read(row),
-  );
+  const [, row] = await Promise.all([lock(transaction, locks), batch.run(transaction, ENDED)]);
+  const events: Record<string, string | null> = JSON.parse(text(row?.ended));
+  if (integer(row?.promoted) > 0) transaction.announce("run");
+  const results = ends.map(({ claim }) => claim.id in events);
   await reportAll(
     transaction,
-    ends.filter(({ claim }) => ended.has(claim.id)).flatMap((end) => reportsOf(end, ended.get(end.claim.id))),
+    ends.filter(({ claim }) => claim.id in events).flatMap((end) => reportsOf(end, events[end.claim.id] ?? undefined)),
   );
-  if (isRepeated) await recognise(transaction, ends, results);
+  if (isRepeated) await recognize(transaction, ends, results);
   return results;
-
-  function read(row: Row | undefined): Map<string, string | undefined> {
-    const events: Record<string, string | null> = JSON.parse(text(row?.ended));
-    for (const [index, { claim }] of ends.entries()) results[index] = claim.id in events;
-    if (integer(row?.promoted) > 0) transaction.announce("run");
-    return new Map(Object.entries(events).map(([id, eventId]) => [id, eventId ?? undefined]));
-  }
 }
 
 /** The earlier attempt may have ended it. */
-async function recognise({ all }: Transaction, ends: RunEnd[], results: boolean[]): Promise<void> {
+async function recognize({ all }: Transaction, ends: RunEnd[], results: boolean[]): Promise<void> {
   const ids = ends.map(({ claim }) => claim.id);
   const rows = await all("SELECT id, claims, state FROM hookline.runs WHERE id = ANY($1::uuid[])", [ids]);
   const runs = new Map(rows.map((row) => [text(row.id), row]));
@@ -84,7 +72,7 @@ const ENDED = `(SELECT count(*) FROM promoted) AS promoted,
 const OF_ENDED = (column: string): string => `${column} = ANY(ARRAY(SELECT id FROM ended))`;
 
 /** What does not belong to a run that it ends is left out. The sessions come last: other nodes wait for the main session. */
-function toBatch(ends: RunEnd[], ahead: number): Batch {
+function toBatch(ends: RunEnd[], clockOffsetMs: number): Batch {
   const batch = new Batch();
   const rows = ends.map(({ claim, state, finishedAt, error, outcome, deliveries: { length } }) => ({
     id: claim.id,
@@ -92,11 +80,11 @@ function toBatch(ends: RunEnd[], ahead: number): Batch {
     state,
     finished_at: finishedAt,
     error,
-    outcome: outcome && toOutcomeText(outcome),
+    outcome: outcome && fromOutcome(outcome),
     open: length - 1,
-    lost: state === "dead" ? 1 : 0,
+    dead: state === "dead" ? 1 : 0,
   }));
-  const columns = `id uuid, token bigint, state text, finished_at bigint, error text, outcome text, open integer, lost integer`;
+  const columns = `id uuid, token bigint, state text, finished_at bigint, error text, outcome text, open integer, dead integer`;
   batch.add("run_end", rows, `SELECT *, 'running' AS claimed FROM json_to_recordset($rows) AS row (${columns})`);
   // With the state as a constant, PostgreSQL reads the index of all running runs.
   batch.addOver(
@@ -104,7 +92,7 @@ function toBatch(ends: RunEnd[], ahead: number): Batch {
     `UPDATE hookline.runs SET state = row.state, finished_at = row.finished_at, error = row.error, outcome = row.outcome
      FROM run_end AS row WHERE runs.id = ANY(ARRAY(SELECT id FROM run_end)) AND runs.id = row.id AND runs.claims = row.token
        AND runs.state = row.claimed
-     RETURNING runs.id, runs.id AS run_id, event_id, hook, mapping, session_key, row.open, row.lost`,
+     RETURNING runs.id, runs.id AS run_id, event_id, hook, mapping, session_key, row.open, row.dead`,
   );
   batch.addOver(
     "promoted",
@@ -113,18 +101,27 @@ function toBatch(ends: RunEnd[], ahead: number): Batch {
          AND finished_at IS NULL AND runs.id <> ended.id ORDER BY seq LIMIT 1)
        FROM ended)) RETURNING 1`,
   );
-  batch.addOver("change", "SELECT * FROM ended WHERE event_id IS NOT NULL AND (open <> 0 OR lost <> 0)");
+  batch.addOver("change", "SELECT * FROM ended WHERE event_id IS NOT NULL AND (open <> 0 OR dead <> 0)");
   batch.addOver("counted", `${addToCounts("change")} RETURNING 1`);
   addSpend(
     batch,
-    ends.flatMap(({ claim, outcome }) => (outcome ? [{ claim: claim.id, outcome }] : [])),
+    ends.flatMap(({ claim, outcome }) => (outcome ? [{ claim: claim.id, used: toUsed(outcome) }] : [])),
     "ended",
   );
+  const lastSteps = ends.flatMap(({ claim, outcome }) =>
+    outcome?.lastStep ? [{ runId: claim.id, steps: [outcome.lastStep] }] : [],
+  );
+  addSteps(batch, lastSteps, OF_ENDED("run_id"));
   const deliveries = ends.flatMap((end) => end.deliveries.map((delivery) => ({ delivery, at: end.finishedAt })));
-  addDeliveries(batch, deliveries, ahead, OF_ENDED("run_id"));
+  addDeliveries(batch, deliveries, clockOffsetMs, OF_ENDED("run_id"));
   const entries = ends.flatMap(({ claim, entries: own }) => own.map((entry) => ({ ...entry, claim: claim.id })));
   addEntries(batch, entries, `${OF_ENDED("claim")} AND (SELECT count(*) FROM counted) >= 0`);
   return batch;
+}
+
+/** What the steps before the last used is spent already. */
+function toUsed(outcome: TurnOutcome): Pick<TurnOutcome, "usage" | "cost" | "model" | "finishedAt"> {
+  return { ...(outcome.lastStep ?? outcome), finishedAt: outcome.finishedAt };
 }
 
 function reportsOf({ claim: { id }, state, entries, deliveries }: RunEnd, eventId: string | undefined): Report[] {
@@ -145,13 +142,25 @@ function reportsOfDeliveries(deliveries: NewDelivery[]): Report[] {
   }));
 }
 
-export async function retryRun(transaction: Transaction, claim: Claim, dueAt: number, error: string): Promise<boolean> {
+export function retryRun(transaction: Transaction, claim: Claim, dueAt: number, error: string): Promise<boolean> {
   transaction.announce("run");
-  const set = "due_at = $3, error = $4";
-  return leaveRun(transaction, claim, { state: "ready", set }, [
-    Math.ceil(dueAt) + transaction.ahead,
-    toPostgresText(error),
-  ]);
+  const set = "not_before = $3, error = $4, unavailable_since = NULL, waiting_for = NULL";
+  const values = [Math.ceil(dueAt) + transaction.clockOffsetMs, toPostgresText(error)];
+  return leaveRun(transaction, claim, { state: "ready", set }, values);
+}
+
+export function giveBackRun(
+  transaction: Transaction,
+  claim: Claim,
+  dueAt: number,
+  { error, unavailableSince, waitingFor }: GiveBack,
+): Promise<boolean> {
+  transaction.announce("run");
+  const set =
+    "not_before = $3, error = $4, attempts = attempts - 1, unavailable_since = $5::bigint, waiting_for = $6::text";
+  const dueHere = Math.ceil(dueAt) + transaction.clockOffsetMs;
+  const values = [dueHere, toPostgresText(error), unavailableSince ?? null, waitingFor ?? null];
+  return leaveRun(transaction, claim, { state: "ready", set }, values);
 }
 
 export async function releaseRun(transaction: Transaction, claim: Claim): Promise<boolean> {
@@ -169,7 +178,7 @@ async function leaveRun(
   transaction: Transaction,
   { id, token }: Claim,
   { state, set }: { state: "ready" | "held"; set: string },
-  values: (string | number)[],
+  values: (string | number | null)[],
 ): Promise<boolean> {
   const { get, isRepeated } = transaction;
   const row = await get(
@@ -219,21 +228,21 @@ export async function completeHeartbeat(
     startedAt,
     state: "done",
     finishedAt: outcome.finishedAt,
-    outcome: toOutcomeText(outcome),
+    outcome: fromOutcome(outcome),
   } as const;
   // At a repetition the earlier attempt has recorded all of it.
   if (!(await insertHeartbeat(transaction, end))) return transaction.isRepeated;
   const batch = new Batch();
-  addSpend(batch, [{ outcome }]);
+  addSpend(batch, [{ used: outcome }]);
   addEntries(batch, outcome.entries);
   const deliveries = outcome.deliveries.map((delivery) => ({ delivery, at: outcome.finishedAt }));
-  addDeliveries(batch, deliveries, transaction.ahead);
+  addDeliveries(batch, deliveries, transaction.clockOffsetMs);
   await batch.run(transaction, "1");
   const changes = outcome.deliveries.map(({ eventId, runId }) => ({
     event_id: eventId,
     run_id: runId,
     open: 1,
-    lost: 0,
+    dead: 0,
   }));
   for (const change of changes) updateEventCounts(transaction, [change]);
   await transaction.run("UPDATE hookline.entries SET pending = 0 WHERE seq = ANY($1::bigint[]) AND pending = 1", [
@@ -272,53 +281,3 @@ async function insertHeartbeat({ run, report }: Transaction, end: HeartbeatEnd):
 const INSERT_HEARTBEAT = `
   INSERT INTO hookline.runs (id, kind, session_key, state, attempts, created_at, due_at, started_at, finished_at, error, outcome)
   VALUES ($1, 'heartbeat', '${MAIN_SESSION}', $2, 1, $3, $3, $3, $4, $5, $6) ON CONFLICT DO NOTHING`;
-
-/** With the messages that joined them. */
-export async function withJoined(sql: Sql, runs: Run[]): Promise<Run[]> {
-  const ids = runs.filter(({ action }) => action?.coalesce).map(({ id }) => id);
-  if (ids.length === 0) return runs;
-  const rows = await sql.all(SELECT_JOINED, [ids]);
-  const joined = new Map(rows.map((row) => [text(row.run_id), toJoined(row)]));
-  return runs.map((run) => ({ ...run, joined: joined.get(run.id) }));
-}
-
-const SELECT_JOINED = `
-  SELECT run_id, max(place) AS count,
-    json_agg(message ORDER BY place) FILTER (WHERE place <= ${MAX_JOINED_MESSAGES})::text AS messages
-  FROM hookline.joined_events WHERE run_id = ANY($1::uuid[]) GROUP BY run_id`;
-
-function toJoined(row: Row): NonNullable<Run["joined"]> {
-  const stored: string[] = JSON.parse(text(row.messages));
-  const messages = stored.map((message): string => JSON.parse(message));
-  return { messages, leftOut: integer(row.count) - messages.length };
-}
-
-/** The `outcome` column: what is only read whole. */
-type Outcome = Pick<Run, "reply" | "model" | "usage" | "cost" | "warnings">;
-
-function toOutcomeText({ reply, model, usage, cost, warnings }: TurnOutcome): string {
-  return JSON.stringify({ reply, model, usage, cost, warnings } satisfies Outcome);
-}
-
-/** With its times by the clock of this process. */
-export function toRunHere(row: Row, ahead: number): Run {
-  const kind = oneOf(["hook", "heartbeat"], row.kind);
-  const outcome: Outcome = row.outcome === null ? { warnings: [] } : JSON.parse(text(row.outcome));
-  return {
-    id: text(row.id),
-    kind,
-    eventId: optional(text, row.event_id),
-    hook: optional(text, row.hook),
-    sessionKey: text(row.session_key),
-    action: row.action === null ? undefined : JSON.parse(text(row.action)),
-    state: oneOf(RUN_STATES, row.state),
-    attempts: integer(row.attempts),
-    createdAt: integer(row.created_at),
-    dueAt: integer(row.due_at) - (kind === "hook" ? ahead : 0),
-    startedAt: optional(integer, row.started_at),
-    finishedAt: optional(integer, row.finished_at),
-    holdReason: row.state === "held" ? optional(text, row.hold_reason) : undefined,
-    error: optional(text, row.error),
-    ...outcome,
-  };
-}

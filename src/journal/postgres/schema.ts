@@ -6,7 +6,9 @@ import type { PostgresDatabase, Sql } from "./database.ts";
 /*
  * Rows that change often are in narrow tables with free space in their pages. Events and bodies never change, and are
  * partitioned by month, in the order of their ids (UUIDv7, which begin with the time): retention drops whole partitions.
- * JSON is text, since nothing looks into it and jsonb cannot hold every string. Text sorts by bytes, as in JavaScript.
+ * JSON is text, since nothing looks into it and jsonb cannot hold every string. Text sorts by bytes, as in JavaScript. Each
+ * version of a row is entered into every index whose condition it meets, and that is most of what a run costs: so rows that
+ * change have no index on `seq` alone.
  */
 const VERSION_1 = `
   CREATE FUNCTION hookline.now_ms() RETURNS bigint LANGUAGE sql AS
@@ -14,17 +16,7 @@ const VERSION_1 = `
 
   CREATE TABLE hookline.events (
     id uuid PRIMARY KEY,
-    hook text NOT NULL,
-    mapping text,
-    event text,                       -- what the sender calls it
-    reason text,                      -- why it was skipped
-    received_at bigint NOT NULL,
-    replay_of text,
-    credential text,
-    traceparent text,
-    actions text NOT NULL,            -- JSON: ActionReceipt[]
-    failure text,                     -- JSON: EventFailure
-    detail text NOT NULL              -- JSON: the request without its body, warnings, log
+    detail text NOT NULL              -- JSON: EventDetail
   ) PARTITION BY RANGE (id);
   CREATE TABLE hookline.events_other PARTITION OF hookline.events DEFAULT;
 
@@ -40,14 +32,19 @@ const VERSION_1 = `
     status text NOT NULL,
     received_at bigint NOT NULL,
     open integer NOT NULL,            -- its runs and deliveries that are not finished
-    lost integer NOT NULL             -- its runs and deliveries that failed permanently
+    dead integer NOT NULL             -- its runs and deliveries that failed permanently
   ) WITH (fillfactor = 70);
   CREATE INDEX event_states_hook ON hookline.event_states (hook, id);
   CREATE INDEX event_states_status ON hookline.event_states (status, id);
 
+  CREATE TABLE hookline.answers (     -- of mappings that answer with the reply of a run
+    event_id uuid PRIMARY KEY,
+    answer text NOT NULL              -- JSON: Answer, or null for the usual one
+  );
+
   CREATE TABLE hookline.runs (
-    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    id uuid NOT NULL UNIQUE,
+    seq bigint GENERATED ALWAYS AS IDENTITY,
+    id uuid PRIMARY KEY,
     kind text NOT NULL,
     event_id uuid,
     hook text,
@@ -59,21 +56,36 @@ const VERSION_1 = `
     claims bigint NOT NULL DEFAULT 0, -- the token of the last claim
     node text,                        -- that made it
     created_at bigint NOT NULL,
-    due_at bigint NOT NULL,           -- by the database's clock
+    due_at bigint NOT NULL,           -- its place in the order: the arrival, also of one that waits; by the database's clock
+    not_before bigint,                -- the end of its window, or the time of a retry; by the same clock; NULL: at once
     started_at bigint,
     finished_at bigint,
     hold_reason text,                 -- of a held run, and of one that was released for good
+    unavailable_since bigint,         -- the start of an outage of its model's provider; NULL: it has answered since
+    waiting_for text,                 -- that provider
     error text,
     outcome text,                     -- JSON: reply, model, usage, warnings
     action text                       -- JSON: AgentAction
   ) WITH (fillfactor = 70);
-  CREATE INDEX runs_due ON hookline.runs (mapping, due_at, seq) WHERE state = 'ready';
+  CREATE INDEX runs_due ON hookline.runs (mapping, due_at, seq) WHERE state = 'ready' AND not_before IS NULL;
+  CREATE INDEX runs_later ON hookline.runs (mapping, not_before) WHERE state = 'ready' AND not_before IS NOT NULL;
+  CREATE INDEX runs_arrived ON hookline.runs (mapping, due_at) WHERE state = 'ready' AND not_before IS NOT NULL;
   CREATE INDEX runs_running ON hookline.runs (mapping) WHERE state = 'running';
   CREATE UNIQUE INDEX runs_window ON hookline.runs (coalesce_key) WHERE coalesce_key IS NOT NULL;
   CREATE INDEX runs_session ON hookline.runs (session_key, seq) WHERE finished_at IS NULL;
-  CREATE INDEX runs_state ON hookline.runs (state, seq) WHERE state <> 'done';
+  CREATE INDEX runs_waiting ON hookline.runs (state, id) WHERE state IN ('queued', 'held', 'dead', 'dropped');
   CREATE INDEX runs_loose ON hookline.runs (finished_at) WHERE event_id IS NULL;
   CREATE INDEX runs_dead ON hookline.runs (id) WHERE state = 'dead' AND kind = 'hook';
+
+  CREATE TABLE hookline.state (       -- what the transforms of mappings keep
+    mapping text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    version text NOT NULL,            -- the id of the event that set it
+    expires_at bigint,                -- by the database's clock; NULL: never
+    value text NOT NULL,              -- JSON
+    PRIMARY KEY (mapping, key)
+  ) WITH (fillfactor = 70);
+  CREATE INDEX state_expiry ON hookline.state (expires_at) WHERE expires_at IS NOT NULL;
 
   CREATE TABLE hookline.run_starts (  -- of mappings with a rate limit, within its period
     mapping text COLLATE "C" NOT NULL,
@@ -87,11 +99,20 @@ const VERSION_1 = `
     place integer NOT NULL,
     event_id uuid NOT NULL,
     message text,                     -- JSON; NULL: left out, there are too many
+    access text,                      -- JSON: ToolAccess; NULL: none
     PRIMARY KEY (run_id, place)
   );
 
+  CREATE TABLE hookline.steps (       -- of runs with context or calls
+    run_id uuid NOT NULL,
+    n integer NOT NULL,
+    state text NOT NULL,
+    detail text NOT NULL,             -- JSON: Step
+    PRIMARY KEY (run_id, n)
+  );
+
   CREATE TABLE hookline.entries (
-    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    seq bigint GENERATED ALWAYS AS IDENTITY,
     session_key text COLLATE "C" NOT NULL,
     role text NOT NULL,
     at bigint NOT NULL,
@@ -100,10 +121,11 @@ const VERSION_1 = `
     pending integer NOT NULL,
     urgent integer NOT NULL,
     boundary text,                    -- JSON: the safety boundary around the text
-    text text NOT NULL
+    sources text,                     -- JSON: the private sources that the text was made from; NULL: none
+    text text NOT NULL,
+    PRIMARY KEY (session_key, seq)
   );
-  CREATE INDEX entries_session ON hookline.entries (session_key, seq);
-  CREATE INDEX entries_turns ON hookline.entries (session_key, seq) WHERE role <> 'system';
+  CREATE INDEX entries_main_turns ON hookline.entries (seq) WHERE role <> 'system' AND session_key = '${MAIN_SESSION}';
   CREATE INDEX entries_pending ON hookline.entries (seq) WHERE pending = 1;
   CREATE INDEX entries_loose ON hookline.entries (at) WHERE event_id IS NULL;
   CREATE INDEX entries_event ON hookline.entries (event_id) WHERE event_id IS NOT NULL;
@@ -117,44 +139,54 @@ const VERSION_1 = `
   CREATE INDEX sessions_updated ON hookline.sessions (updated_at);
 
   CREATE TABLE hookline.deliveries (
-    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    id uuid NOT NULL UNIQUE,
+    seq bigint GENERATED ALWAYS AS IDENTITY,
+    id uuid PRIMARY KEY,
     run_id uuid NOT NULL,
     event_id uuid,
     channel text NOT NULL,
     recipient text,
+    route_by text,                    -- RouteOrigin; NULL: its route is not remembered
     state text NOT NULL,
     attempts integer NOT NULL,
     claims bigint NOT NULL DEFAULT 0,
     node text,
     created_at bigint NOT NULL,
-    due_at bigint NOT NULL,           -- by the database's clock
+    due_at bigint NOT NULL,           -- as of a run
+    not_before bigint,
     finished_at bigint,
     parts_sent integer NOT NULL,
     route text,                       -- JSON: Route
     error text,
+    warnings text,                    -- JSON: list of sentences
     text text NOT NULL,
     conversation text,                -- the session whose reply goes to the place of its event
-    edits integer NOT NULL DEFAULT 0, -- it replaces the conversation's earlier message
-    message_id text                   -- of the first part, in a conversation
+    edits integer NOT NULL DEFAULT 0, -- 1: it replaces the conversation's earlier message, 2: it says that its run has failed, 3: it replaces that
+    message_id text                   -- of each part, a line each, in a conversation
   ) WITH (fillfactor = 70);
   CREATE INDEX deliveries_conversation ON hookline.deliveries (conversation, created_at) WHERE conversation IS NOT NULL;
-  CREATE INDEX deliveries_due ON hookline.deliveries (due_at, seq) WHERE state = 'pending';
+  CREATE INDEX deliveries_due ON hookline.deliveries (due_at, seq) WHERE state = 'pending' AND not_before IS NULL;
+  CREATE INDEX deliveries_later ON hookline.deliveries (not_before) WHERE state = 'pending' AND not_before IS NOT NULL;
+  CREATE INDEX deliveries_arrived ON hookline.deliveries (due_at) WHERE state = 'pending' AND not_before IS NOT NULL;
   CREATE INDEX deliveries_recipient ON hookline.deliveries (channel, recipient, seq) WHERE finished_at IS NULL;
-  CREATE INDEX deliveries_state ON hookline.deliveries (state, seq) WHERE state <> 'sent';
+  CREATE INDEX deliveries_waiting ON hookline.deliveries (state, id)
+    WHERE state IN ('queued', 'sending', 'skipped', 'failed', 'dropped');
   CREATE INDEX deliveries_loose ON hookline.deliveries (finished_at) WHERE event_id IS NULL;
   CREATE INDEX deliveries_failed ON hookline.deliveries (id) WHERE state = 'failed';
   CREATE INDEX deliveries_event ON hookline.deliveries (event_id) WHERE event_id IS NOT NULL;
 
   CREATE TABLE hookline.routes (
-    channel text PRIMARY KEY,
+    channel text NOT NULL,
     seq bigint GENERATED ALWAYS AS IDENTITY,  -- the highest was used last
-    recipient text NOT NULL
+    recipient text NOT NULL,
+    chosen_by text NOT NULL,          -- RouteOrigin
+    PRIMARY KEY (channel, chosen_by)
   );
 
   CREATE TABLE hookline.sent_messages (  -- of deliveries
-    id text COLLATE "C" PRIMARY KEY,  -- that the channel gave
-    sent_at bigint NOT NULL
+    id text COLLATE "C" NOT NULL,     -- that the channel gave
+    channel text COLLATE "C" NOT NULL,  -- two accounts may give the same
+    sent_at bigint NOT NULL,
+    PRIMARY KEY (id, channel)
   );
   CREATE INDEX sent_messages_age ON hookline.sent_messages (sent_at);
 
@@ -231,6 +263,10 @@ const VERSION_1 = `
     PRIMARY KEY (tx, seq)
   );
 
+  CREATE TABLE hookline.signing_key (key bytea NOT NULL);
+  INSERT INTO hookline.signing_key
+    VALUES (decode(replace(concat(gen_random_uuid(), gen_random_uuid()), '-', ''), 'hex'));
+
   CREATE TABLE hookline.leases (
     name text PRIMARY KEY,
     node text NOT NULL,               -- empty: released
@@ -238,39 +274,10 @@ const VERSION_1 = `
   );
 `;
 
-/** Each version of a row is entered into every index whose condition it meets, and that is most of what a run costs. */
-const VERSION_2 = `
-  ALTER TABLE hookline.nodes ADD COLUMN version integer NOT NULL DEFAULT 1;  -- the newest of this list that it knows
+const MIGRATIONS = [VERSION_1];
 
-  ALTER TABLE hookline.runs REPLICA IDENTITY USING INDEX runs_id_key;
-  CREATE INDEX runs_waiting ON hookline.runs (state, id) WHERE state IN ('queued', 'held', 'dead', 'dropped');
-
-  ALTER TABLE hookline.deliveries REPLICA IDENTITY USING INDEX deliveries_id_key;
-  CREATE INDEX deliveries_waiting ON hookline.deliveries (state, id)
-    WHERE state IN ('queued', 'sending', 'skipped', 'failed', 'dropped');
-
-  CREATE UNIQUE INDEX entries_key ON hookline.entries (session_key, seq);
-  ALTER TABLE hookline.entries REPLICA IDENTITY USING INDEX entries_key;
-  CREATE INDEX entries_main_turns ON hookline.entries (seq) WHERE role <> 'system' AND session_key = '${MAIN_SESSION}';
-`;
-
-/** What only programs need that know version 1. Not while a dump reads the tables: everybody would wait behind it. */
-const DROP_OUTDATED = `DO $$ BEGIN
-  SET LOCAL lock_timeout = '1s';
-  ALTER TABLE hookline.runs DROP CONSTRAINT runs_pkey;
-  DROP INDEX hookline.runs_state;
-  ALTER TABLE hookline.deliveries DROP CONSTRAINT deliveries_pkey;
-  DROP INDEX hookline.deliveries_state;
-  ALTER TABLE hookline.entries DROP CONSTRAINT entries_pkey;
-  DROP INDEX hookline.entries_session;
-  DROP INDEX hookline.entries_turns;
-  EXCEPTION WHEN lock_not_available THEN NULL;
-END $$`;
-
-const MIGRATIONS = [VERSION_1, VERSION_2];
-
-/** The newest version that this program knows. */
-export const SCHEMA_VERSION = MIGRATIONS.length;
+/** Tells this schema from those of other programs that have its name. */
+const APPLICATION_ID = 0x686b5031;
 
 /** Any number that no other program takes. */
 export const MIGRATION_LOCK = 7_402_615;
@@ -281,33 +288,23 @@ const MIGRATION_TIMEOUTS =
 
 /**
  * Brings the tables to the newest version, one node at a time. Earlier programs keep running beside it, since a version
- * only adds. Throws a `ConfigError` if a newer program needs them otherwise.
- * @param to - for tests: an earlier version
+ * only adds. Throws a `ConfigError` if another program or a newer one made them.
  */
-export async function migrate(database: PostgresDatabase, to = MIGRATIONS.length): Promise<void> {
+export async function migrate(database: PostgresDatabase): Promise<void> {
   await database.transact(async (sql) => {
     await sql.run("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
     const version = await readVersion(sql);
-    if (version > to) throw toVersionError(version);
-    if (version < to) {
-      await sql.run(MIGRATION_TIMEOUTS);
-      await sql.run("CREATE SCHEMA IF NOT EXISTS hookline");
-      for (const statements of MIGRATIONS.slice(version, to)) await runAll(sql, statements);
-      await runAll(sql, "CREATE TABLE IF NOT EXISTS hookline.version (version integer NOT NULL)");
-      await runAll(sql, "DELETE FROM hookline.version");
-      await sql.run("INSERT INTO hookline.version VALUES ($1)", [to]);
-    }
-    if (to === MIGRATIONS.length) await dropOutdated(sql);
+    if (version === MIGRATIONS.length) return;
+    if (version > MIGRATIONS.length) throw toVersionError(version);
+    await sql.run(MIGRATION_TIMEOUTS);
+    await sql.run("CREATE SCHEMA IF NOT EXISTS hookline");
+    for (const statements of MIGRATIONS.slice(version)) await runAll(sql, statements);
+    const table =
+      "CREATE TABLE IF NOT EXISTS hookline.version (application_id integer NOT NULL, version integer NOT NULL)";
+    await sql.run(table);
+    await sql.run("DELETE FROM hookline.version");
+    await sql.run("INSERT INTO hookline.version VALUES ($1, $2)", [APPLICATION_ID, MIGRATIONS.length]);
   });
-}
-
-/** Drops what only earlier programs need, once none of them runs. */
-export async function dropOutdated(sql: Sql): Promise<void> {
-  const row = await sql.get(
-    `SELECT to_regclass('hookline.runs_state')::text AS outdated,
-       EXISTS (SELECT 1 FROM hookline.nodes WHERE version < 2 AND until > hookline.now_ms())::integer AS needed`,
-  );
-  if (row?.outdated !== null && row?.needed === 0) await sql.run(DROP_OUTDATED);
 }
 
 /** Exists while a migration from an SQLite journal is unfinished. */
@@ -322,12 +319,22 @@ export async function requireComplete(database: PostgresDatabase): Promise<void>
   throw new ConfigError([{ message, key: "store.url" }]);
 }
 
+/** 0 if there are no tables. Throws a `ConfigError` if they are not this program's. */
 async function readVersion(sql: Sql): Promise<number> {
-  const table = await sql.get("SELECT to_regclass('hookline.version')::text AS name");
-  if (table?.name === null) return 0;
-  const row = await sql.get("SELECT version FROM hookline.version");
-  return integer(row?.version);
+  const found = await sql.get(FIND_TABLES);
+  if (found?.tables === 0) return 0;
+  const row = found?.is_marked === 1 ? await sql.get("SELECT * FROM hookline.version") : undefined;
+  if (row?.application_id === APPLICATION_ID) return integer(row.version);
+  const message =
+    "the tables in the schema `hookline` are not of this program, or an unreleased version made them; " +
+    "let the program that made them finish its work, then set a new database";
+  throw new ConfigError([{ message, key: "store.url" }]);
 }
+
+const FIND_TABLES = `
+  SELECT (SELECT count(*) FROM pg_tables WHERE schemaname = 'hookline')::integer AS tables,
+    (SELECT count(*) FROM pg_attribute
+     WHERE attrelid = to_regclass('hookline.version') AND attname = 'application_id')::integer AS is_marked`;
 
 /** One statement each: a prepared text can hold only one. */
 async function runAll(sql: Sql, statements: string): Promise<void> {

@@ -7,8 +7,8 @@ import type { Sql, TransactionSql } from "./database.ts";
 export interface Transaction extends TransactionSql {
   /** Id of this process. */
   node: string;
-  /** By how many milliseconds the database's clock is ahead of this process. */
-  ahead: number;
+  /** By how many milliseconds the database's clock is ahead of the clock of this process. */
+  clockOffsetMs: number;
   /** An earlier attempt may have been committed. */
   isRepeated: boolean;
   /** The token of a claim: a number that no other has. A result under another one changes nothing. */
@@ -26,6 +26,7 @@ export interface Transaction extends TransactionSql {
 export const sessionLock = (sessionKey: string): string => `session ${sessionKey}`;
 export const windowLock = (windowKey: string): string => `window ${windowKey}`;
 export const mappingLock = (mapping: string): string => `mapping ${mapping}`;
+export const stateLock = ({ mapping, key }: { mapping: string; key: string }): string => `state ${mapping} ${key}`;
 export const recipientLock = ({ channel, to }: { channel: string; to?: string }): string =>
   `recipient ${channel} ${to ?? ""}`;
 
@@ -86,8 +87,8 @@ export class Batch {
   }
 
   /** The same together with the commit. */
-  runWithCommit({ withCommit }: TransactionSql, select: string, read?: (row: Row | undefined) => void): void {
-    if (this.#parts.length > 0) withCommit(this.#toSql(select), this.#values, read);
+  runWithCommit({ withCommit }: TransactionSql, select: string): void {
+    if (this.#parts.length > 0) withCommit(this.#toSql(select), this.#values);
   }
 
   #toSql(select: string): string {

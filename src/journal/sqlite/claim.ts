@@ -1,8 +1,9 @@
 import type { ClaimedRun, RunLimit, RunLimits } from "../journal.ts";
 import { reportRun, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
-import { integer, optional, text } from "../rows.ts";
-import { SELECT_RUNS, toWholeRun } from "./runs.ts";
+import { integer, optional, type Row, text, toRun } from "../rows.ts";
+import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../waits.ts";
+import { RUNS, withJoined } from "./read.ts";
 
 /*
  * Each mapping has its own queue of ready runs: a claim never looks at what a mapping's limits hold back, and no mapping
@@ -12,13 +13,11 @@ import { SELECT_RUNS, toWholeRun } from "./runs.ts";
 export function claimRuns(transaction: Transaction, limit: number, now: number, limits?: RunLimits): ClaimedRun[] {
   const due = listReadyMappings(transaction).flatMap((mapping) => {
     const { concurrency, rate } = limits?.get(mapping) ?? {};
-    const places = placesOf(transaction, mapping, concurrency);
+    const slots = freeSlots(transaction, mapping, concurrency);
     const starts = rate ? startsLeft(transaction, mapping, rate, now) : Infinity;
-    return listDue(transaction, mapping, Math.min(limit, places, starts), now);
+    return listDue(transaction, mapping, Math.min(limit, slots, starts), now);
   });
-  if (due.length < limit) transaction.withdraw("run");
-  return due
-    .toSorted((a, b) => a.dueAt - b.dueAt || a.seq - b.seq)
+  return sortDue(due)
     .slice(0, limit)
     .map(({ seq, mapping }) => {
       const rate = limits?.get(mapping)?.rate;
@@ -28,24 +27,52 @@ export function claimRuns(transaction: Transaction, limit: number, now: number, 
 }
 
 export function nextDueAt(database: Database, limits?: RunLimits): number | undefined {
-  const delivery = database.get(
-    "SELECT min(due_at) AS due_at FROM deliveries INDEXED BY deliveries_due WHERE state = 'pending'",
-  );
-  const deliveryAt = optional(integer, delivery?.due_at ?? null) ?? Infinity;
-  const next = Math.min(nextRunAt(database, limits), deliveryAt);
+  const now = Date.now();
+  const next = Math.min(nextRunAt(database, now, limits), toNext(database.get(NEXT_DELIVERY, now)));
   return next === Infinity ? undefined : next;
 }
 
 /** When the next run may start; ignores runs that wait for another of their mapping to end. */
-function nextRunAt(database: Database, limits?: RunLimits): number {
+function nextRunAt(database: Database, now: number, limits?: RunLimits): number {
   const moments = listReadyMappings(database).flatMap((mapping) => {
     const { concurrency, rate } = limits?.get(mapping) ?? {};
-    if (placesOf(database, mapping, concurrency) <= 0) return [];
-    const [first] = listDue(database, mapping, 1, Number.MAX_SAFE_INTEGER);
-    return Math.max(first?.dueAt ?? 0, rate ? nextStartAt(database, mapping, rate) : 0);
+    if (freeSlots(database, mapping, concurrency) <= 0) return [];
+    const readyAt = toNext(database.get(NEXT_RUN, now, mapping));
+    return Math.max(readyAt, rate ? nextStartAt(database, mapping, rate) : 0);
   });
   return Math.min(...moments);
 }
+
+function toNext(row: Row | undefined): number {
+  return optional(integer, row?.at ?? null) ?? Infinity;
+}
+
+/** The last time that is known of a run that waits. */
+const TRIED = "max(due_at, coalesce(started_at, 0))";
+
+/** Given the time and a mapping. What is due although it arrived later than now, by a clock that was set back since, is due at 0. */
+const NEXT_RUN = `
+  SELECT min(at) AS at FROM (
+    SELECT iif(min(due_at) > ?1, 0, min(due_at)) AS at
+    FROM runs INDEXED BY runs_due WHERE state = 'ready' AND not_before IS NULL AND mapping = ?2
+    UNION ALL SELECT min(not_before)
+    FROM runs INDEXED BY runs_later WHERE state = 'ready' AND not_before IS NOT NULL AND mapping = ?2
+    UNION ALL SELECT * FROM (SELECT 0 FROM runs INDEXED BY runs_later
+      WHERE state = 'ready' AND mapping = ?2 AND not_before > ?1 + ${MAX_RETRY_MS}
+        AND (coalesce_key IS NULL OR not_before > ?1 + ${MAX_WINDOW_MS}) LIMIT 1)
+    UNION ALL SELECT * FROM (SELECT 0 FROM runs INDEXED BY runs_tried
+      WHERE state = 'ready' AND not_before IS NOT NULL AND mapping = ?2 AND ${TRIED} > ?1 + ${MAX_CORRECTION_MS} LIMIT 1))`;
+
+const NEXT_DELIVERY = `
+  SELECT min(at) AS at FROM (
+    SELECT iif(min(due_at) > ?1, 0, min(due_at)) AS at
+    FROM deliveries INDEXED BY deliveries_due WHERE state = 'pending' AND not_before IS NULL
+    UNION ALL SELECT min(not_before)
+    FROM deliveries INDEXED BY deliveries_later WHERE state = 'pending' AND not_before IS NOT NULL
+    UNION ALL SELECT * FROM (SELECT 0 FROM deliveries INDEXED BY deliveries_later
+      WHERE state = 'pending' AND not_before > ?1 + ${MAX_RETRY_MS} LIMIT 1)
+    UNION ALL SELECT * FROM (SELECT 0 FROM deliveries INDEXED BY deliveries_arrived
+      WHERE state = 'pending' AND not_before IS NOT NULL AND due_at > ?1 + ${MAX_CORRECTION_MS} LIMIT 1))`;
 
 interface Due {
   seq: number;
@@ -53,36 +80,63 @@ interface Due {
   mapping: string;
 }
 
-/** Steps from one mapping to the next in the index, whatever the number of runs between them. */
+/** Steps from one mapping to the next in each index, whatever the number of runs between them. */
 function listReadyMappings(database: Database): string[] {
-  const mappings: string[] = [];
-  for (
-    let row = database.get(FIRST_MAPPING);
-    row && row.mapping !== null;
-    row = database.get(NEXT_MAPPING, mappings.at(-1))
-  ) {
-    mappings.push(text(row.mapping));
-  }
-  return mappings;
+  const mappings = [FIRST_DUE, FIRST_LATER].flatMap((first) => {
+    const found: string[] = [];
+    for (
+      let row = database.get(first);
+      row && row.mapping !== null;
+      row = database.get(`${first} AND mapping > ?`, found.at(-1))
+    ) {
+      found.push(text(row.mapping));
+    }
+    return found;
+  });
+  return [...new Set(mappings)];
 }
 
-const FIRST_MAPPING = "SELECT min(mapping) AS mapping FROM runs INDEXED BY runs_due WHERE state = 'ready'";
-const NEXT_MAPPING = `${FIRST_MAPPING} AND mapping > ?`;
+const FIRST_DUE =
+  "SELECT min(mapping) AS mapping FROM runs INDEXED BY runs_due WHERE state = 'ready' AND not_before IS NULL";
+const FIRST_LATER =
+  "SELECT min(mapping) AS mapping FROM runs INDEXED BY runs_later WHERE state = 'ready' AND not_before IS NOT NULL";
 
+/** In the order of arrival: those that need not wait, and as many of those whose wait is over. */
 function listDue(database: Database, mapping: string, limit: number, now: number): Due[] {
   if (limit <= 0) return [];
-  const rows = database.all(
-    `SELECT seq, due_at FROM runs INDEXED BY runs_due WHERE state = 'ready' AND mapping = ? AND due_at <= ?
-     ORDER BY due_at, seq LIMIT +?`,
-    mapping,
-    now,
-    limit,
-  );
-  return rows.map((row) => ({ seq: integer(row.seq), dueAt: integer(row.due_at), mapping }));
+  const rows = [
+    ...database.all(DUE_AT_ONCE, mapping, limit),
+    ...database.all(DUE_AGAIN, mapping, now, limit),
+    ...database.all(TOO_LONG, mapping, now, limit),
+    ...database.all(TRIED_LATER, mapping, now + MAX_CORRECTION_MS, limit),
+  ];
+  const due = new Map(rows.map(({ seq, due_at: dueAt = null }) => [integer(seq), integer(dueAt)]));
+  return sortDue([...due].map(([seq, dueAt]) => ({ seq, dueAt, mapping }))).slice(0, limit);
 }
 
+function sortDue(due: Due[]): Due[] {
+  return due.toSorted((a, b) => a.dueAt - b.dueAt || a.seq - b.seq);
+}
+
+const DUE_AT_ONCE = `
+  SELECT seq, due_at FROM runs INDEXED BY runs_due
+  WHERE state = 'ready' AND not_before IS NULL AND mapping = ? ORDER BY due_at, seq LIMIT +?`;
+
+const DUE_AGAIN = `
+  SELECT seq, due_at FROM runs INDEXED BY runs_later
+  WHERE state = 'ready' AND mapping = ? AND not_before <= ? ORDER BY not_before LIMIT +?`;
+
+const TOO_LONG = `
+  SELECT seq, due_at FROM runs INDEXED BY runs_later
+  WHERE state = 'ready' AND mapping = ?1 AND not_before > ?2 + ${MAX_RETRY_MS}
+    AND (coalesce_key IS NULL OR not_before > ?2 + ${MAX_WINDOW_MS}) LIMIT +?3`;
+
+const TRIED_LATER = `
+  SELECT seq, due_at FROM runs INDEXED BY runs_tried
+  WHERE state = 'ready' AND not_before IS NOT NULL AND mapping = ? AND ${TRIED} > ? LIMIT +?`;
+
 /** How many more of a mapping's runs may be running at once. */
-function placesOf(database: Database, mapping: string, concurrency: number | undefined): number {
+function freeSlots(database: Database, mapping: string, concurrency: number | undefined): number {
   if (concurrency === undefined) return Infinity;
   const row = database.get(
     "SELECT count(*) AS running FROM runs INDEXED BY runs_state WHERE state = 'running' AND mapping = ?",
@@ -93,13 +147,13 @@ function placesOf(database: Database, mapping: string, concurrency: number | und
 
 /** Nothing joins a run that has started. */
 const START_RUN = `
-  UPDATE OR FAIL runs SET state = 'running', attempts = attempts + 1, claims = claims + 1, node = ?, started_at = ?,
-    coalesce_key = NULL WHERE seq = ?`;
+  UPDATE OR FAIL runs SET state = 'running', attempts = attempts + 1, claims = claims + 1, started_at = ?,
+    coalesce_key = NULL, not_before = NULL WHERE seq = ?`;
 
 function startRun(transaction: Transaction, seq: number, now: number): ClaimedRun {
-  transaction.run(START_RUN, transaction.node, now, seq);
-  const row = transaction.get(`${SELECT_RUNS} WHERE runs.seq = ?`, seq) ?? {};
-  const { action, ...run } = toWholeRun(transaction, row);
+  transaction.run(START_RUN, now, seq);
+  const row = transaction.get(`SELECT * FROM ${RUNS} WHERE seq = ?`, seq) ?? {};
+  const { action, ...run } = withJoined(transaction, toRun(row));
   if (!action) throw new Error(`run ${run.id} has no action`);
   reportRun(transaction, seq, "running");
   return { ...run, action, token: integer(row.claims), ...(row.hold_reason !== null && { released: true }) };

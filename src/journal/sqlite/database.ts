@@ -1,6 +1,6 @@
 import { backup, DatabaseSync, type StatementSync } from "node:sqlite";
 import { closeSync, existsSync, openSync } from "node:fs";
-import { ConfigError, JournalUnavailable } from "../../errors.ts";
+import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
 import { integer, type Row } from "../rows.ts";
 
 type SqlValue = string | number | Uint8Array | null | undefined;
@@ -71,16 +71,13 @@ function toBound(value: SqlValue): Exclude<SqlValue, undefined> {
   return value ?? null;
 }
 
-/** Changes a file to the next version. `report` is given how far it is. */
-export type Migration = (database: Database, report: (progress: string) => void) => void;
-
 export interface Schema {
   /** For error messages. */
   what: string;
+  /** SQLite's `application_id`: it tells the files of this schema from all others. */
+  applicationId: number;
   /** One per version; `user_version` is the number of those applied. A released one never changes. */
-  migrations: readonly (string | Migration)[];
-  /** Creates the last version in an empty file. Default: the migrations. */
-  create?: string;
+  migrations: readonly string[];
   /** For each connection. */
   pragmas: string;
   /** Pragmas for a file without tables. */
@@ -90,48 +87,54 @@ export interface Schema {
 /** How long a write waits for another process's lock. Short, since it blocks the event loop. */
 const BUSY_TIMEOUT_MS = 100;
 
-/** Opens a file and migrates it to the last version. Throws a `ConfigError` if a newer program wrote it. */
-export function openMigrated(file: string, schema: Schema, report?: (progress: string) => void): Database {
-  // Over a read-only connection, so that the file of a newer program is not touched.
+/** Opens a file and migrates it to the last version. Throws a `ConfigError` if another program or a newer one wrote it. */
+export function openMigrated(file: string, schema: Schema): Database {
+  // Over a read-only connection, so that such a file is not touched.
   if (existsSync(file))
-    openPrepared(file, { readOnly: true }, (database) => assertKnownVersion(database, file, schema)).close();
+    openPrepared(file, { readOnly: true }, (database) => requireOwn(database, file, schema)).close();
   return openPrepared(file, {}, (database) => {
     // Retention needs it to free pages. It has to be set before the first table, and would be a write on an old file.
-    if (readVersion(database) === 0) database.exec(`${schema.newFile ?? ""}; PRAGMA auto_vacuum = INCREMENTAL`);
+    if (readPragma(database, "user_version") === 0) {
+      database.exec(`${schema.newFile ?? ""}; PRAGMA auto_vacuum = INCREMENTAL`);
+    }
     database.exec(schema.pragmas);
-    migrate(database, schema, report);
+    migrate(database, schema);
   });
 }
 
 /** All in one transaction. If it throws, closing the file undoes it. */
-export function migrate(
-  database: Database,
-  { migrations, create }: Pick<Schema, "migrations" | "create">,
-  report: (progress: string) => void = () => undefined,
-): void {
-  if (readVersion(database) >= migrations.length) return;
+function migrate(database: Database, { migrations, applicationId }: Schema): void {
+  if (readPragma(database, "user_version") === migrations.length) return;
   database.exec("BEGIN IMMEDIATE");
   // Read again: another process may have migrated the file meanwhile.
-  const version = readVersion(database);
-  const steps = version === 0 && create !== undefined ? [create] : migrations.slice(version);
-  for (const migration of steps) {
-    if (typeof migration === "string") database.exec(migration);
-    else migration(database, report);
+  const version = readPragma(database, "user_version");
+  for (const migration of migrations.slice(version)) database.exec(migration);
+  database.exec(`
+    PRAGMA application_id = ${applicationId};
+    PRAGMA user_version = ${migrations.length};
+    COMMIT`);
+}
+
+/** Throws a `ConfigError` unless the file is empty, or has a version of the schema that this program knows. */
+function requireOwn(database: Database, file: string, { what, applicationId, migrations }: Schema): void {
+  const refuse = (message: string): ConfigError => new ConfigError([{ message, file, key: "store.path" }]);
+  if (readPragma(database, "application_id") !== applicationId) {
+    if (!database.get("SELECT 1 FROM sqlite_schema")) return;
+    throw refuse(
+      `this file is not a ${what} of this program, or an unreleased version wrote it; ` +
+        "let the program that wrote it finish its work, then set a new folder",
+    );
   }
-  database.exec(`PRAGMA user_version = ${migrations.length}; COMMIT`);
-}
-
-function assertKnownVersion(database: Database, file: string, { what, migrations }: Schema): void {
-  const version = readVersion(database);
+  const version = readPragma(database, "user_version");
   if (version <= migrations.length) return;
-  const message =
+  throw refuse(
     `the ${what} has schema version ${version}, but this program supports ${migrations.length} at most; ` +
-    "start the newer program, or set another folder";
-  throw new ConfigError([{ message, file, key: "store.path" }]);
+      "start the newer program, or set another folder",
+  );
 }
 
-function readVersion(database: Database): number {
-  return integer(database.get("PRAGMA user_version")?.user_version);
+function readPragma(database: Database, name: "application_id" | "user_version"): number {
+  return integer(database.get(`PRAGMA ${name}`)?.[name]);
 }
 
 function openPrepared(file: string, options: { readOnly?: boolean }, work: (database: Database) => void): Database {
@@ -156,6 +159,18 @@ export function transact<Result>(database: Database, work: () => Result): Result
     // After a full disk or a failed write SQLite has already rolled back.
     if (database.inTransaction()) database.run("ROLLBACK");
     throw error;
+  }
+}
+
+/** What SQLite finds wrong with a file, which others may be writing to; undefined if nothing. Reads all of it. */
+export function findDamage(file: string): string | undefined {
+  try {
+    const database = openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS, readOnly: true });
+    const found = database.get("PRAGMA quick_check(1)")?.quick_check;
+    database.close();
+    return found === "ok" ? undefined : String(found);
+  } catch (error) {
+    return messageOf(error);
   }
 }
 
@@ -214,6 +229,7 @@ const STORAGE_CODES = new Map([
 
 /** The error as a `JournalUnavailable` if the storage caused it, else undefined. */
 export function toUnavailable(error: unknown): JournalUnavailable | undefined {
+  if (error instanceof JournalUnavailable) return error;
   const reason = STORAGE_CODES.get(resultCode(error));
   if (reason === undefined) return undefined;
   return new JournalUnavailable(`the journal cannot be used: ${reason}`, { cause: error });

@@ -21,7 +21,7 @@ export function listDeadLetters(database: Database, { limit, before }: Page): De
 }
 
 export function retryDeadLetter(transaction: Transaction, id: string, now: number): boolean {
-  const change = { open: 1, lost: -1 };
+  const change = { open: 1, dead: -1 };
   if (changeRun(transaction, REQUEUE_RUN, [id, now], change)) {
     transaction.counters.add({ runs: 1 });
     transaction.announce("run");
@@ -35,7 +35,7 @@ export function retryDeadLetter(transaction: Transaction, id: string, now: numbe
 }
 
 export function dropDeadLetter(transaction: Transaction, id: string): boolean {
-  const change = { open: 0, lost: -1 };
+  const change = { open: 0, dead: -1 };
   return changeRun(transaction, DROP_RUN, [id], change) || changeDelivery(transaction, DROP_DELIVERY, [id], change);
 }
 
@@ -64,7 +64,7 @@ function changeDelivery(
 const DEAD_RUNS = `
   SELECT runs.id, 'run' AS kind, events.id AS event_id, hook, error, attempts, finished_at
   FROM runs INDEXED BY runs_dead LEFT JOIN events ON events.seq = event_seq
-  WHERE state = 'dead' AND event_seq IS NOT NULL AND runs.id < ?1 ORDER BY runs.id DESC LIMIT ?2`;
+  WHERE state = 'dead' AND kind = 'hook' AND runs.id < ?1 ORDER BY runs.id DESC LIMIT ?2`;
 
 const FAILED_DELIVERIES = `
   SELECT id, 'delivery' AS kind, event_id,
@@ -76,19 +76,19 @@ const FAILED_DELIVERIES = `
 /* Behind what the session or the recipient has in progress. */
 
 const REQUEUE_RUN = `
-  UPDATE runs SET attempts = 0, due_at = ?2, started_at = NULL, finished_at = NULL, error = NULL,
+  UPDATE runs SET attempts = 0, due_at = ?2, not_before = NULL, started_at = NULL, finished_at = NULL, error = NULL, unavailable_since = NULL, waiting_for = NULL,
     state = iif(EXISTS (SELECT 1 FROM runs AS other
       WHERE other.session_key = runs.session_key AND other.finished_at IS NULL), 'queued', 'ready')
-  WHERE id = ?1 AND state = 'dead' AND event_seq IS NOT NULL RETURNING seq, event_seq`;
+  WHERE id = ?1 AND state = 'dead' AND kind = 'hook' RETURNING seq, event_seq`;
 
 const REQUEUE_DELIVERY = `
-  UPDATE deliveries SET attempts = 0, due_at = ?2, finished_at = NULL, error = NULL,
+  UPDATE deliveries SET attempts = 0, due_at = ?2, not_before = NULL, finished_at = NULL, error = NULL,
     state = iif(EXISTS (SELECT 1 FROM deliveries AS other WHERE other.channel = deliveries.channel
       AND other.recipient IS deliveries.recipient AND other.finished_at IS NULL), 'queued', 'pending')
   WHERE id = ?1 AND state = 'failed' RETURNING id, run_id, event_id`;
 
 const DROP_RUN = `
-  UPDATE runs SET state = 'dropped' WHERE id = ? AND state = 'dead' AND event_seq IS NOT NULL RETURNING seq, event_seq`;
+  UPDATE runs SET state = 'dropped' WHERE id = ? AND state = 'dead' AND kind = 'hook' RETURNING seq, event_seq`;
 
 const DROP_DELIVERY = `
   UPDATE deliveries SET state = 'dropped' WHERE id = ? AND state = 'failed' RETURNING id, run_id, event_id`;

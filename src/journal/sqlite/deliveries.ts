@@ -2,7 +2,8 @@ import type { ChannelName } from "../../types.ts";
 import type { Claim, ClaimedDelivery, DeliveryEnd, DeliveryProgress, NewDelivery, Route } from "../journal.ts";
 import { reportDeadLetter, reportDelivery, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
-import { integer, optional, type Row, text, toDelivery } from "../rows.ts";
+import { mayReplace, toEditsColumn, integer, optional, type Row, text, toDelivery, toWarningsColumn } from "../rows.ts";
+import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../waits.ts";
 import { updateDeliveryCounts } from "./counters.ts";
 
 /*
@@ -13,9 +14,9 @@ import { updateDeliveryCounts } from "./counters.ts";
 /** The caller adds them to the counts of their event. */
 export function insertDeliveries(transaction: Transaction, deliveries: NewDelivery[], now: number): void {
   for (const delivery of deliveries) {
-    const { id, runId, eventId, channel, to, conversation, update } = delivery;
-    const edits = update ? 1 : undefined;
-    transaction.run(INSERT_DELIVERY, id, runId, eventId, channel, to, now, delivery.text, conversation, edits);
+    const { id, runId, eventId, channel, to, routeBy, conversation } = delivery;
+    const edits = toEditsColumn(delivery) || undefined;
+    transaction.run(INSERT_DELIVERY, id, runId, eventId, channel, to, now, delivery.text, conversation, edits, routeBy);
     transaction.counters.add({ deliveries: 1 });
     transaction.announce("delivery");
     reportDelivery(transaction, { id, run_id: runId, event_id: eventId ?? null }, "pending");
@@ -23,42 +24,60 @@ export function insertDeliveries(transaction: Transaction, deliveries: NewDelive
 }
 
 export function claimDeliveries(transaction: Transaction, limit: number, now: number): ClaimedDelivery[] {
-  // Without the hint SQLite uses the index of states and sorts the whole backlog.
-  const due = transaction.all(
-    `SELECT seq FROM deliveries INDEXED BY deliveries_due WHERE state = 'pending' AND due_at <= ?
-     ORDER BY due_at, seq LIMIT +?`,
-    now,
-    limit,
-  );
-  return due.map(({ seq }) => {
-    transaction.run(CLAIM_DELIVERY, transaction.node, integer(seq));
+  return listDue(transaction, limit, now).map(({ seq }) => {
+    transaction.run(CLAIM_DELIVERY, integer(seq));
     const row = transaction.get("SELECT * FROM deliveries WHERE seq = ?", integer(seq)) ?? {};
     reportDelivery(transaction, row, "sending");
-    const replaces = row.edits === 1 ? findReplaced(transaction, row) : undefined;
+    const replaces = mayReplace(row) ? findReplaced(transaction, row) : undefined;
     return { ...toDelivery(row), token: integer(row.claims), replaces };
   });
 }
 
-/** What the conversation sent to the same recipient last. */
-function findReplaced(database: Database, { conversation = null, channel = null, recipient = null }: Row) {
-  const row = database.get(
-    `SELECT message_id FROM deliveries WHERE conversation = ? AND channel = ? AND recipient IS ?
-       AND message_id IS NOT NULL AND state = 'sent' ORDER BY created_at DESC, seq DESC LIMIT 1`,
+/** In the order of arrival: those that need not wait, and as many of those whose wait is over. */
+function listDue(database: Database, limit: number, now: number): Row[] {
+  const due = [
+    ...database.all(DUE_AT_ONCE, limit),
+    ...database.all(DUE_AGAIN, now, limit),
+    ...database.all(TOO_LONG, now + MAX_RETRY_MS, limit),
+    ...database.all(ARRIVED_LATER, now + MAX_CORRECTION_MS, limit),
+  ];
+  return [...new Map(due.map((row) => [row.seq, row])).values()]
+    .toSorted((a, b) => integer(a.due_at) - integer(b.due_at) || integer(a.seq) - integer(b.seq))
+    .slice(0, limit);
+}
+
+// Without the hints SQLite uses the index of states and sorts the whole backlog.
+const DUE_AT_ONCE = `
+  SELECT seq, due_at FROM deliveries INDEXED BY deliveries_due
+  WHERE state = 'pending' AND not_before IS NULL ORDER BY due_at, seq LIMIT +?`;
+const DUE_AGAIN = `
+  SELECT seq, due_at FROM deliveries INDEXED BY deliveries_later
+  WHERE state = 'pending' AND not_before <= ? ORDER BY not_before LIMIT +?`;
+const TOO_LONG = `
+  SELECT seq, due_at FROM deliveries INDEXED BY deliveries_later
+  WHERE state = 'pending' AND not_before > ? LIMIT +?`;
+const ARRIVED_LATER = `
+  SELECT seq, due_at FROM deliveries INDEXED BY deliveries_arrived
+  WHERE state = 'pending' AND not_before IS NOT NULL AND due_at > ? LIMIT +?`;
+
+/** The notice of its own run, else what the conversation sent to the same recipient last. */
+function findReplaced(database: Database, row: Row) {
+  const { conversation = null, channel = null, recipient = null, run_id: runId = null, edits = null } = row;
+  const found = database.get(
+    FIND_REPLACED,
     text(conversation),
     text(channel),
     optional(text, recipient),
+    text(runId),
+    integer(edits),
   );
-  return row && text(row.message_id);
+  return found && text(found.message_id).split("\n");
 }
 
-export function countReplies(database: Database, conversation: string, since: number): number {
-  const row = database.get(
-    "SELECT count(*) AS replies FROM deliveries WHERE conversation = ? AND created_at >= ?",
-    conversation,
-    since,
-  );
-  return integer(row?.replies ?? 0);
-}
+const FIND_REPLACED = `
+  SELECT message_id FROM deliveries WHERE conversation = ?1 AND channel = ?2 AND recipient IS ?3
+    AND message_id IS NOT NULL AND state = 'sent' AND (?5 = 1 OR (run_id = ?4 AND edits = 2))
+  ORDER BY (run_id = ?4 AND edits IS 2) DESC, created_at DESC, seq DESC LIMIT 1`;
 
 export function progressDelivery(
   transaction: Transaction,
@@ -67,83 +86,92 @@ export function progressDelivery(
 ): boolean {
   const isClaimed =
     transaction.run(PROGRESS_DELIVERY, partsSent, route && JSON.stringify(route), messageId, id, token) > 0;
-  if (isClaimed) rememberMessage(transaction, messageId, Date.now());
+  if (isClaimed) rememberMessage(transaction, { channel: route?.channel, messageId }, Date.now());
   return isClaimed;
 }
 
 /** It stays the first to its recipient. */
 export function retryDelivery(transaction: Transaction, { id, token }: Claim, dueAt: number, error: string): boolean {
+  return postpone(transaction, [Math.ceil(dueAt), error, 0, id, token]);
+}
+
+export function giveBackDelivery(
+  transaction: Transaction,
+  { id, token }: Claim,
+  dueAt: number,
+  error: string,
+): boolean {
+  return postpone(transaction, [Math.ceil(dueAt), error, 1, id, token]);
+}
+
+function postpone(transaction: Transaction, values: (string | number)[]): boolean {
   transaction.announce("delivery");
-  const row = transaction.get(RETRY_DELIVERY, Math.ceil(dueAt), error, id, token);
+  const row = transaction.get(RETRY_DELIVERY, ...values);
   if (row) reportDelivery(transaction, row, "pending");
   return row !== undefined;
 }
 
 export function finishDelivery(transaction: Transaction, { id, token }: Claim, end: DeliveryEnd): boolean {
-  const { state, at, route, error, partsSent, messageId } = end;
+  const { state, at, route, error, partsSent, messageId, warnings } = end;
   const routeText = route && JSON.stringify(route);
   const row = transaction.get(FIND_CLAIMED, id, token);
   if (!row) return false;
-  transaction.run(FINISH_DELIVERY, state, at, routeText, error, partsSent, messageId, integer(row.seq));
+  const noted = toWarningsColumn(warnings);
+  transaction.run(FINISH_DELIVERY, state, at, routeText, error, noted, partsSent, messageId, integer(row.seq));
   if (end.state === "sent") {
-    if (row.conversation === null) rememberRoute(transaction, end.route);
-    rememberMessage(transaction, end.messageId, at);
+    rememberRoute(transaction, end.route, optional(text, row.route_by));
+    rememberMessage(transaction, { channel: end.route.channel, messageId }, at);
   }
   const promoted = transaction.run(PROMOTE_NEXT, text(row.channel), optional(text, row.recipient));
   if (promoted > 0) transaction.announce("delivery");
   transaction.counters.add({ deliveries: -1 });
-  updateDeliveryCounts(transaction, toOrigin(row), { open: -1, lost: state === "failed" ? 1 : 0 });
+  updateDeliveryCounts(transaction, toOrigin(row), { open: -1, dead: state === "failed" ? 1 : 0 });
   reportDelivery(transaction, row, state);
   if (state === "failed") reportDeadLetter(transaction, row, true);
   return true;
 }
 
-export function wasSent(database: Database, messageId: string, since: number): boolean | undefined {
-  if (database.get("SELECT 1 FROM sent_messages WHERE id = ? AND sent_at >= ?", messageId, since)) return true;
-  return database.get("SELECT 1 FROM deliveries WHERE state = 'sending' LIMIT 1") ? undefined : false;
-}
-
-export function lastRoute(database: Database, channel?: ChannelName): Route | undefined {
-  const row = channel
-    ? database.get("SELECT channel, recipient FROM routes WHERE channel = ?", channel)
-    : database.get("SELECT channel, recipient FROM routes ORDER BY seq DESC LIMIT 1");
-  return row && toRoute(row);
-}
-
-function rememberMessage({ run }: Transaction, messageId: string | undefined, at: number): void {
-  if (messageId !== undefined) run("INSERT OR REPLACE INTO sent_messages (id, sent_at) VALUES (?, ?)", messageId, at);
+function rememberMessage(
+  { run }: Transaction,
+  { channel, messageId }: { channel?: ChannelName; messageId?: string },
+  at: number,
+): void {
+  if (messageId === undefined || channel === undefined) return;
+  run("INSERT OR REPLACE INTO sent_messages (id, channel, sent_at) VALUES (?, ?, ?)", messageId, channel, at);
 }
 
 /** Replacing creates a new row, so that the highest `seq` is the route used last. */
-function rememberRoute({ run }: Transaction, route: Route): void {
-  run("INSERT OR REPLACE INTO routes (channel, recipient) VALUES (?, ?)", route.channel, route.to);
+function rememberRoute({ run }: Transaction, { channel, to }: Route, routeBy: string | undefined): void {
+  if (routeBy === undefined) return;
+  run("INSERT OR REPLACE INTO routes (channel, recipient, chosen_by) VALUES (?, ?, ?)", channel, to, routeBy);
 }
 
 const INSERT_DELIVERY = `
-  INSERT OR FAIL INTO deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at, parts_sent, text, conversation, edits)
+  INSERT OR FAIL INTO deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at, parts_sent, text, conversation, edits, route_by)
   VALUES (?1, ?2, ?3, ?4, ?5,
     iif(EXISTS (SELECT 1 FROM deliveries WHERE channel = ?4 AND recipient IS ?5 AND finished_at IS NULL),
-      'queued', 'pending'), 0, ?6, ?6, 0, ?7, ?8, ?9)`;
+      'queued', 'pending'), 0, ?6, ?6, 0, ?7, ?8, ?9, ?10)`;
 
 const CLAIM_DELIVERY = `
-  UPDATE OR FAIL deliveries SET state = 'sending', attempts = attempts + 1, claims = claims + 1, node = ?
+  UPDATE OR FAIL deliveries SET state = 'sending', not_before = NULL, attempts = attempts + 1, claims = claims + 1
   WHERE seq = ?`;
 
-const SET_MESSAGE = "message_id = iif(conversation IS NULL, NULL, coalesce(message_id, ?))";
+const SET_MESSAGE = "message_id = iif(conversation IS NULL, NULL, nullif(concat_ws(char(10), message_id, ?), ''))";
 
 const PROGRESS_DELIVERY = `
   UPDATE OR FAIL deliveries SET parts_sent = ?, route = coalesce(?, route), ${SET_MESSAGE} WHERE id = ? AND claims = ? AND state = 'sending'`;
 
 const RETRY_DELIVERY = `
-  UPDATE OR FAIL deliveries SET state = 'pending', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'sending'
+  UPDATE OR FAIL deliveries SET state = 'pending', not_before = ?, error = ?, attempts = attempts - ?
+  WHERE id = ? AND claims = ? AND state = 'sending'
   RETURNING id, run_id, event_id`;
 
 const FIND_CLAIMED = `
-  SELECT seq, id, event_id, run_id, channel, recipient, conversation FROM deliveries
+  SELECT seq, id, event_id, run_id, channel, recipient, route_by FROM deliveries
   WHERE id = ? AND claims = ? AND state = 'sending'`;
 
 const FINISH_DELIVERY = `
-  UPDATE OR FAIL deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?,
+  UPDATE OR FAIL deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?, warnings = ?,
     parts_sent = coalesce(?, parts_sent), ${SET_MESSAGE} WHERE seq = ?`;
 
 const PROMOTE_NEXT = `
@@ -153,8 +181,4 @@ const PROMOTE_NEXT = `
 /** What a delivery belongs to. */
 export function toOrigin(row: Row): { runId: string; eventId: string | undefined } {
   return { runId: text(row.run_id), eventId: optional(text, row.event_id) };
-}
-
-function toRoute(row: Row): Route {
-  return { channel: text(row.channel), to: text(row.recipient) };
 }

@@ -51,38 +51,6 @@ describe("group commit", () => {
     expect(logged).toEqual([]);
   });
 
-  describe("what a listener writes before a commit", () => {
-    const announce = (text: string): Promise<unknown> => {
-      return commits.write(() => {
-        commits.announce("run");
-        return database.run("INSERT INTO notes VALUES (?)", text);
-      });
-    };
-
-    test("is part of it", async () => {
-      let joined: Promise<unknown> | undefined;
-      commits.joinCommits(() => (joined ??= add("joined")));
-      await announce("a");
-      expect(notes()).toEqual(["a", "joined"]);
-      expect(await joined).toBe(1);
-    });
-
-    test("is undone alone if it fails", async () => {
-      let joined: Promise<unknown> | undefined;
-      commits.joinCommits(() => (joined ??= Promise.allSettled([add("a")])));
-      await announce("a");
-      expect(notes()).toEqual(["a"]);
-      expect(await joined).toMatchObject([{ status: "rejected" }]);
-    });
-
-    test("is not asked for by a commit that makes no work due", async () => {
-      let calls = 0;
-      commits.joinCommits(() => void (calls += 1));
-      await add("a");
-      expect(calls).toBe(0);
-    });
-  });
-
   test("a full disk rejects all queued writes, leaves nothing behind, and recovers by itself", async () => {
     database.exec("PRAGMA max_page_count = 8");
     const results = await Promise.allSettled([add("small"), add("x".repeat(100_000)), add("other")]);

@@ -1,4 +1,3 @@
-import { MAIN_SESSION } from "../../types.ts";
 import type { Retention } from "../journal.ts";
 import { IS_UNFINISHED } from "./accept.ts";
 import type { Database } from "./database.ts";
@@ -6,6 +5,7 @@ import { integer, type Row, text } from "../rows.ts";
 import { releasePending } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
 import { sweepSpend } from "./counters.ts";
+import { sweepState } from "./state.ts";
 
 /** Most rows of a kind, and most bytes of bodies, that one commit deletes: it blocks the event loop. */
 const BATCH = 100;
@@ -16,13 +16,13 @@ const KEY_BATCH = 500;
 const BATCH_PAGES = 256;
 
 export function sweep(transaction: Transaction, retention: Retention): boolean {
-  transaction.counters.writeNow();
   const deleted =
     sweepKeys(transaction, retention) +
     sweepEvents(transaction, retention) +
     sweepHeartbeats(transaction, retention.keepFrom) +
     sweepSentMessages(transaction, retention.keepMessagesFrom ?? retention.keepFrom) +
-    sweepSpend(transaction, retention.keepFrom, KEY_BATCH);
+    sweepSpend(transaction, retention.keepFrom, KEY_BATCH) +
+    sweepState(transaction, retention.now, KEY_BATCH);
   return deleted > 0 || freesPages(transaction);
 }
 
@@ -48,31 +48,27 @@ function withinBytes(events: Row[]): Row[] {
 function deleteEvent(transaction: Transaction, row: Row): void {
   const [seq, id] = [integer(row.seq), text(row.id)];
   const runs = transaction.all(RUNS_OF_EVENT, text(row.detail), seq);
-  // First, since its entries may be stored as pieces of what follows.
-  releasePending(transaction, seq, JSON.stringify(runs.map((run) => run.seq)));
+  releasePending(transaction, seq);
   for (const run of runs) deleteRun(transaction, run);
   transaction.run("DELETE FROM deliveries WHERE event_id = ?", id);
   deleteEntries(transaction, "event_seq = ?", seq);
   transaction.run("DELETE FROM bodies WHERE event_seq = ?", seq);
+  transaction.run("DELETE FROM answers WHERE event_id = ?", id);
   transaction.run("DELETE FROM events WHERE seq = ?", seq);
-  // Its wake was consumed.
-  if (row.pending === 0) transaction.counters.shortenSession(MAIN_SESSION);
   transaction.counters.add({ events: -1 });
 }
 
 /** A receipt can also name a run of an earlier event with the same idempotency key. */
 const RUNS_OF_EVENT = `
-  SELECT seq, session_key, turn IS NOT NULL AS has_turn, pending FROM runs
+  SELECT seq FROM runs
   WHERE id IN (SELECT value ->> 'runId' FROM json_each(?, '$.actions')) AND event_seq = ?`;
 
-function deleteRun({ run, counters }: Transaction, row: Row): void {
+function deleteRun({ run }: Transaction, row: Row): void {
   const seq = integer(row.seq);
+  run("DELETE FROM steps WHERE run_id = (SELECT id FROM runs WHERE seq = ?)", seq);
   run("DELETE FROM runs WHERE seq = ?", seq);
   run("DELETE FROM run_actions WHERE run_seq = ?", seq);
   run("DELETE FROM joined_events WHERE run_seq = ?", seq);
-  if (row.has_turn === 1) for (const _ of ["user", "assistant"]) counters.shortenSession(text(row.session_key));
-  // Its summary was consumed.
-  if (row.pending === 0) counters.shortenSession(MAIN_SESSION);
 }
 
 /** What belongs to no event: heartbeats with their entries and deliveries, and system events of deleted events. */
@@ -101,11 +97,11 @@ function deleteEntries({ all, counters }: Transaction, condition: string, value:
   return rows.length;
 }
 
-/** Echoes of older messages are not recognised. */
+/** Echoes of older messages are not recognized. */
 function sweepSentMessages(database: Database, keepFrom: number): number {
   return database.run(
-    `DELETE FROM sent_messages WHERE id IN
-       (SELECT id FROM sent_messages WHERE sent_at < ? ORDER BY sent_at LIMIT ${KEY_BATCH})`,
+    `DELETE FROM sent_messages WHERE (id, channel) IN
+       (SELECT id, channel FROM sent_messages WHERE sent_at < ? ORDER BY sent_at LIMIT ${KEY_BATCH})`,
     keepFrom,
   );
 }
@@ -114,9 +110,8 @@ function sweepSentMessages(database: Database, keepFrom: number): number {
 function sweepKeys(database: Database, { now, maxKeys = Infinity }: Retention): number {
   return database.run(
     `DELETE FROM idempotency_keys WHERE (scope, key) IN
-       (SELECT scope, key FROM
-         (SELECT * FROM idempotency_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT ${KEY_BATCH})
-        AS idempotency_keys WHERE NOT ${IS_UNFINISHED})`,
+       (SELECT scope, key FROM idempotency_keys WHERE expires_at <= ? AND NOT ${IS_UNFINISHED}
+        ORDER BY expires_at LIMIT ${KEY_BATCH})`,
     Math.max(now, expiryOfExcess(database, maxKeys)),
   );
 }
@@ -131,7 +126,7 @@ function expiryOfExcess(database: Database, maxKeys: number): number {
   return row ? integer(row.expires_at) : 0;
 }
 
-function usedBytes(database: Database): number {
+export function usedBytes(database: Database): number {
   return (readPragma(database, "page_count") - freePages(database)) * readPragma(database, "page_size");
 }
 
@@ -152,8 +147,11 @@ function readPragma(database: Database, name: "page_count" | "page_size" | "free
 
 /** Each status from its own range of the index, so that a backlog of unfinished events is not scanned. */
 const OLDEST_FINISHED = `
-  SELECT seq, id, pending, received_at, detail, coalesce(length(events.body), length(bodies.body)) AS body_bytes
+  SELECT seq, id, received_at, detail, coalesce(length(body), 0) AS body_bytes
   FROM events LEFT JOIN bodies ON event_seq = seq WHERE seq IN (
     SELECT seq FROM (${["done", "skipped", "rejected", "failed", "dead"]
-      .map((status) => `SELECT * FROM (SELECT seq FROM event_index WHERE status = '${status}' ORDER BY seq LIMIT ?1)`)
+      .map(
+        (status) =>
+          `SELECT * FROM (SELECT seq FROM events INDEXED BY events_status WHERE status = '${status}' ORDER BY seq LIMIT ?1)`,
+      )
       .join(" UNION ALL ")}) ORDER BY seq LIMIT ?1) ORDER BY seq`;

@@ -1,38 +1,21 @@
-import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
-import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
-import { createNonce } from "../../shared/id.ts";
-import type { Log } from "../../telemetry/log.ts";
+import { ConfigError, JournalUnavailable } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { Journal, RunAnswerer } from "../journal.ts";
+import type { Journal } from "../journal.ts";
+import { bytes } from "../rows.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
+import { recordAnswer } from "./answers.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
-import { type Database, isDiskFull, type Lock, openMigrated, takeLock, toUnavailable, transact } from "./database.ts";
+import { type Database, openMigrated, toUnavailable } from "./database.ts";
+import { LOCK_FILE, makeFolder, ownFolder, toConfigError } from "./folder.ts";
+import { reportLog } from "./log-check.ts";
+import { createRecovery, type Recovery } from "./recovery.ts";
 import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters.ts";
-import {
-  claimDeliveries,
-  countReplies,
-  finishDelivery,
-  lastRoute,
-  progressDelivery,
-  retryDelivery,
-  wasSent,
-} from "./deliveries.ts";
-import { createTurnReader, listPendingSystemEvents } from "./entries.ts";
+import { claimDeliveries, finishDelivery, giveBackDelivery, progressDelivery, retryDelivery } from "./deliveries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
-import { acquireLease, endNode, endOtherNodes, releaseLease, renewNode } from "./leases.ts";
-import {
-  countEvents,
-  getEvent,
-  getRun,
-  getSession,
-  listDeliveries,
-  listEvents,
-  listRuns,
-  listSessions,
-  readStats,
-} from "./reads.ts";
-import { sweep } from "./retention.ts";
+import { createReader, readStats } from "./read.ts";
+import { sweep, usedBytes } from "./retention.ts";
 import {
   completeHeartbeat,
   completeRun,
@@ -41,24 +24,19 @@ import {
   holdRun,
   releaseHeld,
   releaseRun,
+  giveBackRun,
   retryRun,
 } from "./runs.ts";
-import { createCounters, readSpend } from "./counters.ts";
+import * as reads from "../reads.ts";
+import { createSign } from "../sign.ts";
+import { createCounters } from "./counters.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
-
-/** How long to wait for the lock of a process that was just killed. */
-const HANDOVER_MS = 500;
-/** How often a migration reports its progress. */
-const REPORT_EVERY_MS = 5000;
-/** The first lease of this node, until the dispatcher renews it. */
-const FIRST_LEASE_MS = 60_000;
+import { recordSteps } from "./steps.ts";
 
 export interface SqliteJournalOptions {
   /** The state folder. */
   folder: string;
   telemetry: Telemetry;
-  /** Do not lock the folder: other journals may be open on it, as other nodes. For tests of the leases. */
-  shared?: boolean;
 }
 
 /**
@@ -66,127 +44,202 @@ export interface SqliteJournalOptions {
  * Rejects with a `ConfigError` if the folder or the file cannot be used.
  */
 export async function createSqliteJournal(options: SqliteJournalOptions): Promise<Journal> {
-  const { folder, telemetry, shared = false } = options;
+  const { folder, telemetry } = options;
   const { log } = telemetry;
   makeFolder(folder, log);
-  const lock = shared ? undefined : lockFolder(folder);
+  const wasUsed = existsSync(path.join(folder, LOCK_FILE));
+  const owner = ownFolder(folder);
   const file = fileIn(folder);
+  let opened: Database | undefined;
   try {
-    const database = openMigrated(file, JOURNAL_SCHEMA, createReport(file, log));
-    const counters = createCounters(database, { isOnlyWriter: !shared });
-    const commits = createGroupCommit(database, log, counters);
-    const transaction = { ...database, node: createNonce().slice(0, 12), ...commits, counters };
-    recover(transaction, { isOnlyNode: !shared, log });
-    return createJournal(transaction, commits, () => {
-      endLease(transaction, log);
-      database.close();
-      lock?.release();
+    if (wasUsed) requireContent(file);
+    createJournalFile(file);
+    const database = openMigrated(file, JOURNAL_SCHEMA);
+    opened = database;
+    reportLog(database, file, log);
+    requireNotMoved(database, file);
+    const counters = createCounters(database);
+    const requireFiles = owner.guard([file, `${file}-wal`], log);
+    const commits = createGroupCommit(database, log, {
+      begin: counters.begin,
+      end() {
+        counters.write();
+        requireFiles();
+      },
+    });
+    const transaction = { ...database, ...commits, counters };
+    const recovery = createRecovery(transaction, log);
+    recovery.begin();
+    return createJournal(transaction, {
+      commits,
+      recovery,
+      close() {
+        database.close();
+        owner.release();
+      },
     });
   } catch (error) {
-    lock?.release();
+    opened?.close();
+    owner.release();
     throw error instanceof ConfigError ? error : toConfigError(file, "the journal cannot be opened", error);
   }
 }
 
-/**
- * Opens an existing journal file for this process alone, with all events counted. Throws a `ConfigError` if it cannot be
- * used.
- */
-export function openJournalFile(folder: string, log: Log): { database: Database; release(): void } {
+/** Opens an existing journal file for this process alone. Throws a `ConfigError` if it cannot be used. */
+export function openJournalFile(folder: string): { database: Database; release(): void } {
   const file = fileIn(folder);
   if (!existsSync(file)) throw new ConfigError([{ message: "the file does not exist", file, key: "store.path" }]);
-  const lock = lockFolder(folder);
+  const owner = ownFolder(folder);
   try {
-    const database = openMigrated(file, JOURNAL_SCHEMA, createReport(file, log));
-    transact(database, createCounters(database, { isOnlyWriter: true }).writeNow);
-    return { database, release: lock.release };
+    const database = openMigrated(file, JOURNAL_SCHEMA);
+    return { database, release: owner.release };
   } catch (error) {
-    lock.release();
+    owner.release();
     throw error instanceof ConfigError ? error : toConfigError(file, "the journal cannot be opened", error);
   }
+}
+
+/** A crash of this program leaves no empty file: another program, or a disk that was full during a copy, has emptied it. */
+function requireContent(file: string): void {
+  if (statSync(file, { throwIfNoEntry: false })?.size !== 0) return;
+  const message =
+    "the file is empty, although a service has used this folder: restore a backup, or remove the file to begin anew";
+  throw new ConfigError([{ message, file, key: "store.path" }]);
+}
+
+/** Under another name until it is whole. */
+function createJournalFile(file: string): void {
+  if (existsSync(file)) return;
+  const fresh = `${file}-new`;
+  for (const each of [fresh, `${fresh}-wal`, `${fresh}-shm`]) rmSync(each, { force: true });
+  openMigrated(fresh, JOURNAL_SCHEMA).close();
+  renameSync(fresh, file);
+  syncFolder(path.dirname(file));
+}
+
+/** Else a power cut can undo the new name. */
+function syncFolder(folder: string): void {
+  const descriptor = openSync(folder, "r");
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+}
+
+/** What a service accepted in a journal that was migrated would not be in the database. */
+function requireNotMoved(database: Database, file: string): void {
+  if (database.get("SELECT 1 FROM migration WHERE is_done = 1")) {
+    const message = "this journal was migrated to PostgreSQL; set store.url to that database, or set another folder";
+    throw new ConfigError([{ message, file, key: "store.path" }]);
+  }
+  database.run("DELETE FROM migration");
+}
+
+export function readSigningKey({ get }: Pick<Database, "get">): Uint8Array {
+  return bytes(get("SELECT key FROM signing_key")?.key);
 }
 
 function fileIn(folder: string): string {
   return path.join(folder, "journal.db");
 }
 
-function createJournal(transaction: Transaction, commits: GroupCommit, close: () => void): Journal {
+function createJournal(
+  transaction: Transaction,
+  { commits, recovery, close }: { commits: GroupCommit; recovery: Recovery; close(): void },
+): Journal {
   let closed = false;
-  let answerer: RunAnswerer | undefined;
 
   const write =
     <Args extends unknown[], Result>(operation: (transaction: Transaction, ...args: Args) => Result) =>
     (...args: Args): Promise<Result> =>
       commits.write(() => operation(transaction, ...args));
 
+  const reader = createReader(transaction);
   /** Between two commits the connection sees exactly what is committed. */
-  const read =
-    <Args extends unknown[], Result>(operation: (database: Database, ...args: Args) => Result) =>
+  const readWith =
+    <Source, Args extends unknown[], Result>(
+      source: Source,
+      operation: (source: Source, ...args: Args) => Result | Promise<Result>,
+    ) =>
     async (...args: Args): Promise<Result> => {
       if (closed) throw new JournalUnavailable("the journal is closed");
       try {
-        return operation(transaction, ...args);
+        return await operation(source, ...args);
       } catch (error) {
         throw toUnavailable(error) ?? error;
       }
     };
 
-  return {
-    accept: (event) => commits.write(() => acceptEvent(transaction, event, answerer)),
-    findReplay: read(findReplay),
+  const read = <Args extends unknown[], Result>(operation: (from: reads.Reader, ...args: Args) => Promise<Result>) =>
+    readWith(reader, operation);
 
-    claimRuns: write(claimRuns),
+  const claim =
+    <Args extends unknown[], Result>(operation: (transaction: Transaction, ...args: Args) => Result) =>
+    async (...args: Args): Promise<Result> => {
+      await recovery.finish();
+      return commits.write(() => operation(transaction, ...args));
+    };
+
+  return {
+    accept: write(acceptEvent),
+    findReplay: readWith(transaction, findReplay),
+    readState: read(reads.readState),
+    recordAnswer: write(recordAnswer),
+    findAnswer: read(reads.findAnswer),
+
+    claimRuns: claim(claimRuns),
     completeRun: write(completeRun),
+    recordSteps: write(recordSteps),
+    listSteps: read(reads.listSteps),
     retryRun: write(retryRun),
+    giveBackRun: write(giveBackRun),
     releaseRun: write(releaseRun),
     holdRun: write(holdRun),
     releaseHeld: write(releaseHeld),
-    spend: read(readSpend),
+    spend: read(reads.readSpend),
     deadLetterRun: write(deadLetterRun),
 
-    pendingSystemEvents: read(listPendingSystemEvents),
+    pendingSystemEvents: read(reads.listPendingSystemEvents),
     completeHeartbeat: write(completeHeartbeat),
     failHeartbeat: write(failHeartbeat),
 
-    claimDeliveries: write(claimDeliveries),
+    claimDeliveries: claim(claimDeliveries),
     progressDelivery: write(progressDelivery),
     retryDelivery: write(retryDelivery),
+    giveBackDelivery: write(giveBackDelivery),
     finishDelivery: write(finishDelivery),
-    wasSent: read(wasSent),
-    countReplies: read(countReplies),
-    lastRoute: read(lastRoute),
-    nextDueAt: read(nextDueAt),
+    wasSent: read(reads.wasSent),
+    countReplies: read(reads.countReplies),
+    lastRoute: read(reads.lastRoute),
+    operatorRoute: read(reads.operatorRoute),
+    nextDueAt: readWith(transaction, nextDueAt),
 
-    renewNode: write((target, forMs) => renewNode(target, forMs)),
+    keepLease: async () => true,
+    renewNode: async () => ({ runs: 0, deliveries: 0 }),
     nodes: async () => [],
-    lease: write(acquireLease),
-    releaseLease: write(releaseLease),
-    answerRuns(asked) {
-      answerer = asked;
-      return () => (answerer = undefined);
-    },
-    joinCommits: commits.joinCommits,
+    lease: async (name) => ({ name, token: 1 }),
+    releaseLease: async () => undefined,
     watch: commits.watch,
     watchChanges: commits.watchChanges,
 
-    history: read(createTurnReader()),
-    listEvents: read(listEvents),
-    countEvents: read(countEvents),
-    getEvent: read(getEvent),
-    listSessions: read(listSessions),
-    getSession: read(getSession),
-    listRuns: read(listRuns),
-    getRun: read(getRun),
-    listDeliveries: read(listDeliveries),
+    history: read(reads.history),
+    listEvents: read(reads.listEvents),
+    countEvents: read(reads.countEvents),
+    getEvent: read(reads.getEvent),
+    listSessions: read(reads.listSessions),
+    getSession: read(reads.getSession),
+    listRuns: read(reads.listRuns),
+    getRun: read(reads.getRun),
+    listDeliveries: read(reads.listDeliveries),
 
-    listDeadLetters: read(listDeadLetters),
+    listDeadLetters: readWith(transaction, listDeadLetters),
     retryDeadLetter: write(retryDeadLetter),
     dropDeadLetter: write(dropDeadLetter),
 
-    stats: read(readStats),
+    sign: createSign(readSigningKey(transaction)),
+    stats: readWith(transaction, readStats),
     // A write that changes something, so that it fails whenever a commit would.
     probe: write(({ run }) => void run("UPDATE totals SET probes = probes + 1")),
     sweep: write(sweep),
+    usedBytes: readWith(transaction, usedBytes),
     async close() {
       if (closed) return;
       closed = true;
@@ -194,67 +247,4 @@ function createJournal(transaction: Transaction, commits: GroupCommit, close: ()
       close();
     },
   };
-}
-
-/** Reports the progress of a migration that takes long. */
-function createReport(file: string, log: Log): (progress: string) => void {
-  let lastAt = Date.now();
-  return (progress) => {
-    if (Date.now() - lastAt < REPORT_EVERY_MS) return;
-    lastAt = Date.now();
-    log.info("the journal is being migrated to this version", { file, progress });
-  };
-}
-
-function makeFolder(folder: string, log: Log): void {
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    accessSync(folder, constants.W_OK);
-  } catch (error) {
-    throw toConfigError(folder, "the state folder cannot be created or written to", error);
-  }
-  // An existing folder keeps its mode: it may be shared on purpose.
-  if ((statSync(folder).mode & 0o077) !== 0) log.warn("other users can access the state folder", { folder });
-}
-
-/** The lock is a file beside `journal.db`, so that other processes can still read the journal. */
-function lockFolder(folder: string): Lock {
-  const file = path.join(folder, "owner.lock");
-  let lock: Lock | undefined;
-  try {
-    lock = takeLock(file, HANDOVER_MS);
-  } catch (error) {
-    throw toConfigError(file, "the state folder cannot be used", error);
-  }
-  if (lock) return lock;
-  const message = "another process owns this state folder; stop it, or set another folder";
-  throw new ConfigError([{ message, file, key: "store.path" }]);
-}
-
-/** The lock proves that the nodes of earlier processes are dead: their leases end now, not when their time is over. */
-function recover(transaction: Transaction, { isOnlyNode, log }: { isOnlyNode: boolean; log: Log }): void {
-  try {
-    const recovered = transact(transaction, () => {
-      if (isOnlyNode) endOtherNodes(transaction);
-      return renewNode(transaction, FIRST_LEASE_MS);
-    });
-    if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
-  } catch (error) {
-    // The service can start and answer reads. The work is recovered once there is space and the old leases have expired.
-    if (!isDiskFull(error)) throw error;
-    log.warn("interrupted work not recovered: the disk is full");
-  }
-}
-
-/** Without it, other nodes would wait for the lease to end. */
-function endLease(transaction: Transaction, log: Log): void {
-  try {
-    endNode(transaction);
-  } catch (error) {
-    log.warn("the lease of this process could not be ended", { error: messageOf(error) });
-  }
-}
-
-function toConfigError(file: string, what: string, error: unknown): ConfigError {
-  return new ConfigError([{ message: `${what} (${messageOf(error)})`, file, key: "store.path" }]);
 }

@@ -1,27 +1,64 @@
-import type { gmail_v1 } from "@googleapis/gmail";
-import type { OAuth2Client } from "google-auth-library";
 import { setTimeout as sleep } from "node:timers/promises";
-import { MailError, messageOf } from "../../errors.ts";
-import { isObject, toObject } from "../../shared/json.ts";
-import { cleanLine } from "../message/text.ts";
+import type { MailError } from "../../errors.ts";
+import { type CallGoogle, isRateLimit, readGoogleError, toMailError } from "./google.ts";
 
 /** The requests of Gmail's API that reading a mailbox needs. Each rejects with a `MailError`. */
 export interface GmailApi {
-  profile(signal: AbortSignal): Promise<gmail_v1.Schema$Profile>;
-  labels(signal: AbortSignal): Promise<gmail_v1.Schema$Label[]>;
+  profile(signal: AbortSignal): Promise<{ emailAddress?: string; historyId?: string }>;
+  labels(signal: AbortSignal): Promise<{ id?: string; name?: string }[]>;
   /** The addresses that the user sends from. Empty if the consent does not include them. */
   ownAddresses(signal: AbortSignal): Promise<string[]>;
-  /** Makes Gmail announce changes on a topic, for some days. */
-  watch(topicName: string, signal: AbortSignal): Promise<gmail_v1.Schema$WatchResponse>;
+  /** Makes Gmail announce changes on a topic, until `expiration` (milliseconds since the epoch). */
+  watch(topicName: string, signal: AbortSignal): Promise<{ expiration?: string }>;
   /** One page of what was added since a record. Undefined if Gmail no longer knows the record. */
-  history(from: Page<"startHistoryId">, signal: AbortSignal): Promise<gmail_v1.Schema$ListHistoryResponse | undefined>;
+  history(from: Page<"startHistoryId">, signal: AbortSignal): Promise<HistoryPage | undefined>;
   /** One page of the mails that a search finds, newest first, with spam and trash. */
-  search(query: Page<"q">, signal: AbortSignal): Promise<gmail_v1.Schema$ListMessagesResponse>;
+  search(query: Page<"q">, signal: AbortSignal): Promise<{ messages?: { id?: string }[]; nextPageToken?: string }>;
   /** Undefined if the mail was deleted. */
-  message(id: string, form: MessageForm, signal: AbortSignal): Promise<gmail_v1.Schema$Message | undefined>;
+  message(id: string, form: MessageForm, signal: AbortSignal): Promise<GmailMessage | undefined>;
 }
 
 type Page<Key extends string> = Record<Key, string> & { pageToken: string | undefined };
+
+interface HistoryPage {
+  history?: HistoryRecord[];
+  historyId?: string;
+  nextPageToken?: string;
+}
+
+/** The fields of Gmail's answers that are used, as its API describes them. */
+interface HistoryRecord {
+  id?: string;
+  messagesAdded?: { message?: GmailMessage }[];
+  labelsAdded?: { message?: GmailMessage; labelIds?: string[] }[];
+}
+
+interface GmailMessage {
+  id?: string;
+  threadId?: string;
+  labelIds?: string[];
+  /** Milliseconds since the epoch. */
+  internalDate?: string;
+  /** Bytes. */
+  sizeEstimate?: number;
+  /** The mail as it was sent, in base64url. */
+  raw?: string;
+  payload?: GmailPart;
+}
+
+export interface GmailPart {
+  mimeType?: string;
+  filename?: string;
+  headers?: GmailHeader[];
+  /** `data` in base64url; instead of it, `attachmentId` for a large part. */
+  body?: { size?: number; data?: string; attachmentId?: string };
+  parts?: GmailPart[];
+}
+
+export interface GmailHeader {
+  name?: string;
+  value?: string;
+}
 
 const FORMS = {
   /** Only the headers that identify it. */
@@ -35,63 +72,64 @@ const FORMS = {
 
 export type MessageForm = keyof typeof FORMS;
 
-const ME = { userId: "me" };
+const GMAIL = "https://gmail.googleapis.com";
 const PAGE_SIZE = 500;
-const TIMEOUT_MS = 30_000;
 /** Waits after a rate limit: together longer than the minute that quotas are counted by. */
 const RATE_LIMIT_WAITS_MS = [1000, 3000, 9000, 20_000, 40_000];
 
 /** `rootUrl`: where the API is, instead of Google's. */
-export async function createGmailApi(auth: OAuth2Client, rootUrl: string | undefined): Promise<GmailApi> {
-  // Slow to load, so only when it is needed.
-  const { gmail } = await import("@googleapis/gmail");
-  const { users } = gmail({ version: "v1", auth, ...(rootUrl && { rootUrl }) });
+export function createGmailApi(call: CallGoogle, rootUrl: string = GMAIL): GmailApi {
+  const get = <Answer>(doing: string, path: string, signal: AbortSignal, query = {}): Promise<Answer> =>
+    request<Answer>(doing, path, { signal, query });
   return {
-    profile: (signal) => request("open the mailbox", signal, () => users.getProfile(ME, { signal })),
+    profile: (signal) => get("open the mailbox", "profile", signal),
 
     async labels(signal) {
-      return (await request("list the labels", signal, () => users.labels.list(ME, { signal }))).labels ?? [];
+      const { labels = [] } = await get<{ labels?: { id?: string; name?: string }[] }>(
+        "list the labels",
+        "labels",
+        signal,
+      );
+      return labels;
     },
 
     async ownAddresses(signal) {
-      const list = () => users.settings.sendAs.list(ME, { signal });
-      const answer = await request("list the user's addresses", signal, list).catch((error: MailError) => {
-        if (error.kind !== "login") throw error;
-      });
+      type Answer = { sendAs?: { sendAsEmail?: string }[] };
+      const answer = await get<Answer>("list the user's addresses", "settings/sendAs", signal).catch(
+        (error: MailError) => {
+          if (error.kind !== "login") throw error;
+        },
+      );
       return (answer?.sendAs ?? []).flatMap(({ sendAsEmail }) => sendAsEmail ?? []);
     },
 
-    watch: (topicName, signal) =>
-      request("announce changes", signal, () => users.watch({ ...ME, requestBody: { topicName } }, { signal })),
+    watch: (topicName, signal) => request("announce changes", "watch", { signal, method: "POST", body: { topicName } }),
 
     history(from, signal) {
-      const query = { ...ME, ...from, maxResults: PAGE_SIZE, historyTypes: ["messageAdded", "labelAdded"] };
-      return unlessGone(request("read the history", signal, () => users.history.list(query, { signal })));
+      const query = { ...from, maxResults: PAGE_SIZE, historyTypes: ["messageAdded", "labelAdded"] };
+      return unlessGone(get("read the history", "history", signal, query));
     },
 
     search(query, signal) {
-      const all = { ...ME, ...query, maxResults: PAGE_SIZE, includeSpamTrash: true };
-      return request("list the mails", signal, () => users.messages.list(all, { signal }));
+      const all = { ...query, maxResults: PAGE_SIZE, includeSpamTrash: true };
+      return get("list the mails", "messages", signal, all);
     },
 
     message: (id, form, signal) =>
-      unlessGone(request("read a mail", signal, () => users.messages.get({ ...ME, id, ...FORMS[form] }, { signal }))),
+      unlessGone(get("read a mail", `messages/${encodeURIComponent(id)}`, signal, FORMS[form])),
   };
-}
 
-/** The library retries network errors and server errors within seconds, but a rate limit takes longer. */
-async function request<Answer>(
-  doing: string,
-  signal: AbortSignal,
-  send: () => Promise<{ data: Answer }>,
-): Promise<Answer> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return (await send()).data;
-    } catch (error) {
-      const waitMs = RATE_LIMIT_WAITS_MS[attempt];
-      if (waitMs === undefined || !isRateLimit(readGoogleError(error))) throw toMailError(error, doing);
-      await sleep(waitMs, undefined, { signal });
+  /** A rate limit takes longer than the failures after which a call is repeated. */
+  async function request<Answer>(doing: string, path: string, options: Parameters<CallGoogle>[1]): Promise<Answer> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every field is optional, as Gmail's API describes it.
+        return (await call(new URL(`/gmail/v1/users/me/${path}`, rootUrl), options)) as Answer;
+      } catch (error) {
+        const waitMs = RATE_LIMIT_WAITS_MS[attempt];
+        if (waitMs === undefined || !isRateLimit(readGoogleError(error))) throw toMailError(error, doing);
+        await sleep(waitMs, undefined, { signal: options.signal });
+      }
     }
   }
 }
@@ -101,122 +139,4 @@ async function unlessGone<Answer>(answer: Promise<Answer>): Promise<Answer | und
     if (readGoogleError(error.cause).status === 404) return undefined;
     throw error;
   });
-}
-
-export interface OAuthClientOptions {
-  clientId?: string;
-  clientSecret?: string;
-  refreshToken?: string;
-  redirectUri?: string;
-  /** Instead of Google's own addresses. */
-  tokenUrl?: string;
-  authUrl?: string;
-}
-
-/** Google's OAuth client: gets access tokens as they are needed. */
-export async function createOAuthClient(options: OAuthClientOptions): Promise<OAuth2Client> {
-  // Slow to load, so only when it is needed.
-  const google = await import("google-auth-library");
-  const { clientId, clientSecret, redirectUri, refreshToken, tokenUrl, authUrl } = options;
-  const client = new google.OAuth2Client({
-    clientId,
-    clientSecret,
-    redirectUri,
-    // An access token can be revoked before its end: the library then gets a new one, once.
-    forceRefreshOnFailure: true,
-    transporterOptions: {
-      timeout: TIMEOUT_MS,
-      // The library's own fetch throws an uncaught error when a POST is aborted before it is sent.
-      fetchImplementation: fetch,
-    },
-    endpoints: {
-      ...(tokenUrl && { oauth2TokenUrl: tokenUrl }),
-      ...(authUrl && { oauth2AuthBaseUrl: authUrl }),
-    },
-  });
-  if (refreshToken) client.setCredentials({ refresh_token: refreshToken });
-  return client;
-}
-
-export interface GoogleError {
-  /** Undefined if there was no answer. */
-  status: number | undefined;
-  /** `rateLimitExceeded`, `invalid_grant`, `NOT_FOUND` … */
-  reasons: unknown[];
-  message: string;
-}
-
-const MAX_CHARACTERS = 300;
-
-/** Google answers both 403 and 429. */
-const RATE_LIMITS = new Set<unknown>([
-  "rateLimitExceeded",
-  "userRateLimitExceeded",
-  "quotaExceeded",
-  "dailyLimitExceeded",
-  "RATE_LIMIT_EXCEEDED",
-  "RESOURCE_EXHAUSTED",
-]);
-const OAUTH_REFUSALS = new Set<unknown>(["invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope"]);
-
-/** The next step after a refusal, by reason. */
-const ADVICE = new Map<unknown, string>([
-  ["invalid_grant", "The refresh token has ended or was revoked: run `webhooks mail setup` again."],
-  ["invalid_client", "Check hooks.mail.source.oauth.clientId and clientSecret."],
-  ["unauthorized_client", "The refresh token belongs to another client: run `webhooks mail setup` again."],
-  ["accessNotConfigured", "Enable the Gmail API in the client's Google Cloud project."],
-  ["SERVICE_DISABLED", "Enable the named API in the client's Google Cloud project."],
-  ["insufficientPermissions", "The consent does not include it: run `webhooks mail setup` again."],
-  ["ACCESS_TOKEN_SCOPE_INSUFFICIENT", "The consent does not include it: run `webhooks mail setup` again."],
-]);
-
-/** Converts an error of a request to Google. `doing`: what the request was for, such as `read the history`. */
-export function toMailError(thrown: unknown, doing: string): MailError {
-  if (thrown instanceof MailError) return thrown;
-  const error = readGoogleError(thrown);
-  const advice = error.reasons.map((reason) => ADVICE.get(reason)).find(Boolean);
-  const sentence = `Google: cannot ${doing}: ${error.message.replace(/[^.!?]$/, "$&.")}`;
-  return new MailError(toKind(error), [sentence, advice].filter(Boolean).join(" "), { cause: thrown });
-}
-
-function isRateLimit({ status, reasons }: GoogleError): boolean {
-  return status === 429 || (status === 403 && reasons.some((reason) => RATE_LIMITS.has(reason)));
-}
-
-function toKind(error: GoogleError): MailError["kind"] {
-  const { status, reasons } = error;
-  if (isRateLimit(error)) return "network";
-  if (status === 401 || status === 403 || reasons.some((reason) => OAUTH_REFUSALS.has(reason))) return "login";
-  // failedPrecondition: the account's mail service is off.
-  return status === 404 || reasons.includes("failedPrecondition") ? "gone" : "network";
-}
-
-/**
- * Reads an error of Google's libraries. An API answers `{ error: { message, status, errors: [{ reason }], details: [{ reason }] } }`,
- * the token endpoint `{ error, error_description }`.
- */
-export function readGoogleError(thrown: unknown): GoogleError {
-  const response = toObject(isObject(thrown) ? thrown.response : undefined);
-  const data = toObject(response.data);
-  const status = typeof response.status === "number" ? response.status : undefined;
-  if (!isObject(data.error)) {
-    const message = toLine(data.error_description ?? data.error ?? describeFailure(thrown));
-    return { status, reasons: [data.error], message };
-  }
-  const { message, status: name, errors, details } = data.error;
-  const reasons = [errors, details].flat().map((entry) => (isObject(entry) ? entry.reason : undefined));
-  return { status, reasons: [name, ...reasons], message: toLine(message) };
-}
-
-function toLine(message: unknown): string {
-  return cleanLine(typeof message === "string" ? message : "no reason given", MAX_CHARACTERS);
-}
-
-/** `fetch failed (ECONNREFUSED)`: the system's code is in the innermost cause. */
-function describeFailure(thrown: unknown): string {
-  let code: string | undefined;
-  for (let error = thrown, depth = 0; error instanceof Error && depth < 5; error = error.cause, depth++) {
-    if ("code" in error && /^E[A-Z_]+$/.test(String(error.code))) code = String(error.code);
-  }
-  return code ? `${messageOf(thrown)} (${code})` : messageOf(thrown);
 }

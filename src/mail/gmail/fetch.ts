@@ -1,14 +1,14 @@
-import type { gmail_v1 } from "@googleapis/gmail";
 import { isAscii, isUtf8 } from "node:buffer";
 import { isSameMailbox } from "../message/text.ts";
 import { toMailId } from "../message/header.ts";
 import { assembleMail, type MailPart, pickParts, readMail } from "../message/read-mail.ts";
 import type { FollowOptions, MailAttachment, ReceivedMail } from "../source.ts";
-import { type GmailApi, readGoogleError } from "./api.ts";
+import type { GmailApi, GmailHeader, GmailPart } from "./api.ts";
+import { readGoogleError } from "./google.ts";
 
-/** Of a larger mail only the texts are fetched. */
+/** Largest mail, in bytes, that is fetched whole. Larger ones are fetched as their texts. */
 const MAX_RAW_BYTES = 1_000_000;
-/** Of each text of such a mail. */
+/** Limit for each text of a larger mail. */
 const MAX_TEXT_BYTES = 1_000_000;
 /** Gmail refuses clients that request many mails at once. */
 const CONCURRENCY = 5;
@@ -100,16 +100,14 @@ async function fetchSource(
   return message && assemblePayload(message.payload ?? {});
 }
 
-type Part = gmail_v1.Schema$MessagePart;
-
 /** Rebuilds a mail that Gmail has parsed from its header and its texts. */
-export function assemblePayload(payload: Part): { bytes: Uint8Array; attachments: MailAttachment[] } {
+export function assemblePayload(payload: GmailPart): { bytes: Uint8Array; attachments: MailAttachment[] } {
   const { texts, attachments } = pickParts(payload, describePart);
   const entities = texts.filter(({ body }) => body?.data).map(toEntity);
   return { bytes: assembleMail(toHeader(payload.headers ?? []), entities), attachments };
 }
 
-function describePart(part: Part): MailPart<Part> {
+function describePart(part: GmailPart): MailPart<GmailPart> {
   const { mimeType, filename, body, parts } = part;
   return {
     type: mimeType?.toLowerCase() ?? "",
@@ -121,7 +119,7 @@ function describePart(part: Part): MailPart<Part> {
   };
 }
 
-function toEntity(part: Part): Buffer {
+function toEntity(part: GmailPart): Buffer {
   const bytes = Buffer.from(part.body?.data ?? "", "base64url");
   // Gmail does not say whether it converted the text from the charset that the header names.
   const isConverted = isUtf8(bytes) && !isAscii(bytes);
@@ -133,11 +131,11 @@ function toEntity(part: Part): Buffer {
   return Buffer.concat([header, Buffer.from(`\r\n${bytes.toString("base64", 0, MAX_TEXT_BYTES)}`)]);
 }
 
-function headerOf({ headers }: Part, lowerName: string): string | undefined {
+function headerOf({ headers }: GmailPart, lowerName: string): string | undefined {
   return headers?.find(({ name }) => name?.toLowerCase() === lowerName)?.value ?? undefined;
 }
 
-function toHeader(headers: gmail_v1.Schema$MessagePartHeader[]): Buffer {
+function toHeader(headers: GmailHeader[]): Buffer {
   const toLine = (value = ""): string => value.replaceAll(/[\r\n]+[ \t]*/g, " ");
   return Buffer.from(headers.map(({ name, value }) => `${name}: ${toLine(value ?? "")}\r\n`).join(""));
 }

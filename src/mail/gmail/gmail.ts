@@ -3,8 +3,9 @@ import { createWakeUp, DAY_MS } from "../../shared/time.ts";
 import { isSameMailbox } from "../message/text.ts";
 import type { GmailOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
-import { createGmailApi, createOAuthClient, type GmailApi, readGoogleError } from "./api.ts";
+import { createGmailApi, type GmailApi } from "./api.ts";
 import { withHeaderFallback } from "./fetch.ts";
+import { createGoogle, readGoogleError } from "./google.ts";
 import { parsePosition, readBacklog, readHistory, startPosition } from "./history.ts";
 import { createPubsub, type Pubsub, pullUntilChange } from "./pubsub.ts";
 
@@ -27,8 +28,8 @@ const POLL_MS = 60_000;
 export function createGmail(options: GmailOptions, pollMs = POLL_MS): MailSource {
   const { user, oauth, topic, subscription, push, apiUrl, pubsubUrl } = options;
   const changes = createWakeUp();
-  let connection: Promise<Connection> | undefined;
-  const connect = (): Promise<Connection> => (connection ??= createConnection());
+  let connection: Connection | undefined;
+  const connect = (): Connection => (connection ??= createConnection());
   return {
     mailbox: `gmail://${user.toLowerCase()}`,
     addresses: [user.toLowerCase()],
@@ -38,26 +39,26 @@ export function createGmail(options: GmailOptions, pollMs = POLL_MS): MailSource
     notify: changes.wake,
   };
 
-  async function createConnection(): Promise<Connection> {
-    const auth = await createOAuthClient({ ...oauth });
-    const api = withHeaderFallback(await createGmailApi(auth, apiUrl));
+  function createConnection(): Connection {
+    const google = createGoogle(oauth);
+    const api = withHeaderFallback(createGmailApi(google, apiUrl));
     const isNotified = subscription !== undefined || push !== undefined;
     return {
       api,
-      pubsub: createPubsub(auth, pubsubUrl),
+      pubsub: createPubsub(google, pubsubUrl),
       renewWatch: topic && isNotified ? createWatchRenewal((signal) => requestWatch(api, topic, signal)) : undefined,
     };
   }
 
   async function check(signal: AbortSignal): Promise<void> {
-    const { api, pubsub, renewWatch } = await connect();
+    const { api, pubsub, renewWatch } = connect();
     await checkMailbox(api, user, signal);
     await renewWatch?.(signal);
     if (subscription) await pubsub.check(subscription, signal);
   }
 
   async function* follow(_folder: string, request: FollowOptions): AsyncGenerator<MailBatch> {
-    const { api, pubsub, renewWatch } = await connect();
+    const { api, pubsub, renewWatch } = connect();
     const { signal } = request;
     await checkMailbox(api, user, signal);
     let position = parsePosition(request.position) ?? (await startPosition(api, request.since, signal));

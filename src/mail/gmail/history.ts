@@ -20,7 +20,7 @@ export interface Backlog {
   given: string[];
 }
 
-/** A batch whose position is not serialised yet. */
+/** A batch whose position is not serialized yet. */
 export type PositionedBatch = Omit<MailBatch, "position"> & { position: Position };
 
 /** Gmail keeps spam and trash for this long. An older mail that is moved to the inbox is only being tidied up. */

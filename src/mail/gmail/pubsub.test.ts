@@ -5,7 +5,7 @@ import { type GmailServer, startGmail } from "../../../test/support/gmail.ts";
 import { type GoogleSigner, startGoogleSigner } from "../../../test/support/google-signer.ts";
 import { expectRefusal, type Ingress, startIngress, TRANSPORTS } from "../../../test/support/ingress.ts";
 import type { MailSourceOptions } from "../sources.ts";
-import { createOAuthClient } from "./api.ts";
+import { createGoogle } from "./google.ts";
 import { announcesChange, createMailPush, createPubsub, type Pubsub, pullUntilChange } from "./pubsub.ts";
 
 const encode = (notification: unknown): string => Buffer.from(JSON.stringify(notification)).toString("base64");
@@ -28,7 +28,7 @@ describe("pull", () => {
 
   beforeAll(async () => {
     server = await startGmail();
-    pubsub = createPubsub(await createOAuthClient(server.oauth), server.url);
+    pubsub = createPubsub(createGoogle(server.oauth), server.url);
   });
   afterAll(() => server.close());
 
@@ -46,7 +46,7 @@ describe("pull", () => {
 
   test("ends with an abort, and not the process", async () => {
     const { subscription } = server.notified;
-    // Also before it is sent, when the fetch of Google's library would throw an uncaught error.
+    // Also before it is sent.
     await expect(pubsub.pull(subscription, NEVER, AbortSignal.abort())).rejects.toThrow(/cannot pull/);
     const end = new AbortController();
     server.intercept = () => void setImmediate(() => end.abort());
@@ -61,7 +61,7 @@ describe("pull", () => {
     const url = `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
     other.close();
     await once(other, "close");
-    const nobody = createPubsub(await createOAuthClient(server.oauth), url);
+    const nobody = createPubsub(createGoogle(server.oauth), url);
     await expect(nobody.pull("projects/p/subscriptions/s", NEVER, signal)).rejects.toMatchObject({
       kind: "network",
       message: expect.stringMatching(/ECONNREFUSED/),

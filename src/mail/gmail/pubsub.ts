@@ -1,13 +1,12 @@
-import type { OAuth2Client } from "google-auth-library";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HookError, MailError } from "../../errors.ts";
 import type { RouteHandler } from "../../ingress/router.ts";
 import { createGoogleTokenVerifier, type VerifyGoogleToken } from "../../shared/google-token.ts";
-import { isObject, parseObject, toObject } from "../../shared/json.ts";
+import { isObject, parseObject } from "../../shared/json.ts";
 import { isSameMailbox } from "../message/text.ts";
 import type { GmailOptions } from "../options.ts";
 import type { MailSource } from "../source.ts";
-import { toMailError } from "./api.ts";
+import { type CallGoogle, toMailError } from "./google.ts";
 
 /** Pub/Sub's REST API. Everything rejects with a `MailError`. */
 export interface Pubsub {
@@ -17,39 +16,30 @@ export interface Pubsub {
   check(subscription: string, signal: AbortSignal): Promise<void>;
 }
 
-interface PostOptions {
-  signal: AbortSignal;
-  /** Milliseconds. */
-  timeout?: number;
-}
-
 const GOOGLE = "https://pubsub.googleapis.com";
 const MAX_MESSAGES = 100;
 /** Pub/Sub usually holds a pull until there is a message, but does not promise it. */
 const PAUSE_MS = 1000;
 const PULL_PERMISSION = "pubsub.subscriptions.consume";
 
-export function createPubsub(auth: OAuth2Client, url: string = GOOGLE): Pubsub {
+export function createPubsub(call: CallGoogle, url: string = GOOGLE): Pubsub {
   return { pull, check };
 
-  async function post(path: string, body: object, options: PostOptions): Promise<Record<string, unknown>> {
-    const { data } = await auth.request<unknown>({
-      url: new URL(`/v1/${path}`, url),
-      method: "POST",
-      data: body,
-      ...options,
-    });
-    return toObject(data);
+  function post(
+    path: string,
+    body: object,
+    options: { signal: AbortSignal; timeoutMs?: number },
+  ): Promise<Record<string, unknown>> {
+    return call(new URL(`/v1/${path}`, url), { method: "POST", body, ...options });
   }
 
   async function pull(subscription: string, timeoutMs: number, signal: AbortSignal): Promise<unknown[]> {
-    // By a signal of our own: the library would treat its own timeout as a failure.
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
       const { receivedMessages } = await post(
         `${subscription}:pull`,
         { maxMessages: MAX_MESSAGES },
-        { timeout: 2 * timeoutMs, signal: AbortSignal.any([signal, timeout]) },
+        { timeoutMs: 2 * timeoutMs, signal: AbortSignal.any([signal, timeout]) },
       );
       const received = Array.isArray(receivedMessages) ? receivedMessages.filter(isObject) : [];
       const ackIds = received.map(({ ackId }) => ackId);

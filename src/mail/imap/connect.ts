@@ -9,12 +9,12 @@ import { MailError, messageOf } from "../../errors.ts";
 import { describeUnreachable, isLoopback } from "../../shared/network.ts";
 import { withTimeout } from "../../shared/time.ts";
 import { cleanLine } from "../message/text.ts";
-import { createAccessTokens } from "../oauth.ts";
+import { type AccessTokens, createAccessTokens } from "../oauth.ts";
 import type { ImapOptions } from "../options.ts";
 import type { RefreshTokens } from "../source.ts";
 
 /** How a server is reached, with the defaults filled in. */
-type ImapServer = Required<Pick<ImapOptions, "host" | "port" | "tls" | "user">>;
+export type ImapServer = Required<Pick<ImapOptions, "host" | "port" | "tls" | "user">>;
 
 const PORTS = { implicit: 993, starttls: 143, none: 143 };
 
@@ -41,9 +41,12 @@ const MAX_BYTES = 16 * 1024 * 1024;
 /** Opens a connection that is logged in and ends with the signal. Rejects with a `MailError`. */
 export type Login = (signal: AbortSignal, refreshTokens?: RefreshTokens) => Promise<ImapFlow>;
 
-export function createLogin(server: ImapServer, { password, oauth }: ImapOptions): Login {
-  if (!oauth) return (signal) => connect(server, { pass: password }, signal);
-  const tokens = createAccessTokens({ ...oauth, tokenUrl: oauth.tokenUrl ?? "" });
+export function createLogin(
+  server: ImapServer,
+  { password, oauth }: ImapOptions,
+  tokens: AccessTokens | undefined = oauth && createAccessTokens({ ...oauth, tokenUrl: oauth.tokenUrl ?? "" }),
+): Login {
+  if (!tokens) return (signal) => connect(server, { pass: password }, signal);
   return async function logInWithToken(signal, refreshTokens) {
     const accessToken = await tokens.get(signal, refreshTokens);
     try {

@@ -4,7 +4,7 @@ import { assembleMail, type MailFacts, type MailPart, pickParts, readMail } from
 import type { FollowOptions, ReceivedMail } from "../source.ts";
 import { fetchMessages, isRefusal, type OpenFolder, search } from "./connect.ts";
 
-/** Of a larger mail only the header and the texts are fetched. */
+/** Largest mail, in bytes, that is fetched whole. Larger ones are fetched as their header and texts. */
 const MAX_MAIL_BYTES = 512 * 1024;
 const MAX_HEADER_BYTES = 256 * 1024;
 /** Limit for all texts of a large mail together. */

@@ -1,8 +1,11 @@
 import type { ImapFlow } from "imapflow";
 import { isObject, parseObject } from "../../shared/json.ts";
+import type { DriverContext } from "../../plugin.ts";
 import { createWakeUp, DAY_MS, type WakeUp } from "../../shared/time.ts";
+import { shareAccessTokens } from "../oauth.ts";
 import type { ImapOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
+import { createAccount } from "./account.ts";
 import {
   createLogin,
   disconnect,
@@ -18,10 +21,15 @@ import { type Failures, findMails, findNewest, newestOf, type Reading, readMails
 const TIMING: Timing = { renewMs: 30_000, pollMs: 60_000, answerMs: 60_000 };
 
 /** Reads a mailbox over IMAP (RFC 3501), with one connection for each folder. */
-export function createImap(options: ImapOptions, timings: Partial<Timing> = {}): MailSource {
+export function createImap(
+  options: ImapOptions,
+  timings: Partial<Timing> = {},
+  { refreshTokens }: Pick<DriverContext, "refreshTokens"> = {},
+): MailSource {
   const server = resolveServer(options);
-  const logIn = createLogin(server, options);
-  const { folders } = options;
+  const { folders, password, oauth } = options;
+  const tokens = oauth && shareAccessTokens({ ...oauth, tokenUrl: oauth.tokenUrl ?? "" }, refreshTokens);
+  const logIn = createLogin(server, options, tokens);
   const timing = { ...TIMING, ...timings };
   const failures: Failures = new Map();
 
@@ -50,7 +58,9 @@ export function createImap(options: ImapOptions, timings: Partial<Timing> = {}):
   }
 
   const addresses = server.user.includes("@") ? [server.user.toLowerCase()] : [];
-  return { mailbox: toMailboxUrl(server), addresses, folders, check, follow };
+  const mailbox = toMailboxUrl(server);
+  const account = createAccount(server, { password, tokens, logIn, refreshTokens: refreshTokens?.(mailbox) });
+  return { mailbox, addresses, folders, check, follow, account };
 }
 
 /** Lists the folders that can be followed, INBOX first. Rejects with a `MailError`. */

@@ -6,7 +6,7 @@ export interface Appearance {
   /** In CSS pixels. */
   fontSize: number;
   color: string;
-  /** undefined: a picture, whose colours are not known. */
+  /** undefined: a picture, whose colors are not known. */
   background: string | undefined;
   isVisible: boolean;
 }
@@ -85,7 +85,7 @@ export function toAppearance(style: ReadonlyMap<string, string>, parent: Appeara
 function toFontSize(value: string | undefined, parentSize: number): number {
   if (value === undefined) return parentSize;
   if (isOpaque(value) || value.includes("calc(")) return 0;
-  // Of `font`, the size is the first value with a unit.
+  // In `font`, the size is the first value with a unit.
   return toPixels(value, parentSize)[0] ?? (/small|large|medium/.test(value) ? PAGE.fontSize : parentSize);
 }
 
@@ -103,7 +103,7 @@ function parseColor(text: string): Color | undefined {
   return text.length <= MAX_COLOR_LENGTH ? parse(text) : undefined;
 }
 
-/** Below this contrast (WCAG) a text has almost the colour of its background. */
+/** Below this contrast (WCAG) a text has almost the color of its background. */
 const MIN_CONTRAST = 1.15;
 
 function isReadable(color: string, background: string | undefined): boolean {

@@ -52,10 +52,10 @@ const HIDDEN_TRICKS: [trick: string, html: string][] = [
   ["a tiny font", '<p style="font-size:1px">x</p>'],
   ["a font of nothing", '<p style="font:0/0 a">x</p>'],
   ["a font in relative units", '<p style="font-size:.05em">x</p>'],
-  ["the colour of the page", '<p style="color:#fff">x</p>'],
-  ["the colour of the background", '<div style="background:#123456"><p style="color:rgb(18,52,87)">x</p></div>'],
-  ["attributes with colours", '<table bgcolor="red"><td><font color="#ff0000">x</font></table>'],
-  ["a transparent colour", '<p style="color:transparent">x</p>'],
+  ["the color of the page", '<p style="color:#fff">x</p>'],
+  ["the color of the background", '<div style="background:#123456"><p style="color:rgb(18,52,87)">x</p></div>'],
+  ["attributes with colors", '<table bgcolor="red"><td><font color="#ff0000">x</font></table>'],
+  ["a transparent color", '<p style="color:transparent">x</p>'],
   ["a transparent fill", '<p style="-webkit-text-fill-color:rgba(0,0,0,0)">x</p>'],
   ["max-height", '<div style="max-height:0;overflow:hidden">x</div>'],
   ["height and overflow", '<div style="height:1px;overflow:hidden"><b>x</b></div>'],
@@ -75,10 +75,14 @@ const HIDDEN_TRICKS: [trick: string, html: string][] = [
     "<noscript>x</noscript><iframe>x</iframe><object>x</object><svg><text>x</text></svg>",
   ],
   ["a closed <details> and <dialog>", "<details><p>x</p></details><dialog>x</dialog>"],
+  [
+    "text directly in a closed <details>, and its second summary",
+    "<details>x<summary></summary>x<summary>x</summary></details>",
+  ],
   ["a class", "<style>.h{display:none}</style><p class=h>x</p>"],
   ["an id, important", '<style>#h{display:none!important}</style><p id=h style="display:block">x</p>'],
   ["an attribute", '<style>[data-h^="a" i]{opacity:0}</style><p data-h=ABC>x</p>'],
-  ["ancestors and neighbours", "<style>div>i+b .h{font-size:0}</style><div><i></i><b><a class=h>x</a></b></div>"],
+  ["ancestors and neighbors", "<style>div>i+b .h{font-size:0}</style><div><i></i><b><a class=h>x</a></b></div>"],
   ["a structure", "<style>p:not(.a):nth-child(odd){display:none}</style><div><p>x</p></div>"],
   [
     "a query that holds",
@@ -124,8 +128,9 @@ test.each([
   ],
   ["attributes with the names of inherited properties", '<p constructor="a" style="constructor:none">x</p>'],
   ["a small indent and margin", '<p style="text-indent:-18pt;margin-left:-20px;position:relative;left:-5px">x</p>'],
-  ["colours of the system", '<p style="color:windowtext;background:window">x</p>'],
+  ["colors of the system", '<p style="color:windowtext;background:window">x</p>'],
   ["an open <details>", "<details open><p>x</p></details>"],
+  ["the summary of a closed <details>", "<details>a<summary>x</summary>b</details>"],
 ])("visible text is kept: %s", (_, html) => {
   expect(htmlToText(html)).toBe("x");
 });

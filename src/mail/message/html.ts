@@ -34,7 +34,7 @@ export function htmlToText(html: string): string {
       writer.open(element);
       return true;
     },
-    text: (text) => appearances.at(-1)?.isVisible && writer.write(text),
+    text: (text, parent) => !isClosed(parent) && appearances.at(-1)?.isVisible && writer.write(text),
     leave(element) {
       appearances.pop();
       writer.close(element);
@@ -43,18 +43,23 @@ export function htmlToText(html: string): string {
   return withoutPadding(writer.text());
 }
 
-function isHidden({ tagName, attrs, parentNode }: Tree.Element): boolean {
+function isHidden(element: Tree.Element): boolean {
+  const { tagName, attrs, parentNode } = element;
   const has = (wanted: string): boolean => attrs.some(({ name }) => name === wanted);
   if (HIDDEN.has(tagName) || has("hidden") || (tagName === "dialog" && !has("open"))) return true;
-  const isInDetails =
-    tagName !== "summary" && parentNode && "tagName" in parentNode && parentNode.tagName === "details";
-  return isInDetails === true && !parentNode.attrs.some(({ name }) => name === "open");
+  if (!parentNode || !isClosed(parentNode)) return false;
+  return parentNode.childNodes.find((child) => child.nodeName === "summary") !== element;
+}
+
+/** Only its first summary is shown. */
+function isClosed(node: Tree.ParentNode): boolean {
+  return "tagName" in node && node.tagName === "details" && !node.attrs.some(({ name }) => name === "open");
 }
 
 interface Visitor {
   /** false: without its children. */
   enter(element: Tree.Element): boolean;
-  text(text: string): void;
+  text(text: string, parent: Tree.ParentNode): void;
   leave(element: Tree.Element): void;
 }
 
@@ -68,7 +73,7 @@ function walk(document: Tree.Document, { enter, text, leave }: Visitor): void {
       open.pop();
       if ("tagName" in top.node) leave(top.node);
     } else if ("value" in child) {
-      text(child.value);
+      text(child.value, top.node);
     } else if ("tagName" in child && enter(child)) {
       open.push({ node: child, next: 0 });
     }

@@ -20,12 +20,12 @@ export function parseAddresses(header: string): Mailbox[] {
 }
 
 /**
- * Joins neighbouring words in base64, since many programs split a character between two words, which the library cannot
+ * Joins neighboring words in base64, since many programs split a character between two words, which the library cannot
  * decode. Not for ISO-2022, where each word begins with its own escape sequence.
  */
 function joinWords(header: string): string {
-  const neighbours = /=\?(?!iso-2022)([^?\s]+)\?B\?[^?]*\?=(?:\s+=\?\1\?B\?[^?]*\?=)+/gi;
-  return header.replaceAll(neighbours, (words, charset: string) => {
+  const neighbors = /=\?(?!iso-2022)([^?\s]+)\?B\?[^?]*\?=(?:\s+=\?\1\?B\?[^?]*\?=)+/gi;
+  return header.replaceAll(neighbors, (words, charset: string) => {
     const contents = words.matchAll(/\?B\?([^?]*)/gi);
     const bytes = Buffer.concat(Array.from(contents, ([, content = ""]) => Buffer.from(content, "base64")));
     return `=?${charset}?B?${bytes.toString("base64")}?=`;

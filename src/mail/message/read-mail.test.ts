@@ -67,6 +67,15 @@ describe("readMail", () => {
     });
 
     test.each([
+      ["References: <c@x>\r\n <b@x>\tno <d@x>\r\nIn-Reply-To: <e@x>\r\n", ["c@x", "b@x", "d@x"]],
+      ["In-Reply-To: <b@x>\r\n", ["b@x"]],
+      ["In-Reply-To: <b@x> <c@x>\r\n", undefined],
+      ["Subject: x\r\n", undefined],
+    ])("the references of %j", async (header, references) => {
+      expect((await readSource(`${FROM}${header}\r\n`)).references).toEqual(references);
+    });
+
+    test.each([
       ["List-Id: All of us <all.example.com>", "all.example.com"],
       ["List-ID: all.example.com", "all.example.com"],
       ["", ""],

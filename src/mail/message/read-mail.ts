@@ -25,7 +25,7 @@ export interface MailFacts {
 }
 
 export interface ReadOptions {
-  /** Of the text, in UTF-8. */
+  /** Limit for the text, in bytes of UTF-8. */
   maxBytes: number;
   /** The server whose authentication results count. Default: that of the topmost header. */
   authservId?: string | undefined;
@@ -60,6 +60,7 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
     truncated: text.length < parts.text.length,
     attachments: (facts.attachments ?? parts.attachments).map(cleanAttachment),
     threadId: facts.threadId ?? threadIdOf(header) ?? (messageId || id),
+    references: readReferences(header),
     listId: toListId(header.value("list-id")),
     ...findAutomatic(header),
     folder: facts.folder,
@@ -165,6 +166,14 @@ function threadIdOf({ value }: MailHeader): string | undefined {
   return toMessageId(value("references")) ?? toMessageId(value("in-reply-to"));
 }
 
+/** As RFC 5322 says: those of References, or the one of In-Reply-To if there is just one. */
+function readReferences({ value }: MailHeader): string[] | undefined {
+  const found = [value("references"), value("in-reply-to")].map((field) => field.match(/(?<=<)[^<>\s]+(?=>)/g) ?? []);
+  const [references = [], answered = []] = found;
+  if (references.length > 0) return references;
+  return answered.length === 1 ? answered : undefined;
+}
+
 /** Quotes a name that contains an address or could look like two: `"boss@example.com" <else@example.net>`. */
 function quote(name: string): string {
   return /[<>@,;:"]/.test(name) ? `"${name.replaceAll('"', "'")}"` : name;
@@ -193,7 +202,7 @@ export interface MailPart<Node> {
   size: number;
   isAttached: boolean;
   hasContentId: boolean;
-  /** Of a multipart. A mail that is attached to a mail is one part. */
+  /** The parts of a multipart. A mail that is attached to a mail is one part. */
   children: Node[];
 }
 

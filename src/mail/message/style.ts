@@ -50,7 +50,7 @@ export function createStyles(styleSheets: string, quirksMode: boolean): ReadAppe
 interface Styled {
   property: string;
   value: string;
-  /** Of two values the one with the greater weight counts. */
+  /** The value with the greatest weight counts. */
   weight: number;
 }
 

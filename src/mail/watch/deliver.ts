@@ -140,7 +140,7 @@ interface Target {
   token: string;
 }
 
-/** Long enough for slow transforms of many mails. After a timeout the mails are recognised by their ids. */
+/** Long enough for slow transforms of many mails. After a timeout the mails are recognized by their ids. */
 const TIMEOUT_MS = 120_000;
 /** The longest `Retry-After` that is respected. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
@@ -167,7 +167,7 @@ function toBody(source: string, mails: Mail[]): string {
 }
 
 /**
- * Groups mails into requests: neighbours with the same authentication, so that a mapping's `match.where` can test it, and as
+ * Groups mails into requests: neighbors with the same authentication, so that a mapping's `match.where` can test it, and as
  * many as fit into a body of `maxBytes`. A larger mail is posted alone.
  */
 export function toRequests(mails: Mail[], maxBytes: number): Mail[][] {

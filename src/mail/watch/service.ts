@@ -24,8 +24,8 @@ export interface Mailbox {
   source: MailSource;
 }
 
-/** The part of a program that concerns mail. */
-interface MailProgram {
+/** The part of a runtime that concerns mail. */
+interface MailRuntime {
   config: ResolvedConfig;
   mappings: Pick<MappingIndex, "maxBodyBytes">;
   drivers: Pick<Drivers, "mailSources">;
@@ -33,8 +33,8 @@ interface MailProgram {
 }
 
 export interface MailService {
-  /** Follows this program from now on. Restarts each watch whose configuration changed; the others retry at once what waits. */
-  use(program: MailProgram): void;
+  /** Follows this runtime from now on. Restarts each watch whose configuration changed; the others retry at once what waits. */
+  use(runtime: MailRuntime): void;
   /** Another node has released a lease: the mailboxes that are locked may be free. */
   retryLocked(): void;
   status(): MailStatus[];
@@ -55,17 +55,17 @@ interface Watched extends Mailbox {
 /** Runs the mail watches of the current configuration, across reloads. */
 export function createMailService({ openStore, send, telemetry, changed }: MailServiceOptions): MailService {
   const { log } = telemetry;
-  let current: MailProgram | undefined;
+  let current: MailRuntime | undefined;
   let watched: Watched[] = [];
   let closed = false;
   /** Watches close before others start, since two of the same mailbox need its lock. */
   let queue: Promise<void> = Promise.resolve();
 
   return {
-    use(program) {
+    use(runtime) {
       if (closed) return;
-      current = program;
-      const next = program.mailboxes.map((mailbox) => toWatched(mailbox, program));
+      current = runtime;
+      const next = runtime.mailboxes.map((mailbox) => toWatched(mailbox, runtime));
       for (const { watch } of next.filter((each) => watched.includes(each))) watch?.nudge();
       void replace(next);
     },
@@ -87,12 +87,12 @@ export function createMailService({ openStore, send, telemetry, changed }: MailS
   };
 
   /** The present one, unless its configuration has changed. */
-  function toWatched(mailbox: Mailbox, program: MailProgram): Watched {
+  function toWatched(mailbox: Mailbox, runtime: MailRuntime): Watched {
     const { settings } = mailbox;
-    const definition = program.drivers.mailSources[settings.source?.kind ?? ""];
+    const definition = runtime.drivers.mailSources[settings.source?.kind ?? ""];
     const isSame = (other: Watched): boolean =>
       other.definition === definition && isDeepStrictEqual(other.settings, settings);
-    return watched.find(isSame) ?? { ...mailbox, definition, watch: createWatch(mailbox, program) };
+    return watched.find(isSame) ?? { ...mailbox, definition, watch: createWatch(mailbox, runtime) };
   }
 
   function replace(next: Watched[]): Promise<void> {
@@ -109,7 +109,7 @@ export function createMailService({ openStore, send, telemetry, changed }: MailS
     for (const { watch } of added) watch?.start();
   }
 
-  function createWatch({ settings, source }: Mailbox, initial: MailProgram): MailWatch | undefined {
+  function createWatch({ settings, source }: Mailbox, initial: MailRuntime): MailWatch | undefined {
     if (!settings.autoStart) return undefined;
     const hooks = (): ResolvedConfig["hooks"] => (current ?? initial).config.hooks;
     const watch: MailWatch = createMailWatch({

@@ -95,7 +95,7 @@ describe("mails are posted", () => {
     expect(mailbox.status()).toMatchObject({ repeated: 2 });
   });
 
-  test("together only with neighbours of the same authentication", async () => {
+  test("together only with neighbors of the same authentication", async () => {
     for (const [id, dmarc] of [
       ["1", "pass"],
       ["2", "pass"],

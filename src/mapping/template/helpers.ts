@@ -1,3 +1,4 @@
+import { ExactNumber } from "../../shared/exact-json.ts";
 import { toText } from "../../shared/json.ts";
 import { cutText } from "../../shared/text.ts";
 
@@ -32,7 +33,7 @@ export const HELPERS: Record<string, Helper> = {
   upper: { takes: [1, 1], run: ofValue((value) => toText(value).toUpperCase()) },
   date: { takes: [1, 2], run: ofValue(renderDate) },
   /** Same type, same value. */
-  eq: { takes: [2, 2], run: (left, right) => left === right },
+  eq: { takes: [2, 2], run: (left, right) => toNumber(left) === toNumber(right) },
   /** The first value that `if` takes for false, else the last one (`at(-1)`). */
   and: { takes: [1, Infinity], run: (...values) => values.at(values.findIndex((value) => !isTrue(value))) },
   /** The first value that `if` takes for true, else the last one. */
@@ -62,6 +63,11 @@ function join(list: unknown, separator: unknown = ", "): string {
   return Array.isArray(list) ? list.map(toText).join(toText(separator)) : toText(list);
 }
 
+/** A long number in its exact form is one like any other, where it is not written. */
+function toNumber(value: unknown): unknown {
+  return value instanceof ExactNumber ? Number(value) : value;
+}
+
 /** As in `if`, an empty list is false. */
 function isTrue(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : Boolean(value);
@@ -69,7 +75,7 @@ function isTrue(value: unknown): boolean {
 
 /** A time as ISO 8601, or in a format of `YYYY MM DD HH mm ss`, always in UTC. Anything that is not a time is unchanged. */
 function renderDate(value: unknown, format?: unknown): string {
-  const date = new Date(toMilliseconds(value));
+  const date = new Date(toMilliseconds(toNumber(value)));
   if (Number.isNaN(date.getTime())) return toText(value);
   const iso = date.toISOString();
   if (format === undefined) return iso;
@@ -91,7 +97,7 @@ function toMilliseconds(value: unknown): number {
   return DATE_START.test(value) ? Date.parse(value) : NaN;
 }
 
-/** Of a longer quote only the first lines are kept. */
+/** A longer quote is cut to its first lines. */
 const MAX_QUOTED_LINES = 6;
 const KEPT_QUOTED_LINES = 2;
 const MAX_URL_LENGTH = 120;

@@ -149,6 +149,11 @@ function preparePath(path: hbs.AST.PathExpression, { depth, fields }: Scope): vo
   path.parts = path.parts.map((part, index) => (index === at + 1 ? part.toLowerCase() : part));
 }
 
+/** The helper that a prepared `{{…}}` goes through. */
+export function helperOf({ path }: hbs.AST.MustacheStatement): string {
+  return is(path, "PathExpression") ? path.original : "";
+}
+
 function isLiteralText(node: hbs.AST.Node): boolean {
   return is(node, "ContentStatement") || is(node, "CommentStatement");
 }

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { HookError } from "../../errors.ts";
-import { createAuthRateLimit } from "../../ingress/doors.ts";
+import { createAuthRateLimit } from "../../ingress/authenticators.ts";
 import type { Exchange } from "../../ingress/exchange.ts";
 import { isJson } from "../../ingress/parse-body.ts";
 import { createNonce } from "../../shared/id.ts";

@@ -170,7 +170,7 @@ const HOOKS: Hook[] = [
     id: "postAgent",
     about: "Runs one agent turn, by default in a new session.",
     payload: { $ref: "#/components/schemas/AgentPayload" },
-    example: { message: "Summarise the last deploy.", name: "Deploys", deliver: false },
+    example: { message: "Summarize the last deploy.", name: "Deploys", deliver: false },
     responses: { 200: { ...DONE, description: "With `Prefer: wait=N`: the run's result." }, 202: ACCEPTED },
   },
   {

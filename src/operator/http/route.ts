@@ -1,9 +1,10 @@
-import { didYouMean } from "../../config/schema/problems.ts";
+import { didYouMean } from "../../shared/text.ts";
 import { HookError } from "../../errors.ts";
 import type { Exchange } from "../../ingress/exchange.ts";
 import { json, type RouteHandler } from "../../ingress/router.ts";
 import { isId } from "../../shared/id.ts";
-import type { HttpResponse } from "../../types.ts";
+import { EVENT_STATUSES, type HttpResponse } from "../../types.ts";
+import type { OperatorAnswers } from "../views.ts";
 
 /** One row of the API's table: the server, the OpenAPI document and the reference are made from it. */
 export interface ApiRoute {
@@ -18,6 +19,12 @@ export interface ApiRoute {
   contentType: string;
   handle: RouteHandler;
 }
+
+/** The rows of all routes. */
+export type RouteTable = { [Route in keyof OperatorAnswers]: ApiRoute & { answers?: OperatorAnswers[Route] } };
+
+/** The rows of some paths, under all methods. */
+export type RoutesOf<Path extends string> = Pick<RouteTable, Extract<keyof RouteTable, `${string} ${Path}`>>;
 
 interface Request<Query> {
   /** The decoded values of the path's `:names`. */
@@ -104,7 +111,7 @@ export function text(about: string): Parameter<string | undefined> {
 }
 
 /** The id of an item. */
-export function itemId(about: string): Parameter<string | undefined> {
+function itemId(about: string): Parameter<string | undefined> {
   return {
     about,
     schema: { type: "string", format: "uuid" },
@@ -177,3 +184,8 @@ function toWholeNumber(value: string): number {
 function invalid(message: string): HookError {
   return new HookError("invalid_query", { message });
 }
+
+export const HOOK = text("Only this hook.");
+export const STATUS = oneOf("Only events in this state.", EVENT_STATUSES);
+export const SESSION = text("Only events with an action in this session.");
+export const PAGE = { limit: limit(), before: itemId("Only what is older than the item with this id.") };

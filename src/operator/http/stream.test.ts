@@ -1,3 +1,4 @@
+import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { silentLog } from "../../telemetry/log.ts";
 import { createChangeRing, createLiveStream } from "./stream.ts";
@@ -10,7 +11,7 @@ test("a client that is a megabyte behind gets no more until it reads, and then a
   const slow = stream.open(all);
   const quick = stream.open(all).setEncoding("utf8");
   let seen = "";
-  quick.on("data", (text: string) => void (seen += text));
+  quick.on("data", (part: string) => void (seen += part));
   const publish = async (key: string): Promise<void> => {
     stream.publish("rejection", key, () => ({ key, text: "x".repeat(400_000) }));
     await expect.poll(() => seen.includes(`"key":"${key}"`)).toBe(true);
@@ -19,14 +20,29 @@ test("a client that is a megabyte behind gets no more until it reads, and then a
   expect(slow.readableLength).toBeLessThan(1_500_000);
 
   let late = "";
-  slow.setEncoding("utf8").on("data", (text: string) => void (late += text));
+  slow.setEncoding("utf8").on("data", (part: string) => void (late += part));
   await expect
     .poll(() => late.match(/^event: .*/gm))
     .toEqual(["ready", "rejection", "rejection", "rejection", "gap"].map((name) => `event: ${name}`));
   stream.publish("rejection", "6", () => ({ key: "6" }));
   await expect.poll(() => late).toContain('"key":"6"');
   expect(late).not.toContain('"key":"5"');
-  stream.close();
+  await stream.close();
+});
+
+test("a reader in the process gets what happens after the clients are disconnected, to the end", async () => {
+  const stream = createLiveStream({ journal: nobody, log: silentLog });
+  const client = stream.open(all);
+  const reader = stream.open({ filter: { answers: "true" } });
+  stream.disconnect();
+  stream.publish("answer", "1", () => ({ id: "1" }));
+  stream.publish("reload", "", () => ({ ms: 1 }));
+  await stream.close();
+  expect(await text(client)).not.toContain("event: reload");
+  expect((await text(reader)).match(/^event: .*/gm)).toEqual(
+    ["ready", "answer", "reload"].map((name) => `event: ${name}`),
+  );
+  expect(() => stream.open(all)).toThrow("shutting down");
 });
 
 const START = 1_800_000_000_000_000;

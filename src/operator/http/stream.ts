@@ -6,7 +6,8 @@ import { toEventView } from "../views.ts";
 
 /**
  * The messages of the stream by name. Each is the latest state of one thing: what changed several times in between comes
- * once. `run`, `delivery`, `dead-letter` and `session` only say that something changed; an event comes with its row.
+ * once. `run`, `delivery`, `dead-letter` and `session` only say that something changed; an event comes with its row. An `answer`
+ * is what a sender got; the readers that did not ask for it do without.
  */
 type MessageName =
   | "ready"
@@ -17,6 +18,7 @@ type MessageName =
   | "dead-letter"
   | "session"
   | "rejection"
+  | "answer"
   | "reload"
   | "mailbox";
 
@@ -25,23 +27,35 @@ interface StreamFilter {
   hook?: string;
   status?: string;
   session?: string;
+  /** Set: also the answers to requests, whatever became of their events. */
+  answers?: string;
+  /** Only events that this node received. */
+  own?: boolean;
 }
 
 interface StreamRequest {
   /** The `id` of the last message that the client has seen. */
   after?: string;
   filter: StreamFilter;
-  /** Checked now and then: a stream must not outlive the sign-in that opened it. */
-  isAllowed(): boolean;
+  /** Checked now and then: a stream must not outlive the sign-in that opened it. Absent: the reader is this process. */
+  isAllowed?(): boolean;
 }
 
 export interface LiveStream {
   /** A stream of server-sent events. Throws a 503 when there are too many. */
   open(request: StreamRequest): Readable;
+  /** Called before the event of a request to this node is committed. */
+  received(id: string): void;
   /** Sends something that is not in the journal, if anybody listens. A later one with the same key replaces it. */
-  publish(name: Extract<MessageName, "rejection" | "reload" | "mailbox">, key: string, read: () => object): void;
-  /** Ends all streams. */
-  close(): void;
+  publish(
+    name: Extract<MessageName, "rejection" | "answer" | "reload" | "mailbox">,
+    key: string,
+    read: () => object,
+  ): void;
+  /** Ends the streams of clients. */
+  disconnect(): void;
+  /** Sends the rest to the readers in this process, and ends their streams. */
+  close(): Promise<void>;
 }
 
 const MAX_CLIENTS = 64;
@@ -60,10 +74,12 @@ interface LiveStreamOptions {
 /** Reports what is committed, as it happens, to any number of clients. Costs nothing until the first client comes. */
 export function createLiveStream({ journal, log }: LiveStreamOptions): LiveStream {
   const ring = createChangeRing<Item>();
+  const own = new Set<string>();
   const clients = new Set<Client>();
   let unwatch: (() => void) | undefined;
   let comments: NodeJS.Timeout | undefined;
-  let pumping: NodeJS.Timeout | undefined;
+  let due: NodeJS.Timeout | undefined;
+  let pumping: Promise<void> | undefined;
   let closed = false;
 
   return {
@@ -73,23 +89,38 @@ export function createLiveStream({ journal, log }: LiveStreamOptions): LiveStrea
         throw new HookError("overloaded", { message: `There are ${MAX_CLIENTS} streams already.` });
       }
       unwatch ??= journal.watchChanges(onChanges);
-      comments ??= setInterval(keepAlive, COMMENT_MS).unref();
+      if (isAllowed) comments ??= setInterval(keepAlive, COMMENT_MS).unref();
       const client = createClient({ after, filter, isAllowed });
       clients.add(client);
       return client.stream;
     },
+    received(id) {
+      if (!unwatch) return;
+      own.add(id);
+      const [oldest] = own;
+      if (own.size > MAX_ITEMS && oldest !== undefined) own.delete(oldest);
+    },
     publish(name, key, read) {
       if (unwatch) add(`${name}:${key}`, { name, data: read() });
     },
-    close() {
+    disconnect() {
       closed = true;
-      unwatch?.();
       clearInterval(comments);
-      clearTimeout(pumping);
-      for (const { stream } of clients) stream.push(null);
-      clients.clear();
+      for (const client of clients) if (client.isAllowed) end(client);
+    },
+    async close() {
+      unwatch?.();
+      await pumping;
+      clearTimeout(due);
+      await pump().catch(() => undefined);
+      clients.forEach(end);
     },
   };
+
+  function end(client: Client): void {
+    clients.delete(client);
+    client.stream.push(null);
+  }
 
   function createClient({ after, filter, isAllowed }: StreamRequest): Client {
     const stream = new Readable({
@@ -130,11 +161,11 @@ export function createLiveStream({ journal, log }: LiveStreamOptions): LiveStrea
   }
 
   function schedule(): void {
-    pumping ??= setTimeout(() => {
-      pump()
+    due ??= setTimeout(() => {
+      pumping = pump()
         .catch((error: unknown) => log.error("stream failed", { error: messageOf(error) }))
         .finally(() => {
-          pumping = undefined;
+          due = undefined;
           if (listBehind().length > 0) schedule();
         });
     }, BATCH_MS).unref();
@@ -156,7 +187,7 @@ export function createLiveStream({ journal, log }: LiveStreamOptions): LiveStrea
       const last = items.at(-1)?.seq ?? cursor;
       for (const [, same] of Map.groupBy(group, ({ filter }) => JSON.stringify(filter))) {
         const filter = same[0]?.filter ?? {};
-        const wanted = messages.filter((message) => matches(message, filter));
+        const wanted = messages.filter((message) => matches(message, filter, own));
         const bytes = Buffer.from(wanted.map(({ text }) => text).join(""));
         for (const client of same) send(client, bytes, last);
       }
@@ -177,12 +208,12 @@ export function createLiveStream({ journal, log }: LiveStreamOptions): LiveStrea
     return items.flatMap(({ seq, name, data }) => {
       // An event may have been deleted since.
       const view = name === "event" && "id" in data ? views.get(String(data.id)) : data;
-      return view ? { data: view, text: toMessage(name, seq, view) } : [];
+      return view ? { name, data: view, text: toMessage(name, seq, view) } : [];
     });
   }
 
   function keepAlive(): void {
-    for (const { stream, isAllowed } of clients) stream.push(isAllowed() ? ":\n\n" : null);
+    for (const { stream, isAllowed } of clients) if (isAllowed) stream.push(isAllowed() ? ":\n\n" : null);
   }
 }
 
@@ -192,6 +223,7 @@ interface Item {
 }
 
 interface Message {
+  name: MessageName;
   data: object;
   text: string;
 }
@@ -199,7 +231,7 @@ interface Message {
 interface Client {
   stream: Readable;
   filter: StreamFilter;
-  isAllowed(): boolean;
+  isAllowed?(): boolean;
   /** The last message that was sent. */
   cursor: number;
   /** The client has not read everything, so nothing more is sent. */
@@ -210,11 +242,21 @@ function toMessage(name: MessageName, seq: number, data: object): string {
   return `id: ${seq}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
+interface EventFields {
+  id?: string;
+  hook?: string;
+  status?: string;
+  actions?: { sessionKey?: string }[];
+}
+
 /** A message must have the value that a filter names: a message without a hook does not match a hook. */
-function matches({ data }: Message, { hook, status, session }: StreamFilter): boolean {
-  const { actions = [], ...fields }: { hook?: string; status?: string; actions?: { sessionKey?: string }[] } = data;
+function matches({ name, data }: Message, filter: StreamFilter, own: ReadonlySet<string>): boolean {
+  const { hook, status, session, answers } = filter;
+  if (name === "answer" && answers === undefined) return false;
+  const { actions = [], ...fields }: EventFields = data;
+  if (filter.own && name === "event" && !own.has(fields.id ?? "")) return false;
   if (hook !== undefined && fields.hook !== hook) return false;
-  if (status !== undefined && fields.status !== status) return false;
+  if (status !== undefined && name !== "answer" && fields.status !== status) return false;
   return session === undefined || actions.some(({ sessionKey }) => sessionKey === session);
 }
 

@@ -1,9 +1,10 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { call, type Timeline } from "../api.ts";
-import { changes, findRow } from "../live.ts";
+import { call, readBody, type Timeline } from "../api.ts";
+import { changes, feed } from "../live.ts";
 import {
   Copy,
+  Detail,
   download,
   notifyOf,
   Pairs,
@@ -15,6 +16,7 @@ import {
   Warnings,
 } from "../parts/controls.tsx";
 import { Entry } from "../parts/conversation.tsx";
+import { hasDraft, useDraft } from "../parts/draft.ts";
 import { Loading, useLoad } from "../parts/load.tsx";
 import { Tree } from "../parts/tree.tsx";
 import { goTo, hrefTo } from "../router.ts";
@@ -23,7 +25,7 @@ import { Steps } from "./timeline.tsx";
 /** One request: what came, what was made of it, and what became of that. */
 export function Event({ id }: { id: string }): JSX.Element {
   void changes.value;
-  const loaded = useLoad(`event ${id}`, () => call("GET /api/events/:id", { id }), findRow(id)?.revision ?? -1);
+  const loaded = useLoad(`event ${id}`, () => call("GET /api/events/:id", { id }), feed.find(id)?.revision ?? -1);
   return (
     <section class="page event" data-event={id}>
       <Loading from={loaded}>{(event) => <Details event={event} />}</Loading>
@@ -32,8 +34,8 @@ export function Event({ id }: { id: string }): JSX.Element {
 }
 
 function Details({ event }: { event: Timeline }): JSX.Element {
-  const { id, hook, mapping, event: name, status, replayOf, request, warnings, entries } = event;
-  const [isEdited, setEdited] = useState(false);
+  const { id, hook, mapping, event: name, subject, status, replayOf, request, warnings, entries } = event;
+  const [isEdited, setEdited] = useState(() => hasDraft(`replay ${id}`));
   const hasBody = request.payload !== "";
   return (
     <>
@@ -42,6 +44,7 @@ function Details({ event }: { event: Timeline }): JSX.Element {
           <b>{toLine(hook, 80)}</b>
           {name !== undefined && <span> {toLine(name, 80)}</span>}
         </h1>
+        {subject !== undefined && <p class="subject">{toVisible(subject)}</p>}
         <p class="facts">
           <State state={status} />
           <Time at={event.receivedAt} />
@@ -72,8 +75,7 @@ function Details({ event }: { event: Timeline }): JSX.Element {
           <Steps event={event} />
         </div>
         <div>
-          <h2>Payload</h2>
-          <Tree value={request.payload} />
+          <Payload id={id} value={request.payload} />
           <h2>Request</h2>
           <Pairs pairs={{ [request.method]: request.path, client: request.client }} />
           {Object.keys(request.query).length > 0 && <Pairs label="Query" pairs={request.query} />}
@@ -96,28 +98,57 @@ function Details({ event }: { event: Timeline }): JSX.Element {
   );
 }
 
-/** Runs it again as a new event, and goes there. */
-export async function replay(id: string, payload?: unknown): Promise<void> {
+/** The payload as a tree, or the bytes that it was made of. */
+function Payload({ id, value }: { id: string; value: unknown }): JSX.Element {
+  const [isRaw, setRaw] = useState(false);
+  return (
+    <>
+      <h2>
+        Payload{" "}
+        <button type="button" class="small" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
+          Raw
+        </button>
+      </h2>
+      {isRaw ? <RawBody id={id} /> : <Tree value={value} />}
+    </>
+  );
+}
+
+function RawBody({ id }: { id: string }): JSX.Element {
+  const loaded = useLoad(`body ${id}`, () => readBody(id), 0);
+  return <Loading from={loaded}>{(text) => <Detail text={text} />}</Loading>;
+}
+
+/** Runs it again as a new event, and goes there. Resolves to whether it did. */
+export async function replay(id: string, payload?: unknown): Promise<boolean> {
   const body = payload === undefined ? {} : { payload };
   const work = call("POST /api/events/:id/replay", { id }, { body });
   const { eventId } = Object(await notifyOf(work, () => "Replayed as a new event.", "Not replayed"));
-  if (typeof eventId === "string") goTo(["events", eventId]);
+  if (typeof eventId !== "string") return false;
+  goTo(["events", eventId]);
+  return true;
 }
 
 function EditedReplay({ event }: { event: Timeline }): JSX.Element {
-  const [text, setText] = useState(() => JSON.stringify(event.request.payload, undefined, 2));
+  const draft = useDraft(`replay ${event.id}`, () => JSON.stringify(event.request.payload, undefined, 2));
+  const text = draft.work;
   const parsed = parseJson(text);
   return (
     <form
       class="panel"
       onSubmit={(submitted) => {
         submitted.preventDefault();
-        if (parsed.error === undefined) void replay(event.id, parsed.value);
+        if (parsed.error === undefined) void replay(event.id, parsed.value).then((isDone) => isDone && draft.discard());
       }}
     >
       <label>
         Payload
-        <textarea rows={14} spellcheck={false} value={text} onInput={(input) => setText(input.currentTarget.value)} />
+        <textarea
+          rows={14}
+          spellcheck={false}
+          value={text}
+          onInput={(input) => draft.change(input.currentTarget.value)}
+        />
       </label>
       {parsed.error !== undefined && <p class="problem">{toVisible(parsed.error)}</p>}
       <button class="main" disabled={parsed.error !== undefined}>

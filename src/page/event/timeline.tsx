@@ -19,17 +19,17 @@ interface StepProps {
   name: string;
   /** Time of its end. */
   at?: string;
-  tookMs?: number;
+  ms?: number;
   tone?: "good" | "bad" | "warn" | "live";
   children?: ComponentChildren;
 }
 
-function Step({ name, at, tookMs, tone, children }: StepProps): JSX.Element {
+function Step({ name, at, ms, tone, children }: StepProps): JSX.Element {
   return (
     <li class={tone}>
       <h3>{name}</h3>
       <span class="when">
-        {tookMs !== undefined && <b>{formatMs(tookMs)}</b>} {at !== undefined && <Time at={at} />}
+        {ms !== undefined && <b>{formatMs(ms)}</b>} {at !== undefined && <Time at={at} />}
       </span>
       <div>{children}</div>
     </li>
@@ -38,22 +38,22 @@ function Step({ name, at, tookMs, tone, children }: StepProps): JSX.Element {
 
 /** The steps of the request. */
 export function Steps({ event }: { event: Timeline }): JSX.Element {
-  const { request, credential, receivedAt, error, status, reason, log, took, actions, runs, deliveries, summary } =
+  const { request, credential, receivedAt, error, status, reason, log, timings, actions, runs, deliveries, summary } =
     event;
   const isAccepted = error === undefined && actions.length > 0;
   return (
     <ol class="timeline">
-      <Step name="Received" at={receivedAt} tookMs={took?.receiveMs} tone="good">
+      <Step name="Received" at={receivedAt} ms={timings?.receiveMs} tone="good">
         {request.method} <Text>{request.path}</Text> from {request.client}
         {request.contentType && <span class="quiet"> {toLine(request.contentType, 80)}</span>}
       </Step>
       {credential !== undefined && (
-        <Step name="Verified" tookMs={took?.verifyMs} tone="good">
+        <Step name="Verified" ms={timings?.verifyMs} tone="good">
           {credential}
         </Step>
       )}
       <Mapped event={event} />
-      <Transformed log={log} tookMs={took?.transformMs} />
+      <Transformed log={log} ms={timings?.transformMs} />
       {error !== undefined && (
         <Step name={status === "rejected" ? "Refused" : "Failed"} tone={status === "rejected" ? "warn" : "bad"}>
           <b>{error.code}</b> {toVisible(error.message)}
@@ -87,20 +87,20 @@ export function Steps({ event }: { event: Timeline }): JSX.Element {
   );
 }
 
-function Mapped({ event: { mapping, error, hook, took } }: { event: Timeline }): JSX.Element | null {
+function Mapped({ event: { mapping, error, hook, timings } }: { event: Timeline }): JSX.Element | null {
   if (mapping === undefined)
     return error ? null : <Step name="Mapped">{`${toLine(hook, 60)} is a hook of the service itself.`}</Step>;
   return (
-    <Step name="Mapped" tookMs={took?.mappingMs} tone="good">
+    <Step name="Mapped" ms={timings?.mappingMs} tone="good">
       <a href={hrefTo(["mappings", mapping])}>{toLine(mapping, 80)}</a>
     </Step>
   );
 }
 
-function Transformed({ log, tookMs }: { log: Timeline["log"]; tookMs?: number }): JSX.Element | null {
-  if (log.length === 0 && tookMs === undefined) return null;
+function Transformed({ log, ms }: { log: Timeline["log"]; ms?: number }): JSX.Element | null {
+  if (log.length === 0 && ms === undefined) return null;
   return (
-    <Step name="Transform" tookMs={tookMs} tone="good">
+    <Step name="Transform" ms={ms} tone="good">
       <Log log={log} />
     </Step>
   );
@@ -110,16 +110,21 @@ const msBetween = (from: string | undefined, to: string | undefined): number | u
   from === undefined || to === undefined ? undefined : Math.max(0, Date.parse(to) - Date.parse(from));
 
 function RunSteps({ run }: { run: RunView }): JSX.Element {
-  const { state, attempts, createdAt, dueAt, startedAt, finishedAt, model, error, warnings, holdReason } = run;
+  const { state, attempts, createdAt, dueAt, startedAt, finishedAt, model, error, warnings } = run;
+  const { holdReason, waitingFor } = run;
   const isWaiting = state === "ready" || state === "queued" || state === "held";
   const tone = state === "done" ? "good" : state === "dead" || state === "dropped" ? "bad" : error ? "warn" : "live";
   return (
     <>
       {startedAt !== undefined && (
-        <Step name="Waited" tookMs={msBetween(createdAt, startedAt)} at={startedAt} tone="good" />
+        <Step name="Waited" ms={msBetween(createdAt, startedAt)} at={startedAt} tone="good" />
       )}
-      <Step name="Turn" tookMs={msBetween(startedAt, finishedAt)} at={finishedAt} tone={tone}>
+      {run.steps?.map((step) => (
+        <RecordedStep key={step.n} step={step} />
+      ))}
+      <Step name="Turn" ms={msBetween(startedAt, finishedAt)} at={finishedAt} tone={tone}>
         <State state={state} />
+        {waitingFor !== undefined && <span> waiting for {toLine(waitingFor, 60)}</span>}
         {isWaiting && error !== undefined && (
           <span>
             {" "}
@@ -132,17 +137,57 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         <Detail text={error} />
         {state === "dead" && <RetryButton id={run.id} />}
         {holdReason !== undefined && <p class="warn">{toVisible(holdReason)}</p>}
-        {warnings.map((warning) => (
-          <p key={warning} class="quiet">
-            {toVisible(warning)}
-          </p>
-        ))}
+        <Warnings texts={warnings} />
       </Step>
     </>
   );
 }
 
-function Usage({ run: { usage, cost } }: { run: RunView }): JSX.Element | null {
+function Warnings({ texts }: { texts: string[] }): JSX.Element {
+  return (
+    <>
+      {texts.map((warning) => (
+        <p key={warning} class="quiet">
+          {toVisible(warning)}
+        </p>
+      ))}
+    </>
+  );
+}
+
+const STEP_NAMES = { context: "Context", model: "Answer", call: "Call" };
+
+/** Something that the turn read, an answer of the model, or a call that the model asked for. */
+function RecordedStep({ step }: { step: NonNullable<RunView["steps"]>[number] }): JSX.Element {
+  const { kind, state, call: name, title, model, arguments: given, text, sources, startedAt, finishedAt } = step;
+  const tone = state === "done" ? "good" : state === "started" ? "live" : "warn";
+  return (
+    <Step name={STEP_NAMES[kind]} ms={msBetween(startedAt, finishedAt)} at={finishedAt} tone={tone}>
+      <Text>{name ?? model}</Text>
+      {title !== undefined && <span> {toLine(title, 80)}</span>}
+      {state !== "done" && <b> {state}</b>}
+      {sources.length > 0 && <span class="quiet"> private: {toLine(sources.join(", "), 120)}</span>}
+      <Usage run={step} />
+      {given !== undefined && <Detail text={JSON.stringify(given, null, 2)} />}
+      <Folded text={text} />
+    </Step>
+  );
+}
+
+const MAX_OPEN = 600;
+
+/** A long text is folded. */
+function Folded({ text }: { text: string | undefined }): JSX.Element | null {
+  if (text === undefined || text.length <= MAX_OPEN) return <Detail text={text || undefined} />;
+  return (
+    <details>
+      <summary>{formatNumber(text.length)} characters</summary>
+      <Detail text={text} />
+    </details>
+  );
+}
+
+function Usage({ run: { usage, cost } }: { run: Pick<RunView, "usage" | "cost"> }): JSX.Element | null {
   if (!usage) return null;
   const { inputTokens = 0, outputTokens = 0 } = usage;
   return (
@@ -154,19 +199,15 @@ function Usage({ run: { usage, cost } }: { run: RunView }): JSX.Element | null {
 }
 
 function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
-  const { state, channel, to, route, attempts, partsSent, createdAt, sentAt, error } = delivery;
+  const { state, channel, to, route, attempts, partsSent, createdAt, sentAt, error, warnings } = delivery;
   const tone = state === "sent" ? "good" : state === "failed" ? "bad" : error ? "warn" : "live";
   return (
-    <Step
-      name="Delivery"
-      tookMs={msBetween(createdAt, sentAt)}
-      at={sentAt}
-      tone={state === "skipped" ? undefined : tone}
-    >
+    <Step name="Delivery" ms={msBetween(createdAt, sentAt)} at={sentAt} tone={state === "skipped" ? undefined : tone}>
       <State state={state} /> {route?.channel ?? channel} <Text>{route?.to ?? to}</Text>
       {partsSent > 1 && <span> in {partsSent} parts</span>}
       {attempts > 1 && <span> {attempts} attempts</span>}
       <Detail text={error} />
+      <Warnings texts={warnings} />
       {state === "failed" && <RetryButton id={delivery.id} />}
     </Step>
   );

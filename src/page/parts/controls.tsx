@@ -1,3 +1,4 @@
+import { parseExact } from "../../shared/exact-json.ts";
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
@@ -194,7 +195,7 @@ export function messageOf(error: unknown): string {
 
 export function parseJson(text: string): { value?: unknown; error?: string } {
   try {
-    return { value: JSON.parse(text) };
+    return { value: parseExact(text) };
   } catch (error) {
     return { error: `This is not JSON: ${messageOf(error)}` };
   }

@@ -49,16 +49,23 @@ interface LoadingProps<Data> {
 }
 
 /** Shows what was loaded, the error, or that it is loading. */
-export function Loading<Data>({ from: { data, error }, children }: LoadingProps<Data>): JSX.Element {
+export function Loading<Data>({ from: { data, error, reload }, children }: LoadingProps<Data>): JSX.Element {
   return (
     <>
-      {error !== undefined && (
-        <p class="problem" role="alert">
-          {toVisible(error)}
-        </p>
-      )}
+      {error !== undefined && <Failure text={error} retry={reload} />}
       {data === undefined ? error === undefined && <p class="quiet loading">Loading…</p> : children(data)}
     </>
+  );
+}
+
+export function Failure({ text, retry }: { text: string; retry(): void }): JSX.Element {
+  return (
+    <p class="problem" role="alert">
+      {toVisible(text)}{" "}
+      <button type="button" onClick={retry}>
+        Try again
+      </button>
+    </p>
   );
 }
 

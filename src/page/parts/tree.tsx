@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Suggestion } from "../playground/editor.ts";
+import { ExactNumber } from "../../shared/exact-json.ts";
 import { Copy, formatBytes, toLine, toVisible } from "./controls.tsx";
 
 const CHILDREN_AT_ONCE = 100;
@@ -22,7 +23,7 @@ function Node({ value, keys, isOpen = false }: { value: unknown; keys: Keys; isO
   const [open, setOpen] = useState(isOpen);
   const [count, setCount] = useState(CHILDREN_AT_ONCE);
   const name = toVisible(String(keys.at(-1)));
-  if (typeof value !== "object" || value === null || keys.length > MAX_DEPTH) {
+  if (isLeaf(value) || keys.length > MAX_DEPTH) {
     return (
       <div class="node">
         <span class="key">{name}</span> <Leaf value={keys.length > MAX_DEPTH ? "…" : value} />
@@ -60,6 +61,10 @@ function Node({ value, keys, isOpen = false }: { value: unknown; keys: Keys; isO
       )}
     </div>
   );
+}
+
+function isLeaf(value: unknown): value is string | number | boolean | null | undefined | ExactNumber {
+  return typeof value !== "object" || value === null || value instanceof ExactNumber;
 }
 
 function PathButton({ keys }: { keys: Keys }): JSX.Element {
@@ -109,7 +114,7 @@ function listPaths(payload: unknown): Suggestion[] {
   for (const { value, keys } of queue) {
     if (found.length >= MAX_PATHS) break;
     found.push({ label: toPath(keys), detail: describeValue(value) });
-    if (typeof value !== "object" || value === null || keys.length > 8) continue;
+    if (isLeaf(value) || keys.length > 8) continue;
     const isList = Array.isArray(value);
     for (const [key, child] of Object.entries(value).slice(0, isList ? 2 : 200)) {
       queue.push({ value: child, keys: [...keys, isList ? Number(key) : key] });
@@ -120,6 +125,6 @@ function listPaths(payload: unknown): Suggestion[] {
 
 function describeValue(value: unknown): string {
   if (Array.isArray(value)) return `[${value.length}]`;
-  if (typeof value === "object" && value !== null) return "{…}";
+  if (!isLeaf(value)) return "{…}";
   return toVisible(String(value).slice(0, 60));
 }

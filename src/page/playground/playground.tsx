@@ -1,13 +1,14 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { TEMPLATE_FIELDS } from "../../types.ts";
 import { call, type MappingSource } from "../api.ts";
 import { Copy, formatMs, parseJson, toLine, toVisible } from "../parts/controls.tsx";
+import { type Draft, useDraft } from "../parts/draft.ts";
 import { Loading, Page, useLoad, useWidget } from "../parts/load.tsx";
 import { listSuggestions } from "../parts/tree.tsx";
 import { route, setQuery } from "../router.ts";
 import type { EditorOptions, Problem } from "./editor.ts";
-import { Comparison, findProblems, NEW, Result, toDraft, type TrialRequest, useTrial } from "./trial.tsx";
+import { Comparison, createSource, findProblems, Result, toDraft, type TrialRequest, useTrial } from "./trial.tsx";
 
 /** Edits a mapping on a payload, and shows what it makes of it as one types. Nothing is recorded or written. */
 export function Playground(): JSX.Element {
@@ -34,7 +35,7 @@ export function Playground(): JSX.Element {
               </select>
             </label>
           </p>
-          <LoadedWorkbench key={mapping} id={mapping} />
+          <LoadedWorkbench key={mapping} id={mapping} taken={mappings.map(({ id }) => id)} />
         </>
       )}
     </Page>
@@ -42,19 +43,26 @@ export function Playground(): JSX.Element {
 }
 
 /** Loads what the work starts from: the mapping's source, and the event. */
-function LoadedWorkbench({ id }: { id: string }): JSX.Element {
+function LoadedWorkbench({ id, taken }: { id: string; taken: string[] }): JSX.Element {
   const { event = "" } = route.value.query;
   const loaded = useLoad(
     `source ${id} ${event}`,
     async () => {
       const found = event === "" ? undefined : await call("GET /api/events/:id", { id: event });
       const known = id || found?.mapping;
-      const source = known === undefined ? NEW : await call("GET /api/mappings/:id/source", { id: known });
+      const source =
+        known === undefined
+          ? createSource(found?.hook, taken)
+          : await call("GET /api/mappings/:id/source", { id: known });
       return { source, event: found ?? (await findLatest(source)) };
     },
     0,
   );
-  return <Loading from={loaded}>{(start) => <Workbench source={start.source} event={start.event} />}</Loading>;
+  return (
+    <Loading from={loaded}>
+      {(start) => <Workbench name={`${id} ${event}`} source={start.source} event={start.event} />}
+    </Loading>
+  );
 }
 
 /** Without a sample, the newest event of the mapping is what one most likely has in mind. */
@@ -65,6 +73,8 @@ async function findLatest({ fields, samples }: MappingSource): Promise<Workbench
 }
 
 interface WorkbenchProps {
+  /** Names the mapping and the event, for the drafts. */
+  name: string;
   source: MappingSource;
   event?: {
     hook: string;
@@ -72,69 +82,75 @@ interface WorkbenchProps {
   };
 }
 
-function Workbench({ source, event }: WorkbenchProps): JSX.Element {
+function Workbench({ name, source, event }: WorkbenchProps): JSX.Element {
   const { sample = event ? "" : (source.samples[0]?.name ?? ""), view } = route.value.query;
-  const [request, setRequest] = useState<TrialRequest>(() => toRequest(source, event, sample));
-  const [fields, setFields] = useState<Record<string, string>>(() => textFieldsOf(source));
-  const [code, setCode] = useState(source.transform?.code);
+  const posted = useDraft(`${name} ${sample}`, () => toRequest(source, event, sample));
+  const written = useDraft(name, () => ({ fields: textFieldsOf(source), code: source.transform?.code }));
+  const request = posted.work;
+  const { fields, code } = written.work;
+  const setField = (field: string, text: string): void =>
+    written.change({ code, fields: { ...fields, [field]: text } });
   const payload = useMemo(() => parseJson(request.payload), [request.payload]);
   const tried = useTrial(source, { request, payload, fields, code });
   const paths = useMemo(() => listSuggestions(payload.value, request), [payload.value]);
-  const problemsOf = (name: string): Problem[] => findProblems(tried.trial, name, source);
-  const choose = (name: string): void => {
-    setQuery({ sample: name });
-    setRequest(toRequest(source, event, name));
-  };
+  const problemsOf = (field: string): Problem[] => findProblems(tried.trial, field, source);
   return (
     <div class="playground">
       <div>
+        <Unsaved drafts={[posted, written]} />
         <Field label="Payload">
           {(source.samples.length > 0 || event) && (
-            <select aria-label="Sample" value={sample} onChange={(changed) => choose(changed.currentTarget.value)}>
+            <select
+              aria-label="Sample"
+              value={sample}
+              onChange={(changed) => setQuery({ sample: changed.currentTarget.value })}
+            >
               {event && <option value="">from the event</option>}
-              {source.samples.map(({ name }) => (
-                <option key={name} value={name}>
-                  sample {name}
+              {source.samples.map((each) => (
+                <option key={each.name} value={each.name}>
+                  sample {each.name}
                 </option>
               ))}
             </select>
           )}
           <Editor
-            key={sample}
+            key={posted.origin}
             label="Payload"
             language="text"
             text={request.payload}
             paths={() => []}
             problems={payload.error === undefined ? [] : [{ message: payload.error }]}
-            onChange={(text) => setRequest((before) => ({ ...before, payload: text }))}
+            onChange={(text) => posted.change({ ...request, payload: text })}
           />
         </Field>
         {code !== undefined && (
           <Field label={`transform: ${source.transform?.file.split(/[\\/]/).at(-1) ?? ""}`}>
             <Editor
+              key={written.origin}
               label="transform"
               language="typescript"
               text={code}
               paths={() => paths}
               problems={problemsOf("transform")}
-              onChange={setCode}
+              onChange={(text) => written.change({ fields, code: text })}
             />
           </Field>
         )}
-        {Object.entries(fields).map(([name, text]) => (
-          <Field key={name} label={name}>
+        {Object.entries(fields).map(([field, text]) => (
+          <Field key={field} label={field}>
             <Editor
-              label={name}
+              key={written.origin}
+              label={field}
               language="template"
               text={text}
-              hint={`${name} is not set`}
+              hint={`${field} is not set`}
               paths={() => paths}
-              problems={problemsOf(name)}
-              onChange={(changed) => setFields((before) => ({ ...before, [name]: changed }))}
+              problems={problemsOf(field)}
+              onChange={(changed) => setField(field, changed)}
             />
           </Field>
         ))}
-        <AddField fields={fields} onAdd={(name) => setFields((before) => ({ ...before, [name]: "" }))} />
+        <AddField fields={fields} onAdd={(field) => setField(field, "")} />
         <CopyToFile source={source} fields={fields} code={code} />
       </div>
       <div class="result" aria-live="polite">
@@ -152,6 +168,20 @@ function Workbench({ source, event }: WorkbenchProps): JSX.Element {
         {view === "week" ? <Comparison draft={{ mapping: toDraft(source, fields), code }} /> : <Result {...tried} />}
       </div>
     </div>
+  );
+}
+
+/** That something has been changed, also by an earlier visit, and the way back. */
+function Unsaved({ drafts }: { drafts: Draft<unknown>[] }): JSX.Element | null {
+  const changed = drafts.filter(({ isChanged }) => isChanged);
+  if (changed.length === 0) return null;
+  return (
+    <p class="facts" role="status">
+      <span class="quiet">Your changes are in no file. This tab keeps them.</span>
+      <button type="button" class="small" onClick={() => changed.forEach((draft) => draft.discard())}>
+        Discard changes
+      </button>
+    </p>
   );
 }
 

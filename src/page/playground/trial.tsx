@@ -7,13 +7,12 @@ import { Log, Prompt } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";
 import type { Problem } from "./editor.ts";
 
-/** The text of a new mapping. */
-export const NEW: MappingSource = {
-  id: "new",
-  key: "",
-  fields: { match: { path: "new" }, messageTemplate: "{{json payload}}" },
-  samples: [],
-};
+/** A new mapping for a hook; its id is none of those that are taken. */
+export function createSource(hook = "new", taken: string[] = []): MappingSource {
+  let id = hook;
+  for (let count = 2; taken.includes(id); count++) id = `${hook}-${count}`;
+  return { id, key: "", fields: { match: { path: hook }, messageTemplate: "{{json payload}}" }, samples: [] };
+}
 
 export interface TrialRequest {
   hook: string;
@@ -65,7 +64,8 @@ export function toDraft(
   source: MappingSource,
   fields: Record<string, string>,
 ): { id: string; [field: string]: unknown } {
-  const base = source === NEW ? source.fields : {};
+  const isNew = source.key === "";
+  const base = isNew ? source.fields : {};
   const changed = TEMPLATE_FIELDS.filter(
     (name) => fields[name] !== undefined && fields[name] !== (source.fields[name] ?? ""),
   );

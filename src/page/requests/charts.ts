@@ -2,7 +2,7 @@ import uPlot from "uplot";
 
 export interface Series {
   label: string;
-  /** The name of a custom property with the colour. */
+  /** The name of a custom property with the color. */
   color: string;
   values: (number | null)[];
   /** Filled down to the axis. */
@@ -16,7 +16,7 @@ export interface Chart {
 
 const HEIGHT = 92;
 
-/** Draws values over time (seconds since the epoch) into the element, in the colours of the page. */
+/** Draws values over time (seconds since the epoch) into the element, in the colors of the page. */
 export function createChart(element: HTMLElement, format: (value: number) => string): Chart {
   let plot: uPlot | undefined;
   let latest: { times: number[]; series: Series[] } = { times: [], series: [] };
@@ -38,6 +38,8 @@ export function createChart(element: HTMLElement, format: (value: number) => str
   };
 
   function draw(): void {
+    // Nothing is known yet.
+    if (latest.times.length === 0) return;
     plot?.destroy();
     plot = new uPlot(toOptions(element, latest.series, format), toData(), element);
   }
@@ -49,7 +51,7 @@ export function createChart(element: HTMLElement, format: (value: number) => str
 
 function toOptions(element: HTMLElement, series: readonly Series[], format: (value: number) => string): uPlot.Options {
   const style = getComputedStyle(element);
-  // A canvas does not know the functions of CSS, so each colour is read as it is computed.
+  // A canvas does not know the functions of CSS, so each color is read as it is computed.
   const color = (name: string): string => {
     element.style.color = `var(${name})`;
     return getComputedStyle(element).color;

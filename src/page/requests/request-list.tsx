@@ -1,13 +1,16 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { call } from "../api.ts";
-import { allRows, changes, type Filter, findRow, type Row, useStored } from "../live.ts";
+import { call, type MappingsView } from "../api.ts";
+import { changes, feed } from "../live.ts";
 import { Copy, formatMs, State, toLine, toneOf } from "../parts/controls.tsx";
-import { useLoad } from "../parts/load.tsx";
+import { Failure, Loading, useLoad } from "../parts/load.tsx";
 import { hrefTo } from "../router.ts";
+import type { Filter, Row } from "../row.ts";
 
 const OVERSCAN = 8;
-const NARROW = matchMedia("(max-width: 760px)");
+const NARROW = matchMedia("(max-width: 1000px)");
+/** The search of a text that is still being typed is not worth its cost. */
+const TYPING_MS = 250;
 
 /** Draws only the rows that are in view. It does not move while it is pointed at, scrolled or focused. */
 export function RequestList({ filter }: { filter: Filter }): JSX.Element {
@@ -15,23 +18,24 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
   const [view, setView] = useState({ top: 0, height: 600 });
   const [isHeld, setHeld] = useState(false);
   const held = useRef<Row[]>(undefined);
-  const stored = useStored(filter);
+  const isTyped = useIsTyped(filter);
   void changes.value;
 
-  const live = select(filter);
-  const isStill = live.length > 0 && (isHeld || view.top > 0);
+  feed.setFilter(filter);
+  const rows = feed.list();
+  const state = feed.state();
+  const isStill = rows.length > 0 && (isHeld || view.top > 0);
   if (!isStill) held.current = undefined;
-  else held.current ??= live;
-  const shown = merge(held.current ?? live, stored.rows, filter);
-  const waiting = held.current ? countNewer(live, held.current[0]) : 0;
+  else held.current ??= rows;
+  const { shown, waiting } = hold(rows, held.current);
 
   const rowHeight = NARROW.matches ? 54 : 30;
   const first = Math.max(0, Math.floor(view.top / rowHeight) - OVERSCAN);
   const last = Math.min(shown.length, Math.ceil((view.top + view.height) / rowHeight) + OVERSCAN);
   const isNearEnd = last > shown.length - OVERSCAN;
-  // Each answer changes the state of `stored`, so that this goes on until there are enough, or no more.
+  // Each answer draws the list again, so that this goes on until there are enough, or no more.
   useEffect(() => {
-    if (isNearEnd) stored.load();
+    if (isTyped) feed.read(isNearEnd);
   });
   useEffect(() => {
     const element = scroller.current;
@@ -69,8 +73,8 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
         onFocusIn={() => setHeld(true)}
         onFocusOut={() => setHeld(scroller.current?.matches(":hover") ?? false)}
       >
-        {shown.length === 0 && stored.state !== "paused" ? (
-          <Nothing filter={filter} isComplete={stored.state === "complete"} />
+        {shown.length === 0 && state !== "paused" && state !== "failed" ? (
+          <Nothing filter={filter} isComplete={state === "complete"} />
         ) : (
           <ol style={{ height: `${shown.length * rowHeight}px` }}>
             {shown.slice(first, last).map((row, index) => (
@@ -84,12 +88,17 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
             ))}
           </ol>
         )}
-        {stored.state === "paused" && (
+        {state === "paused" && (
           <p class="older">
-            <button type="button" onClick={stored.resume}>
+            <button type="button" onClick={feed.resume}>
               Search older requests
             </button>
           </p>
+        )}
+        {state === "failed" && (
+          <div class="older">
+            <Failure text={feed.problem() ?? ""} retry={feed.resume} />
+          </div>
         )}
       </div>
     </div>
@@ -104,7 +113,7 @@ interface LineProps {
 }
 
 function Line({ row, top, place, count }: LineProps): JSX.Element {
-  const { id, at, hook, mapping, event, status, refusal, replayOf, outcome, durationMs } = row;
+  const { id, at, hook, mapping, event, subject, status, refusal, replayOf, outcome, durationMs } = row;
   const content = (
     <>
       <time dateTime={new Date(at).toISOString()} title={new Date(at).toISOString()}>
@@ -117,8 +126,9 @@ function Line({ row, top, place, count }: LineProps): JSX.Element {
         {mapping !== undefined && mapping !== hook && <span class="quiet"> {toLine(mapping, 60)}</span>}
         {event !== undefined && <span> {toLine(event, 80)}</span>}
       </span>
+      <span class="subject">{toLine(subject)}</span>
       <span class={`outcome ${isPlain(status) ? "" : toneOf(status)}`}>{toLine(outcome)}</span>
-      <span class="took">{durationMs === undefined ? "" : formatMs(durationMs)}</span>
+      <span class="duration">{durationMs === undefined ? "" : formatMs(durationMs)}</span>
     </>
   );
   return (
@@ -134,7 +144,7 @@ function Line({ row, top, place, count }: LineProps): JSX.Element {
   );
 }
 
-/** Only what needs attention is coloured twice. */
+/** Only what needs attention is colored twice. */
 const isPlain = (status: string): boolean => status === "done" || status === "accepted";
 
 /** Making a text of a date is slow, and most rows are of the same second. */
@@ -155,9 +165,18 @@ function Nothing({ filter, isComplete }: { filter: Filter; isComplete: boolean }
 
 /** Before the first request: the command that sends one to a hook of this configuration. */
 function FirstHook(): JSX.Element {
-  const { data } = useLoad("mappings", () => call("GET /api/mappings"));
-  const open = data?.mappings.find(({ url, auth }) => url !== undefined && auth === undefined);
-  const address = open?.url ?? `${data?.hooksUrl ?? ""}/wake`;
+  const loaded = useLoad("mappings", () => call("GET /api/mappings"));
+  return (
+    <div class="empty">
+      <p>No request has come yet. Send the first one:</p>
+      <Loading from={loaded}>{(data) => <FirstCommand data={data} />}</Loading>
+    </div>
+  );
+}
+
+function FirstCommand({ data: { hooksUrl, mappings } }: { data: MappingsView }): JSX.Element {
+  const open = mappings.find(({ url, auth }) => url !== undefined && auth === undefined);
+  const address = open?.url ?? `${hooksUrl}/wake`;
   const command = [
     `curl ${address}`,
     `-H "Authorization: Bearer $HOOK_TOKEN"`,
@@ -165,53 +184,27 @@ function FirstHook(): JSX.Element {
     `-d '${open ? "{}" : '{"text":"Hello"}'}'`,
   ].join(" \\\n  ");
   return (
-    <div class="empty">
-      <p>No request has come yet. Send the first one:</p>
+    <>
       <pre>{command}</pre>
       <Copy text={command} />
-    </div>
+    </>
   );
 }
 
-/** Newest first. */
-function select(filter: Filter): Row[] {
-  const all = allRows();
-  const isAll = Object.keys(filter).length === 0;
-  const selected: Row[] = [];
-  for (let index = all.length - 1; index >= 0; index--) {
-    const row = all[index]!;
-    if (isAll || matches(row, filter)) selected.push(row);
-  }
-  return selected;
+function useIsTyped(filter: Filter): boolean {
+  const [isTyped, setTyped] = useState(filter.text === undefined);
+  useEffect(() => {
+    const timer = setTimeout(() => setTyped(true), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return isTyped;
 }
 
-function matches(row: Row, { hook, mapping, status, session, text = "" }: Filter): boolean {
-  if (hook !== undefined && row.hook !== hook) return false;
-  if (mapping !== undefined && row.mapping !== mapping) return false;
-  if (status !== undefined && row.status !== status) return false;
-  if (session !== undefined && !row.actions.some(({ sessionKey }) => sessionKey === session)) return false;
-  if (text === "") return true;
-  return (row.words ??= textOf(row)).includes(text.toLowerCase());
-}
-
-function textOf({ id, hook, mapping = "", event = "", actions, outcome, refusal }: Row): string {
-  const keys = actions.map(({ sessionKey = "", runId = "" }) => `${sessionKey} ${runId}`);
-  return [id, hook, mapping, event, outcome, refusal?.client ?? "", ...keys].join("\n").toLowerCase();
-}
-
-function countNewer(live: readonly Row[], held: Row | undefined): number {
-  if (!held) return live.length;
-  let low = 0;
-  while (low < live.length && live[low]!.at > held.at) low++;
-  return low;
-}
-
-/** With the stored rows that are not in the live list. Those that match by their payload only may be newer than live ones. */
-function merge(live: readonly Row[], stored: readonly Row[], filter: Filter): Row[] {
-  const others = stored.flatMap((row) => {
-    const held = findRow(row.id);
-    return held && matches(held, filter) ? [] : (held ?? row);
-  });
-  const rows = [...live, ...others];
-  return filter.text === undefined ? rows : rows.toSorted((a, b) => b.at - a.at);
+/** The rows that are held, each as it is now, with those that have been found below them, but without newer ones. */
+function hold(rows: Row[], held: Row[] | undefined): { shown: Row[]; waiting: number } {
+  const [newest] = held ?? [];
+  if (!held || !newest) return { shown: rows, waiting: 0 };
+  const below = rows.filter(({ id }) => id <= newest.id);
+  const byId = new Map([...held, ...below].map((row) => [row.id, feed.find(row.id) ?? row]));
+  return { shown: [...byId.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1)), waiting: rows.length - below.length };
 }

@@ -2,7 +2,8 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { EVENT_STATUSES, type EventStatus } from "../../types.ts";
 import { call, type StatsView } from "../api.ts";
-import { allRows, type Filter, FILTERS } from "../live.ts";
+import { feed } from "../live.ts";
+import { type Filter, FILTERS } from "../row.ts";
 import { formatMs, formatNumber, toLine } from "../parts/controls.tsx";
 import { useLoad, useWidget } from "../parts/load.tsx";
 import { hrefTo, route, setQuery } from "../router.ts";
@@ -27,8 +28,11 @@ function FilterBar({ filter }: { filter: Filter }): JSX.Element {
   // A list that changes with every frame could not be chosen from.
   const [names, setNames] = useState({ hooks: new Set<string>(), mappings: new Set<string>() });
   const collect = (): void => {
-    const hooks = new Set(allRows().map(({ hook }) => hook));
-    setNames({ hooks, mappings: new Set(allRows().flatMap(({ mapping }) => mapping ?? [])) });
+    const rows = feed.listAll();
+    setNames({
+      hooks: new Set(rows.map(({ hook }) => hook)),
+      mappings: new Set(rows.flatMap(({ mapping }) => mapping ?? [])),
+    });
   };
   const choose = (name: keyof Filter, options: Iterable<string>): JSX.Element => (
     <select
@@ -86,26 +90,18 @@ const MINUTES = 60;
 function Overview(): JSX.Element {
   const { data: stats } = useLoad("stats", () => call("GET /api/stats"));
   const { data: status } = useLoad("status", () => call("GET /api/status"));
-  const minutes = toMinutes(stats?.minutes ?? []);
+  const minutes = stats ? toMinutes(stats.minutes) : [];
   const times = minutes.map(({ at }) => at / 1000);
   return (
     <div class="overview">
       <div class="counts">
         {SHOWN.map((name) => {
-          const count = stats?.events[name] ?? 0;
-          const text = count >= (stats?.countedTo ?? Infinity) ? `${formatNumber(count)}+` : formatNumber(count);
-          return <Count key={name} name={name} value={text} href={hrefTo([], { status: name })} />;
+          const count = stats && (stats.events[name] ?? 0);
+          const isCapped = stats !== undefined && count === stats.countedTo;
+          return <Count key={name} name={name} count={count} isCapped={isCapped} href={hrefTo([], { status: name })} />;
         })}
-        <Count
-          name="running"
-          value={formatNumber(status?.queue.runningRuns ?? 0)}
-          href={hrefTo(["runs"], { state: "running" })}
-        />
-        <Count
-          name="waiting"
-          value={formatNumber(status?.queue.pendingRuns ?? 0)}
-          href={hrefTo(["runs"], { state: "ready" })}
-        />
+        <Count name="running" count={status?.queue.runningRuns} href={hrefTo(["runs"], { state: "running" })} />
+        <Count name="waiting" count={status?.queue.pendingRuns} href={hrefTo(["runs"], { state: "ready" })} />
       </div>
       <ChartBox
         label="Requests per minute"
@@ -138,10 +134,19 @@ function Overview(): JSX.Element {
   );
 }
 
-function Count({ name, value, href }: { name: string; value: string; href: string }): JSX.Element {
+interface CountProps {
+  name: string;
+  /** undefined: not known yet. */
+  count: number | undefined;
+  /** There may be more. */
+  isCapped?: boolean;
+  href: string;
+}
+
+function Count({ name, count, isCapped = false, href }: CountProps): JSX.Element {
   return (
     <a href={href}>
-      <b>{value}</b> {name}
+      <b>{count === undefined ? "–" : `${formatNumber(count)}${isCapped ? "+" : ""}`}</b> {name}
     </a>
   );
 }

@@ -33,7 +33,7 @@ export interface Modules {
   sweep(): void;
 }
 
-/** Of all isolates together, in UTF-16 code units. */
+/** Bodies of earlier jobs in all isolates together, in UTF-16 code units, before they are collected. */
 const MAX_GARBAGE_LENGTH = 8 * 1024 * 1024;
 
 export function createModules(realmCode: string): Modules {

@@ -24,7 +24,7 @@ const STDOUT = 1;
 const waiting: OrderMessage[] = [];
 /** The rest of them is executed in another step of the event loop. */
 let isScheduled = false;
-const cancelled = new Set<number>();
+const canceled = new Set<number>();
 let modules: Modules;
 
 readInput(createFrameReader<Order>(receive), () => process.kill(process.pid, "SIGKILL"));
@@ -45,7 +45,7 @@ function readInput(onChunk: (chunk: Buffer) => void, onEnd: () => void): void {
 }
 
 function receive(message: OrderMessage): void {
-  if (message.head.kind === "cancel") for (const job of message.head.jobs) cancelled.add(job);
+  if (message.head.kind === "cancel") for (const job of message.head.jobs) canceled.add(job);
   else waiting.push(message);
 }
 
@@ -58,7 +58,7 @@ function executeSome(): void {
   isScheduled = waiting.length > 0;
   if (isScheduled) setImmediate(executeSome);
   // A cancellation that came after its job cancels nothing.
-  else cancelled.clear();
+  else canceled.clear();
 }
 
 function execute(message: OrderMessage): void {
@@ -74,8 +74,8 @@ function runJobs(order: JobOrder, message: OrderMessage): void {
   const { kind: operation, job, module, timeoutMs } = order;
   const { text: inputs, bodies } = message;
   const startedAt = performance.now();
-  // The jobs of an order are cancelled all or none.
-  const answers = cancelled.has(job) ? "" : modules.run(module, { operation, inputs, bodies, timeoutMs });
+  // The jobs of an order are canceled all or none.
+  const answers = canceled.has(job) ? "" : modules.run(module, { operation, inputs, bodies, timeoutMs });
   if (answers === undefined) {
     waiting.unshift(...splitCalls(order, message));
     send({ kind: "split", job });

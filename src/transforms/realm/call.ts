@@ -1,6 +1,8 @@
-import type { TransformInput } from "../author.ts";
+import type { TransformInput } from "../transform-types.ts";
 import { type Answer, describeThrown, type FailedAnswer, MAX_RESULT_LENGTH } from "../sandbox/answer.ts";
+import type { StateValue } from "../runner.ts";
 import type { CallLog } from "./globals.ts";
+import { type CallState, createCallState } from "./state.ts";
 
 type Transform = (input: unknown) => unknown;
 type Exports = Record<string, unknown>;
@@ -13,6 +15,8 @@ interface CallInput {
   /** The payload has to be parsed from the body. */
   payloadIsBody: boolean;
   input: Partial<TransformInput> & Pick<TransformInput, "now">;
+  /** What was read of the mapping's state. Absent: the mapping keeps none. */
+  state?: StateValue[];
 }
 
 /**
@@ -24,7 +28,7 @@ interface CallInput {
 export type Invoke = (operation: RealmOperation, inputs: string, ...bodies: string[]) => string;
 type RealmOperation = "call" | "batch" | "check" | "settle" | "log" | "collect";
 
-export interface InvokeOptions extends CheckOptions {
+export interface InvokeOptions extends CallGlobals {
   factory: Factory;
   exportName: string | undefined;
   collectGarbage: () => void;
@@ -33,13 +37,14 @@ export interface InvokeOptions extends CheckOptions {
 /** Evaluates a module once. It gives the answer as a JSON array. */
 export type Check = (factory: Factory, exportName: string | undefined) => string;
 
-interface CheckOptions {
+export interface CallGlobals {
   /** Sets the clock, in milliseconds since the epoch. */
   setNow: (milliseconds: number) => void;
   log: CallLog;
+  forgetSymbols: () => void;
 }
 
-export function createCheck(options: CheckOptions): Check {
+export function createCheck(options: CallGlobals): Check {
   return (factory, exportName) => `[${check({ ...options, factory, exportName })}]`;
 }
 
@@ -89,9 +94,11 @@ function callBatch(options: InvokeOptions, inputs: string, bodies: string[]): st
   return `[${answers}]`;
 }
 
-function call(options: InvokeOptions, pending: Pending, { payloadIsBody, input }: CallInput, body: string): string {
-  options.log.clear();
-  options.setNow(Date.parse(input.now));
+function call(options: InvokeOptions, pending: Pending, callInput: CallInput, body: string): string {
+  const { payloadIsBody, input } = callInput;
+  begin(options, Date.parse(input.now));
+  const state = callInput.state && createCallState(callInput.state);
+  if (state) input.state = state.own;
   input.rawBody = body;
   try {
     if (payloadIsBody) input.payload = JSON.parse(body);
@@ -100,31 +107,53 @@ function call(options: InvokeOptions, pending: Pending, { payloadIsBody, input }
   }
   try {
     const result = loadTransform(options)(input);
-    if (!isThenable(result)) return writeResult(result, options);
-    void settle(result, pending, options);
+    if (!isThenable(result)) return withState(writeResult(result, options), state, options);
+    void settle(result, pending, { options, state });
     return "";
   } catch (thrown) {
-    return writeFailure({ kind: "threw", ...describeThrown(thrown) }, options);
+    return withState(writeFailure({ kind: "threw", ...describeThrown(thrown) }, options), state, options);
   }
 }
 
-async function settle(result: unknown, pending: Pending, options: InvokeOptions): Promise<void> {
+async function settle(
+  result: unknown,
+  pending: Pending,
+  { options, state }: { options: InvokeOptions; state: CallState | undefined },
+): Promise<void> {
   try {
-    pending.answer = writeResult(await result, options);
+    pending.answer = withState(writeResult(await result, options), state, options);
   } catch (thrown) {
-    pending.answer = writeFailure({ kind: "threw", ...describeThrown(thrown) }, options);
+    pending.answer = withState(writeFailure({ kind: "threw", ...describeThrown(thrown) }, options), state, options);
   }
+}
+
+/** Adds what the call did with its state. A transform can catch the end of a call, so its answer does not decide. */
+function withState(answer: string, state: CallState | undefined, options: CallGlobals): string {
+  const unread = state?.unread();
+  if (unread !== undefined) return JSON.stringify({ kind: "value", log: [], unread } satisfies Answer);
+  const sets = state?.sets() ?? [];
+  if (sets.length === 0) return answer;
+  const json = JSON.stringify(sets);
+  if (answer.length + json.length <= MAX_RESULT_LENGTH) return `${answer.slice(0, -1)},"sets":${json}}`;
+  const message = `The transform sets too much state: as JSON, it may have ${MAX_RESULT_LENGTH} characters with the result.`;
+  return writeFailure({ kind: "bad_result", message, stack: "" }, options);
 }
 
 function check(options: ModuleOptions): string {
-  options.log.clear();
-  options.setNow(0);
+  begin(options, 0);
   try {
     loadTransform(options);
     return writeResult(undefined, options);
   } catch (thrown) {
     return writeFailure({ kind: "threw", ...describeThrown(thrown) }, options);
   }
+}
+
+/** Nothing is left of the call before. */
+function begin({ log, setNow, forgetSymbols }: CallGlobals, now: number): void {
+  log.clear();
+  setNow(now);
+  forgetSymbols();
 }
 
 function loadTransform({ factory, exportName }: ModuleOptions): Transform {
@@ -155,12 +184,12 @@ function isThenable(value: unknown): boolean {
   return typeof Reflect.get(value, "then") === "function";
 }
 
-function writeFailure(failure: Omit<FailedAnswer, "log">, { log }: CheckOptions): string {
+function writeFailure(failure: Omit<FailedAnswer, "log">, { log }: CallGlobals): string {
   return JSON.stringify({ ...failure, log: log.read() } satisfies Answer);
 }
 
 /** Getters and `toJSON` of the value run in here and may throw. */
-function writeResult(value: unknown, options: CheckOptions): string {
+function writeResult(value: unknown, options: CallGlobals): string {
   if (value === undefined) return JSON.stringify({ kind: "value", log: options.log.read() } satisfies Answer);
   let json: string | undefined;
   try {
@@ -177,6 +206,6 @@ function writeResult(value: unknown, options: CheckOptions): string {
   return `{"kind":"value","log":${JSON.stringify(options.log.read())},"value":${json}}`;
 }
 
-function refuseResult(reason: string, options: CheckOptions, stack = ""): string {
+function refuseResult(reason: string, options: CallGlobals, stack = ""): string {
   return writeFailure({ kind: "bad_result", message: `The transform's result is not JSON. ${reason}`, stack }, options);
 }

@@ -1,5 +1,5 @@
-import { type Check, createCheck, createInvoke, type Invoke, type Factory } from "./call.ts";
-import { type CallLog, installClock, installConsole, installStructuredClone } from "./globals.ts";
+import { type CallGlobals, type Check, createCheck, createInvoke, type Invoke, type Factory } from "./call.ts";
+import { installClock, installConsole, installStructuredClone, installSymbols } from "./globals.ts";
 import { freezeRealm, REALM_GLOBAL, removeLeaks } from "./harden.ts";
 import { createCallHost, type HostBridge, installCrypto, installEncoding } from "./host.ts";
 import { installUrl } from "./url.ts";
@@ -40,17 +40,18 @@ function createRealm(): Realm {
   };
 }
 
-function installGlobals(bridge: HostBridge): { setNow: (milliseconds: number) => void; log: CallLog } {
+function installGlobals(bridge: HostBridge): CallGlobals {
   Reflect.deleteProperty(globalThis, REALM_GLOBAL);
   const callHost = createCallHost(bridge);
   const setNow = installClock();
   const log = installConsole();
+  const forgetSymbols = installSymbols();
   installEncoding(callHost);
   installUrl(callHost);
   installCrypto(callHost);
   installStructuredClone();
   removeLeaks();
-  return { setNow, log };
+  return { setNow, log, forgetSymbols };
 }
 
 /**

@@ -24,6 +24,28 @@ test("several answers share their run time, and a missing one is invalid", () =>
   ]);
 });
 
+test("keys that a transform sets are read back as they were, and an unread key has no result", () => {
+  const sets = [{ key: "a", json: "1", ttlMs: 5 }, { key: "b" }];
+  expect(parseAnswer(JSON.stringify({ kind: "value", value: 1, sets }))).toMatchObject({ value: 1, sets });
+  const unread = parseAnswer(JSON.stringify({ kind: "value", value: 1, sets, unread: "a" }));
+  expect(unread).toEqual({ kind: "value", unread: "a", log: [], runMs: 0 });
+});
+
+test.each([
+  [{ key: "" }],
+  [{ key: "a\0" }],
+  [{ key: 7 }],
+  [{ key: "a", json: "{" }],
+  [{ key: "a", json: 1 }],
+  [{ key: "a", json: `"${"x".repeat(16 * 1024)}"` }],
+  [{ key: "a", json: "1", ttlMs: -1 }],
+  [{ key: "a", json: "1", ttlMs: 1e300 }],
+  [null],
+])("a key that no realm would have set is an invalid answer: %j", (set) => {
+  expect(parseAnswer(JSON.stringify({ kind: "value", sets: [set] }))).toMatchObject({ kind: "crashed" });
+  expect(parseAnswer(JSON.stringify({ kind: "value", sets: set ?? "many" }))).toMatchObject({ kind: "crashed" });
+});
+
 test("only the supervisor can say that the sandbox is unavailable", () => {
   expect(parseAnswer('{"kind":"unavailable","message":"m"}').kind).toBe("crashed");
 });

@@ -2,9 +2,16 @@ import type { TransformFailureKind } from "../../errors.ts";
 import { isObject, toObject } from "../../shared/json.ts";
 import { cutText, takeWithin } from "../../shared/text.ts";
 import type { LogLine } from "../../types.ts";
+import type { StateSet, TransformOutcome } from "../runner.ts";
 
 /** How a job ended. A `value` that is undefined keeps the base. */
-export type Answer = { kind: "value"; value?: unknown; log: LogLine[]; runMs?: number } | FailedAnswer;
+export type Answer = GivenAnswer | FailedAnswer;
+
+interface GivenAnswer extends Pick<TransformOutcome, "log" | "unread" | "sets"> {
+  kind: "value";
+  value?: unknown;
+  runMs?: number;
+}
 
 export interface FailedAnswer {
   kind: TransformFailureKind;
@@ -25,6 +32,21 @@ export const LOG_FULL: LogLine = {
 
 /** In UTF-16 code units of the result's JSON. */
 export const MAX_RESULT_LENGTH = 1024 * 1024;
+
+/** A value of the state, as JSON in UTF-8. */
+export const MAX_STATE_BYTES = 16 * 1024;
+export const MAX_STATE_KEY_LENGTH = 500;
+
+/** A text that every store keeps as it is. */
+export function isStateKey(key: unknown): key is string {
+  return (
+    typeof key === "string" &&
+    key !== "" &&
+    key.length <= MAX_STATE_KEY_LENGTH &&
+    key.isWellFormed() &&
+    !key.includes("\0")
+  );
+}
 
 /** What reads a result later recurses, so it must not be nested so deep that the stack ends. */
 const MAX_DEPTH = 1000;
@@ -63,8 +85,12 @@ function parseArray(text: string): unknown[] {
 function readAnswer(answer: Record<string, unknown>, runMs: number): Answer {
   const log = readLog(answer["log"]);
   if (answer["kind"] === "value") {
-    if (isDeeperThan(MAX_DEPTH, answer["value"])) return { kind: "bad_result", message: TOO_DEEP, log };
-    return { kind: "value", value: answer["value"], log, runMs };
+    const { value, unread, sets = [] } = answer;
+    if (isDeeperThan(MAX_DEPTH, value)) return { kind: "bad_result", message: TOO_DEEP, log };
+    if (isStateKey(unread)) return { kind: "value", unread, log, runMs };
+    if (Array.isArray(sets) && sets.every(isStateSet)) {
+      return { kind: "value", value, ...(sets.length > 0 && { sets }), log, runMs };
+    }
   }
   return {
     kind: FAILURES.find((kind) => kind === answer["kind"]) ?? "crashed",
@@ -72,6 +98,21 @@ function readAnswer(answer: Record<string, unknown>, runMs: number): Answer {
     stack: cutText(readText(answer["stack"]), MAX_LOG.characters),
     log,
   };
+}
+
+function isStateSet(set: unknown): set is StateSet {
+  if (!isObject(set) || !isStateKey(set["key"])) return false;
+  const { json, ttlMs } = set;
+  const hasTtl = ttlMs === undefined || (Number.isSafeInteger(ttlMs) && Number(ttlMs) > 0);
+  return hasTtl && (json === undefined || (typeof json === "string" && isStateValue(json)));
+}
+
+function isStateValue(json: string): boolean {
+  try {
+    return Buffer.byteLength(json) <= MAX_STATE_BYTES && JSON.parse(json) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** The realm has the same limits, but under strict isolation a transform can change the realm. */

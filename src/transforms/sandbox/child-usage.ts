@@ -43,7 +43,7 @@ export function createJobClock(pid: number | undefined): JobClock {
   };
 }
 
-/** Of the thread that runs the jobs. */
+/** The processor time that the thread which runs the jobs has used. */
 function readCpuMs(pid: number | undefined): number | undefined {
   try {
     return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
@@ -64,7 +64,7 @@ const BURST_BYTES = 192 * MIB;
 const FRESH_MS = 40;
 
 /**
- * Watches the memory of a child, because not every allocation counts towards V8's limit of an isolate. Only Linux reports
+ * Watches the memory of a child, because not every allocation counts toward V8's limit of an isolate. Only Linux reports
  * it; elsewhere V8's limit is the only one.
  */
 export interface MemoryGuard {

@@ -2,8 +2,9 @@ import type { Log } from "../../telemetry/log.ts";
 import type { SandboxStatus } from "../runner.ts";
 import type { Answer, FailedAnswer } from "./answer.ts";
 import {
+  type Candidate,
   countOf,
-  findNext,
+  findCandidates,
   hasExclusive,
   type Module,
   mustRunExclusively,
@@ -238,16 +239,22 @@ function assignNext(state: State): boolean {
     isExclusiveWaiting: turns.some(hasExclusive),
     size: state.workers.size(),
   };
-  return ordered.some((module) => findNext(module).some((job) => assign(state, module, { job, situation })));
+  return ordered.some((module) =>
+    findCandidates(module).some((candidate) => assign(state, module, { candidate, situation })),
+  );
 }
 
-function assign(state: State, module: Module, { job, situation }: { job: Job; situation: Situation }): boolean {
-  const worker = pickWorker(job, situation);
+function assign(
+  state: State,
+  module: Module,
+  { candidate, situation }: { candidate: Candidate; situation: Situation },
+): boolean {
+  const worker = pickWorker(candidate, situation);
   if (!worker) return false;
-  const jobs = takeBatch(module, job, worker);
+  const jobs = takeBatch(module, candidate, worker);
   state.turns.delete(module);
   if (countOf(module) > 0) state.turns.add(module);
-  if (job.operation === "call") module.health.begin();
+  if (candidate.job.operation === "call") module.health.begin();
   worker.give(jobs);
   return true;
 }

@@ -30,6 +30,15 @@ describe.runIf(process.platform === "linux")("the first child, started ahead", (
     expect(existsSync(work)).toBe(false);
   });
 
+  test("is not left behind if it is dropped before it was started", async () => {
+    const starting = startFirstChild();
+    dropFirstChild();
+    await starting;
+    const prepared = await takeFirstChild();
+    expect(prepared.child).toBeUndefined();
+    endPrepared(prepared);
+  });
+
   test("is not used if it has ended", async () => {
     const child = await start();
     process.kill(child, "SIGKILL");

@@ -15,11 +15,16 @@ export interface Prepared {
 }
 
 let ahead: Prepared | undefined;
+/** How often the first child was dropped: one that becomes ready after that is not wanted any more. */
+let drops = 0;
 
 /** Starts the first child of the next sandbox: that takes as long as loading the rest of the service. */
 export async function startFirstChild(): Promise<void> {
+  const before = drops;
   try {
-    ahead ??= await prepare();
+    const prepared = ahead ?? (await prepare());
+    if (drops > before) return endPrepared(prepared);
+    ahead ??= prepared;
     ahead.child ??= ahead.dir.launch(FULL_CONFINEMENT);
   } catch {
     // The sandbox tries again, and says why it fails.
@@ -35,8 +40,9 @@ export async function takeFirstChild(): Promise<Prepared> {
   return isRunning ? taken : { ...taken, child: undefined };
 }
 
-/** Ends the child that was started ahead, unless a sandbox has taken it. */
+/** Ends the child that was started ahead or is about to be, unless a sandbox has taken it. */
 export function dropFirstChild(): void {
+  drops++;
   if (ahead) endPrepared(ahead);
   ahead = undefined;
 }

@@ -37,7 +37,7 @@ export type Order =
 export type Report =
   | { kind: "ready" }
   /**
-   * Answers the next `count` jobs, from `job` on. text: their `Answer`s as a JSON array, empty if they were cancelled;
+   * Answers the next `count` jobs, from `job` on. text: their `Answer`s as a JSON array, empty if they were canceled;
    * `micros`: how long they ran.
    */
   | { kind: "answers"; job: number; count: number; micros: number }
@@ -128,7 +128,7 @@ export function createFrameReader<Head>(
     input = next;
   }
 
-  /** Of the frame, as far as it is known. */
+  /** The size of the frame, or of its prefix until that has arrived. */
   function findSize(bytes: Buffer, start: number): number {
     if (bytes.length - start < PREFIX_BYTES) return PREFIX_BYTES;
     const size = frameBytes(bytes, start);
@@ -171,7 +171,13 @@ export interface PipeOptions {
   /** The child sends something invalid. */
   onBroken(): void;
   /** The child is gone, and everything it sent has been read. */
-  onClose(stderrTail: string): void;
+  onClose(end: ChildEnd): void;
+}
+
+export interface ChildEnd {
+  /** The end of its standard error. */
+  stderr: string;
+  signal: NodeJS.Signals | null;
 }
 
 export type SendOrder = (order: Order, text?: string, bodies?: Buffer[]) => void;
@@ -195,7 +201,7 @@ export function connectChild(child: ChildProcessWithoutNullStreams, options: Pip
   child.stderr.on("data", (chunk: Buffer) => {
     stderrTail = (stderrTail + chunk.toString()).slice(-STDERR_TAIL);
   });
-  child.on("close", () => options.onClose(stderrTail));
+  child.on("close", (_code, signal) => options.onClose({ stderr: stderrTail, signal }));
 
   function flush(): void {
     child.stdin.cork();
@@ -221,13 +227,19 @@ function toFrames(messages: Message<Order>[]): Message<Order>[][] {
   return frames;
 }
 
+/** With these, somebody else ends a process: a crash has others. */
+const SENT_SIGNALS: (NodeJS.Signals | null)[] = ["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"];
+
 /** V8 writes to standard error when it runs out of memory, Node and the commands before it when they cannot start. */
-export function explainExit(stderrTail: string, wasReady: boolean): FailedAnswer {
+export function explainExit({ stderr, signal }: ChildEnd, wasReady: boolean): FailedAnswer {
   if (!wasReady) {
-    const [cause = "it ended at once"] = /^.*(?:error|denied|cannot|failed|not permitted).*$/im.exec(stderrTail) ?? [];
+    const [cause = "it ended at once"] = /^.*(?:error|denied|cannot|failed|not permitted).*$/im.exec(stderr) ?? [];
     return { kind: "crashed", message: `The sandbox process cannot start: ${cause.trim()}`, log: [] };
   }
-  return /out of memory|allocation failed|bad_alloc/i.test(stderrTail)
+  if (SENT_SIGNALS.includes(signal)) {
+    return { kind: "unavailable", message: `The sandbox process was ended from outside, by ${signal}.`, log: [] };
+  }
+  return /out of memory|allocation failed|bad_alloc/i.test(stderr)
     ? { kind: "memory", message: "The transform exceeded its memory limit.", log: [] }
     : { kind: "crashed", message: "The sandbox process ended while the transform ran.", log: [] };
 }

@@ -1,10 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createTransformFolder, toInput, type TransformFolder } from "../../../test/contracts/transform-folder.ts";
 import { describeTransformRunner } from "../../../test/contracts/transform-runner.ts";
+import { readProcess, sandboxProcessesOf } from "../../../test/support/sandbox-processes.ts";
 import { silentLog } from "../../telemetry/log.ts";
 import { silentTelemetry, withLog } from "../../telemetry/telemetry.ts";
 import type { TransformBundle, TransformRunner } from "../runner.ts";
 import { createSandbox, traceStack } from "./sandbox.ts";
+
+/** More than a process needs to start, in nanoseconds. */
+const BUSY = 500_000_000;
+
+function findBusyProcesses(): number[] {
+  return sandboxProcessesOf(process.pid).filter((pid) => Number(readProcess(pid, "schedstat").split(" ")[0]) > BUSY);
+}
 
 describe("sandbox", () => {
   describeTransformRunner("sandbox", () => createSandbox({ telemetry: silentTelemetry }), "request");
@@ -31,13 +39,35 @@ describe("sandbox", () => {
       folder.remove();
     });
 
+    test.each([
+      ["fetch('https://example.com')", "no network"],
+      ["process.env.HOME", "transform.secrets"],
+      ["Buffer.from('a')", "TextEncoder"],
+    ])("with what to do instead of %s", async (code, hint) => {
+      const bundle = await folder.bundle(`export default () => ${code};`);
+      await expect(runner.run(bundle, toInput({}))).rejects.toThrow(hint);
+      const [problem] = await runner.check(await folder.bundle(`${code};\nexport default () => null;`));
+      expect(problem?.message).toContain(hint);
+    });
+
+    test("as unavailable if the process was ended from outside twice", async () => {
+      const bundle = await folder.bundle("export default () => { for (;;); };", { timeoutMs: 60_000 });
+      const failing = runner.run(bundle, toInput({})).catch((error: unknown) => error);
+      // A process that is about to end looks busy for a moment.
+      const killing = setInterval(() => findBusyProcesses().forEach(endProcess), 20);
+      await failing.finally(() => clearInterval(killing));
+      expect(await failing).toMatchObject({ kind: "unavailable" });
+    });
+
     test("in the log with its place and without the message, which may contain a piece of the payload", async () => {
       const bundle = await folder.bundle(
         "export default ({ payload }: any) => {\n  throw new Error(payload.secret);\n};\n",
       );
       await expect(runner.run(bundle, toInput({ secret: "4711" }))).rejects.toThrow("4711");
       const { file } = bundle.spec;
-      expect(warnings).toEqual([{ message: "transform failed", reason: "threw", file, line: 2, column: 9 }]);
+      expect(warnings).toEqual([
+        { step: "mapping", message: "transform failed", reason: "threw", file, line: 2, column: 9 },
+      ]);
     });
 
     test("when a module is loaded, with the line and what was logged before it", async () => {
@@ -49,6 +79,14 @@ describe("sandbox", () => {
     });
   });
 });
+
+function endProcess(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended.
+  }
+}
 
 let folder: TransformFolder;
 let bundle: TransformBundle;

@@ -4,7 +4,7 @@ import { type ConfigProblem, TransformError } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { showLine } from "../esbuild.ts";
 import type { TransformBundle, TransformCall, TransformOutcome, TransformRunner } from "../runner.ts";
-import { withoutSecrets } from "./answer.ts";
+import { type Answer, withoutSecrets } from "./answer.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { BUNDLE_FILE, NO_BODY } from "./protocol.ts";
 
@@ -62,7 +62,7 @@ async function check({ pool, passed }: State, bundle: TransformBundle): Promise<
     body: NO_BODY,
     timeoutMs: CHECK_TIMEOUT_MS,
   });
-  const answer = withoutSecrets(answered, bundle.spec.secrets);
+  const answer = withHint(withoutSecrets(answered, bundle.spec.secrets));
   if (answer.kind === "value") {
     if (passed.size >= MAX_PASSED) passed.clear();
     passed.add(module);
@@ -83,9 +83,12 @@ async function run(state: State, bundle: TransformBundle, call: TransformCall): 
     body: call.rawBody,
     timeoutMs: call.timeoutMs ?? bundle.spec.timeoutMs,
   });
-  const answer = withoutSecrets(answered, bundle.spec.secrets);
+  const answer = withHint(withoutSecrets(answered, bundle.spec.secrets));
   state.calls++;
-  if (answer.kind === "value") return { value: answer.value, log: answer.log, runMs: answer.runMs ?? 0 };
+  if (answer.kind === "value") {
+    const { value, unread, sets, log: lines, runMs = 0 } = answer;
+    return { value, unread, sets, log: lines, runMs };
+  }
   const { kind, message, log, stack = "", retryAfterMs } = answer;
   // The transform was not called.
   if (kind === "bad_payload") throw new TransformError(kind, message);
@@ -93,15 +96,32 @@ async function run(state: State, bundle: TransformBundle, call: TransformCall): 
   const { text: trace, place } = traceStack(bundle, message, stack);
   const { file = bundle.spec.file, line, column } = place;
   // The message may contain a piece of the payload, so the log gets only the place; the event keeps the rest.
-  state.telemetry.steps.warn("transform failed", { reason: kind, file, line, column });
+  state.telemetry.log.warn("transform failed", { step: "mapping", reason: kind, file, line, column });
   throw new TransformError(kind, message, { log, trace, retryAfterMs });
+}
+
+/** What to do without a global of Node that authors try. */
+const HINTS: Record<string, string> = {
+  fetch: "a transform has no network; send what it needs with the request, or let the agent fetch it",
+  process: "a transform has no process and no environment; pass values in transform.secrets",
+  Buffer: "use TextEncoder, TextDecoder, atob and btoa",
+  require: "use import",
+  setTimeout: "a transform has no timers; return the result at once",
+  setInterval: "a transform has no timers; return the result at once",
+};
+
+function withHint(answer: Answer): Answer {
+  if (answer.kind !== "threw") return answer;
+  const [message, name = ""] = /^ReferenceError: (\w+) is not defined$/.exec(answer.message) ?? [];
+  const hint = Object.hasOwn(HINTS, name) ? HINTS[name] : undefined;
+  return hint === undefined ? answer : { ...answer, message: `${message}: ${hint}.` };
 }
 
 /** The input as JSON, without the body and without a payload that is just the parsed body. */
 function toText({ spec }: TransformBundle, call: TransformCall): string {
-  const { rawBody: _, timeoutMs: __, payload, payloadIsBody, ...rest } = call;
+  const { rawBody: _, timeoutMs: __, payload, payloadIsBody, state, ...rest } = call;
   const input = { ...rest, secrets: spec.secrets };
-  return JSON.stringify({ payloadIsBody, input: payloadIsBody ? input : { ...input, payload } });
+  return JSON.stringify({ payloadIsBody, input: payloadIsBody ? input : { ...input, payload }, state });
 }
 
 /** The version of the code and everything else that its isolate depends on. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { JOB } from "../../../test/support/sandbox-job.ts";
-import { findNext, type Module, pickWorker, takeBatch } from "./schedule.ts";
+import { type Candidate, findCandidates, type Module, pickWorker, takeBatch } from "./schedule.ts";
 import { createHealth } from "./health.ts";
 import type { Worker } from "./worker.ts";
 
@@ -35,6 +35,10 @@ function toWorker(isQuarantine: boolean, load: Partial<Load>): Worker {
   };
 }
 
+function toCandidate(exclusive: boolean): Candidate {
+  return { job: JOB, exclusive, isProbe: false, limitMs: JOB.timeoutMs };
+}
+
 function pick(
   exclusive: boolean,
   front: Partial<Load>,
@@ -42,7 +46,7 @@ function pick(
   isExclusiveWaiting = exclusive,
 ): string | undefined {
   const workers = [toWorker(false, front), toWorker(true, quarantine)];
-  const picked = pickWorker({ ...JOB, exclusive }, { workers, size: 2, isExclusiveWaiting });
+  const picked = pickWorker(toCandidate(exclusive), { workers, size: 2, isExclusiveWaiting });
   return picked && (picked.isQuarantine ? "quarantine" : "front");
 }
 
@@ -84,19 +88,21 @@ describe("the calls of a suspect", () => {
 
   test("run the newest first, one at a time", () => {
     const module = createModule(3);
-    expect(findNext(module)).toMatchObject([{ text: "0", isProbe: false, limitMs: 25 }]);
+    expect(findCandidates(module)).toMatchObject([{ job: { text: "0" }, isProbe: false, limitMs: 25 }]);
     module.health.record("timeout");
-    const [next] = findNext(module);
-    expect(next).toMatchObject({ text: "2", isProbe: true, exclusive: false, limitMs: 25 });
-    expect(takeBatch(module, next!, toWorker(false, {}))).toEqual([next]);
-    expect(findNext(module)).toEqual([]);
+    const [next] = findCandidates(module);
+    expect(next).toMatchObject({ job: { text: "2" }, isProbe: true, exclusive: false, limitMs: 25 });
+    expect(module.waiting).toMatchObject([{}, {}, { isProbe: false }]);
+    expect(takeBatch(module, next!, toWorker(false, {}))).toMatchObject([{ text: "2", isProbe: true, limitMs: 25 }]);
+    expect(module).toMatchObject({ probe: { text: "2" }, waiting: [{ text: "0" }, { text: "1" }] });
+    expect(findCandidates(module)).toEqual([]);
   });
 
   test("do not wait for one that must run exclusive, nor that for them", () => {
     const module = createModule(2);
     module.health.record("timeout");
     module.exclusive.push({ ...JOB, isLong: true });
-    expect(findNext(module)).toMatchObject([
+    expect(findCandidates(module)).toMatchObject([
       { exclusive: true, isProbe: false, limitMs: 100 },
       { exclusive: false, isProbe: true },
     ]);
@@ -105,13 +111,13 @@ describe("the calls of a suspect", () => {
   test("run alone if one of them ended a worker", () => {
     const module = createModule(1);
     module.health.endWorker();
-    expect(findNext(module)).toMatchObject([{ exclusive: true, isProbe: false, limitMs: 100 }]);
+    expect(findCandidates(module)).toMatchObject([{ exclusive: true, isProbe: false, limitMs: 100 }]);
   });
 });
 
 test("a worker without others takes every job", () => {
   for (const exclusive of [true, false]) {
     const workers = [toWorker(true, {})];
-    expect(pickWorker({ ...JOB, exclusive }, { workers, size: 1, isExclusiveWaiting: exclusive })).toBe(workers[0]);
+    expect(pickWorker(toCandidate(exclusive), { workers, size: 1, isExclusiveWaiting: exclusive })).toBe(workers[0]);
   }
 });

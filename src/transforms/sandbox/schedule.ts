@@ -35,38 +35,56 @@ export function mustRunExclusively({ operation, crashes, isLong }: Job): boolean
   return operation === "check" || crashes > 0 || isLong;
 }
 
-/** What could be handed out now, and how it would run: a job that must run alone, and another one, which does not wait for it. */
-export function findNext(module: Module): Job[] {
-  const { health, exclusive, waiting } = module;
-  const found: Job[] = [];
-  const [first] = exclusive;
-  if (first) found.push(Object.assign(first, { exclusive: true, isProbe: false, limitMs: first.timeoutMs }));
-  // In a burst of bad calls to a suspect, a good one that comes later does not wait for all of them.
-  const next = health.isSuspect() ? waiting.at(-1) : waiting[0];
-  if (!next) return found;
-  const isQuarantined = health.needsQuarantine();
-  const isProbe = !isQuarantined && !health.isTrusted();
-  if (isProbe && (module.probe || !health.isProbeDue())) return found;
-  const limitMs = isQuarantined ? next.timeoutMs : Math.min(next.timeoutMs, health.sliceMs());
-  return [...found, Object.assign(next, { exclusive: isQuarantined, isProbe, limitMs })];
+/** How a job would run if it were handed to a worker now. */
+export interface Candidate {
+  job: Job;
+  /** It runs alone: no other job may wait behind it. */
+  exclusive: boolean;
+  /** A call of a module that is not trusted: they are made one at a time. */
+  isProbe: boolean;
+  limitMs: number;
 }
 
-/** Removes a job from those waiting, with those behind it that can be in a batch with it. */
-export function takeBatch(module: Module, job: Job, worker: Worker): Job[] {
-  const { exclusive, waiting, health } = module;
-  if (job === exclusive[0]) return exclusive.splice(0, 1);
-  if (job.isProbe) module.probe = job;
+/** What could be handed out now: a job that must run alone, and another one, which does not wait for it. Changes nothing. */
+export function findCandidates({ health, exclusive, waiting, probe }: Module): Candidate[] {
+  const found: Candidate[] = [];
+  const [first] = exclusive;
+  if (first) found.push({ job: first, exclusive: true, isProbe: false, limitMs: first.timeoutMs });
+  // In a burst of bad calls to a suspect, a good one that comes later does not wait for all of them.
+  const job = health.isSuspect() ? waiting.at(-1) : waiting[0];
+  if (!job) return found;
+  const isQuarantined = health.needsQuarantine();
+  const isProbe = !isQuarantined && !health.isTrusted();
+  if (isProbe && (probe || !health.isProbeDue())) return found;
+  const limitMs = isQuarantined ? job.timeoutMs : Math.min(job.timeoutMs, health.sliceMs());
+  return [...found, { job, exclusive: isQuarantined, isProbe, limitMs }];
+}
+
+/** Removes the candidate from the waiting jobs, with those behind it that can be in a batch with it, to run as it says. */
+export function takeBatch(module: Module, candidate: Candidate, worker: Worker): Job[] {
+  const { job, ...terms } = candidate;
+  const { exclusive, waiting } = module;
+  const jobs =
+    job === exclusive[0]
+      ? exclusive.splice(0, 1)
+      : waiting.splice(waiting.indexOf(job), countBatch(module, candidate, worker));
+  if (terms.isProbe) module.probe = job;
+  for (const taken of jobs) Object.assign(taken, terms);
+  return jobs;
+}
+
+function countBatch({ waiting, health }: Module, { job, exclusive, isProbe }: Candidate, worker: Worker): number {
+  const isSingle = exclusive || isProbe || job.bundle.spec.isolation === "strict";
+  if (isSingle) return 1;
+  const maxJobs = Math.min(MAX_BACKLOG - worker.backlog(), health.maxBatch());
   const start = waiting.indexOf(job);
-  const isSingle = job.exclusive || job.isProbe || job.bundle.spec.isolation === "strict";
-  const maxJobs = isSingle ? 1 : Math.min(MAX_BACKLOG - worker.backlog(), health.maxBatch());
-  let end = start + 1;
-  for (let bytes = job.body.length; end < waiting.length && end - start < maxJobs; end++) {
-    const next = waiting[end]!;
-    bytes += next.body.length;
-    if (next.timeoutMs !== job.timeoutMs || bytes > MAX_BATCH_BYTES) break;
-    Object.assign(next, { exclusive: false, isProbe: false, limitMs: job.limitMs });
+  let count = 1;
+  for (let bytes = job.body.length; count < maxJobs; count++) {
+    const next = waiting[start + count];
+    bytes += next?.body.length ?? 0;
+    if (next?.timeoutMs !== job.timeoutMs || bytes > MAX_BATCH_BYTES) break;
   }
-  return waiting.splice(start, end - start);
+  return count;
 }
 
 /** What else decides where a job goes. */
@@ -84,10 +102,13 @@ export interface Situation {
  * quarantine then. They go to the first worker with a short wait, else to the one with the shortest: as long as one is
  * enough, the other stays empty as a spare.
  */
-export function pickWorker(job: Job, { workers, size, isExclusiveWaiting }: Situation): Worker | undefined {
+export function pickWorker(
+  { job, exclusive }: Candidate,
+  { workers, size, isExclusiveWaiting }: Situation,
+): Worker | undefined {
   const ready = workers.filter((worker) => worker.isReady());
   const canRunAlone = size === 1 || workers.some((worker) => !worker.isQuarantine && isAvailable(worker));
-  if (job.exclusive) return ready.find((worker) => canRunAlone && worker.isQuarantine && worker.backlog() === 0);
+  if (exclusive) return ready.find((worker) => canRunAlone && worker.isQuarantine && worker.backlog() === 0);
   const keepsAway = isExclusiveWaiting && canRunAlone && size > 1;
   const serving = ready.filter((worker) => worker.isServing(job.module));
   const hasItsShare = serving.length >= Math.max(1, size - 1);

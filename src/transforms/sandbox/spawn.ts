@@ -1,19 +1,9 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, execFile, spawn } from "node:child_process";
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readlinkSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { codeOf } from "../../errors.ts";
+import { createTemporaryFolder } from "../../shared/temporary-folder.ts";
 
 const NODE_OPTIONS = [
   // isolated-vm needs it: https://github.com/laverdet/isolated-vm#requirements
@@ -130,43 +120,5 @@ async function canStart([command = "", ...words]: string[]): Promise<boolean> {
     return true;
   } catch {
     return false;
-  }
-}
-
-const FOLDER_NAME = /^hookline-(\d+)-(\d+)-/;
-
-/** Creates this process's folder, and removes those of processes that were killed before they could. */
-export function createTemporaryFolder(parent = tmpdir()): string {
-  const own = readPidNamespace();
-  for (const name of readdirSync(parent)) {
-    const [, namespace, pid] = FOLDER_NAME.exec(name) ?? [];
-    if (namespace === own && !isAlive(Number(pid))) removeIfAllowed(path.join(parent, name));
-  }
-  return mkdtempSync(path.join(parent, `hookline-${own}-${process.pid}-`));
-}
-
-/** Containers may share a folder, but number their processes separately. 0 if there is only one numbering. */
-function readPidNamespace(): string {
-  try {
-    return /\d+/.exec(readlinkSync("/proc/self/ns/pid"))?.[0] ?? "0";
-  } catch {
-    return "0";
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    // Another user's process cannot be signalled, but it exists.
-    return codeOf(error) === "EPERM";
-  }
-}
-
-function removeIfAllowed(folder: string): void {
-  try {
-    rmSync(folder, { recursive: true, force: true });
-  } catch {
-    // It belongs to another user.
   }
 }

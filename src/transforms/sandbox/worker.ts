@@ -2,7 +2,14 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { type FailedAnswer, parseAnswers } from "./answer.ts";
 import { createJobClock, createMemoryGuard, type JobClock, type MemoryGuard } from "./child-usage.ts";
 import { createJobQueue, type Job, type JobQueue } from "./job.ts";
-import { connectChild, explainExit, type ModuleOptions, type Report, type SendOrder } from "./protocol.ts";
+import {
+  type ChildEnd,
+  connectChild,
+  explainExit,
+  type ModuleOptions,
+  type Report,
+  type SendOrder,
+} from "./protocol.ts";
 
 /** How long a job may exceed its own deadline, which the child itself enforces as long as it can. */
 const GRACE_MS = 200;
@@ -92,7 +99,7 @@ interface State {
   retired: boolean;
   /** How many jobs it was ever given. */
   given: number;
-  /** Of the running job or of the start. */
+  /** Measures how long the running job or the start has taken. */
   clock: JobClock;
   /** The average duration of a job, in milliseconds. */
   averageMs: number;
@@ -106,7 +113,7 @@ export function createWorker(options: WorkerOptions): Worker {
     onReport: (report, text) => receive(state, report, text),
     onIdle: () => options.onFree(),
     onBroken: () => end(state, "crashed", "The sandbox process sent invalid data."),
-    onClose: (stderrTail) => finish(state, stderrTail),
+    onClose: (ended) => finish(state, ended),
   });
   const state: State = {
     options,
@@ -158,7 +165,7 @@ function receive(state: State, report: Report, text: string): void {
 function takeAnswers(state: State, { job, count, micros }: Extract<Report, { kind: "answers" }>, text: string): void {
   const entries = state.queue.answer(job, count);
   state.averageMs += NEWEST_WEIGHT * (micros / 1000 / count - state.averageMs);
-  // Those taken back were cancelled together, and have no answers.
+  // Those taken back were canceled together, and have no answers.
   const answers = parseAnswers(text, count, micros);
   entries.forEach((entry, index) => {
     if (!entry.takenBack) entry.job.settle(answers[index]!);
@@ -237,10 +244,10 @@ function end(state: State, kind: FailedAnswer["kind"], message: string): void {
   state.options.process.kill("SIGKILL");
 }
 
-function finish({ options, queue, reason, ready }: State, stderrTail: string): void {
+function finish({ options, queue, reason, ready }: State, ended: ChildEnd): void {
   const running = queue.running().filter(({ takenBack }) => !takenBack);
   options.onExit({
-    reason: reason ?? explainExit(stderrTail, ready),
+    reason: reason ?? explainExit(ended, ready),
     isJobsFault: reason?.kind === "timeout" && running.length === 1,
     wasReady: ready,
     running: running.map(({ job }) => job),

@@ -39,7 +39,11 @@ export function describeAccepting(open: OpenJournal): void {
 
     test("an event keeps its name and why it was skipped", async () => {
       const journal = await start();
-      const names = { event: "star.created", reason: "the event star.created is not one of events" };
+      const names = {
+        event: "star.created",
+        subject: "acme/shop",
+        reason: "the event star.created is not one of events",
+      };
       const event = sampleEvent({ ...names, status: "skipped", actions: [] });
       await journal.accept(event);
 
@@ -78,7 +82,7 @@ export function describeAccepting(open: OpenJournal): void {
         warnings: ["the field x is not known"],
         credential: "token:default",
         traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-        took: { mappingMs: 3.2, transformMs: 1.4 },
+        timings: { mappingMs: 3.2, transformMs: 1.4 },
       });
       event.request.body = Buffer.from([0, 255, 128, 10]);
       await journal.accept(event);
@@ -89,7 +93,7 @@ export function describeAccepting(open: OpenJournal): void {
         mapping: event.mapping,
         credential: event.credential,
         traceparent: event.traceparent,
-        took: event.took,
+        timings: event.timings,
         receivedAt: NOW,
         status: "accepted",
         request: event.request,

@@ -88,6 +88,24 @@ export function describeCoalescing(open: OpenJournal): void {
       expect(await statuses(journal, [event])).toEqual(["done"]);
     });
 
+    test("a run has the context of the last event that joined", async () => {
+      const journal = await start();
+      const call = { call: "tickets.show", arguments: { id: 7 }, title: "The ticket" };
+      const withContext = (message: string, context?: (typeof call)[]): NewEvent => {
+        const event = sample(message);
+        for (const { action } of event.actions) if (action.kind === "agent") action.context = context;
+        return event;
+      };
+      await journal.accept(withContext("one", [call]));
+      await journal.accept(withContext("two", []));
+      await journal.accept(withContext("three", [{ ...call, arguments: { id: 9 } }]));
+      const [run] = await journal.claimRuns(10, CLOSES_AT);
+      expect(run).toMatchObject({
+        action: { context: [call] },
+        joined: { access: { context: [{ arguments: { id: 9 } }] } },
+      });
+    });
+
     test("a duplicate of an event that joined gets the same receipt and adds nothing", async () => {
       const journal = await start();
       await journal.accept(sample("one"));

@@ -32,7 +32,6 @@ export function describeDeadLetters(open: OpenJournal): void {
       expect(await journal.getEvent(eventId)).toMatchObject({ status: "accepted" });
       expect(await journal.stats()).toMatchObject({ pendingRuns: 1 });
 
-      expect(await journal.claimRuns(10, NOW + 99)).toEqual([]);
       const [run] = await journal.claimRuns(10, NOW + 100);
       expect(run).toMatchObject({ id, attempts: 1 });
       expect(run?.error).toBeUndefined();

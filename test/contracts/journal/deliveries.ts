@@ -21,6 +21,7 @@ export function describeDeliveries(open: OpenJournal): void {
         createdAt: NOW + 10,
         dueAt: NOW + 10,
         partsSent: 0,
+        warnings: [],
         token: expect.any(Number),
       });
       expect([claimed]).toMatchObject(await journal.listDeliveries({ limit: 1 }));
@@ -46,6 +47,18 @@ export function describeDeliveries(open: OpenJournal): void {
       expect(await claimedIds(journal, 10)).toEqual([first?.id]);
     });
 
+    test("a sent delivery has its warnings", async () => {
+      const journal = await start();
+      const [first] = await addDeliveries(journal, [{}, {}]);
+      await journal.claimDeliveries(10, NOW + 10);
+      await journal.finishDelivery(claimOf(first!.id), { ...SENT, warnings: ["It was cut.", 'Twice "cut".'] });
+      const found = await journal.listDeliveries({ limit: 10 });
+      expect(Object.fromEntries(found.map(({ id, warnings }) => [id, warnings]))).toEqual({
+        [first!.id]: ["It was cut.", 'Twice "cut".'],
+        [found.find(({ id }) => id !== first!.id)!.id]: [],
+      });
+    });
+
     test("a retried delivery stays first and continues after the sent parts", async () => {
       const journal = await start();
       const [first] = await addDeliveries(journal, [{}, {}]);
@@ -58,6 +71,15 @@ export function describeDeliveries(open: OpenJournal): void {
       expect(await journal.claimDeliveries(10, NOW + 500)).toMatchObject([
         { id: first!.id, attempts: 2, partsSent: 1, route: ROUTE, error: "slow down" },
       ]);
+    });
+
+    test("a delivery that is given back waits, and its attempt does not count", async () => {
+      const journal = await start();
+      const [first] = await addDeliveries(journal, [{}]);
+      await journal.claimDeliveries(10, NOW + 10);
+      await journal.giveBackDelivery(claimOf(first!.id), NOW + 500, "not here");
+      expect(await journal.claimDeliveries(10, NOW + 499)).toEqual([]);
+      expect(await journal.claimDeliveries(10, NOW + 500)).toMatchObject([{ id: first!.id, attempts: 1 }]);
     });
 
     test("a sent delivery keeps its route and clears the error of an earlier attempt", async () => {
@@ -124,13 +146,15 @@ export function describeDeliveries(open: OpenJournal): void {
       await journal.finishDelivery(claimed!, { ...SENT, messageId: "C1:2" });
       expect(await journal.wasSent("C1:2", NOW + 20)).toBe(true);
       expect(await journal.wasSent("C1:2", NOW + 21)).toBe(false);
+      expect(await journal.wasSent("C1:2", 0, ROUTE.channel)).toBe(true);
+      expect(await journal.wasSent("C1:2", 0, `${ROUTE.channel}:eu`)).toBe(false);
       await journal.sweep({ now: NOW + 30, keepFrom: 0, keepMessagesFrom: NOW + 21 });
       expect(await journal.wasSent("C1:2", 0)).toBe(false);
     });
 
-    test("replies to a source are counted, leave the last route, and know the message that they replace", async () => {
+    test("replies to a source are counted, leave the last route, and know the messages that they replace", async () => {
       const journal = await start();
-      const reply = { channel: "slack", to: "C1", conversation: "s", update: true };
+      const reply = { channel: "slack", to: "C1", conversation: "s", update: true, routeBy: undefined };
       const finish = async (parts: object, messageId: string) => {
         const [delivery] = await addDeliveries(journal, [parts]);
         const [claimed] = await journal.claimDeliveries(10, NOW + 10);
@@ -140,11 +164,11 @@ export function describeDeliveries(open: OpenJournal): void {
       };
       expect(await finish(reply, "m1")).toBeUndefined();
       expect(await journal.lastRoute()).toBeUndefined();
-      expect(await finish(reply, "m2")).toBe("m1");
+      expect(await finish(reply, "m2")).toEqual(["m1", "its last part"]);
       expect(await finish({ ...reply, update: undefined }, "m3")).toBeUndefined();
       expect(await finish({ ...reply, to: "C2" }, "m4")).toBeUndefined();
       expect(await finish({ ...reply, conversation: "t" }, "m5")).toBeUndefined();
-      expect(await finish(reply, "m6")).toBe("m3");
+      expect(await finish(reply, "m6")).toEqual(["m3", "its last part"]);
       const [last] = await journal.listDeliveries({ limit: 1 });
       expect(await journal.countReplies("s", last!.createdAt)).toBe(5);
       expect(await journal.countReplies("s", last!.createdAt + 1)).toBe(0);
@@ -168,6 +192,23 @@ export function describeDeliveries(open: OpenJournal): void {
       expect(await journal.lastRoute("telegram")).toEqual(routes[1]);
       expect(await journal.lastRoute("slack")).toEqual(routes[2]);
       expect(await journal.lastRoute("discord")).toBeUndefined();
+    });
+
+    test("a route is the one used last only if it says who chose it, and the operator's is known apart", async () => {
+      const journal = await start();
+      const send = async (to: string, routeBy: NewDelivery["routeBy"]): Promise<void> => {
+        const [delivery] = await addDeliveries(journal, [{ to, routeBy }]);
+        await journal.claimDeliveries(10, NOW + 10);
+        await journal.finishDelivery(claimOf(delivery!.id), { ...SENT, route: { channel: "slack", to } });
+      };
+      await send("C1", undefined);
+      expect(await journal.lastRoute()).toBeUndefined();
+      await send("C2", "operator");
+      await send("C3", "request");
+      await send("C4", undefined);
+      expect(await journal.lastRoute()).toMatchObject({ to: "C3" });
+      expect(await journal.lastRoute("slack")).toMatchObject({ to: "C3" });
+      expect(await journal.operatorRoute()).toEqual({ channel: "slack", to: "C2" });
     });
 
     test("interrupted deliveries are sent again after a restart, attempts and parts kept", async () => {

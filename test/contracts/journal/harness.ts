@@ -4,14 +4,14 @@ import path from "node:path";
 import { afterEach } from "vitest";
 import type { Claim, Journal } from "../../../src/journal/journal.ts";
 
-/** Opens a driver on a state folder. `shared`: other nodes may have journals of the folder open. */
-export type OpenJournal = (folder: string, options?: { shared: boolean }) => Promise<Journal>;
+/** Opens a driver on a state folder. */
+export type OpenJournal = (folder: string) => Promise<Journal>;
 
 export interface Harness {
   /** Creates a folder that is removed after the test. */
   folder: () => string;
   /** Opens a journal in a new folder, or in this one. It is closed after the test. */
-  start: (folder?: string, options?: { shared: boolean }) => Promise<Journal>;
+  start: (folder?: string) => Promise<Journal>;
 }
 
 const claims = new Map<string, Claim>();
@@ -37,8 +37,8 @@ export function useJournals(open: OpenJournal): Harness {
     return made;
   }
 
-  async function start(at: string = folder(), options?: { shared: boolean }): Promise<Journal> {
-    const journal = await open(at, options);
+  async function start(at: string = folder()): Promise<Journal> {
+    const journal = await open(at);
     journals.push(journal);
     return {
       ...journal,

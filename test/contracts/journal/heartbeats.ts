@@ -10,6 +10,7 @@ import {
   sampleHeartbeat,
   sampleOutcome,
   sampleWake,
+  toTurn,
 } from "./samples.ts";
 
 export function describeHeartbeats(open: OpenJournal): void {
@@ -55,7 +56,9 @@ export function describeHeartbeats(open: OpenJournal): void {
           warnings: [],
         },
       ]);
-      expect(await journal.history("main", 10)).toMatchObject(entries);
+      const session = await journal.getSession("main", { limit: 10 });
+      expect(session?.entries.filter(({ role }) => role !== "system")).toMatchObject(entries);
+      expect(await journal.history("main", 10)).toMatchObject(entries.map(toTurn));
       expect(await journal.claimDeliveries(10, NOW + 10)).toMatchObject([{ runId: id, text: "Done." }]);
     });
 

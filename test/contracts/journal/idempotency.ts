@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Idempotency, NewEvent } from "../../../src/journal/journal.ts";
 import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, receiptOf, sampleEvent, sampleKeys, sampleOutcome, sampleRun, sampleWake, sweepAll } from "./samples.ts";
 
@@ -53,7 +54,7 @@ export function describeIdempotency(open: OpenJournal): void {
 
     test("an expired key is unknown, and stores the new receipt", async () => {
       const journal = await start();
-      await journal.accept(sampleEvent({ status: "skipped", actions: [], idempotency: sampleKeys(["a"]) }));
+      await journal.accept(sampleEvent({ actions: [sampleWake("w")], idempotency: sampleKeys(["a"]) }));
       const later = { receivedAt: NOW + 1000, idempotency: sampleKeys(["a"], { expiresAt: NOW + 2000 }) };
       const second = sampleEvent(later);
       expect(await journal.accept(second)).toMatchObject({ kind: "committed" });
@@ -77,7 +78,7 @@ export function describeIdempotency(open: OpenJournal): void {
     test("a sweep deletes all expired keys", async () => {
       const journal = await start();
       const events = Array.from({ length: 1200 }, (_, index) =>
-        sampleEvent({ actions: [], status: "skipped", idempotency: sampleKeys([`old ${index}`]) }),
+        sampleEvent({ actions: [sampleWake("w")], idempotency: sampleKeys([`old ${index}`]) }),
       );
       const fresh = sampleEvent({ idempotency: sampleKeys(["fresh"], { expiresAt: NOW + 5000 }) });
       await Promise.all([...events, fresh].map((event) => journal.accept(event)));
@@ -91,17 +92,19 @@ export function describeIdempotency(open: OpenJournal): void {
       });
     });
 
-    test("the key of a skipped event is known, that of a refused event is free", async () => {
+    test.each(["skipped", "rejected", "failed"] as const)("the keys of a %s event are free", async (status) => {
       const journal = await start();
+      const use = { ...sampleKeys(["a"]), signature: { key: "s", expiresAt: NOW + 1000 } };
+      await journal.accept(sampleEvent({ actions: [], status, idempotency: use }));
+      expect(await journal.accept(sampleEvent({ idempotency: use }))).toMatchObject({ kind: "committed" });
+    });
+
+    test("a known key is recognized also by an event that is skipped now", async () => {
+      const journal = await start();
+      const first = sampleEvent({ idempotency: sampleKeys(["a"]) });
+      await journal.accept(first);
       const skipped = sampleEvent({ actions: [], status: "skipped", idempotency: sampleKeys(["a"]) });
-      const failed = sampleEvent({ actions: [], status: "failed", idempotency: sampleKeys(["b"]) });
-      await journal.accept(skipped);
-      await journal.accept(failed);
-      const repeat = receiptOf(await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"]) })));
-      expect(repeat).toEqual({ eventId: skipped.id, actions: [], warnings: [], replayed: true });
-      expect(await journal.accept(sampleEvent({ idempotency: sampleKeys(["b"]) }))).toMatchObject({
-        kind: "committed",
-      });
+      expect(await journal.accept(skipped)).toMatchObject({ kind: "replayed", receipt: { eventId: first.id } });
     });
 
     test("a replay can be found without an accept", async () => {
@@ -125,6 +128,82 @@ export function describeIdempotency(open: OpenJournal): void {
       const second = await start(at);
       const repeat = sampleEvent({ idempotency: sampleKeys(["a"]) });
       expect(await second.accept(repeat)).toMatchObject({ kind: "replayed" });
+    });
+  });
+
+  describe("the signature of an event", () => {
+    const { start, folder } = useJournals(open);
+    const withSignature = (keys: string[], signature: string, parts: Partial<Idempotency> = {}): NewEvent =>
+      sampleEvent({
+        idempotency: sampleKeys(keys, { ...parts, signature: { key: signature, expiresAt: NOW + 5000 } }),
+      });
+
+    test.each<[string, string[], Partial<Idempotency>?]>([
+      ["another key", ["b"]],
+      ["no key", []],
+      ["a key for each action", ["b"], { perAction: true }],
+      ["another key that must have the same content", ["b"], { conflictOnOtherContent: true, fingerprint: "other" }],
+    ])("is recognized with %s, also after a restart", async (_what, keys, parts = {}) => {
+      const at = folder();
+      const before = await start(at);
+      const first = receiptOf(await before.accept(withSignature(["a"], "s")));
+      const repeat = { kind: "replayed", receipt: { ...first, replayed: true } };
+      expect(await before.accept(withSignature(keys, "s", parts))).toEqual(repeat);
+      await before.close();
+      const after = await start(at);
+      expect(await after.accept(withSignature(keys, "s", parts))).toEqual(repeat);
+      expect(await after.stats()).toMatchObject({ events: 1, pendingRuns: 1 });
+    });
+
+    test("of concurrent copies with different keys one is committed", async () => {
+      const journal = await start();
+      const copies = Array.from({ length: 20 }, (_, index) => journal.accept(withSignature([`k${index}`], "s")));
+      const results = await Promise.all(copies);
+      expect(results.filter(({ kind }) => kind === "committed")).toHaveLength(1);
+      expect(await journal.stats()).toMatchObject({ events: 1, pendingRuns: 1 });
+    });
+
+    test("of a repeat under a known key is remembered too", async () => {
+      const journal = await start();
+      const first = receiptOf(await journal.accept(withSignature(["a"], "s1")));
+      for (const [keys, signature] of [
+        [["a"], "s2"],
+        [["b"], "s2"],
+      ] as const) {
+        const repeat = await journal.accept(withSignature([...keys], signature));
+        expect(repeat).toEqual({ kind: "replayed", receipt: { ...first, replayed: true } });
+      }
+      expect(await journal.accept(withSignature(["b"], "s3"))).toMatchObject({ kind: "committed" });
+    });
+
+    test("that does not cover the content is forged with other content", async () => {
+      const journal = await start();
+      const use = (fingerprint: string): NewEvent => {
+        const signature = { key: "s", expiresAt: NOW + 5000, isContentUnsigned: true };
+        return sampleEvent({ idempotency: sampleKeys([], { fingerprint, signature }) });
+      };
+      await journal.accept(use("one"));
+      expect(await journal.accept(use("two"))).toEqual({ kind: "forged" });
+      expect(await journal.accept(use("one"))).toMatchObject({ kind: "replayed" });
+    });
+
+    test("is not asked for by an event that is skipped", async () => {
+      const journal = await start();
+      await journal.accept(withSignature(["a"], "s"));
+      const skipped: NewEvent = { ...withSignature(["b"], "s"), actions: [], status: "skipped" };
+      expect(await journal.accept(skipped)).toMatchObject({ kind: "committed", receipt: { eventId: skipped.id } });
+      expect(await journal.accept(withSignature(["b"], "s"))).toMatchObject({ kind: "replayed" });
+    });
+
+    test("expires at its own time", async () => {
+      const journal = await start();
+      const at = (receivedAt: number): NewEvent => {
+        const event = withSignature(["a"], "s");
+        return { ...event, receivedAt, actions: [sampleWake("w")] };
+      };
+      await journal.accept(at(NOW));
+      expect(await journal.accept(at(NOW + 4000))).toMatchObject({ kind: "replayed" });
+      expect(await journal.accept(at(NOW + 6000))).toMatchObject({ kind: "committed" });
     });
   });
 

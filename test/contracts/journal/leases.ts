@@ -1,17 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { ClaimedDelivery, ClaimedRun, Journal } from "../../../src/journal/journal.ts";
+import type { Journal } from "../../../src/journal/journal.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
-import {
-  NOW,
-  nextId,
-  sampleDelivery,
-  sampleEntry,
-  sampleEvent,
-  sampleHeartbeat,
-  sampleOutcome,
-  sampleRun,
-  sampleWake,
-} from "./samples.ts";
+import { claimDelivery, claimRun, expectUnchanged } from "./lost-claims.ts";
+import { NOW, sampleEntry, sampleEvent, sampleHeartbeat, sampleOutcome, sampleWake } from "./samples.ts";
 
 const MINUTE = 60_000;
 const ROUTE = { channel: "slack", to: "C1" } as const;
@@ -22,32 +13,19 @@ export function describeLeases(open: OpenJournal): void {
   /** Two nodes on one journal, both with a valid lease. */
   async function startTwo(): Promise<[Journal, Journal]> {
     const at = folder();
-    const [a, b] = [await start(at, { shared: true }), await start(at, { shared: true })];
+    const [a, b] = [await start(at), await start(at)];
     for (const node of [a, b]) await node.renewNode(MINUTE);
     return [a, b];
   }
 
   describe("a lost claim", () => {
-    test.for(["taken over", "released", "ended"] as const)("of a run that was %s changes nothing", async (how) => {
+    test("of a run that was taken over changes nothing", async () => {
       const [a, b] = await startTwo();
       const old = await claimRun(a);
-      if (how === "taken over") await takeOver(a, b);
-      if (how === "released") await a.releaseRun(old);
-      if (how === "ended") await a.completeRun(old, sampleOutcome({ reply: "First." }));
-      const [current] = how === "taken over" ? await b.claimRuns(1, NOW) : [];
-      const before = await b.listRuns({ limit: 1 });
-
-      const outcome = sampleOutcome({ entries: [sampleEntry()], deliveries: [sampleDelivery(old.id)] });
-      const failure = { finishedAt: NOW, error: "late", entries: [sampleEntry()] };
-      expect(await a.completeRun(old, outcome)).toBe(false);
-      expect(await a.deadLetterRun(old, failure)).toBe(false);
-      expect(await a.retryRun(old, NOW, "late")).toBe(false);
-      expect(await a.releaseRun(old)).toBe(false);
-
-      expect(await b.listRuns({ limit: 1 })).toEqual(before);
-      expect(await b.listSessions({ limit: 1 })).toEqual([]);
-      expect(await b.listDeliveries({ limit: 1 })).toEqual([]);
-      if (current) expect(await b.completeRun(current, outcome)).toBe(true);
+      await takeOver(a, b);
+      const [current] = await b.claimRuns(1, NOW);
+      await expectUnchanged(a, old);
+      expect(await b.completeRun(current!, sampleOutcome())).toBe(true);
     });
 
     test("of a delivery that was taken over changes nothing", async () => {
@@ -64,24 +42,6 @@ export function describeLeases(open: OpenJournal): void {
       expect(await b.listDeliveries({ limit: 1 })).toEqual(before);
       expect(await b.lastRoute()).toBeUndefined();
       expect(await b.progressDelivery(current!, { partsSent: 1, route: ROUTE })).toBe(true);
-    });
-
-    test("a claim of an earlier attempt on the same node is lost too", async () => {
-      const journal = await start();
-      const old = await claimRun(journal);
-      expect(await journal.retryRun(old, NOW, "busy")).toBe(true);
-      const [current] = await journal.claimRuns(1, NOW);
-      expect(await journal.completeRun(old, sampleOutcome())).toBe(false);
-      expect(await journal.completeRun(current!, sampleOutcome())).toBe(true);
-    });
-
-    test("a retried dead letter is not ended by the claim under which it died", async () => {
-      const journal = await start();
-      const old = await claimRun(journal);
-      await journal.deadLetterRun(old, { finishedAt: NOW, error: "no", entries: [] });
-      await journal.retryDeadLetter(old.id, NOW);
-      await journal.claimRuns(1, NOW);
-      expect(await journal.completeRun(old, sampleOutcome())).toBe(false);
     });
   });
 
@@ -134,6 +94,16 @@ export function describeLeases(open: OpenJournal): void {
       expect(await a.lease("heartbeat")).toBeUndefined();
     });
 
+    test("is reported to the others once it is released", async () => {
+      const journal = await start();
+      const reported: string[] = [];
+      journal.watch((work) => reported.push(...work));
+      const lease = await journal.lease("heartbeat");
+      expect(reported).toEqual([]);
+      await journal.releaseLease(lease!);
+      expect(reported).toEqual(["lease"]);
+    });
+
     test("is free once its node's lease ends", async () => {
       const [a, b] = await startTwo();
       await a.lease("heartbeat");
@@ -165,17 +135,4 @@ export function describeLeases(open: OpenJournal): void {
 async function takeOver(from: Journal, to: Journal): Promise<{ runs: number; deliveries: number }> {
   await from.renewNode(0);
   return to.renewNode(MINUTE);
-}
-
-async function claimRun(journal: Journal): Promise<ClaimedRun> {
-  await journal.accept(sampleEvent({ actions: [sampleRun(nextId())] }));
-  const [run] = await journal.claimRuns(1, NOW);
-  return run!;
-}
-
-async function claimDelivery(journal: Journal): Promise<ClaimedDelivery> {
-  const run = await claimRun(journal);
-  await journal.completeRun(run, sampleOutcome({ deliveries: [sampleDelivery(run.id, { eventId: run.eventId })] }));
-  const [delivery] = await journal.claimDeliveries(1, NOW + 10);
-  return delivery!;
 }

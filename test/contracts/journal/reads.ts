@@ -13,11 +13,20 @@ import {
   sampleRun,
   sampleWake,
   sweepAll,
+  toTurn,
 } from "./samples.ts";
 
 export function describeReads(open: OpenJournal): void {
   describe("lists", () => {
-    const { start } = useJournals(open);
+    const { folder, start } = useJournals(open);
+
+    test("a store keeps the key that it signs with", async () => {
+      const at = folder();
+      const first = await start(at);
+      const signature = first.sign("text");
+      await first.close();
+      expect((await start(at)).sign("text")).toEqual(signature);
+    });
 
     test("events come newest first, page by page", async () => {
       const journal = await start();
@@ -110,11 +119,11 @@ export function describeReads(open: OpenJournal): void {
         {
           id: ids[0],
           open: 1,
-          lost: 0,
+          dead: 0,
           run: { id: run.id, state: "done" },
           delivery: { id: delivery.id, state: "pending" },
         },
-        { id: ids[1], open: 2, lost: 0 },
+        { id: ids[1], open: 2, dead: 0 },
         { id: ids[2], open: 0, failure: { code: "invalid_payload" } },
       ]);
       expect(await journal.listEvents({ limit: 10, ids: [ids[1]!] })).toMatchObject([{ id: ids[1] }]);
@@ -240,7 +249,8 @@ export function describeReads(open: OpenJournal): void {
       ];
       expect(await journal.getEvent(event.id)).toMatchObject({ runs: [{ reply, action: { message } }], entries });
       expect(await journal.getEvent(wake.id)).toMatchObject({ entries: wakes });
-      expect(await journal.history("s", 2)).toMatchObject(entries.slice(0, 2));
+      expect((await journal.getSession("s", { limit: 2 }))?.entries).toMatchObject(entries.slice(0, 2));
+      expect(await journal.history("s", 2)).toMatchObject(entries.slice(0, 2).map(toTurn));
       expect(await journal.pendingSystemEvents()).toMatchObject([...wakes, { text: reply, boundary }]);
       expect((await journal.getSession("main", { limit: 3 }))?.entries).toMatchObject([...wakes, { text: reply }]);
       // The events are deleted, and with them what the texts repeat.

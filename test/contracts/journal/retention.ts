@@ -125,6 +125,22 @@ export function describeRetention(open: OpenJournal, { hasSizeLimit }: { hasSize
       expect(kinds).toEqual(["replayed", "committed", "replayed", "replayed"]);
     });
 
+    test("expired keys are deleted however many older ones belong to unfinished events", async () => {
+      const journal = await start();
+      const unfinished = Array.from({ length: 1100 }, (_, index) =>
+        sampleEvent({
+          idempotency: sampleKeys([`unfinished ${index}`], { expiresAt: NOW }),
+          actions: [sampleRun(`s${index}`)],
+        }),
+      );
+      await Promise.all(unfinished.map((event) => journal.accept(event)));
+      const idempotency = sampleKeys(["done"], { expiresAt: NOW + 1 });
+      await journal.accept(sampleEvent({ idempotency, actions: [sampleWake("done")] }));
+      await sweepAll(journal, { now: NOW + 2, keepFrom: NOW - 1_000_000 });
+      const again = sampleEvent({ receivedAt: NOW - 1, idempotency: sampleKeys(["done"]) });
+      expect(await journal.accept(again)).toMatchObject({ kind: "committed" });
+    });
+
     test.runIf(hasSizeLimit)(
       "over the size limit the oldest events are deleted first, in small batches, and space is freed",
       async () => {

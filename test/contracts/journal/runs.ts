@@ -44,13 +44,6 @@ export function describeRuns(open: OpenJournal): void {
       expect([run]).toMatchObject(await journal.listRuns({ limit: 1 }));
     });
 
-    test("nothing is claimed before it is due", async () => {
-      const journal = await start();
-      await acceptRuns(journal, ["s"]);
-      expect(await journal.claimRuns(1, NOW - 1)).toEqual([]);
-      expect(await journal.nextDueAt()).toBe(NOW);
-    });
-
     test("a retried run waits until it is due, and its session waits behind it", async () => {
       const journal = await start();
       const [first, second, other] = await acceptRuns(journal, ["s", "s", "t"]);
@@ -63,6 +56,46 @@ export function describeRuns(open: OpenJournal): void {
       expect(again).toMatchObject({ id: first, attempts: 2, error: "busy" });
       await completeAll(journal, [again!]);
       expect(await claimedIds(journal, 10)).toEqual([second]);
+    });
+
+    test("a run that is given back waits, and its attempt does not count", async () => {
+      const journal = await start();
+      const [first] = await acceptRuns(journal, ["s"]);
+      await journal.claimRuns(1, NOW);
+      await journal.giveBackRun(claimOf(first!), NOW + 500, { error: "not here" });
+      expect(await journal.claimRuns(10, NOW + 499)).toEqual([]);
+      expect(await journal.claimRuns(10, NOW + 500)).toMatchObject([{ id: first, attempts: 1, error: "not here" }]);
+    });
+
+    test("a run that waits for a provider keeps the start of the outage until it has another error or is finished", async () => {
+      const journal = await start();
+      const [first] = await acceptRuns(journal, ["s"]);
+      const read = async (): Promise<object> => {
+        const { unavailableSince, waitingFor } = (await journal.getRun(first!))!;
+        return { unavailableSince, waitingFor };
+      };
+      const outage = { error: "overloaded", unavailableSince: NOW - 5000, waitingFor: "openai" };
+      await journal.claimRuns(1, NOW);
+      await journal.giveBackRun(claimOf(first!), NOW, outage);
+      expect(await read()).toEqual({ unavailableSince: NOW - 5000, waitingFor: "openai" });
+      expect((await journal.listEvents({ limit: 1 }))[0]?.run).toMatchObject({ waitingFor: "openai", attempts: 0 });
+
+      const [claimed] = await journal.claimRuns(1, NOW);
+      expect(claimed).toMatchObject({ attempts: 1, unavailableSince: NOW - 5000, waitingFor: undefined });
+      await journal.releaseRun(claimed!);
+      expect(await read()).toMatchObject({ unavailableSince: NOW - 5000 });
+
+      const [again] = await journal.claimRuns(1, NOW);
+      await journal.retryRun(again!, NOW, "busy");
+      expect(await read()).toEqual({ unavailableSince: undefined, waitingFor: undefined });
+
+      const [third] = await journal.claimRuns(1, NOW);
+      await journal.giveBackRun(third!, NOW, outage);
+      const [last] = await journal.claimRuns(1, NOW);
+      await journal.deadLetterRun(last!, { finishedAt: NOW, error: "overloaded", entries: [] });
+      expect(await read()).toEqual({ unavailableSince: undefined, waitingFor: undefined });
+      await journal.retryDeadLetter(first!, NOW);
+      expect(await read()).toEqual({ unavailableSince: undefined, waitingFor: undefined });
     });
 
     test("a released run is as if it had not been claimed", async () => {

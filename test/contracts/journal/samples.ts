@@ -1,6 +1,5 @@
 import type {
   AcceptResult,
-  ClaimedRun,
   Idempotency,
   Journal,
   NewAction,
@@ -8,6 +7,7 @@ import type {
   NewEntry,
   NewEvent,
   Retention,
+  Turn,
   TurnOutcome,
 } from "../../../src/journal/journal.ts";
 import { MAIN_SESSION, type AgentAction, type Receipt } from "../../../src/types.ts";
@@ -83,16 +83,6 @@ export function sampleEntry(parts: Partial<NewEntry> = {}): NewEntry {
   return { sessionKey: "session", role: "user", text: "Hello.", at: NOW, ...parts };
 }
 
-/** The entries of a turn: both sides, and the summary for the main session. */
-export function sampleTurn({ id: runId, eventId, sessionKey, action }: ClaimedRun, reply = "Done."): NewEntry[] {
-  const own = { at: NOW + 10, eventId, runId };
-  return [
-    { ...own, sessionKey, role: "user", text: action.message, at: NOW + 5 },
-    { ...own, sessionKey, role: "assistant", text: reply },
-    { ...own, sessionKey: MAIN_SESSION, role: "system", text: `Hook GitHub: ${reply}`, pending: true },
-  ];
-}
-
 /** Keys of a `dedupe` template: the first content is kept. */
 export function sampleKeys(keys: string[], parts: Partial<Idempotency> = {}): Idempotency {
   return {
@@ -111,7 +101,7 @@ export function sampleOutcome(parts: Partial<TurnOutcome> = {}): TurnOutcome {
 }
 
 export function sampleDelivery(runId: string, parts: Partial<NewDelivery> = {}): NewDelivery {
-  return { id: nextId(), runId, channel: "slack", to: "C1", text: "Done.", ...parts };
+  return { id: nextId(), runId, channel: "slack", to: "C1", routeBy: "operator", text: "Done.", ...parts };
 }
 
 /** A heartbeat of the node that holds the lease. */
@@ -126,11 +116,16 @@ export async function sampleHeartbeat(
 
 /** The receipt of a commit or a replay; fails on a conflict. */
 export function receiptOf(result: AcceptResult | undefined): Receipt {
-  if (!result || result.kind === "conflict") throw new Error(`no receipt: ${result?.kind}`);
+  if (!result || !("receipt" in result)) throw new Error(`no receipt: ${result?.kind}`);
   return result.receipt;
 }
 
 /** Sweeps until nothing is left to delete. */
 export async function sweepAll(journal: Journal, retention: Retention): Promise<void> {
   while (await journal.sweep(retention));
+}
+
+/** What `history` gives of an entry. */
+export function toTurn({ role, text, at, boundary }: NewEntry): Turn {
+  return { role, text, at, boundary };
 }

@@ -63,15 +63,6 @@ export function describeWatch(open: OpenJournal): void {
       expect(take()).toEqual(["heartbeat"]);
     });
 
-    test("reports a lease that was released", async () => {
-      const journal = await start();
-      const take = watch(journal);
-      const lease = await journal.lease("heartbeat");
-      expect(take()).toEqual([]);
-      await journal.releaseLease(lease!);
-      expect(take()).toEqual(["lease"]);
-    });
-
     test("reports nothing that was rolled back, and nothing without work", async () => {
       const journal = await start();
       const event = sampleEvent();

@@ -13,6 +13,8 @@ export interface Audit {
 /** One effect: the number of its hook and, for an external effect, the number of the service's process. */
 export interface Effect {
   number: number;
+  /** All that arrived together: of a coalesced run. */
+  numbers?: string;
   processNumber?: number;
   /** Several processes: it arrived during this fault of one of them. */
   fault?: string;
@@ -51,6 +53,7 @@ export function sumAudits(audits: Audit[]): Audit {
 function isAgain(effect: Effect, before: Effect, earlier: Effect | undefined): boolean {
   if (!earlier) return false;
   if (effect.fault === "pause" || earlier.fault === "pause") return true;
-  const isNext = effect.number === before.number;
-  return isNext && (effect.processNumber !== before.processNumber || effect.fault !== undefined);
+  // What arrived together is repeated together.
+  const isNext = effect.numbers === undefined ? effect.number === before.number : effect.numbers === before.numbers;
+  return isNext && (effect.processNumber !== earlier.processNumber || effect.fault !== undefined);
 }

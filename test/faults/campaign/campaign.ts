@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,9 +7,11 @@ import { createClient, type Client } from "../../support/client.ts";
 import { type ExternalServices, startExternalServices } from "../../support/external-services.ts";
 import { type ServiceProcess, spawnService, startProcess } from "../../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../../support/service.ts";
+import { type BlockDevice, mountImage } from "../disk/block-device.ts";
+import { createPreload, type Preload } from "../disk/preload.ts";
 import { type Audit, sumAudits } from "./audit.ts";
 import { auditSenders } from "./effects.ts";
-import { JOBS_MAPPING, toSenders, toReply } from "./sender.ts";
+import { MAPPINGS, type Sender, SENDER_KINDS, toChannels, toReply, toSenders } from "./sender.ts";
 import { createRandom, type Random } from "./random.ts";
 import { waitUntilIdle } from "./wait-until-idle.ts";
 import { startTraffic, type Traffic } from "./traffic.ts";
@@ -19,20 +21,35 @@ export interface CampaignOptions {
   /** The minimum of restarts: more kills happen during starts. */
   kills: number;
   signal: "SIGKILL" | "SIGTERM";
-  /** Decides when each kill happens, and which hooks are repeated. */
+  /** Decides when each kill happens, which hooks are repeated, and what else happens. */
   seed: number;
+  /** What happens beside kills, as far as the machine allows it. */
+  faults?: readonly Fault[];
 }
 
-export interface CampaignReport extends CampaignOptions, Omit<Audit, "again"> {
+/**
+ * reload: the configuration is written again. disk: writes of the journal fail for a moment. clock: the clock jumps by up to
+ * three hours, and stays there. power: the machine loses power.
+ */
+export const FAULTS = ["reload", "disk", "clock", "power"] as const;
+type Fault = (typeof FAULTS)[number];
+
+export interface CampaignReport extends Omit<CampaignOptions, "faults">, Omit<Audit, "again"> {
+  /** How often each happened. */
+  faults: Record<Fault, number>;
   /** Turns and messages repeated because a kill happened before they were recorded. */
   turnsAgain: number;
   messagesAgain: number;
+  /** The same at HTTP targets, which cannot be asked what they have. */
+  postsAgain: number;
   /** Including retries until a 2xx, and a concurrent duplicate for one in four hooks. */
   requests: number;
   seconds: number;
 }
 
-const SENDERS = 24;
+const SENDERS = 25;
+/** Only what is written takes space. */
+const IMAGE_MEGABYTES = 1024;
 /** The slowest answer of the model and the chat service. */
 const SLOWEST_ANSWER_MS = 20;
 /** The latest kill after the answer it waits for, so that it can hit any step of the work. */
@@ -50,10 +67,25 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRep
   const external = await startExternalServices({
     hold: () => sleep(Math.random() * SLOWEST_ANSWER_MS),
     reply: toReply,
+    refuses: createRefusals(createRandom(options.seed)),
   });
-  const senders = toSenders(options.hooks, SENDERS);
+  const senders = toSenders(options.hooks, SENDERS, SENDER_KINDS);
   const traffic = startTraffic(senders, options.seed);
-  const testBed: TestBed = { file: writeConfig(folder, external), external, traffic, kills: 0 };
+  const wanted = options.faults ?? [];
+  const disk = wanted.includes("power") ? mountImage(folder, IMAGE_MEGABYTES) : undefined;
+  const preload = wanted.some((fault) => fault === "disk" || fault === "clock") ? createPreload(folder) : undefined;
+  const testBed: TestBed = {
+    file: path.join(folder, "webhooks.json5"),
+    store: path.join(disk?.folder ?? folder, "state"),
+    external,
+    senders,
+    traffic,
+    disk,
+    preload,
+    kills: 0,
+    faults: { reload: 0, disk: 0, clock: 0, power: 0 },
+  };
+  writeConfig(testBed);
   try {
     await killRepeatedly(options, testBed);
     const client = await startService(testBed);
@@ -65,21 +97,44 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRep
       ...options,
       ...audit,
       kills: testBed.kills,
+      faults: testBed.faults,
       turnsAgain: audits.turns.again,
       messagesAgain: audits.messages.again,
+      postsAgain: audits.posts.again,
       requests: traffic.requests(),
       seconds: Math.round((Date.now() - startedAt) / 1000),
     };
   } finally {
     await testBed.service?.end("SIGKILL");
     await external.close();
+    preload?.close();
+    disk?.remove();
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
+/** One request in this many to a flaky target is refused. */
+const REFUSE_ONE_IN = 4;
+
+/** Never twice in a row: no delivery may run out of attempts. */
+function createRefusals(random: Random): (target: string) => boolean {
+  const refused = new Set<string>();
+  return (target) => {
+    if (!target.startsWith("flaky") || refused.delete(target) || random.below(REFUSE_ONE_IN) > 0) return false;
+    refused.add(target);
+    return true;
+  };
+}
+
 interface TestBed {
   file: string;
+  /** The state folder. */
+  store: string;
+  disk: BlockDevice | undefined;
+  preload: Preload | undefined;
+  faults: Record<Fault, number>;
   external: ExternalServices;
+  senders: Sender[];
   traffic: Traffic;
   /** The running process of the service, or the last one. */
   service?: ServiceProcess;
@@ -93,7 +148,36 @@ async function killRepeatedly(options: CampaignOptions, testBed: TestBed): Promi
     await startService(testBed);
     await Promise.race([testBed.traffic.answered(answers), testBed.traffic.done]);
     await sleep(random.below(LATEST_KILL_MS));
+    const fault = pickFault(options, testBed, random);
+    if (fault && fault !== "power") await inject(fault, testBed, random);
     await endService(testBed, options.signal);
+    if (fault === "power") testBed.disk?.cutPower();
+    if (fault) testBed.faults[fault] += 1;
+    if (fault === "disk") testBed.preload?.failWrites(undefined);
+  }
+  testBed.preload?.setClock(0);
+}
+
+/** Every second kill is only that. */
+function pickFault({ faults = [] }: CampaignOptions, { disk, preload }: TestBed, random: Random): Fault | undefined {
+  const possible = faults.filter((fault) => fault === "reload" || (fault === "power" ? disk : preload));
+  return random.below(2) === 0 ? undefined : possible[random.below(possible.length)];
+}
+
+/** How long it lasts before the kill. */
+const FAULT_MS = 300;
+const MAX_JUMP_MS = 3 * 3_600_000;
+
+async function inject(fault: Exclude<Fault, "power">, testBed: TestBed, random: Random): Promise<void> {
+  const { preload } = testBed;
+  if (fault === "reload") writeConfig(testBed, 4 + random.below(8));
+  else if (fault === "disk") preload?.failWrites(random.below(2) === 0 ? "EIO" : "ENOSPC");
+  else preload?.setClock(random.below(2 * MAX_JUMP_MS) - MAX_JUMP_MS);
+  await sleep(random.below(FAULT_MS));
+  // In half of them the service goes on after the disk's failure.
+  if (fault === "disk" && random.below(2) === 0) {
+    preload?.failWrites(undefined);
+    await sleep(random.below(FAULT_MS));
   }
 }
 
@@ -106,7 +190,7 @@ function planKills({ hooks, kills }: CampaignOptions, random: Random): number[] 
 /** An additional process that is killed during its start, or soon after. */
 async function killDuringStart(testBed: TestBed, random: Random): Promise<void> {
   await beginProcess(testBed);
-  const child = spawnService(testBed.file);
+  const child = spawnService(testBed.file, testBed.preload?.env);
   const ended = once(child, "exit");
   await sleep(random.below(START_MS));
   child.kill("SIGKILL");
@@ -123,7 +207,7 @@ async function beginProcess({ external }: TestBed): Promise<void> {
 
 async function startService(testBed: TestBed): Promise<Client> {
   await beginProcess(testBed);
-  testBed.service = await startProcess(testBed.file);
+  testBed.service = await startProcess(testBed.file, testBed.preload?.env);
   const client = createClient(testBed.service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
   testBed.traffic.sendTo(client);
   return client;
@@ -135,17 +219,18 @@ async function endService(testBed: TestBed, signal: CampaignOptions["signal"]): 
   testBed.kills += 1;
 }
 
-function writeConfig(folder: string, external: ExternalServices): string {
-  const file = path.join(folder, "webhooks.json5");
+/** Whole: a start never finds half of it. */
+function writeConfig({ file, store, external, senders }: TestBed, maxConcurrent = 8): void {
   const config = withTokens({
-    hooks: { mappings: [JOBS_MAPPING] },
+    store: { path: store },
+    hooks: { mappings: MAPPINGS },
     agents: {
       providers: { local: { kind: "openai-compatible", baseUrl: external.modelUrl } },
       // Several kills can interrupt one turn. It must not be dead-lettered as the cause of the crashes.
-      defaults: { model: "local/double", maxConcurrent: 8, maxAttempts: 100 },
+      defaults: { model: "local/double", maxConcurrent, maxAttempts: 100 },
     },
-    channels: { slack: { token: "xoxb-000000000000-test", baseUrl: external.slackUrl } },
+    channels: toChannels(senders, external),
   });
-  writeFileSync(file, JSON.stringify(config));
-  return file;
+  writeFileSync(`${file}~`, JSON.stringify(config));
+  renameSync(`${file}~`, file);
 }

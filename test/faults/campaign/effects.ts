@@ -2,10 +2,11 @@ import { MAIN_SESSION } from "../../../src/types.ts";
 import type { Client } from "../../support/client.ts";
 import type { Arrival, ExternalServices } from "../../support/external-services.ts";
 import { audit, type Audit, type Effect, sumAudits } from "./audit.ts";
-import { isHeartbeat, type Sender, numbersIn } from "./sender.ts";
+import { NODES_FAIL } from "./node-faults.ts";
+import { isHeartbeat, type Sender, numbersIn, TARGETS, targetOf } from "./sender.ts";
 
-/** The countable effects of a hook: session entries, agent turns and messages. */
-export type Audits = Record<"entries" | "turns" | "messages", Audit>;
+/** The countable effects of a hook: session entries, agent turns, messages and posts to HTTP targets. */
+export type Audits = Record<"entries" | "turns" | "messages" | "posts", Audit>;
 
 /**
  * Compares the expected effects of the senders' hooks with the service's sessions and the external services. `faults`: those of
@@ -20,11 +21,19 @@ export async function auditSenders(
   const toAudit = (arrivals: Arrival[]): Audit =>
     sumAudits(agents.map((sender) => audit(arrivalsOf(sender, arrivals, faults), sender.hooks)));
   const agents = senders.filter(({ kind }) => kind !== "wake");
+  const listed = senders.filter(({ kind }) => kind === "listed");
+  const auditTarget = (sender: Sender, to: string): Audit => {
+    const posts = external.posts.filter((post) => post.to === to);
+    return audit(arrivalsOf(sender, posts, faults), sender.hooks);
+  };
   const turns = external.turns.filter(({ text }) => !isHeartbeat(text));
   return {
     entries: sumAudits([...(await auditMain(senders, client)), ...(await auditSessions(agents, client))]),
     turns: toAudit(turns),
     messages: toAudit(external.messages),
+    posts: sumAudits(
+      listed.flatMap((sender) => TARGETS.map((target) => auditTarget(sender, targetOf(sender.name, target)))),
+    ),
   };
 }
 
@@ -47,10 +56,37 @@ async function auditSessions(senders: Sender[], client: Client): Promise<Audit[]
   return audits;
 }
 
+/** How often a turn or a message arrived again, by the fault during which it happened. Of those that end nodes first. */
+export function countRepeats(
+  senders: Sender[],
+  arrivals: Arrival[],
+  faults: ReadonlyMap<number, string>,
+): Record<string, number> {
+  const counts: Record<string, number> = {};
+  const own = arrivals.filter(({ text }) => !isHeartbeat(text));
+  for (const sender of senders.filter(({ kind }) => kind !== "wake")) {
+    const seen = new Map<number, string>();
+    for (const { number, fault = "none" } of arrivalsOf(sender, own, faults)) {
+      const earlier = seen.get(number);
+      seen.set(number, fault);
+      if (earlier === undefined) continue;
+      const cause = NODES_FAIL.has(earlier) || fault === "none" ? earlier : fault;
+      counts[cause] = (counts[cause] ?? 0) + 1;
+    }
+  }
+  return counts;
+}
+
 function arrivalsOf(sender: Sender, arrivals: Arrival[], faults: ReadonlyMap<number, string>): Effect[] {
-  return arrivals.flatMap(({ text, processNumber }) =>
-    numbersIn(text, sender).map((number) => ({ number, processNumber, fault: faults.get(processNumber) })),
-  );
+  return arrivals.flatMap(({ text, processNumber }) => {
+    const numbers = numbersIn(text, sender);
+    return numbers.map((number) => ({
+      number,
+      numbers: numbers.join(),
+      processNumber,
+      fault: faults.get(processNumber),
+    }));
+  });
 }
 
 interface Entry {

@@ -1,3 +1,6 @@
+import type { UserConfig } from "../../../src/config/schema/generated.ts";
+import type { ExternalServices } from "../../support/external-services.ts";
+
 /**
  * Sends the hooks of one session sequentially. Like a provider, it repeats each until the answer is 2xx. So accepted hooks
  * have an order, which all later steps must keep.
@@ -6,11 +9,30 @@ export interface Sender {
   /** Also the session key, except for wakes, which use the main session. */
   name: string;
   kind: (typeof SENDER_KINDS)[number];
+  /** Each request of kind `batch` has several. */
   hooks: number;
 }
 
-/** The built-in agent hook, a mapping with a `dedupe` template, or system events. */
-const SENDER_KINDS = ["agent", "mapped", "wake"] as const;
+/**
+ * The built-in agent hook, a mapping with a `dedupe` template, system events, a mapping with `forEach`, one with `coalesce`, or
+ * one whose `deliver` lists three targets.
+ */
+export const SENDER_KINDS = ["agent", "mapped", "wake", "batch", "burst", "listed"] as const;
+
+/** The HTTP targets of the kind `listed`, which has a recipient in Slack too. */
+export const TARGETS = ["steady", "flaky"] as const;
+
+/** Each sender has its own, so that one that waits for a retry holds back no other sender. */
+export function targetOf(sender: string, target: (typeof TARGETS)[number]): string {
+  return `${target}-${sender}`;
+}
+
+const BATCH = 3;
+
+/** How many requests the sender makes. */
+export function countRequests({ kind, hooks }: Sender): number {
+  return kind === "batch" ? Math.ceil(hooks / BATCH) : hooks;
+}
 
 export interface HookRequest {
   hook: string;
@@ -18,41 +40,81 @@ export interface HookRequest {
   headers: Record<string, string>;
 }
 
+/** Each hook is a request. */
+const PLAIN_KINDS = SENDER_KINDS.slice(0, 3);
+
 /** Distributes the hooks evenly. */
-export function toSenders(hooks: number, senders: number): Sender[] {
+export function toSenders(hooks: number, senders: number, kinds: readonly Sender["kind"][] = PLAIN_KINDS): Sender[] {
   return Array.from({ length: senders }, (_, index) => ({
     name: `sender-${index}`,
-    kind: SENDER_KINDS[index % SENDER_KINDS.length]!,
+    kind: kinds[index % kinds.length]!,
     hooks: Math.floor(hooks / senders) + (index < hooks % senders ? 1 : 0),
   }));
 }
 
-/** The sender's hook with this number, from 1. */
-export function toRequest({ name, kind }: Sender, number: number): HookRequest {
+/** The sender's request with this number, from 1. */
+export function toRequest({ name, kind, hooks }: Sender, number: number): HookRequest {
   const text = `${name}#${number};`;
   const headers = { "idempotency-key": text };
   const to = recipientOf(name);
   const agent = { message: text, sessionKey: name, channel: "slack", to, wakeMode: "next-heartbeat" };
   if (kind === "agent") return { hook: "agent", payload: agent, headers };
-  if (kind === "mapped") return { hook: "jobs", payload: { text, sender: name, to }, headers: {} };
+  if (kind === "mapped" || kind === "burst" || kind === "listed") {
+    return { hook: kind === "mapped" ? "jobs" : kind, payload: { text, sender: name, to }, headers: {} };
+  }
+  if (kind === "batch") {
+    const numbers = Array.from({ length: BATCH }, (_, index) => (number - 1) * BATCH + 1 + index);
+    const items = numbers.filter((each) => each <= hooks).map((each) => `${name}#${each};`);
+    return { hook: "batch", payload: { items, sender: name, to }, headers };
+  }
   return { hook: "wake", payload: { text, mode: number % 2 === 0 ? "now" : "next-heartbeat" }, headers };
 }
 
-/** The mapping for hooks of kind `mapped`. */
-export const JOBS_MAPPING = {
-  match: { path: "jobs" },
-  messageTemplate: "{{text}}",
-  sessionKey: "{{sender}}",
-  dedupe: "{{text}}",
-  wakeMode: "next-heartbeat",
-  channel: "slack",
-  to: "{{to}}",
-} as const;
+const SESSION = { sessionKey: "{{sender}}", wakeMode: "next-heartbeat" } as const;
+const MAPPING = { ...SESSION, channel: "slack", to: "{{to}}" } as const;
 
-/** The model's reply: the acknowledgement of a heartbeat, else the hook's text. */
+/** For the kinds `mapped`, `batch`, `burst` and `listed`. */
+export const MAPPINGS = [
+  { ...MAPPING, match: { path: "jobs" }, messageTemplate: "{{text}}", dedupe: "{{text}}" },
+  { ...MAPPING, match: { path: "batch" }, forEach: "items", messageTemplate: "{{item}}" },
+  {
+    ...MAPPING,
+    match: { path: "burst" },
+    messageTemplate: "{{text}}",
+    dedupe: "{{text}}",
+    coalesce: { key: "{{sender}}", windowMs: 200 },
+  },
+  {
+    ...SESSION,
+    match: { path: "listed" },
+    messageTemplate: "{{text}}",
+    dedupe: "{{text}}",
+    deliver: [
+      { channel: "slack", to: "{{to}}" },
+      ...TARGETS.map((target) => ({ channel: "http", to: targetOf("{{sender}}", target) })),
+    ],
+  },
+];
+
+/** The channels of the mappings' replies. */
+export function toChannels(
+  senders: readonly Sender[],
+  { slackUrl, targetsUrl }: Pick<ExternalServices, "slackUrl" | "targetsUrl">,
+): UserConfig["channels"] {
+  const names = senders.flatMap(({ name }) => TARGETS.map((target) => targetOf(name, target)));
+  return {
+    slack: { token: "xoxb-000000000000-test", baseUrl: slackUrl },
+    http: {
+      targets: Object.fromEntries(names.map((name) => [name, { url: `${targetsUrl}${name}` }])),
+      allow: ["*"],
+    },
+  };
+}
+
+/** The model's reply: the acknowledgement of a heartbeat, else the texts of the hooks. */
 export function toReply(asked: string): string {
   if (isHeartbeat(asked)) return "HEARTBEAT_OK";
-  return `Done: ${/sender-\d+#\d+;/.exec(asked)?.[0]}`;
+  return `Done: ${asked.match(/sender-\d+#\d+;/g)?.join(" ")}`;
 }
 
 export function isHeartbeat(asked: string): boolean {

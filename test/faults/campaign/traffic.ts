@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../../support/client.ts";
-import { type HookRequest, type Sender, toRequest } from "./sender.ts";
+import { countRequests, type HookRequest, type Sender, toRequest } from "./sender.ts";
 import { createRandom, type Random } from "./random.ts";
 
 export interface Traffic {
@@ -8,8 +8,12 @@ export interface Traffic {
   sendTo(client: Client): void;
   /** Resolves when this many hooks in total have been answered 2xx. */
   answered(count: number): Promise<void>;
+  /** Each sender ends with the hook that it is sending. */
+  stop(): void;
   /** Resolves when all are answered 2xx; rejects on an unexpected answer. */
   done: Promise<void>;
+  /** Hooks that were answered 2xx so far. */
+  answers(): number;
   /** Requests so far, including duplicates and those without an answer or with a 503. */
   requests(): number;
 }
@@ -21,12 +25,13 @@ const RETRY_MS = 50;
 const DUPLICATE_ONE_IN = 4;
 
 /** Runs all senders concurrently. The seed decides which hooks are duplicated. */
-export function startTraffic(senders: Sender[], seed: number): Traffic {
+export function startTraffic(senders: Sender[], seed: number, { pauseMs = 0 } = {}): Traffic {
   const { promise: started, resolve: start } = Promise.withResolvers<void>();
   const waiting: { count: number; resolve(): void }[] = [];
   let target: Client;
   let requests = 0;
   let answered = 0;
+  let stopped = false;
 
   return {
     sendTo(client) {
@@ -38,6 +43,8 @@ export function startTraffic(senders: Sender[], seed: number): Traffic {
         waiting.push({ count, resolve });
         resolveWaiting();
       }),
+    stop: () => void (stopped = true),
+    answers: () => answered,
     done: sendAll(),
     requests: () => requests,
   };
@@ -48,11 +55,13 @@ export function startTraffic(senders: Sender[], seed: number): Traffic {
   }
 
   async function sendHooks(sender: Sender, random: Random): Promise<void> {
-    for (let number = 1; number <= sender.hooks; number += 1) {
+    for (let number = 1; number <= countRequests(sender); number += 1) {
       const repeats = random.below(DUPLICATE_ONE_IN) === 0 ? [1 + random.below(number)] : [];
       await Promise.all([number, ...repeats].map((each) => sendUntilAccepted(toRequest(sender, each))));
       answered += 1;
       resolveWaiting();
+      if (stopped) sender.hooks = number;
+      else await sleep(pauseMs);
     }
   }
 

@@ -35,7 +35,7 @@ export function createTracker({ mailer, service: { client, url } }: TestBed): Tr
     let lowest = Infinity;
     let progressAt = performance.now();
     while (performance.now() - progressAt < STUCK_MS) {
-      // Events that are read again are recognised by their ids.
+      // Events that are read again are recognized by their ids.
       for (const [id, tokens] of await readArrivals(url, previous.at)) arrivals.set(id, tokens);
       const unfinished = differences().lost + (await countUnfinished());
       if (unfinished === 0) return;

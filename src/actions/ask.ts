@@ -1,0 +1,104 @@
+import type { AgentDriver, AgentReply, AgentTurn, HistoryEntry } from "../agents/driver.ts";
+import { DriverError, type ModelFailure } from "../errors.ts";
+import { countResults, leaveOut, type PastExchange, toPlainText } from "./exchanges.ts";
+
+/** A turn before it is known which model answers. */
+export interface Question extends Omit<AgentTurn, "exchanges"> {
+  /** Answers that asked for calls, and their results, oldest first. */
+  past?: readonly PastExchange[];
+}
+
+export interface Answer extends AgentReply {
+  /** The model that was asked and answered; its prices apply. */
+  asked?: string;
+  warnings: string[];
+}
+
+/** After these another model may answer. A refused key or a bad prompt is not hidden by one. */
+const PASSED_ON: ReadonlySet<ModelFailure | undefined> = new Set(["unavailable", "quota", "unknown-model"]);
+
+/**
+ * Asks the model of a turn, then its fallback models, at once and in order. If none answers, the error is retryable as long
+ * as one of them was only unavailable: the next attempt begins with the first again.
+ */
+export async function askModels(
+  turn: Question,
+  { agent, fallbackModels, signal }: { agent: AgentDriver; fallbackModels: string[]; signal: AbortSignal },
+): Promise<Answer> {
+  const failures: DriverError[] = [];
+  for (const model of new Set([turn.model, ...fallbackModels])) {
+    try {
+      const answer = await askWithLess({ ...turn, model }, agent, signal);
+      return { ...answer, asked: model, warnings: [...failures.map(({ message }) => message), ...answer.warnings] };
+    } catch (error) {
+      if (!(error instanceof DriverError)) throw error;
+      failures.push(error);
+      if (signal.aborted || !PASSED_ON.has(error.modelFailure)) break;
+    }
+  }
+  throw joinFailures(failures);
+}
+
+function joinFailures(failures: DriverError[]): DriverError {
+  const [first, ...others] = failures;
+  if (first && others.length === 0) return first;
+  const unavailable = failures.filter(({ modelFailure }) => modelFailure === "unavailable");
+  const waits = unavailable.map(({ retryAfterMs }) => retryAfterMs).filter((wait) => wait !== undefined);
+  return new DriverError(failures.map(({ message }) => message).join(" "), {
+    retryable: failures.some(({ retryable }) => retryable),
+    modelFailure: unavailable.length > 0 ? "unavailable" : undefined,
+    // The first that can answer again decides. One that does not say when is asked soon.
+    retryAfterMs: waits.length === unavailable.length && waits.length > 0 ? Math.min(...waits) : undefined,
+  });
+}
+
+/** If the prompt does not fit, asks again with half of the history, without it, then without the oldest results. */
+async function askWithLess(turn: Question, agent: AgentDriver, signal: AbortSignal): Promise<Omit<Answer, "asked">> {
+  const { history, past = [] } = turn;
+  const results = countResults(past);
+  let left = history;
+  let leftOut = 0;
+  for (;;) {
+    try {
+      const asked = toTurn({ ...turn, history: left, past: leaveOut(past, leftOut) }, agent);
+      const { warnings = [], ...reply } = await agent.run(asked, signal);
+      const count = history.length - left.length;
+      const less = [...warnOfLess(count, history.length), ...warnOfResults(leftOut, results)];
+      return { ...reply, warnings: [...less, ...warnOfTools(turn, asked), ...warnings] };
+    } catch (error) {
+      const isTooLong = error instanceof DriverError && error.modelFailure === "too-long";
+      const isAll = left.length === 0 && leftOut === results;
+      if (!isTooLong || isAll || signal.aborted) throw error;
+      if (left.length > 0) left = left === history ? toLaterHalf(history) : [];
+      else leftOut += Math.ceil((results - leftOut) / 2);
+    }
+  }
+}
+
+/** Only a model continues from its own answers. Another one is given what was said since as plain text. */
+function toTurn({ past = [], tools, ...turn }: Question, agent: AgentDriver): AgentTurn {
+  const canCall = tools !== undefined && agent.canCall?.(turn.model) === true;
+  const own = canCall ? past.slice(past.findLastIndex(({ asked }) => asked !== turn.model) + 1) : [];
+  const message = turn.message + toPlainText(past.slice(0, past.length - own.length));
+  if (!canCall) return { ...turn, message };
+  return { ...turn, message, tools, exchanges: own.map(({ answer, results }) => ({ answer, results })) };
+}
+
+function warnOfTools({ model = "The agent", tools }: Question, asked: AgentTurn): string[] {
+  return tools && !asked.tools ? [`${model} cannot call tools: it was asked without them.`] : [];
+}
+
+function warnOfResults(count: number, all: number): string[] {
+  return count === 0 ? [] : [`The prompt did not fit: ${count} of ${all} results of calls were left out.`];
+}
+
+/** It begins with a question: a model handles an answer without one badly. */
+function toLaterHalf(history: HistoryEntry[]): HistoryEntry[] {
+  const later = history.slice(Math.ceil(history.length / 2));
+  return later[0]?.role === "assistant" ? later.slice(1) : later;
+}
+
+function warnOfLess(count: number, all: number): string[] {
+  if (count === 0) return [];
+  return [`The prompt did not fit: ${count} of ${all} earlier messages of the session were left out.`];
+}

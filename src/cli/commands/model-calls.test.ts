@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { checkConfig } from "../../drivers.ts";
+import { describeModelCalls } from "./model-calls.ts";
+
+const providers = { local: { kind: "openai-compatible", baseUrl: "http://127.0.0.1:1/v1" } };
+const template = { messageTemplate: "x", textTemplate: "x" };
+const later = { wakeMode: "next-heartbeat" };
+
+async function describeFor(agents: object): Promise<string[]> {
+  const mapping = (id: string, fields: object) => ({ id, match: { path: id }, messageTemplate: "x", ...fields });
+  const mappings = [
+    mapping("push", {}),
+    mapping("issues", {}),
+    mapping("alerts", { forEach: "alerts", ...later }),
+    mapping("note", { action: "wake", ...template }),
+    mapping("log", { agent: "none", ...later }),
+  ];
+  const { config } = await checkConfig({ agents, hooks: { mappings } }, { baseDir: "/", env: {} });
+  return describeModelCalls(config);
+}
+
+test("mappings that cost the same are one line", async () => {
+  const defaults = { model: "local/x", heartbeat: { joinWindow: "30s" } };
+  expect(await describeFor({ providers, defaults })).toEqual([
+    "model calls of an event: 1, 1 for the heartbeat, which all within 30 s share (push, issues)",
+    "model calls of an event: 1 for each item (alerts)",
+    "model calls of an event: 1 for the heartbeat, which all within 30 s share (note)",
+    "model calls of an event: none of its own (log)",
+  ]);
+});
+
+test("without a provider nothing costs anything", async () => {
+  expect(await describeFor({})).toEqual([]);
+});

@@ -1,0 +1,61 @@
+import { appendSegment } from "../../shared/json.ts";
+import { didYouMean } from "../../shared/text.ts";
+import type { MappingInput } from "../schema/generated.ts";
+import type { ResolvedConfig } from "../types.ts";
+import { error, type Finding, staticText, warning } from "./finding.ts";
+
+/** These bring their own tools, or none. */
+const KINDS_WITHOUT_CALLS: readonly unknown[] = ["acp", "command", "echo", "gateway"];
+
+/** Grants name tool sets that exist, and their model can ask for calls. */
+export function checkGrants(
+  key: string,
+  { grants, model }: Pick<MappingInput, "grants" | "model">,
+  { agents }: ResolvedConfig,
+): Finding[] {
+  if (!grants || Object.keys(grants).length === 0) return [];
+  const sets = Object.keys(agents.tools);
+  const findings = Object.entries(grants).flatMap(([call, written]) => {
+    const at = appendSegment(key, call);
+    const [set = ""] = call.split(".", 1);
+    const { mode, arguments: args } = typeof written === "string" ? { mode: written } : written;
+    return [
+      ...(sets.includes(set)
+        ? []
+        : [error(at, `There is no tool set "${set}" in agents.tools${didYouMean(set, sets)}`)]),
+      ...(mode === "read"
+        ? []
+        : [error(at, `"${mode}" cannot be granted yet, because nobody could be asked: write "read".`)]),
+      ...(args && call.includes("*")
+        ? [error(`${at}.arguments`, "A pattern cannot fix arguments, since each call has its own. Name the call.")]
+        : []),
+    ];
+  });
+  const named = staticText(model ?? agents.model ?? "") ?? "";
+  const id = agents.models?.find(({ alias }) => alias === named)?.id ?? named;
+  const [provider = ""] = id.split("/", 1);
+  if (!KINDS_WITHOUT_CALLS.includes(agents.providers[provider]?.kind)) return findings;
+  return [
+    ...findings,
+    warning(key, `The model "${named}" cannot call tools, so its turns are without them. Choose another model.`),
+  ];
+}
+
+/** Grants outside of mappings, where there is no event that a template could read. */
+export function checkFixedGrants(config: ResolvedConfig): Finding[] {
+  const { agent } = config.hooks;
+  const { heartbeat } = config.agents;
+  return [
+    ...checkPlain("hooks.agent.grants", agent.grants, config),
+    ...checkPlain("agents.defaults.heartbeat.grants", heartbeat.grants, config),
+  ];
+}
+
+function checkPlain(key: string, grants: MappingInput["grants"] = {}, config: ResolvedConfig): Finding[] {
+  const templates = Object.entries(grants).flatMap(([call, written]) =>
+    typeof written !== "string" && JSON.stringify(written.arguments ?? {}).includes("{{")
+      ? [error(`${appendSegment(key, call)}.arguments`, "Arguments cannot be templates here. Write plain values.")]
+      : [],
+  );
+  return [...checkGrants(key, { grants }, config), ...templates];
+}

@@ -1,0 +1,43 @@
+import type { ConfigProblem } from "../../errors.ts";
+import { appendSegment, isObject } from "../../shared/json.ts";
+
+/** The last word of a key whose value is secret. */
+export const SECRET_KEY = /(?:token|secrets?|password|api_?key)$/i;
+/** The private key of an app, where `key` alone can be anything. */
+const APP_KEY = /\.app\.key$/;
+/** Conditions and templates about a request, whose fields may have the names of secrets. */
+const OF_REQUESTS = /\.(?:match|schema)$|^channels\b.*\.targets\b.*\.body$|^agents\.tools\b.*\.calls$/;
+
+/** References as other programs write them. The group is the variable's name. */
+const FOREIGN_REFERENCES = [
+  /^\$([A-Za-z_]\w*)$/,
+  /^\$?\{\{.*?(\w*)\W*\}\}$/s,
+  /^\$\{\W*(?:\w+[:.])?(\w*)[^}]*\}$/,
+  /^%([A-Za-z_]\w*)%$/,
+  /^process\.env\W+([A-Za-z_]\w*)\W*$/,
+];
+/** What `resolveReferences` understands. */
+const OWN_REFERENCE = /^\$?\$\{(?:[A-Za-z_]\w*(?::-[^}]*)?|file:[^}]+)\}$/;
+
+/** Secrets of a configuration, as it is written, that look like references of another program. */
+export function findForeignReferences(written: unknown, key = "", isSecret = false): ConfigProblem[] {
+  if (typeof written === "string") return isSecret ? checkSecret(written.trim(), key) : [];
+  if (Array.isArray(written)) {
+    return written.flatMap((item, index) => findForeignReferences(item, appendSegment(key, index), isSecret));
+  }
+  if (!isObject(written) || OF_REQUESTS.test(key)) return [];
+  return Object.entries(written).flatMap(([name, child]) => {
+    const childKey = appendSegment(key, name);
+    return findForeignReferences(child, childKey, isSecret || SECRET_KEY.test(name) || APP_KEY.test(childKey));
+  });
+}
+
+function checkSecret(text: string, key: string): ConfigProblem[] {
+  if (OWN_REFERENCE.test(text)) return [];
+  const found = FOREIGN_REFERENCES.map((form) => form.exec(text)).find((match) => match !== null);
+  if (!found) return [];
+  // It may be a secret after all, unless it has the usual form of such a name.
+  const name = /^[A-Z][A-Z0-9_]*$/.test(found[1] ?? "") ? found[1] : "NAME";
+  const message = `This looks like a reference, but would be the secret itself. Write \${${name}}, or \${file:PATH} for the content of a file.`;
+  return [{ key, message }];
+}

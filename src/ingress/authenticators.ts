@@ -1,0 +1,161 @@
+import { timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import type { HookToken } from "../config/types.ts";
+import { HookError } from "../errors.ts";
+import { bearerOf, digestOf, TOKEN_HEADER, TOKEN_PARAMETER } from "../shared/secret.ts";
+import type { Authenticator } from "./authenticator.ts";
+import { createSignatureAuthenticator, type Sender } from "./signature-authenticator.ts";
+
+/** The authenticator of every hook path. A path that names no hook has one too, so that nobody learns which hooks exist. */
+export interface Authenticators {
+  find(hook: string | undefined): Authenticator;
+  /** For what belongs to no hook: every token counts, also that of one mapping. */
+  anyToken: Authenticator;
+}
+
+export interface AuthenticatorOptions {
+  tokens: HookToken[];
+  senders?: Sender[];
+  /** Whether a mapping for tokens takes requests to the hook, beside those of its senders. */
+  takesTokens?(hook: string): boolean;
+  /** `gateway.publicUrl`. */
+  publicUrl?: string;
+}
+
+export function createAuthenticators({
+  tokens,
+  senders = [],
+  takesTokens = () => true,
+  publicUrl,
+}: AuthenticatorOptions): Authenticators {
+  const shared = tokens.map(({ name, ...token }) => ({ ...token, credential: `token:${name}` }));
+  const authenticator = createTokenAuthenticator(shared);
+  const closed = createTokenAuthenticator([]);
+  const signed = new Map(
+    [...Map.groupBy(senders, ({ hook }) => hook)].map(([hook, ofHook]) => [
+      hook,
+      createSignatureAuthenticator({ senders: ofHook, tokens: takesTokens(hook) ? authenticator : closed, publicUrl }),
+    ]),
+  );
+  const own = senders.filter(({ showsToken }) => showsToken);
+  const anyToken = createTokenAuthenticator(
+    [...shared, ...own].map(({ credential, secrets }) => ({ credential, secrets })),
+  );
+  return { find: (hook) => signed.get(hook ?? "") ?? authenticator, anyToken };
+}
+
+const QUERY_TOKEN = {
+  warning: "the hook token was sent as a query parameter, which is deprecated: use Authorization: Bearer",
+  headers: {
+    // RFC 9745: deprecated since 2026-11-01, as Unix seconds.
+    Deprecation: "@1793491200",
+    Warning: '299 - "The query parameter token is deprecated: send the header Authorization: Bearer instead"',
+  },
+};
+
+/** The same on every path: who shows no credential must not learn which hooks exist. */
+const MISSING = "The hook token or signature is missing. Send a token as Authorization: Bearer.";
+const WRONG = "The token is wrong, or not for this hook. Send a token as Authorization: Bearer.";
+
+interface AcceptedToken extends Pick<HookToken, "secrets" | "hooks"> {
+  credential: string;
+}
+
+/** Lets requests in that show one of the tokens which count for their hook. */
+function createTokenAuthenticator(tokens: AcceptedToken[]): Authenticator {
+  const known = tokens.flatMap(({ credential, secrets, hooks }) =>
+    secrets.map((secret) => ({ credential, digest: digestOf(secret), hooks })),
+  );
+
+  return {
+    methods: ["POST"],
+    verify({ hook, headers, query }) {
+      const presented = findToken(headers, query);
+      if (!presented) return { refusal: MISSING, reason: "missing" };
+      const deprecation = presented.form === "query" ? QUERY_TOKEN : undefined;
+      const digest = digestOf(presented.secret);
+      // All are compared, so that the time does not tell which one it was.
+      const matching = known.filter((token) => timingSafeEqual(token.digest, digest));
+      const token = matching.find(({ hooks }) => hooks === undefined || (hook !== undefined && hooks.includes(hook)));
+      if (token) return { credential: token.credential, deprecation };
+      return { refusal: WRONG, reason: "wrong", deprecation };
+    },
+  };
+}
+
+interface PresentedToken {
+  form: "bearer" | "header" | "query";
+  secret: Buffer;
+}
+
+/** The token of highest precedence that is not empty. It alone decides: a wrong one is not rescued by another. */
+function findToken(headers: IncomingHttpHeaders, query: Record<string, string>): PresentedToken | undefined {
+  const bearer = bearerOf(headers.authorization);
+  if (bearer) return { form: "bearer", secret: bearer };
+  const header = headers[TOKEN_HEADER];
+  // Node reads header bytes as Latin-1; this gives the bytes back, so that a token in UTF-8 compares equal.
+  if (typeof header === "string" && header !== "") return { form: "header", secret: Buffer.from(header, "latin1") };
+  const parameter = query[TOKEN_PARAMETER];
+  return parameter ? { form: "query", secret: Buffer.from(parameter) } : undefined;
+}
+
+const MAX_FAILURES = 20;
+const WINDOW_MS = 60_000;
+/** So that an attacker with many addresses costs a few megabytes and no more. */
+const MAX_CLIENTS = 10_000;
+
+/** Keeps clients from guessing a credential: counts the failures of each in a sliding window. */
+export interface AuthRateLimit {
+  /** The client, an address, showed a right credential: forgets the failures of its network. */
+  succeed(client: string): void;
+  /** Whether the next failure of the client is answered with a 429. */
+  isThrottled(client: string): boolean;
+  /** Counts a failure. Throws the 429 of a client that has failed too often; such a failure is not counted. */
+  fail(client: string): void;
+}
+
+/** `now` gives milliseconds that never go backwards. */
+export function createAuthRateLimit(now: () => number = () => performance.now()): AuthRateLimit {
+  /** The times of each client's last failures, oldest first; the client that failed longest ago comes first. */
+  const failures = new Map<string, number[]>();
+
+  return {
+    succeed(client) {
+      if (failures.size > 0) failures.delete(networkOf(client));
+    },
+
+    isThrottled: (client) => waitOf(failures.get(networkOf(client))) > 0,
+
+    fail(address) {
+      const client = networkOf(address);
+      const times = failures.get(client) ?? [];
+      const waitMs = waitOf(times);
+      if (waitMs > 0) throw tooManyFailures(waitMs);
+      times.push(now());
+      if (times.length > MAX_FAILURES) times.shift();
+      failures.delete(client);
+      failures.set(client, times);
+      if (failures.size > MAX_CLIENTS) failures.delete(failures.keys().next().value ?? "");
+    },
+  };
+
+  /** In milliseconds. */
+  function waitOf(times: number[] = []): number {
+    return times.length < MAX_FAILURES ? 0 : (times[0] ?? 0) + WINDOW_MS - now();
+  }
+}
+
+/** One sender usually has a whole /64 of IPv6 addresses: counted singly, they would give it that many attempts. */
+function networkOf(address: string): string {
+  if (!address.includes(":")) return address;
+  const [head = "", tail = ""] = address.split("::");
+  const groups = head.split(":");
+  const last = tail.split(":");
+  // `::` stands for as many zeros as make eight groups.
+  while (groups.length + last.length < 8) groups.push("0");
+  return [...groups, ...last].slice(0, 4).join(":");
+}
+
+function tooManyFailures(waitMs: number): HookError {
+  return new HookError("too_many_failures", { headers: { "Retry-After": String(Math.ceil(waitMs / 1000)) } });
+}

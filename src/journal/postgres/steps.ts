@@ -1,0 +1,63 @@
+import type { Claim, Step } from "../records.ts";
+import { optional, text } from "../rows.ts";
+import { addSpend } from "./counters.ts";
+import { Batch, reportAll, toPostgresText, type Transaction } from "./transaction.ts";
+
+export async function recordSteps(transaction: Transaction, { id, token }: Claim, steps: Step[]): Promise<boolean> {
+  const run = await transaction.get(TAKE_RUN, [id, token]);
+  if (!run) return false;
+  const batch = new Batch();
+  addSteps(batch, [{ runId: id, steps }]);
+  const row = await batch.run(transaction, NEW_ANSWERS);
+  const numbers: number[] = JSON.parse(text(row?.answers ?? "[]"));
+  // At a repetition, the earlier attempt may have recorded them with what they used.
+  const answers = steps.filter(({ n }) => numbers.includes(n));
+  const spend = new Batch();
+  spend.add(
+    "claimed",
+    [run],
+    "SELECT * FROM json_to_recordset($rows) AS row (id uuid, session_key text, hook text, mapping text)",
+  );
+  const spent = answers.map((step) => ({
+    claim: id,
+    used: { ...step, finishedAt: step.finishedAt ?? step.startedAt },
+    runs: 0 as const,
+  }));
+  addSpend(spend, spent, "claimed");
+  if (spent.length > 0) await spend.run(transaction, "1");
+  const eventId = optional(text, run.event_id);
+  await reportAll(transaction, [{ change: { kind: "run", id, eventId, state: "running" }, run: { id, eventId } }]);
+  return true;
+}
+
+const TAKE_RUN = `
+  UPDATE hookline.runs SET attempts = 1 WHERE id = $1 AND claims = $2 AND state = 'running'
+  RETURNING id, event_id, session_key, hook, mapping`;
+
+const NEW_ANSWERS = "(SELECT coalesce(json_agg(n), '[]')::text FROM new_answers) AS answers";
+
+/** `condition` is about the `run_id` of the steps. */
+export function addSteps(batch: Batch, runs: { runId: string; steps: Step[] }[], condition = "true"): void {
+  const rows = runs.flatMap(({ runId, steps }) =>
+    steps.map((step) => ({
+      run_id: runId,
+      n: step.n,
+      state: step.state,
+      is_answer: step.kind === "model",
+      detail: toPostgresText(JSON.stringify(step)),
+    })),
+  );
+  if (rows.length === 0) return;
+  batch.add(
+    "step",
+    rows,
+    `SELECT * FROM json_to_recordset($rows) AS row (run_id uuid, n integer, state text, is_answer boolean, detail text)
+     WHERE ${condition}`,
+  );
+  const insert = "INSERT INTO hookline.steps (run_id, n, state, detail) SELECT run_id, n, state, detail FROM step";
+  batch.addOver("new_answers", `${insert} WHERE is_answer ON CONFLICT DO NOTHING RETURNING n`);
+  batch.addOver(
+    "new_steps",
+    `${insert} WHERE NOT is_answer ON CONFLICT (run_id, n) DO UPDATE SET state = excluded.state, detail = excluded.detail`,
+  );
+}

@@ -1,0 +1,360 @@
+import { isId } from "../shared/id.ts";
+import {
+  type ChannelName,
+  type DeliveryState,
+  EVENT_STATUSES,
+  type EventStatus,
+  MAIN_SESSION,
+  type RunState,
+} from "../types.ts";
+import type { Page } from "./journal.ts";
+import type {
+  Answer,
+  Delivery,
+  Entry,
+  EventRecord,
+  EventSummary,
+  Route,
+  Run,
+  SessionSummary,
+  Spend,
+  StateRow,
+  Step,
+  Turn,
+} from "./records.ts";
+import * as rows from "./rows.ts";
+import { bytes, integer, type Row, text } from "./rows.ts";
+
+/*
+ * The reads of both stores, in PostgreSQL's words. SQLite's differ so little that `sqlite/read.ts` translates them. Lists
+ * are newest first; ids of events, runs and deliveries sort by time, across all nodes.
+ */
+
+export type ReadValue = string | number | null | undefined | readonly string[];
+
+/** A store, as its reads use it. */
+export interface Reader {
+  all(sql: string, values?: ReadValue[]): Promise<Row[]>;
+  get(sql: string, values?: ReadValue[]): Promise<Row | undefined>;
+  /** By how many milliseconds the store's clock is ahead of the clock of this process. */
+  clockOffsetMs: number;
+  tables: ReadTables;
+  /** Adds the messages that joined them. */
+  withJoined(runs: Run[]): Promise<Run[]>;
+}
+
+/** The tables behind FROM, with equal columns in both stores, and what has no equal in the other store. */
+export interface ReadTables {
+  /** The states of events: `id`, `hook`, `status`. */
+  states: string;
+  events: string;
+  runs: string;
+  entries: string;
+  /** Which entries belong to the events $1. */
+  isOfEvents: string;
+  /** Entries through the index of the main session's turns: most of its entries are system events. */
+  mainTurns: string;
+  /** The body of the event $1, if it is not empty. */
+  body: string;
+  /** The column that the lists are in the order of: the one that the indexes end with. */
+  order: "id" | "seq";
+  /** Whether the event $2 joined the run `runs`. */
+  isJoined: string;
+  /** A session $1 without entries: its runs are all unfinished or dead. */
+  emptySession: string;
+}
+
+/* Events */
+
+export async function listEvents(
+  reader: Reader,
+  page: Page & { prefix?: string; ids?: string[]; hook?: string; status?: EventStatus },
+): Promise<EventSummary[]> {
+  const { limit, before, prefix, ids, hook, status } = page;
+  const [first, last] = toBounds(prefix);
+  if (first === undefined || (before !== undefined && !isId(before))) return [];
+  const { events: from } = reader.tables;
+  const conditions: Condition[] = [
+    ["hook =", hook],
+    ["status =", status],
+    [olderThan(reader, from), before],
+    ["id >=", prefix === undefined ? undefined : first],
+    ["id <=", prefix === undefined ? undefined : last],
+    ["id = ANY", ids?.filter(isId)],
+  ];
+  const found = await listPage(reader, { from, conditions, limit });
+  return withOutcomes(reader, found.map(rows.toEventSummary));
+}
+
+/** The lowest and the highest id with these digits in front; undefined if no id has them. */
+function toBounds(prefix = ""): [string?, string?] {
+  const bounds = ["00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"].map(
+    (rest) => prefix + rest.slice(prefix.length),
+  );
+  return bounds.every(isId) ? [bounds[0], bounds[1]] : [];
+}
+
+/** Adds the run and its most telling delivery to those events that have a single run: what became of them is one line. */
+async function withOutcomes(reader: Reader, events: EventSummary[]): Promise<EventSummary[]> {
+  const ids = events.flatMap((event) => rows.findSingleRun(event) ?? []);
+  if (ids.length === 0) return events;
+  const { runs: from } = reader.tables;
+  const runs = (await reader.all(`SELECT * FROM ${from} WHERE id = ANY($1::uuid[])`, [ids])).map((row) =>
+    rows.toRun({ ...row, action: null }, reader.clockOffsetMs),
+  );
+  // Those of a run that an event joined have the id of that run's event.
+  const deliveries = await reader.all(
+    "SELECT * FROM hookline.deliveries WHERE event_id = ANY($1::uuid[]) ORDER BY seq",
+    [runs.flatMap(({ eventId }) => eventId ?? [])],
+  );
+  const runById = new Map(runs.map((run) => [run.id, run]));
+  const ofRun = Map.groupBy(
+    deliveries.map((row) => rows.toDelivery(row, reader.clockOffsetMs)),
+    ({ runId }) => runId,
+  );
+  return events.map((event) => {
+    const runId = rows.findSingleRun(event);
+    return runId === undefined ? event : { ...event, ...rows.toOutcome(runById.get(runId), ofRun.get(runId)) };
+  });
+}
+
+export async function countEvents({ all, tables }: Reader, max: number): Promise<Record<EventStatus, number>> {
+  const counts = EVENT_STATUSES.map(
+    (status) => `SELECT '${status}' AS status, (SELECT count(*) FROM
+      (SELECT 1 FROM ${tables.states} WHERE status = '${status}' LIMIT +$1::int) AS counted) AS count`,
+  );
+  const found = new Map((await all(counts.join(" UNION ALL "), [max])).map((row) => [row.status, integer(row.count)]));
+  const of = (status: EventStatus): number => found.get(status) ?? 0;
+  return {
+    accepted: of("accepted"),
+    skipped: of("skipped"),
+    rejected: of("rejected"),
+    done: of("done"),
+    failed: of("failed"),
+    dead: of("dead"),
+  };
+}
+
+export async function getEvent(reader: Reader, id: string): Promise<EventRecord | undefined> {
+  if (!isId(id)) return undefined;
+  const row = await reader.get(`SELECT * FROM ${reader.tables.events} WHERE id = $1`, [id]);
+  if (!row) return undefined;
+  const body = await reader.get(reader.tables.body, [id]);
+  const summary = rows.toEventSummary(row);
+  const parts = await partsOf(reader, summary);
+  const { request, credential, traceparent, warnings, log, timings } = rows.toDetail(row);
+  const runId = rows.findSingleRun(summary);
+  const deliveries = parts.deliveries.filter((each) => each.runId === runId);
+  return {
+    ...summary,
+    ...(runId !== undefined && rows.toOutcome(parts.runs[0], deliveries)),
+    credential,
+    traceparent,
+    warnings,
+    log,
+    timings,
+    request: { ...request, body: body ? bytes(body.body) : Buffer.alloc(0) },
+    ...parts,
+  };
+}
+
+/** What resulted from an event, in order. */
+async function partsOf(
+  reader: Reader,
+  { id, actions }: EventSummary,
+): Promise<Pick<EventRecord, "runs" | "entries" | "deliveries">> {
+  const { all, tables, clockOffsetMs } = reader;
+  // Runs are found by the ids in the receipts: an index on the event would cost every accept.
+  const found = await all(
+    `SELECT * FROM ${tables.runs} WHERE id = ANY($1::uuid[]) AND (event_id = $2 OR ${tables.isJoined}) ORDER BY seq`,
+    [actions.flatMap(({ runId }) => runId ?? []), id],
+  );
+  const runs = await withSteps(reader, await reader.withJoined(found.map((row) => rows.toRun(row, clockOffsetMs))));
+  // Entries and deliveries of a run that it joined have the id of that run's event.
+  const events = [id, ...runs.flatMap(({ eventId }) => eventId ?? [])];
+  const values = [events, id, runs.map((run) => run.id)];
+  const own = "(event_id = $2 OR run_id = ANY($3::uuid[])) ORDER BY seq";
+  const entries = await all(`SELECT * FROM ${tables.entries} WHERE ${tables.isOfEvents} AND ${own}`, values);
+  const deliveries = await all(`SELECT * FROM hookline.deliveries WHERE event_id = ANY($1::uuid[]) AND ${own}`, values);
+  return {
+    runs,
+    entries: entries.map(rows.toEntry),
+    deliveries: deliveries.map((row) => rows.toDelivery(row, clockOffsetMs)),
+  };
+}
+
+async function withSteps({ all }: Reader, runs: Run[]): Promise<Run[]> {
+  const ids = runs.map(({ id }) => id);
+  const found = await all("SELECT run_id, detail FROM hookline.steps WHERE run_id = ANY($1::uuid[]) ORDER BY n", [ids]);
+  if (found.length === 0) return runs;
+  const steps = Map.groupBy(found, (row) => text(row.run_id));
+  return runs.map((run) => ({ ...run, steps: steps.get(run.id)?.map(toStep) }));
+}
+
+function toStep({ detail }: Row): Step {
+  return JSON.parse(text(detail));
+}
+
+/* Runs and deliveries */
+
+export async function listRuns(reader: Reader, page: Page & { state?: RunState }): Promise<Run[]> {
+  const found = await listQueue(reader, reader.tables.runs, page);
+  return found.map((row) => rows.toRun(row, reader.clockOffsetMs));
+}
+
+export async function getRun({ get, tables, clockOffsetMs }: Reader, id: string): Promise<Run | undefined> {
+  const row = isId(id) ? await get(`SELECT * FROM ${tables.runs} WHERE id = $1`, [id]) : undefined;
+  return row && rows.toRun(row, clockOffsetMs);
+}
+
+export async function listDeliveries(reader: Reader, page: Page & { state?: DeliveryState }): Promise<Delivery[]> {
+  const found = await listQueue(reader, "hookline.deliveries", page);
+  return found.map((row) => rows.toDelivery(row, reader.clockOffsetMs));
+}
+
+async function listQueue(
+  reader: Reader,
+  from: string,
+  { limit, before, state }: Page & { state?: string },
+): Promise<Row[]> {
+  if (before !== undefined && !isId(before)) return [];
+  const conditions: Condition[] = [
+    ["state =", state],
+    [olderThan(reader, from), before],
+  ];
+  return listPage(reader, { from, conditions, limit });
+}
+
+function olderThan({ tables: { order } }: Reader, from: string): string {
+  return order === "id" ? "id <" : `seq < (SELECT seq FROM ${from} WHERE id = $before)`;
+}
+
+/** SQL in front of the value, or around `$before`. */
+type Condition = [sql: string, value: ReadValue];
+
+/** The newest rows that meet the conditions whose value is given. */
+async function listPage(
+  { all, tables }: Reader,
+  { from, conditions, limit }: { from: string; conditions: Condition[]; limit: number },
+): Promise<Row[]> {
+  const given = conditions.filter(([, value]) => value !== undefined);
+  const terms = given.map(([sql], index) =>
+    sql.includes("$before") ? sql.replace("$before", `$${index + 1}`) : `${sql} ($${index + 1})`,
+  );
+  const where = terms.length > 0 ? `WHERE ${terms.join(" AND ")}` : "";
+  const values = [...given.map(([, value]) => value), limit];
+  return all(`SELECT * FROM ${from} ${where} ORDER BY ${tables.order} DESC LIMIT $${values.length}`, values);
+}
+
+export async function countReplies({ get }: Reader, conversation: string, since: number): Promise<number> {
+  const row = await get(
+    "SELECT count(*) AS replies FROM hookline.deliveries WHERE conversation = $1 AND created_at >= $2",
+    [conversation, since],
+  );
+  return integer(row?.replies ?? 0);
+}
+
+export async function wasSent(
+  { get }: Reader,
+  messageId: string,
+  since: number,
+  channel?: ChannelName,
+): Promise<boolean | undefined> {
+  const sent = "SELECT 1 AS sent FROM hookline.sent_messages WHERE id = $1 AND sent_at >= $2";
+  const isFound = await (channel === undefined
+    ? get(sent, [messageId, since])
+    : get(`${sent} AND channel = $3`, [messageId, since, channel]));
+  if (isFound) return true;
+  return (await get("SELECT 1 AS sending FROM hookline.deliveries WHERE state = 'sending' LIMIT 1"))
+    ? undefined
+    : false;
+}
+
+export async function lastRoute({ get }: Reader, channel?: ChannelName): Promise<Route | undefined> {
+  const condition = channel === undefined ? "" : "WHERE channel = $1";
+  const values = channel === undefined ? [] : [channel];
+  return toRoute(await get(`SELECT * FROM hookline.routes ${condition} ORDER BY seq DESC LIMIT 1`, values));
+}
+
+export async function operatorRoute({ get }: Reader): Promise<Route | undefined> {
+  return toRoute(await get("SELECT * FROM hookline.routes WHERE chosen_by = 'operator' ORDER BY seq DESC LIMIT 1"));
+}
+
+function toRoute(row: Row | undefined): Route | undefined {
+  return row && { channel: text(row.channel), to: text(row.recipient) };
+}
+
+/* Sessions */
+
+/** The one with the newest entry first. */
+export async function listSessions({ all }: Reader, { limit }: { limit: number }): Promise<SessionSummary[]> {
+  return (await all("SELECT * FROM hookline.sessions ORDER BY updated_at DESC LIMIT $1", [limit])).map(rows.toSession);
+}
+
+export async function getSession(
+  { get, all, tables }: Reader,
+  key: string,
+  { limit, after = 0 }: { limit: number; after?: number },
+): Promise<{ session: SessionSummary; entries: Entry[] } | undefined> {
+  const session =
+    (await get("SELECT * FROM hookline.sessions WHERE key = $1", [key])) ?? (await get(tables.emptySession, [key]));
+  if (!session) return undefined;
+  const entries = await all(
+    `SELECT * FROM ${tables.entries} WHERE session_key = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
+    [key, after, limit],
+  );
+  return { session: rows.toSession(session), entries: entries.map(rows.toEntry) };
+}
+
+export async function history({ all, tables }: Reader, sessionKey: string, limit: number): Promise<Turn[]> {
+  const isMain = sessionKey === MAIN_SESSION;
+  const [from, key] = isMain ? [tables.mainTurns, `'${MAIN_SESSION}'`] : ["hookline.entries", "$2"];
+  const newestFirst = await all(
+    `SELECT role, text, boundary, sources, at FROM ${from} WHERE session_key = ${key} AND role <> 'system'
+     ORDER BY seq DESC LIMIT +$1::int`,
+    isMain ? [limit] : [limit, sessionKey],
+  );
+  return newestFirst.toReversed().map(rows.toTurn);
+}
+
+export async function listPendingSystemEvents({ all, tables }: Reader, limit = MAX_INTEGER): Promise<Entry[]> {
+  const sql = `SELECT * FROM ${tables.entries} WHERE pending = 1 ORDER BY seq LIMIT +$1::int`;
+  return (await all(sql, [limit])).map(rows.toEntry);
+}
+
+const MAX_INTEGER = 2 ** 31 - 1;
+
+export async function listSteps({ all }: Reader, runId: string): Promise<Step[]> {
+  if (!isId(runId)) return [];
+  const found = await all("SELECT detail FROM hookline.steps WHERE run_id = $1 ORDER BY n", [runId]);
+  return found.map(toStep);
+}
+
+export async function findAnswer({ get }: Reader, eventId: string): Promise<Answer | null | undefined> {
+  const row = isId(eventId)
+    ? await get("SELECT answer FROM hookline.answers WHERE event_id = $1", [eventId])
+    : undefined;
+  return row && JSON.parse(text(row.answer));
+}
+
+export async function readSpend(
+  { all }: Reader,
+  { since, sessionKey }: { since: number; sessionKey?: string },
+): Promise<Spend[]> {
+  return (await all(READ_SPEND, [since, sessionKey])).map(rows.toSpend);
+}
+
+const READ_SPEND = `
+  SELECT hook, mapping, model, sum(runs)::bigint AS runs, sum(input_tokens)::bigint AS input_tokens,
+    sum(output_tokens)::bigint AS output_tokens, sum(cost) AS cost
+  FROM hookline.spend WHERE hour >= $1 AND ($2::text IS NULL OR session_key = $2)
+  GROUP BY hook, mapping, model ORDER BY sum(cost) DESC, sum(input_tokens) + sum(output_tokens) DESC`;
+
+export async function readState({ all, clockOffsetMs }: Reader, mapping: string, keys: string[]): Promise<StateRow[]> {
+  const found = await all(
+    `SELECT key, version, value FROM hookline.state
+     WHERE mapping = $1 AND key = ANY($2::text[]) AND (expires_at IS NULL OR expires_at > $3)`,
+    [mapping, keys, Date.now() + clockOffsetMs],
+  );
+  return found.map(({ key, version, value }) => ({ key: text(key), version: text(version), json: text(value) }));
+}

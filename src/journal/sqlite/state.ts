@@ -1,0 +1,43 @@
+import type { NewState } from "../../types.ts";
+import type { NewEvent } from "../records.ts";
+import { integer, optional, text } from "../rows.ts";
+import { findStateRefusal } from "../state.ts";
+import type { Database } from "./database.ts";
+
+/** Keeps what an event sets, or says why it cannot be committed. */
+export function writeState(
+  database: Database,
+  { id: version, mapping = "" }: NewEvent,
+  state: NewState,
+): ReturnType<typeof findStateRefusal> {
+  const now = Date.now();
+  const refusal = findStateRefusal(state, {
+    versionOf: (key) => optional(text, database.get(SELECT_VERSION, mapping, key, now)?.version ?? null),
+    count() {
+      // They are no longer there for anybody, and must not take the place of others.
+      database.run(`DELETE FROM state WHERE mapping = ? AND expires_at <= ?`, mapping, now);
+      return integer(database.get("SELECT count(*) AS count FROM state WHERE mapping = ?", mapping)?.count);
+    },
+  });
+  if (refusal) return refusal;
+  for (const { key, json, ttlMs } of state.sets) {
+    if (json === undefined) database.run("DELETE FROM state WHERE mapping = ? AND key = ?", mapping, key);
+    else database.run(REPLACE, mapping, key, version, ttlMs === undefined ? null : now + ttlMs, json);
+  }
+  return undefined;
+}
+
+const SELECT_VERSION = `
+  SELECT version FROM state WHERE mapping = ? AND key = ? AND (expires_at IS NULL OR expires_at > ?)`;
+
+const REPLACE = "INSERT OR REPLACE INTO state (mapping, key, version, expires_at, value) VALUES (?, ?, ?, ?, ?)";
+
+/** Gives how many expired keys it deleted. */
+export function sweepState(database: Database, now: number, limit: number): number {
+  return database.run(
+    `DELETE FROM state WHERE (mapping, key) IN
+       (SELECT mapping, key FROM state WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
+    now,
+    limit,
+  );
+}

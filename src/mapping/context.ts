@@ -1,0 +1,63 @@
+import type { MappingInput } from "../config/schema/generated.ts";
+import { messageOf } from "../errors.ts";
+import { compileFields } from "../shared/template-values.ts";
+import type { ToolSets } from "../tools/tool-sets.ts";
+import type { ContextCall } from "../types.ts";
+import type { Report } from "./report.ts";
+import { type Budget, compileTemplate } from "./template/template.ts";
+
+/** One item of a mapping's `context`. */
+export interface CompiledContext extends Omit<ContextCall, "arguments"> {
+  /** A value that the event lacks is left out. */
+  fill(context: object, budget?: Budget): Record<string, unknown>;
+}
+
+/** They are read side by side. */
+const MAX_CALLS = 8;
+
+/** Undefined unless the mapping has `context`. */
+export function compileContext({ context }: MappingInput, report: Report): CompiledContext[] | undefined {
+  if (context && context.length > MAX_CALLS)
+    report.problem("context", `There are more than ${MAX_CALLS} calls. Remove some.`);
+  return context?.flatMap(({ arguments: args = {}, title, ...entry }, index) => {
+    try {
+      return [{ ...entry, title: title ?? entry.call, fill: compileFields(args, "arguments", compileComplete) }];
+    } catch (error) {
+      report.problem(`context[${index}]`, messageOf(error));
+      return [];
+    }
+  });
+}
+
+/** A text with a gap would name something else. */
+export function compileComplete(source: string): { render(context: object, budget?: Budget): string | undefined } {
+  const template = compileTemplate(source);
+  return {
+    render(context, budget) {
+      const { text, incomplete } = template.renderKey(context, budget);
+      return incomplete ? undefined : text;
+    },
+  };
+}
+
+/** The arguments are stored with each action. */
+const MAX_ARGUMENTS = 16_384;
+
+/** The calls for one item. What does not fit its call's schema is left out with a warning, as is what has no call. */
+export function renderContext(
+  entries: readonly CompiledContext[],
+  { context, budget, tools }: { context: object; budget: Budget; tools: Pick<ToolSets, "find"> | undefined },
+): { context: ContextCall[]; warnings: string[] } {
+  const warnings: string[] = [];
+  const calls = entries.flatMap(({ fill, ...entry }): ContextCall[] => {
+    const args = fill(context, budget);
+    const problem =
+      JSON.stringify(args).length > MAX_ARGUMENTS
+        ? `its arguments have more than ${MAX_ARGUMENTS} characters`
+        : tools?.find(entry.call)?.check(args)[0];
+    if (problem === undefined) return [{ ...entry, arguments: args }];
+    warnings.push(`The context "${entry.title}" is left out: ${problem}.`);
+    return [];
+  });
+  return { context: calls, warnings };
+}

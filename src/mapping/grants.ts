@@ -1,0 +1,65 @@
+import type { MappingInput } from "../config/schema/generated.ts";
+import { messageOf } from "../errors.ts";
+import { compileFields } from "../shared/template-values.ts";
+import type { Grant } from "../types.ts";
+import { compileComplete } from "./context.ts";
+import type { Report } from "./report.ts";
+import type { Budget } from "./template/template.ts";
+
+/** A mapping's grant of a call, or of all calls of a pattern. */
+export interface CompiledGrant extends Omit<Grant, "arguments"> {
+  /** The arguments that the operator fixed; a value that the event lacks is left out. */
+  fill(context: object, budget?: Budget): Record<string, unknown>;
+  /** Their names. */
+  fixed: string[];
+}
+
+/** Undefined unless the mapping has `grants`. */
+export function compileGrants({ grants }: MappingInput, report: Report): CompiledGrant[] | undefined {
+  if (!grants) return undefined;
+  return Object.entries(grants).flatMap(([call, written]) => {
+    const { arguments: args = {}, max } = typeof written === "string" ? {} : written;
+    try {
+      const fill = compileFields(args, "arguments", compileComplete);
+      // The rules refuse the other modes.
+      return [{ call, mode: "read" as const, ...(max !== undefined && { max }), fill, fixed: Object.keys(args) }];
+    } catch (error) {
+      report.problem(`grants["${call}"]`, messageOf(error));
+      return [];
+    }
+  });
+}
+
+/** Grants whose arguments are plain values. */
+export function toGrants(grants: MappingInput["grants"] = {}): Grant[] | undefined {
+  const all = Object.entries(grants).map(([call, written]): Grant => {
+    const { arguments: args, max } = typeof written === "string" ? {} : written;
+    return { call, mode: "read", ...(args && { arguments: args }), ...(max !== undefined && { max }) };
+  });
+  return all.length > 0 ? all : undefined;
+}
+
+/** They are stored with each action. */
+const MAX_ARGUMENTS = 16_384;
+
+/** The grants for one item. One whose fixed argument the event lacks is left out with a warning: it would allow more. */
+export function renderGrants(
+  grants: readonly CompiledGrant[],
+  context: object,
+  budget: Budget,
+): { grants: Grant[]; warnings: string[] } {
+  const warnings: string[] = [];
+  const rendered = grants.flatMap(({ fill, fixed, ...grant }): Grant[] => {
+    if (fixed.length === 0) return [grant];
+    const args = fill(context, budget);
+    const missing = fixed.find((name) => args[name] === undefined || args[name] === null);
+    if (missing === undefined && JSON.stringify(args).length <= MAX_ARGUMENTS) return [{ ...grant, arguments: args }];
+    const problem =
+      missing === undefined
+        ? `its arguments have more than ${MAX_ARGUMENTS} characters`
+        : `the payload lacks the value of ${missing}`;
+    warnings.push(`The grant of ${grant.call} is left out: ${problem}.`);
+    return [];
+  });
+  return { grants: rendered, warnings };
+}

@@ -1,0 +1,82 @@
+import type { MappingInput } from "../config/schema/generated.ts";
+import { blankToUndefined, toChannelName } from "../shared/text.ts";
+import type { RouteOrigin } from "../types.ts";
+import type { Report } from "./report.ts";
+import { type Budget, compileField, type Template } from "./template/template.ts";
+
+/** One item of a mapping's `deliver`. */
+export interface CompiledTarget {
+  name?: string;
+  channel: Template;
+  to?: Template;
+  when?: Template;
+  update?: boolean;
+}
+
+/** Where a reply is to go, before policy. */
+export interface TargetDraft {
+  /** What a transform calls it. */
+  name?: string;
+  /** False: `when` says no. */
+  isWanted: boolean;
+  /** Any text, because a template can render anything. */
+  channel: string;
+  to?: string;
+  update?: boolean;
+  /** The operator wrote the channel, and the recipient. */
+  isOwnChannel: boolean;
+  isOwnRecipient: boolean;
+  /** The channel was `source`; `channel` and `to` now name its place. */
+  toSource?: true;
+  /** The ids of the mails before the answer, if the place is a mail. */
+  references?: string[];
+  /** The commit that the event names. */
+  commit?: string;
+}
+
+/** Undefined unless `deliver` is a list. */
+export function compileTargets({ deliver }: MappingInput, report: Report): CompiledTarget[] | undefined {
+  if (!Array.isArray(deliver)) return undefined;
+  const names = deliver.map(({ name }) => name);
+  return deliver.flatMap(({ name, update, ...texts }, index) => {
+    const at = `deliver[${index}]`;
+    if (name !== undefined && names.indexOf(name) < index) {
+      report.problem(`${at}.name`, `Another target has the name "${name}". Give each its own.`);
+    }
+    const compile = (field: "channel" | "to" | "when"): Template | undefined =>
+      texts[field] === undefined ? undefined : compileField(`${at}.${field}`, texts[field], report);
+    const channel = compile("channel");
+    return channel ? [{ name, update, channel, to: compile("to"), when: compile("when") }] : [];
+  });
+}
+
+/** The templates of the targets, by their keys below the mapping. */
+export function listTargetTemplates(targets: readonly CompiledTarget[] = []): [key: string, template: Template][] {
+  return targets.flatMap(({ channel, to, when }, index) =>
+    Object.entries({ channel, to, when }).flatMap(([field, template]): [string, Template][] =>
+      template ? [[`deliver[${index}].${field}`, template]] : [],
+    ),
+  );
+}
+
+export function renderTargets(targets: readonly CompiledTarget[], context: object, budget: Budget): TargetDraft[] {
+  return targets.map(({ name, channel, to, when, update }) => {
+    const condition = when?.render(context, budget).trim();
+    return {
+      name,
+      isWanted: condition !== "" && condition !== "false",
+      channel: toChannelName(blankToUndefined(channel.render(context, budget)) ?? "last"),
+      to: blankToUndefined(to?.render(context, budget)),
+      update,
+      isOwnChannel: channel.isStatic,
+      isOwnRecipient: to?.isStatic !== false,
+    };
+  });
+}
+
+/** Who chose a target of a mapping, of which `source` is none. */
+export function routeOriginOf({ channel, to, isOwnChannel, isOwnRecipient }: TargetDraft): RouteOrigin | undefined {
+  if (channel === "last" && to === undefined) return "request";
+  if (!isOwnChannel || !isOwnRecipient) return undefined;
+  return channel === "last" || to === undefined ? "request" : "operator";
+}

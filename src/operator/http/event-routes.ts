@@ -1,0 +1,108 @@
+import { Readable } from "node:stream";
+import { type FindParser, isJson } from "../../ingress/parse-body.ts";
+import type { EventRecord, Journal } from "../../journal/journal.ts";
+import { readOwn } from "../../shared/json.ts";
+import type { HttpResponse } from "../../types.ts";
+import { findEvents, listSince, type StoredEventFilter } from "../stored-events.ts";
+import { toEventTimeline, toEventView } from "../views.ts";
+import {
+  answering,
+  HOOK,
+  PAGE,
+  requireFound,
+  responding,
+  SESSION,
+  STATUS,
+  text,
+  time,
+  type RoutesOf,
+} from "./route.ts";
+
+export interface EventParts {
+  journal: Journal;
+  findParser: FindParser;
+  /** Runs the event's request again as a new one, and gives the answer that its sender would get. */
+  replay(event: EventRecord): Promise<HttpResponse>;
+}
+
+type EventPath = `/api/events${string}`;
+
+/** What was received, and running it again. */
+export function createEventRoutes({ journal, findParser, replay }: EventParts): RoutesOf<EventPath> {
+  return {
+    "GET /api/events": answering({
+      about: "Events, newest first. With `more`, a search continues with it as `before`.",
+      query: {
+        ...PAGE,
+        prefix: text("Only events whose ids begin with it."),
+        hook: HOOK,
+        status: STATUS,
+        mapping: text("Only events of this mapping."),
+        session: SESSION,
+        q: text("Only events whose row or body contains this text, in any case."),
+      },
+      async answer({ query }) {
+        const { events, more } = await findEvents(journal, query);
+        return { events: events.map(toEventView), more };
+      },
+    }),
+    "GET /api/events/export": responding({
+      about: "Events as NDJSON, one timeline a line, newest first.",
+      query: {
+        hook: HOOK,
+        status: STATUS,
+        since: time("Received then or later."),
+        until: time("Received before then."),
+      },
+      contentType: "application/x-ndjson",
+      respond: ({ query }) => ({
+        status: 200,
+        headers: { "Content-Type": "application/x-ndjson" },
+        body: Readable.from(exportEvents(journal, query, findParser)),
+      }),
+    }),
+    "GET /api/events/:id": answering({
+      about: "One event: request, mapping, log, error, runs, entries, deliveries.",
+      answer: async ({ params: { id = "" } }) =>
+        toEventTimeline(requireFound(await journal.getEvent(id), "event"), findParser),
+    }),
+    "GET /api/events/:id/body": responding({
+      about: "The bytes of its request's body, decompressed, as they are stored.",
+      contentType: "application/octet-stream",
+      async respond({ params: { id = "" } }) {
+        const { body } = requireFound(await journal.getEvent(id), "event").request;
+        // Nothing that a sender writes may run in a browser.
+        const headers = { "Content-Type": "application/octet-stream", "Content-Disposition": "attachment" };
+        return { status: 200, headers, body };
+      },
+    }),
+    "POST /api/events/:id/replay": responding({
+      about: "Runs the event again as a new one, through the current mappings, and answers as the hook would.",
+      body: { type: "object", properties: { payload: { description: "Instead of the event's own." } } },
+      example: {},
+      async respond({ params: { id = "" }, exchange, readJson }) {
+        const body = isJson(exchange.headers["content-type"] ?? "") ? await readJson() : undefined;
+        return replay(withPayload(requireFound(await journal.getEvent(id), "event"), body));
+      },
+    }),
+  };
+}
+
+/** The event with another payload, if the body of the replay has one. */
+function withPayload(event: EventRecord, body: unknown): EventRecord {
+  const payload = readOwn(body, "payload");
+  if (payload === undefined) return event;
+  const edited = { contentType: "application/json", body: Buffer.from(JSON.stringify(payload)) };
+  return { ...event, request: { ...event.request, ...edited } };
+}
+
+/** The timelines of all matching events, newest first, one line of JSON each. */
+async function* exportEvents(
+  journal: Journal,
+  filter: StoredEventFilter,
+  findParser: FindParser,
+): AsyncGenerator<string> {
+  for await (const event of listSince(journal, filter)) {
+    yield `${JSON.stringify(await toEventTimeline(event, findParser))}\n`;
+  }
+}

@@ -1,0 +1,75 @@
+import type { ResolvedConfig } from "../../config/types.ts";
+import { json } from "../../ingress/router.ts";
+import type { Activity } from "../../telemetry/activity.ts";
+import { type Diff, DIFF_SCHEMA } from "../diff.ts";
+import { toMappingSourceView, toMappingViews } from "../mappings.ts";
+import type { RejectionLog } from "../rejections.ts";
+import { type Trial, TRIAL_SCHEMA } from "../trial.ts";
+import { answering, requireFound, responding, type RoutesOf } from "./route.ts";
+
+export interface MappingParts {
+  config(): ResolvedConfig;
+  activity: Pick<Activity, "uses">;
+  /** Ids of the mappings that are never reached. */
+  shadowed(): ReadonlySet<string>;
+  rejections: Pick<RejectionLog, "list">;
+  /** Runs one payload through mapping and transform, and dispatches nothing. */
+  tryHook(trial: unknown): Promise<Trial>;
+  /** Compares stored events under the loaded and other mappings. */
+  diff(body: unknown): Promise<Diff>;
+}
+
+const MAX_REJECTIONS = 500;
+const MAX_DIFF_BYTES = 4 * 1024 * 1024;
+
+type MappingPath = `/api/mappings${string}` | "/api/try" | "/api/diff";
+
+/** The mappings, and what others would do. `address` is that of the service for senders. */
+export function createMappingRoutes({
+  config,
+  activity,
+  shadowed,
+  rejections,
+  tryHook,
+  diff,
+  address,
+}: MappingParts & { address(): string }): RoutesOf<MappingPath> {
+  return {
+    "GET /api/mappings": answering({
+      about: "The mappings in the order in which they are tried, with the address for the sender and what they did.",
+      answer() {
+        const hooksUrl = address() + config().hooks.path;
+        const views = toMappingViews({
+          sources: config().hooks.mappings,
+          shadowed: shadowed(),
+          uses: activity.uses(),
+          rejections: rejections.list(MAX_REJECTIONS),
+          hooksUrl,
+        });
+        return { hooksUrl, mappings: views };
+      },
+    }),
+    "GET /api/mappings/:id/source": answering({
+      about: "What a mapping is made of: its fields, the code of its transform, its samples. Without secrets.",
+      answer({ params: { id = "" } }) {
+        const found = config().hooks.mappings.find((mapping) => mapping.id === id);
+        return toMappingSourceView(requireFound(found, "mapping"));
+      },
+    }),
+    "POST /api/try": responding({
+      about: "The actions that a payload leads to. Nothing is recorded or executed.",
+      body: TRIAL_SCHEMA,
+      example: { hook: "wake", payload: { text: "The build is broken." } },
+      async respond({ readJson, exchange }) {
+        const trial = await tryHook(await readJson());
+        return trial.ok ? json(trial) : json({ ...trial, requestId: exchange.id }, trial.status);
+      },
+    }),
+    "POST /api/diff": answering({
+      about: "How stored events would fare under other mappings. Nothing is recorded or executed.",
+      body: DIFF_SCHEMA,
+      example: { since: "1h", config: { hooks: { mappings: [], presets: [] } } },
+      answer: async ({ readJson }) => diff(await readJson(MAX_DIFF_BYTES)),
+    }),
+  };
+}

@@ -1,0 +1,98 @@
+import type { Journal } from "../../journal/journal.ts";
+import type { Activity } from "../../telemetry/activity.ts";
+import { METRICS_TYPE } from "../../telemetry/metrics.ts";
+import type { HttpResponse } from "../../types.ts";
+import type { RejectionLog } from "../rejections.ts";
+import { type StatusView, toView } from "../views.ts";
+import type { Access } from "./access.ts";
+import { answering, HOOK, limit, oneOf, responding, SESSION, STATUS, text, type RoutesOf } from "./route.ts";
+import type { LiveStream } from "./stream.ts";
+
+export interface ServiceParts {
+  journal: Pick<Journal, "countEvents">;
+  status(): Promise<StatusView>;
+  activity: Pick<Activity, "minutes">;
+  /** The text of `GET /metrics`. */
+  metrics(): Promise<string>;
+  rejections: Pick<RejectionLog, "list">;
+  stream: LiveStream;
+}
+
+const MAX_COUNT = 10_000;
+const MAX_SIGN_IN_BYTES = 8 * 1024;
+
+type ServicePath = `/api/${"session" | "status" | "stats" | "stream" | "rejections"}` | "/metrics";
+
+/** Sign-in, whether the service works, and what happens at the moment. */
+export function createServiceRoutes({
+  journal,
+  status,
+  activity,
+  metrics,
+  rejections,
+  stream,
+  access,
+}: ServiceParts & { access: Access }): RoutesOf<ServicePath> {
+  return {
+    "POST /api/session": responding({
+      about: "Gives the page a cookie for the gateway token. It needs no other credential.",
+      body: { type: "object", required: ["token"], properties: { token: { type: "string" } } },
+      async respond({ exchange, readJson }) {
+        const { token }: { token?: unknown } = Object((await readJson(MAX_SIGN_IN_BYTES)) ?? {});
+        const { cookie, expiresAt } = access.signIn(exchange, token);
+        return withCookie(cookie, { ok: true, expiresAt: new Date(expiresAt).toISOString() });
+      },
+    }),
+    "DELETE /api/session": responding({
+      about: "Ends the sign-in of the page.",
+      respond: ({ exchange }) => withCookie(access.signOut(exchange), { ok: true }),
+    }),
+    "GET /api/status": answering({
+      about: "Version, configuration, last reload error, and the figures of sandbox, queue and mailboxes.",
+      answer: () => status(),
+    }),
+    "GET /api/stats": answering({
+      about: "Events by state, and what happened in each of the last minutes.",
+      answer: async () => ({
+        events: await journal.countEvents(MAX_COUNT),
+        countedTo: MAX_COUNT,
+        minutes: activity.minutes().map(toView),
+      }),
+    }),
+    "GET /metrics": responding({
+      about: "Metrics for Prometheus.",
+      contentType: "text/plain",
+      async respond() {
+        return { status: 200, headers: { "Content-Type": METRICS_TYPE }, body: Buffer.from(await metrics()) };
+      },
+    }),
+    "GET /api/stream": responding({
+      about: "Server-sent events of everything that happens, as it is committed.",
+      query: {
+        hook: HOOK,
+        status: STATUS,
+        session: SESSION,
+        answers: oneOf("Also the answer to each request to a hook.", ["true"]),
+        after: text("The id of the last message that was seen, instead of the header Last-Event-ID."),
+      },
+      contentType: "text/event-stream",
+      respond({ exchange, query: { after, ...filter } }) {
+        const headers = { "Content-Type": "text/event-stream", "X-Accel-Buffering": "no" };
+        if (exchange.method === "HEAD") return { status: 200, headers };
+        const lastEventId = exchange.headers["last-event-id"];
+        const seen = typeof lastEventId === "string" ? lastEventId : after;
+        const body = stream.open({ after: seen, filter, isAllowed: () => access.allows(exchange) });
+        return { status: 200, headers, body };
+      },
+    }),
+    "GET /api/rejections": answering({
+      about: "Refused requests, newest first: the last 500 since the start.",
+      query: { limit: limit(500) },
+      answer: ({ query }) => ({ rejections: rejections.list(query.limit).map(toView) }),
+    }),
+  };
+}
+
+function withCookie(cookie: string, body: object): HttpResponse {
+  return { status: 200, headers: { "Set-Cookie": cookie }, body };
+}

@@ -1,0 +1,44 @@
+import type { EventView, RefusalView } from "./api.ts";
+
+/** A request with what has become of it so far. A change replaces it. */
+export interface Row extends Omit<EventView, "receivedAt"> {
+  /** Milliseconds since the epoch. */
+  at: number;
+  /** Grows with each change in any row. */
+  revision: number;
+  /** The text that searches compare with. */
+  words?: string;
+  /** It was refused before its sender was known, and there is no event. */
+  refusal?: RefusalView;
+}
+
+export const FILTERS = ["hook", "mapping", "status", "session", "text"] as const;
+export type Filter = { [Name in (typeof FILTERS)[number]]?: string };
+
+export function toRow({ receivedAt, ...event }: EventView): Row {
+  return { ...event, at: Date.parse(receivedAt), revision: 0 };
+}
+
+export function refusalToRow(refusal: RefusalView): Row {
+  const { id, at, hook = "", reason, message, hint, repeated = 0 } = refusal;
+  const times = repeated > 0 ? ` (${repeated + 1} times)` : "";
+  const outcome = `${reason.replaceAll("_", " ")}: ${hint ?? message}${times}`;
+  return { id, hook, status: "rejected", at: Date.parse(at), revision: 0, actions: [], outcome, refusal };
+}
+
+export function matchesFields(row: Row, { hook, mapping, status, session }: Filter): boolean {
+  if (hook !== undefined && row.hook !== hook) return false;
+  if (mapping !== undefined && row.mapping !== mapping) return false;
+  if (status !== undefined && row.status !== status) return false;
+  return session === undefined || row.actions.some(({ sessionKey }) => sessionKey === session);
+}
+
+/** Without the payload, which only the service knows. */
+export function matchesText(row: Row, { text }: Filter): boolean {
+  return text === undefined || (row.words ??= wordsOf(row)).includes(text.toLowerCase());
+}
+
+function wordsOf({ id, hook, mapping = "", event = "", subject = "", actions, outcome, refusal }: Row): string {
+  const keys = actions.map(({ sessionKey = "", runId = "" }) => `${sessionKey} ${runId}`);
+  return [id, hook, mapping, event, subject, outcome, refusal?.client ?? "", ...keys].join("\n").toLowerCase();
+}

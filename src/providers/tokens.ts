@@ -1,0 +1,263 @@
+import { createHash } from "node:crypto";
+import type { FromSchema } from "json-schema-to-ts";
+import type { OptionProblem, SignatureDefinition } from "../plugin.ts";
+import { GOOGLE_TOKEN, toGoogleRules } from "../shared/google-token.ts";
+import {
+  createTokenVerifier,
+  signToken,
+  toBearer,
+  type TokenRules,
+  type VerifyToken,
+} from "../shared/json-web-token.ts";
+import { HTTP_URL, NON_BLANK, parseObject, toObject } from "../shared/json.ts";
+import { parseDuration } from "../shared/time.ts";
+import type { Bytes, SignatureRefusal, SignatureVerifier, SignedHead, SignedRequest } from "./provider.ts";
+import { HEADER, SECRET, TOLERANCE } from "./row.ts";
+import { valuesOf } from "./signature.ts";
+import { digestParts } from "./verifier.ts";
+
+// Schemes in which the request shows a JSON Web Token.
+
+const ALGORITHMS = {
+  HS: ["HS256", "HS384", "HS512"],
+  RS: ["RS256", "RS384", "RS512"],
+  PS: ["PS256", "PS384", "PS512"],
+  ES: ["ES256", "ES384", "ES512"],
+  EdDSA: ["EdDSA", "Ed25519"],
+} as const;
+
+const jwtSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["algorithms", "issuer"],
+  oneOf: [{ required: ["jwks"] }, { required: ["secret"] }],
+  properties: {
+    header: {
+      ...HEADER,
+      default: "Authorization",
+      description: "The header with the token. In Authorization it stands after `Bearer`.",
+    },
+    jwks: { ...HTTP_URL, description: "The address of the sender's public keys, a JSON Web Key Set." },
+    secret: SECRET,
+    algorithms: {
+      type: "array",
+      minItems: 1,
+      uniqueItems: true,
+      items: { enum: Object.values(ALGORITHMS).flat() },
+      description: "Algorithms that count, all of one family: HS… with a secret, any other with jwks.",
+    },
+    issuer: { ...NON_BLANK, description: "The claim `iss`." },
+    audience: { ...NON_BLANK, description: "The claim `aud`." },
+    claims: {
+      type: "object",
+      additionalProperties: { type: ["string", "number", "boolean"] },
+      description: "Further claims with the values that they must have.",
+    },
+    bodyHash: {
+      type: "object",
+      additionalProperties: false,
+      required: ["claim"],
+      properties: {
+        claim: { ...NON_BLANK, description: "The claim with the SHA-256 of the body." },
+        encoding: { enum: ["hex", "base64", "base64url"], default: "hex", description: "Encoding of the hash." },
+      },
+      description: "Without it the token does not say which body it was made for.",
+    },
+    tolerance: { ...TOLERANCE, default: "1m" },
+  },
+} as const;
+
+type JwtOptions = FromSchema<typeof jwtSchema>;
+
+/** A JSON Web Token in a header. */
+export const jwt: SignatureDefinition<JwtOptions> = {
+  schema: jwtSchema,
+  replay: ({ bodyHash }) => (bodyHash ? "timed" : "plain"),
+  about: {
+    header: "`header`",
+    signed: "a token with `issuer`, `audience`, `claims`, and `bodyHash`",
+    tolerance: "1m",
+    replay: "*plain*, *timed* with `bodyHash`",
+  },
+  check: checkAlgorithms,
+  create: ({ jwks, secret, ...rules }) =>
+    openToken({ ...rules, keys: jwks === undefined ? { secrets: trimAll(secret) } : { jwks } }),
+};
+
+/** A public key must never be taken for a shared secret, so one family of algorithms goes with one kind of key. */
+function checkAlgorithms({ algorithms, secret }: JwtOptions): OptionProblem[] {
+  const families = Object.values(ALGORITHMS).map((family) => family as readonly string[]);
+  const isOneFamily = families.some((family) => algorithms.every((algorithm) => family.includes(algorithm)));
+  if (!isOneFamily)
+    return [{ key: "algorithms", message: "The algorithms must be of one family: all HS, RS, PS, ES or EdDSA." }];
+  const isShared = algorithms.every((algorithm) => algorithm.startsWith("HS"));
+  if (isShared === (secret !== undefined)) return [];
+  const message = isShared
+    ? "A secret is required with HS algorithms, instead of jwks."
+    : "A secret is for HS algorithms only. Set jwks instead.";
+  return [{ key: "secret", message }];
+}
+
+const netlifySchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["secret"],
+  properties: { secret: SECRET },
+} as const;
+
+/** The token has a hash of the body and no time. */
+export const netlify: SignatureDefinition<FromSchema<typeof netlifySchema>> = {
+  schema: netlifySchema,
+  docs: "https://docs.netlify.com/deploy/deploy-notifications/#payload-signature",
+  deliveryId: "{{payload.id}}:{{payload.state}}",
+  replay: () => "unique",
+  about: { header: "`x-webhook-signature`", signed: "a token with the SHA-256 of the body" },
+  create: ({ secret }) =>
+    openToken({
+      header: "x-webhook-signature",
+      keys: { secrets: trimAll(secret) },
+      algorithms: ["HS256"],
+      issuer: "netlify",
+      bodyHash: { claim: "sha256", encoding: "hex" },
+      requiresExpiry: false,
+      tolerance: "1m",
+    }),
+};
+
+const msteamsSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["appId"],
+  properties: {
+    appId: { ...NON_BLANK, description: "The bot's Microsoft App ID." },
+    tolerance: { ...TOLERANCE, default: "5m" },
+    keysUrl: {
+      ...HTTP_URL,
+      default: "https://login.botframework.com/v1/.well-known/keys",
+      description: "For tests: the Bot Framework's public keys as a JSON Web Key Set.",
+    },
+  },
+} as const;
+
+/** A bot of Microsoft Teams. A reply shows our token at `serviceUrl`, so that address must be the signed one. */
+export const msteams: SignatureDefinition<FromSchema<typeof msteamsSchema>> = {
+  schema: msteamsSchema,
+  docs: "https://learn.microsoft.com/en-us/azure/bot-service/rest-api/bot-framework-rest-connector-authentication",
+  deliveryId: "{{payload.id}}",
+  // The token is good for any body with the same service address.
+  replay: () => "plain",
+  about: { header: "`authorization`: `Bearer`", signed: "a token with the app and `serviceUrl`", tolerance: "5m" },
+  create: ({ appId, tolerance, keysUrl }) =>
+    openToken({
+      header: "authorization",
+      keys: { jwks: keysUrl },
+      algorithms: ["RS256"],
+      issuer: "https://api.botframework.com",
+      audience: appId,
+      tolerance,
+      acceptsKey: (key) => [toObject(key)["endorsements"]].flat().includes("msteams"),
+      accepts: ({ serviceurl }, { body }) =>
+        typeof serviceurl === "string" && serviceurl === parseObject(body.toString())["serviceUrl"],
+    }),
+};
+
+interface TokenScheme extends Omit<TokenRules, "toleranceMs"> {
+  header: string;
+  tolerance: string;
+  bodyHash?: JwtOptions["bodyHash"];
+  /** Whether the token is one for this body. */
+  accepts?(payload: Record<string, unknown>, request: SignedRequest): boolean;
+}
+
+const WRONG: SignatureRefusal = { reason: "wrong", message: "The token was not made for this body." };
+
+async function openToken(scheme: TokenScheme): Promise<SignatureVerifier> {
+  const { bodyHash, accepts = () => true } = scheme;
+  const name = scheme.header.toLowerCase();
+  const toleranceMs = parseDuration(scheme.tolerance);
+  const verifyToken = await createTokenVerifier({ ...scheme, toleranceMs });
+  return {
+    presents: ({ headers }) => headers[name] !== undefined,
+    async verify(request) {
+      const { refusal } = await read(request);
+      return refusal ?? "valid";
+    },
+    identify: bodyHash && identify,
+    sign: "secrets" in scheme.keys ? signer(scheme, scheme.keys.secrets[0]) : undefined,
+  };
+
+  async function read(request: SignedRequest): ReturnType<VerifyToken> {
+    const token = readToken(request, name);
+    if (typeof token !== "string") return { refusal: token };
+    const result = await verifyToken(token, request.receivedAt);
+    if (result.refusal) return result;
+    const isForBody =
+      bodyHash === undefined || result.payload[bodyHash.claim] === hash(request.body, bodyHash.encoding);
+    return isForBody && accepts(result.payload, request) ? result : { refusal: WRONG };
+  }
+
+  /** By the claims, since the same could be signed anew. */
+  async function identify(request: SignedRequest) {
+    const result = await read(request);
+    if (result.refusal) return undefined;
+    const { payload } = result;
+    const validMs = payload.exp === undefined ? undefined : payload.exp * 1000 + toleranceMs - request.receivedAt;
+    return { digest: digestParts([Buffer.from(JSON.stringify(payload))]), validMs };
+  }
+}
+
+const TOKEN_LIFE_SECONDS = 300;
+
+function signer(scheme: TokenScheme, secret = ""): SignatureVerifier["sign"] {
+  const { header, algorithms, issuer, audience, claims, bodyHash } = scheme;
+  return async ({ body, now }) => {
+    const seconds = Math.floor(now / 1000);
+    const payload = {
+      ...claims,
+      ...(bodyHash && { [bodyHash.claim]: hash(body, bodyHash.encoding) }),
+      iss: [issuer].flat()[0],
+      aud: audience,
+      iat: seconds,
+      exp: seconds + TOKEN_LIFE_SECONDS,
+    };
+    const token = await signToken(payload, { secret, algorithm: algorithms[0] ?? "HS256" });
+    const name = header.toLowerCase();
+    return { headers: { [name]: name === "authorization" ? `Bearer ${token}` : token } };
+  };
+}
+
+function readToken({ rawHeaders }: SignedHead, name: string): string | SignatureRefusal {
+  const [value, ...more] = valuesOf(rawHeaders, name);
+  if (value === undefined) return { reason: "missing", message: `The header ${name} is missing.` };
+  const token = name === "authorization" ? toBearer(value) : value;
+  if (token !== undefined && more.length === 0) return token;
+  return { reason: "malformed", message: `The header ${name} is malformed.` };
+}
+
+function hash(body: Bytes, encoding: "hex" | "base64" | "base64url" = "hex"): string {
+  return createHash("sha256").update(body).digest(encoding);
+}
+
+function trimAll(secret: string | readonly string[] = []): string[] {
+  return [secret].flat().map((text) => text.trim());
+}
+
+const { audience, serviceAccount, keysUrl } = GOOGLE_TOKEN;
+
+const googleSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["audience", "serviceAccount"],
+  properties: { audience, serviceAccount, tolerance: { ...TOLERANCE, default: "1m" }, keysUrl },
+} as const;
+
+/** A JSON Web Token of Google, as Pub/Sub, Cloud Tasks and Cloud Scheduler send it. */
+export const googleOidc: SignatureDefinition<FromSchema<typeof googleSchema>> = {
+  schema: googleSchema,
+  docs: "https://docs.cloud.google.com/pubsub/docs/authenticate-push-subscriptions",
+  deliveryId: "{{payload.message.messageId}}",
+  // The token is good for any body, and Google uses it for an hour.
+  replay: () => "plain",
+  about: { header: "`authorization`: `Bearer`", signed: "a token with audience and account", tolerance: "1m" },
+  create: ({ tolerance, ...options }) => openToken({ ...toGoogleRules(options), header: "authorization", tolerance }),
+};

@@ -1,0 +1,204 @@
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { AgentDriver } from "../agents/driver.ts";
+import { createAgent } from "../agents/select.ts";
+import type { ChannelDriver } from "../channels/driver.ts";
+import type { ReadConfig } from "../config/load.ts";
+import { trimSlashes } from "../config/resolve.ts";
+import type { Auth } from "../config/schema/generated.ts";
+import type { MappingSource } from "../config/types.ts";
+import { type ConfigProblem, DriverError, messageOf } from "../errors.ts";
+import type { Sender } from "../ingress/signature-authenticator.ts";
+import type { Mailbox } from "../mail/watch/service.ts";
+import { compileTemplate } from "../mapping/template/template.ts";
+import type { MailAccount } from "../mail/source.ts";
+import type { DriverContext, DriverDefinition } from "../plugin.ts";
+import { appendSegment } from "../shared/json.ts";
+import { toTempDir } from "../shared/temporary-folder.ts";
+import { channelKind, withPeriod } from "../shared/text.ts";
+import { findEqualNames, type MadeSet, openToolSets, type ToolSets } from "../tools/tool-sets.ts";
+
+/** The configured drivers. Nothing is connected yet. */
+export interface OpenDrivers {
+  agent: AgentDriver;
+  /** By name. */
+  channels: Map<string, ChannelDriver>;
+  tools: ToolSets;
+  /** Those with a source. */
+  mailboxes: Mailbox[];
+  /** One for each hook and distinct `auth`. */
+  senders: OpenSender[];
+  /** The blocks whose drivers could not be made. */
+  problems: ConfigProblem[];
+}
+
+/** Makes the drivers that a configuration names. */
+export async function openDrivers(
+  { config, drivers }: ReadConfig,
+  { log, refreshTokens }: Pick<DriverContext, "log" | "refreshTokens">,
+): Promise<OpenDrivers> {
+  const problems: ConfigProblem[] = [];
+  const agents = new Map<string, AgentDriver>();
+  for (const [name, { kind, ...options }] of Object.entries(config.agents.providers)) {
+    const agent = await open(drivers.agents[kind], { key: appendSegment("agents.providers", name), name, options });
+    if (agent) agents.set(name, agent);
+  }
+  const made = new Map<string, MadeSet>();
+  for (const [name, block] of Object.entries(config.agents.tools)) {
+    const key = appendSegment("agents.tools", name);
+    const set = await open(drivers.tools[block.kind], { key, name, options: block.options });
+    if (set) made.set(name, { set, block });
+  }
+  const tools = openToolSets(made);
+  const equalNames = findEqualNames(tools.list());
+  if (equalNames !== undefined) problems.push({ key: "agents.tools", message: equalNames });
+  const mailboxes: Mailbox[] = [];
+  for (const settings of config.hooks.mail) {
+    const { kind = "", ...options } = settings.source ?? {};
+    const key = `${settings.key}.source`;
+    const source = await open(drivers.mailSources[kind], { key, name: settings.name, options });
+    const same = source && mailboxes.find((other) => other.source.mailbox === source.mailbox);
+    if (same)
+      problems.push({ key, message: `This is also the mailbox of ${same.settings.key}. List its folders there.` });
+    else if (source) mailboxes.push({ settings, source });
+  }
+  const channels = new Map<string, ChannelDriver>();
+  for (const [name, options] of Object.entries(config.channels)) {
+    const channel = await open(drivers.channels[channelKind(name)], {
+      key: appendSegment("channels", name),
+      name,
+      options,
+    });
+    if (channel) channels.set(name, channelKind(name) === name ? channel : asAccount(channel, name));
+  }
+  const senders: OpenSender[] = [];
+  for (const group of groupSenders(config.hooks.mappings)) {
+    const { auth, key, file, credential: name } = group;
+    const { scheme, ...block } = auth;
+    const verifier = await open(drivers.providers[scheme], { key, file, name, options: block });
+    if (verifier) senders.push({ ...group, verifier, ...readAuth(auth) });
+  }
+  return { agent: createAgent(agents), channels, tools, mailboxes, senders, problems };
+
+  function mailAccount(name: string): MailAccount | undefined {
+    return mailboxes.find(({ settings }) => settings.name === name)?.source.account;
+  }
+
+  async function open<Driver>(
+    definition: DriverDefinition<Driver> | undefined,
+    { key, file, name, options: given }: { key: string; file?: string; name: string; options: object },
+  ): Promise<Driver | undefined> {
+    try {
+      const { baseDir, store } = config;
+      return await definition?.create(given, {
+        name,
+        baseDir,
+        tempDir: toTempDir(store),
+        stateDir: path.join(store.path, toFolderName(key)),
+        log,
+        compileTemplate,
+        mailAccount,
+        refreshTokens,
+      });
+    } catch (error) {
+      const message = `The driver does not accept these options: ${withPeriod(messageOf(error))}`;
+      problems.push({ key, file, message });
+      return undefined;
+    }
+  }
+}
+
+/** A driver under the name of an account, whose errors name the block of that account. */
+function asAccount(driver: ChannelDriver, name: string): ChannelDriver {
+  const written = `channels.${channelKind(name)}`;
+  const send: ChannelDriver["send"] = async (message, signal) => {
+    try {
+      return await driver.send(message, signal);
+    } catch (error) {
+      if (!(error instanceof DriverError) || !error.message.includes(written)) throw error;
+      const { retryable, retryAfterMs } = error;
+      const text = error.message.replaceAll(written, appendSegment("channels", name));
+      throw new DriverError(text, { retryable, retryAfterMs, cause: error.cause });
+    }
+  };
+  return new Proxy(driver, {
+    get(target, key) {
+      if (key === "name") return name;
+      if (key === "send") return send;
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+/** `agents.tools.tickets` → `agents-tools-tickets` */
+function toFolderName(key: string): string {
+  return key.replaceAll(/[^\w-]+/g, "-");
+}
+
+/** The mappings of one hook that have the same `auth`. They share a verifier and a credential, so each of them can match. */
+interface SenderGroup extends Pick<Sender, "hook" | "credential"> {
+  auth: Auth;
+  mappings: MappingSource[];
+  /** Where the `auth` is written. */
+  key: string;
+  file: string | undefined;
+}
+
+interface OpenSender extends Sender, SenderGroup {}
+
+export function groupSenders(mappings: MappingSource[]): SenderGroup[] {
+  const groups: SenderGroup[] = [];
+  for (const source of mappings) {
+    const { auth, match } = source.mapping;
+    if (!auth || match?.path === undefined) continue;
+    const hook = trimSlashes(match.path);
+    const ofHook = groups.filter((group) => group.hook === hook);
+    const same = ofHook.find((group) => isDeepStrictEqual(group.auth, auth));
+    if (same) {
+      same.mappings.push(source);
+      continue;
+    }
+    const credential = nameCredential(source, hook, groups);
+    groups.push({ hook, auth, credential, mappings: [source], key: `${source.key}.auth`, file: source.file });
+  }
+  return groups;
+}
+
+/** By the preset, by its path where it is used twice, or by the mapping: the name stays when the secret is rotated. */
+function nameCredential({ preset = "", id }: MappingSource, hook: string, others: SenderGroup[]): string {
+  const names = preset === "" ? [id] : [preset, hook, id];
+  const free = names.find((name) => others.every(({ credential }) => credential !== `auth:${name}`));
+  return `auth:${free ?? id}`;
+}
+
+/** What the authenticators need of an `auth`, whatever its scheme is. */
+function readAuth({ scheme, secret = [], url }: Auth): Pick<Sender, "secrets" | "showsToken" | "url"> {
+  // A secret from a file or a shell tends to end in a line break. Node reads header bytes as Latin-1.
+  const secrets = [secret].flat().map((text) => Buffer.from(String(text).trim()).toString("latin1"));
+  return { secrets, showsToken: scheme === "token", url: typeof url === "string" ? url : undefined };
+}
+
+/** A sender that has stopped waiting shows an error instead of the answer. */
+export function findSlowAnswers({ auth, verifier, mappings }: OpenSender): ConfigProblem[] {
+  const { senderTimeoutMs = Infinity } = verifier;
+  return mappings
+    .filter(({ mapping: { answer } }) => (answer?.wait ?? 0) * 1000 > senderTimeoutMs)
+    .map(({ file, key }) => ({
+      file,
+      key: `${key}.answer.wait`,
+      message: `This is longer than the ${senderTimeoutMs} ms that ${auth.scheme} waits for an answer. Set a shorter one.`,
+    }));
+}
+
+/** A sender that has stopped waiting delivers again, or counts the delivery as failed. */
+export function findSlowTransforms({ auth, verifier, mappings }: OpenSender): ConfigProblem[] {
+  const { senderTimeoutMs = Infinity } = verifier;
+  return mappings
+    .filter(({ mapping: { transform } }) => (transform?.timeoutMs ?? 0) > senderTimeoutMs)
+    .map(({ file, key }) => ({
+      file,
+      key: `${key}.transform.timeoutMs`,
+      message: `The timeout is longer than the ${senderTimeoutMs} ms that ${auth.scheme} waits for an answer. Set a shorter one.`,
+    }));
+}

@@ -1,0 +1,89 @@
+import { type Alerts, createAlerts, describeDown, describeRefusal } from "../dispatch/alerts.ts";
+import { createDispatcher, type Dispatcher } from "../dispatch/dispatcher.ts";
+import type { EventRecord } from "../journal/journal.ts";
+import { createSweeper, type Sweeper } from "../journal/sweeper.ts";
+import { createMailService, type MailService } from "../mail/watch/service.ts";
+import { isDown, type MailStatus } from "../mail/watch/status.ts";
+import { toRequestContext } from "../mapping/item.ts";
+import { toReplayRequest } from "../operator/stored-events.ts";
+import { describeNode, toMailView, toRuntimeView } from "../operator/views.ts";
+import { createReloader, type ReloadCause, type Reloader } from "../runtime/reload.ts";
+import type { Runtime } from "../runtime/build.ts";
+import { createMailStores } from "../stores.ts";
+import type { Parts } from "./parts.ts";
+
+/** What works without a request: the dispatcher, the alerts, the sweeper, and the watches of mailboxes and of files. */
+export interface Execution {
+  dispatcher: Dispatcher;
+  alerts: Alerts;
+  sweeper: Sweeper;
+  mail: MailService;
+  reloader: Reloader;
+}
+
+export interface ExecutionOptions {
+  /** Reload when a file changes. */
+  watch: boolean;
+  /** Takes a mail as a request. */
+  send(request: Request): Promise<Response>;
+  /** Called with each runtime that is now in use. */
+  replaced(runtime: Runtime): void;
+}
+
+export function createExecution(parts: Parts, { watch, send, replaced }: ExecutionOptions): Execution {
+  const { journal, current, telemetry, stream } = parts;
+  const { log } = telemetry;
+  const alerts = createAlerts({ journal, current, log });
+  const reloader = createReloader({
+    current,
+    build: parts.build,
+    watch,
+    replaced(runtime, cause) {
+      parts.replace(runtime);
+      replaced(runtime);
+      showReload(cause);
+    },
+    refused({ problems }, cause) {
+      showReload(cause);
+      alerts.raise({ kind: "reload-failed", text: describeRefusal(problems) });
+    },
+    telemetry,
+  });
+  return {
+    alerts,
+    reloader,
+    dispatcher: createDispatcher({
+      journal,
+      current,
+      describeNode: () => describeNode(current().config, parts.startedAt),
+      telemetry,
+      readEvent: async (id) => readEvent(parts, await journal.getEvent(id)),
+    }),
+    sweeper: createSweeper({
+      journal,
+      retention: () => ({ ...current().config.store.retention, dedupeWindowMs: current().config.hooks.dedupeWindowMs }),
+      log,
+    }),
+    mail: createMailService({
+      openStore: createMailStores(parts.store, journal),
+      send,
+      telemetry,
+      changed: showMailbox,
+    }),
+  };
+
+  function showReload(cause: ReloadCause): void {
+    stream.publish("reload", "", () => ({ ...toRuntimeView(current(), reloader.lastFailure()), ...cause }));
+  }
+
+  function showMailbox(mailbox: MailStatus): void {
+    stream.publish("mailbox", mailbox.name, () => toMailView(mailbox));
+    if (isDown(mailbox)) alerts.raise({ kind: "mailbox-down", subject: mailbox.name, text: describeDown(mailbox) });
+  }
+}
+
+/** What templates see of a stored event; nothing if its body was not stored. */
+export async function readEvent({ findParser }: Parts, event: EventRecord | undefined): Promise<object> {
+  if (!event || event.request.body.length === 0) return {};
+  return toRequestContext({ ...(await toReplayRequest(event, findParser)), receivedAt: event.receivedAt });
+}

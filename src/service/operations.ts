@@ -1,0 +1,79 @@
+import { readBudget } from "../dispatch/hold.ts";
+import { HookError } from "../errors.ts";
+import { resolveRequest } from "../mapping/resolve.ts";
+import { createState, type RequestState } from "../mapping/state.ts";
+import { type Diff, runDiff } from "../operator/diff.ts";
+import { runTrial, type Trial } from "../operator/trial.ts";
+import { type StatusView, toMailView, toNodesView, toRuntimeView } from "../operator/views.ts";
+import type { Runtime } from "../runtime/build.ts";
+import { createDrafts } from "../runtime/draft.ts";
+import { packageVersion } from "../shared/package.ts";
+import type { Execution } from "./execution.ts";
+import type { Parts } from "./parts.ts";
+
+/** What the operator asks of a running service. */
+export interface Operations {
+  status(): Promise<StatusView>;
+  /** Runs a request through the mappings, or a draft of one, without executing anything. */
+  tryHook(body: unknown): Promise<Trial>;
+  /** What a change would do to stored events. One at a time: it resolves every event twice. */
+  diff(body: unknown): Promise<Diff>;
+  /** Rejects with the reason when the service cannot accept hooks. */
+  requireReady(): Promise<void>;
+}
+
+/** `execution`: it is made later. */
+export function createOperations(parts: Parts, execution: () => Execution): Operations {
+  const { current, journal, sandbox, findParser, isOwn } = parts;
+  const drafts = createDrafts(sandbox);
+  let diffing = false;
+
+  return {
+    async status() {
+      const { dispatcher, mail, reloader } = execution();
+      return {
+        version: packageVersion(),
+        startedAt: parts.startedAt,
+        ...toRuntimeView(current(), reloader.lastFailure()),
+        sandbox: sandbox.status(),
+        queue: { ...(await journal.stats()), ...dispatcher.status() },
+        budget: await readBudget(journal, current().config.agents),
+        mail: mail.status().map(toMailView),
+        ...toNodesView(await journal.nodes()),
+      };
+    },
+    tryHook(body) {
+      const runtime = current();
+      return runTrial(body, runtime, {
+        resolve: resolveWith(runtime),
+        buildDraft: (draft) => drafts.build(runtime, draft),
+      });
+    },
+    async diff(body) {
+      if (diffing) throw new HookError("overloaded", { message: "Another diff is running." });
+      const runtime = current();
+      diffing = true;
+      return runDiff(body, {
+        journal,
+        findParser,
+        mappings: runtime.mappings,
+        resolve: resolveWith(runtime),
+        buildAll: (change) => drafts.buildAll(runtime, change),
+      }).finally(() => (diffing = false));
+    },
+    async requireReady() {
+      await journal.probe();
+      if (!sandbox.status().ready) throw new Error("the sandbox is not ready");
+      execution().mail.assertReady();
+    },
+  };
+
+  /** What is tried reads the state, and changes nothing. */
+  function openState(mapping: string): RequestState {
+    return createState({ mapping, readState: journal.readState });
+  }
+
+  function resolveWith(runtime: Runtime): Parameters<typeof runDiff>[1]["resolve"] {
+    return (request, mappings) => resolveRequest(request, { ...runtime, mappings, run: sandbox.run, isOwn, openState });
+  }
+}

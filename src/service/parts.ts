@@ -1,0 +1,116 @@
+import path from "node:path";
+import type { Readable } from "node:stream";
+import { hasOwnMark } from "../channels/comments/mark.ts";
+import type { ReadConfig } from "../config/load.ts";
+import { readConfig } from "../drivers.ts";
+import { ConfigError } from "../errors.ts";
+import { createParsers, type FindParser } from "../ingress/parse-body.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { HooklineOptions } from "../library.ts";
+import type { IsOwn } from "../mapping/match.ts";
+import { createLiveStream, type LiveStream } from "../operator/http/stream.ts";
+import { buildRuntime, type Runtime } from "../runtime/build.ts";
+import { IS_CHECKOUT } from "../shared/package.ts";
+import { createTokenStores, openJournal } from "../stores.ts";
+import { createTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
+import { type CodeCache, createCodeCache } from "../transforms/code-cache.ts";
+import type { TransformRunner } from "../transforms/runner.ts";
+import type { Pool } from "../transforms/sandbox/pool.ts";
+import { createSandbox } from "../transforms/sandbox/sandbox.ts";
+
+export interface PartsOptions extends HooklineOptions {
+  /** Shows what happens, from a stream as `GET /api/stream` gives it. It gets the journal's last change before `close` ends. */
+  show?(stream: Readable): Promise<void>;
+  /** For its sandbox. Default: new processes. */
+  pool?: Pool;
+}
+
+/** What every other part of the service works with. */
+export interface Parts {
+  startedAt: string;
+  /** Where the state is. Only a restart changes it. */
+  store: ReadConfig["config"]["store"];
+  telemetry: Telemetry;
+  sandbox: TransformRunner;
+  cache: CodeCache;
+  journal: Journal;
+  stream: LiveStream;
+  findParser: FindParser;
+  /** The runtime in use. A request takes it once and keeps it to its end. */
+  current(): Runtime;
+  replace(runtime: Runtime): void;
+  /** Reads the configuration again. Throws a `ConfigError` with all problems. */
+  build(generation: number): Promise<Runtime>;
+  /** Whether a comment has the service's own mark. */
+  isOwn: IsOwn;
+}
+
+/** Throws a `ConfigError` with all problems that keep the service from starting. Nothing is left open then. */
+export async function openParts(options: PartsOptions): Promise<Parts> {
+  const startedAt = new Date().toISOString();
+  const load = createLoad(options);
+  const readAt = Date.now();
+  const read = await load();
+  const { log: logSettings, store } = read.config;
+  const telemetry = createTelemetry(logSettings.level, { hasLiveView: options.show !== undefined });
+  const sandbox = createSandbox({ telemetry, pool: options.pool });
+  // In a checkout, what compiles may change between two starts.
+  const keepsCode = !IS_CHECKOUT && !store.postgres;
+  const cache = createCodeCache(keepsCode ? path.join(store.path, "compiled-transforms.json") : undefined);
+  // Nothing is sent before it is open.
+  let journal: Journal;
+  const refreshTokens = createTokenStores(store, () => journal);
+  const tools = { runner: sandbox, log: telemetry.log, cache, refreshTokens };
+  try {
+    let inUse = await buildRuntime({ generation: 1, readAt, load: async () => read, ...tools });
+    journal = await openJournal(store, telemetry);
+    return {
+      startedAt,
+      store,
+      telemetry,
+      sandbox,
+      cache,
+      journal,
+      stream: createLiveStream({ journal, log: telemetry.log }),
+      findParser: createFindParser(() => inUse),
+      current: () => inUse,
+      replace: (runtime) => void (inUse = runtime),
+      build: (generation) => buildRuntime({ generation, load, ...tools }),
+      isOwn: (comment) => hasOwnMark(comment, journal.sign),
+    };
+  } catch (error) {
+    // A failed start must not leave a sandbox process behind.
+    await sandbox.close();
+    throw error;
+  }
+}
+
+function createFindParser(current: () => Runtime): FindParser {
+  return createParsers({
+    async readMail(source) {
+      const { readPostedMail } = await import("../mail/message/posted-mail.ts");
+      return readPostedMail(source, current().config.hooks.mail[0]);
+    },
+    takesText: (hook) => current().mappings.takesText(hook),
+  });
+}
+
+/** Reads the configuration at each call, and applies `host` and `port` of the options. */
+function createLoad({ config, env = process.env, host, port, role }: HooklineOptions): () => Promise<ReadConfig> {
+  return async () => {
+    const read = await readConfig(config, env);
+    const { gateway } = read.config;
+    gateway.host = host ?? gateway.host;
+    gateway.port = port ?? gateway.port;
+    gateway.role = role ?? gateway.role;
+    if (role !== undefined && role !== "all" && !read.config.store.postgres) {
+      throw new ConfigError([
+        {
+          key: "store.url",
+          message: `A database is required for the role ${role}, because others must share the store.`,
+        },
+      ]);
+    }
+    return read;
+  };
+}

@@ -1,0 +1,52 @@
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+
+/** What the process that owns a state folder writes there: for commands, and for a process that wants the folder too. */
+export interface Owner {
+  pid: number;
+  /** ISO 8601. */
+  startedAt: string;
+  /** Once it listens. */
+  service?: RunningService;
+}
+
+/** How a running service is called. */
+interface RunningService {
+  host: string;
+  port: number;
+  token: string | undefined;
+  hookToken: string | undefined;
+  hooksPath: string;
+}
+
+const fileIn = (folder: string): string => path.join(folder, "owner.json");
+
+/** Only this user can read it. A full disk is no error: commands then have only the configuration. */
+export function writeOwner(folder: string, service?: RunningService): void {
+  const owner: Owner = { pid: process.pid, startedAt: new Date(performance.timeOrigin).toISOString(), service };
+  try {
+    removeOwner(folder);
+    writeFileSync(fileIn(folder), JSON.stringify(owner), { flag: "wx", mode: 0o600 });
+  } catch {
+    // Nothing depends on it.
+  }
+}
+
+export function removeOwner(folder: string): void {
+  rmSync(fileIn(folder), { force: true });
+}
+
+/** undefined: there is none. */
+export function readOwner(folder: string): Owner | undefined {
+  try {
+    return JSON.parse(readFileSync(fileIn(folder), "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The URL of a running service; one that listens on every address is called on the loopback address. */
+export function toServiceAddress({ host, port }: { host: string; port: number }): string {
+  const reachable = { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
+  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+}

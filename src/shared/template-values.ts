@@ -1,0 +1,57 @@
+import { messageOf } from "../errors.ts";
+import { appendSegment, isObject, parsePath, readPath } from "./json.ts";
+
+/**
+ * Compiles the source of a template. Throws an `Error` that says what is wrong with it. `render` gives undefined if a value
+ * is missing that the text cannot do without.
+ */
+export type CompileTemplate<Limit = unknown> = (source: string) => {
+  render(context: object, limit?: Limit): string | undefined;
+};
+
+/** Gives a value with its templates filled in. undefined: its whole value is a template of something that is missing. */
+type FillValue<Limit> = (context: object, limit?: Limit) => unknown;
+
+/** Compiles every text in a value. A template that is the whole text keeps the type of what it names. */
+function compileValue<Limit>(value: unknown, key: string, compile: CompileTemplate<Limit>): FillValue<Limit> {
+  if (typeof value === "string") return compileText(value, key, compile);
+  if (Array.isArray(value)) {
+    const items = value.map((item, index) => compileValue(item, appendSegment(key, index), compile));
+    // JSON has no missing items.
+    return (context, limit) => items.map((fill) => fill(context, limit) ?? null);
+  }
+  if (!isObject(value)) return () => value;
+  return compileFields(value, key, compile);
+}
+
+/** As `compileValue`; a field whose template names something that is missing is left out. */
+export function compileFields<Limit>(
+  fields: Record<string, unknown>,
+  key: string,
+  compile: CompileTemplate<Limit>,
+): (context: object, limit?: Limit) => Record<string, unknown> {
+  const entries = Object.entries(fields).map(([name, child]): [string, FillValue<Limit>] => [
+    name,
+    compileValue(child, appendSegment(key, name), compile),
+  ]);
+  return (context, limit) =>
+    Object.fromEntries(
+      entries.flatMap(([name, fill]) => {
+        const value = fill(context, limit);
+        return value === undefined ? [] : [[name, value]];
+      }),
+    );
+}
+
+/** `{{a.b[0]}}` alone. */
+const WHOLE = /^\s*\{\{\s*([\w$][\w$.[\]-]*)\s*\}\}\s*$/;
+
+function compileText<Limit>(text: string, key: string, compile: CompileTemplate<Limit>): FillValue<Limit> {
+  try {
+    const template = compile(text);
+    const path = parsePath(WHOLE.exec(text)?.[1] ?? "");
+    return path ? (context) => readPath(context, path) : (context, limit) => template.render(context, limit);
+  } catch (error) {
+    throw new Error(`${key}: ${messageOf(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,47 @@
+import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { codeOf } from "../errors.ts";
+
+/** Where a service has temporary files: in its state folder, which nodes with a database need not have. */
+export function toTempDir(store: { path: string; postgres: object | undefined }): string {
+  return store.postgres ? tmpdir() : path.join(store.path, "temporary");
+}
+
+const FOLDER_NAME = /^hookline-(\d+)-(\d+)-/;
+
+/** Creates this process's folder, and removes those of processes that were killed before they could. */
+export function createTemporaryFolder(parent = tmpdir()): string {
+  const own = readPidNamespace();
+  for (const name of readdirSync(parent)) {
+    const [, namespace, pid] = FOLDER_NAME.exec(name) ?? [];
+    if (namespace === own && !isAlive(Number(pid))) removeIfAllowed(path.join(parent, name));
+  }
+  return mkdtempSync(path.join(parent, `hookline-${own}-${process.pid}-`));
+}
+
+/** Containers may share a folder, but number their processes separately. 0 if there is only one numbering. */
+function readPidNamespace(): string {
+  try {
+    return /\d+/.exec(readlinkSync("/proc/self/ns/pid"))?.[0] ?? "0";
+  } catch {
+    return "0";
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // Another user's process cannot be signaled, but it exists.
+    return codeOf(error) === "EPERM";
+  }
+}
+
+function removeIfAllowed(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true });
+  } catch {
+    // It belongs to another user.
+  }
+}

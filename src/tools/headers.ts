@@ -1,0 +1,25 @@
+import type { OptionProblem } from "../plugin.ts";
+import { appendSegment } from "../shared/json.ts";
+
+/** The request is made with these, or the connection needs them. */
+const RESERVED_HEADERS =
+  /^(?:host|content-length|connection|keep-alive|transfer-encoding|upgrade|expect|te|trailer|idempotency-key)$/i;
+
+/** A value with a line break would become a further header. */
+export function findHeaderProblem(headers: Record<string, string>): OptionProblem[] {
+  const reserved = Object.keys(headers).find((name) => RESERVED_HEADERS.test(name));
+  if (reserved !== undefined) return [{ key: "headers", message: `must not set ${reserved}: each call has its own` }];
+  const broken = Object.entries(headers).find(([name, value]) => !isHeader(name, value));
+  return broken
+    ? [{ key: appendSegment("headers", broken[0]), message: "is no valid header: check it for line breaks" }]
+    : [];
+}
+
+function isHeader(name: string, value: string): boolean {
+  try {
+    void new Headers({ [name]: value });
+    return !/[\r\n\0]/.test(value);
+  } catch {
+    return false;
+  }
+}

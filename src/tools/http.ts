@@ -1,0 +1,250 @@
+import type { FromSchema } from "json-schema-to-ts";
+import { compileSchema } from "../config/schema/validator.ts";
+import { messageOf } from "../errors.ts";
+import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
+import { appendSegment, HTTP_URL, isObject, toText } from "../shared/json.ts";
+import {
+  type Connection,
+  hasUser,
+  NotSent,
+  openConnection,
+  readText,
+  type ResolveHost,
+  toUnknownOutcome,
+} from "./connection.ts";
+import { findHeaderProblem } from "./headers.ts";
+import { compilePath, RefusedArgument } from "./path.ts";
+import type { CallResult, ToolCall, ToolSet } from "./tool-set.ts";
+import { compileFields, type CompileTemplate } from "../shared/template-values.ts";
+
+const PATH = {
+  type: "string",
+  pattern: "^/",
+  description: "Path below baseUrl. {name} is an argument as one segment, {+name} one that may contain slashes.",
+} as const;
+
+const schema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["baseUrl", "calls"],
+  description: "Requests to one host.",
+  properties: {
+    baseUrl: {
+      ...HTTP_URL,
+      description: "Begins every address. Redirects that leave its scheme, host or port are not followed.",
+    },
+    private: {
+      type: "boolean",
+      default: false,
+      description:
+        "The host may be this machine or in a private network. Link-local and metadata addresses are never called.",
+    },
+    headers: {
+      type: "object",
+      additionalProperties: { type: "string" },
+      description: "Headers of every call, such as its credential.",
+    },
+    calls: {
+      type: "object",
+      minProperties: 1,
+      description: "What can be called, by name.",
+      propertyNames: {
+        pattern: "^[A-Za-z][\\w.-]{0,63}$",
+        description: "1 to 64 letters, digits, - . and _, beginning with a letter.",
+      },
+      additionalProperties: {
+        type: "object",
+        additionalProperties: false,
+        required: ["description"],
+        properties: {
+          description: { type: "string", pattern: "\\S", description: "What the call does, for whoever chooses it." },
+          get: PATH,
+          post: PATH,
+          put: PATH,
+          patch: PATH,
+          delete: PATH,
+          input: {
+            type: "object",
+            description:
+              'The arguments: the JSON Schema of each, or the name of its type: "string", "integer", "number", "boolean", "array" or "object". All are required unless they say optional: true.',
+            additionalProperties: {
+              anyOf: [
+                { enum: ["string", "integer", "number", "boolean", "array", "object"] },
+                { type: "object", additionalProperties: true },
+              ],
+            },
+          },
+          query: {
+            type: "object",
+            additionalProperties: true,
+            description:
+              "Query parameters, whose texts are templates over the arguments. A list repeats its parameter.",
+          },
+          body: {
+            type: "object",
+            additionalProperties: true,
+            description:
+              "The body as JSON, whose texts are templates over the arguments. A template that is the whole text keeps its type.",
+          },
+          maxResultLength: {
+            type: "integer",
+            minimum: 1,
+            description: "How many characters of its result are used, if that differs from the set's.",
+          },
+        },
+      },
+    },
+  },
+} as const;
+
+type HttpOptions = FromSchema<typeof schema>;
+type CallOptions = HttpOptions["calls"][string];
+
+export const http: DriverDefinition<ToolSet, HttpOptions> = { schema, check, create: createHttp };
+
+const METHODS = ["get", "post", "put", "patch", "delete"] as const;
+
+function check({ baseUrl, headers = {}, calls }: HttpOptions): OptionProblem[] {
+  return [
+    ...checkBaseUrl(baseUrl),
+    ...findHeaderProblem(headers),
+    ...Object.entries(calls).flatMap(([name, call]) => checkCall(call, appendSegment("calls", name))),
+  ];
+}
+
+function checkBaseUrl(baseUrl: string): OptionProblem[] {
+  const key = "baseUrl";
+  const url = URL.parse(baseUrl);
+  if (!url) return [{ key, message: "is not a URL such as https://api.example.com/v1" }];
+  if (hasUser(url))
+    return [{ key, message: "must not contain a user or a password: set headers.Authorization instead" }];
+  if (url.search !== "" || url.hash !== "")
+    return [{ key, message: "must not contain ? or #: write parameters into query" }];
+  return [];
+}
+
+function checkCall(call: CallOptions, key: string): OptionProblem[] {
+  const methods = METHODS.filter((method) => call[method] !== undefined);
+  const [method] = methods;
+  if (method === undefined || methods.length > 1) {
+    return [{ key, message: `needs exactly one of ${METHODS.join(", ")} with its path` }];
+  }
+  if (method === "get" && call.body) return [{ key: `${key}.body`, message: "is not sent with get: use query" }];
+  const { schema: input, problem } = toInputSchema(call.input);
+  if (problem) return [{ key: `${key}.input`, message: problem }];
+  try {
+    const { names } = compilePath(call[method]!);
+    const wrong = names.find((name) => !input.required.includes(name));
+    return wrong === undefined
+      ? []
+      : [{ key: `${key}.${method}`, message: `{${wrong}} must be an argument in input that is not optional` }];
+  } catch (error) {
+    return [{ key: `${key}.${method}`, message: messageOf(error) }];
+  }
+}
+
+export function createHttp(
+  { baseUrl, private: isPrivate, headers = {}, calls }: HttpOptions,
+  { name, compileTemplate }: Pick<DriverContext, "name" | "compileTemplate">,
+  resolve?: ResolveHost,
+): ToolSet {
+  const connection = openConnection({ baseUrl, private: isPrivate, resolve });
+  const base = new URL(baseUrl);
+  const server = { origin: base.origin, root: base.pathname.replace(/\/+$/, ""), headers, connection };
+  return {
+    name,
+    calls: Object.entries(calls).map(([call, options]) => openCall(call, options, { ...server, compileTemplate })),
+    close: () => connection.close(),
+  };
+}
+
+interface Server {
+  origin: string;
+  /** The path of baseUrl, without a slash at its end. */
+  root: string;
+  headers: Record<string, string>;
+  connection: Connection;
+  compileTemplate: CompileTemplate;
+}
+
+function openCall(name: string, options: CallOptions, server: Server): ToolCall {
+  const method = METHODS.find((known) => options[known] !== undefined) ?? "get";
+  const path = compilePath(options[method] ?? "/");
+  const key = appendSegment("calls", name);
+  const query = compileFields(options.query ?? {}, `${key}.query`, server.compileTemplate);
+  const body = options.body && compileFields(options.body, `${key}.body`, server.compileTemplate);
+  const { host } = server.connection;
+  return {
+    name,
+    description: options.description,
+    input: toInputSchema(options.input).schema,
+    maxResultLength: options.maxResultLength,
+    async call(args, { signal, callId, maxLength }) {
+      try {
+        const url = toUrl(server.origin, server.root + path.render(args), query(args));
+        const response = await server.connection.fetch(url, {
+          method: method.toUpperCase(),
+          headers: {
+            "user-agent": "hookline",
+            ...server.headers,
+            ...(method !== "get" && { "idempotency-key": callId }),
+            ...(body && { "content-type": "application/json" }),
+          },
+          body: body && JSON.stringify(body(args)),
+          signal,
+        });
+        return toResult(response.status, host, await readText(response, maxLength));
+      } catch (error) {
+        if (error instanceof NotSent || error instanceof RefusedArgument) return toError(error.message);
+        throw toUnknownOutcome(host, error, signal);
+      }
+    },
+  };
+}
+
+/** The URL parser must not change the path: the server would get another one than was checked. */
+function toUrl(origin: string, path: string, query: Record<string, unknown>): URL {
+  const url = new URL(origin + path);
+  if (url.pathname !== path) throw new RefusedArgument("The arguments make another path than the call says.");
+  for (const [name, value] of Object.entries(query)) {
+    for (const item of Array.isArray(value) ? value : [value]) {
+      if (item !== null) url.searchParams.append(name, toText(item));
+    }
+  }
+  return url;
+}
+
+function toResult(status: number, host: string, text: string): CallResult {
+  if (text.includes("\0")) return toError(`${status} from ${host}, with an answer that is no text.`);
+  if (status >= 200 && status < 300) return { text, isError: false };
+  const reason = `${status} from ${host}`;
+  return { text: text === "" ? reason : `${reason}\n${text}`, isError: true, reason };
+}
+
+function toError(reason: string): CallResult {
+  return { text: reason, isError: true, reason };
+}
+
+interface InputSchema extends Record<string, unknown> {
+  type: "object";
+  properties: Record<string, unknown>;
+  required: string[];
+  additionalProperties: false;
+}
+
+/** The JSON Schema of a call's arguments, from its short form. `problem`: what is wrong with it. */
+function toInputSchema(input: Record<string, unknown> = {}): { schema: InputSchema; problem?: string } {
+  const object: InputSchema = { type: "object", properties: {}, required: [], additionalProperties: false };
+  for (const [name, written] of Object.entries(input)) {
+    const { optional = false, ...own } = isObject(written) ? written : { type: written };
+    if (typeof optional !== "boolean") return { schema: object, problem: `${name}.optional must be true or false` };
+    object.properties[name] = own;
+    if (!optional) object.required.push(name);
+  }
+  try {
+    compileSchema(object, { untrusted: true });
+    return { schema: object };
+  } catch (error) {
+    return { schema: object, problem: messageOf(error) };
+  }
+}

@@ -1,0 +1,179 @@
+import type { CallToolResult } from "@modelcontextprotocol/client";
+import type { FromSchema } from "json-schema-to-ts";
+import path from "node:path";
+import { DriverError } from "../errors.ts";
+import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
+import { findMissingProgram, pickEnvironment } from "../shared/child-process.ts";
+import { HTTP_URL } from "../shared/json.ts";
+import { hasUser, NotSent, openConnection } from "./connection.ts";
+import { findHeaderProblem } from "./headers.ts";
+import { hashCall, readLockedCalls } from "./lock.ts";
+import { createMcpClient, type McpClient, ServerError } from "./mcp-client.ts";
+import { createStdio } from "./stdio.ts";
+import type { CallDescription, CallResult, ToolCall, ToolSet } from "./tool-set.ts";
+
+const schema = {
+  type: "object",
+  additionalProperties: false,
+  description: "The tools of an MCP server, as far as tools.lock.json has them.",
+  properties: {
+    url: { ...HTTP_URL, description: "Address of a server over streamable HTTP. Either this or command." },
+    private: {
+      type: "boolean",
+      default: false,
+      description: "With url: the host may be this machine or in a private network.",
+    },
+    headers: {
+      type: "object",
+      additionalProperties: { type: "string" },
+      description: "With url: headers of every request, such as its credential.",
+    },
+    command: {
+      type: "array",
+      minItems: 1,
+      items: { type: "string", minLength: 1 },
+      description:
+        "A server as a program with its arguments, run without a shell as the service's user. Either this or url.",
+    },
+    env: {
+      type: "object",
+      additionalProperties: { type: "string" },
+      description:
+        "With command: what its environment has besides PATH, LANG and HOME, which is a folder of its own in the state folder.",
+    },
+  },
+} as const;
+
+type McpOptions = FromSchema<typeof schema>;
+
+export const mcp: DriverDefinition<ToolSet, McpOptions> = { schema, check, create: createMcp };
+
+function check(
+  { url, command, headers, env }: McpOptions,
+  { baseDir }: Pick<DriverContext, "baseDir">,
+): OptionProblem[] {
+  if ((url === undefined) === (command === undefined)) return [{ message: "needs either url or command" }];
+  if (command) {
+    if (headers) return [{ key: "headers", message: "is for url: give a program its settings in env" }];
+    return findMissingProgram(command, { cwd: baseDir, env: { ...pickEnvironment(["PATH"]), ...env } });
+  }
+  const address = URL.parse(url ?? "");
+  if (!address) return [{ key: "url", message: "is not a URL such as https://mcp.example.com/mcp" }];
+  if (hasUser(address))
+    return [{ key: "url", message: "must not contain a user or a password: set headers.Authorization instead" }];
+  if (env) return [{ key: "env", message: "is for command: give a server its credential in headers" }];
+  return findHeaderProblem(headers ?? {});
+}
+
+export function createMcp(
+  { url, private: isPrivate, headers, command = [], env = {} }: McpOptions,
+  { name, baseDir, stateDir }: Pick<DriverContext, "name" | "baseDir" | "stateDir">,
+): ToolSet {
+  const connection = url === undefined ? undefined : openConnection({ baseUrl: url, private: isPrivate });
+  const place = connection?.host ?? `the program ${path.basename(command[0] ?? "")}`;
+  const client = createMcpClient(place, ({ StreamableHTTPClientTransport, deserializeMessage }) =>
+    connection
+      ? new StreamableHTTPClientTransport(new URL(url!), {
+          requestInit: { headers },
+          fetch: async (input, init) => limitBody(await connection.fetch(String(input), init)),
+          reconnectionOptions: {
+            initialReconnectionDelay: 1000,
+            maxReconnectionDelay: 1000,
+            reconnectionDelayGrowFactor: 1,
+            maxRetries: 0,
+          },
+        })
+      : createStdio({ command, env, folder: stateDir, parse: deserializeMessage }),
+  );
+  return {
+    name,
+    calls: readLockedCalls(baseDir, name).map((locked) => toToolCall(name, locked, client)),
+    async discover(signal) {
+      try {
+        return [...(await client.listCalls(signal)).values()];
+      } catch (error) {
+        throw error instanceof NotSent ? new DriverError(error.message, { retryable: true }) : error;
+      }
+    },
+    close() {
+      client.close();
+      connection?.close();
+    },
+  };
+}
+
+function toToolCall(set: string, locked: CallDescription, client: McpClient): ToolCall {
+  const hash = hashCall(locked);
+  return {
+    ...locked,
+    async call(args, { signal, callId, maxLength }) {
+      if (signal.aborted) throw new DriverError("The call was stopped before it was sent.", { retryable: true });
+      try {
+        const offered = (await client.listCalls(signal)).get(locked.name);
+        if (!offered || hashCall(offered) !== hash) return toChanged(set, locked.name, offered !== undefined);
+        return toResult(await client.call(locked.name, args, { signal, callId }), maxLength);
+      } catch (error) {
+        if (error instanceof NotSent) return toError(error.message, error.message);
+        if (error instanceof ServerError)
+          return toError(error.reason, `${error.reason}\n${error.message}`.slice(0, maxLength));
+        if (error instanceof DriverError || !signal.aborted) throw error;
+        throw new DriverError("The call was stopped.", { retryable: true, cause: error });
+      }
+    },
+  };
+}
+
+/** The operator has accepted another text than the server has now. */
+function toChanged(set: string, call: string, isOffered: boolean): CallResult {
+  const what = isOffered ? "differs from what was accepted" : "is no longer offered by its server";
+  const reason = `Not sent: ${set}.${call} ${what}. See: webhooks tools accept ${set}`;
+  return { ...toError(reason, reason), isChanged: true };
+}
+
+function toError(reason: string, text: string): CallResult {
+  return { text, isError: true, reason };
+}
+
+function toResult({ content, structuredContent, isError = false }: CallToolResult, maxLength: number): CallResult {
+  const parts = content.map(toText);
+  const text =
+    parts.length === 0 && structuredContent !== undefined ? JSON.stringify(structuredContent) : parts.join("\n");
+  return {
+    text: text.slice(0, maxLength),
+    isError,
+    ...(isError && { reason: "the server answered with an error" }),
+  };
+}
+
+function toText(part: CallToolResult["content"][number]): string {
+  switch (part.type) {
+    case "text":
+      return part.text;
+    case "resource":
+      return "text" in part.resource
+        ? part.resource.text
+        : `[${part.resource.mimeType ?? "binary"} ${part.resource.uri}]`;
+    case "resource_link":
+      return `[${part.name}: ${part.uri}]`;
+    default:
+      return `[${part.mimeType}]`;
+  }
+}
+
+/** More is no answer, but an attempt to fill the memory. */
+const MAX_BODY_BYTES = 32 * 1024 * 1024;
+
+function limitBody(response: Response): Response {
+  if (!response.body) return response;
+  let bytes = 0;
+  const limited = response.body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        bytes += chunk.length;
+        if (bytes > MAX_BODY_BYTES) controller.error(new Error("the answer is too large"));
+        else controller.enqueue(chunk);
+      },
+    }),
+  );
+  return new Response(limited, response);
+}

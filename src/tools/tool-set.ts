@@ -1,0 +1,50 @@
+/** One call of a tool set, as an operator or a model sees it. */
+export interface CallDescription {
+  /** Its name within the set. */
+  name: string;
+  /** What it does, for whoever chooses it. */
+  description: string;
+  /** JSON Schema of the arguments, of type `object`. */
+  input: Record<string, unknown>;
+}
+
+export interface CallContext {
+  signal: AbortSignal;
+  /** The same when a call is repeated, so that a service which knows such ids does its work once. */
+  callId: string;
+  /** How many characters of the result are used. The driver stops reading there. */
+  maxLength: number;
+}
+
+export interface CallResult {
+  /** What was answered: text from outside, also that of an error. */
+  text: string;
+  /** The call was refused or failed, and it is known that it did. */
+  isError: boolean;
+  /** With `isError`: what happened, in one sentence of this program that holds no text from outside. */
+  reason?: string;
+  /** The call was not sent, because it differs from what the operator has accepted. */
+  isChanged?: true;
+}
+
+export interface ToolCall extends CallDescription {
+  /** How many characters of its result are used, if that differs from its set's. */
+  maxResultLength?: number;
+  /**
+   * Executes the call once; the arguments fit its schema. Resolves if the outcome is known, also when nothing was sent.
+   * Rejects with a `DriverError` if the call was sent and its outcome is not known. After `signal` aborts it must settle
+   * soon and do nothing more.
+   */
+  call(args: Record<string, unknown>, context: CallContext): Promise<CallResult>;
+}
+
+/** A group of calls that share an address, a credential and an audience: a block of `agents.tools`. */
+export interface ToolSet {
+  readonly name: string;
+  /** Known without a connection. Nothing else can be called. */
+  readonly calls: readonly ToolCall[];
+  /** For a set whose calls are accepted from a server: what the server offers now. Rejects with a `DriverError`. */
+  discover?(signal: AbortSignal): Promise<CallDescription[]>;
+  /** Ends what the set keeps running between calls, once no call is running. */
+  close?(): void;
+}

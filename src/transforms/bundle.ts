@@ -1,0 +1,182 @@
+import path from "node:path";
+import { type BuildError, type CommonOptions, type Metafile, runEsbuild } from "./esbuild.ts";
+import { parentsOf, type SourceBoundary } from "./source-boundary.ts";
+import { createSourceGate, explainError, findMissing } from "./source-gate.ts";
+
+/** A module to bundle with everything that it imports. */
+export interface BundleRequest {
+  /** A real path. */
+  file: string;
+  /** Instead of what is in the file. */
+  draft?: string;
+  boundary: SourceBoundary;
+  options: CommonOptions;
+}
+
+/** What esbuild made of a module. */
+export interface Output {
+  /** As bytes: V8 would keep most texts in twice the memory. */
+  code: Buffer;
+  sourceMap: string;
+  inputs: string[];
+}
+
+export type Bundled =
+  | { compiled: Output; uses: string[]; inputs?: undefined; errors: [] }
+  | { compiled?: undefined; uses?: undefined; inputs: string[]; errors: BuildError[] };
+
+interface Waiting {
+  request: BundleRequest;
+  resolve(bundled: Bundled | Promise<Bundled>): void;
+}
+
+/** By folder. */
+const waiting = new Map<string, Waiting[]>();
+
+/** Their results are in memory at the same time. */
+const MAX_TOGETHER = 8;
+
+/**
+ * Modules of one folder that are asked for in one step of the event loop are built together: most have their packages in
+ * common, which are then read once. It makes the same bundles as a build of each.
+ */
+export function bundle(request: BundleRequest): Promise<Bundled> {
+  if (request.draft !== undefined) return bundleAlone(request);
+  return new Promise((resolve) => {
+    if (waiting.size === 0) setImmediate(bundleWaiting);
+    const { root } = request.boundary;
+    waiting.set(root, [...(waiting.get(root) ?? []), { request, resolve }]);
+  });
+}
+
+function bundleWaiting(): void {
+  const folders = [...waiting.values()];
+  waiting.clear();
+  for (const folder of folders) {
+    for (let start = 0; start < folder.length; start += MAX_TOGETHER) {
+      void bundleTogether(folder.slice(start, start + MAX_TOGETHER));
+    }
+  }
+}
+
+/** Which of several modules an error belongs to is not known, so each is built again alone then. */
+async function bundleTogether(group: Waiting[]): Promise<void> {
+  const bundled = await build(group.map(({ request }) => request));
+  const isKnown = group.length === 1 || bundled.every(({ errors }) => errors.length === 0);
+  for (const [index, { request, resolve }] of group.entries()) {
+    resolve(isKnown ? bundled[index]! : bundleAlone(request));
+  }
+}
+
+async function bundleAlone(request: BundleRequest): Promise<Bundled> {
+  const [bundled] = await build([request]);
+  return bundled!;
+}
+
+async function build(requests: BundleRequest[]): Promise<Bundled[]> {
+  const { boundary, options } = requests[0]!;
+  const { root } = boundary;
+  const entries = [...new Set(requests.map(({ file }) => file))];
+  const texts = new Map<string, string>();
+  const { result, errors } = await runEsbuild({
+    ...options,
+    entryPoints: entries.map((file, index) => ({ in: file, out: toName(index) })),
+    absWorkingDir: root,
+    nodePaths: [],
+    outdir: root,
+    sourcesContent: false,
+    plugins: [
+      createSourceGate({ boundary, texts, drafts: new Map(requests.map(({ file, draft }) => [file, draft])), options }),
+    ],
+  });
+  if (result === undefined) {
+    const missing = errors.flatMap((error) => findMissing(error, root) ?? []);
+    const inputs = [...entries, ...texts.keys(), ...missing];
+    return requests.map(() => ({ inputs, errors: errors.map(explainError) }));
+  }
+  const outputs = new Map(
+    result.outputFiles.map(({ path: file, contents: { buffer, byteOffset, length } }) => [
+      path.basename(file),
+      Buffer.from(buffer, byteOffset, length),
+    ]),
+  );
+  const read = (name: string): Buffer => outputs.get(name) ?? Buffer.alloc(0);
+  const all = new Map<string, Input>();
+  const look = (name: string): Input => {
+    const known = all.get(name) ?? lookAt(name, result.metafile, boundary);
+    all.set(name, known);
+    return known;
+  };
+  return requests.map(({ file }): Bundled => {
+    const graph = findGraph(result.metafile, toInputName(file, root)).map(look);
+    const inputs = graph.map((input) => input.file);
+    const stray = graph.find(({ problem }) => problem !== undefined)?.problem;
+    if (stray !== undefined) return { inputs, errors: [{ text: stray, location: null }] };
+    const name = toName(entries.indexOf(file));
+    const sourceMap = addOwnSources(read(`${name}.js.map`).toString(), root, texts);
+    const compiled = { code: read(`${name}.js`), sourceMap, inputs };
+    return { compiled, uses: [...new Set(graph.flatMap(({ uses }) => uses))], errors: [] };
+  });
+}
+
+/** The name of an output. Nothing is written under it. */
+function toName(index: number): string {
+  return `transform-${index}`;
+}
+
+function toInputName(file: string, root: string): string {
+  return path.relative(root, file).replaceAll(path.sep, "/");
+}
+
+/** The files that a module imports, and itself. */
+function findGraph({ inputs }: Metafile, entry: string): string[] {
+  const found = new Set([entry]);
+  for (const input of found) {
+    for (const { path: imported, external } of inputs[input]?.imports ?? []) {
+      // `(disabled):…` is a module that its package excludes from this platform; it has no file.
+      if (!external && !imported.startsWith("(disabled):")) found.add(imported);
+    }
+  }
+  return [...found];
+}
+
+/** Packages are not shown in a trace, and each bundle would hold their text again. */
+function addOwnSources(sourceMap: string, root: string, texts: ReadonlyMap<string, string>): string {
+  const map: { sources: string[] } = JSON.parse(sourceMap);
+  const sourcesContent = map.sources.map((source) =>
+    isInstalled(source) ? null : (texts.get(path.resolve(root, source)) ?? null),
+  );
+  return JSON.stringify({ ...map, sourcesContent });
+}
+
+/** A file of a build, which several of its modules may import. */
+interface Input {
+  file: string;
+  /** Why it must not be in a bundle: the source gate was not asked about it. */
+  problem?: string;
+  /** What a bundle with it depends on: the file, and everything that decides which files it imports. */
+  uses: string[];
+}
+
+function lookAt(name: string, { inputs }: Metafile, boundary: SourceBoundary): Input {
+  const file = path.resolve(boundary.root, name);
+  const { problem } = boundary.check(file);
+  const folders = parentsOf(file);
+  const packages = (inputs[name]?.imports ?? [])
+    .map(({ original = "." }) => original)
+    .filter((original) => !original.startsWith("."))
+    .map((original) => original.split("/", original.startsWith("@") ? 2 : 1).join("/"));
+  const uses = [
+    file,
+    // Another file there may be preferred.
+    ...(isInstalled(name) ? [] : [path.dirname(file)]),
+    ...["", ...packages.map((imported) => path.join("node_modules", imported))].flatMap((place) =>
+      folders.map((folder) => path.join(folder, place, "package.json")),
+    ),
+  ];
+  return { file, ...(problem === undefined ? {} : { problem }), uses };
+}
+
+function isInstalled(file: string): boolean {
+  return /(?:^|[\\/])node_modules[\\/]/.test(file);
+}

@@ -1,0 +1,155 @@
+import { realpathSync, statSync } from "node:fs";
+import path from "node:path";
+import { readRegularFile } from "../shared/files.ts";
+import type { Loader } from "./esbuild.ts";
+import { isObject, parseObject } from "../shared/json.ts";
+
+export const MAX_SOURCE_BYTES = 1024 * 1024;
+const EXTENSIONS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs", ".json"];
+
+/** A file that is allowed in a bundle, or the reason why it is not. */
+type CheckedSource = { file: string; problem?: undefined } | { file?: undefined; problem: string };
+
+/** What the bundles of one folder may contain. */
+export interface SourceBoundary {
+  /** The folder, as a real path. */
+  root: string;
+  /**
+   * Checks whether a file may be part of a bundle: code or JSON, a regular file of limited size, inside `root`, in a
+   * `node_modules` in or above it, or in a linked package, all after resolving symlinks. esbuild itself would inline any
+   * file. It blocks: the asynchronous calls take ten times the CPU.
+   */
+  check(file: string): CheckedSource;
+  /** Whether a real path is in one of these places. */
+  contains(real: string): boolean;
+}
+
+/** `transformRoots`: folders whose packages may be linked, beside those of the workspace. */
+export function createSourceBoundary(root: string, transformRoots: string[] = []): SourceBoundary {
+  let checkLink: ReturnType<typeof createLinkCheck> | undefined;
+  const isLinked = (real: string): boolean => (checkLink ??= createLinkCheck(root, transformRoots))(real);
+  const contains = (real: string): boolean => isInside(real, root) || isInstalledAbove(real, root) || isLinked(real);
+  return {
+    root,
+    contains,
+    check(file) {
+      const real = toRealPath(file);
+      if (real === undefined) return { problem: `The file ${file} does not exist or cannot be read.` };
+      if (!contains(real)) {
+        return {
+          problem: `${real} is outside ${root}: a transform can only import files inside it, installed packages and linked packages of the same workspace. List folders of other linked packages in hooks.transformRoots.`,
+        };
+      }
+      if (!isCode(real)) return { problem: `${real} is not code: expected one of ${EXTENSIONS.join(", ")}.` };
+      const problem = checkRegular(real);
+      return problem === undefined ? { file: real } : { problem };
+    },
+  };
+}
+
+export function isCode(file: string): boolean {
+  return EXTENSIONS.includes(path.extname(file));
+}
+
+export function toLoader(file: string): Loader {
+  const extension = path.extname(file);
+  if (extension === ".json") return "json";
+  return extension.endsWith("ts") ? "ts" : "js";
+}
+
+/** A pipe or a device would block the build. */
+export function checkRegular(file: string): string | undefined {
+  const found = statSync(file);
+  if (!found.isFile()) return `${file} is not a regular file.`;
+  if (found.size <= MAX_SOURCE_BYTES) return undefined;
+  return `${file} has ${found.size} bytes; the limit for one file is ${MAX_SOURCE_BYTES}.`;
+}
+
+/**
+ * Gives a function that finds whether a real path is in a package that a `node_modules` links to by the package's own name,
+ * if that package is below the nearest folder that declares workspaces, or in one of `transformRoots`.
+ */
+function createLinkCheck(root: string, transformRoots: string[]): (real: string) => boolean {
+  const roots = transformRoots.map((folder) => toRealPath(folder) ?? folder);
+  /** Where links are looked for. A linked package can have links to others. */
+  const holders = [root, ...parentsOf(root)];
+  const workspace = holders.find(declaresWorkspaces);
+  const linked = new Set<string>();
+
+  function isAllowed(folder: string): boolean {
+    const isBelow = workspace !== undefined && isInside(folder, workspace);
+    return isBelow || roots.some((each) => folder === each || isInside(folder, each));
+  }
+
+  function isLinkedPackage(folder: string): boolean {
+    const name = isAllowed(folder) ? readPackageName(folder) : undefined;
+    if (name === undefined) return false;
+    return holders.some((holder) => toRealPath(path.join(holder, "node_modules", name)) === folder);
+  }
+
+  return (real) => {
+    const folders = parentsOf(real);
+    if (folders.some((folder) => linked.has(folder))) return true;
+    const found = folders.find(isLinkedPackage);
+    if (found === undefined) return false;
+    linked.add(found);
+    holders.push(found);
+    return true;
+  };
+}
+
+function declaresWorkspaces(folder: string): boolean {
+  const { workspaces } = readManifest(folder);
+  return Array.isArray(workspaces) || isObject(workspaces) || exists(path.join(folder, "pnpm-workspace.yaml"));
+}
+
+const PACKAGE_NAME = /^(?:@[\w-][\w.-]*\/)?[\w-][\w.-]*$/;
+
+function readPackageName(folder: string): string | undefined {
+  const { name } = readManifest(folder);
+  return typeof name === "string" && PACKAGE_NAME.test(name) ? name : undefined;
+}
+
+/** Empty if there is none that can be read. */
+function readManifest(folder: string): Record<string, unknown> {
+  try {
+    return parseObject(readRegularFile(path.join(folder, "package.json"), MAX_SOURCE_BYTES).toString("utf8"));
+  } catch {
+    return {};
+  }
+}
+
+/** The real path; undefined if there is none. */
+export function toRealPath(file: string): string | undefined {
+  try {
+    return realpathSync.native(file);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Something that is no folder. */
+export function exists(file: string): boolean {
+  try {
+    const found = statSync(file, { throwIfNoEntry: false });
+    return found !== undefined && !found.isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/** The nearest comes first. */
+export function parentsOf(file: string): string[] {
+  const parent = path.dirname(file);
+  return parent === file ? [] : [parent, ...parentsOf(parent)];
+}
+
+export function isInside(file: string, folder: string): boolean {
+  const relative = path.relative(folder, file);
+  return relative !== "" && !relative.startsWith(`..${path.sep}`) && relative !== ".." && !path.isAbsolute(relative);
+}
+
+function isInstalledAbove(file: string, root: string): boolean {
+  const [holder, ...rest] = file.split(`${path.sep}node_modules${path.sep}`);
+  return rest.length > 0 && (root === holder || isInside(root, holder || path.sep));
+}

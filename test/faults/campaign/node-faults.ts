@@ -1,0 +1,217 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client as Database } from "pg";
+import type { TcpProxy } from "../../support/tcp-proxy.ts";
+import type { PostgresPair } from "../../support/postgres-pair.ts";
+import type { ServiceProcess } from "../../support/process.ts";
+import type { Client } from "../../support/client.ts";
+import type { Random } from "./random.ts";
+
+/**
+ * kill: SIGKILL of a node · stop: SIGTERM of one node after another · pause: SIGSTOP beyond the lease · config: a worker without
+ * provider and channel of the hooks · clocks: they differ by three minutes · cut: connections to the database break · commit:
+ * the answers to commits are lost · lock: on the runs, beyond the lease · fast, immediate: the database restarts · away: it is
+ * gone, for as many seconds · standby: the synchronous one is cut off, the primary restarts, the standby is promoted
+ */
+export const NODE_FAULTS = [
+  "kill",
+  "stop",
+  "pause",
+  "config",
+  "clocks",
+  "cut",
+  "commit",
+  "lock",
+  "fast",
+  "immediate",
+  "away20",
+  "standby",
+  "away60",
+  "away120",
+] as const;
+export type NodeFault = (typeof NODE_FAULTS)[number];
+
+/** In these, a node is not healthy: others do its work again. */
+export const NODES_FAIL: ReadonlySet<string> = new Set<NodeFault>(["kill", "pause"]);
+
+/** Longer than a node's lease. */
+const PAUSE_MS = 20_000;
+const LOCK_MS = 20_000;
+/** Work goes on under the fault. */
+const WORK_MS = 5000;
+const CUTS = 60;
+const LOST_COMMITS = 100;
+
+interface TestNode {
+  /** In the database. */
+  id: string;
+  service: ServiceProcess;
+  client: Client;
+}
+
+export interface FaultBed {
+  pair: PostgresPair;
+  /** Between the nodes and the database. */
+  proxy: TcpProxy;
+  /** For the campaign itself. */
+  direct: TcpProxy;
+  /** Past the proxy. */
+  url: string;
+  nodes: (TestNode | undefined)[];
+  random: Random;
+  start(index: number, options?: { env?: Record<string, string>; isOther?: boolean }): Promise<TestNode>;
+  /** The slowest, in milliseconds, until the others had the work of a node that was killed or stopped. */
+  takeoverMs: { kill: number; stop: number };
+}
+
+/** Executes one and gives how many faults it has been. */
+export async function inject(fault: NodeFault, bed: FaultBed): Promise<number> {
+  const cuts = bed.proxy.cuts();
+  const count = await FAULTS[fault](bed);
+  await settle(bed);
+  return count ?? bed.proxy.cuts() - cuts;
+}
+
+const FAULTS: Record<NodeFault, (bed: FaultBed) => Promise<number | void>> = {
+  async kill(bed) {
+    for (const index of bed.nodes.keys()) {
+      await measureTakeover(bed, index, "SIGKILL");
+      bed.nodes[index] = await bed.start(index);
+    }
+    return bed.nodes.length;
+  },
+  async stop(bed) {
+    for (const index of bed.nodes.keys()) {
+      await measureTakeover(bed, index, "SIGTERM");
+      bed.nodes[index] = await bed.start(index);
+    }
+    return bed.nodes.length;
+  },
+  async pause(bed) {
+    const paused = bed.nodes[0]!;
+    bed.nodes[0] = undefined;
+    paused.service.child.kill("SIGSTOP");
+    await sleep(PAUSE_MS);
+    paused.service.child.kill("SIGCONT");
+    bed.nodes[0] = paused;
+    return 1;
+  },
+  async config(bed) {
+    const other = await bed.start(bed.nodes.length, { isOther: true });
+    await sleep(WORK_MS);
+    await endCleanly(other);
+    return 1;
+  },
+  async clocks(bed) {
+    for (const [index, aheadMs] of [90_000, -90_000].entries()) {
+      await measureTakeover(bed, index, "SIGTERM");
+      bed.nodes[index] = await bed.start(index, { env: { NODE_OPTIONS: `--import ${toClock(aheadMs)}` } });
+    }
+    await sleep(WORK_MS);
+    for (const index of bed.nodes.keys()) {
+      await measureTakeover(bed, index, "SIGTERM");
+      bed.nodes[index] = await bed.start(index);
+    }
+    return bed.nodes.length;
+  },
+  async cut({ proxy, random }) {
+    const enough = proxy.cuts() + CUTS;
+    proxy.cutAfter(() => 2000 + random.below(60_000));
+    while (proxy.cuts() < enough) {
+      proxy.cut();
+      await sleep(random.below(400));
+    }
+    proxy.cutAfter(undefined);
+    proxy.cut();
+  },
+  async commit({ proxy, random }) {
+    for (let count = 0; count < LOST_COMMITS; count++) {
+      const cuts = proxy.cuts();
+      proxy.cutAt("COMMIT");
+      while (proxy.cuts() === cuts) await sleep(2);
+      proxy.cutAt(undefined);
+      await sleep(random.below(200));
+    }
+  },
+  async lock({ url }) {
+    const database = new Database(url);
+    await database.connect();
+    await database.query("BEGIN");
+    await database.query("LOCK TABLE hookline.runs");
+    await sleep(LOCK_MS);
+    await database.end();
+    return 1;
+  },
+  fast: (bed) => restartDatabase(bed, "fast", 0),
+  immediate: (bed) => restartDatabase(bed, "immediate", 0),
+  away20: (bed) => restartDatabase(bed, "fast", 20_000),
+  away60: (bed) => restartDatabase(bed, "immediate", 60_000),
+  away120: (bed) => restartDatabase(bed, "fast", 120_000),
+  async standby(bed) {
+    const { pair } = bed;
+    await pair.cutOff();
+    // Some commits that wait for the standby are interrupted before their commit timeout.
+    await sleep(500 + bed.random.below(1500));
+    await restartDatabase(bed, "immediate", 0);
+    await sleep(WORK_MS);
+    await pair.promote();
+    for (const proxy of [bed.proxy, bed.direct]) proxy.setTarget(pair.primary().port);
+    await sleep(WORK_MS);
+    await pair.complete();
+    return 3;
+  },
+};
+
+async function restartDatabase({ pair }: FaultBed, mode: "fast" | "immediate", awayMs: number): Promise<number> {
+  await pair.primary().stop(mode);
+  await sleep(awayMs);
+  await pair.primary().start();
+  return 1;
+}
+
+/** A module that sets the clock of a process forward. */
+function toClock(aheadMs: number): string {
+  const code = `
+    const { now } = Date;
+    globalThis.Date = class extends Date {
+      constructor(...parts) { if (parts.length > 0) super(...parts); else super(now() + ${aheadMs}); }
+      static now() { return now() + ${aheadMs}; }
+    };`;
+  return `data:text/javascript,${encodeURIComponent(code)}`;
+}
+
+/** Ends a node and waits until others have claimed all that it had claimed and not finished. */
+async function measureTakeover(bed: FaultBed, index: number, signal: "SIGKILL" | "SIGTERM"): Promise<void> {
+  const node = bed.nodes[index]!;
+  if (signal === "SIGTERM") await endCleanly(node);
+  else await node.service.end(signal);
+  // Until now the balancer has sent it requests: it learns from their failure, and tries the next node.
+  bed.nodes[index] = undefined;
+  const before = Date.now();
+  const database = new Database(bed.url);
+  await database.connect();
+  while (((await database.query(IS_LEFT, [node.id])).rowCount ?? 0) > 0) await sleep(10);
+  await database.end();
+  const kind = signal === "SIGKILL" ? "kill" : "stop";
+  bed.takeoverMs[kind] = Math.max(bed.takeoverMs[kind], Date.now() - before);
+}
+
+async function endCleanly({ service }: TestNode): Promise<void> {
+  const ended = await service.end("SIGTERM");
+  if (ended !== 0) throw new Error(`ended with ${ended}: ${service.errors()}`);
+}
+
+/** A run that waits for its next attempt is nobody's. */
+const IS_LEFT = `
+  SELECT 1 FROM hookline.runs WHERE node = $1 AND (state = 'running' OR state = 'ready' AND due_at <= hookline.now_ms())
+  LIMIT 1`;
+
+/** Until all nodes work with the database again. */
+async function settle(bed: FaultBed): Promise<void> {
+  for (const node of bed.nodes) {
+    for (;;) {
+      const ready = await fetch(`${node!.service.url}/readyz`).catch(() => undefined);
+      if (ready?.ok) break;
+      await sleep(100);
+    }
+  }
+}
