@@ -24,6 +24,7 @@ const STEPS = [
   "operator",
   "providers",
   "tools",
+  "mcp",
 ];
 const ALLOWED: Record<string, string[]> = {
   "types.ts": [],
@@ -40,6 +41,7 @@ const ALLOWED: Record<string, string[]> = {
   dispatch: [...GROUND, "actions", "boundary"],
   mail: [...GROUND, "journal"],
   mapping: [...GROUND, "mail"],
+  mcp: [...GROUND, "ingress", "journal", "mapping", "tools"],
   operator: [...GROUND, "boundary", "channels", "ingress"],
   // It runs in a browser, so its bundle fails on anything that needs Node.
   page: ["types.ts", "shared"],
@@ -84,6 +86,7 @@ const OWNERS: Record<string, string> = {
   "@humanwhocodes/momoa": "src/config/parse/json5.ts",
   "@lezer/highlight": "src/page/playground/editor.ts",
   "@modelcontextprotocol/client": "src/tools/mcp-client.ts",
+  "@modelcontextprotocol/server": "src/mcp/endpoint.ts",
   "@preact/signals": "src/page",
   ai: "src/agents/ai-sdk.ts",
   ajv: "src/config/schema/ajv.ts",

@@ -47,6 +47,7 @@ export const HTTP_ERRORS = {
   unsupported_media_type: { status: 415, message: "This content type is not supported." },
   idempotency_conflict: { status: 422, message: "This idempotency key was already used with different content." },
   too_many_failures: { status: 429, message: "Too many failed credentials from this address." },
+  too_many_requests: { status: 429, message: "Too many requests. Try again soon.", headers: RETRY_SOON },
   headers_too_large: { status: 431, message: "The request's headers are too large." },
   internal_error: { status: 500, message: "Internal server error." },
   transform_failed: { status: 500, message: "The transform of this hook failed." },

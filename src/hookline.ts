@@ -75,7 +75,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
 /** In the order of their start, after the port is open. They stop in the reverse order. */
 function listParts(
   { current, journal, cache, sandbox, stream }: Parts,
-  { server, results }: Http,
+  { server, results, mcp }: Http,
   { dispatcher, sweeper, alerts, mail, reloader }: Execution,
 ): ServicePart[] {
   return [
@@ -105,6 +105,7 @@ function listParts(
     { stop: () => server.drain() },
     // Nobody else ends them, and the server would wait.
     { stop: () => stream.disconnect() },
+    { use: (runtime) => mcp.use(runtime, { executes: executes(runtime) }), stop: () => mcp.stop() },
     { stop: () => results.close() },
     { needsPort: true, use: (runtime) => executes(runtime) && mail.use(runtime), stop: () => mail.close() },
   ];

@@ -85,7 +85,8 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       const startedAt = performance.now();
       try {
         await state?.startAgain();
-        const resolution = await resolve(request, runtime, { startedAt, openState });
+        const resolved = await resolve(request, runtime, { startedAt, openState });
+        const resolution = resolved.publications ? await publish(resolved, runtime) : resolved;
         const result = await commit(request, resolution, { runtime, startedAt });
         if (result.kind === "state-changed" && runs++ < MAX_RERUNS) continue;
         if (isStateRefusal(result)) return await refuse(request, toStateError(result, resolution), startedAt);
@@ -98,6 +99,17 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     }
   }
 
+  /** Nobody reads publications without the endpoint. What came from here, or through many services, is not passed on again. */
+  async function publish(resolution: Resolution, { config }: Runtime): Promise<Resolution> {
+    if (!config.gateway.mcp) return { ...resolution, publications: undefined };
+    const storeId = await journal.publications.storeId();
+    const publications = resolution.publications?.filter(
+      ({ publication: { via } }) => !via.includes(storeId) && via.length < MAX_STORES,
+    );
+    for (const { publication } of publications ?? []) publication.via.push(storeId);
+    return { ...resolution, publications };
+  }
+
   function replay(event: EventRecord): Promise<HttpResponse> {
     return inSpan("replay", async () => {
       backlog.requireRoom();
@@ -106,8 +118,8 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       const startedAt = performance.now();
       const openState = (mapping: string): HeldState => createState({ mapping, readState: journal.readState });
       const resolution = await resolve(request, runtime, { startedAt, isEcho: async () => false, openState });
-      // It counted when it was received.
-      const repeated = { ...resolution, idempotency: undefined, state: undefined };
+      // It counted, and was published, when it was received.
+      const repeated = { ...resolution, idempotency: undefined, state: undefined, publications: undefined };
       return toAccepted(await commit(request, repeated, { runtime, startedAt }), repeated).response;
     });
   }
@@ -249,6 +261,9 @@ export function createReceiver(parts: ReceiverParts): Receiver {
 function isSender(credential: string): boolean {
   return credential.startsWith("auth:");
 }
+
+/** Through how many services that publish an event can come. */
+const MAX_STORES = 8;
 
 /** How often a request runs again because other nodes changed its state. */
 const MAX_RERUNS = 3;

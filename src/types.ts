@@ -73,7 +73,28 @@ export interface HookRequest {
   replayOf?: string;
 }
 
-export type HookAction = WakeAction | AgentAction;
+export type HookAction = WakeAction | AgentAction | NoneAction;
+
+/** Starts nothing: its event is only published. */
+export interface NoneAction extends ActionBase {
+  kind: "none";
+}
+
+/** Names and values that subscribers filter by. */
+export interface EventArguments {
+  readonly [name: string]: string | number | boolean;
+}
+
+/** What an accepted item of a request tells subscribers. */
+export interface Publication {
+  /** `<hook>.<event>`, or `<hook>`. */
+  name: string;
+  arguments: EventArguments;
+  /** JSON of an object. Absent: the arguments. */
+  data?: string;
+  /** The ids of the stores that passed the event on, before this one. */
+  via: string[];
+}
 
 interface ActionBase {
   /** The mapping turns the safety boundary off. */
@@ -187,6 +208,8 @@ export interface Resolution {
   subject?: string;
   /** Empty: the event is skipped. */
   actions: HookAction[];
+  /** By the index of the first action of its item. Absent: nothing is published. */
+  publications?: { action: number; publication: Publication; index?: number }[];
   /** Why there are none, for the operator; with `forEach`, why the first item gave none. */
   reason?: string;
   /** One key for the event, or one for each action, empty without one. Unless other content is a conflict, the first event wins. */

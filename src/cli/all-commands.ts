@@ -5,6 +5,7 @@ import { addCheck, addStatus } from "./commands/check.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDiff } from "./commands/diff.ts";
 import { addDoctor } from "./commands/doctor.ts";
+import { addMcp } from "./commands/mcp.ts";
 import { addSend } from "./commands/send.ts";
 import { addBackup, addStore } from "./commands/store.ts";
 import { addTools } from "./commands/tools.ts";
@@ -18,6 +19,7 @@ import type { MailRunFlags } from "./mail/run.ts";
 import { addEvents } from "./reading/events.ts";
 import { addInfer } from "./reading/infer.ts";
 import { addLists } from "./reading/lists.ts";
+import { addSubscriptions } from "./reading/subscriptions.ts";
 import { runChange } from "./setup/change.ts";
 import { addImport } from "./setup/import.ts";
 import { addInit } from "./setup/init.ts";
@@ -48,6 +50,8 @@ const COMMANDS = [
   addStatus,
   addEvents,
   addLists,
+  addSubscriptions,
+  addMcp,
   addBackup,
   addStore,
   addCompletion,

@@ -9,6 +9,8 @@ import {
   DEFAULT_TOKEN,
   type HookToken,
   type MailSettings,
+  type McpPrincipal,
+  type McpSettings,
   type ResolvedConfig,
   type ToolSetBlock,
 } from "./types.ts";
@@ -23,13 +25,18 @@ export interface Origin {
 
 /** Brings a valid configuration into the form that the code uses. The presets' mappings are added later. */
 export function resolveConfig(valid: ValidConfig, { file, baseDir }: Origin, drivers: Drivers): ResolvedConfig {
-  const { auth, ...gateway } = valid.gateway;
+  const { auth, mcp, ...gateway } = valid.gateway;
   const { idleAfter, ...session } = valid.session;
   const { maxAge, maxBytes, maxKeys } = valid.store.retention;
   return {
     file,
     baseDir,
-    gateway: { ...gateway, token: auth?.token?.trim(), publicUrl: gateway.publicUrl?.replace(/\/+$/, "") },
+    gateway: {
+      ...gateway,
+      token: auth?.token?.trim(),
+      publicUrl: gateway.publicUrl?.replace(/\/+$/, ""),
+      mcp: mcp && resolveMcp(mcp),
+    },
     hooks: resolveHooks(valid.hooks, { file, baseDir }),
     agents: resolveAgents(valid.agents),
     ...splitChannels(valid.channels),
@@ -45,6 +52,34 @@ export function resolveConfig(valid: ValidConfig, { file, baseDir }: Origin, dri
     log: valid.log,
   };
 }
+
+function resolveMcp({ principals, oauth, allowHosts, key = [] }: ValidMcp): McpSettings {
+  const toLists = (fixed: FixedArguments): McpPrincipal["arguments"] =>
+    Object.fromEntries(Object.entries(fixed).map(([name, value]) => [name, [value].flat()]));
+  const toTexts = (secret: string | string[]): string[] => [secret].flat().map((text) => text.trim());
+  const withToken = Object.entries(principals).map(([name, { secret, events, arguments: fixed }]) => ({
+    name,
+    secrets: toTexts(secret),
+    events,
+    arguments: toLists(fixed),
+  }));
+  const withSubject = Object.entries(oauth?.principals ?? {}).map(([name, { sub, events, arguments: fixed }]) => ({
+    name,
+    secrets: [],
+    sub,
+    events,
+    arguments: toLists(fixed),
+  }));
+  return {
+    principals: [...withToken, ...withSubject],
+    oauth: oauth && { issuer: oauth.issuer, scope: oauth.scope },
+    allowHosts: allowHosts.map((host) => host.toLowerCase()),
+    keys: toTexts(key),
+  };
+}
+
+type ValidMcp = NonNullable<ValidConfig["gateway"]["mcp"]>;
+type FixedArguments = ValidMcp["principals"][string]["arguments"];
 
 function resolveAlert(alert: ValidConfig["alerts"][number], index: number): AlertRule {
   const { on, channel, to, hook, every, after } = alert;

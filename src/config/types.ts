@@ -112,6 +112,28 @@ export interface ToolSetBlock {
   callTimeoutMs: number;
 }
 
+/** Who may use the MCP endpoint: by a token, or as the subject of an issuer's tokens. */
+export interface McpPrincipal {
+  /** Its identity. */
+  name: string;
+  /** Without white space around them; empty with `sub`. */
+  secrets: string[];
+  sub?: string;
+  /** Patterns of event types. */
+  events: string[];
+  /** The values that an argument can have, by its name. */
+  arguments: Record<string, readonly (string | number | boolean)[]>;
+}
+
+export interface McpSettings {
+  principals: McpPrincipal[];
+  oauth: { issuer: string; scope: string } | undefined;
+  /** In lower case. */
+  allowHosts: string[];
+  /** The first encrypts. Empty: the key is a file in the state folder. */
+  keys: string[];
+}
+
 /** The configuration as the code uses it: every default filled in, paths absolute, durations in milliseconds. */
 export interface ResolvedConfig {
   /** Absolute path of the file it came from; undefined for a program's own object. */
@@ -126,6 +148,8 @@ export interface ResolvedConfig {
     trustedProxies: string[];
     /** Without a slash at the end. */
     publicUrl: string | undefined;
+    /** undefined: there is no MCP endpoint. */
+    mcp: McpSettings | undefined;
   };
   hooks: Omit<ValidHooks, Converted> & {
     /** The current secret of the default token, for the service's own requests; empty if none is set. */

@@ -103,7 +103,7 @@ export function toFailure(cause: unknown): Error {
 }
 
 /** What a journal has for the dispatcher: methods that return promises, and `sign`. */
-export type DispatchJournal = Omit<Journal, "watch" | "watchChanges">;
+export type DispatchJournal = Omit<Journal, "watch" | "watchChanges" | "publications">;
 
 /** A journal whose calls wait while it is unavailable. */
 export function createRetryingJournal(journal: DispatchJournal, options: RetryOptions): DispatchJournal {

@@ -30,7 +30,11 @@ export function toEvent(request: HookRequest, resolution: Resolution, options: E
     subject,
     status: actions.length > 0 ? "accepted" : "skipped",
     reason,
-    actions: actions.map((action) => toNewAction(action, request, { mapping, toSystemEvent })),
+    actions: withPublications(
+      actions.map((action) => toNewAction(action, request, { mapping, toSystemEvent })),
+      request,
+      resolution.publications,
+    ),
     idempotency: toIdempotency(request, resolution, options.dedupeWindowMs),
     state,
     warnings: [...(request.warnings ?? []), ...warnings],
@@ -41,8 +45,9 @@ export function toEvent(request: HookRequest, resolution: Resolution, options: E
 
 /** The first line of the first message. */
 function firstLineOf([action]: HookAction[]): string | undefined {
-  const text = action?.kind === "agent" ? action.message : action?.text;
-  return toSubject(/\S.*/.exec(text ?? "")?.[0]);
+  if (!action || action.kind === "none") return undefined;
+  const text = action.kind === "agent" ? action.message : action.text;
+  return toSubject(/\S.*/.exec(text)?.[0]);
 }
 
 /** Rounded to tenths. */
@@ -101,7 +106,22 @@ function toNewAction(
   { mapping, toSystemEvent }: { mapping?: string; toSystemEvent: EventOptions["toSystemEvent"] },
 ): NewAction {
   if (action.kind === "agent") return { action, runId: createId(), window: toWindow(action, { mapping, hook, at }) };
+  if (action.kind === "none") return { action };
   return { action, entry: toSystemEvent(action, { eventId, hook, source: `webhook ${hook}`, at }) };
+}
+
+function withPublications(
+  actions: NewAction[],
+  { id, receivedAt: at }: HookRequest,
+  publications: Resolution["publications"] = [],
+): NewAction[] {
+  const byAction = new Map(publications.map((one) => [one.action, one]));
+  return actions.map((action, index) => {
+    const found = byAction.get(index);
+    if (!found) return action;
+    const place = found.index === undefined ? id : `${id}.${found.index}`;
+    return { ...action, publication: { ...found.publication, id: place, at } };
+  });
 }
 
 /** Actions that share a run have one origin, and are all inside the safety boundary or all outside. */

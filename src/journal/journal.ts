@@ -1,4 +1,5 @@
 import type { ChannelName, DeliveryState, EventStatus, RunState } from "../types.ts";
+import type { Publications } from "./publications.ts";
 import type {
   AcceptResult,
   Answer,
@@ -32,6 +33,7 @@ import type {
 } from "./records.ts";
 
 export type * from "./records.ts";
+export type * from "./publications.ts";
 
 export interface Page {
   limit: number;
@@ -202,6 +204,9 @@ export interface Journal {
   retryDeadLetter(id: string, now: number): Promise<boolean>;
   /** Marks a dead letter as dropped; with the last of them its event is done. False if unknown. */
   dropDeadLetter(id: string): Promise<boolean>;
+
+  /** What accepted events tell subscribers. */
+  publications: Publications;
 
   /** Signs a text with a random key that was made with the store, so that all its nodes have it and nobody else. */
   sign(text: string): Uint8Array;

@@ -1,5 +1,5 @@
-import type { ActionReceipt, AgentAction, EventStatus, LogLine, Receipt } from "../types.ts";
-import type { AcceptResult, Idempotency, NewAction, NewEvent, ToolAccess } from "./records.ts";
+import type { ActionReceipt, AgentAction, EventStatus, LogLine, NoneAction, Receipt } from "../types.ts";
+import type { AcceptResult, Idempotency, NewAction, NewEvent, NewPublication, ToolAccess } from "./records.ts";
 
 /* Planning decides what an event adds to what is known. It writes nothing. */
 
@@ -166,9 +166,11 @@ function createJoiner(known: Known): Join {
 
   return function join(accepted) {
     if (!isRun(accepted) || !accepted.window) return accepted;
-    const { window, action, runId } = accepted;
+    const { window, action, runId, publication } = accepted;
     const open = opened?.get(window.key) ?? known.findOpenRun(window.key);
-    if (open) return { runId: open.runId, action: { ...action, sessionKey: open.sessionKey }, joins: true };
+    if (open) {
+      return { runId: open.runId, action: { ...action, sessionKey: open.sessionKey }, joins: true, publication };
+    }
     opened ??= new Map();
     opened.set(window.key, { runId, sessionKey: action.sessionKey });
     return accepted;
@@ -179,6 +181,16 @@ export type NewRun = Extract<NewAction, { runId: string }>;
 
 export function isRun(accepted: NewAction): accepted is NewRun {
   return "runId" in accepted;
+}
+
+/** Whether the action starts nothing. */
+export function isNone(accepted: NewAction): accepted is Extract<NewAction, { action: NoneAction }> {
+  return accepted.action.kind === "none";
+}
+
+/** What the actions tell subscribers. */
+export function listPublications({ actions }: Commit): NewPublication[] {
+  return actions.flatMap(({ publication }) => publication ?? []);
 }
 
 /** How many runs the event has: two actions of one event can be in one. */
@@ -196,6 +208,7 @@ function toReceipt(event: NewEvent, actions: NewAction[]): FirstReceipt {
 }
 
 function toActionReceipt(accepted: NewAction): ActionReceipt {
+  if (isNone(accepted)) return { kind: "none" };
   if (!isRun(accepted)) return { kind: "wake", mode: accepted.action.mode };
   const { runId, action, joins } = accepted;
   return { kind: "agent", runId, sessionKey: action.sessionKey, ...(joins && { coalesced: true }) };

@@ -10,6 +10,7 @@ import type {
   HookAction,
   LogLine,
   NewState,
+  Publication,
   Receipt,
   RouteOrigin,
   RunState,
@@ -103,8 +104,19 @@ export interface Entry extends NewEntry {
 /** What a later turn is given of an entry. */
 export type Turn = Pick<Entry, "role" | "text" | "boundary" | "sources" | "at">;
 
+/** Committed with the event. */
+export interface NewPublication extends Publication {
+  /** The id of the event; with `forEach`, `<id>.<index>`. */
+  id: string;
+  at: number;
+}
+
 /** An accepted action. A wake is done with its commit, an agent action gets a run. */
-export type NewAction =
+export type NewAction = {
+  /** What its commit tells subscribers. */
+  publication?: NewPublication;
+} & (
+  | { action: Extract<HookAction, { kind: "none" }> }
   | { action: Extract<HookAction, { kind: "wake" }>; entry: NewEntry }
   | {
       action: AgentAction;
@@ -113,7 +125,8 @@ export type NewAction =
       window?: CoalesceWindow;
       /** It joins a waiting run instead of getting one. */
       joins?: true;
-    };
+    }
+);
 
 export interface CoalesceWindow {
   /** Unique across mappings. */
@@ -442,8 +455,11 @@ export interface NodeRecord extends NodeInfo {
   isAlive: boolean;
 }
 
-/** What a commit may have made due; `lease`: a node has released a named lease. */
-export type NewWork = "run" | "delivery" | "heartbeat" | "lease";
+/**
+ * What a commit may have made due; `lease`: a node has released a named lease; `publication`: there is a new one, or another
+ * subscription.
+ */
+export type NewWork = "run" | "delivery" | "heartbeat" | "lease" | "publication";
 
 /** What a commit changed. The reader takes the rest from the journal. */
 export type Change =

@@ -14,6 +14,7 @@ import { compileContext, type CompiledContext } from "./context.ts";
 import { type CompiledGrant, compileGrants } from "./grants.ts";
 import { compileFilter, compileMatch, type Filter, type Match } from "./match.ts";
 import { parsePayloadPath } from "./pattern.ts";
+import { type CompiledPublish, compilePublish } from "./publish.ts";
 import { createReport, type Report } from "./report.ts";
 import { type CompiledTarget, compileTargets, listTargetTemplates } from "./targets.ts";
 import { compileField, type Template } from "./template/template.ts";
@@ -38,6 +39,7 @@ export interface CompiledMapping {
   /** What is read before the agent is asked. */
   context?: CompiledContext[];
   grants?: CompiledGrant[];
+  publish?: CompiledPublish;
   bundle?: TransformBundle;
   /**
    * Whether anything but the transform reads the payload. If not, it is parsed in the sandbox alone: an event of 200 KB that
@@ -87,6 +89,7 @@ export function compileMapping(
     answer: compileAnswer(source.mapping, report),
     context: compileContext(source.mapping, report),
     grants: compileGrants(source.mapping, report),
+    publish: compilePublish(source.mapping, report),
     bundle,
     readsPayload: true,
   };

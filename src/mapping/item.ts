@@ -1,7 +1,14 @@
 import { exactPayload } from "../shared/exact-json.ts";
 import { isObject } from "../shared/json.ts";
 import { toChannelName, toSubject } from "../shared/text.ts";
-import { ANY_CREDENTIAL, type HookRequest, type LogLine, type Resolution, SOURCE_CHANNEL } from "../types.ts";
+import {
+  ANY_CREDENTIAL,
+  type HookRequest,
+  type LogLine,
+  type Publication,
+  type Resolution,
+  SOURCE_CHANNEL,
+} from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
 import type { ToolSets } from "../tools/tool-sets.ts";
 import { renderContext } from "./context.ts";
@@ -21,6 +28,7 @@ import {
   type Terms,
   toAction,
 } from "./policy.ts";
+import { renderPublication } from "./publish.ts";
 import type { RequestState } from "./state.ts";
 import { routeOriginOf, type TargetDraft } from "./targets.ts";
 import type { Budget, RenderedKey } from "./template/template.ts";
@@ -43,6 +51,8 @@ export interface MappingRun extends Pick<Terms, "config" | "channels"> {
   state?: RequestState;
   /** The items with long numbers as they are in the body; undefined: there are none. */
   findExact(): Item[] | undefined;
+  /** The items without what `hooks.redact` names, for subscribers. */
+  listPublished(): Item[];
 }
 
 /** What one action, or one call of a transform, is made from: the whole request or one item of it. */
@@ -54,6 +64,7 @@ export interface Item {
 
 /** What one item became. Without actions, it has a reason. */
 export interface ResolvedItem extends Pick<Resolution, "actions" | "event" | "subject" | "reason" | "warnings"> {
+  publication?: Publication;
   dedupe?: RenderedKey;
 }
 
@@ -135,11 +146,12 @@ async function renderItem(rendering: Rendering, mappingRun: MappingRun): Promise
 }
 
 function finishItem(
-  { context, event, subject, warnings: ofGrants = [] }: Rendering,
+  rendering: Rendering,
   mappingRun: MappingRun,
   { keys, base, drafts }: { keys: ItemKeys; base: FilledDraft; drafts: FilledDraft[] },
 ): ResolvedItem {
   const { mapping, request } = mappingRun;
+  const { context, event, subject, warnings: ofGrants = [] } = rendering;
   const terms = toTerms(base, mappingRun, keys);
   const rendered = renderTarget(mappingRun, context);
   const refusal = rendered && findRefusal(rendered, mappingRun);
@@ -172,7 +184,19 @@ function finishItem(
     for (const action of actions) if (action.kind === "agent") action.context = read.context;
   }
   const coalesced = mapping.coalesce ? coalesceActions(actions, mapping.coalesce.windowMs, keys.coalesce) : actions;
-  return { event, subject, actions: coalesced, reason, warnings, dedupe: keys.dedupe };
+  const publication = actions.length > 0 ? publish(rendering, mappingRun) : undefined;
+  return { event, subject, actions: coalesced, reason, warnings, publication, dedupe: keys.dedupe };
+}
+
+/** Headers and query are for the service alone. */
+function publish({ input, event }: Rendering, mappingRun: MappingRun): Publication | undefined {
+  const { mapping, request, budget, listPublished } = mappingRun;
+  if (!mapping.publish) return undefined;
+  const { payload, each } = listPublished()[input.index ?? 0] ?? { payload: undefined };
+  const { method, now } = input;
+  const context = { ...(isObject(payload) && payload), payload, method, now, ...each };
+  const source = { hook: request.hook, event, payload: each ? each.item : payload, context };
+  return renderPublication(mapping.publish, source, budget);
 }
 
 /** The keys that a mapping's templates give for one item. */

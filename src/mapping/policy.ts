@@ -45,6 +45,7 @@ export function toAction(draft: PlacedDraft, terms: Terms): HookAction {
   const { allowUnsafeExternalContent, mode } = draft;
   if (allowUnsafeExternalContent && !terms.allowsUnsafe) throw new HookError("unsafe_content_refused");
   const { instructions } = terms;
+  if (draft.kind === "none") return { kind: "none", allowUnsafeExternalContent };
   if (draft.kind === "agent") return { ...toAgentFields(draft, terms), allowUnsafeExternalContent, instructions };
   return { kind: "wake", text: requireText(draft), mode, allowUnsafeExternalContent, instructions };
 }

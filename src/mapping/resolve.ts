@@ -1,7 +1,8 @@
 import type { MappingInput } from "../config/schema/generated.ts";
 import { HookError } from "../errors.ts";
-import { findExactPayload } from "../shared/exact-json.ts";
+import { exactPayload, findExactPayload } from "../shared/exact-json.ts";
 import { type Path, readPath, replaceAt } from "../shared/json.ts";
+import { redactPayload } from "../shared/secret.ts";
 import type { HookRequest, LogLine, Resolution } from "../types.ts";
 import { requireValid, resolveBuiltIn } from "./built-in.ts";
 import type { CompiledMapping, ForEach } from "./compile.ts";
@@ -97,12 +98,13 @@ async function withMail(
   return { ...request, payload, payloadIsBody: false, readExact: undefined };
 }
 
-type Work = Omit<MappingRun, "findExact">;
+type Work = Omit<MappingRun, "findExact" | "listPublished">;
 
 async function resolveItems(work: Work): Promise<Resolution> {
   const { mapping, request } = work;
   const time = mapping.bundle && countTime(work.run);
-  const mappingRun = { ...work, run: time?.run ?? work.run, findExact: createFindExact(work) };
+  const run = time?.run ?? work.run;
+  const mappingRun = { ...work, run, findExact: createFindExact(work), listPublished: createListPublished(work) };
   const items = mapping.forEach
     ? await resolveEach(mapping.forEach, mappingRun)
     : [await resolveItem({ payload: request.payload }, mappingRun)];
@@ -115,6 +117,17 @@ function createFindExact({ mapping: { forEach }, request, config }: Work): Mappi
     const payload = findExactPayload(request);
     if (payload === undefined) return undefined;
     return (items ??= forEach ? fanOut({ ...request, payload }, forEach, config.hooks.maxFanOut) : [{ payload }]);
+  };
+}
+
+function createListPublished({ mapping: { forEach }, request, config: { hooks } }: Work): MappingRun["listPublished"] {
+  let items: Item[] | undefined;
+  return function listPublished() {
+    if (items) return items;
+    const payload = redactPayload(exactPayload(request), hooks.redact);
+    // A list that is redacted itself is no list any more.
+    items = forEach ? fanOut({ ...request, payload, payloadIsBody: false }, forEach, Infinity) : [{ payload }];
+    return items;
   };
 }
 
@@ -143,11 +156,22 @@ function toResolution(items: ResolvedItem[], { mapping, request, config, log }: 
     event: items.find(({ event }) => event !== undefined)?.event,
     subject: items.find(({ subject }) => subject !== undefined)?.subject,
     actions,
+    publications: toPublications(items, mapping.forEach !== undefined),
     reason: actions.length > 0 ? undefined : reason,
     idempotency: toIdempotency(request, mapping, items),
     warnings: warnings.length > 1 ? [...new Set(warnings)] : warnings,
     log,
   };
+}
+
+function toPublications(items: ResolvedItem[], isEach: boolean): Resolution["publications"] {
+  let actions = 0;
+  const publications = items.flatMap(({ publication, actions: { length } }, index) => {
+    const action = actions;
+    actions += length;
+    return publication ? [{ action, publication, ...(isEach && { index }) }] : [];
+  });
+  return publications.length > 0 ? publications : undefined;
 }
 
 const MAX_DESCRIBED = 10;

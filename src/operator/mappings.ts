@@ -4,6 +4,7 @@ import type { MappingInput } from "../config/schema/generated.ts";
 import type { MappingSource } from "../config/types.ts";
 import { parseObject } from "../shared/json.ts";
 import { readRegularFile } from "../shared/files.ts";
+import type { HookAction } from "../types.ts";
 import type { EventCounts, MappingUse } from "../telemetry/activity.ts";
 import type { Rejection } from "./rejections.ts";
 
@@ -16,7 +17,7 @@ export interface MappingView {
   key: string;
   /** The conditions, as they are written. */
   match: object;
-  action: "wake" | "agent";
+  action: HookAction["kind"];
   /** The signature scheme; absent: the hook token. */
   auth?: string;
   /** An earlier mapping takes all its requests. */

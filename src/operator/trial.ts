@@ -47,7 +47,7 @@ export type ActionView = Exclude<HookAction, AgentAction> | AgentActionView;
 export function toActionView(action: AgentAction): AgentActionView;
 export function toActionView(action: HookAction): ActionView;
 export function toActionView(action: HookAction): ActionView {
-  if (action.kind === "wake") return action;
+  if (action.kind !== "agent") return action;
   const { trustedName: _, routeBy: __, moreTargets, ...shown } = action;
   return { ...shown, moreTargets: moreTargets?.map(({ routeBy: ___, ...target }) => target) };
 }

@@ -11,7 +11,9 @@ import { type ConfigProblem, toSentence } from "../errors.ts";
 import type { FindParser } from "../ingress/parse-body.ts";
 import { matchHook } from "../ingress/router.ts";
 import type { AnsweredRequest } from "../ingress/server.ts";
+import type { McpRequestRecord } from "../mcp/audit.ts";
 import type {
+  AbandonedEvent,
   DeadLetter,
   Delivery,
   Entry,
@@ -38,6 +40,7 @@ import type { Diff } from "./diff.ts";
 import type { MappingSourceView, MappingView } from "./mappings.ts";
 import { type Outcome, type OutcomeView, toOutcome } from "./stored-events.ts";
 import type { Rejection } from "./rejections.ts";
+import type { SubscriptionRow } from "./subscriptions.ts";
 import { type AgentActionView, toActionView, type Trial } from "./trial.ts";
 
 /** The answers of the operator API: the journal's records, with times in ISO 8601. */
@@ -67,6 +70,12 @@ export interface OperatorAnswers {
   "GET /api/dead-letters": { deadLetters: DeadLetterView[] };
   "POST /api/dead-letters/:id/retry": { ok: true; id: string };
   "DELETE /api/dead-letters/:id": { ok: true; id: string };
+  "GET /api/subscriptions": { subscriptions: View<SubscriptionRow>[] };
+  "GET /api/subscriptions/:id": View<SubscriptionRow> & {
+    abandoned: View<AbandonedEvent>[];
+  };
+  "DELETE /api/subscriptions/:id": { ok: true; id: string };
+  "GET /api/mcp-requests": { requests: View<McpRequestRecord>[] };
   "POST /api/try": Trial;
   "POST /api/diff": Diff;
 }

@@ -13,6 +13,7 @@ import type { Runtime } from "../runtime/build.ts";
 import { writeMetrics } from "../telemetry/metrics.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";
 import { type Execution, readEvent } from "./execution.ts";
+import { createMcp, type Mcp } from "./mcp.ts";
 import { createOperations } from "./operations.ts";
 import type { Parts } from "./parts.ts";
 
@@ -21,6 +22,7 @@ export interface Http {
   server: IngressServer;
   /** The answers that senders wait for. */
   results: RunResults;
+  mcp: Mcp;
   replay: Receiver["replay"];
 }
 
@@ -43,6 +45,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
     log: telemetry.log,
   });
   const operations = createOperations(parts, execution);
+  const mcp = createMcp(parts, execution);
   const rejections = createRejectionLog(telemetry, (rejection) => {
     stream.publish("rejection", rejection.id, () => toView(rejection));
     activity.rejected(rejection.reason);
@@ -68,14 +71,16 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
         rejections,
         stream,
         activity,
+        audit: mcp.audit,
         metrics: async () => writeMetrics(activity, await operations.status()),
         shadowed: () => new Set(listShadowed(current().mappings.mappings)),
         replay: receiver.replay,
       }),
+      ...mcp.routes,
       "POST /mail/push": createMailPush({ mailboxes: () => execution().mail.mailboxes() }),
     },
   });
-  return { server, results, replay: receiver.replay };
+  return { server, results, mcp, replay: receiver.replay };
 
   /** The answer comes with the commit, or with the run's reply if the mapping or the sender waits for it. */
   async function receive(request: HookRequest, runtime: Runtime): Promise<HttpResponse> {

@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from "node:crypto";
+import { ExactNumber } from "./exact-json.ts";
 
 /** A header for the hook token when `Authorization` is used for something else. */
 export const TOKEN_HEADER = "x-gateway-token";
@@ -107,6 +108,15 @@ function redactAddress(value: string): string {
   return value
     .replace(USER_INFO, REDACTED)
     .replace(PARAMETER, (whole, name: string) => (isSecretName(name) ? `${name}=${REDACTED}` : whole));
+}
+
+/** A copy of a JSON value without the values whose names look like secrets. */
+export function redactNames(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || value instanceof ExactNumber) return value;
+  if (Array.isArray(value)) return value.map(redactNames);
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [name, isSecretName(name) ? REDACTED : redactNames(item)]),
+  );
 }
 
 /** Keys from the outside in. An index is its digits, `*` means each key or item. */

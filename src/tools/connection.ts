@@ -18,6 +18,8 @@ export interface ConnectionOptions {
   private: boolean;
   /** Default: the system's. */
   resolve?: ResolveHost;
+  /** How many redirects are followed. Default: 5. */
+  maxRedirects?: number;
 }
 
 /** A way to one server, which no redirect, argument or name server leads elsewhere. */
@@ -37,7 +39,12 @@ export class NotSent extends Error {
 
 const MAX_REDIRECTS = 5;
 
-export function openConnection({ baseUrl, private: isPrivate, resolve = resolveHost }: ConnectionOptions): Connection {
+export function openConnection({
+  baseUrl,
+  private: isPrivate,
+  resolve = resolveHost,
+  maxRedirects = MAX_REDIRECTS,
+}: ConnectionOptions): Connection {
   const base = new URL(baseUrl);
   const origin = toOrigin(base);
   const host = toHost(base);
@@ -51,7 +58,7 @@ export function openConnection({ baseUrl, private: isPrivate, resolve = resolveH
         requireOrigin(url);
         const response = await send(url, request);
         const location = REDIRECTS.has(response.status) ? response.headers.get("location") : null;
-        if (location === null || redirects >= MAX_REDIRECTS) return response;
+        if (location === null || redirects >= maxRedirects) return response;
         const next = URL.parse(location, url.href);
         // The caller sees the redirect itself as an answer.
         if (next === null || toOrigin(next) !== origin || hasUser(next)) return response;
@@ -124,7 +131,8 @@ function explainLookup(error: unknown, hostname: string): string {
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-function resolveHost(hostname: string): ReturnType<ResolveHost> {
+/** Looks a name up as the system does. */
+export function resolveHost(hostname: string): ReturnType<ResolveHost> {
   return lookUpName(hostname, { all: true });
 }
 

@@ -6,6 +6,7 @@ import { ConfigError, messageOf } from "../../errors.ts";
 import { withPeriod } from "../../shared/text.ts";
 import type { MigratedTable, MigrationProgress } from "../../journal/migration/migrate.ts";
 import { copyDatabase, openDatabase } from "../../journal/sqlite/database.ts";
+import { markCopy } from "../../journal/sqlite/publications.ts";
 import { createTelemetry } from "../../telemetry/telemetry.ts";
 import { CONFIG_HELP, toDatabaseUrl, UsageError } from "../command.ts";
 import { loadConfig } from "../context.ts";
@@ -185,6 +186,7 @@ function finish(file: string): void {
   const copy = openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS });
   try {
     copy.exec("PRAGMA journal_mode = DELETE");
+    markCopy(copy);
     const result = copy.get("PRAGMA quick_check")?.quick_check;
     if (result !== "ok") throw new Error(`the copy is damaged: ${String(result)}`);
   } finally {

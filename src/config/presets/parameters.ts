@@ -25,6 +25,8 @@ export const SETTINGS = [
   "grants",
   "wakeMode",
   "timeoutSeconds",
+  "publish",
+  "action",
   "context",
   "maxBodyBytes",
   "transform",
@@ -110,11 +112,18 @@ function toIgnoreSchema(ignore: NonNullable<Preset["ignore"]>): Schema {
   };
 }
 
+/** Its templates are those of its own action. */
+const ACTION: Schema = {
+  enum: ["none"],
+  description: "none, with publish: its events start nothing, and are only published.",
+};
+
 /** Without their defaults, since only what is given replaces what the preset says. */
 function settingSchemas(): Schemas {
   const { properties } = readSchema("mapping");
   return Object.fromEntries(
     SETTINGS.map((name) => {
+      if (name === "action") return [name, ACTION];
       const { default: _, ...schema } = isObject(properties) && isObject(properties[name]) ? properties[name] : {};
       return [name, schema];
     }),

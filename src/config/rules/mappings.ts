@@ -8,6 +8,7 @@ import type { MappingSource, ResolvedConfig } from "../types.ts";
 import { checkFallbackModels, checkThinking, checkUsedModel } from "./agents.ts";
 import { checkAuth } from "./auth.ts";
 import { checkGrants } from "./grants.ts";
+import { checkPublish } from "./mcp.ts";
 import {
   checkChannel,
   describeMissingChannel,
@@ -36,6 +37,7 @@ export function checkMappings(config: ResolvedConfig, drivers: Drivers): Finding
       ...checkReview(source),
       ...checkRecipient(source, config),
       ...checkModel(source, config.agents),
+      ...checkPublish(source, config),
       ...checkGrants(`${source.key}.grants`, source.mapping, config),
       ...checkAuth(source, config, drivers.providers),
     ].map((finding) => (isWithin(finding.key, source.key) ? { ...finding, file: source.file } : finding)),
@@ -86,7 +88,7 @@ function checkBody({ mapping, key }: MappingSource, mappings: MappingSource[]): 
 
 /** A mapping with a transform needs no template, and may make either kind of action. */
 function checkTemplates({ mapping, key }: MappingSource): Finding[] {
-  if (mapping.transform) return [];
+  if (mapping.transform || mapping.action === "none") return [];
   const { action = "agent" } = mapping;
   const [needed, unused] =
     action === "agent"

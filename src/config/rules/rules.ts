@@ -11,6 +11,7 @@ import { checkTokens } from "./auth.ts";
 import { checkChannel, error, type Finding, findUnused, staticText, warning } from "./finding.ts";
 import { checkFixedGrants } from "./grants.ts";
 import { checkDefaultSessionKey, checkMappings } from "./mappings.ts";
+import { checkMcp } from "./mcp.ts";
 import { checkTools } from "./tools.ts";
 
 /** Finds what the schema cannot express. No finding contains a secret. */
@@ -32,6 +33,7 @@ const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
   checkAlerts,
   checkHeartbeat,
   checkFixedGrants,
+  checkMcp,
 ];
 
 /** Each driver checks its own block. */

@@ -52,7 +52,7 @@ describe("problems", () => {
     [{ hooks: { presets: [1] } }, "hooks.presets[0]: This value must be a string or an object, not a number."],
     [
       { hooks: { mappings: [{ action: "wakeup" }] } },
-      'hooks.mappings[0].action: This value must be one of "wake", "agent".',
+      'hooks.mappings[0].action: This value must be one of "wake", "agent", "none".',
     ],
     [{ hooks: { mappings: [{ transform: {} }] } }, "hooks.mappings[0].transform.module: This value is required."],
     [

@@ -301,6 +301,74 @@ export interface UserConfig {
      */
     trustedProxies?: string[];
     /**
+     * Opens POST /mcp, where agents list, poll and subscribe to the events of mappings with publish (MCP Events). Without it, /mcp does not exist.
+     */
+    mcp?: {
+      /**
+       * Who may use it with a token, by name. Subscriptions belong to the name, which stays the same when the secret is rotated.
+       */
+      principals?: {
+        [k: string]: {
+          /**
+           * The bearer token. In a list (for rotation) the first is the current one, and the others are still accepted.
+           */
+          secret: string | string[];
+          /**
+           * Names of the event types that it may see, as deploys or github.*; * stands for any characters.
+           */
+          events: string[];
+          /**
+           * Arguments with the values that its events must have. It sees no event that lacks one of them.
+           */
+          arguments?: {
+            [k: string]: string | number | boolean | (string | number | boolean)[];
+          };
+        };
+      };
+      /**
+       * Accepts access tokens (JWT) of an OAuth issuer, for hosted clients. Needs gateway.publicUrl: the audience of the tokens is <publicUrl>/mcp.
+       */
+      oauth?: {
+        /**
+         * The issuer, exactly as its metadata and its tokens name it.
+         */
+        issuer: string;
+        /**
+         * The scope that clients ask the issuer for.
+         */
+        scope?: string;
+        /**
+         * Who may use it, by name. Other subjects are refused.
+         */
+        principals: {
+          [k: string]: {
+            /**
+             * The subject of the tokens.
+             */
+            sub: string;
+            /**
+             * Names of the event types that it may see, as deploys or github.*; * stands for any characters.
+             */
+            events: string[];
+            /**
+             * Arguments with the values that its events must have. It sees no event that lacks one of them.
+             */
+            arguments?: {
+              [k: string]: string | number | boolean | (string | number | boolean)[];
+            };
+          };
+        };
+      };
+      /**
+       * Hosts of callbacks that may use http, any port and private addresses, such as 127.0.0.1. Others need https on port 443 and a public address.
+       */
+      allowHosts?: string[];
+      /**
+       * Encrypts the secrets of subscriptions: at least 32 random characters. In a list (for rotation) the first encrypts, and all decrypt. Required with store.url. Default: the file mcp.key in store.path.
+       */
+      key?: string | string[];
+    };
+    /**
      * The service's public address, without the hooks path: https://hooks.example.com. Some senders sign it, and the page can be opened under it.
      */
     publicUrl?: string;
@@ -569,7 +637,7 @@ export interface UserConfig {
    */
   alerts?: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. subscription-suspended: an agent's callback has failed for 15 minutes, or the secret of its subscription cannot be read.
      *
      * @minItems 1
      */
@@ -582,6 +650,7 @@ export interface UserConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "subscription-suspended"
       ),
       ...(
         | "dead-letter"
@@ -591,6 +660,7 @@ export interface UserConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "subscription-suspended"
       )[]
     ];
     /**
@@ -818,9 +888,34 @@ export interface MappingInput {
    */
   body?: "text";
   /**
-   * The action that the request leads to.
+   * The action that the request leads to. none, with publish: nothing is started, the event is only published.
    */
-  action?: "wake" | "agent";
+  action?: "wake" | "agent" | "none";
+  /**
+   * Subscribers of gateway.mcp are told of each accepted event, when it is committed. The event's type is <hook>.<event>, or <hook>. Needs match.path.
+   */
+  publish?:
+    | boolean
+    | {
+        /**
+         * What subscribers can filter by: each text is a template. A template that is the whole text keeps its type. Headers and query cannot be read.
+         */
+        arguments?: {
+          [k: string]: string | number | boolean;
+        };
+        /**
+         * What the event holds: "payload", or an object whose texts are templates. hooks.redact applies, and values whose names look like secrets are replaced. Default: the arguments.
+         */
+        data?:
+          | "payload"
+          | {
+              [k: string]: unknown;
+            };
+        /**
+         * What subscribers read about the event type.
+         */
+        description?: string;
+      };
   /**
    * none: the message is sent to the channel without asking an agent. Default: the agent of the model.
    */
@@ -2462,6 +2557,74 @@ export interface ValidConfig {
      */
     trustedProxies: string[];
     /**
+     * Opens POST /mcp, where agents list, poll and subscribe to the events of mappings with publish (MCP Events). Without it, /mcp does not exist.
+     */
+    mcp?: {
+      /**
+       * Who may use it with a token, by name. Subscriptions belong to the name, which stays the same when the secret is rotated.
+       */
+      principals: {
+        [k: string]: {
+          /**
+           * The bearer token. In a list (for rotation) the first is the current one, and the others are still accepted.
+           */
+          secret: string | string[];
+          /**
+           * Names of the event types that it may see, as deploys or github.*; * stands for any characters.
+           */
+          events: string[];
+          /**
+           * Arguments with the values that its events must have. It sees no event that lacks one of them.
+           */
+          arguments: {
+            [k: string]: string | number | boolean | (string | number | boolean)[];
+          };
+        };
+      };
+      /**
+       * Accepts access tokens (JWT) of an OAuth issuer, for hosted clients. Needs gateway.publicUrl: the audience of the tokens is <publicUrl>/mcp.
+       */
+      oauth?: {
+        /**
+         * The issuer, exactly as its metadata and its tokens name it.
+         */
+        issuer: string;
+        /**
+         * The scope that clients ask the issuer for.
+         */
+        scope: string;
+        /**
+         * Who may use it, by name. Other subjects are refused.
+         */
+        principals: {
+          [k: string]: {
+            /**
+             * The subject of the tokens.
+             */
+            sub: string;
+            /**
+             * Names of the event types that it may see, as deploys or github.*; * stands for any characters.
+             */
+            events: string[];
+            /**
+             * Arguments with the values that its events must have. It sees no event that lacks one of them.
+             */
+            arguments: {
+              [k: string]: string | number | boolean | (string | number | boolean)[];
+            };
+          };
+        };
+      };
+      /**
+       * Hosts of callbacks that may use http, any port and private addresses, such as 127.0.0.1. Others need https on port 443 and a public address.
+       */
+      allowHosts: string[];
+      /**
+       * Encrypts the secrets of subscriptions: at least 32 random characters. In a list (for rotation) the first encrypts, and all decrypt. Required with store.url. Default: the file mcp.key in store.path.
+       */
+      key?: string | string[];
+    };
+    /**
      * The service's public address, without the hooks path: https://hooks.example.com. Some senders sign it, and the page can be opened under it.
      */
     publicUrl?: string;
@@ -2736,7 +2899,7 @@ export interface ValidConfig {
    */
   alerts: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. subscription-suspended: an agent's callback has failed for 15 minutes, or the secret of its subscription cannot be read.
      *
      * @minItems 1
      */
@@ -2749,6 +2912,7 @@ export interface ValidConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "subscription-suspended"
       ),
       ...(
         | "dead-letter"
@@ -2758,6 +2922,7 @@ export interface ValidConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "subscription-suspended"
       )[]
     ];
     /**

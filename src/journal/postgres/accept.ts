@@ -3,8 +3,10 @@ import {
   type Commit,
   countRuns,
   firstStatus,
+  isNone,
   isRun,
   type Known,
+  listPublications,
   type NewRun,
   type OpenRun,
   type Plan,
@@ -16,6 +18,7 @@ import { MAX_CORRECTION_MS } from "../waits.ts";
 import { awaitEarlierCommits } from "./changes.ts";
 import { Conflict, type Sql } from "./database.ts";
 import { type AddedKey, addKeys, type Keys, nameOf, readKeys } from "./idempotency.ts";
+import { addPublications } from "./publications.ts";
 import { addState, applyState, type BatchState, listStateKeys, readBatchState } from "./state.ts";
 import { Batch, lock, sessionLock, stateLock, toPostgresText, type Transaction, windowLock } from "./transaction.ts";
 
@@ -162,14 +165,16 @@ async function write(
     plan.actions.flatMap((action) => (isRun(action) && !action.joins ? [{ event, ...action }] : [])),
   );
   const entries = commits.flatMap(({ plan }) =>
-    plan.actions.flatMap((action) => (isRun(action) ? [] : [action.entry])),
+    plan.actions.flatMap((action) => (isRun(action) || isNone(action) ? [] : [action.entry])),
   );
+  const publications = commits.flatMap(({ plan }) => listPublications(plan));
   await closeWindows(transaction, runs);
   const batch = new Batch();
   addEvents(batch, commits);
   addRuns(batch, runs, transaction.clockOffsetMs);
   addJoined(batch, commits);
   addEntries(batch, entries);
+  addPublications(batch, publications);
   addState(batch, state, now);
   const keys = await addKeys(transaction, batch, added, stored);
   if (keys === 0) batch.runWithCommit(transaction, "1");
@@ -181,10 +186,13 @@ async function write(
   for (const { event, plan } of commits) reportEvent(transaction, event, plan);
   if (runs.length > 0) transaction.announce("run");
   if (entries.some(({ urgent }) => urgent)) transaction.announce("heartbeat");
+  if (publications.length > 0) transaction.announce("publication");
 }
 
 function reportEvent({ report }: Transaction, { id }: NewEvent, { actions }: Commit): void {
-  for (const action of actions) if (!isRun(action)) report({ kind: "session", key: action.entry.sessionKey });
+  for (const action of actions) {
+    if (!isRun(action) && !isNone(action)) report({ kind: "session", key: action.entry.sessionKey });
+  }
   report({ kind: "event", id });
 }
 

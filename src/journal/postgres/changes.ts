@@ -22,7 +22,7 @@ export interface Changes {
 
 const CHANNEL = "hookline";
 const RECONNECT_MS = 1000;
-const WORK: readonly NewWork[] = ["run", "delivery", "heartbeat", "lease"];
+const WORK: readonly NewWork[] = ["run", "delivery", "heartbeat", "lease", "publication"];
 
 export interface ChangesOptions {
   database: PostgresDatabase;
@@ -204,7 +204,8 @@ const DUE = `
       OR EXISTS (SELECT 1 FROM hookline.runs WHERE state = 'ready' AND not_before <= hookline.now_ms()))::integer AS run,
     (EXISTS (SELECT 1 FROM hookline.deliveries WHERE state = 'pending' AND not_before IS NULL)
       OR EXISTS (SELECT 1 FROM hookline.deliveries WHERE state = 'pending' AND not_before <= hookline.now_ms()))::integer AS delivery,
-    EXISTS (SELECT 1 FROM hookline.entries WHERE pending = 1 AND urgent = 1)::integer AS heartbeat`;
+    EXISTS (SELECT 1 FROM hookline.entries WHERE pending = 1 AND urgent = 1)::integer AS heartbeat,
+    EXISTS (SELECT 1 FROM hookline.publications WHERE position IS NULL)::integer AS publication`;
 
 async function readCursor({ get }: Sql): Promise<string> {
   return text((await get("SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS next"))?.next);

@@ -3,6 +3,7 @@ import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type Log, silentLog } from "../../telemetry/log.ts";
 import type { Change, Journal, NewWork, NodeInfo } from "../journal.ts";
+import * as publications from "../publication-rows.ts";
 import * as reads from "../reads.ts";
 import { bytes } from "../rows.ts";
 import { createSign } from "../sign.ts";
@@ -16,6 +17,14 @@ import { claimDeliveries, finishDelivery, giveBackDelivery, progressDelivery, re
 import { confirmReplays, findReplay } from "./idempotency.ts";
 import { acquireLease, endNode, listNodes, type Recovered, releaseLease, renewLease, returnWork } from "./leases.ts";
 import { compareClocks, createNode, createNodeLease, forgetLater, type Node, takeLostTokens } from "./node.ts";
+import {
+  endSubscription,
+  identifyStore,
+  numberPublications,
+  saveProgress,
+  subscribe,
+  unsubscribe,
+} from "./publications.ts";
 import { createReader, readStats } from "./read.ts";
 import { addPartitions, sweep } from "./retention.ts";
 import {
@@ -139,6 +148,7 @@ function createJournal(parts: Parts): PostgresJournal {
   const replays = createGroup(write(confirmReplays));
   let returning: Promise<Recovered> | undefined;
   let closing: Promise<void> | undefined;
+  let storeId: Promise<string> | undefined;
 
   return {
     commit: (operation) => write(operation)(),
@@ -202,6 +212,22 @@ function createJournal(parts: Parts): PostgresJournal {
     listDeadLetters: read(listDeadLetters),
     retryDeadLetter: write(retryDeadLetter),
     dropDeadLetter: write(dropDeadLetter),
+
+    publications: {
+      storeId: () => (storeId ??= write(identifyStore)()),
+      state: readShared(publications.readState),
+      read: readShared(publications.readPublications),
+      firstSince: readShared(publications.readFirstSince),
+      listUnnumbered: readShared(publications.listUnnumbered),
+      number: write(numberPublications),
+      listTypes: readShared(publications.listTypes),
+      listSubscriptions: readShared(publications.listSubscriptions),
+      hasCallback: readShared(publications.hasCallback),
+      subscribe: write(subscribe),
+      unsubscribe: write(unsubscribe),
+      end: write(endSubscription),
+      saveProgress: write(saveProgress),
+    },
 
     sign,
     stats: read(readStats),

@@ -2,6 +2,7 @@ import type { Retention } from "../journal.ts";
 import { integer, text, toDetail } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { sweepSpend } from "./counters.ts";
+import { sweepPublications } from "./publications.ts";
 import { sweepState } from "./state.ts";
 import { MIGRATION_LOCK } from "./schema.ts";
 import { toJson, type Transaction } from "./transaction.ts";
@@ -21,6 +22,7 @@ export async function sweep(transaction: Transaction, retention: Retention): Pro
     (await sweepLoose(transaction, keepFrom)) +
     (await sweepSentMessages(transaction, keepMessagesFrom)) +
     (await sweepSpend(transaction, keepFrom, BATCH)) +
+    (await sweepPublications(transaction, keepFrom, BATCH)) +
     (await sweepState(transaction, retention.now, BATCH));
   if (deleted > 0) return true;
   await addPartitions(transaction, Date.now());

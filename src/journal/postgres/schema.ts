@@ -263,6 +263,42 @@ const VERSION_1 = `
     PRIMARY KEY (tx, seq)
   );
 
+  CREATE TABLE hookline.publications (  -- what accepted events tell subscribers
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    position bigint,                  -- in the order of delivery; NULL: not numbered yet
+    id text NOT NULL,                 -- of the event, or <id>.<index>
+    name text COLLATE "C" NOT NULL,
+    arguments text NOT NULL,          -- JSON: EventArguments
+    data text,                        -- JSON: an object; NULL: the arguments
+    at bigint NOT NULL,
+    via text NOT NULL                 -- JSON: ids of stores
+  ) WITH (fillfactor = 70);
+  CREATE UNIQUE INDEX publications_position ON hookline.publications (position) WHERE position IS NOT NULL;
+  CREATE INDEX publications_name ON hookline.publications (name, position) WHERE position IS NOT NULL;
+  CREATE INDEX publications_unnumbered ON hookline.publications (seq) WHERE position IS NULL;
+  CREATE INDEX publications_age ON hookline.publications (at);
+  CREATE TABLE hookline.publication_types (
+    name text COLLATE "C" PRIMARY KEY,
+    payload_schema text NOT NULL      -- JSON Schema
+  );
+  CREATE TABLE hookline.publishing (  -- one row
+    store_id text NOT NULL,
+    place text,                       -- where this store is: elsewhere it is a copy; NULL: not known yet
+    position bigint NOT NULL,         -- the highest that was given
+    swept bigint NOT NULL,            -- the highest that was deleted
+    version bigint NOT NULL           -- of the subscriptions
+  ) WITH (fillfactor = 50);
+  INSERT INTO hookline.publishing VALUES (substr(replace(gen_random_uuid()::text, '-', ''), 1, 12), NULL, 0, 0, 0);
+  CREATE TABLE hookline.subscriptions (
+    id text COLLATE "C" PRIMARY KEY,
+    generation text NOT NULL,
+    principal text COLLATE "C" NOT NULL,
+    url text COLLATE "C" NOT NULL,
+    terms text NOT NULL,              -- JSON: SubscriptionTerms
+    progress text NOT NULL            -- JSON: SubscriptionProgress
+  ) WITH (fillfactor = 70);
+  CREATE INDEX subscriptions_principal ON hookline.subscriptions (principal);
+
   CREATE TABLE hookline.signing_key (key bytea NOT NULL);
   INSERT INTO hookline.signing_key
     VALUES (decode(replace(concat(gen_random_uuid(), gen_random_uuid()), '-', ''), 'hex'));

@@ -2,6 +2,7 @@ import {
   type Commit,
   countRuns,
   firstStatus,
+  isNone,
   isRun,
   type Known,
   type KnownKey,
@@ -15,6 +16,7 @@ import { MAX_CORRECTION_MS } from "../waits.ts";
 import type { Database } from "./database.ts";
 import { insertEntry } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
+import { insertPublication } from "./publications.ts";
 import { insertJoined, insertRun } from "./runs.ts";
 import { writeState } from "./state.ts";
 
@@ -34,6 +36,8 @@ export function acceptEvent(transaction: Transaction, event: NewEvent): AcceptRe
   const seq = transaction.counters.nextSeq();
   insertEvent(transaction, event, plan, seq);
   for (const action of actions) {
+    if (action.publication) insertPublication(transaction, action.publication);
+    if (isNone(action)) continue;
     if (!isRun(action)) insertEntry(transaction, action.entry, { eventSeq: seq });
     else if (action.joins) insertJoined(transaction, seq, action);
     else insertRun(transaction, event, action, seq);

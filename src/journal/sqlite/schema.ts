@@ -182,6 +182,41 @@ const VERSION_1 = `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX sent_messages_age ON sent_messages (sent_at);
 
+  CREATE TABLE publications (         -- what accepted events tell subscribers
+    seq INTEGER PRIMARY KEY,
+    position INTEGER,                 -- in the order of delivery; NULL: not numbered yet
+    id TEXT NOT NULL,                 -- of the event, or <id>.<index>
+    name TEXT NOT NULL,
+    arguments TEXT NOT NULL,          -- JSON: EventArguments
+    data TEXT,                        -- JSON: an object; NULL: the arguments
+    at INTEGER NOT NULL,
+    via TEXT NOT NULL                 -- JSON: ids of stores
+  ) STRICT;
+  CREATE UNIQUE INDEX publications_position ON publications (position) WHERE position IS NOT NULL;
+  CREATE INDEX publications_name ON publications (name, position) WHERE position IS NOT NULL;
+  CREATE INDEX publications_unnumbered ON publications (seq) WHERE position IS NULL;
+  CREATE INDEX publications_age ON publications (at);
+  CREATE TABLE publication_types (
+    name TEXT PRIMARY KEY,
+    payload_schema TEXT NOT NULL      -- JSON Schema
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE publishing (           -- one row
+    store_id TEXT NOT NULL,
+    place TEXT,                       -- where this store is: elsewhere it is a copy; NULL: not known yet
+    position INTEGER NOT NULL,        -- the highest that was given
+    swept INTEGER NOT NULL,           -- the highest that was deleted
+    version INTEGER NOT NULL          -- of the subscriptions
+  ) STRICT;
+  CREATE TABLE subscriptions (
+    id TEXT PRIMARY KEY,
+    generation TEXT NOT NULL,
+    principal TEXT NOT NULL,
+    url TEXT NOT NULL,
+    terms TEXT NOT NULL,              -- JSON: SubscriptionTerms
+    progress TEXT NOT NULL            -- JSON: SubscriptionProgress
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX subscriptions_principal ON subscriptions (principal, url);
+
   CREATE TABLE signing_key (key BLOB NOT NULL) STRICT;
 
   CREATE TABLE migration (            -- to PostgreSQL
@@ -219,6 +254,7 @@ const VERSION_1 = `
 
   INSERT INTO totals VALUES (0, 0, 0, 0, 0, 0);
   INSERT INTO signing_key VALUES (randomblob(32));
+  INSERT INTO publishing VALUES (lower(hex(randomblob(6))), NULL, 0, 0, 0);
 `;
 
 /**

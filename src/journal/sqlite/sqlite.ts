@@ -14,6 +14,14 @@ import { createRecovery, type Recovery } from "./recovery.ts";
 import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters.ts";
 import { claimDeliveries, finishDelivery, giveBackDelivery, progressDelivery, retryDelivery } from "./deliveries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
+import {
+  endSubscription,
+  identifyStore,
+  numberPublications,
+  saveProgress,
+  subscribe,
+  unsubscribe,
+} from "./publications.ts";
 import { createReader, readStats } from "./read.ts";
 import { sweep, usedBytes } from "./retention.ts";
 import {
@@ -27,6 +35,7 @@ import {
   giveBackRun,
   retryRun,
 } from "./runs.ts";
+import * as publications from "../publication-rows.ts";
 import * as reads from "../reads.ts";
 import { createSign } from "../sign.ts";
 import { createCounters } from "./counters.ts";
@@ -71,6 +80,7 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
     const recovery = createRecovery(transaction, log);
     recovery.begin();
     return createJournal(transaction, {
+      file,
       commits,
       recovery,
       close() {
@@ -143,9 +153,10 @@ function fileIn(folder: string): string {
 
 function createJournal(
   transaction: Transaction,
-  { commits, recovery, close }: { commits: GroupCommit; recovery: Recovery; close(): void },
+  { file, commits, recovery, close }: { file: string; commits: GroupCommit; recovery: Recovery; close(): void },
 ): Journal {
   let closed = false;
+  let storeId: Promise<string> | undefined;
 
   const write =
     <Args extends unknown[], Result>(operation: (transaction: Transaction, ...args: Args) => Result) =>
@@ -233,6 +244,22 @@ function createJournal(
     listDeadLetters: readWith(transaction, listDeadLetters),
     retryDeadLetter: write(retryDeadLetter),
     dropDeadLetter: write(dropDeadLetter),
+
+    publications: {
+      storeId: () => (storeId ??= write(identifyStore)(file)),
+      state: read(publications.readState),
+      read: read(publications.readPublications),
+      firstSince: read(publications.readFirstSince),
+      listUnnumbered: read(publications.listUnnumbered),
+      number: write(numberPublications),
+      listTypes: read(publications.listTypes),
+      listSubscriptions: read(publications.listSubscriptions),
+      hasCallback: read(publications.hasCallback),
+      subscribe: write(subscribe),
+      unsubscribe: write(unsubscribe),
+      end: write(endSubscription),
+      saveProgress: write(saveProgress),
+    },
 
     sign: createSign(readSigningKey(transaction)),
     stats: readWith(transaction, readStats),

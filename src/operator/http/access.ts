@@ -1,10 +1,10 @@
 import { createHmac, hkdfSync } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import { isIP } from "node:net";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { HookError } from "../../errors.ts";
 import { createAuthRateLimit } from "../../ingress/authenticators.ts";
 import type { Exchange } from "../../ingress/exchange.ts";
+import { isOwnHost, toHostName, toPublicHost } from "../../ingress/own-host.ts";
 import { isJson } from "../../ingress/parse-body.ts";
 import { createNonce } from "../../shared/id.ts";
 import { bearerOf, sameSecret } from "../../shared/secret.ts";
@@ -83,25 +83,18 @@ export function createAccess(gateway: () => Gateway): Access {
     return cookies.verify(expected, exchange.headers, isHttps(exchange));
   }
 
-  /**
-   * DNS rebinding: another site's name can lead to this address, and then its page is of one origin with ours. No such
-   * name is an address or one of our names.
-   */
   function requireOwnHost({ headers }: Exchange): void {
-    const host = toHostName(headers.host);
-    if (host === "localhost" || isIP(host) !== 0 || host === gateway().host || host === publicHost()) return;
+    if (isOwnHost(headers.host, gateway())) return;
     throw new HookError("forbidden", {
       message: "The page is not served under this host name. Set gateway.publicUrl to the address that browsers use.",
     });
   }
 
-  function publicHost(): string | undefined {
-    const { publicUrl } = gateway();
-    return publicUrl === undefined ? undefined : toHostName(new URL(publicUrl).host);
-  }
-
   function isHttps({ headers }: Exchange): boolean {
-    return gateway().publicUrl?.startsWith("https:") === true && toHostName(headers.host) === publicHost();
+    return (
+      gateway().publicUrl?.startsWith("https:") === true &&
+      toHostName(headers.host) === toPublicHost(gateway().publicUrl)
+    );
   }
 }
 
@@ -122,15 +115,6 @@ function requireOwnPage({ headers }: Exchange, { isTokenShown = false } = {}): v
   throw new HookError("forbidden", {
     message: "With the cookie of a sign-in, only the page itself may change something.",
   });
-}
-
-/** Without the port: `[::1]:18790` → `::1` */
-function toHostName(host = ""): string {
-  return host
-    .toLowerCase()
-    .replace(/:\d*$/, "")
-    .replace(/^\[|\]$/g, "")
-    .replace(/\.$/, "");
 }
 
 const HOURS_12 = 12 * 60 * 60;

@@ -4,11 +4,12 @@ import { createMappingRoutes, type MappingParts } from "./mapping-routes.ts";
 import { toOpenApi } from "./openapi.ts";
 import { answering, type RouteTable } from "./route.ts";
 import { createServiceRoutes, type ServiceParts } from "./service-routes.ts";
+import { createSubscriptionRoutes, type SubscriptionParts } from "./subscription-routes.ts";
 import { createWorkRoutes, type WorkParts } from "./work-routes.ts";
 
 /** The parts of the service that the API uses. */
-export interface OperatorServices extends ServiceParts, EventParts, MappingParts, WorkParts {
-  journal: EventParts["journal"];
+export interface OperatorServices extends ServiceParts, EventParts, MappingParts, WorkParts, SubscriptionParts {
+  journal: EventParts["journal"] & SubscriptionParts["journal"];
   activity: ServiceParts["activity"] & MappingParts["activity"];
   /** Where it listens. */
   serviceUrl(): string;
@@ -27,6 +28,7 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
     ...createEventRoutes(services),
     ...createMappingRoutes({ ...services, address }),
     ...createWorkRoutes(services),
+    ...createSubscriptionRoutes(services),
   };
   return routes;
 }

@@ -115,7 +115,7 @@ const OWN_PLACE = ["text", "message", "instructions", "trustedName", "allowUnsaf
 
 function Action({ action }: { action: (Trial & { ok: true })["actions"][number] }): JSX.Element {
   const { kind, ...rest } = action;
-  const text = action.kind === "wake" ? action.text : action.message;
+  const text = action.kind === "none" ? "" : action.kind === "wake" ? action.text : action.message;
   const fields = Object.entries(rest)
     .filter(([name, value]) => !OWN_PLACE.includes(name) && value !== undefined)
     .map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);

@@ -1,0 +1,98 @@
+import { HookError } from "../errors.ts";
+import { readOwn } from "../shared/json.ts";
+import { createTokenVerifier, type VerifyToken } from "../shared/json-web-token.ts";
+import { isLoopback } from "../shared/network.ts";
+
+/** The issuer of access tokens. */
+export interface Issuer {
+  /** The subject of a token that it issued for the resource; undefined: it is not such a token. Throws a 503. */
+  readSubject(token: string): Promise<string | undefined>;
+}
+
+/** Whoever could make a token with a shared secret could make any. */
+const ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+];
+const TOLERANCE_MS = 60_000;
+const FETCH_TIMEOUT_MS = 5000;
+const MAX_SUBJECT_LENGTH = 512;
+/** What is no token is refused without asking the issuer. */
+const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+
+export function createIssuer(issuer: string, resource: string): Issuer {
+  let verifying: Promise<VerifyToken> | undefined;
+
+  return {
+    async readSubject(token) {
+      if (!TOKEN.test(token)) return undefined;
+      const verify = await open();
+      const verified = await verify(token, Date.now());
+      if (verified.refusal?.reason === "unavailable") throw unavailable();
+      const sub = verified.refusal ? undefined : verified.payload.sub;
+      return typeof sub === "string" && sub !== "" && sub.length <= MAX_SUBJECT_LENGTH ? sub : undefined;
+    },
+  };
+
+  function open(): Promise<VerifyToken> {
+    verifying ??= discoverKeys(issuer)
+      .then((jwks) =>
+        createTokenVerifier({
+          keys: { jwks },
+          algorithms: ALGORITHMS,
+          issuer,
+          audience: resource,
+          toleranceMs: TOLERANCE_MS,
+        }),
+      )
+      .catch((error: unknown) => {
+        verifying = undefined;
+        throw unavailable(error);
+      });
+    return verifying;
+  }
+}
+
+function unavailable(cause?: unknown): HookError {
+  return new HookError("unavailable", {
+    message: "The issuer of the tokens cannot be asked now. Try again soon.",
+    cause,
+  });
+}
+
+/** The address of the issuer's keys, from its metadata (RFC 8414, or OpenID Connect Discovery). */
+async function discoverKeys(issuer: string): Promise<string> {
+  for (const address of listMetadataUrls(new URL(issuer))) {
+    const response = await fetch(address, { redirect: "error", signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
+    if (!response.ok) {
+      await response.body?.cancel();
+      continue;
+    }
+    const metadata: unknown = await response.json();
+    // Another issuer's keys would sign for this one.
+    if (readOwn(metadata, "issuer") !== issuer) throw new Error("The metadata is that of another issuer.");
+    const jwks = URL.parse(String(readOwn(metadata, "jwks_uri")));
+    if (jwks?.protocol !== "https:" && !(jwks && isLoopback(jwks.hostname)))
+      throw new Error("The metadata has no keys.");
+    return jwks.href;
+  }
+  throw new Error("The issuer has no metadata.");
+}
+
+function listMetadataUrls({ origin, pathname }: URL): string[] {
+  const path = pathname.replace(/\/+$/, "");
+  return [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+    `${origin}/.well-known/openid-configuration${path}`,
+  ];
+}

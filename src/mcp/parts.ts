@@ -1,0 +1,16 @@
+import type { Journal } from "../journal/journal.ts";
+import type { Runtime } from "../runtime/build.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Sender } from "./callback.ts";
+import type { SecretBox } from "./secrets.ts";
+
+/** What the parts of this folder work with. */
+export interface RoomParts {
+  journal: Pick<Journal, "publications" | "lease" | "watch">;
+  current(): Pick<Runtime, "config" | "mappings" | "generation">;
+  sender: Sender;
+  /** By the keys of the configuration in use. */
+  secrets(): SecretBox;
+  alerts: { raise(alert: { kind: "subscription-suspended"; subject: string; text: string }): void };
+  log: Log;
+}

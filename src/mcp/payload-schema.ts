@@ -1,0 +1,56 @@
+import { ExactNumber } from "../shared/exact-json.ts";
+import { isObject } from "../shared/json.ts";
+
+/* The schema of a payload, from the payloads that were published. It holds names and types, and no values. */
+
+const MAX_DEPTH = 5;
+const MAX_PROPERTIES = 100;
+const MAX_NAME_LENGTH = 64;
+
+interface Shape {
+  type?: string | string[];
+  properties?: Record<string, Shape>;
+  items?: Shape;
+}
+
+/** The schema, widened so that the value fits: the same object if it does already. */
+export function widenSchema(schema: Shape, value: unknown, depth = 0): Shape {
+  const type = typeOf(value);
+  const types = [schema.type ?? []].flat();
+  const widened = types.includes(type) ? schema : { ...schema, type: toType([...types, type]) };
+  if (depth >= MAX_DEPTH) return widened;
+  if (Array.isArray(value)) return widenItems(widened, value, depth);
+  return isObject(value) && type === "object" ? widenProperties(widened, value, depth) : widened;
+}
+
+function widenItems(schema: Shape, items: unknown[], depth: number): Shape {
+  const before = schema.items ?? {};
+  const after = items
+    .slice(0, MAX_PROPERTIES)
+    .reduce<Shape>((item, value) => widenSchema(item, value, depth + 1), before);
+  return after === before ? schema : { ...schema, items: after };
+}
+
+function widenProperties(schema: Shape, value: Record<string, unknown>, depth: number): Shape {
+  const { properties = {} } = schema;
+  let room = MAX_PROPERTIES - Object.keys(properties).length;
+  const changed = Object.entries(value).flatMap(([name, child]): [string, Shape][] => {
+    const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (!known && (room <= 0 || name.length > MAX_NAME_LENGTH || name === "__proto__")) return [];
+    const after = widenSchema(known ?? {}, child, depth + 1);
+    if (!known) room -= 1;
+    return after === known ? [] : [[name, after]];
+  });
+  return changed.length === 0 ? schema : { ...schema, properties: { ...properties, ...Object.fromEntries(changed) } };
+}
+
+function toType(types: string[]): string | string[] {
+  const sorted = types.toSorted();
+  return sorted.length === 1 ? sorted[0]! : sorted;
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  return value instanceof ExactNumber ? "number" : typeof value;
+}

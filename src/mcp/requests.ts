@@ -1,0 +1,215 @@
+import { createHash } from "node:crypto";
+import type { McpPrincipal } from "../config/types.ts";
+import { isLive, type Subscription, type SubscriptionTerms } from "../journal/publications.ts";
+import type { NumberedPublication } from "../journal/journal.ts";
+import { FAILURES, requireCallback } from "./callback.ts";
+import { type Catalog, requireFilter, toListedType } from "./catalog.ts";
+import type { Challenges } from "./challenge.ts";
+import { fromCursor, toCursor } from "./cursor.ts";
+import { McpError } from "./errors.ts";
+import { toOccurrence } from "./occurrence.ts";
+import { optionalNumber, optionalText, type Params, readArguments, requireObject, requireText } from "./params.ts";
+import type { RoomParts } from "./parts.ts";
+import { type Scan, scanPublications } from "./scan.ts";
+import { matchesFilter, maySee } from "./scope.ts";
+import { isSigningSecret } from "./secrets.ts";
+import type { EventArguments } from "../types.ts";
+
+/** What a principal asks for. Each throws an `McpError`. */
+export interface Requests {
+  list(principal: McpPrincipal): Promise<object>;
+  poll(principal: McpPrincipal, params: Params): Promise<object>;
+  subscribe(principal: McpPrincipal, params: Params): Promise<object>;
+  unsubscribe(principal: McpPrincipal, params: Params): Promise<object>;
+}
+
+export interface RequestParts extends RoomParts {
+  storeId: string;
+  catalog: Catalog;
+  challenges: Challenges;
+  /** Resolves to true when something is published; to false after a time, or at once if too many wait already. */
+  waitForNews(principal: string, timeoutMs: number): Promise<boolean>;
+}
+
+const USUAL_EVENTS = 100;
+const MAX_EVENTS = 1000;
+const MAX_HOLD_MS = 25_000;
+const NEXT_POLL_MS = 5000;
+
+const USUAL_TTL_MS = 3_600_000;
+const MIN_TTL_MS = 300_000;
+const MAX_TTL_MS = 86_400_000;
+const ROTATION_MS = 600_000;
+
+export function createRequests(parts: RequestParts): Requests {
+  const { journal, current, storeId, catalog, challenges, secrets, waitForNews } = parts;
+  const { publications } = journal;
+  return { list, poll, subscribe, unsubscribe };
+
+  async function list(principal: McpPrincipal): Promise<object> {
+    const types = await catalog.list(principal);
+    return { events: types.map((type) => toListedType(type, principal)) };
+  }
+
+  /** Name and filter, within what the principal may see. */
+  async function readWanted(
+    principal: McpPrincipal,
+    params: Params,
+  ): Promise<{ name: string; filter: EventArguments }> {
+    const name = requireText(params, "name");
+    const type = await catalog.require(principal, name);
+    const filter = readArguments(params);
+    requireFilter(principal, type, filter);
+    return { name, filter };
+  }
+
+  async function poll(principal: McpPrincipal, params: Params): Promise<object> {
+    const { name, filter } = await readWanted(principal, params);
+    const limit = Math.min(Math.max(optionalNumber(params, "maxEvents") ?? USUAL_EVENTS, 1), MAX_EVENTS);
+    const maxAgeMs = optionalNumber(params, "maxAgeMs") ?? Infinity;
+    const until = Date.now() + Math.min(optionalNumber(params, "timeoutMs") ?? 0, MAX_HOLD_MS);
+    const cursor = optionalText(params, "cursor");
+    const start = fromCursor(cursor, storeId, await publications.state());
+    const isWanted = (publication: NumberedPublication): boolean =>
+      matchesFilter(publication, filter) && maySee(principal, publication);
+    let found = await scan(start.after);
+    // Without a cursor, the client first needs one.
+    if (cursor !== undefined && !start.truncated) {
+      while (isQuiet(found) && Date.now() < until) {
+        if (!(await waitForNews(principal.name, until - Date.now()))) break;
+        found = await scan(found.after);
+      }
+    }
+    return {
+      events: found.events.map(toOccurrence),
+      cursor: toCursor(storeId, found.after),
+      truncated: start.truncated || found.truncated,
+      hasMore: found.hasMore,
+      nextPollMs: NEXT_POLL_MS,
+    };
+
+    async function scan(after: number): Promise<Scan> {
+      const { position: upTo } = await publications.state();
+      return scanPublications(publications, { after, upTo, name, limit, oldest: Date.now() - maxAgeMs }, isWanted);
+    }
+  }
+
+  async function subscribe(principal: McpPrincipal, params: Params): Promise<object> {
+    const { name, filter } = await readWanted(principal, params);
+    const { url, secret } = readDelivery(params);
+    const { allowHosts = [] } = current().config.gateway.mcp ?? {};
+    const ttlMs = readTtl(params);
+    const cursor = optionalText(params, "cursor");
+    const maxAgeMs = optionalNumber(params, "maxAgeMs");
+    const id = toSubscriptionId(principal.name, url, name, filter);
+    const [known] = await publications.listSubscriptions(id);
+    await challenges.require(principal.name, { url, subscription: id, secrets: [secret] }, allowHosts);
+    const now = Date.now();
+    const begin = await findBeginning(cursor, maxAgeMs, now);
+    const terms: SubscriptionTerms = {
+      id,
+      principal: principal.name,
+      name,
+      arguments: filter,
+      url,
+      secret: secrets().encrypt(secret, id),
+      oldSecret: known && isLive(known, now) ? findOldSecret(known, secret, now) : undefined,
+      createdAt: known?.createdAt ?? now,
+      refreshedAt: now,
+      expiresAt: ttlMs === null ? undefined : now + ttlMs,
+    };
+    const progress = { acked: begin.after, later: [], abandoned: [], abandonedCount: 0 };
+    const result = await publications.subscribe(terms, progress);
+    if (result.kind === "full") {
+      const message = "There are too many subscriptions. End some first.";
+      throw new McpError("resourceExhausted", message, { limit: "subscriptions", max: result.max });
+    }
+    const { subscription } = result;
+    const isNew = result.kind === "created";
+    return {
+      id,
+      refreshBefore: terms.expiresAt === undefined ? null : new Date(terms.expiresAt).toISOString(),
+      cursor: toCursor(storeId, subscription.progress.acked),
+      truncated: isNew && begin.truncated,
+      ...(!isNew && { deliveryStatus: toDeliveryStatus(subscription) }),
+    };
+  }
+
+  function readDelivery(params: Params): { url: string; secret: string } {
+    const delivery = requireObject(params, "delivery");
+    const mode = delivery["mode"];
+    if (mode !== "webhook") {
+      throw new McpError("unsupported", "Only the delivery mode webhook can be subscribed to.", {
+        feature: "deliveryMode",
+      });
+    }
+    const url = requireText(delivery, "url");
+    const { gateway } = current().config;
+    requireCallback(url, { allowHosts: gateway.mcp?.allowHosts ?? [], publicUrl: gateway.publicUrl });
+    const secret = requireText(delivery, "secret");
+    if (!isSigningSecret(secret)) {
+      throw new McpError("invalidParams", "delivery.secret must be whsec_ and the base64 of 24 to 64 bytes.");
+    }
+    return { url, secret };
+  }
+
+  /** Null: never. Absent: the usual time. */
+  function readTtl(params: Params): number | null {
+    if (params["ttlMs"] === null) return null;
+    const ttlMs = optionalNumber(params, "ttlMs") ?? USUAL_TTL_MS;
+    return Math.min(Math.max(ttlMs, MIN_TTL_MS), MAX_TTL_MS);
+  }
+
+  /** Where a new subscription begins. */
+  async function findBeginning(cursor: string | undefined, maxAgeMs: number | undefined, now: number) {
+    const state = await publications.state();
+    const start = fromCursor(cursor, storeId, state);
+    if (cursor === undefined || maxAgeMs === undefined) return start;
+    const first = await publications.firstSince(now - maxAgeMs);
+    const floor = first === undefined ? state.position : first - 1;
+    return floor > start.after ? { after: floor, truncated: true } : start;
+  }
+
+  /** The secret before this one still signs for a while. */
+  function findOldSecret({ id, secret, oldSecret }: Subscription, next: string, now: number) {
+    if (secrets().decrypt(secret, id) === next) return oldSecret;
+    return { secret, until: now + ROTATION_MS };
+  }
+
+  async function unsubscribe(principal: McpPrincipal, params: Params): Promise<object> {
+    const name = requireText(params, "name");
+    const url = requireText(requireObject(params, "delivery"), "url");
+    const id = toSubscriptionId(principal.name, url, name, readArguments(params));
+    const [known] = await publications.listSubscriptions(id);
+    if (known && isLive(known, Date.now()) && (await publications.unsubscribe(id))) return {};
+    throw new McpError("notFound", "There is no such subscription.", { kind: "subscription" });
+  }
+}
+
+function isQuiet({ events, truncated, hasMore }: Scan): boolean {
+  return events.length === 0 && !truncated && !hasMore;
+}
+
+/** The same for the same principal, address, event and filter. */
+function toSubscriptionId(principal: string, url: string, name: string, filter: EventArguments): string {
+  const sorted = Object.entries(filter).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const digest = createHash("sha256")
+    .update(JSON.stringify([principal, url, name, sorted]))
+    .digest("hex");
+  return `sub_${digest.slice(0, 32)}`;
+}
+
+/** What became of its deliveries. */
+function toDeliveryStatus({ progress }: Subscription): object {
+  const { suspendedAt, lastDeliveryAt, lastError, failingSince } = progress;
+  return {
+    active: suspendedAt === undefined,
+    lastDeliveryAt: toTime(lastDeliveryAt) ?? null,
+    lastError: FAILURES.find((failure) => failure === lastError) ?? null,
+    failedSince: toTime(failingSince),
+  };
+}
+
+function toTime(at: number | undefined): string | undefined {
+  return at === undefined ? undefined : new Date(at).toISOString();
+}

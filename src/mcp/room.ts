@@ -1,0 +1,125 @@
+import { HookError } from "../errors.ts";
+import { json, type RouteRequest } from "../ingress/router.ts";
+import type { Runtime } from "../runtime/build.ts";
+import type { HttpResponse } from "../types.ts";
+import type { AuditList } from "./audit.ts";
+import { createSender } from "./callback.ts";
+import { createCatalog } from "./catalog.ts";
+import { createChallenges } from "./challenge.ts";
+import { createEndpoint } from "./endpoint.ts";
+import type { RoomParts } from "./parts.ts";
+import { createAuthenticate, type PrincipalSettings, toMetadata } from "./principals.ts";
+import { createPublisher } from "./publisher.ts";
+import { createRequests, type RequestParts } from "./requests.ts";
+import { createSecretBox, loadKeyFile, type SecretBox } from "./secrets.ts";
+
+/** The MCP endpoint and what it needs. */
+export interface Room {
+  serve(request: RouteRequest): Promise<HttpResponse>;
+  /** Says which issuer's tokens are accepted. Throws a 404 without OAuth. */
+  serveMetadata(): HttpResponse;
+  /** Numbers and delivers publications, if this node executes. */
+  start(): void;
+  /** The configuration has changed. */
+  wake(): void;
+  /** Ends polls that wait, saves the progress of subscriptions, and stops. */
+  stop(): Promise<void>;
+}
+
+/** Polls that are held at once. A further one is answered as if its time were over. */
+const MAX_HELD = { principal: 16, all: 256 };
+
+export async function openRoom(
+  options: Omit<RoomParts, "sender" | "secrets"> & { audit: AuditList; storePath: string },
+): Promise<Room> {
+  const { journal, current, log, audit, storePath } = options;
+  const sender = createSender();
+  const storeId = await journal.publications.storeId();
+  const parts: RoomParts = { ...options, sender, secrets: createSecrets(current, storePath) };
+  const news = createNews();
+  const publisher = createPublisher({ ...parts, storeId });
+  const unwatch = journal.watch((work) => work.has("publication") && news.tell());
+  let unwatchPublisher = (): void => undefined;
+  const endpoint = createEndpoint({
+    settings: () => toSettings(current().config),
+    authenticate: createAuthenticate(),
+    requests: createRequests({
+      ...parts,
+      storeId,
+      catalog: createCatalog(journal.publications, () => current().mappings.mappings),
+      challenges: createChallenges(sender, journal.publications.hasCallback),
+      waitForNews: news.wait,
+    }),
+    audit,
+    log,
+  });
+  return {
+    serve: endpoint.serve,
+    serveMetadata() {
+      const metadata = toMetadata(toSettings(current().config));
+      if (!metadata) throw new HookError("not_found", { message: "There is no such path." });
+      return json(metadata);
+    },
+    start() {
+      unwatchPublisher();
+      unwatchPublisher = journal.watch((work) => work.has("publication") && publisher.wake());
+      publisher.wake();
+    },
+    wake: publisher.wake,
+    async stop() {
+      unwatch();
+      unwatchPublisher();
+      news.close();
+      await publisher.stop();
+      sender.close();
+    },
+  };
+}
+
+function toSettings({ gateway }: Runtime["config"]): PrincipalSettings & { gateway: Runtime["config"]["gateway"] } {
+  const { publicUrl, mcp = { principals: [], oauth: undefined, allowHosts: [], keys: [] } } = gateway;
+  return { ...mcp, resource: publicUrl === undefined ? undefined : `${publicUrl}/mcp`, gateway };
+}
+
+/** The box of the keys in use: another one after they were rotated. */
+function createSecrets(current: RoomParts["current"], storePath: string): () => SecretBox {
+  let made: { keys: readonly string[]; box: SecretBox } | undefined;
+  let fromFile: readonly string[] | undefined;
+  return () => {
+    const written = current().config.gateway.mcp?.keys ?? [];
+    const keys = written.length > 0 ? written : (fromFile ??= [loadKeyFile(storePath)]);
+    if (made?.keys !== keys) made = { keys, box: createSecretBox(keys) };
+    return made.box;
+  };
+}
+
+/** Lets polls wait until something is published. */
+function createNews(): { tell(): void; close(): void; wait: RequestParts["waitForNews"] } {
+  const waiting = new Map<(isNews: boolean) => void, string>();
+  let isClosed = false;
+  return {
+    tell: () => endAll(true),
+    close() {
+      isClosed = true;
+      endAll(false);
+    },
+    wait(principal, timeoutMs) {
+      const own = [...waiting.values()].filter((other) => other === principal).length;
+      if (isClosed || own >= MAX_HELD.principal || waiting.size >= MAX_HELD.all) return Promise.resolve(false);
+      return new Promise((resolve) => {
+        const timer = setTimeout(end, timeoutMs, false);
+        waiting.set(end, principal);
+
+        function end(isNews: boolean): void {
+          clearTimeout(timer);
+          waiting.delete(end);
+          resolve(isNews);
+        }
+      });
+    },
+  };
+
+  function endAll(isNews: boolean): void {
+    for (const end of waiting.keys()) end(isNews);
+  }
+}

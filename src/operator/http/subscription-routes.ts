@@ -1,0 +1,61 @@
+import type { ResolvedConfig } from "../../config/types.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { McpRequestRecord } from "../../mcp/audit.ts";
+import { toSubscriptionRow } from "../subscriptions.ts";
+import { toView } from "../views.ts";
+import { answering, limit, requireFound, type RoutesOf } from "./route.ts";
+
+export interface SubscriptionParts {
+  journal: Pick<Journal, "publications">;
+  config(): ResolvedConfig;
+  /** What principals have asked for. */
+  audit: { list(limit: number): McpRequestRecord[] };
+}
+
+/** Of the subscriber's own code for access that was taken away. */
+const FORBIDDEN = -32012;
+
+/** Subscriptions of agents, and what principals ask the MCP endpoint for. */
+export function createSubscriptionRoutes({
+  journal,
+  config,
+  audit,
+}: SubscriptionParts): RoutesOf<`/api/subscriptions${string}` | "/api/mcp-requests"> {
+  return {
+    "GET /api/subscriptions": answering({
+      about: "Subscriptions of agents to events, by id.",
+      async answer() {
+        const [state, found] = await Promise.all([
+          journal.publications.state(),
+          journal.publications.listSubscriptions(),
+        ]);
+        return { subscriptions: found.map((one) => toView(toSubscriptionRow(one, state, Date.now()))) };
+      },
+    }),
+    "GET /api/subscriptions/:id": answering({
+      about: "One subscription, with the events that were given up.",
+      async answer({ params: { id = "" } }) {
+        const found = requireFound((await journal.publications.listSubscriptions(id))[0], "subscription");
+        const row = toSubscriptionRow(found, await journal.publications.state(), Date.now());
+        return { ...toView(row), abandoned: found.progress.abandoned.map(toView) };
+      },
+    }),
+    "DELETE /api/subscriptions/:id": answering({
+      about: "Ends a subscription. Its subscriber is told.",
+      async answer({ params: { id = "" } }) {
+        const ended = { code: FORBIDDEN, message: "The operator has ended the subscription.", at: Date.now() };
+        // Nobody would tell it without the endpoint.
+        const isFound = config().gateway.mcp
+          ? await journal.publications.end(id, ended)
+          : await journal.publications.unsubscribe(id);
+        requireFound(isFound || undefined, "subscription");
+        return { ok: true as const, id };
+      },
+    }),
+    "GET /api/mcp-requests": answering({
+      about: "What principals asked the MCP endpoint of this node for, newest first: the last 500 since the start.",
+      query: { limit: limit(500) },
+      answer: ({ query }) => ({ requests: audit.list(query.limit).map(toView) }),
+    }),
+  };
+}
