@@ -13,6 +13,7 @@ import { describeLeases } from "./journal/leases.ts";
 import { describeLostClaims } from "./journal/lost-claims.ts";
 import { describeLimits } from "./journal/limits.ts";
 import { describeModel } from "./journal/model.ts";
+import { describePublications } from "./journal/publications.ts";
 import { describeReads } from "./journal/reads.ts";
 import { describeRetention } from "./journal/retention.ts";
 import { describeRuns } from "./journal/runs.ts";
@@ -51,6 +52,7 @@ export function describeJournal(
     describeSpend(open);
     describeState(open);
     describeSteps(open);
+    describePublications(open);
     describeWatch(open);
     describeReads(open);
     describeRetention(open, features);

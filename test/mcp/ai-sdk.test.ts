@@ -1,8 +1,8 @@
 import {
   createMCPClient,
   experimental_createMCPEventWebhook as createMCPEventWebhook,
-  type experimental_MCPEventStore as MCPEventStore,
-  type experimental_MCPEventSubscription as MCPEventSubscription,
+  type Experimental_MCPEventStore as MCPEventStore,
+  type Experimental_MCPEventSubscription as MCPEventSubscription,
 } from "@ai-sdk/mcp";
 import { once } from "node:events";
 import { createServer } from "node:http";
