@@ -102,7 +102,9 @@ export function nextDueAt({ outstanding, control }: Courier): number {
 async function fill(courier: Courier, parts: CourierParts): Promise<void> {
   const { outstanding, progress } = courier;
   const later = new Set(progress.later);
-  const hasRoom = (): boolean => outstanding.size < MAX_SENDING && progress.later.length < MAX_LATER && parts.hasRoom();
+  // What waits for another attempt keeps nothing else from being sent.
+  const hasRoom = (): boolean =>
+    courier.sending < MAX_SENDING && outstanding.size + progress.later.length < MAX_LATER && parts.hasRoom();
   while (hasRoom()) {
     const found = parts.feed.after(courier.scanned);
     const rows = Array.isArray(found) ? found : await found;

@@ -5,11 +5,13 @@
  *
  *     npm run faults -- --seed 7 --hooks 20000 --kills 50
  *     npm run faults -- --hooks 60000 --kills 1000
+ *     npm run faults -- --subscriptions 10000 --kills 20
  *     npm run faults -- --store postgres --rounds 5 --pgbouncer
  */
 import { parseArgs } from "node:util";
 import { NODE_FAULTS, NODES_FAIL } from "./campaign/node-faults.ts";
 import { runNodesCampaign } from "./campaign/nodes.ts";
+import { runSubscriptionsCampaign } from "./campaign/subscriptions.ts";
 import { type CampaignOptions, type CampaignReport, FAULTS, runCampaign } from "./campaign/campaign.ts";
 
 const { values } = parseArgs({
@@ -20,6 +22,8 @@ const { values } = parseArgs({
     store: { type: "string", default: "sqlite" },
     faults: { type: "string", default: NODE_FAULTS.join(",") },
     rounds: { type: "string", default: "1" },
+    /** Only this: so many events are delivered to subscribers. */
+    subscriptions: { type: "string" },
     /** Milliseconds between two hooks of a sender: less load. */
     pause: { type: "string", default: "0" },
     /** Debian's, which `npm run test:system` installs. */
@@ -31,10 +35,17 @@ const hooks = Number(values.hooks);
 const kills = Number(values.kills);
 
 console.log(`Seed ${seed}: repeat these kills with --seed ${seed}.`);
-if (values.store === "postgres") await runNodes();
+if (values.subscriptions !== undefined) await runSubscriptions(Number(values.subscriptions));
+else if (values.store === "postgres") await runNodes();
 else {
   await run({ signal: "SIGKILL", hooks, kills, seed, faults: FAULTS });
   await run({ signal: "SIGTERM", hooks: Math.ceil(hooks / 3), kills: Math.ceil(kills / 3), seed });
+}
+
+async function runSubscriptions(events: number): Promise<void> {
+  const report = await runSubscriptionsCampaign({ events, kills, seed });
+  console.log(report);
+  if (report.lost + report.ahead + report.wrongPolls > 0) process.exitCode = 1;
 }
 
 /** In each round all faults, the long ones in the first. */

@@ -1,0 +1,9 @@
+/** `kill -9` while events are delivered. The long form: `npm run faults -- --subscriptions 10000 --kills 50`. */
+import { expect, test } from "vitest";
+import { runSubscriptionsCampaign } from "./campaign/subscriptions.ts";
+
+test("each subscriber gets each event, no cursor is ahead, and a poll gives what was committed", async () => {
+  const report = await runSubscriptionsCampaign({ events: 300, kills: 2, seed: 1 });
+  expect(report).toMatchObject({ events: 300, lost: 0, ahead: 0, wrongPolls: 0 });
+  expect(report.deliveries).toBeGreaterThan(900);
+});
