@@ -134,6 +134,7 @@ async function runPage(folder: string, port: number): Promise<{ stderr: string }
   for (const name of ["webhooks", "npx"]) chmodSync(path.join(bin, name), 0o755);
   mkdirSync(path.join(folder, "node_modules"));
   symlinkSync(PACKAGE, path.join(folder, "node_modules/hookline"));
+  symlinkSync(path.join(root, "node_modules/@ai-sdk"), path.join(folder, "node_modules/@ai-sdk"));
   const env = plainEnv();
   const PATH = [bin, path.dirname(process.execPath), env.PATH].join(":");
   const run = promisify(execFile)("bash", ["page.sh"], {
