@@ -64,7 +64,7 @@ export interface SubscriptionProgress {
   /** A category. */
   lastError?: string;
   /** Why it has ended. The subscriber is told once more, then it is deleted. */
-  ended?: { code: number; message: string; at: number };
+  ended?: { code: number; message: string; data?: object; at: number };
   /** The newest of what was given up. */
   abandoned: AbandonedEvent[];
   abandonedCount: number;

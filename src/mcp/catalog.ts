@@ -9,7 +9,7 @@ import type { EventArguments } from "../types.ts";
 /** An event type that mappings publish now. */
 export interface EventType {
   name: string;
-  description?: string;
+  description: string;
   /** The names of its arguments. */
   arguments: string[];
   payloadSchema: object;
@@ -60,7 +60,8 @@ export function findPublished(
   const own = mappings.filter((mapping) => publishes(mapping, name));
   if (own.length === 0) return undefined;
   const names = own.flatMap(({ publish }) => publish?.names ?? []);
-  const description = own.map(({ publish }) => publish?.description).find((text) => text !== undefined);
+  const written = own.map(({ publish }) => publish?.description).find((text) => text !== undefined);
+  const description = written ?? `An event of the webhook ${own[0]?.match.path}.`;
   return { name, description, arguments: [...new Set(names)] };
 }
 

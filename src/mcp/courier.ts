@@ -222,8 +222,8 @@ function skipDeleted(courier: Courier, parts: CourierParts): void {
   });
 }
 
-function toTermination({ code, message, at }: NonNullable<SubscriptionProgress["ended"]>): Control {
-  const body = JSON.stringify({ type: "terminated", error: { code, message } });
+function toTermination({ at, ...error }: NonNullable<SubscriptionProgress["ended"]>): Control {
+  const body = JSON.stringify({ type: "terminated", error });
   return { key: String(at), body, done: () => undefined };
 }
 

@@ -173,11 +173,12 @@ export function createPublisher({
     const type = findPublished(current().mappings.mappings, name);
     if (!principal || !maySeeType(principal, name) || !mayAsk(principal, filter)) {
       end(courier, "forbidden", "Access to this event was removed.");
-    } else if (!type) end(courier, "notFound", "The event is not published any more.");
+    } else if (!type) end(courier, "notFound", "The event is not published any more.", { kind: "event" });
     else if (
       ![...Object.keys(filter), ...Object.keys(principal.arguments)].every((arg) => type.arguments.includes(arg))
     ) {
-      end(courier, "unsupported", "The event has lost an argument of this subscription.");
+      const data = { feature: "inputSchema", reason: "schema_changed" };
+      end(courier, "unsupported", "The event has lost an argument of this subscription.", data);
     }
   }
 
@@ -185,8 +186,8 @@ export function createPublisher({
     return current().config.gateway.mcp?.principals.find(({ name }) => name === principal);
   }
 
-  function end(courier: Courier, code: keyof typeof CODES, message: string): void {
-    courier.progress.ended = { code: CODES[code], message, at: Date.now() };
+  function end(courier: Courier, code: keyof typeof CODES, message: string, data?: object): void {
+    courier.progress.ended = { code: CODES[code], message, data, at: Date.now() };
     courier.isChanged = true;
   }
 

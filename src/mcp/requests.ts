@@ -139,9 +139,8 @@ export function createRequests(parts: RequestParts): Requests {
     const delivery = requireObject(params, "delivery");
     const mode = delivery["mode"];
     if (mode !== "webhook") {
-      throw new McpError("unsupported", "Only the delivery mode webhook can be subscribed to.", {
-        feature: "deliveryMode",
-      });
+      const data = { feature: "deliveryMode", value: typeof mode === "string" ? mode.slice(0, 64) : undefined };
+      throw new McpError("unsupported", "Only the delivery mode webhook can be subscribed to.", data);
     }
     const url = requireText(delivery, "url");
     const { gateway } = current().config;

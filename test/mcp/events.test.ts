@@ -81,6 +81,7 @@ test("events/list shows what the principal may see, with the values that are fix
     .toEqual([
       {
         name: "deploys",
+        description: "An event of the webhook deploys.",
         delivery: ["poll", "webhook"],
         inputSchema: {
           type: "object",

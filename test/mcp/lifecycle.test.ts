@@ -143,10 +143,10 @@ describe("a subscription ends", () => {
     expect((await subscribe({ arguments: filter })).error).toBeUndefined();
   }
 
-  async function expectEnd(code: number): Promise<void> {
+  async function expectEnd(code: number, data?: object): Promise<void> {
     await expect
       .poll(() => callback.received.map(({ body }) => body))
-      .toEqual([{ type: "terminated", error: { code, message: expect.any(String) } }]);
+      .toEqual([{ type: "terminated", error: { code, message: expect.any(String), ...(data && { data }) } }]);
     expect(callback.received[0]!.headers["webhook-id"]).toMatch(/^msg_terminated_/);
     await expect.poll(() => service.api("/api/subscriptions")).toEqual({ subscriptions: [] });
   }
@@ -166,13 +166,13 @@ describe("a subscription ends", () => {
   test("when its event is not published any more", async () => {
     await begin();
     await service.reload(publishing(ALL, { match: { path: "builds" } }));
-    await expectEnd(-32011);
+    await expectEnd(-32011, { kind: "event" });
   });
 
   test("when an argument that it filters by is gone", async () => {
     await begin({ env: "a" });
     await service.reload(publishing(ALL, { publish: { arguments: { n: "{{payload.n}}" } } }));
-    await expectEnd(-32014);
+    await expectEnd(-32014, { feature: "inputSchema", reason: "schema_changed" });
   });
 });
 

@@ -16,6 +16,7 @@ import {
 } from "../../../test/contracts/journal/samples.ts";
 import { fill } from "../../../test/contracts/journal/fill.ts";
 import { createPostgresUrl } from "../../../test/support/postgres.ts";
+import { numberAll, publish } from "../../../test/contracts/journal/publications.ts";
 import { ConfigError } from "../../errors.ts";
 import { silentTelemetry } from "../../telemetry/telemetry.ts";
 import { MAIN_SESSION } from "../../types.ts";
@@ -81,6 +82,14 @@ async function readAll(journal: Journal): Promise<unknown> {
     sent: await journal.wasSent("C1:1", 0),
     replies: await journal.countReplies("thread", 0),
     stats: await journal.stats(),
+    publications: {
+      storeId: await journal.publications.storeId(),
+      state: await journal.publications.state(),
+      rows: await journal.publications.read({ after: 0, upTo: 100, limit: 100 }),
+      unnumbered: (await journal.publications.listUnnumbered(100)).map(({ id }) => id),
+      types: await journal.publications.listTypes(),
+      subscriptions: await journal.publications.listSubscriptions(),
+    },
   };
 }
 
@@ -107,6 +116,7 @@ async function fillMore(journal: Journal): Promise<void> {
     else await complete(journal, run);
   }
   await addJoined(journal);
+  await fillPublications(journal);
   const heartbeat = await sampleHeartbeat(journal, { consumedSeqs: [(await journal.pendingSystemEvents())[0]!.seq] });
   await journal.completeHeartbeat(
     heartbeat,
@@ -120,6 +130,26 @@ async function fillMore(journal: Journal): Promise<void> {
   const urgent = sampleEvent({ hook: "wake", actions: [] });
   urgent.actions.push(sampleWake("Still pending.", urgent.id), sampleWake("A second one.", urgent.id));
   await journal.accept(urgent);
+}
+
+async function fillPublications(journal: Journal): Promise<void> {
+  const { publications } = journal;
+  await publish(journal, "deploys", { data: '{"n":1}' });
+  await publish(journal);
+  await numberAll(journal);
+  await publish(journal);
+  const lease = (await journal.lease("publications"))!;
+  await publications.number(lease, { seqs: [], types: [{ name: "deploys", payloadSchema: { type: "object" } }] });
+  const terms = {
+    id: "sub_1",
+    principal: "desk",
+    name: "deploys",
+    arguments: {},
+    url: "https://example.com",
+    secret: "s",
+  };
+  const progress = { acked: 1, later: [], abandoned: [], abandonedCount: 0 };
+  await publications.subscribe({ ...terms, createdAt: NOW, refreshedAt: NOW }, progress);
 }
 
 async function complete(journal: Journal, run: Awaited<ReturnType<Journal["claimRuns"]>>[number]): Promise<void> {

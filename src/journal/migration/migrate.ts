@@ -105,7 +105,11 @@ async function migrateInto(
   const tables = await compare(database, sources, onProgress);
   // First: if this ends in between, another migration finishes it, but no service starts on both.
   journal.run("UPDATE migration SET is_done = 1");
-  await finishMigration(database, { lastSeq: readLastSeq(journal), signingKey: readSigningKey(journal) });
+  await finishMigration(database, {
+    lastSeq: readLastSeq(journal),
+    signingKey: readSigningKey(journal),
+    publishing: journal.get("SELECT * FROM publishing") ?? {},
+  });
   return tables;
 }
 

@@ -104,6 +104,9 @@ export function journalSources(database: Database): Source[] {
     copyOf(database, "sent_messages", { key: ["id", "channel"] }),
     copyOf(database, "idempotency_keys", { key: ["scope", "key"], change: withEventId }),
     copyOf(database, "state", { key: ["mapping", "key"] }),
+    copyOf(database, "publications", { key: ["seq"] }),
+    copyOf(database, "publication_types", { key: ["name"] }),
+    copyOf(database, "subscriptions", { key: ["id"] }),
     copyOf(database, "spend", { key: ["hour", "session_key", "hook", "mapping", "model"] }),
   ];
 }

@@ -39,6 +39,9 @@ export const TARGET_TABLES = [
   "idempotency_keys",
   "state",
   "spend",
+  "publications",
+  "publication_types",
+  "subscriptions",
   "mail_folders",
   "mail_known",
   "mail_set_aside",
@@ -46,7 +49,7 @@ export const TARGET_TABLES = [
 ] as const;
 
 /** Those whose rows PostgreSQL numbers. */
-const NUMBERED = ["runs", "entries", "deliveries", "routes", "mail_known"];
+const NUMBERED = ["runs", "entries", "deliveries", "routes", "publications", "mail_known"];
 
 /**
  * Begins a migration, or continues the one of this journal. While its table exists, no node starts on the database. Throws a
@@ -176,10 +179,16 @@ function isLong(value: Row[string]): value is string | Uint8Array {
 /** Opens the database for the service, which has the journal's key. New rows get higher numbers than any before. */
 export async function finishMigration(
   database: PostgresDatabase,
-  { lastSeq, signingKey }: { lastSeq: number; signingKey: Uint8Array },
+  { lastSeq, signingKey, publishing }: { lastSeq: number; signingKey: Uint8Array; publishing: Row },
 ): Promise<void> {
   await database.transact(async (sql) => {
     await sql.run("UPDATE hookline.signing_key SET key = $1", [Buffer.from(signingKey)]);
+    // Cursors stay valid: it is the same store at another place.
+    const { store_id: storeId, position, swept, version } = publishing;
+    await sql.run(
+      "UPDATE hookline.publishing SET store_id = $1, place = NULL, position = $2, swept = $3, version = $4",
+      [text(storeId), integer(position), integer(swept), integer(version)],
+    );
     for (const table of NUMBERED) {
       await sql.run(
         `SELECT setval(pg_get_serial_sequence($1, 'seq'), greatest($2, max(seq), 1)) FROM hookline.${table}`,
