@@ -33,6 +33,7 @@ interface Seen {
   capped: RpcAnswer;
   quiet: RpcAnswer;
   aged: RpcAnswer;
+  agedNow: RpcAnswer;
   stale: RpcAnswer;
   unknown: RpcAnswer;
   wrongArguments: RpcAnswer;
@@ -121,6 +122,7 @@ async function observe(service: Service, callback: Callback, deaf: Callback): Pr
     unreachable: await subscribe({ delivery: { url: "http://127.0.0.1:1/" } }),
     unknown: await ask("events/poll", { name: "unknown" }),
     wrongArguments: await poll({ arguments: { wrong: 1 } }),
+    agedNow: await poll({ maxAgeMs: 1 }),
     stale: await poll({ cursor: "other.1" }),
     capped: await poll({ cursor, maxEvents: 2 }),
     quiet: await poll({ cursor: (await poll({ cursor })).result.cursor }),
@@ -228,8 +230,8 @@ const ROWS: Record<string, Verdict> = {
   "cursor-advances-when-quiet": pass(({ quiet }) => typeof quiet.result.cursor === "string"),
   "max-age-ms-floor": pass(({ aged }) => aged.result.events.length === 0),
   "max-age-ms-sets-truncated": pass(({ aged }) => aged.result.truncated),
-  "max-age-ms-ignored-when-cursor-null": elsewhere("test/mcp/lifecycle.test.ts"),
-  "replay-ceiling-sets-truncated": elsewhere("test/contracts/journal/publications.ts"),
+  "max-age-ms-ignored-when-cursor-null": pass(({ agedNow }) => agedNow.result.truncated === false),
+  "replay-ceiling-sets-truncated": elsewhere("src/mcp/cursor.test.ts"),
   "truncated-returns-fresh-cursor": pass(({ stale }) => stale.result.truncated && stale.result.cursor !== "other.1"),
   "truncated-poll-never-an-error": pass(({ stale }) => stale.error === undefined),
   "truncated-false-when-no-replay": REPLAY,
@@ -275,7 +277,7 @@ const ROWS: Record<string, Verdict> = {
   "ttl-omitted-means-default": pass(({ ofOther }) => Date.parse(ofOther.result.refreshBefore) > Date.now()),
   "ttl-long-grant-retained": elsewhere("test/mcp/events.test.ts"),
   "ttl-no-expiry-persisted": elsewhere("test/faults/subscriptions.test.ts"),
-  "ttl-no-expiry-gc-terminated": differs("it passes, but no test waits for seven days"),
+  "ttl-no-expiry-gc-terminated": elsewhere("test/mcp/lifecycle.test.ts"),
   "unsubscribe-by-key": pass(({ unsubscribed }) => unsubscribed.result),
   "unsubscribe-unknown-not-found": pass(({ unsubscribedAgain }) => unsubscribedAgain.error?.code === -32011),
   "delivery-status-last-error-category": pass(({ again }) => again.result.deliveryStatus.lastError === null),

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
   type Callback,
@@ -150,6 +151,31 @@ describe("a subscription ends", () => {
     expect(callback.received[0]!.headers["webhook-id"]).toMatch(/^msg_terminated_/);
     await expect.poll(() => service.api("/api/subscriptions")).toEqual({ subscriptions: [] });
   }
+
+  test("not when the event gains an argument", async () => {
+    await begin({ env: "a" });
+    const more = { arguments: { env: "{{payload.env}}", n: "{{payload.n}}", more: "{{payload.more}}" } };
+    await service.reload(publishing(ALL, { publish: more }));
+    await deploy(1);
+    await expect.poll(numbers).toEqual([1]);
+  });
+
+  test("when it has no end, and was suspended for seven days", async () => {
+    service = await startService({ config: publishing(ALL) });
+    await subscribe({ ttlMs: null });
+    await service.hookline.close();
+    const database = new DatabaseSync(path.join(service.folder, ".webhooks", "journal.db"));
+    const longAgo = Date.now() - 8 * 86_400_000;
+    database
+      .prepare(
+        `UPDATE subscriptions SET terms = json_set(terms, '$.refreshedAt', ?1),
+           progress = json_set(progress, '$.suspendedAt', ?1)`,
+      )
+      .run(longAgo);
+    database.close();
+    service = await service.restart();
+    await expectEnd(-32015);
+  });
 
   test("when its principal is removed", async () => {
     await begin();
