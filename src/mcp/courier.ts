@@ -77,11 +77,12 @@ export function isSuspended({ progress: { suspendedAt }, subscription }: Courier
   return suspendedAt !== undefined && suspendedAt >= subscription.refreshedAt;
 }
 
-/** Sends what can be sent now. */
-export async function proceed(courier: Courier, parts: CourierParts): Promise<void> {
-  const { progress } = courier;
+/** Sends what can be sent now. A promise: it has to read first. */
+export function proceed(courier: Courier, parts: CourierParts): Promise<void> | undefined {
+  const { progress, subscription } = courier;
+  if (subscription.expiresAt !== undefined && subscription.expiresAt <= parts.now) return undefined;
   if (progress.ended) return sendControl(courier, parts, toTermination(progress.ended));
-  if (isSuspended(courier)) return;
+  if (isSuspended(courier)) return undefined;
   if (progress.suspendedAt !== undefined) {
     Object.assign(progress, { suspendedAt: undefined, failingSince: undefined });
     courier.isChanged = true;
@@ -90,36 +91,50 @@ export async function proceed(courier: Courier, parts: CourierParts): Promise<vo
   for (const item of courier.outstanding.values()) {
     if (!item.isSending && item.nextAt <= parts.now) start(courier, item, parts);
   }
-  await fill(courier, parts);
+  return fill(courier, parts);
 }
 
 /** When something of it is due; Infinity: only a new event or a result brings it forward. */
 export function nextDueAt({ outstanding, control }: Courier): number {
-  const waiting = [...outstanding.values(), ...(control ? [control] : [])].filter(({ isSending }) => !isSending);
-  return Math.min(Infinity, ...waiting.map(({ nextAt }) => nextAt));
+  let dueAt = control && !control.isSending ? control.nextAt : Infinity;
+  for (const { isSending, nextAt } of outstanding.values()) if (!isSending) dueAt = Math.min(dueAt, nextAt);
+  return dueAt;
 }
 
-async function fill(courier: Courier, parts: CourierParts): Promise<void> {
-  const { outstanding, progress } = courier;
-  const later = new Set(progress.later);
-  // What waits for another attempt keeps nothing else from being sent.
-  const hasRoom = (): boolean =>
-    courier.sending < MAX_SENDING && outstanding.size + progress.later.length < MAX_LATER && parts.hasRoom();
-  while (hasRoom()) {
-    const found = parts.feed.after(courier.scanned);
-    const rows = Array.isArray(found) ? found : await found;
+function fill(courier: Courier, parts: CourierParts): Promise<void> | undefined {
+  while (hasRoom(courier, parts)) {
+    const rows = parts.feed.after(courier.scanned);
+    if (!Array.isArray(rows)) return fillFrom(rows, courier, parts);
     if (rows.length === 0) break;
-    for (const publication of rows) {
-      const { position } = publication;
-      if (!hasRoom()) break;
-      courier.scanned = position;
-      if (later.has(position) || !parts.takes(courier, publication)) continue;
-      const item = { publication, attempts: 0, successesBefore: courier.successes, nextAt: 0, isSending: false };
-      outstanding.set(position, item);
-      start(courier, item, parts);
-    }
+    take(rows, courier, parts);
   }
   advance(courier);
+  return undefined;
+}
+
+async function fillFrom(reading: Promise<NumberedPublication[]>, courier: Courier, parts: CourierParts): Promise<void> {
+  const rows = await reading;
+  take(rows, courier, parts);
+  if (rows.length > 0) await fill(courier, parts);
+  else advance(courier);
+}
+
+function take(rows: readonly NumberedPublication[], courier: Courier, parts: CourierParts): void {
+  const { progress, outstanding } = courier;
+  for (const publication of rows) {
+    const { position } = publication;
+    if (!hasRoom(courier, parts)) return;
+    courier.scanned = position;
+    if (!parts.takes(courier, publication) || progress.later.includes(position)) continue;
+    const item = { publication, attempts: 0, successesBefore: courier.successes, nextAt: 0, isSending: false };
+    outstanding.set(position, item);
+    start(courier, item, parts);
+  }
+}
+
+/** What waits for another attempt keeps nothing else from being sent. */
+function hasRoom({ sending, outstanding, progress }: Courier, parts: CourierParts): boolean {
+  return sending < MAX_SENDING && outstanding.size + progress.later.length < MAX_LATER && parts.hasRoom();
 }
 
 function start(courier: Courier, item: Item, parts: CourierParts): void {
@@ -193,9 +208,9 @@ function finish(courier: Courier, { publication: { position } }: Item): void {
 
 /** Everything before the first outstanding position is acknowledged, abandoned, or was not for it. */
 function advance({ progress, outstanding, scanned }: Courier): void {
-  const first = Math.min(...outstanding.keys());
-  progress.acked = Math.max(progress.acked, Number.isFinite(first) ? first - 1 : scanned);
-  progress.later = progress.later.filter((position) => position > progress.acked);
+  const upTo = outstanding.size === 0 ? scanned : Math.min(...outstanding.keys()) - 1;
+  progress.acked = Math.max(progress.acked, upTo);
+  if (progress.later.length > 0) progress.later = progress.later.filter((position) => position > progress.acked);
 }
 
 interface Control {
@@ -205,7 +220,7 @@ interface Control {
 }
 
 /** Events that nobody has acknowledged were deleted. */
-function skipDeleted(courier: Courier, parts: CourierParts): void {
+function skipDeleted(courier: Courier, parts: CourierParts): undefined {
   const { swept, storeId } = parts;
   // Their results do not count any more.
   courier.outstanding.clear();
@@ -227,7 +242,7 @@ function toTermination({ at, ...error }: NonNullable<SubscriptionProgress["ended
   return { key: String(at), body, done: () => undefined };
 }
 
-function sendControl(courier: Courier, parts: CourierParts, message: Control): void {
+function sendControl(courier: Courier, parts: CourierParts, message: Control): undefined {
   const { key } = message;
   if (courier.control?.key !== key) courier.control = { key, attempts: 0, nextAt: 0, isSending: false };
   const { control } = courier;

@@ -36,7 +36,8 @@ export function createFeed(publications: Pick<Publications, "read">, from: numbe
     after(position) {
       if (position >= end) return [];
       const [first] = kept;
-      if (first && first.position <= position + 1) return kept.slice(position + 1 - first.position).slice(0, BATCH);
+      const start = position + 1 - (first?.position ?? Infinity);
+      if (start >= 0) return kept.slice(start, start + BATCH);
       return publications.read({ after: position, upTo: end, limit: BATCH });
     },
   };

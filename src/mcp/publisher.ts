@@ -29,6 +29,7 @@ const MAX_TYPES = 1000;
 /** Messages that are sent at once, to all callbacks. */
 const MAX_SENDING = 256;
 const SAVE_MS = 1000;
+const SAVE_CHECK_MS = 250;
 /** That nothing was for a subscriber is saved less often: it is only read again. */
 const SAVE_QUIET_MS = 60_000;
 const EXPIRY_CHECK_MS = 5000;
@@ -46,6 +47,8 @@ interface Held {
   /** Of the subscriptions, and of the configuration that they were checked with. */
   version: number;
   generation: number;
+  /** When to look for what has to be saved. */
+  saveAt: number;
 }
 
 export function createPublisher({
@@ -96,11 +99,19 @@ export function createPublisher({
     own.generation = generation;
     own.feed ??= createFeed(publications, Math.min(...Array.from(own.couriers.values(), ({ scanned }) => scanned)));
     await own.feed.advance(stored.position);
-    const parts = { storeId, feed: own.feed, swept: stored.swept, takes, hasRoom, post, settled: wake };
-    for (const courier of own.couriers.values()) await proceed(courier, { ...parts, now: Date.now() });
-    await save(own);
-    const dueAt = Math.min(Date.now() + EXPIRY_CHECK_MS, ...[...own.couriers.values()].map(nextWorkAt));
-    alarm.set(Math.max(dueAt, Date.now() + MIN_WAIT_MS));
+    const now = Date.now();
+    const parts = { storeId, feed: own.feed, swept: stored.swept, now, takes, hasRoom, post, settled: wake };
+    for (const courier of own.couriers.values()) {
+      const reading = proceed(courier, parts);
+      if (reading) await reading;
+    }
+    if (now >= own.saveAt) {
+      own.saveAt = now + SAVE_CHECK_MS;
+      await save(own);
+    }
+    let dueAt = now + EXPIRY_CHECK_MS;
+    for (const courier of own.couriers.values()) dueAt = Math.min(dueAt, nextWorkAt(courier));
+    alarm.set(Math.max(dueAt, now + MIN_WAIT_MS));
   }
 
   /** Undefined while another node has it. */
@@ -112,7 +123,7 @@ export function createPublisher({
     else if (held?.lease.token === lease.token) held.checkedAt = now;
     else {
       const types = new Map((await publications.listTypes()).map(({ name, payloadSchema }) => [name, payloadSchema]));
-      held = { lease, checkedAt: now, types, couriers: new Map(), version: -1, generation: -1 };
+      held = { lease, checkedAt: now, types, couriers: new Map(), version: -1, generation: -1, saveAt: 0 };
     }
     return held;
   }

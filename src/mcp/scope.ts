@@ -33,6 +33,8 @@ function has(args: EventArguments, name: string, allowed: readonly (string | num
   return Object.hasOwn(args, name) && allowed.some((value) => value === args[name]);
 }
 
+/** The values are no objects, so nothing that is inherited equals one. */
 export function matchesFilter({ arguments: args }: Pick<NewPublication, "arguments">, filter: EventArguments): boolean {
-  return Object.entries(filter).every(([name, value]) => Object.hasOwn(args, name) && args[name] === value);
+  for (const name in filter) if (args[name] !== filter[name]) return false;
+  return true;
 }

@@ -26,6 +26,7 @@ import {
   writeBaseline,
 } from "./report.ts";
 import { measureSaveToLive } from "./save-to-live.ts";
+import { measureSubscriptions } from "./subscriptions.ts";
 import type { BenchServer } from "./server.ts";
 
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 3);
@@ -54,6 +55,7 @@ for (let round = 0; round < ROUNDS; round += 1) {
   }
 }
 record("save to live, ms", US, { value: await measureSaveToLive() });
+record("a published hook with 100 subscribers, × without", US, { value: await measureSubscriptions() });
 const npm = await measureNpmTransforms();
 record("compiling 30 transforms with zod and date-fns, × esbuild", US, { value: npm.compileRatio });
 record("checking them, s", US, { value: npm.checkSeconds });
