@@ -3,11 +3,13 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Answer } from "./support/client.ts";
+import { type Callback, createSecret, MCP_TOKEN, rpc, startCallback } from "./support/mcp.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
 type Json = Answer["body"];
 
 let service: Service;
+let callback: Callback;
 let document: Json;
 let ajv: Ajv2020;
 /** Values of the path parameters, for each path that has some. */
@@ -17,13 +19,19 @@ beforeAll(async () => {
     config: {
       hooks: {
         path: "/in",
-        mappings: [{ id: "orders", match: { path: "orders" }, messageTemplate: "{{action}}", deliver: false }],
+        mappings: [
+          { id: "orders", match: { path: "orders" }, messageTemplate: "{{action}}", deliver: false, publish: true },
+        ],
       },
       agents: {
         providers: { broken: { kind: "command", command: ["false"] } },
         defaults: { maxAttempts: 1, models: ["broken/x"] },
       },
-      gateway: { auth: { token: GATEWAY_TOKEN }, publicUrl: "https://hooks.example.org" },
+      gateway: {
+        auth: { token: GATEWAY_TOKEN },
+        publicUrl: "https://hooks.example.org",
+        mcp: { principals: { desk: { secret: MCP_TOKEN, events: ["*"] } }, allowHosts: ["127.0.0.1"] },
+      },
     },
   });
   document = await service.api("/api/openapi.json");
@@ -34,6 +42,9 @@ beforeAll(async () => {
   const dead = await Promise.all([sendHook("agent", { message: "a" }), sendHook("agent", { message: "b" })]);
   for (const { eventId } of dead) await service.settled(eventId);
   await fetch(`${service.url}/in/wake`, { method: "POST" });
+  callback = await startCallback();
+  const delivery = { mode: "webhook", url: callback.url, secret: createSecret() };
+  const { result } = await rpc(service.url, "events/subscribe", { name: "orders", delivery });
   const [retried, dropped] = dead.map(({ runId }) => runId);
   places = {
     "/in/{name}": "orders",
@@ -45,9 +56,13 @@ beforeAll(async () => {
     "/api/runs/{id}": retried,
     "/api/dead-letters/{id}/retry": retried,
     "/api/dead-letters/{id}": dropped,
+    "/api/subscriptions/{id}": result.id,
   };
 });
-afterAll(() => service.close());
+afterAll(async () => {
+  await service.close();
+  await callback.close();
+});
 
 async function sendHook(hook: string, body: object): Promise<Json> {
   const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": "application/json" };

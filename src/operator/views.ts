@@ -71,9 +71,7 @@ export interface OperatorAnswers {
   "POST /api/dead-letters/:id/retry": { ok: true; id: string };
   "DELETE /api/dead-letters/:id": { ok: true; id: string };
   "GET /api/subscriptions": { subscriptions: View<SubscriptionRow>[] };
-  "GET /api/subscriptions/:id": View<SubscriptionRow> & {
-    abandoned: View<AbandonedEvent>[];
-  };
+  "GET /api/subscriptions/:id": SubscriptionView;
   "DELETE /api/subscriptions/:id": { ok: true; id: string };
   "GET /api/mcp-requests": { requests: View<McpRequestRecord>[] };
   "POST /api/try": Trial;
@@ -85,6 +83,11 @@ type View<Item> = {
   [Name in keyof Item]: Name extends TimeName ? (Item[Name] extends number ? string : string | undefined) : Item[Name];
 };
 type TimeName = `${string}At` | `${string}Since` | "at" | "since";
+
+export interface SubscriptionView extends View<SubscriptionRow> {
+  /** The newest of what was given up. */
+  abandoned: View<AbandonedEvent>[];
+}
 
 /** The fields of a row in a list. */
 export type EventView = View<Omit<EventSummary, keyof Outcome>> & OutcomeView;

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { toOneOf } from "../command.ts";
-import { type CliIo, print } from "../io.ts";
+import { type CliIo, print, printJson } from "../io.ts";
 import { relay, TOKEN_VARIABLE } from "../live/relay.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:18790";
@@ -18,14 +18,13 @@ export function addMcp(program: Command, io: CliIo): void {
   addUrl(mcp.command("setup"))
     .description("Print what a client's configuration needs to use the MCP endpoint.")
     .argument("<client>", Object.keys(CLIENTS).join(", "), toOneOf(CLIENT_NAMES))
-    .action((client: (typeof CLIENT_NAMES)[number], _flags: McpFlags, command: Command) => {
+    .option("--json", "print one JSON object", false)
+    .action((client: (typeof CLIENT_NAMES)[number], { json }: McpFlags & { json: boolean }, command: Command) => {
       const { url } = command.optsWithGlobals<McpFlags>();
-      print(
-        io,
-        ...CLIENTS[client](toEndpoint(url)),
-        "",
-        `Set ${TOKEN_VARIABLE} to the secret of a principal of gateway.mcp.`,
-      );
+      const lines = CLIENTS[client](toEndpoint(url));
+      const token = `Set ${TOKEN_VARIABLE} to the secret of a principal of gateway.mcp.`;
+      if (json) printJson(io, { client, configuration: lines.join("\n"), variable: TOKEN_VARIABLE });
+      else print(io, ...lines, "", token);
     });
 }
 
