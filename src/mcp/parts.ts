@@ -1,8 +1,8 @@
 import type { Journal } from "../journal/journal.ts";
 import type { Runtime } from "../runtime/build.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Sender } from "./callback.ts";
-import type { SecretBox } from "./secrets.ts";
+import type { Sender } from "./delivery/callback.ts";
+import type { SecretBox } from "./delivery/secrets.ts";
 
 /** What the parts of this folder work with. */
 export interface RoomParts {

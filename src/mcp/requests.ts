@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import type { McpPrincipal } from "../config/types.ts";
 import { isLive, type Subscription, type SubscriptionTerms } from "../journal/publications.ts";
 import type { NumberedPublication } from "../journal/journal.ts";
-import { FAILURES, requireCallback } from "./callback.ts";
+import { FAILURES, requireCallback } from "./delivery/callback.ts";
 import { type Catalog, requireFilter, toListedType } from "./catalog.ts";
-import type { Challenges } from "./challenge.ts";
+import type { Challenges } from "./delivery/challenge.ts";
 import { fromCursor, toCursor } from "./cursor.ts";
 import { McpError } from "./errors.ts";
 import { toOccurrence } from "./occurrence.ts";
@@ -12,7 +12,7 @@ import { optionalNumber, optionalText, type Params, readArguments, requireObject
 import type { RoomParts } from "./parts.ts";
 import { type Scan, scanPublications } from "./scan.ts";
 import { matchesFilter, maySee } from "./scope.ts";
-import { isSigningSecret } from "./secrets.ts";
+import { isSigningSecret } from "./delivery/secrets.ts";
 import type { EventArguments } from "../types.ts";
 
 /** What a principal asks for. Each throws an `McpError`. */

@@ -3,15 +3,15 @@ import { json, type RouteRequest } from "../ingress/router.ts";
 import type { Runtime } from "../runtime/build.ts";
 import type { HttpResponse } from "../types.ts";
 import type { AuditList } from "./audit.ts";
-import { createSender } from "./callback.ts";
+import { createSender } from "./delivery/callback.ts";
 import { createCatalog } from "./catalog.ts";
-import { createChallenges } from "./challenge.ts";
+import { createChallenges } from "./delivery/challenge.ts";
 import { createEndpoint } from "./endpoint.ts";
 import type { RoomParts } from "./parts.ts";
 import { createAuthenticate, type PrincipalSettings, toMetadata } from "./principals.ts";
-import { createPublisher } from "./publisher.ts";
+import { createPublisher } from "./delivery/publisher.ts";
 import { createRequests, type RequestParts } from "./requests.ts";
-import { createSecretBox, loadKeyFile, type SecretBox } from "./secrets.ts";
+import { createSecretBox, loadKeyFile, type SecretBox } from "./delivery/secrets.ts";
 
 /** The MCP endpoint and what it needs. */
 export interface Room {

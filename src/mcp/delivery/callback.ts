@@ -1,6 +1,6 @@
 import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
-import { classifyAddress } from "../tools/addresses.ts";
+import { classifyAddress } from "../../tools/addresses.ts";
 import {
   type Connection,
   NotSent,
@@ -8,8 +8,8 @@ import {
   readText,
   type ResolveHost,
   resolveHost,
-} from "../tools/connection.ts";
-import { invalid } from "./errors.ts";
+} from "../../tools/connection.ts";
+import { invalid } from "../errors.ts";
 import { signMessage } from "./secrets.ts";
 
 /** Where callbacks may be. */

@@ -1,9 +1,9 @@
-import { createNonce } from "../shared/id.ts";
-import { readOwn } from "../shared/json.ts";
-import { parseJson } from "../shared/json.ts";
-import { sameSecret } from "../shared/secret.ts";
+import { createNonce } from "../../shared/id.ts";
+import { readOwn } from "../../shared/json.ts";
+import { parseJson } from "../../shared/json.ts";
+import { sameSecret } from "../../shared/secret.ts";
 import type { Failure, Message, Sender } from "./callback.ts";
-import { McpError } from "./errors.ts";
+import { McpError } from "../errors.ts";
 
 /** Asks an address whether it wants events, before the first one. */
 export interface Challenges {

@@ -1,16 +1,16 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { messageOf } from "../errors.ts";
-import type { Lease, Subscription, SubscriptionProgress, Unnumbered } from "../journal/journal.ts";
-import { parseObject } from "../shared/json.ts";
-import { createAlarm, DAY_MS } from "../shared/time.ts";
+import { messageOf } from "../../errors.ts";
+import type { Lease, Subscription, SubscriptionProgress, Unnumbered } from "../../journal/journal.ts";
+import { parseObject } from "../../shared/json.ts";
+import { createAlarm, DAY_MS } from "../../shared/time.ts";
 import { isAllowedHost } from "./callback.ts";
-import { findPublished } from "./catalog.ts";
+import { findPublished } from "../catalog.ts";
 import { type Courier, createCourier, isOver, isSuspended, nextDueAt, proceed } from "./courier.ts";
-import { CODES } from "./errors.ts";
+import { CODES } from "../errors.ts";
 import { createFeed, type Feed } from "./feed.ts";
 import { widenSchema } from "./payload-schema.ts";
-import type { RoomParts } from "./parts.ts";
-import { matchesFilter, mayAsk, maySee, maySeeType } from "./scope.ts";
+import type { RoomParts } from "../parts.ts";
+import { matchesFilter, mayAsk, maySee, maySeeType } from "../scope.ts";
 
 /** Numbers publications and delivers them to subscriptions, on one node at a time. */
 export interface Publisher {
