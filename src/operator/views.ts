@@ -84,7 +84,7 @@ type View<Item> = {
 };
 type TimeName = `${string}At` | `${string}Since` | "at" | "since";
 
-export interface SubscriptionView extends View<SubscriptionRow> {
+interface SubscriptionView extends View<SubscriptionRow> {
   /** The newest of what was given up. */
   abandoned: View<AbandonedEvent>[];
 }
