@@ -73,15 +73,15 @@ test("two nodes number under a lease: none is numbered twice, and the one withou
 test("positions are dense while two nodes publish at once", async () => {
   const url = await createPostgresUrl();
   const [a, b] = [await openNode(url), await openNode(url)];
-  let isDone = false;
+  const done = new AbortController();
   const numbering = (async () => {
-    while (!isDone) {
+    while (!done.signal.aborted) {
       await numberAll(a);
       await delay(1);
     }
   })();
   const ids = await Promise.all(Array.from({ length: 200 }, (_, index) => publish(index % 2 === 0 ? a : b)));
-  isDone = true;
+  done.abort();
   await numbering;
   await numberAll(a);
   const rows = await b.publications.read({ after: 0, upTo: 1000, limit: 1000 });
