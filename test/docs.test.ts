@@ -315,11 +315,10 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
         },
       ]),
     );
-    cleanUp.push(() => expect(JSON.stringify(models.conversations())).toContain("+line 12"));
+    cleanUp.push(() => expect(JSON.stringify(models.conversations())).toContain("   12 +line 12"));
     PAGE_ENV["GITHUB_TOKEN"] = github.token;
     replacements.push(
       [/http:\/\/127\.0\.0\.1:11434\/v1/g, models.baseUrl],
-      [/"https:\/\/api\.github\.com"/g, `"${reviewed.baseUrl}", private: true`],
       [/"\$\{GITHUB_TOKEN\}" \}/g, `"\${GITHUB_TOKEN}", baseUrl: "${reviewed.baseUrl}" }`],
     );
   }

@@ -52,6 +52,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
       transformsDir: path.join(folder, "transforms"),
       transformRoots: [],
       mappings: [],
+      reads: [],
       mail: [
         {
           name: "mail",

@@ -148,6 +148,7 @@ async function checkConfig(written: unknown, options: CheckOptions, builtIn: Dri
   const presets = loadPresets(config.hooks, presetsDir, drivers, references);
   for (const [presetFile, presetSource] of presets.sources) sources.set(presetFile, presetSource);
   config.hooks.mappings.push(...presets.mappings);
+  config.hooks.reads.push(...presets.reads);
   const findings = [...presets.findings, ...applyRules(config, drivers)].map((finding) =>
     toOrigin(finding, presets.origins),
   );

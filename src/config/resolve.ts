@@ -107,6 +107,7 @@ function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: Origin): R
       const id = mapping.id ?? `mapping-${index}`;
       return { mapping, id, file, key: `hooks.mappings[${index}]`, transformsDir, baseDir };
     }),
+    reads: [],
     mail: resolveMailboxes(hooks.mail),
   };
 }

@@ -1,3 +1,4 @@
+import type { PresetRead } from "../tools/reads.ts";
 import type { MappingInput, ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
 
 /** A mapping with the place it was written at, before it is compiled. */
@@ -112,6 +113,23 @@ export interface ToolSetBlock {
   callTimeoutMs: number;
 }
 
+/** What a use of a preset reads as context, from the sender's API. */
+export interface PresetReads {
+  /** The name of its tool set. */
+  set: string;
+  preset: string;
+  /** The channel whose address and credential are used. */
+  channel: string | undefined;
+  /** The address, if there is no channel. */
+  baseUrl: string | undefined;
+  /** Instead of the channel's credential. */
+  readToken: string | undefined;
+  /** By name. */
+  calls: Record<string, PresetRead>;
+  /** Where the configuration names them. */
+  key: string;
+}
+
 /** The configuration as the code uses it: every default filled in, paths absolute, durations in milliseconds. */
 export interface ResolvedConfig {
   /** Absolute path of the file it came from; undefined for a program's own object. */
@@ -138,6 +156,8 @@ export interface ResolvedConfig {
     redact: string[][];
     presets: PresetUse[];
     mappings: MappingSource[];
+    /** Of the presets in use. */
+    reads: PresetReads[];
     mail: [MailSettings, ...MailSettings[]];
   };
   agents: {

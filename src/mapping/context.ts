@@ -4,10 +4,11 @@ import { compileFields } from "../shared/template-values.ts";
 import type { ToolSets } from "../tools/tool-sets.ts";
 import type { ContextCall } from "../types.ts";
 import type { Report } from "./report.ts";
-import { type Budget, compileTemplate } from "./template/template.ts";
+import { type Budget, compileField, compileTemplate, isYes, type Template } from "./template/template.ts";
 
 /** One item of a mapping's `context`. */
 export interface CompiledContext extends Omit<ContextCall, "arguments"> {
+  when?: Template;
   /** A value that the event lacks is left out. */
   fill(context: object, budget?: Budget): Record<string, unknown>;
 }
@@ -19,11 +20,20 @@ const MAX_CALLS = 8;
 export function compileContext({ context }: MappingInput, report: Report): CompiledContext[] | undefined {
   if (context && context.length > MAX_CALLS)
     report.problem("context", `There are more than ${MAX_CALLS} calls. Remove some.`);
-  return context?.flatMap(({ arguments: args = {}, title, ...entry }, index) => {
+  return context?.flatMap(({ arguments: args = {}, when, ...entry }, index) => {
+    const at = `context[${index}]`;
     try {
-      return [{ ...entry, title: title ?? entry.call, fill: compileFields(args, "arguments", compileComplete) }];
+      const fill = compileFields(args, "arguments", compileComplete);
+      return [
+        {
+          title: entry.call,
+          ...entry,
+          fill,
+          when: when === undefined ? undefined : compileField(`${at}.when`, when, report),
+        },
+      ];
     } catch (error) {
-      report.problem(`context[${index}]`, messageOf(error));
+      report.problem(at, messageOf(error));
       return [];
     }
   });
@@ -49,7 +59,8 @@ export function renderContext(
   { context, budget, tools }: { context: object; budget: Budget; tools: Pick<ToolSets, "find"> | undefined },
 ): { context: ContextCall[]; warnings: string[] } {
   const warnings: string[] = [];
-  const calls = entries.flatMap(({ fill, ...entry }): ContextCall[] => {
+  const calls = entries.flatMap(({ fill, when, ...entry }): ContextCall[] => {
+    if (when && !isYes(when, context, budget)) return [];
     const args = fill(context, budget);
     const problem =
       JSON.stringify(args).length > MAX_ARGUMENTS

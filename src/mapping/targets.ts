@@ -2,7 +2,7 @@ import type { MappingInput } from "../config/schema/generated.ts";
 import { blankToUndefined, toChannelName } from "../shared/text.ts";
 import type { RouteOrigin } from "../types.ts";
 import type { Report } from "./report.ts";
-import { type Budget, compileField, type Template } from "./template/template.ts";
+import { type Budget, compileField, isYes, type Template } from "./template/template.ts";
 
 /** One item of a mapping's `deliver`. */
 export interface CompiledTarget {
@@ -61,10 +61,9 @@ export function listTargetTemplates(targets: readonly CompiledTarget[] = []): [k
 
 export function renderTargets(targets: readonly CompiledTarget[], context: object, budget: Budget): TargetDraft[] {
   return targets.map(({ name, channel, to, when, update }) => {
-    const condition = when?.render(context, budget).trim();
     return {
       name,
-      isWanted: condition !== "" && condition !== "false",
+      isWanted: !when || isYes(when, context, budget),
       channel: toChannelName(blankToUndefined(channel.render(context, budget)) ?? "last"),
       to: blankToUndefined(to?.render(context, budget)),
       update,

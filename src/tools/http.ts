@@ -203,7 +203,7 @@ function openCall(name: string, options: CallOptions, server: Server): ToolCall 
 }
 
 /** The URL parser must not change the path: the server would get another one than was checked. */
-function toUrl(origin: string, path: string, query: Record<string, unknown>): URL {
+export function toUrl(origin: string, path: string, query: Record<string, unknown>): URL {
   const url = new URL(origin + path);
   if (url.pathname !== path) throw new RefusedArgument("The arguments make another path than the call says.");
   for (const [name, value] of Object.entries(query)) {
@@ -214,14 +214,14 @@ function toUrl(origin: string, path: string, query: Record<string, unknown>): UR
   return url;
 }
 
-function toResult(status: number, host: string, text: string): CallResult {
+export function toResult(status: number, host: string, text: string): CallResult {
   if (text.includes("\0")) return toError(`${status} from ${host}, with an answer that is no text.`);
   if (status >= 200 && status < 300) return { text, isError: false };
   const reason = `${status} from ${host}`;
   return { text: text === "" ? reason : `${reason}\n${text}`, isError: true, reason };
 }
 
-function toError(reason: string): CallResult {
+export function toError(reason: string): CallResult {
   return { text: reason, isError: true, reason };
 }
 

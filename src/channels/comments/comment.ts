@@ -54,10 +54,14 @@ const STOP_TIMEOUT_MS = 10_000;
 /** A channel that writes comments into another service. */
 export function createCommentChannel<Body, C = Call>(
   { toMark = toHtmlMark, render, add, edit, remove, find, reviews, startWorking, ...place }: CommentPlace<Body, C>,
-  open: (signal: AbortSignal, to: string, readEvent?: OutgoingMessage["readEvent"]) => Promise<C>,
+  open: {
+    (signal: AbortSignal, to: string, readEvent?: OutgoingMessage["readEvent"]): Promise<C>;
+    openReads?: ChannelDriver["openReads"];
+  },
 ): ChannelDriver {
   return {
     ...place,
+    openReads: open.openReads,
     needsAllow: true,
     canUpdate: true,
     async send(message, signal) {

@@ -37,6 +37,8 @@ const PERMISSIONS = {
   issue: { issues: "write", pull_requests: "write" },
   commit: { contents: "read" },
   discussion: { discussions: "write" },
+  /** What the installation may: a refused permission would refuse the token. */
+  repository: undefined,
 } as const;
 
 /** What a recipient is: `acme/app` and the kind of place there. */

@@ -9,7 +9,7 @@ import type { MappingInput, Preset } from "../schema/generated.ts";
 import { checkMappingSchema } from "../schema/blocks.ts";
 import { type SchemaProblem, toConfigProblem } from "../schema/problems.ts";
 import type { Drivers } from "../plugins.ts";
-import type { MailSettings, MappingSource, PresetUse, ResolvedConfig } from "../types.ts";
+import type { MailSettings, MappingSource, PresetReads, PresetUse, ResolvedConfig } from "../types.ts";
 import { findPresets, type PresetFile, readPreset } from "./file.ts";
 import {
   type FillOptions,
@@ -19,12 +19,14 @@ import {
   resolveParameters,
   SETTINGS,
 } from "./parameters.ts";
+import { findReads, withReads } from "./reads.ts";
 
 type Hooks = ResolvedConfig["hooks"];
 
 /** The additions of the presets in use, in their order. */
 export interface LoadedPresets {
   mappings: MappingSource[];
+  reads: PresetReads[];
   /** Problems without a file are about the configuration. */
   findings: Finding[];
   /** Which key of a preset's file has its value from which key of the configuration. */
@@ -43,7 +45,7 @@ export function loadPresets(
   drivers: Drivers,
   references: readonly Reference[] = [],
 ): LoadedPresets {
-  const loaded: LoadedPresets = { mappings: [], findings: [], origins: [], sources: new Map() };
+  const loaded: LoadedPresets = { mappings: [], reads: [], findings: [], origins: [], sources: new Map() };
   const known = findPresets(root);
   const names = hooks.presets.map(({ name }) => name).filter((name) => known.includes(name));
   const files = new Map(names.map((name) => [name, readPreset(name, root)]));
@@ -110,6 +112,8 @@ function expandPreset(
   if (refused.length > 0) return;
 
   const readFile = (name: string): string => readFileSync(path.join(folder, name), "utf8");
+  const reads = findReads(preset, use, parameters, readFile);
+  if (reads) loaded.reads.push(reads);
   const values = withReferences(parameters.values, parameters.keyOf, references);
   const written = references.length > 0 ? fillMappings(preset, { values }, { readFile, mailbox }) : [];
   for (const [index, filled] of fillMappings(preset, parameters, { readFile, mailbox }).entries()) {
@@ -164,7 +168,8 @@ export function fillMappings(
     const key = `mappings[${index}]${suffix}`;
     const own = fill(without(template, values), key);
     const merged = merge(common.value, own.value);
-    const value = withAccount(values["fields"] === "full" ? withPayload(merged) : merged, values["account"]);
+    const shown = values["fields"] === "full" ? withPayload(merged) : merged;
+    const value = withReads(withAccount(shown, values["account"]), preset, { values, id: merged["id"] });
     if (only !== undefined) value["match"] = { ...toObject(value["match"]), source: only };
     const id = (preset.mappings.length === 1 ? hook : `${hook}-${toText(value["id"] ?? index)}`) + suffix;
     return {

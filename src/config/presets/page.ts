@@ -8,7 +8,7 @@ import { SETTINGS, toParametersSchema } from "./parameters.ts";
 export function writePresetPage(name: string): string {
   const read = readPreset(name);
   const page = readFileSync(path.join(read.folder, "page.md"), "utf8").trim();
-  return `${[page, ...writeEvents(read), ...writeOptions(read), ...writeExample(read)].join("\n\n")}\n`;
+  return `${[page, ...writeEvents(read), ...writeOptions(read), ...writeReads(read), ...writeExample(read)].join("\n\n")}\n`;
 }
 
 /** All presets on one page as Markdown: what each does, and the message of one of its samples. */
@@ -85,6 +85,22 @@ function toCell(value: unknown): string {
   if (isObject(value)) return "";
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return text.includes("{{") || typeof value !== "string" ? `\`${text}\`` : text.replaceAll("|", "\\|");
+}
+
+function writeReads({ preset: { reads } }: PresetFile): string[] {
+  if (!reads) return [];
+  const { channel, calls } = reads;
+  const credential =
+    channel === undefined
+      ? "`readToken` is the credential."
+      : `The credential is that of \`channels.${channel}\`, or \`readToken\`.`;
+  return [
+    "## Context",
+    `\`context\` can name what is read for the agent before it is asked. ${credential}`,
+    Object.entries(calls)
+      .map(([name, { title }]) => `- \`${name}\`: ${title.toLowerCase()}`)
+      .join("\n"),
+  ];
 }
 
 /** The message of a sample that leads to an action. */

@@ -50,6 +50,7 @@ const IGNORE: Schemas = {
 /** The JSON Schema of what `with` may hold. */
 export function toParametersSchema(preset: Preset): Schema & { properties: Schemas } {
   const { name, parameters = {}, required = [], common } = preset;
+  const settings = settingSchemas();
   const properties: Schemas = {
     ...(common?.["auth"] !== undefined && { secret: SECRET }),
     path: { type: "string", pattern: "[^/]", default: name, description: "The hook's name: what follows hooks.path." },
@@ -62,7 +63,9 @@ export function toParametersSchema(preset: Preset): Schema & { properties: Schem
       default: "short",
       description: "full: the message ends with the whole payload.",
     },
-    ...settingSchemas(),
+    ...(preset.reads && { readToken: READ_TOKEN }),
+    ...settings,
+    context: withReadNames(settings["context"] ?? {}, preset),
   };
   return { type: "object", additionalProperties: false, required, properties };
 }
@@ -77,6 +80,18 @@ const ACCOUNT: Schema = {
   pattern: `^${ACCOUNT_NAME}$`,
   description:
     "1 to 24 small letters, digits and -: the account of the channel that answers at the source, as in slack:eu.",
+};
+
+/** `context` as a preset with reads takes it: their names too. */
+function withReadNames(schema: Schema, { reads }: Preset): Schema {
+  if (!reads) return schema;
+  return { ...schema, items: { anyOf: [{ enum: Object.keys(reads.calls) }, schema["items"]] } };
+}
+
+const READ_TOKEN: Schema = {
+  type: "string",
+  minLength: 1,
+  description: "The token that reads what `context` names. Default: that of the channel.",
 };
 
 const SECRET: Schema = {

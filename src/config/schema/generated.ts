@@ -205,6 +205,88 @@ export interface Preset {
    */
   example?: string;
   /**
+   * What `context` can name: what a person would open first, read from the sender's API.
+   */
+  reads?: {
+    /**
+     * The channel whose block has the credential and the address.
+     */
+    channel?: string;
+    /**
+     * Without a channel: the address of the API. The credential is the parameter readToken.
+     */
+    baseUrl?: string;
+    calls: {
+      [k: string]: {
+        /**
+         * Its title in the prompt.
+         */
+        title: string;
+        /**
+         * Path of the GET request, with {name} for an argument.
+         */
+        get: string;
+        query?: {
+          [k: string]: string | number;
+        };
+        /**
+         * The header of this name. Default: that of the channel.
+         */
+        accept?: string;
+        /**
+         * Templates over the event. If one lacks a value, the read is left out with a warning.
+         */
+        arguments: {
+          [k: string]: string;
+        };
+        /**
+         * Template over the event: if it is blank, the read is left out.
+         */
+        when?: string;
+        /**
+         * The ids of the mappings that have it. Default: all.
+         */
+        mappings?: string[];
+        /**
+         * The argument that says whose credential reads it, for channels with several.
+         */
+        place?: string;
+        /**
+         * A list that is read first: get is read for each of its first 3 items with these values; {id} is an item's.
+         */
+        each?: {
+          /**
+           * A path, beginning with /.
+           */
+          get: string;
+          /**
+           * The field of the answer with the list. Default: the answer is the list.
+           */
+          items?: string;
+          where: {
+            [k: string]: string[];
+          };
+        };
+        /**
+         * One redirect to another host is followed, without the credential.
+         */
+        redirects?: boolean;
+        /**
+         * Template over `answer`, the JSON that was read. Default: the text as it is.
+         */
+        template?:
+          | string
+          | {
+              [k: string]: unknown;
+            };
+        /**
+         * diff: the numbers of the lines are written before them. failure: the part of a log that ends with its last error.
+         */
+        show?: "diff" | "failure";
+      };
+    };
+  };
+  /**
    * What all mappings have in common. A mapping's own field replaces one of the same name, except in match.
    */
   common?: {
@@ -1074,6 +1156,10 @@ export interface MappingInput {
      * If it cannot be read, the run is retried. Default: the agent is told, and asked without it.
      */
     required?: boolean;
+    /**
+     * Template: if it is blank or `false`, this context is left out.
+     */
+    when?: string;
   }[];
   /**
    * Requests with the same key within the window become one agent run, which starts when the window closes and has all their messages. Wakes do not need it: a heartbeat takes all pending events.
