@@ -14,6 +14,8 @@ describe("helpers", () => {
     ["truncate", ["text", "no number"], "text"],
     ["before", ["https://a.example/rest/1/rest/2", "/rest/"], "https://a.example"],
     ["before", ["no mark", "/"], "no mark"],
+    ["after", ["zen:event-type:ticket.created", "event-type:"], "ticket.created"],
+    ["after", ["no mark", "/"], "no mark"],
     ["join", [["a", 1, { b: 2 }]], 'a, 1, {"b":2}'],
     ["join", [["a", "b"], " | "], "a | b"],
     ["join", ["no list"], "no list"],
@@ -44,9 +46,12 @@ describe("helpers", () => {
     expect(HELPERS["date"]?.run(value)).toBe(expected);
   });
 
-  test.each(["date", "lower", "upper", "join", "truncate", "before"])("%s of a missing value is missing", (name) => {
-    expect([undefined, null].map((value) => HELPERS[name]?.run(value, 5))).toEqual([undefined, undefined]);
-  });
+  test.each(["date", "lower", "upper", "join", "truncate", "before", "after"])(
+    "%s of a missing value is missing",
+    (name) => {
+      expect([undefined, null].map((value) => HELPERS[name]?.run(value, 5))).toEqual([undefined, undefined]);
+    },
+  );
 
   test("date takes a format", () => {
     expect(HELPERS["date"]?.run("2026-11-20T09:08:07Z", "DD.MM.YYYY HH:mm:ss")).toBe("20.11.2026 09:08:07");
