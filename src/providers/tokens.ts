@@ -272,7 +272,7 @@ const googleChatSchema = {
     serviceAccount: {
       ...serviceAccount,
       default: "chat@system.gserviceaccount.com",
-      description: "The e-mail address that the tokens are issued for. A Workspace add-on has one of its own.",
+      description: "The e-mail address that the tokens are issued for. A Workspace add-on has another one.",
     },
     tolerance: { ...TOLERANCE, default: "1m" },
     keysUrl,

@@ -4,8 +4,9 @@ import type { ReadConfig } from "../../config/load.ts";
 import { checkConfig } from "../../drivers.ts";
 import { parseSource, type Source } from "../../config/parse/source.ts";
 import { readPreset } from "../../config/presets/file.ts";
+import { toExampleOptions } from "../../config/presets/parameters.ts";
 import { trimSlashes } from "../../config/resolve.ts";
-import type { MappingInput, Preset } from "../../config/schema/generated.ts";
+import type { MappingInput } from "../../config/schema/generated.ts";
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
 import { buildRuntime, type Runtime } from "../../runtime/build.ts";
 import { isObject, readPath, toObject } from "../../shared/json.ts";
@@ -113,7 +114,7 @@ async function readMapping(
   if (preset !== undefined) {
     const use = path.basename(preset);
     const presetsDir = path.dirname(preset);
-    const config = { hooks: { presets: [{ use, with: toExamples(readPreset(use, presetsDir).preset) }] } };
+    const config = { hooks: { presets: [{ use, with: toExampleOptions(readPreset(use, presetsDir).preset) }] } };
     return checkConfig(config, { baseDir: folder, env, presetsDir });
   }
   const written = configFile === undefined ? {} : parseSource(configFile, readFileSync(configFile, "utf8")).value;
@@ -138,11 +139,6 @@ async function readMapping(
   const config = { hooks: { transformsDir: folder, mappings: [mapping] } };
   const baseDir = file === undefined ? folder : path.dirname(file);
   return checkConfig(config, { file, baseDir, env, source: source && toConfigSource(source) });
-}
-
-/** The first example of each parameter that must be given. */
-function toExamples({ required = [], parameters = {} }: Preset): Record<string, unknown> {
-  return Object.fromEntries(required.map((name) => [name, readPath(parameters, [name, "examples", 0])]));
 }
 
 /** The configuration's own mappings of a hook, or those that give the module something to start from. A sample needs no credential. */

@@ -98,6 +98,11 @@ const SECRET: Schema = {
     "The secret that the sender signs with; a list while it is rotated. Without it, the hook token is needed.",
 };
 
+/** What `with` must hold, with the first example of each: for samples, which need no credential. */
+export function toExampleOptions({ required = [], parameters = {} }: Preset): Record<string, unknown> {
+  return Object.fromEntries(required.map((name) => [name, readPath(parameters, [name, "examples", 0])]));
+}
+
 /** Names, and each family of names as `pull_request.*`. */
 function toEventsSchema({ known, default: usual }: NonNullable<Preset["events"]>): Schema {
   const families = known.filter((event) => event.includes(".")).map((event) => event.replace(/\.[^.]*$/, ".*"));
