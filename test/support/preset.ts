@@ -1,5 +1,3 @@
-import { readPreset } from "../../src/config/presets/file.ts";
-import { toExampleOptions } from "../../src/config/presets/parameters.ts";
 import type { UserConfig } from "../../src/config/schema/generated.ts";
 import { readConfig } from "../../src/drivers.ts";
 import { createMappingIndex } from "../../src/mapping/mapping-index.ts";
@@ -13,7 +11,7 @@ export async function usePreset(
   options: object = {},
   channels: UserConfig["channels"] = {},
 ): Promise<(payload: unknown, headers?: Record<string, string>) => Promise<Resolution>> {
-  const presets = [{ use: name, with: { ...toExampleOptions(readPreset(name).preset), ...options } }];
+  const presets = [{ use: name, with: { ...options } }];
   const { config, problems } = await readConfig({ hooks: { presets }, channels }, {});
   if (problems.length > 0) throw new Error(JSON.stringify(problems));
   const mappings = createMappingIndex(config.hooks.mappings.map((source) => toCompiled(source)));

@@ -3,8 +3,7 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import { usePreset } from "../../../test/support/preset.ts";
 import { readConfig } from "../../drivers.ts";
-import { findPresets, PRESETS_FOLDER, readPreset } from "../../config/presets/file.ts";
-import { toExampleOptions } from "../../config/presets/parameters.ts";
+import { findPresets, PRESETS_FOLDER } from "../../config/presets/file.ts";
 import type { MappingInput } from "../../config/schema/generated.ts";
 import { toFreshRequest } from "./fresh-request.ts";
 import { readRequest } from "./sample.ts";
@@ -44,8 +43,7 @@ test("a body without an id has other bytes, and what is no JSON stays", () => {
 
 test.each(findPresets())("a sample of %s that is sent twice is two events", async (name) => {
   const ask = await usePreset(name);
-  const use = { use: name, with: toExampleOptions(readPreset(name).preset) };
-  const { config } = await readConfig({ hooks: { presets: [use] } }, {});
+  const { config } = await readConfig({ hooks: { presets: [name] } }, {});
   const mappings = config.hooks.mappings.map(({ mapping }) => mapping);
   const folder = path.join(PRESETS_FOLDER, name, "samples");
   const repeated: string[] = [];

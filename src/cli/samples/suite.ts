@@ -3,8 +3,6 @@ import path from "node:path";
 import type { ReadConfig } from "../../config/load.ts";
 import { checkConfig } from "../../drivers.ts";
 import { parseSource, type Source } from "../../config/parse/source.ts";
-import { readPreset } from "../../config/presets/file.ts";
-import { toExampleOptions } from "../../config/presets/parameters.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import type { MappingInput } from "../../config/schema/generated.ts";
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
@@ -112,10 +110,8 @@ async function readMapping(
   { folder, config: configFile, env }: Place,
 ): Promise<ReadConfig> {
   if (preset !== undefined) {
-    const use = path.basename(preset);
-    const presetsDir = path.dirname(preset);
-    const config = { hooks: { presets: [{ use, with: toExampleOptions(readPreset(use, presetsDir).preset) }] } };
-    return checkConfig(config, { baseDir: folder, env, presetsDir });
+    const config = { hooks: { presets: [path.basename(preset)] } };
+    return checkConfig(config, { baseDir: folder, env, presetsDir: path.dirname(preset) });
   }
   const written = configFile === undefined ? {} : parseSource(configFile, readFileSync(configFile, "utf8")).value;
   const presets = findPresetUses(written, { hook: name, module });

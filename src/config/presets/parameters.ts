@@ -71,10 +71,11 @@ function takesSecret(auth: unknown): boolean {
   return isObject(auth) && (auth["$param"] === "secret" || Object.values(auth).some(takesSecret));
 }
 
-/** Whether `auth` needs the secret with these values. Some senders sign with keys of their own. */
-export function needsSecret({ common }: Preset, values: Parameters["values"]): boolean {
+/** The parameter without which `auth` cannot be used: the secret, or what names the sender if it signs with keys of its own. */
+export function credentialOf({ common, parameters = {} }: Preset, values: Parameters["values"]): string | undefined {
   const { uses } = fillParameters(common?.["auth"], "auth", { values, readFile: () => "" });
-  return uses.some(({ name }) => name === "secret");
+  const names = uses.map(({ name }) => name);
+  return names.includes("secret") ? "secret" : names.find((name) => parameters[name]?.["default"] === undefined);
 }
 
 /** Whether its events name a place on a channel. */
@@ -97,11 +98,6 @@ const SECRET: Schema = {
   description:
     "The secret that the sender signs with; a list while it is rotated. Without it, the hook token is needed.",
 };
-
-/** What `with` must hold, with the first example of each: for samples, which need no credential. */
-export function toExampleOptions({ required = [], parameters = {} }: Preset): Record<string, unknown> {
-  return Object.fromEntries(required.map((name) => [name, readPath(parameters, [name, "examples", 0])]));
-}
 
 /** Names, and each family of names as `pull_request.*`. */
 function toEventsSchema({ known, default: usual }: NonNullable<Preset["events"]>): Schema {

@@ -193,7 +193,7 @@ export interface Preset {
       | boolean;
   };
   /**
-   * Parameters that must be given. For the samples, each has the first of the `examples` in its schema.
+   * Parameters that must be given.
    */
   required?: string[];
   /**
