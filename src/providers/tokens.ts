@@ -283,7 +283,7 @@ const googleChatSchema = {
 export const googleChat: SignatureDefinition<FromSchema<typeof googleChatSchema>> = {
   schema: googleChatSchema,
   docs: "https://developers.google.com/workspace/chat/verify-requests-from-chat",
-  deliveryId: "{{payload.message.name}}",
+  deliveryId: "{{default payload.message.name payload.chat.messagePayload.message.name}}",
   // The token is good for any body.
   replay: () => "plain",
   about: { header: "`authorization`: `Bearer`", signed: "a token with audience and account", tolerance: "1m" },
