@@ -10,6 +10,7 @@ import {
   type VerifyToken,
 } from "../shared/json-web-token.ts";
 import { HTTP_URL, NON_BLANK, parseObject, toObject } from "../shared/json.ts";
+import { redactPayload } from "../shared/secret.ts";
 import { parseDuration } from "../shared/time.ts";
 import type { Bytes, SignatureRefusal, SignatureVerifier, SignedHead, SignedRequest } from "./provider.ts";
 import { HEADER, SECRET, TOLERANCE } from "./row.ts";
@@ -260,4 +261,43 @@ export const googleOidc: SignatureDefinition<FromSchema<typeof googleSchema>> = 
   replay: () => "plain",
   about: { header: "`authorization`: `Bearer`", signed: "a token with audience and account", tolerance: "1m" },
   create: ({ tolerance, ...options }) => openToken({ ...toGoogleRules(options), header: "authorization", tolerance }),
+};
+
+const googleChatSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["audience"],
+  properties: {
+    audience: { ...audience, description: "The hook's address, as in the app's settings." },
+    serviceAccount: {
+      ...serviceAccount,
+      default: "chat@system.gserviceaccount.com",
+      description: "The e-mail address that the tokens are issued for. A Workspace add-on has another one.",
+    },
+    tolerance: { ...TOLERANCE, default: "1m" },
+    keysUrl,
+  },
+} as const;
+
+/** An app of Google Chat, also one that is a Workspace add-on. */
+export const googleChat: SignatureDefinition<FromSchema<typeof googleChatSchema>> = {
+  schema: googleChatSchema,
+  docs: "https://developers.google.com/workspace/chat/verify-requests-from-chat",
+  deliveryId: "{{default payload.message.name payload.chat.messagePayload.message.name}}",
+  // The token is good for any body.
+  replay: () => "plain",
+  about: { header: "`authorization`: `Bearer`", signed: "a token with audience and account", tolerance: "1m" },
+  create: async ({ tolerance, ...options }) => ({
+    ...(await openToken({ ...toGoogleRules(options), header: "authorization", tolerance })),
+    accept: 200,
+    senderTimeoutMs: 30_000,
+    // An add-on shows the token of the request, and those of its user, in the body too.
+    hideSecrets: (payload) =>
+      redactPayload(payload, [
+        ["token"],
+        ["configCompleteRedirectUrl"],
+        ["chat", "*", "configCompleteRedirectUri"],
+        ["authorizationEventObject", "*"],
+      ]),
+  }),
 };

@@ -12,7 +12,7 @@ import { createVerifier } from "../support/signatures.ts";
 const SECRET = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /** Their bodies are not JSON, or only the sender can sign them. They have their own tests. */
-const OTHERS = ["mail", "discord", "graph", "mailgun", "postmark", "sendgrid", "twilio"];
+const OTHERS = ["mail", "discord", "googlechat", "graph", "mailgun", "postmark", "sendgrid", "twilio"];
 /** Answered before any mapping. */
 const HANDSHAKES = ["calendar/sync", "github/ping", "notion/verification", "slack/url-verification"];
 const sets = findSamples(PRESETS_FOLDER)

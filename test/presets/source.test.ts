@@ -50,6 +50,8 @@ test.each([
   ["postmark", "mail"],
   ["mailgun", "mail"],
   ["sendgrid", "mail"],
+  ["resend", "received"],
+  ["resend", "inbox-received"],
 ])("%s, a mail", async (preset, name) => {
   expect(await answerTo(preset, sample(preset, name))).toMatchObject([
     { channel: "email", to: expect.stringMatching(/^\S+@\S+ <\S+@\S+> .+/) },
@@ -59,6 +61,7 @@ test.each([
 test.each([
   ["postmark", "bounce-hard"],
   ["mailgun", "failed-permanently"],
+  ["resend", "bounced"],
 ])("%s, %s, names no place", async (preset, name) => {
   expect(await answerTo(preset, sample(preset, name))).toMatchObject([{ to: undefined }]);
 });

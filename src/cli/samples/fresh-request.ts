@@ -65,7 +65,8 @@ interface Id {
   values: (string | number)[];
 }
 
-const ID = /(?:id|guid|token|fingerprint|key|identifier|ts|etag)\]?$/i;
+/** Fields that tell events apart: ids, and the times of senders that have no id of an event. */
+const ID = /(?:id|guid|token|fingerprint|key|identifier|ts|etag|uri|eventTime|updatedAt)\]?$/i;
 
 /** The ids that `dedupe` reads and the body has; of one event, one that also chooses the session only if there is no other. */
 function findIds({ dedupe, sessionKey, forEach }: MappingInput, payload: unknown): Id[] {

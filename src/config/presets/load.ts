@@ -16,6 +16,7 @@ import {
   fillParameters,
   type Parameters,
   type ParameterUse,
+  readAuth,
   resolveParameters,
   SETTINGS,
 } from "./parameters.ts";
@@ -138,8 +139,10 @@ function expandPreset(
       baseDir: folder,
     });
   }
-  if (preset.common?.["auth"] !== undefined && !("secret" in parameters.values)) {
-    const message = `Without a secret, "${preset.name}" accepts only requests with the hook token, which few senders can add. Set with.secret.`;
+  const { credential } = readAuth(preset, parameters.values);
+  if (credential !== undefined && !(credential in parameters.values)) {
+    const missing = credential === "secret" ? "a secret" : credential;
+    const message = `Without ${missing}, "${preset.name}" accepts only requests with the hook token, which few senders can add. Set with.${credential}.`;
     loaded.findings.push(warning(use.key, message));
   }
 }
@@ -182,11 +185,13 @@ export function fillMappings(
 }
 
 /** The fields that all mappings of a preset share, with its path and the given settings. */
-function toCommon({ common = {} }: Preset, values: Parameters["values"]): object {
+function toCommon(preset: Preset, values: Parameters["values"]): object {
+  const { common = {} } = preset;
   const match = { path: { $param: "path" }, ...toObject(common["match"]) };
   const given = SETTINGS.filter((name) => name in values).map((name) => [name, { $param: name }]);
-  // Without a secret, the sender needs the hook token.
-  const auth = "secret" in values ? common["auth"] : undefined;
+  // Without it, the sender needs the hook token.
+  const { credential } = readAuth(preset, values);
+  const auth = credential === undefined || credential in values ? common["auth"] : undefined;
   return { ...without(common, values), auth, match, ...Object.fromEntries(given) };
 }
 

@@ -1,4 +1,4 @@
-import { appendSegment, isObject, readPath } from "../../shared/json.ts";
+import { appendSegment, isObject, readOwn, readPath } from "../../shared/json.ts";
 import { ACCOUNT_NAME } from "../../shared/text.ts";
 import { error, type Finding } from "../rules/finding.ts";
 import type { Preset } from "../schema/generated.ts";
@@ -52,7 +52,7 @@ export function toParametersSchema(preset: Preset): Schema & { properties: Schem
   const { name, parameters = {}, required = [], common } = preset;
   const settings = settingSchemas();
   const properties: Schemas = {
-    ...(common?.["auth"] !== undefined && { secret: SECRET }),
+    ...(takesSecret(common?.["auth"]) && { secret: SECRET }),
     path: { type: "string", pattern: "[^/]", default: name, description: "The hook's name: what follows hooks.path." },
     ...(preset.events && { events: toEventsSchema(preset.events) }),
     ...(preset.ignore && { ignore: toIgnoreSchema(preset.ignore) }),
@@ -68,6 +68,24 @@ export function toParametersSchema(preset: Preset): Schema & { properties: Schem
     context: withReadNames(settings["context"] ?? {}, preset),
   };
   return { type: "object", additionalProperties: false, required, properties };
+}
+
+function takesSecret(auth: unknown): boolean {
+  return isObject(auth) && (auth["$param"] === "secret" || Object.values(auth).some(takesSecret));
+}
+
+/** What `auth` is with these values. */
+export interface PresetAuth {
+  scheme: unknown;
+  /** The parameter that it needs: the secret, or what names the sender if that signs with keys of its own. */
+  credential: string | undefined;
+}
+
+export function readAuth({ common, parameters = {} }: Preset, values: Parameters["values"]): PresetAuth {
+  const { value, uses } = fillParameters(common?.["auth"], "auth", { values, readFile: () => "" });
+  const names = uses.map(({ name }) => name);
+  const own = names.find((name) => parameters[name]?.["default"] === undefined);
+  return { scheme: readOwn(value, "scheme"), credential: names.includes("secret") ? "secret" : own };
 }
 
 /** Whether its events name a place on a channel. */

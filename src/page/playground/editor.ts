@@ -126,7 +126,10 @@ const toSuggestions = (detail: string, labels: string): Suggestion[] =>
 
 const KEYWORDS: Record<"template" | "typescript", Suggestion[]> = {
   template: [
-    ...toSuggestions("helper", "json default truncate before join brief lower upper date eq and or not lookup"),
+    ...toSuggestions(
+      "helper",
+      "json default truncate before rest parse join brief lower upper date eq and or not lookup",
+    ),
     ...toSuggestions("block", "#if #unless #each #with else /if /unless /each /with"),
     ...toSuggestions("request", "headers query path method now item index"),
   ],
