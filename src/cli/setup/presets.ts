@@ -12,7 +12,7 @@ import {
 import { readConfigText } from "../../drivers.ts";
 import { findPresets, readPreset, requirePreset } from "../../config/presets/file.ts";
 import { writeConnectSteps, writePresetPage } from "../../config/presets/page.ts";
-import { toParametersSchema } from "../../config/presets/parameters.ts";
+import { needsSecret, toParametersSchema } from "../../config/presets/parameters.ts";
 import { resolveReferences } from "../../config/references.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import { toSentence } from "../../errors.ts";
@@ -124,8 +124,10 @@ export async function askOptions(
   const { preset } = readPreset(name);
   const { properties } = toParametersSchema(preset);
   const events = flags.events?.split(",").map((event) => event.trim());
-  const secret = "secret" in properties ? await askSecret(flags, person) : undefined;
   const others = Object.entries(flags.with).map(([option, text]) => [option, parseValue(text)]);
+  const usual = Object.entries(properties).map(([option, schema]) => [option, schema["default"]]);
+  const values = Object.fromEntries([...usual, ...others]);
+  const secret = needsSecret(preset, values) ? await askSecret(flags, person) : undefined;
   const options: Record<string, unknown> = { path: flags.path, secret, events, ...Object.fromEntries(others) };
   const secrets = Object.keys(preset.parameters ?? {}).filter(isSecretOption);
   const { required = [] } = preset;

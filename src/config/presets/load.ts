@@ -14,6 +14,7 @@ import { findPresets, type PresetFile, readPreset } from "./file.ts";
 import {
   type FillOptions,
   fillParameters,
+  needsSecret,
   type Parameters,
   type ParameterUse,
   resolveParameters,
@@ -134,7 +135,7 @@ function expandPreset(
       baseDir: folder,
     });
   }
-  if (preset.common?.["auth"] !== undefined && !("secret" in parameters.values)) {
+  if (needsSecret(preset, parameters.values) && !("secret" in parameters.values)) {
     const message = `Without a secret, "${preset.name}" accepts only requests with the hook token, which few senders can add. Set with.secret.`;
     loaded.findings.push(warning(use.key, message));
   }
@@ -177,11 +178,12 @@ export function fillMappings(
 }
 
 /** The fields that all mappings of a preset share, with its path and the given settings. */
-function toCommon({ common = {} }: Preset, values: Parameters["values"]): object {
+function toCommon(preset: Preset, values: Parameters["values"]): object {
+  const { common = {} } = preset;
   const match = { path: { $param: "path" }, ...toObject(common["match"]) };
   const given = SETTINGS.filter((name) => name in values).map((name) => [name, { $param: name }]);
-  // Without a secret, the sender needs the hook token.
-  const auth = "secret" in values ? common["auth"] : undefined;
+  // Without the secret, the sender needs the hook token.
+  const auth = "secret" in values || !needsSecret(preset, values) ? common["auth"] : undefined;
   return { ...without(common, values), auth, match, ...Object.fromEntries(given) };
 }
 

@@ -51,7 +51,7 @@ const IGNORE: Schemas = {
 export function toParametersSchema(preset: Preset): Schema & { properties: Schemas } {
   const { name, parameters = {}, required = [], common } = preset;
   const properties: Schemas = {
-    ...(common?.["auth"] !== undefined && { secret: SECRET }),
+    ...(takesSecret(common?.["auth"]) && { secret: SECRET }),
     path: { type: "string", pattern: "[^/]", default: name, description: "The hook's name: what follows hooks.path." },
     ...(preset.events && { events: toEventsSchema(preset.events) }),
     ...(preset.ignore && { ignore: toIgnoreSchema(preset.ignore) }),
@@ -65,6 +65,16 @@ export function toParametersSchema(preset: Preset): Schema & { properties: Schem
     ...settingSchemas(),
   };
   return { type: "object", additionalProperties: false, required, properties };
+}
+
+function takesSecret(auth: unknown): boolean {
+  return isObject(auth) && (auth["$param"] === "secret" || Object.values(auth).some(takesSecret));
+}
+
+/** Whether `auth` needs the secret with these values. Some senders sign with keys of their own. */
+export function needsSecret({ common }: Preset, values: Parameters["values"]): boolean {
+  const { uses } = fillParameters(common?.["auth"], "auth", { values, readFile: () => "" });
+  return uses.some(({ name }) => name === "secret");
 }
 
 /** Whether its events name a place on a channel. */

@@ -33,7 +33,7 @@ type Field = [name: string, value: string];
 type Payload = Record<string, unknown>;
 
 /** How the services post a received mail. */
-const SERVICES = { mailgun: readMailgun, postmark: readPostmark, sendgrid: readSendgrid };
+const SERVICES = { mailgun: readMailgun, postmark: readPostmark, sendgrid: readSendgrid, ses: readSes };
 export type MailService = keyof typeof SERVICES;
 
 /** Text after this is not read. Attachments of a mail that is posted as it is are listed up to here. */
@@ -121,6 +121,25 @@ function readSendgrid(payload: Payload): PostedParts {
     raw: textAt(payload, "email"),
     attachments: files.length > 0 ? files : named.map((file) => toAttachment(file, "filename", "type", "size")),
     ...((spf || dkim) && { authentication: { server: "SendGrid", ...(spf && { spf }), ...(dkim && { dkim }) } }),
+  };
+}
+
+/** https://docs.aws.amazon.com/ses/latest/dg/receiving-email-notifications-contents.html, as JSON in a message of SNS. */
+function readSes({ Message: message }: Payload): PostedParts {
+  const { mail, receipt, content } = parseObject(typeof message === "string" ? message : "{}");
+  const isBase64 = textAt(readOwn(receipt, "action"), "encoding") === "BASE64";
+  const raw = textAt({ content }, "content");
+  const resultOf = (test: string): string => textAt(readOwn(receipt, `${test}Verdict`), "status").toLowerCase();
+  const [spf, dkim, dmarc] = ["spf", "dkim", "dmarc"].map(resultOf);
+  return {
+    header: listOf(readOwn(mail, "headers")).map((field): Field => [textAt(field, "name"), textAt(field, "value")]),
+    text: "",
+    html: "",
+    raw: isBase64 ? Buffer.from(raw, "base64").toString("latin1") : raw,
+    attachments: [],
+    ...((spf || dkim || dmarc) && {
+      authentication: { server: "Amazon SES", ...(spf && { spf }), ...(dkim && { dkim }), ...(dmarc && { dmarc }) },
+    }),
   };
 }
 

@@ -5,6 +5,9 @@ describe("helpers", () => {
   test.each([
     ["json", [{ a: [1] }], '{"a":[1]}'],
     ["json", [undefined], "null"],
+    ["parse", ["true"], true],
+    ["parse", ["no JSON"], undefined],
+    ["parse", [7], 7],
     ["default", ["", null, "third"], "third"],
     ["default", [0, "other"], 0],
     ["truncate", ["short", 5], "short"],
@@ -44,9 +47,12 @@ describe("helpers", () => {
     expect(HELPERS["date"]?.run(value)).toBe(expected);
   });
 
-  test.each(["date", "lower", "upper", "join", "truncate", "before"])("%s of a missing value is missing", (name) => {
-    expect([undefined, null].map((value) => HELPERS[name]?.run(value, 5))).toEqual([undefined, undefined]);
-  });
+  test.each(["date", "lower", "upper", "join", "truncate", "before", "parse"])(
+    "%s of a missing value is missing",
+    (name) => {
+      expect([undefined, null].map((value) => HELPERS[name]?.run(value, 5))).toEqual([undefined, undefined]);
+    },
+  );
 
   test("date takes a format", () => {
     expect(HELPERS["date"]?.run("2026-11-20T09:08:07Z", "DD.MM.YYYY HH:mm:ss")).toBe("20.11.2026 09:08:07");

@@ -1,4 +1,4 @@
-import { ExactNumber } from "../../shared/exact-json.ts";
+import { ExactNumber, parseExact } from "../../shared/exact-json.ts";
 import { toText } from "../../shared/json.ts";
 import { cutText } from "../../shared/text.ts";
 
@@ -16,6 +16,8 @@ export interface Helper {
 /** Everything a template can call beside `if`, `unless`, `each`, `with` and `lookup`. None throws, whatever the values. */
 export const HELPERS: Record<string, Helper> = {
   json: { takes: [1, 1], showsMissing: true, run: (value) => JSON.stringify(value ?? null) },
+  /** The value that a text contains as JSON, for senders that put JSON into a string. Missing for any other text. */
+  parse: { takes: [1, 1], readsText: true, run: ofValue(parse) },
   /** The first value that is not missing, null or empty text. */
   default: {
     takes: [2, Infinity],
@@ -44,6 +46,15 @@ export const HELPERS: Record<string, Helper> = {
 /** A missing value stays missing. */
 function ofValue(run: Helper["run"]): Helper["run"] {
   return (value, ...rest) => (value === undefined || value === null ? undefined : run(value, ...rest));
+}
+
+function parse(value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  try {
+    return parseExact(value);
+  } catch {
+    return undefined;
+  }
 }
 
 function truncate(value: unknown, length: unknown): string {
