@@ -12,7 +12,7 @@ import {
 import { readConfigText } from "../../drivers.ts";
 import { findPresets, readPreset, requirePreset } from "../../config/presets/file.ts";
 import { writeConnectSteps, writePresetPage } from "../../config/presets/page.ts";
-import { needsSecret, toParametersSchema } from "../../config/presets/parameters.ts";
+import { credentialOf, toParametersSchema } from "../../config/presets/parameters.ts";
 import { resolveReferences } from "../../config/references.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import { toSentence } from "../../errors.ts";
@@ -126,11 +126,11 @@ export async function askOptions(
   const events = flags.events?.split(",").map((event) => event.trim());
   const others = Object.entries(flags.with).map(([option, text]) => [option, parseValue(text)]);
   const usual = Object.entries(properties).map(([option, schema]) => [option, schema["default"]]);
-  const values = Object.fromEntries([...usual, ...others]);
-  const secret = needsSecret(preset, values) ? await askSecret(flags, person) : undefined;
+  const credential = credentialOf(preset, Object.fromEntries([...usual, ...others]));
+  const secret = credential === "secret" ? await askSecret(flags, person) : undefined;
   const options: Record<string, unknown> = { path: flags.path, secret, events, ...Object.fromEntries(others) };
   const secrets = Object.keys(preset.parameters ?? {}).filter(isSecretOption);
-  const { required = [] } = preset;
+  const required = [...(preset.required ?? []), ...(credential === undefined ? [] : [credential])];
   for (const missing of [...required, ...secrets].filter((option) => options[option] === undefined)) {
     const description = toText(properties[missing]?.["description"]);
     if (person.terminal) options[missing] = await person.terminal.text({ message: `${missing}: ${description}` });

@@ -12,9 +12,9 @@ import type { Drivers } from "../plugins.ts";
 import type { MailSettings, MappingSource, PresetUse, ResolvedConfig } from "../types.ts";
 import { findPresets, type PresetFile, readPreset } from "./file.ts";
 import {
+  credentialOf,
   type FillOptions,
   fillParameters,
-  needsSecret,
   type Parameters,
   type ParameterUse,
   resolveParameters,
@@ -135,8 +135,10 @@ function expandPreset(
       baseDir: folder,
     });
   }
-  if (needsSecret(preset, parameters.values) && !("secret" in parameters.values)) {
-    const message = `Without a secret, "${preset.name}" accepts only requests with the hook token, which few senders can add. Set with.secret.`;
+  const credential = credentialOf(preset, parameters.values);
+  if (credential !== undefined && !(credential in parameters.values)) {
+    const missing = credential === "secret" ? "a secret" : credential;
+    const message = `Without ${missing}, "${preset.name}" accepts only requests with the hook token, which few senders can add. Set with.${credential}.`;
     loaded.findings.push(warning(use.key, message));
   }
 }
@@ -182,8 +184,9 @@ function toCommon(preset: Preset, values: Parameters["values"]): object {
   const { common = {} } = preset;
   const match = { path: { $param: "path" }, ...toObject(common["match"]) };
   const given = SETTINGS.filter((name) => name in values).map((name) => [name, { $param: name }]);
-  // Without the secret, the sender needs the hook token.
-  const auth = "secret" in values || !needsSecret(preset, values) ? common["auth"] : undefined;
+  // Without it, the sender needs the hook token.
+  const credential = credentialOf(preset, values);
+  const auth = credential === undefined || credential in values ? common["auth"] : undefined;
   return { ...without(common, values), auth, match, ...Object.fromEntries(given) };
 }
 

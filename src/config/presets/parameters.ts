@@ -71,10 +71,11 @@ function takesSecret(auth: unknown): boolean {
   return isObject(auth) && (auth["$param"] === "secret" || Object.values(auth).some(takesSecret));
 }
 
-/** Whether `auth` needs the secret with these values. Some senders sign with keys of their own. */
-export function needsSecret({ common }: Preset, values: Parameters["values"]): boolean {
+/** The parameter without which `auth` cannot be used: the secret, or what names the sender if it signs with keys of its own. */
+export function credentialOf({ common, parameters = {} }: Preset, values: Parameters["values"]): string | undefined {
   const { uses } = fillParameters(common?.["auth"], "auth", { values, readFile: () => "" });
-  return uses.some(({ name }) => name === "secret");
+  const names = uses.map(({ name }) => name);
+  return names.includes("secret") ? "secret" : names.find((name) => parameters[name]?.["default"] === undefined);
 }
 
 /** Whether its events name a place on a channel. */

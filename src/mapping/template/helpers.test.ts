@@ -17,6 +17,8 @@ describe("helpers", () => {
     ["truncate", ["text", "no number"], "text"],
     ["before", ["https://a.example/rest/1/rest/2", "/rest/"], "https://a.example"],
     ["before", ["no mark", "/"], "no mark"],
+    ["rest", ["zen:event-type:ticket.created", "event-type:"], "ticket.created"],
+    ["rest", ["no mark", "/"], "no mark"],
     ["join", [["a", 1, { b: 2 }]], 'a, 1, {"b":2}'],
     ["join", [["a", "b"], " | "], "a | b"],
     ["join", ["no list"], "no list"],
@@ -47,7 +49,7 @@ describe("helpers", () => {
     expect(HELPERS["date"]?.run(value)).toBe(expected);
   });
 
-  test.each(["date", "lower", "upper", "join", "truncate", "before", "parse"])(
+  test.each(["date", "lower", "upper", "join", "truncate", "before", "rest", "parse"])(
     "%s of a missing value is missing",
     (name) => {
       expect([undefined, null].map((value) => HELPERS[name]?.run(value, 5))).toEqual([undefined, undefined]);
