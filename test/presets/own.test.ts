@@ -85,6 +85,8 @@ describe("webhooks presets enable", () => {
       [["github", "--yes"], 2, /--secret or --generate/],
       [["github", "--generate"], 2, /--yes/],
       [["whatsapp", "--secret", "x", "--yes"], 1, /with\.verifyToken: This value is required/],
+      [["sns", "--yes"], 2, /--with topicArn=/],
+      [["teams", "--yes"], 2, /--with appId=/],
       [["githup", "--generate"], 1, /did you mean "github"/],
     ] as const) {
       const result = await enable(...args);

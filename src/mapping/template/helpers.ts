@@ -28,7 +28,7 @@ export const HELPERS: Record<string, Helper> = {
   /** The text in front of the first such mark; all of it without one: `{{before url "/rest/"}}`. */
   before: { takes: [2, 2], readsText: true, run: ofValue(before) },
   /** The rest of the text, behind the first such mark; all of it without one. */
-  rest: { takes: [2, 2], readsText: true, run: ofValue(rest) },
+  rest: { takes: [2, 2], readsText: true, run: ofValue(textBehind) },
   /** The items of a list, separated by `, ` or the second value. */
   join: { takes: [1, 2], run: ofValue(join) },
   /** A mail's text with long quotes and long addresses shortened. */
@@ -72,7 +72,7 @@ function before(value: unknown, mark: unknown): string {
   return end === -1 ? text : text.slice(0, end);
 }
 
-function rest(value: unknown, mark: unknown): string {
+function textBehind(value: unknown, mark: unknown): string {
   const [text, found] = [toText(value), toText(mark)];
   const start = text.indexOf(found);
   return start === -1 ? text : text.slice(start + found.length);
