@@ -34,6 +34,14 @@ const sendgrid = {
   text: "Hi",
 };
 
+const ses = (content: string, action: object = {}) => ({
+  Message: JSON.stringify({
+    mail: { headers: [{ name: "From", value: "Ann <ann@example.com>" }] },
+    receipt: { spfVerdict: { status: "FAIL" }, action },
+    content,
+  }),
+});
+
 test.each([
   ["postmark", postmark, { from: "Ann 'A' Lee <ann@example.com>", to: ["bob@example.org"], subject: "a" }],
   ["postmark", { RawEmail: RAW }, { from: "Ann <ann@example.com>" }],
@@ -42,6 +50,8 @@ test.each([
   ["mailgun", { from: "ann@example.com", "Message-Id": "<1@example.com>", "body-html": ["<b>Hi</b>"] }, {}],
   ["sendgrid", sendgrid, { from: "Ann <ann@example.com>" }],
   ["sendgrid", { email: RAW, from: "else@example.com" }, { from: "Ann <ann@example.com>" }],
+  ["ses", ses(RAW), { authentication: { server: "Amazon SES", spf: "fail" } }],
+  ["ses", ses(btoa(RAW), { encoding: "BASE64" }), { from: "Ann <ann@example.com>" }],
 ] as const)("reads what %s posts", async (service, payload, expected) => {
   const mail = await read(service, payload);
   expect(mail).toMatchObject({ sender: "ann@example.com", messageId: "1@example.com", body: "Hi", ...expected });
