@@ -124,6 +124,12 @@ function readSendgrid(payload: Payload): PostedParts {
   };
 }
 
+/** Of SES's names of fields, those that are not the mail's own. */
+const HEADER_NAMES = new Map([
+  ["replyTo", "Reply-To"],
+  ["messageId", "Message-ID"],
+]);
+
 /** https://docs.aws.amazon.com/ses/latest/dg/receiving-email-notifications-contents.html, as JSON in a message of SNS. */
 function readSes({ Message: message }: Payload): PostedParts {
   const { mail, receipt, content } = parseObject(typeof message === "string" ? message : "{}");
@@ -131,8 +137,17 @@ function readSes({ Message: message }: Payload): PostedParts {
   const raw = textAt({ content }, "content");
   const resultOf = (test: string): string => textAt(readOwn(receipt, `${test}Verdict`), "status").toLowerCase();
   const [spf, dkim, dmarc] = ["spf", "dkim", "dmarc"].map(resultOf);
+  const fields = listOf(readOwn(mail, "headers")).map((field): Field => [
+    textAt(field, "name"),
+    textAt(field, "value"),
+  ]);
+  const common = readOwn(mail, "commonHeaders");
+  const given = ["from", "to", "cc", "replyTo", "subject", "date", "messageId"].map((name): Field => [
+    HEADER_NAMES.get(name) ?? name,
+    [readOwn(common, name) ?? []].flat().join(", "),
+  ]);
   return {
-    header: listOf(readOwn(mail, "headers")).map((field): Field => [textAt(field, "name"), textAt(field, "value")]),
+    header: fields.length > 0 ? fields : given,
     text: "",
     html: "",
     raw: isBase64 ? Buffer.from(raw, "base64").toString("latin1") : raw,
