@@ -104,6 +104,11 @@ describe("webhooks presets enable", () => {
     expect(stdout).not.toContain("Add the preset");
   });
 
+  test("makes a user and a password where the sender wants both", async () => {
+    expect(await enable("azuredevops", "--generate", "--yes")).toMatchObject({ code: 0 });
+    expect(read(".webhooks/azuredevops-secret")).toMatch(/^azuredevops:[0-9a-f]{64}\n$/);
+  });
+
   test("a reference stays one, and a variable that is not set here is a warning", async () => {
     const { code, stderr } = await enable("github", "--secret", "${GITHUB_SECRET_ELSEWHERE}", "--yes");
     expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining("GITHUB_SECRET_ELSEWHERE") });

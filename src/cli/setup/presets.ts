@@ -12,7 +12,7 @@ import {
 import { readConfigText } from "../../drivers.ts";
 import { findPresets, readPreset, requirePreset } from "../../config/presets/file.ts";
 import { writeConnectSteps, writePresetPage } from "../../config/presets/page.ts";
-import { credentialOf, toParametersSchema } from "../../config/presets/parameters.ts";
+import { readAuth, toParametersSchema } from "../../config/presets/parameters.ts";
 import { resolveReferences } from "../../config/references.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import { toSentence } from "../../errors.ts";
@@ -126,8 +126,9 @@ export async function askOptions(
   const events = flags.events?.split(",").map((event) => event.trim());
   const others = Object.entries(flags.with).map(([option, text]) => [option, parseValue(text)]);
   const usual = Object.entries(properties).map(([option, schema]) => [option, schema["default"]]);
-  const credential = credentialOf(preset, Object.fromEntries([...usual, ...others]));
-  const secret = credential === "secret" ? await askSecret(flags, person) : undefined;
+  const { credential, scheme } = readAuth(preset, Object.fromEntries([...usual, ...others]));
+  const createFor = (): string => (scheme === "basic" ? `${name}:${createSecret()}` : createSecret());
+  const secret = credential === "secret" ? await askSecret(flags, person, createFor) : undefined;
   const options: Record<string, unknown> = { path: flags.path, secret, events, ...Object.fromEntries(others) };
   const secrets = Object.keys(preset.parameters ?? {}).filter(isSecretOption);
   const required = [...(preset.required ?? []), ...(credential === undefined ? [] : [credential])];
@@ -142,9 +143,10 @@ export async function askOptions(
 async function askSecret(
   { secret, generate }: Pick<EnableFlags, "secret" | "generate">,
   { io, terminal }: Person,
+  createFor: () => string,
 ): Promise<string> {
   if (secret !== undefined && generate) throw new UsageError("Give either --secret or --generate, not both.");
-  if (generate) return createSecret();
+  if (generate) return createFor();
   if (secret !== undefined) {
     const given = secret === "-" ? (await readAll(io.stdin)).replace(/\r?\n$/, "") : secret;
     if (given.trim() === "") throw new UsageError("--secret must not be empty.");
@@ -158,7 +160,7 @@ async function askSecret(
       { value: "make", label: "Make one, to be entered at the sender" },
     ],
   });
-  return choice === "make" ? createSecret() : terminal.secret("Secret (hidden)");
+  return choice === "make" ? createFor() : terminal.secret("Secret (hidden)");
 }
 
 /** `true`, `5` and `["a"]` are values; anything else is text. */

@@ -12,11 +12,11 @@ import type { Drivers } from "../plugins.ts";
 import type { MailSettings, MappingSource, PresetUse, ResolvedConfig } from "../types.ts";
 import { findPresets, type PresetFile, readPreset } from "./file.ts";
 import {
-  credentialOf,
   type FillOptions,
   fillParameters,
   type Parameters,
   type ParameterUse,
+  readAuth,
   resolveParameters,
   SETTINGS,
 } from "./parameters.ts";
@@ -135,7 +135,7 @@ function expandPreset(
       baseDir: folder,
     });
   }
-  const credential = credentialOf(preset, parameters.values);
+  const { credential } = readAuth(preset, parameters.values);
   if (credential !== undefined && !(credential in parameters.values)) {
     const missing = credential === "secret" ? "a secret" : credential;
     const message = `Without ${missing}, "${preset.name}" accepts only requests with the hook token, which few senders can add. Set with.${credential}.`;
@@ -185,7 +185,7 @@ function toCommon(preset: Preset, values: Parameters["values"]): object {
   const match = { path: { $param: "path" }, ...toObject(common["match"]) };
   const given = SETTINGS.filter((name) => name in values).map((name) => [name, { $param: name }]);
   // Without it, the sender needs the hook token.
-  const credential = credentialOf(preset, values);
+  const { credential } = readAuth(preset, values);
   const auth = credential === undefined || credential in values ? common["auth"] : undefined;
   return { ...without(common, values), auth, match, ...Object.fromEntries(given) };
 }

@@ -1,4 +1,4 @@
-import { appendSegment, isObject, readPath } from "../../shared/json.ts";
+import { appendSegment, isObject, readOwn, readPath } from "../../shared/json.ts";
 import { ACCOUNT_NAME } from "../../shared/text.ts";
 import { error, type Finding } from "../rules/finding.ts";
 import type { Preset } from "../schema/generated.ts";
@@ -71,11 +71,18 @@ function takesSecret(auth: unknown): boolean {
   return isObject(auth) && (auth["$param"] === "secret" || Object.values(auth).some(takesSecret));
 }
 
-/** The parameter without which `auth` cannot be used: the secret, or what names the sender if it signs with keys of its own. */
-export function credentialOf({ common, parameters = {} }: Preset, values: Parameters["values"]): string | undefined {
-  const { uses } = fillParameters(common?.["auth"], "auth", { values, readFile: () => "" });
+/** What `auth` is with these values. */
+export interface PresetAuth {
+  scheme: unknown;
+  /** The parameter that it needs: the secret, or what names the sender if that signs with keys of its own. */
+  credential: string | undefined;
+}
+
+export function readAuth({ common, parameters = {} }: Preset, values: Parameters["values"]): PresetAuth {
+  const { value, uses } = fillParameters(common?.["auth"], "auth", { values, readFile: () => "" });
   const names = uses.map(({ name }) => name);
-  return names.includes("secret") ? "secret" : names.find((name) => parameters[name]?.["default"] === undefined);
+  const own = names.find((name) => parameters[name]?.["default"] === undefined);
+  return { scheme: readOwn(value, "scheme"), credential: names.includes("secret") ? "secret" : own };
 }
 
 /** Whether its events name a place on a channel. */

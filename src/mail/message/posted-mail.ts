@@ -144,7 +144,7 @@ function readSes({ Message: message }: Payload): PostedParts {
   const common = readOwn(mail, "commonHeaders");
   const given = ["from", "to", "cc", "replyTo", "subject", "date", "messageId"].map((name): Field => [
     HEADER_NAMES.get(name) ?? name,
-    [readOwn(common, name) ?? []].flat().join(", "),
+    textAt(common, name).replaceAll("\n", ", "),
   ]);
   return {
     header: fields.length > 0 ? fields : given,
