@@ -58,6 +58,25 @@ test.each([
   expect((await read(service, payload))?.id).toBe(mail?.id);
 });
 
+test("a mail in base64 keeps the bytes of its charset", async () => {
+  const latin = Buffer.from(
+    RAW.replace("<p>Hi</p>", "<p>Grüße</p>").replace("text/html", "text/html; charset=latin1"),
+    "latin1",
+  );
+  expect(await read("ses", ses(latin.toString("base64"), { encoding: "BASE64" }))).toMatchObject({ body: "Grüße" });
+});
+
+test("a mail of which SES sends only the common header", async () => {
+  const common = {
+    from: ["Ann <ann@example.com>"],
+    to: ["a@example.org", "b@example.org"],
+    messageId: "<1@example.com>",
+  };
+  const Message = JSON.stringify({ mail: { commonHeaders: { ...common, subject: "a" } }, receipt: {} });
+  const expected = { from: common.from[0], to: common.to, subject: "a", messageId: "1@example.com", body: "" };
+  expect(await read("ses", { Message })).toMatchObject(expected);
+});
+
 test("a text that is both plain and HTML appears once, HTML without what a reader would not see", async () => {
   const html = '<p>Hi</p><p style="display:none">secret</p>';
   expect(await read("sendgrid", { ...sendgrid, html })).toMatchObject({ body: "Hi" });

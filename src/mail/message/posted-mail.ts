@@ -23,7 +23,7 @@ interface PostedParts {
   text: string;
   html: string;
   /** The mail as it is, if the service is set up so. */
-  raw: string;
+  raw: string | Buffer;
   attachments: MailAttachment[];
   /** The service's own results, which the mail itself cannot contain. */
   authentication?: MailAuthentication;
@@ -48,9 +48,9 @@ export async function readServiceMail(
   const payload = toObject(posted);
   const parts = SERVICES[service](payload);
   const { header, text, html, raw, authentication } = parts;
-  const isRaw = text.trim() === "" && html.trim() === "" && raw !== "";
+  const isRaw = text.trim() === "" && html.trim() === "" && raw.length > 0;
   const bytes = isRaw
-    ? Buffer.from(raw.slice(0, MAX_RAW_CHARACTERS))
+    ? toBytes(raw)
     : assembleMail(Buffer.from(toBlock(header)), text.trim() ? [toEntity("plain", text)] : [toEntity("html", html)]);
   const attachments = isRaw && parts.attachments.length === 0 ? undefined : parts.attachments;
   const facts = { folder: "", labels: [], receivedAt, attachments };
@@ -59,6 +59,10 @@ export async function readServiceMail(
     throw new HookError("invalid_payload", { message: `The payload holds no mail of ${service}.` });
   const messages = [{ ...mail, authentication: authentication ?? mail.authentication }];
   return { ...payload, source: service, messages };
+}
+
+function toBytes(raw: string | Buffer): Buffer {
+  return typeof raw === "string" ? Buffer.from(raw.slice(0, MAX_RAW_CHARACTERS)) : raw.subarray(0, MAX_RAW_CHARACTERS);
 }
 
 /** https://postmarkapp.com/developer/webhooks/inbound-webhook. `Headers` lacks the fields that are also keys of the payload. */
@@ -124,7 +128,7 @@ function readSendgrid(payload: Payload): PostedParts {
   };
 }
 
-/** Of SES's names of fields, those that are not the mail's own. */
+/** The fields of a mail that SES names otherwise. */
 const HEADER_NAMES = new Map([
   ["replyTo", "Reply-To"],
   ["messageId", "Message-ID"],
@@ -150,7 +154,7 @@ function readSes({ Message: message }: Payload): PostedParts {
     header: fields.length > 0 ? fields : given,
     text: "",
     html: "",
-    raw: isBase64 ? Buffer.from(raw, "base64").toString("latin1") : raw,
+    raw: isBase64 ? Buffer.from(raw, "base64") : raw,
     attachments: [],
     ...((spf || dkim || dmarc) && {
       authentication: { server: "Amazon SES", ...(spf && { spf }), ...(dkim && { dkim }), ...(dmarc && { dmarc }) },
