@@ -11,6 +11,8 @@ const SETTINGS: NonNullable<UserConfig["channels"]> = {
   discord: { token: "t" },
   telegram: { token: "t" },
   whatsapp: { token: "t", phoneNumberId: "1" },
+  mattermost: { token: "t", baseUrl: "https://chat.example.com" },
+  msteams: { appId: "a", appPassword: "p" },
   email: { host: "mail.example.com", from: "agent@example.com" },
 };
 
@@ -39,6 +41,10 @@ test.each([
   ["telegram", "direct-message", "telegram", expect.stringMatching(/^\d+$/)],
   ["telegram", "button", "telegram", expect.stringMatching(/^-?\d+(?:\/\d+)?(?::\d+)?$/)],
   ["whatsapp", "text", "whatsapp", "491510000001:wamid.HBg001"],
+  ["mattermost", "post", "mattermost", "hawos4dqtby53pd64o4a4cmeoo:axdygg1957njfe5pu38saikdho"],
+  ["teams", "mention", "msteams", expect.stringMatching(/^19:\w+@thread\.tacv2;messageid=\d+$/)],
+  ["teams", "direct-message", "msteams", expect.stringMatching(/^a:\w+$/)],
+  ["teams", "reaction", "msteams", expect.stringMatching(/;messageid=\d+$/)],
 ])("%s, %s", async (preset, name, channel, to) => {
   const answers = await answerTo(preset, sample(preset, name), { events: ["*"] });
   expect(answers).toMatchObject([{ channel, to }]);
@@ -52,6 +58,7 @@ test.each([
   ["sendgrid", "mail"],
   ["resend", "received"],
   ["resend", "inbox-received"],
+  ["sns", "mail"],
 ])("%s, a mail", async (preset, name) => {
   expect(await answerTo(preset, sample(preset, name))).toMatchObject([
     { channel: "email", to: expect.stringMatching(/^\S+@\S+ <\S+@\S+> .+/) },

@@ -127,8 +127,8 @@ export async function askOptions(
   const others = Object.entries(flags.with).map(([option, text]) => [option, parseValue(text)]);
   const usual = Object.entries(properties).map(([option, schema]) => [option, schema["default"]]);
   const { credential, scheme } = readAuth(preset, Object.fromEntries([...usual, ...others]));
-  const createFor = (): string => (scheme === "basic" ? `${name}:${createSecret()}` : createSecret());
-  const secret = credential === "secret" ? await askSecret(flags, person, createFor) : undefined;
+  const makeSecret = (): string => (scheme === "basic" ? `${name}:${createSecret()}` : createSecret());
+  const secret = credential === "secret" ? await askSecret(flags, person, makeSecret) : undefined;
   const options: Record<string, unknown> = { path: flags.path, secret, events, ...Object.fromEntries(others) };
   const secrets = Object.keys(preset.parameters ?? {}).filter(isSecretOption);
   const required = [...(preset.required ?? []), ...(credential === undefined ? [] : [credential])];
@@ -143,10 +143,10 @@ export async function askOptions(
 async function askSecret(
   { secret, generate }: Pick<EnableFlags, "secret" | "generate">,
   { io, terminal }: Person,
-  createFor: () => string,
+  makeSecret: () => string,
 ): Promise<string> {
   if (secret !== undefined && generate) throw new UsageError("Give either --secret or --generate, not both.");
-  if (generate) return createFor();
+  if (generate) return makeSecret();
   if (secret !== undefined) {
     const given = secret === "-" ? (await readAll(io.stdin)).replace(/\r?\n$/, "") : secret;
     if (given.trim() === "") throw new UsageError("--secret must not be empty.");
@@ -160,7 +160,7 @@ async function askSecret(
       { value: "make", label: "Make one, to be entered at the sender" },
     ],
   });
-  return choice === "make" ? createFor() : terminal.secret("Secret (hidden)");
+  return choice === "make" ? makeSecret() : terminal.secret("Secret (hidden)");
 }
 
 /** `true`, `5` and `["a"]` are values; anything else is text. */

@@ -8,7 +8,7 @@ import { readOwn } from "../../shared/json.ts";
 import type { ReadConfig } from "../load.ts";
 import { checkConfig } from "../../drivers.ts";
 import type { UserConfig } from "../schema/generated.ts";
-import { findPresets, readPreset } from "./file.ts";
+import { findPresets, PRESETS_FOLDER, readPreset } from "./file.ts";
 
 const CI = {
   name: "ci",
@@ -151,6 +151,28 @@ describe("a preset in use", () => {
 
   test("with a single mapping gives it its own name", async () => {
     expect((await load({ presets: ["mail"] })).config.hooks.mappings.map(({ id }) => id)).toEqual(["mail"]);
+  });
+
+  test("has its auth once it has the credential, which is not always a secret", async () => {
+    const topicArn = "arn:aws:sns:eu-west-1:123456789012:alerts";
+    const authsOf = async (use: string, given: Record<string, string>) => {
+      const { config, warnings } = await load({ presets: [{ use, with: given }] }, PRESETS_FOLDER);
+      return { auth: config.hooks.mappings[0]?.mapping.auth, warnings: warnings.map(({ message }) => message) };
+    };
+    expect(await authsOf("sns", { topicArn })).toMatchObject({ auth: { scheme: "sns", topicArn } });
+    expect(await authsOf("teams", { appId: "a" })).toMatchObject({ auth: { scheme: "msteams", appId: "a" } });
+    for (const [use, credential] of [
+      ["sns", "topicArn"],
+      ["teams", "appId"],
+      ["circleci", "secret"],
+    ] as const) {
+      expect(await authsOf(use, {})).toMatchObject({
+        auth: undefined,
+        warnings: expect.arrayContaining([expect.stringContaining(`Set with.${credential}.`)]),
+      });
+    }
+    const outgoing = { scheme: "outgoing-webhook" };
+    expect((await authsOf("teams", outgoing)).warnings.join()).toContain("Set with.secret.");
   });
 
   test("is refused twice under one path", async () => {

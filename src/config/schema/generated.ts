@@ -1092,7 +1092,7 @@ export interface MappingInput {
   /**
    * The service that posts received mails here. source and messages: [mail] are added to the payload, in the form of the mail preset.
    */
-  mail?: "mailgun" | "postmark" | "sendgrid";
+  mail?: "mailgun" | "postmark" | "sendgrid" | "ses";
   /**
    * Path of an array in the payload. Each item becomes one action, as {{item}} with {{index}}. [*] in the path stands for each item of an array: entry[*].messages.
    */

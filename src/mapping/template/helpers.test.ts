@@ -7,6 +7,7 @@ describe("helpers", () => {
     ["json", [undefined], "null"],
     ["parse", ["true"], true],
     ["parse", ["no JSON"], undefined],
+    ["parse", ["[".repeat(2000) + "]".repeat(2000)], undefined],
     ["parse", [7], 7],
     ["default", ["", null, "third"], "third"],
     ["default", [0, "other"], 0],

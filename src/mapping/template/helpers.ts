@@ -1,5 +1,5 @@
 import { ExactNumber, parseExact } from "../../shared/exact-json.ts";
-import { toText } from "../../shared/json.ts";
+import { isTooDeep, toText } from "../../shared/json.ts";
 import { cutText } from "../../shared/text.ts";
 
 /** A helper that gives a value: `{{truncate body 100}}`, `(eq action "opened")`. */
@@ -53,7 +53,8 @@ function ofValue(run: Helper["run"]): Helper["run"] {
 function parse(value: unknown): unknown {
   if (typeof value !== "string") return value;
   try {
-    return parseExact(value);
+    const parsed = parseExact(value);
+    return isTooDeep(parsed) ? undefined : parsed;
   } catch {
     return undefined;
   }
