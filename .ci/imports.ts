@@ -18,6 +18,7 @@ const STEPS = [
   "journal",
   "dispatch",
   "actions",
+  "approvals",
   "agents",
   "channels",
   "mail",
@@ -36,8 +37,9 @@ const ALLOWED: Record<string, string[]> = {
   "drivers.ts": ["config", "agents", "channels", "mail", "providers", "tools"],
   ...Object.fromEntries(STEPS.map((step) => [step, GROUND])),
   actions: [...GROUND, "boundary", "mapping"],
+  approvals: [...GROUND, "boundary"],
   // The dispatcher calls the actions; they must not depend on it.
-  dispatch: [...GROUND, "actions", "boundary"],
+  dispatch: [...GROUND, "actions", "approvals", "boundary"],
   mail: [...GROUND, "journal"],
   mapping: [...GROUND, "mail"],
   operator: [...GROUND, "boundary", "channels", "ingress"],
