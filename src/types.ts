@@ -108,6 +108,8 @@ export interface ReplyTarget {
   references?: string[];
   /** With `toSource`: the commit that the event names, which can be reviewed there. */
   commit?: string;
+  /** Only people whom the operator knows can see it. Absent: anyone may. */
+  isPrivate?: true;
   /** With `toSource`: the reply replaces the session's earlier one there. */
   update?: true;
 }
@@ -144,6 +146,8 @@ export interface AgentAction extends ActionBase, ReplyTarget {
   context?: ContextCall[];
   /** The calls that the turn may make. */
   grants?: Grant[];
+  /** The host of the service that the event is about. */
+  serviceHost?: string;
   /** Joins one run with all actions that arrive under the key within the window. */
   coalesce?: { key: string; windowMs: number };
 }

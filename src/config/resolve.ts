@@ -77,11 +77,19 @@ function withPassword(url: string, password: string | undefined): string {
 function splitChannels(blocks: ValidConfig["channels"]): Pick<ResolvedConfig, "channels" | "channelRules"> {
   const channels: ResolvedConfig["channels"] = {};
   const channelRules = new Map<string, ChannelRules>();
-  for (const [name, { allow, dryRun, kind: _, ...options }] of Object.entries(blocks)) {
+  for (const [name, { allow, audience, dryRun, kind: _, ...options }] of Object.entries(blocks)) {
     channels[name] = options;
-    channelRules.set(name, { allow: Array.isArray(allow) ? allow.map(String) : undefined, dryRun: dryRun === true });
+    channelRules.set(name, {
+      allow: Array.isArray(allow) ? allow.map(String) : undefined,
+      audience: toAudience(audience),
+      dryRun: dryRun === true,
+    });
   }
   return { channels, channelRules };
+}
+
+function toAudience(value: unknown): ChannelRules["audience"] {
+  return value === "public" || value === "private" ? value : undefined;
 }
 
 function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: Origin): ResolvedConfig["hooks"] {
@@ -172,7 +180,7 @@ function resolveToolSet({ kind, audience, maxResultLength, callTimeoutSeconds, .
   return {
     kind,
     options,
-    audience: audience === "public" || audience === "private" ? audience : undefined,
+    audience: toAudience(audience),
     maxResultLength: Number(maxResultLength),
     callTimeoutMs: Number(callTimeoutSeconds) * 1000,
   };

@@ -96,6 +96,8 @@ export interface AlertRule extends Pick<ValidAlert, "on" | "channel" | "to" | "h
 export interface ChannelRules {
   /** Recipients that a payload may choose, `*` for any characters. */
   allow?: string[];
+  /** Who can see what is written there. undefined: it depends on the recipient. */
+  audience?: "public" | "private";
   /** Deliveries are recorded instead of sent. */
   dryRun: boolean;
 }

@@ -34,6 +34,11 @@ const CHANNEL_RULES = {
     items: { type: "string", minLength: 1 },
     description: "Recipients that a payload may choose; * stands for any characters.",
   },
+  audience: {
+    enum: ["private", "public"],
+    description:
+      "Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.",
+  },
   dryRun: {
     type: "boolean",
     default: false,

@@ -879,6 +879,10 @@ export interface MappingInput {
          * Template. If it renders blank or false, the reply is not sent to this target.
          */
         when?: string;
+        /**
+         * Who can see what is written there. Default: that of the channel's block, or of the place.
+         */
+        audience?: "private" | "public";
       }[];
   /**
    * Template. The name of a configured channel, last or source. Default: last.
@@ -908,6 +912,14 @@ export interface MappingInput {
      * Template. The whole hash of the commit that a review is about.
      */
     commit?: string;
+    /**
+     * Template. Who can see what is written there: private, or anything else for public. The audience of the channel's block has precedence.
+     */
+    audience?: string;
+    /**
+     * Template. An address of the service that the event is about. In a reply from private text, links to its host stay whole.
+     */
+    url?: string;
   };
   /**
    * The reply is a review of the pull request or merge request of the event, with comments on lines. The value is the strongest verdict that the agent may give; true is comment.
@@ -1736,6 +1748,10 @@ export interface ChannelsWhatsapp {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -1763,6 +1779,10 @@ export interface ChannelsSignal {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -1792,6 +1812,10 @@ export interface ChannelsTelegram {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -1819,6 +1843,10 @@ export interface ChannelsDiscord {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -1848,6 +1876,10 @@ export interface ChannelsSlack {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -1876,6 +1908,10 @@ export interface ChannelsMattermost {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -1901,6 +1937,10 @@ export interface ChannelsImessage {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -1941,6 +1981,10 @@ export interface ChannelsMsteams {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -1998,6 +2042,10 @@ export interface ChannelsEmail {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2044,6 +2092,10 @@ export interface ChannelsHttp {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2102,6 +2154,10 @@ export interface ChannelsGithub {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2142,6 +2198,10 @@ export interface ChannelsGitlab {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2181,6 +2241,10 @@ export interface ChannelsGitea {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2235,6 +2299,10 @@ export interface ChannelsLinear {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2266,6 +2334,10 @@ export interface ChannelsJira {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2311,6 +2383,10 @@ export interface ChannelsBitbucket {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2342,6 +2418,10 @@ export interface ChannelsPagerduty {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2387,6 +2467,10 @@ export interface ChannelsSentry {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2414,6 +2498,10 @@ export interface ChannelsNotion {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
