@@ -104,7 +104,7 @@ const OWNERS: Record<string, string> = {
   leven: "src/shared/text.ts",
   diff: "src/cli/format.ts",
   "node:sqlite": "src/journal/sqlite/database.ts",
-  marked: "src/channels/text/markdown.ts",
+  marked: "src/shared/markdown.ts",
   nodemailer: "src/channels/email/transport.ts",
   parse5: "src/mail/message/html.ts",
   pino: "src/telemetry/log.ts",
