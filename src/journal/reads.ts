@@ -225,15 +225,15 @@ async function listQueue(
   return listPage(reader, { from, conditions, limit });
 }
 
-function olderThan({ tables: { order } }: Reader, from: string): string {
+export function olderThan({ tables: { order } }: Reader, from: string): string {
   return order === "id" ? "id <" : `seq < (SELECT seq FROM ${from} WHERE id = $before)`;
 }
 
 /** SQL in front of the value, or around `$before`. */
-type Condition = [sql: string, value: ReadValue];
+export type Condition = [sql: string, value: ReadValue];
 
 /** The newest rows that meet the conditions whose value is given. */
-async function listPage(
+export async function listPage(
   { all, tables }: Reader,
   { from, conditions, limit }: { from: string; conditions: Condition[]; limit: number },
 ): Promise<Row[]> {

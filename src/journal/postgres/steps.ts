@@ -1,11 +1,18 @@
-import type { Claim, Step } from "../records.ts";
-import { optional, text } from "../rows.ts";
+import type { ApprovalUse, Claim, Step } from "../records.ts";
+import { isFinished, optional, text } from "../rows.ts";
 import { addSpend } from "./counters.ts";
+import type { Sql } from "./database.ts";
 import { Batch, reportAll, toPostgresText, type Transaction } from "./transaction.ts";
 
-export async function recordSteps(transaction: Transaction, { id, token }: Claim, steps: Step[]): Promise<boolean> {
+export async function recordSteps(
+  transaction: Transaction,
+  { id, token }: Claim,
+  steps: Step[],
+  use?: ApprovalUse,
+): Promise<boolean> {
   const run = await transaction.get(TAKE_RUN, [id, token]);
-  if (!run) return false;
+  if (!run || (await isAnswered(transaction, id, steps))) return false;
+  if (use && !(await useApproval(transaction, id, use))) return false;
   const batch = new Batch();
   addSteps(batch, [{ runId: id, steps }]);
   const row = await batch.run(transaction, NEW_ANSWERS);
@@ -28,6 +35,41 @@ export async function recordSteps(transaction: Transaction, { id, token }: Claim
   const eventId = optional(text, run.event_id);
   await reportAll(transaction, [{ change: { kind: "run", id, eventId, state: "running" }, run: { id, eventId } }]);
   return true;
+}
+
+/** False if it is not approved. */
+async function useApproval(
+  transaction: Transaction,
+  runId: string,
+  { id, state, reason }: ApprovalUse,
+): Promise<boolean> {
+  const row = await transaction.get("SELECT * FROM hookline.approvals WHERE id = $1 AND run_id = $2", [id, runId]);
+  // The earlier attempt has used it under the same claim.
+  if (row?.state === state && transaction.isRepeated) return true;
+  if (row?.state !== "approved") return false;
+  const end = reason === undefined ? text(row.decision) : JSON.stringify({ ...JSON.parse(text(row.decision)), reason });
+  await transaction.run("UPDATE hookline.approvals SET state = $2, decision = $3 WHERE id = $1", [id, state, end]);
+  const eventId = optional(text, row.event_id);
+  await reportAll(transaction, [
+    {
+      change: { kind: "approval", id, eventId, state },
+      run: { id: runId, eventId },
+    },
+  ]);
+  return true;
+}
+
+/** The result of an earlier attempt came meanwhile. */
+async function isAnswered(sql: Sql, runId: string, steps: Step[]): Promise<boolean> {
+  for (const { n, state } of steps) {
+    if (state === "started" && isFinished(await readStep(sql, runId, n))) return true;
+  }
+  return false;
+}
+
+export async function readStep({ get }: Sql, runId: string, n: number): Promise<Step | undefined> {
+  const row = await get("SELECT detail FROM hookline.steps WHERE run_id = $1 AND n = $2 FOR UPDATE", [runId, n]);
+  return row && JSON.parse(text(row.detail));
 }
 
 const TAKE_RUN = `
@@ -58,6 +100,7 @@ export function addSteps(batch: Batch, runs: { runId: string; steps: Step[] }[],
   batch.addOver("new_answers", `${insert} WHERE is_answer ON CONFLICT DO NOTHING RETURNING n`);
   batch.addOver(
     "new_steps",
-    `${insert} WHERE NOT is_answer ON CONFLICT (run_id, n) DO UPDATE SET state = excluded.state, detail = excluded.detail`,
+    `${insert} WHERE NOT is_answer ON CONFLICT (run_id, n) DO UPDATE SET state = excluded.state, detail = excluded.detail
+     WHERE steps.state NOT IN ('done', 'failed') OR excluded.state IN ('done', 'failed')`,
   );
 }

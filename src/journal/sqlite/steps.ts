@@ -1,8 +1,8 @@
-import type { Claim, Step } from "../records.ts";
-import { integer, type Row } from "../rows.ts";
+import type { ApprovalUse, Claim, Step } from "../records.ts";
+import { integer, isFinished, type Row, text } from "../rows.ts";
 import { recordSpend } from "./counters.ts";
 import type { Database } from "./database.ts";
-import { reportRun, type Transaction } from "./group-commit.ts";
+import { reportApproval, reportRun, type Transaction } from "./group-commit.ts";
 
 /** A run that the claim still holds, with what its spend is counted by. */
 export function findClaimed(database: Database, { id, token }: Claim): Row | undefined {
@@ -14,9 +14,12 @@ export function findClaimed(database: Database, { id, token }: Claim): Row | und
   );
 }
 
-export function recordSteps(transaction: Transaction, claim: Claim, steps: Step[]): boolean {
+export function recordSteps(transaction: Transaction, claim: Claim, steps: Step[], use?: ApprovalUse): boolean {
   const run = findClaimed(transaction, claim);
   if (!run) return false;
+  // The result of an earlier attempt came meanwhile.
+  const isKnown = steps.some(({ n, state }) => state === "started" && isFinished(readStep(transaction, claim.id, n)));
+  if (isKnown || (use && !useApproval(transaction, claim.id, use))) return false;
   const seq = integer(run.seq);
   for (const step of steps) {
     const isNew = insertStep(transaction, claim.id, step);
@@ -27,6 +30,18 @@ export function recordSteps(transaction: Transaction, claim: Claim, steps: Step[
   return true;
 }
 
+/** False if it is not approved. */
+function useApproval(transaction: Transaction, runId: string, { id, state, reason }: ApprovalUse): boolean {
+  const row = transaction.get(FIND_APPROVED, id, runId);
+  if (!row) return false;
+  const end = reason === undefined ? text(row.decision) : JSON.stringify({ ...JSON.parse(text(row.decision)), reason });
+  transaction.run("UPDATE OR FAIL approvals SET state = ?, decision = ? WHERE id = ?", state, end, id);
+  reportApproval(transaction, row, state);
+  return true;
+}
+
+const FIND_APPROVED = "SELECT * FROM approvals WHERE id = ? AND run_id = ? AND state = 'approved'";
+
 /** True for an answer that was not recorded before. */
 export function insertStep(database: Database, runId: string, step: Step): boolean {
   const values = [runId, step.n, step.state, JSON.stringify(step)];
@@ -35,6 +50,13 @@ export function insertStep(database: Database, runId: string, step: Step): boole
 
 const INSERT_ANSWER = "INSERT INTO steps (run_id, n, state, detail) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING";
 
+/** A result is only replaced by another. */
 const REPLACE_STEP = `
   INSERT INTO steps (run_id, n, state, detail) VALUES (?, ?, ?, ?)
-  ON CONFLICT DO UPDATE SET state = excluded.state, detail = excluded.detail`;
+  ON CONFLICT DO UPDATE SET state = excluded.state, detail = excluded.detail
+  WHERE steps.state NOT IN ('done', 'failed') OR excluded.state IN ('done', 'failed')`;
+
+export function readStep(database: Database, runId: string, n: number): Step | undefined {
+  const row = database.get("SELECT detail FROM steps WHERE run_id = ? AND n = ?", runId, n);
+  return row && JSON.parse(text(row.detail));
+}
