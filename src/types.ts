@@ -169,11 +169,16 @@ export interface ContextCall {
 export interface Grant {
   /** `<set>.<call>`; `*` stands for any characters. */
   call: string;
-  mode: "read";
+  /** read: it only reads · ask: it changes something, and a person is asked · allow: it changes something. */
+  mode: "read" | "ask" | "allow";
   /** Those that the operator fixed. */
   arguments?: { [name: string]: unknown };
-  /** In the whole run, refused ones included. */
+  /** Those that the model may fill. Absent: with `allow` none, else all that are not fixed. */
+  free?: string[];
+  /** In the whole run, refused and denied ones included. Default: for `read` any number, else 1. */
   max?: number;
+  /** After a crash it is repeated if its result is not known. */
+  retry?: boolean;
 }
 
 /** Everywhere the reply is delivered; each is a delivery of its own. */

@@ -155,6 +155,7 @@ function resolveAgents({
   defaults,
   prices,
   budget,
+  approvals,
 }: ValidConfig["agents"]): ResolvedConfig["agents"] {
   const { every, joinWindow, ack, channel, to, grants } = defaults.heartbeat;
   return {
@@ -164,6 +165,12 @@ function resolveAgents({
     models: defaults.models?.map((entry) => (typeof entry === "string" ? { id: entry } : entry)),
     prices,
     budget,
+    approvals: approvals && {
+      channel: toChannelName(approvals.channel),
+      to: approvals.to.trim(),
+      expiresMs: parseDuration(approvals.expires),
+      by: approvals.by,
+    },
     heartbeat: {
       everyMs: parseDuration(every),
       joinMs: parseDuration(joinWindow),
@@ -176,13 +183,15 @@ function resolveAgents({
 }
 
 /** Its schema has checked the block and filled in the defaults. */
-function resolveToolSet({ kind, audience, maxResultLength, callTimeoutSeconds, ...options }: ToolBlock): ToolSetBlock {
+function resolveToolSet(block: ToolBlock): ToolSetBlock {
+  const { kind, audience, maxResultLength, callTimeoutSeconds, dryRun, ...options } = block;
   return {
     kind,
     options,
     audience: toAudience(audience),
     maxResultLength: Number(maxResultLength),
     callTimeoutMs: Number(callTimeoutSeconds) * 1000,
+    dryRun: dryRun === true,
   };
 }
 

@@ -112,6 +112,16 @@ export interface ToolSetBlock {
   /** In characters. */
   maxResultLength: number;
   callTimeoutMs: number;
+  /** Calls that change something are recorded instead of sent. */
+  dryRun: boolean;
+}
+
+interface ApprovalSettings {
+  channel: string;
+  to: string;
+  expiresMs: number;
+  /** Who may answer in a message: the channel's name and the id of the person. */
+  by: string[];
 }
 
 /** The configuration as the code uses it: every default filled in, paths absolute, durations in milliseconds. */
@@ -169,6 +179,8 @@ export interface ResolvedConfig {
       to?: string;
       grants?: MappingInput["grants"];
     };
+    /** Where and how long a person is asked. undefined: on the page only, and for `DEFAULT_EXPIRY_MS`. */
+    approvals: ApprovalSettings | undefined;
     /** How often a turn asks its model. */
     maxSteps: number;
   };

@@ -57,6 +57,7 @@ const SETTINGS: ResolvedConfig["agents"] = {
   maxSteps: 20,
   prices: {},
   budget: undefined,
+  approvals: undefined,
   heartbeat: { everyMs: 3_600_000, joinMs: 0, ack: "HEARTBEAT_OK" },
 };
 

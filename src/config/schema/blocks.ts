@@ -67,6 +67,12 @@ const TOOL_RULES = {
     default: 60,
     description: "How long a call may take, in seconds.",
   },
+  dryRun: {
+    type: "boolean",
+    default: false,
+    description:
+      "Record calls that change something, and tell the model that they were not sent, instead of sending them.",
+  },
 };
 
 /** What the blocks of a part can say, besides what their drivers take. */

@@ -542,6 +542,27 @@ export interface UserConfig {
       };
     };
     /**
+     * Where a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without it, they are answered on the operator's page, by webhooks approvals, or by the API.
+     */
+    approvals?: {
+      /**
+       * A channel that is configured.
+       */
+      channel: string;
+      /**
+       * Recipient on it.
+       */
+      to: string;
+      /**
+       * How long a question waits. Then it is denied. A question about an outcome waits until it is answered.
+       */
+      expires?: string;
+      /**
+       * Who may answer in a message, by id: slack:T0ACME/U0ANN, telegram:4711, github:583231. Names do not count.
+       */
+      by?: string[];
+    };
+    /**
      * Holds further runs once it is spent. A day begins at 00:00 UTC.
      */
     budget?: {
@@ -569,7 +590,7 @@ export interface UserConfig {
    */
   alerts?: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed.
      *
      * @minItems 1
      */
@@ -582,6 +603,8 @@ export interface UserConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "approval-waiting"
+        | "outcome-unknown"
       ),
       ...(
         | "dead-letter"
@@ -591,6 +614,8 @@ export interface UserConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "approval-waiting"
+        | "outcome-unknown"
       )[]
     ];
     /**
@@ -702,7 +727,7 @@ export interface Grants {
     | "allow"
     | {
         /**
-         * read: the call only reads, as the operator knows.
+         * read: the call only reads, as the operator knows. ask: it changes something, and a person is asked each time. allow: it changes something, and nobody is asked.
          */
         mode: "read" | "ask" | "allow";
         /**
@@ -712,9 +737,17 @@ export interface Grants {
           [k: string]: unknown;
         };
         /**
-         * How often the model may ask for the call in a run, refused calls included. Default: any number of times.
+         * Arguments that the model may fill. The model does not see those that are neither fixed nor free. Default: with allow none, else all that are not fixed.
+         */
+        free?: string[];
+        /**
+         * How often the model may ask for the call in a run, refused and denied calls included. Default: for read any number of times, else 1.
          */
         max?: number;
+        /**
+         * true: after a crash, a call whose result is not known is repeated with the same call id. Default: a person is asked.
+         */
+        retry?: boolean;
       };
 }
 /**
@@ -996,7 +1029,7 @@ export interface MappingInput {
       | "allow"
       | {
           /**
-           * read: the call only reads, as the operator knows.
+           * read: the call only reads, as the operator knows. ask: it changes something, and a person is asked each time. allow: it changes something, and nobody is asked.
            */
           mode: "read" | "ask" | "allow";
           /**
@@ -1006,9 +1039,17 @@ export interface MappingInput {
             [k: string]: unknown;
           };
           /**
-           * How often the model may ask for the call in a run, refused calls included. Default: any number of times.
+           * Arguments that the model may fill. The model does not see those that are neither fixed nor free. Default: with allow none, else all that are not fixed.
+           */
+          free?: string[];
+          /**
+           * How often the model may ask for the call in a run, refused and denied calls included. Default: for read any number of times, else 1.
            */
           max?: number;
+          /**
+           * true: after a crash, a call whose result is not known is repeated with the same call id. Default: a person is asked.
+           */
+          retry?: boolean;
         };
   };
   /**
@@ -1598,6 +1639,10 @@ export interface ToolsHttp {
    * How long a call may take, in seconds.
    */
   callTimeoutSeconds?: number;
+  /**
+   * Record calls that change something, and tell the model that they were not sent, instead of sending them.
+   */
+  dryRun?: boolean;
 }
 /**
  * The tools of an MCP server, as far as tools.lock.json has them.
@@ -1645,6 +1690,10 @@ export interface ToolsMcp {
    * How long a call may take, in seconds.
    */
   callTimeoutSeconds?: number;
+  /**
+   * Record calls that change something, and tell the model that they were not sent, instead of sending them.
+   */
+  dryRun?: boolean;
 }
 /**
  * The calls of agents.tools that the model may ask for in a heartbeat. All of them read.
@@ -1656,7 +1705,7 @@ export interface Grants1 {
     | "allow"
     | {
         /**
-         * read: the call only reads, as the operator knows.
+         * read: the call only reads, as the operator knows. ask: it changes something, and a person is asked each time. allow: it changes something, and nobody is asked.
          */
         mode: "read" | "ask" | "allow";
         /**
@@ -1666,9 +1715,17 @@ export interface Grants1 {
           [k: string]: unknown;
         };
         /**
-         * How often the model may ask for the call in a run, refused calls included. Default: any number of times.
+         * Arguments that the model may fill. The model does not see those that are neither fixed nor free. Default: with allow none, else all that are not fixed.
+         */
+        free?: string[];
+        /**
+         * How often the model may ask for the call in a run, refused and denied calls included. Default: for read any number of times, else 1.
          */
         max?: number;
+        /**
+         * true: after a crash, a call whose result is not known is repeated with the same call id. Default: a person is asked.
+         */
+        retry?: boolean;
       };
 }
 /**
@@ -2797,6 +2854,27 @@ export interface ValidConfig {
       };
     };
     /**
+     * Where a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without it, they are answered on the operator's page, by webhooks approvals, or by the API.
+     */
+    approvals?: {
+      /**
+       * A channel that is configured.
+       */
+      channel: string;
+      /**
+       * Recipient on it.
+       */
+      to: string;
+      /**
+       * How long a question waits. Then it is denied. A question about an outcome waits until it is answered.
+       */
+      expires: string;
+      /**
+       * Who may answer in a message, by id: slack:T0ACME/U0ANN, telegram:4711, github:583231. Names do not count.
+       */
+      by: string[];
+    };
+    /**
      * Holds further runs once it is spent. A day begins at 00:00 UTC.
      */
     budget?: {
@@ -2824,7 +2902,7 @@ export interface ValidConfig {
    */
   alerts: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed.
      *
      * @minItems 1
      */
@@ -2837,6 +2915,8 @@ export interface ValidConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "approval-waiting"
+        | "outcome-unknown"
       ),
       ...(
         | "dead-letter"
@@ -2846,6 +2926,8 @@ export interface ValidConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "approval-waiting"
+        | "outcome-unknown"
       )[]
     ];
     /**
