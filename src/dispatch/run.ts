@@ -7,6 +7,7 @@ import type { ClaimedRun, Journal, Run, Turn } from "../journal/journal.ts";
 import { takeWithin } from "../shared/text.ts";
 import { failSpan } from "../telemetry/traces.ts";
 import type { DispatchContext } from "./context.ts";
+import { createAsk } from "./questions.ts";
 import {
   assertAttemptsLeft,
   GIVE_BACK_MS,
@@ -74,7 +75,8 @@ async function complete(
     list: () => journal.listSteps(run.id),
     record: (recorded) => journal.recordSteps(run, recorded),
   };
-  const turn = { agent, tools, settings: runtime.config.agents, history, steps, signal };
+  const ask = createAsk(context, run.eventId);
+  const turn = { agent, tools, settings: runtime.config.agents, history, ask, steps, signal };
   context.marks.show(run);
   const outcome = await runAgentAction(run, turn);
   const recording = journal.completeRun(run, outcome);
