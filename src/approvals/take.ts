@@ -40,6 +40,7 @@ export const ANSWER_RULES = {
   isApprover: ({ person, by }: Pick<GivenAnswer, "person" | "by">): boolean => by.includes(person),
   /** A service counts in seconds. */
   isLater: ({ answer, asked }: GivenAnswer): boolean => answer.at >= Math.floor(asked.sentAt / 1000),
+  isInTime: ({ asked }: GivenAnswer): boolean => Date.now() < (asked.approval.expiresAt ?? Infinity),
   /** The person has seen all of it, and yes or no is what was asked. */
   isWhole: ({ asked: { approval } }: GivenAnswer): boolean => !approval.isCut && approval.kind !== "outcome",
 };
