@@ -7,7 +7,7 @@ import { toQuestionText } from "./question.ts";
 /** What a person is to be asked, before it has a name, a time and a message. */
 export type ApprovalDraft = Omit<
   NewApproval,
-  "id" | "code" | "mapping" | "askedAt" | "expiresAt" | "question" | "isCut"
+  "id" | "code" | "mapping" | "askedAt" | "expiresAt" | "question" | "onlyOnPage"
 >;
 
 export interface AskOptions {
@@ -45,6 +45,7 @@ async function toApproval(draft: ApprovalDraft, code: string, options: AskOption
       ...approval,
       mapping: mapping || draft.hook || "",
       reply: held && { channel: held.channel, to: held.to, text: held.text },
+      endsAt: approval.expiresAt,
       link: publicUrl === undefined ? undefined : `${publicUrl}/#/approvals/${id}`,
     },
     channel,
@@ -52,5 +53,5 @@ async function toApproval(draft: ApprovalDraft, code: string, options: AskOption
   const { runId, eventId } = draft;
   const { channel: name, to } = settings;
   const question: NewDelivery = { id: createId(), runId, eventId, channel: name, to, text, isQuestion: true };
-  return { ...approval, question, ...(!canAnswer && { isCut: true }) };
+  return { ...approval, question, ...(!canAnswer && { onlyOnPage: true }) };
 }

@@ -12,7 +12,7 @@ const CALL: Question = {
   arguments: { project: "OPS", title: "Disk is full" },
   mapping: "monitoring",
   sources: ["runbooks"],
-  expiresAt: Date.UTC(2026, 10, 27, 20, 15),
+  endsAt: Date.UTC(2026, 10, 27, 20, 15),
   link: "https://hooks.example.com/#/approvals/0197",
 };
 

@@ -15,10 +15,10 @@ export interface Question {
   mapping: string;
   /** The private sources of what the model has read. */
   sources: readonly string[];
-  /** Sentences of this program. */
-  notes?: readonly string[];
+  /** Calls of the same event in earlier runs, by their full names. */
+  earlier?: readonly string[];
   /** When nobody can answer any more, in milliseconds since the epoch. */
-  expiresAt?: number;
+  endsAt?: number;
   /** The address of the operator's page that shows it. */
   link?: string;
 }
@@ -71,18 +71,18 @@ function toQuotes({ arguments: args, reply }: Question): string[] {
   return [toBlock("json", toVisibleJson(place)), toBlock("text", toVisible(text))];
 }
 
-function toAbout({ mapping, sources, notes = [] }: Question): string[] {
+function toAbout({ mapping, sources, earlier = [] }: Question): string[] {
   const list = (names: readonly string[]): string => names.map(toCode).join(", ");
   return [
     `Mapping: ${toCode(mapping)}`,
     ...(sources.length > 0 ? [`The agent has read private text from: ${list(sources)}`] : []),
-    ...notes.map(toVisible),
+    ...(earlier.length > 0 ? [`This event was replayed. It has already led to: ${list(earlier)}`] : []),
   ];
 }
 
-function toAnswers({ kind, code, expiresAt, link }: Question): string[] {
+function toAnswers({ kind, code, endsAt, link }: Question): string[] {
   const until =
-    expiresAt === undefined ? "" : ` until ${new Date(expiresAt).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+    endsAt === undefined ? "" : ` until ${new Date(endsAt).toISOString().slice(0, 16).replace("T", " ")} UTC`;
   const page = link === undefined ? [] : [`On the page: ${link}`];
   if (kind === "outcome") return [`Say what happened with \`webhooks approvals show ${code}\`${until}.`, ...page];
   return [`Answer${until} with \`approve ${code}\` or \`deny ${code} because …\``, ...page];

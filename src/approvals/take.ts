@@ -42,7 +42,7 @@ export const ANSWER_RULES = {
   isLater: ({ answer, asked }: GivenAnswer): boolean => answer.at >= Math.floor(asked.sentAt / 1000),
   isInTime: ({ asked }: GivenAnswer): boolean => Date.now() < (asked.approval.expiresAt ?? Infinity),
   /** The person has seen all of it, and yes or no is what was asked. */
-  isWhole: ({ asked: { approval } }: GivenAnswer): boolean => !approval.isCut && approval.kind !== "outcome",
+  isWhole: ({ asked: { approval } }: GivenAnswer): boolean => !approval.onlyOnPage && approval.kind !== "outcome",
 };
 
 /**

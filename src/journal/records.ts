@@ -489,7 +489,7 @@ export interface NewApproval {
   /** The delivery that asks. Absent: it can only be answered on the page, by a command or the API. */
   question?: NewDelivery;
   /** The message that asks does not show everything, so that no message can answer it. */
-  isCut?: boolean;
+  onlyOnPage?: boolean;
 }
 
 export interface NewDecision {
