@@ -1,7 +1,7 @@
 /** Answers to questions by messages in Slack, Telegram and on GitHub, signed as their services sign. */
-import { createHmac } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { UserConfig } from "../src/config/schema/generated.ts";
+import { createChatMessages } from "./support/chat-messages.ts";
 import { waitFor } from "./support/client.ts";
 import { type GithubServer, startGithub } from "./support/github-server.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
@@ -91,81 +91,10 @@ async function ask(readMessages: () => Promise<string[]> | string[]): Promise<st
   return /approve (\w{4})/.exec(question)?.[1] ?? "";
 }
 
-interface Posted {
-  status: number;
-  reason: string | undefined;
-}
-
-async function post(
-  hook: string,
-  payload: object,
-  toHeaders: (body: string) => Record<string, string>,
-): Promise<Posted> {
-  const body = JSON.stringify(payload);
-  const headers = { "content-type": "application/json", ...toHeaders(body) };
-  const response = await fetch(`${service.url}/hooks/${hook}`, { method: "POST", headers, body });
-  const { events } = await service.api(`/api/events?hook=${hook}&limit=1`);
-  return { status: response.status, reason: events[0]?.reason };
-}
-
-function hmac(text: string, secret = SECRET): string {
-  return createHmac("sha256", secret).update(text).digest("hex");
-}
-
-let sent = 0;
-
-function sayInSlack(event: object, { secret = SECRET, at = Date.now() } = {}): Promise<Posted> {
-  const ts = `${Math.floor(at / 1000)}.${500_000 + (sent += 1)}`;
-  const message = {
-    type: "message",
-    channel: slack.channel,
-    channel_type: "channel",
-    user: "U0ANN",
-    team: "T0ACME",
-    ts,
-  };
-  const payload = {
-    type: "event_callback",
-    team_id: "T0ACME",
-    event_id: `Ev${sent}`,
-    event: { ...message, event_ts: ts, ...event },
-  };
-  return post("slack", payload, (body) => {
-    const time = String(Math.floor(Date.now() / 1000));
-    return { "x-slack-request-timestamp": time, "x-slack-signature": `v0=${hmac(`v0:${time}:${body}`, secret)}` };
-  });
-}
-
-function sayInTelegram(message: object, { secret = SECRET } = {}): Promise<Posted> {
-  const about = {
-    message_id: (sent += 1),
-    from: { id: 222, is_bot: false },
-    chat: { id: Number(telegram.chat), type: "group" },
-  };
-  const payload = { update_id: sent, message: { ...about, date: Math.floor(Date.now() / 1000), ...message } };
-  return post("telegram", payload, () => ({ "x-telegram-bot-api-secret-token": secret }));
-}
-
-function sayOnGithub(comment: object, { secret = SECRET, sender = {} } = {}): Promise<Posted> {
-  const [repository = "", number = ""] = github.issue.split("#");
-  const ann = { login: "ann", id: 11, type: "User", ...sender };
-  const now = new Date().toISOString();
-  const written = {
-    id: (sent += 1),
-    user: ann,
-    html_url: `https://github.com/c/${sent}`,
-    created_at: now,
-    updated_at: now,
-    ...comment,
-  };
-  const issue = { number: Number(number), title: "Questions" };
-  const payload = { action: "created", issue, comment: written, repository: { full_name: repository }, sender: ann };
-  return post("github", payload, (body) => ({
-    "x-github-event": "issue_comment",
-    "x-github-delivery": `d${sent}`,
-    "x-hub-signature-256": `sha256=${hmac(body, secret)}`,
-  }));
-}
+const { inSlack, inTelegram, onGithub } = createChatMessages(
+  () => service,
+  () => ({ secret: SECRET, slackChannel: slack.channel, telegramChat: telegram.chat, issue: github.issue }),
+);
 
 async function replies(): Promise<string[]> {
   return (await slack.messages()).filter((text) => text === REPLY);
@@ -191,7 +120,7 @@ describe("in Slack", () => {
     await start(where());
     const code = await ask(slack.messages);
     expect(await replies()).toEqual([]);
-    expect(await sayInSlack({ text: `approve ${code}` })).toEqual({ status: 204, reason: `answered ${code}` });
+    expect(await inSlack({ text: `approve ${code}` })).toEqual({ status: 204, reason: `answered ${code}` });
     await expectReply();
     expect(models.conversations()).toHaveLength(1);
   });
@@ -199,7 +128,7 @@ describe("in Slack", () => {
   test("deny with a reason drops it", async () => {
     await start(where());
     const code = await ask(slack.messages);
-    const answer = await sayInSlack({ text: `deny ${code} because it names a host` });
+    const answer = await inSlack({ text: `deny ${code} because it names a host` });
     expect(answer.reason).toBe(`answered ${code}`);
     await expectNothing();
   });
@@ -210,7 +139,7 @@ describe("in Slack", () => {
     const history = await slack.messages();
     const index = history.findIndex((text) => text.includes(`approve ${code}`));
     const ts = await findTimestamp(index);
-    expect((await sayInSlack({ text: `approve ${code}`, thread_ts: ts })).reason).toBe(`answered ${code}`);
+    expect((await inSlack({ text: `approve ${code}`, thread_ts: ts })).reason).toBe(`answered ${code}`);
     await expectReply();
   });
 
@@ -226,7 +155,7 @@ describe("in Slack", () => {
   ])("an answer %s changes nothing", async (_, event) => {
     await start(where());
     const code = await ask(slack.messages);
-    expect((await sayInSlack({ text: `approve ${code}`, ...event })).reason ?? "").not.toContain("answered");
+    expect((await inSlack({ text: `approve ${code}`, ...event })).reason ?? "").not.toContain("answered");
     await expectNothing();
   });
 
@@ -235,7 +164,7 @@ describe("in Slack", () => {
     async (text) => {
       await start(where());
       const code = await ask(slack.messages);
-      const answer = await sayInSlack({ text: text.replace("CODE", code) });
+      const answer = await inSlack({ text: text.replace("CODE", code) });
       expect(answer.reason ?? "").not.toContain("answered");
       await expectNothing();
     },
@@ -244,9 +173,7 @@ describe("in Slack", () => {
   test("a forged answer is refused", async () => {
     await start(where());
     const code = await ask(slack.messages);
-    expect((await sayInSlack({ text: `approve ${code}` }, { secret: "secret-of-somebody-else-0123" })).status).toBe(
-      401,
-    );
+    expect((await inSlack({ text: `approve ${code}` }, "secret-of-somebody-else-0123")).status).toBe(401);
     const asToken = await service.post("slack", {
       type: "event_callback",
       event: { type: "message", text: `approve ${code}` },
@@ -258,8 +185,8 @@ describe("in Slack", () => {
   test("the first answer counts, later and repeated ones change nothing", async () => {
     await start({ ...where(), by: [...BY.by, "slack:T0ACME/U0BEN"] });
     const code = await ask(slack.messages);
-    await sayInSlack({ text: `deny ${code}` });
-    const late = await sayInSlack({ text: `approve ${code}`, user: "U0BEN" });
+    await inSlack({ text: `deny ${code}` });
+    const late = await inSlack({ text: `approve ${code}`, user: "U0BEN" });
     expect(late.reason).toBe(`answered ${code}, which was decided before`);
     await expectNothing();
   });
@@ -269,7 +196,7 @@ describe("in Slack", () => {
     const code = await ask(slack.messages);
     const end = Date.now() + 1000;
     await waitFor(() => Date.now() > end, "the end");
-    expect((await sayInSlack({ text: `approve ${code}` })).reason).not.toBe(`answered ${code}`);
+    expect((await inSlack({ text: `approve ${code}` })).reason).not.toBe(`answered ${code}`);
     await expectNothing();
   });
 
@@ -280,14 +207,14 @@ describe("in Slack", () => {
     const question = await waitFor(async () => (await slack.messages()).find((text) => text.includes("does not fit")));
     const code = /Approval (\w{4})/.exec(question)?.[1];
     await waitFor(async () => (await service.api(`/api/events/${body.eventId}`)).deliveries[0]?.state === "sent");
-    expect((await sayInSlack({ text: `approve ${code}` })).reason ?? "").not.toContain("answered");
+    expect((await inSlack({ text: `approve ${code}` })).reason ?? "").not.toContain("answered");
     expect((await slack.messages()).some((text) => text.startsWith("xxx"))).toBe(false);
   });
 
   test("without people in by, nobody answers by a message", async () => {
     await start({ ...where(), by: [] });
     const code = await ask(slack.messages);
-    expect((await sayInSlack({ text: `approve ${code}` })).reason).toBeUndefined();
+    expect((await inSlack({ text: `approve ${code}` })).reason).toBeUndefined();
     await expectNothing();
   });
 });
@@ -296,11 +223,11 @@ test("in Telegram", async () => {
   await start({ channel: "telegram", to: telegram.chat, ...BY });
   const code = await ask(telegram.messages);
   const text = `approve ${code}`;
-  expect((await sayInTelegram({ text }, { secret: "another-secret" })).status).toBe(401);
+  expect((await inTelegram({ text }, "another-secret")).status).toBe(401);
   for (const wrong of [{ from: { id: 223, is_bot: false } }, { forward_origin: {} }, { chat: { id: 5 } }, { date: 1 }])
-    expect((await sayInTelegram({ text, ...wrong })).reason ?? "").not.toContain("answered");
+    expect((await inTelegram({ text, ...wrong })).reason ?? "").not.toContain("answered");
   expect(await replies()).toEqual([]);
-  expect((await sayInTelegram({ text })).reason).toBe(`answered ${code}`);
+  expect((await inTelegram({ text })).reason).toBe(`answered ${code}`);
   await expectReply();
 });
 
@@ -308,17 +235,17 @@ test("on GitHub", async () => {
   await start({ channel: "github", to: github.issue, ...BY });
   const code = await ask(github.comments);
   const body = `approve ${code}`;
-  expect((await sayOnGithub({ body }, { secret: "another-secret" })).status).toBe(401);
+  expect((await onGithub({ body }, { secret: "another-secret" })).status).toBe(401);
   for (const sender of [{ id: 12 }, { type: "Bot" }, { login: "ann[bot]" }])
-    expect((await sayOnGithub({ body }, { sender })).reason ?? "").not.toContain("answered");
+    expect((await onGithub({ body }, { sender })).reason ?? "").not.toContain("answered");
   for (const wrong of [
     { updated_at: "2030-01-01T00:00:00Z" },
     { performed_via_github_app: {} },
     { created_at: "2020-01-01T00:00:00Z", updated_at: "2020-01-01T00:00:00Z" },
   ])
-    expect((await sayOnGithub({ body, ...wrong })).reason ?? "").not.toContain("answered");
+    expect((await onGithub({ body, ...wrong })).reason ?? "").not.toContain("answered");
   expect(await replies()).toEqual([]);
-  expect((await sayOnGithub({ body })).reason).toBe(`answered ${code}`);
+  expect((await onGithub({ body })).reason).toBe(`answered ${code}`);
   await expectReply();
 });
 
@@ -332,7 +259,7 @@ test("a delivery of ours that reads like an answer is none", async () => {
   await service.settled(body.eventId);
   const index = (await slack.messages()).indexOf(`approve ${code}`);
   const ts = await findTimestamp(index);
-  const answer = await sayInSlack({ text: `approve ${code}`, ts });
+  const answer = await inSlack({ text: `approve ${code}`, ts });
   expect(answer.reason ?? "").not.toContain("answered");
   await expectNothing();
 });

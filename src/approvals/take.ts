@@ -27,22 +27,24 @@ export interface TakenAnswer {
 }
 
 /** What an answer was given to, by whom, in which channel. */
-interface GivenAnswer {
+interface GivenAnswer extends Pick<TakeOptions, "by" | "isDelivered"> {
   answer: ChatAnswer;
   asked: AskedApproval;
   /** The person, as in `agents.approvals.by`. */
   person: string;
-  by: readonly string[];
+  channel: string;
 }
 
 /** All of them hold for an answer that counts. The tests of injections replace them one by one. */
-export const ANSWER_RULES = {
-  isApprover: ({ person, by }: Pick<GivenAnswer, "person" | "by">): boolean => by.includes(person),
+export const ANSWER_RULES: Record<string, (given: GivenAnswer) => boolean | Promise<boolean>> = {
+  isApprover: ({ person, by }) => by.includes(person),
   /** A service counts in seconds. */
-  isLater: ({ answer, asked }: GivenAnswer): boolean => answer.at >= Math.floor(asked.sentAt / 1000),
-  isInTime: ({ asked }: GivenAnswer): boolean => Date.now() < (asked.approval.expiresAt ?? Infinity),
+  isLater: ({ answer, asked }) => answer.at >= Math.floor(asked.sentAt / 1000),
+  isInTime: ({ asked }) => Date.now() < (asked.approval.expiresAt ?? Infinity),
   /** The person has seen all of it, and yes or no is what was asked. */
-  isWhole: ({ asked: { approval } }: GivenAnswer): boolean => !approval.onlyOnPage && approval.kind !== "outcome",
+  isWhole: ({ asked: { approval } }) => !approval.onlyOnPage && approval.kind !== "outcome",
+  /** An agent can be made to write anything, and its account may be that of a person. */
+  isNotOurs: async ({ answer, channel, isDelivered }) => !(await isDelivered(answer.messageId, channel)),
 };
 
 /**
@@ -58,13 +60,11 @@ export async function takeAnswer(request: HookRequest, options: TakeOptions): Pr
   const { preset = "", mapping, id = "" } = sender?.source ?? {};
   const channel = toChannelName(mapping?.source?.channel ?? "");
   const answer = readAnswer(preset, request);
-  const person = `${channel}:${answer?.person}`;
-  if (!answer || !ANSWER_RULES.isApprover({ person, by })) return undefined;
-  const asked = await findAsked(answer, channel, journal);
+  const asked = answer && (await findAsked(answer, channel, journal));
   if (!asked) return undefined;
-  const given = { answer, asked, person, by };
-  if (!Object.values(ANSWER_RULES).every((holds) => holds(given))) return undefined;
-  if (await isDelivered(answer.messageId, channel)) return undefined;
+  const person = `${channel}:${answer.person}`;
+  const given = { answer, asked, person, channel, by, isDelivered };
+  for (const holds of Object.values(ANSWER_RULES)) if (!(await holds(given))) return undefined;
   const { code, decision, reason } = answer;
   const decided = await journal.decideApproval(asked.approval.id, { decision, reason, by: person, at: Date.now() });
   const isFirst = decided?.kind === "decided";
