@@ -46,7 +46,7 @@ const ALLOWED: Record<string, string[]> = {
   // It runs in a browser, so its bundle fails on anything that needs Node.
   page: ["types.ts", "shared"],
   runtime: [...GROUND, "ingress", "mapping", "transforms", "agents", "tools"],
-  "receive.ts": [...GROUND, "ingress", "journal", "mapping", "actions", "operator"],
+  "receive.ts": [...GROUND, "ingress", "journal", "mapping", "actions", "approvals", "operator"],
   "run-results.ts": GROUND,
   "answers.ts": [...GROUND, "mapping"],
   "stores.ts": [...GROUND, "journal", "mail"],

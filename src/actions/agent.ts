@@ -1,9 +1,10 @@
 import type { AgentDriver, AgentTurn, HistoryEntry } from "../agents/driver.ts";
+import type { ApprovalDraft } from "../approvals/ask.ts";
 import { type Bounded, type Origin, protect, protectAction, toLabel, toPrompt } from "../boundary/boundary.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
-import type { NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
+import type { NewApproval, NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
 import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from "../mapping/policy.ts";
 import { createId } from "../shared/id.ts";
 import { cutText } from "../shared/text.ts";
@@ -12,6 +13,7 @@ import type { ToolSets } from "../tools/tool-sets.ts";
 import { type AgentAction, type ContextCall, type Grant, listTargets, MAIN_SESSION } from "../types.ts";
 import { readContext } from "./context.ts";
 import { runLoop, TurnTimeout } from "./loop.ts";
+import { type Reply, sendReplies } from "./reply.ts";
 import { describeReviewFormat } from "./review.ts";
 import { openGrants } from "./rules.ts";
 import { recordSteps, type StepStore, Suspended } from "./steps.ts";
@@ -23,10 +25,21 @@ export type HookRun = Run & { action: AgentAction };
 export async function runAgentAction(run: HookRun, context: TurnContext): Promise<TurnOutcome> {
   const own = run.action.isolated ? { ...context, history: [] } : context;
   const { sources, ...turn } = replyWithoutAgent(run) ?? requireAnswer(await runAgentTurn(toRequest(run), own), run);
+  const { heartbeat, linkHosts } = context.settings;
+  const { id: runId, eventId, hook, action } = run;
+  const about = { kind: "reply", runId, eventId, hook, step: turn.lastStep?.n ?? 0, sources } as const;
+  const sent = await sendReplies(toReplies(run, turn.reply, heartbeat.ack), {
+    sources,
+    linkHosts,
+    serviceHost: action.serviceHost,
+    isReview: action.review !== undefined,
+    ask: (deliveries) => context.ask([{ ...about, deliveries }]),
+  });
   return {
     ...turn,
+    ...sent,
+    warnings: [...turn.warnings, ...sent.warnings],
     entries: [...turn.entries, { ...toSummary(run, turn.reply, turn.finishedAt), ...toSources(sources) }],
-    deliveries: toDeliveries(run, turn.reply, context.settings.heartbeat.ack),
   };
 }
 
@@ -78,14 +91,15 @@ function replyWithoutAgent(run: HookRun): TurnResult | undefined {
   };
 }
 
-function toDeliveries({ id: runId, eventId, sessionKey, action }: HookRun, text: string, ack: string): NewDelivery[] {
+function toReplies({ id: runId, eventId, sessionKey, action }: HookRun, text: string, ack: string): Reply[] {
   if (text.trim() === "") return [];
   // Only an agent can acknowledge. In a message that was passed on, the same words come from outside.
   if (action.agent !== "none" && isOnlyAck(text, ack)) return [];
-  return listTargets(action).map(({ channel, to, routeBy, toSource, update }) => {
+  return listTargets(action).map(({ channel, to, routeBy, toSource, update, isPrivate = false }) => {
     const conversation = toSource && sessionKey;
     const replaces = update ?? (toSource && action.onFailure !== undefined ? ("notice" as const) : undefined);
-    return { id: createId(), runId, eventId, channel, to, routeBy, text, conversation, update: replaces };
+    const route = { channel, to, routeBy, conversation, update: replaces };
+    return { delivery: { id: createId(), runId, eventId, ...route, text }, isPrivate };
   });
 }
 
@@ -150,6 +164,8 @@ export interface TurnContext {
   history: PastEntry[];
   /** The tool sets of the runtime in use: a call is looked up when it is executed. */
   tools: Pick<ToolSets, "find" | "list" | "explainMissing">;
+  /** Names questions to a person. */
+  ask(drafts: ApprovalDraft[]): Promise<NewApproval[]>;
   /** Absent: the turn keeps no steps. */
   steps?: StepStore;
   /** The grants of its mapping as the configuration in use has them. */

@@ -4,7 +4,7 @@ import type { Approval, ApprovalUse, Step } from "../journal/journal.ts";
 import { hashJson } from "../shared/hash.ts";
 import { basisOf, type CallRules, type PlannedCall, setOf } from "./rules.ts";
 import {
-  type ApprovalDraft,
+  type TurnQuestion,
   ClaimLost,
   inCallSpan,
   recordSteps,
@@ -163,7 +163,7 @@ function askOutcome({ n, name, granted }: PlannedCall, known: Step, state: State
   const { waiting, context } = state;
   const { arguments: args, hash, startedAt } = known;
   const againAt = startedAt + (granted?.call.timeoutMs ?? UNKNOWN_TIMEOUT_MS);
-  const draft: ApprovalDraft = { kind: "outcome", step: n, call: known.call ?? name, sources: [...context.sources] };
+  const draft: TurnQuestion = { kind: "outcome", step: n, call: known.call ?? name, sources: [...context.sources] };
   waiting.drafts.push({ ...draft, arguments: args, hash, againAt });
   waiting.steps.push({ ...known, state: "unknown" });
   waiting.isUnknown = true;

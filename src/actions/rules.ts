@@ -10,7 +10,7 @@ import type { Grant } from "../types.ts";
 import type { PastExchange } from "./exchanges.ts";
 
 /** A call that a turn may make. */
-export interface GrantedCall {
+interface GrantedCall {
   call: OpenCall;
   grant: Grant;
   /** What the operator fixed. The model neither sees nor chooses it. */

@@ -1,5 +1,6 @@
 import { type Bounded, protect } from "../boundary/boundary.ts";
-import type { Approval, ApprovalUse, NewApproval, Questions, Step } from "../journal/journal.ts";
+import type { ApprovalDraft } from "../approvals/ask.ts";
+import type { Approval, ApprovalUse, Questions, Step } from "../journal/journal.ts";
 import { inSpan } from "../telemetry/traces.ts";
 import type { CallRules } from "./rules.ts";
 
@@ -28,15 +29,12 @@ export class ClaimLost extends Error {
   override name = "ClaimLost";
 }
 
-/** A question before it has a code, a time and a place. */
-export type ApprovalDraft = Pick<
-  NewApproval,
-  "kind" | "step" | "call" | "arguments" | "hash" | "basis" | "sources" | "againAt" | "deliveries"
->;
+/** A question of a turn. */
+export type TurnQuestion = Omit<ApprovalDraft, "runId" | "eventId" | "hook">;
 
 /** What a turn waits for: as `Questions`. */
 export interface Waiting extends Pick<Questions, "steps" | "open"> {
-  drafts: ApprovalDraft[];
+  drafts: TurnQuestion[];
   /** One of them is about an outcome. */
   isUnknown: boolean;
 }

@@ -30,6 +30,11 @@ interface Message extends Omit<ChatAnswer, "code" | "decision" | "reason"> {
   text: unknown;
 }
 
+/** Whether messages of this preset can be answers. */
+export function isAnswerable(preset: string | undefined): boolean {
+  return preset !== undefined && Object.hasOwn(SERVICES, preset);
+}
+
 /** Undefined unless a verified event of this preset is a new message that is an answer and nothing else. */
 export function readAnswer(
   preset: string,

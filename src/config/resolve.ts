@@ -153,6 +153,7 @@ function resolveAgents({
   providers,
   tools,
   defaults,
+  linkHosts,
   prices,
   budget,
   approvals,
@@ -163,6 +164,7 @@ function resolveAgents({
     providers,
     tools: Object.fromEntries(Object.entries(tools).map(([name, block]) => [name, resolveToolSet(block)])),
     models: defaults.models?.map((entry) => (typeof entry === "string" ? { id: entry } : entry)),
+    linkHosts,
     prices,
     budget,
     approvals: approvals && {

@@ -116,7 +116,7 @@ export interface ToolSetBlock {
   dryRun: boolean;
 }
 
-interface ApprovalSettings {
+export interface ApprovalSettings {
   channel: string;
   to: string;
   expiresMs: number;
@@ -181,6 +181,8 @@ export interface ResolvedConfig {
     };
     /** Where and how long a person is asked. undefined: on the page only, and for `DEFAULT_EXPIRY_MS`. */
     approvals: ApprovalSettings | undefined;
+    /** To which links in replies from private text stay whole, as they are written. */
+    linkHosts: string[];
     /** How often a turn asks its model. */
     maxSteps: number;
   };

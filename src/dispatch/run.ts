@@ -7,7 +7,7 @@ import type { ClaimedRun, Journal, Run, Turn } from "../journal/journal.ts";
 import { takeWithin } from "../shared/text.ts";
 import { failSpan } from "../telemetry/traces.ts";
 import type { DispatchContext } from "./context.ts";
-import { createStepStore, findWrittenGrants, suspendRun } from "./questions.ts";
+import { createAsk, suspendRun } from "./questions.ts";
 import {
   assertAttemptsLeft,
   GIVE_BACK_MS,
@@ -19,6 +19,7 @@ import {
   retryDelayMs,
   toFailure,
 } from "./retry.ts";
+import { createStepStore, findWrittenGrants } from "./step-store.ts";
 
 const BACKOFF = { firstMs: 1000, maxMs: 60_000 };
 
@@ -90,7 +91,8 @@ async function complete(
   const { agent, tools } = runtime;
   const steps = createStepStore(run, context);
   const written = findWrittenGrants(run, runtime);
-  const turn = { agent, tools, settings: runtime.config.agents, history, steps, written, signal };
+  const ask = createAsk(context, run.mapping);
+  const turn = { agent, tools, settings: runtime.config.agents, history, ask, steps, written, signal };
   context.marks.show(run);
   const outcome = await runAgentAction(run, turn);
   const recording = journal.completeRun(run, outcome);

@@ -48,8 +48,8 @@ export async function findAsked(
   const row = await get(
     `SELECT approvals.*, deliveries.finished_at AS sent_at, deliveries.message_id
      FROM hookline.approvals JOIN hookline.deliveries ON deliveries.id = approvals.question_id
-     WHERE approvals.state = 'open' AND approvals.code = $1 AND deliveries.state = 'sent'
-       AND deliveries.channel = $2 AND deliveries.recipient = $3`,
+     WHERE approvals.code = $1 AND deliveries.state = 'sent' AND deliveries.channel = $2 AND deliveries.recipient = $3
+     ORDER BY approvals.id DESC LIMIT 1`,
     [code, channel, to],
   );
   if (!row) return undefined;

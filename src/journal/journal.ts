@@ -142,7 +142,7 @@ export interface Journal {
   /** Newest first. */
   listApprovals(page: Page & { state?: ApprovalState; runId?: string; eventId?: string }): Promise<Approval[]>;
   getApproval(id: string): Promise<Approval | undefined>;
-  /** The open question with this code that was asked in this place, once it was sent there. */
+  /** The last question with this code that was asked in this place, once it was sent there. It may have ended. */
   findAsked(code: string, channel: ChannelName, to: string): Promise<AskedApproval | undefined>;
 
   /** System events that no heartbeat has consumed yet, oldest first. */

@@ -18,6 +18,6 @@ export async function parseMarkdown(markdown: string): Promise<Token[]> {
 export async function listTokens(tokens: Token[]): Promise<MarkedToken[]> {
   const { walkTokens } = await import("marked");
   const found: MarkedToken[] = [];
-  walkTokens(tokens, (token) => void found.unshift(...toKnown([token])));
+  void walkTokens(tokens, (token) => void found.unshift(...toKnown([token])));
   return found;
 }

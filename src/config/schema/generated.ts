@@ -519,6 +519,10 @@ export interface UserConfig {
       };
     };
     /**
+     * Hosts to which links in replies may have a query and a fragment, also after the agent has read something private. *.example.com stands for every host below example.com.
+     */
+    linkHosts?: string[];
+    /**
      * What a model costs per million tokens, in your currency, by provider/model. A run's cost is stored with it.
      */
     prices?: {
@@ -2830,6 +2834,10 @@ export interface ValidConfig {
         to?: string;
       };
     };
+    /**
+     * Hosts to which links in replies may have a query and a fragment, also after the agent has read something private. *.example.com stands for every host below example.com.
+     */
+    linkHosts: string[];
     /**
      * What a model costs per million tokens, in your currency, by provider/model. A run's cost is stored with it.
      */

@@ -285,7 +285,7 @@ export function describeApprovals(open: OpenJournal): void {
       });
       expect(await find("C2")).toBeUndefined();
       await journal.decideApproval(approval.id, APPROVE);
-      expect(await find("C1")).toBeUndefined();
+      expect(await find("C1")).toMatchObject({ approval: { id: approval.id, state: "approved" } });
     });
 
     test("of an outcome are not asked once the result is known, and end when it comes", async () => {
