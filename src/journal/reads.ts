@@ -10,6 +10,7 @@ import {
 import type { Page } from "./journal.ts";
 import type {
   Answer,
+  Claim,
   Delivery,
   Entry,
   EventRecord,
@@ -207,6 +208,12 @@ export async function getRun({ get, tables, clockOffsetMs }: Reader, id: string)
   return row && rows.toRun(row, clockOffsetMs);
 }
 
+/** Both stores keep the token of the last claim. */
+export async function isClaimed({ get }: Reader, { id, token }: Claim): Promise<boolean> {
+  const claimed = "SELECT 1 AS found FROM hookline.runs WHERE id = $1 AND claims = $2 AND state = 'running'";
+  return (await get(claimed, [id, token])) !== undefined;
+}
+
 export async function listDeliveries(reader: Reader, page: Page & { state?: DeliveryState }): Promise<Delivery[]> {
   const found = await listQueue(reader, "hookline.deliveries", page);
   return found.map((row) => rows.toDelivery(row, reader.clockOffsetMs));
@@ -225,15 +232,15 @@ async function listQueue(
   return listPage(reader, { from, conditions, limit });
 }
 
-function olderThan({ tables: { order } }: Reader, from: string): string {
+export function olderThan({ tables: { order } }: Reader, from: string): string {
   return order === "id" ? "id <" : `seq < (SELECT seq FROM ${from} WHERE id = $before)`;
 }
 
 /** SQL in front of the value, or around `$before`. */
-type Condition = [sql: string, value: ReadValue];
+export type Condition = [sql: string, value: ReadValue];
 
 /** The newest rows that meet the conditions whose value is given. */
-async function listPage(
+export async function listPage(
   { all, tables }: Reader,
   { from, conditions, limit }: { from: string; conditions: Condition[]; limit: number },
 ): Promise<Row[]> {

@@ -38,6 +38,7 @@ const MESSAGES = [
   "run",
   "delivery",
   "dead-letter",
+  "approval",
   "session",
   "rejection",
   "reload",

@@ -146,7 +146,13 @@ export async function openDrivers(
 }
 
 /** As the defaults of `agents.tools`. */
-const READS = { kind: "reads", audience: "private", maxResultLength: 60_000, callTimeoutMs: 60_000 } as const;
+const READS = {
+  kind: "reads",
+  audience: "private",
+  maxResultLength: 60_000,
+  callTimeoutMs: 60_000,
+  dryRun: false,
+} as const;
 
 /** A driver under the name of an account, whose errors name the block of that account. */
 function asAccount(driver: ChannelDriver, name: string): ChannelDriver {

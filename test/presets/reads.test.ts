@@ -390,3 +390,29 @@ test.each([
   const service_ = startService({ config: toConfig("github", options, {}) });
   await expect(service_).rejects.toThrow(message);
 });
+
+test.each([
+  [false, []],
+  [true, ["preset:github"]],
+])("with repository.private %j the sources of its diff are %j", async (isPrivate, sources) => {
+  answers = { "/repos/acme/shop/pulls/42": PATCH };
+  service = await startService({ config: toConfig("github", { context: ["diff"] }, GITHUB.channels()) });
+  const { payload, headers } = sample("github", "pull-request-opened");
+  const about = { ...payload, repository: { full_name: "acme/shop", private: isPrivate } };
+  const { body } = await service.post("github", about, headers);
+  const { runs } = await service.settled(body.eventId);
+  expect(runs[0].steps[0]).toMatchObject({ call: "preset:github.diff", state: "done", sources });
+});
+
+test("an internal comment of a Jira ticket is not read, because its customer may see the reply", async () => {
+  const note = { author: { displayName: "Ann" }, created: "2026-01-05", renderedBody: "a secret", jsdPublic: false };
+  answers = {
+    "/rest/api/3/issue/SHOP-42/comment?orderBy=created&maxResults=100&expand=renderedBody": {
+      comments: [note, { ...note, renderedBody: "an answer", jsdPublic: true }],
+    },
+  };
+  const channels = { jira: { token: "t", email: "a@example.com", baseUrl } };
+  const prompt = await promptFor("jira", "issue-created", { context: ["comments"] }, channels);
+  expect(prompt).toContain("an answer");
+  expect(prompt).not.toContain("a secret");
+});

@@ -1,11 +1,12 @@
 import { isObject } from "../../shared/json.ts";
+import { PRESET_SET } from "../../types.ts";
 import type { Preset } from "../schema/generated.ts";
 import type { PresetReads, PresetUse } from "../types.ts";
 import { fillParameters, type Parameters } from "./parameters.ts";
 
 /** The name of the tool set with the reads of a preset. No set of `agents.tools` can have it. */
 function toSetName(values: Parameters["values"]): string {
-  return `preset:${String(values["path"]).replaceAll(".", "-")}`;
+  return `${PRESET_SET}${String(values["path"]).replaceAll(".", "-")}`;
 }
 
 /** The reads that a use of a preset names in `context`; undefined: none. */

@@ -601,6 +601,10 @@ export interface UserConfig {
       };
     };
     /**
+     * Hosts to which links in replies may have a query and a fragment, also after the agent has read something private. *.example.com stands for every host below example.com.
+     */
+    linkHosts?: string[];
+    /**
      * What a model costs per million tokens, in your currency, by provider/model. A run's cost is stored with it.
      */
     prices?: {
@@ -622,6 +626,27 @@ export interface UserConfig {
          */
         cacheWrite?: number;
       };
+    };
+    /**
+     * Where a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without it, they are answered on the operator's page, by webhooks approvals, or by the API.
+     */
+    approvals?: {
+      /**
+       * A channel that is configured.
+       */
+      channel: string;
+      /**
+       * Recipient on it.
+       */
+      to: string;
+      /**
+       * How long a question waits. Then it is denied. A question about an outcome waits until it is answered.
+       */
+      expires?: string;
+      /**
+       * Who may answer in a message, by id: slack:T0ACME/U0ANN, telegram:4711, github:583231. Names do not count.
+       */
+      by?: string[];
     };
     /**
      * Holds further runs once it is spent. A day begins at 00:00 UTC.
@@ -651,7 +676,7 @@ export interface UserConfig {
    */
   alerts?: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed.
      *
      * @minItems 1
      */
@@ -664,6 +689,8 @@ export interface UserConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "approval-waiting"
+        | "outcome-unknown"
       ),
       ...(
         | "dead-letter"
@@ -673,6 +700,8 @@ export interface UserConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "approval-waiting"
+        | "outcome-unknown"
       )[]
     ];
     /**
@@ -784,7 +813,7 @@ export interface Grants {
     | "allow"
     | {
         /**
-         * read: the call only reads, as the operator knows.
+         * read: the call only reads, as the operator knows. ask: it changes something, and a person is asked each time. allow: it changes something, and nobody is asked.
          */
         mode: "read" | "ask" | "allow";
         /**
@@ -794,9 +823,17 @@ export interface Grants {
           [k: string]: unknown;
         };
         /**
-         * How often the model may ask for the call in a run, refused calls included. Default: any number of times.
+         * Arguments that the model may fill. The model does not see those that are neither fixed nor free. Default: with allow none, else all that are not fixed.
+         */
+        free?: string[];
+        /**
+         * How often the model may ask for the call in a run, refused and denied calls included. Default: for read any number of times, else 1.
          */
         max?: number;
+        /**
+         * true: after a crash, a call whose result is not known is repeated with the same call id. Default: a person is asked.
+         */
+        retry?: boolean;
       };
 }
 /**
@@ -961,6 +998,10 @@ export interface MappingInput {
          * Template. If it renders blank or false, the reply is not sent to this target.
          */
         when?: string;
+        /**
+         * Who can see what is written there. Default: that of the channel's block, or of the place.
+         */
+        audience?: "private" | "public";
       }[];
   /**
    * Template. The name of a configured channel, last or source. Default: last.
@@ -990,6 +1031,14 @@ export interface MappingInput {
      * Template. The whole hash of the commit that a review is about.
      */
     commit?: string;
+    /**
+     * Template. Who can see what is written there: private, or anything else for public. The audience of the channel's block has precedence.
+     */
+    audience?: string;
+    /**
+     * Template. An address of the service that the event is about. In a reply from private text, links to its host stay whole.
+     */
+    url?: string;
   };
   /**
    * The reply is a review of the pull request or merge request of the event, with comments on lines. The value is the strongest verdict that the agent may give; true is comment.
@@ -1066,7 +1115,7 @@ export interface MappingInput {
       | "allow"
       | {
           /**
-           * read: the call only reads, as the operator knows.
+           * read: the call only reads, as the operator knows. ask: it changes something, and a person is asked each time. allow: it changes something, and nobody is asked.
            */
           mode: "read" | "ask" | "allow";
           /**
@@ -1076,9 +1125,17 @@ export interface MappingInput {
             [k: string]: unknown;
           };
           /**
-           * How often the model may ask for the call in a run, refused calls included. Default: any number of times.
+           * Arguments that the model may fill. The model does not see those that are neither fixed nor free. Default: with allow none, else all that are not fixed.
+           */
+          free?: string[];
+          /**
+           * How often the model may ask for the call in a run, refused and denied calls included. Default: for read any number of times, else 1.
            */
           max?: number;
+          /**
+           * true: after a crash, a call whose result is not known is repeated with the same call id. Default: a person is asked.
+           */
+          retry?: boolean;
         };
   };
   /**
@@ -1672,6 +1729,10 @@ export interface ToolsHttp {
    * How long a call may take, in seconds.
    */
   callTimeoutSeconds?: number;
+  /**
+   * Record calls that change something, and tell the model that they were not sent, instead of sending them.
+   */
+  dryRun?: boolean;
 }
 /**
  * The tools of an MCP server, as far as tools.lock.json has them.
@@ -1719,6 +1780,10 @@ export interface ToolsMcp {
    * How long a call may take, in seconds.
    */
   callTimeoutSeconds?: number;
+  /**
+   * Record calls that change something, and tell the model that they were not sent, instead of sending them.
+   */
+  dryRun?: boolean;
 }
 /**
  * The calls of agents.tools that the model may ask for in a heartbeat. All of them read.
@@ -1730,7 +1795,7 @@ export interface Grants1 {
     | "allow"
     | {
         /**
-         * read: the call only reads, as the operator knows.
+         * read: the call only reads, as the operator knows. ask: it changes something, and a person is asked each time. allow: it changes something, and nobody is asked.
          */
         mode: "read" | "ask" | "allow";
         /**
@@ -1740,9 +1805,17 @@ export interface Grants1 {
           [k: string]: unknown;
         };
         /**
-         * How often the model may ask for the call in a run, refused calls included. Default: any number of times.
+         * Arguments that the model may fill. The model does not see those that are neither fixed nor free. Default: with allow none, else all that are not fixed.
+         */
+        free?: string[];
+        /**
+         * How often the model may ask for the call in a run, refused and denied calls included. Default: for read any number of times, else 1.
          */
         max?: number;
+        /**
+         * true: after a crash, a call whose result is not known is repeated with the same call id. Default: a person is asked.
+         */
+        retry?: boolean;
       };
 }
 /**
@@ -1822,6 +1895,10 @@ export interface ChannelsWhatsapp {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -1849,6 +1926,10 @@ export interface ChannelsSignal {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -1878,6 +1959,10 @@ export interface ChannelsTelegram {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -1905,6 +1990,10 @@ export interface ChannelsDiscord {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -1934,6 +2023,10 @@ export interface ChannelsSlack {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -1962,6 +2055,10 @@ export interface ChannelsMattermost {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -1987,6 +2084,10 @@ export interface ChannelsImessage {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2027,6 +2128,10 @@ export interface ChannelsMsteams {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2084,6 +2189,10 @@ export interface ChannelsEmail {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2130,6 +2239,10 @@ export interface ChannelsHttp {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2188,6 +2301,10 @@ export interface ChannelsGithub {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2228,6 +2345,10 @@ export interface ChannelsGitlab {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2267,6 +2388,10 @@ export interface ChannelsGitea {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2321,6 +2446,10 @@ export interface ChannelsLinear {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2352,6 +2481,10 @@ export interface ChannelsJira {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2397,6 +2530,10 @@ export interface ChannelsBitbucket {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2428,6 +2565,10 @@ export interface ChannelsPagerduty {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2473,6 +2614,10 @@ export interface ChannelsSentry {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2500,6 +2645,10 @@ export interface ChannelsNotion {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2772,6 +2921,10 @@ export interface ValidConfig {
       };
     };
     /**
+     * Hosts to which links in replies may have a query and a fragment, also after the agent has read something private. *.example.com stands for every host below example.com.
+     */
+    linkHosts: string[];
+    /**
      * What a model costs per million tokens, in your currency, by provider/model. A run's cost is stored with it.
      */
     prices: {
@@ -2793,6 +2946,27 @@ export interface ValidConfig {
          */
         cacheWrite?: number;
       };
+    };
+    /**
+     * Where a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without it, they are answered on the operator's page, by webhooks approvals, or by the API.
+     */
+    approvals?: {
+      /**
+       * A channel that is configured.
+       */
+      channel: string;
+      /**
+       * Recipient on it.
+       */
+      to: string;
+      /**
+       * How long a question waits. Then it is denied. A question about an outcome waits until it is answered.
+       */
+      expires: string;
+      /**
+       * Who may answer in a message, by id: slack:T0ACME/U0ANN, telegram:4711, github:583231. Names do not count.
+       */
+      by: string[];
     };
     /**
      * Holds further runs once it is spent. A day begins at 00:00 UTC.
@@ -2822,7 +2996,7 @@ export interface ValidConfig {
    */
   alerts: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed.
      *
      * @minItems 1
      */
@@ -2835,6 +3009,8 @@ export interface ValidConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "approval-waiting"
+        | "outcome-unknown"
       ),
       ...(
         | "dead-letter"
@@ -2844,6 +3020,8 @@ export interface ValidConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "approval-waiting"
+        | "outcome-unknown"
       )[]
     ];
     /**

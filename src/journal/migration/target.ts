@@ -31,6 +31,8 @@ export const TARGET_TABLES = [
   "run_starts",
   "joined_events",
   "steps",
+  "approvals",
+  "approval_codes",
   "entries",
   "sessions",
   "deliveries",

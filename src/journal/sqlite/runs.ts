@@ -1,6 +1,7 @@
-import { MAIN_SESSION, type RunState } from "../../types.ts";
+import { MAIN_SESSION, QUESTION_HOLDS, type RunState } from "../../types.ts";
 import { type NewRun, toAccessText } from "../plan.ts";
-import type { Claim, GiveBack, NewEntry, NewEvent, RunFailure, TurnOutcome } from "../records.ts";
+import type { Claim, GiveBack, NewEntry, NewEvent, Questions, RunFailure, TurnOutcome } from "../records.ts";
+import { holdForQuestions, insertApprovals } from "./approvals.ts";
 import { reportDeadLetter, reportRun, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { fromOutcome, integer, type Row, text } from "../rows.ts";
@@ -53,6 +54,7 @@ export function completeRun(transaction: Transaction, claim: Claim, outcome: Tur
   recordSpend(transaction, run.row, { ...(outcome.lastStep ?? outcome), finishedAt: outcome.finishedAt });
   if (outcome.lastStep) insertStep(transaction, claim.id, outcome.lastStep);
   insertDeliveries(transaction, outcome.deliveries, outcome.finishedAt);
+  insertApprovals(transaction, outcome.questions ?? []);
   const waitsFor = outcome.deliveries.filter(({ eventId }) => eventId !== undefined).length;
   updateRunCounts(transaction, run, { open: waitsFor - 1, dead: 0 });
   reportRun(transaction, run.seq, "done");
@@ -100,7 +102,9 @@ export function releaseRun(transaction: Transaction, { id, token }: Claim): bool
   return reportState(transaction, transaction.get(RELEASE_RUN, id, token), "ready");
 }
 
-export function holdRun(transaction: Transaction, { id, token }: Claim, reason: string): boolean {
+export function holdRun(transaction: Transaction, claim: Claim, reason: string, questions?: Questions): boolean {
+  if (questions) return holdForQuestions(transaction, claim, reason, questions);
+  const { id, token } = claim;
   return reportState(transaction, transaction.get(HOLD_RUN, reason, id, token), "held");
 }
 
@@ -109,7 +113,7 @@ export function releaseHeld(
   transaction: Transaction,
   { reason, forGood = false }: { reason?: string; forGood?: boolean } = {},
 ): number {
-  const released = transaction.all(RELEASE_HELD, reason, Number(forGood));
+  const released = transaction.all(RELEASE_HELD, reason, Number(forGood), ...Object.values(QUESTION_HOLDS));
   if (released.length > 0) transaction.announce("run");
   for (const row of released) reportState(transaction, row, "ready");
   return released.length;
@@ -169,7 +173,7 @@ const HOLD_RUN = `
 
 const RELEASE_HELD = `
   UPDATE OR FAIL runs SET state = 'ready', hold_reason = iif(?2, hold_reason, NULL)
-  WHERE state = 'held' AND (?1 IS NULL OR hold_reason = ?1) RETURNING seq`;
+  WHERE state = 'held' AND (?1 IS NULL OR hold_reason = ?1) AND hold_reason NOT IN (?3, ?4) RETURNING seq`;
 
 /* A heartbeat is never queued: its run is recorded when it has ended. Recording it again changes nothing. */
 
@@ -183,6 +187,7 @@ export function completeHeartbeat(
   recordSpend(transaction, undefined, outcome);
   insertEntries(transaction, outcome.entries, { runSeq });
   insertDeliveries(transaction, outcome.deliveries, outcome.finishedAt);
+  insertApprovals(transaction, outcome.questions ?? []);
   consumeSystemEvents(transaction, consumedSeqs);
   return true;
 }

@@ -6,6 +6,7 @@ import type { Journal } from "../journal.ts";
 import { bytes } from "../rows.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
 import { recordAnswer } from "./answers.ts";
+import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approvals.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
 import { type Database, openMigrated, toUnavailable } from "./database.ts";
 import { LOCK_FILE, makeFolder, ownFolder, toConfigError } from "./folder.ts";
@@ -27,6 +28,7 @@ import {
   giveBackRun,
   retryRun,
 } from "./runs.ts";
+import * as approvalReads from "../approval-reads.ts";
 import * as reads from "../reads.ts";
 import { createSign } from "../sign.ts";
 import { createCounters } from "./counters.ts";
@@ -188,6 +190,8 @@ function createJournal(
     claimRuns: claim(claimRuns),
     completeRun: write(completeRun),
     recordSteps: write(recordSteps),
+    isClaimed: read(reads.isClaimed),
+    settleCall: write(settleCall),
     listSteps: read(reads.listSteps),
     retryRun: write(retryRun),
     giveBackRun: write(giveBackRun),
@@ -196,6 +200,15 @@ function createJournal(
     releaseHeld: write(releaseHeld),
     spend: read(reads.readSpend),
     deadLetterRun: write(deadLetterRun),
+
+    reserveCodes: write(reserveCodes),
+    decideApproval: write(decideApproval),
+    async expireApprovals(now) {
+      return (await read(approvalReads.hasExpired)(now)) ? write(expireApprovals)(now) : 0;
+    },
+    listApprovals: read(approvalReads.listApprovals),
+    getApproval: read(approvalReads.getApproval),
+    findAsked: read(approvalReads.findAsked),
 
     pendingSystemEvents: read(reads.listPendingSystemEvents),
     completeHeartbeat: write(completeHeartbeat),
