@@ -11,6 +11,12 @@ export interface TransformInput<Payload = unknown, Item = unknown> {
   query: Record<string, string>;
   path: string;
   method: string;
+  /** The name of the hook: what follows the hooks path in the address. */
+  hook: string;
+  /** The id of the mapping that calls the transform. */
+  mapping: string;
+  /** The sender's name of the event, by the `event` of the mapping or preset; undefined: it has none. */
+  event?: string;
   /** When the request arrived, in ISO 8601; `new Date()` gives the same time. */
   now: string;
   /** The action that the mapping's templates give. */
