@@ -1,7 +1,7 @@
 import { didYouMean } from "../../shared/text.ts";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { appendSegment, isWithin, readOwn, toObject, toText, isObject } from "../../shared/json.ts";
+import { appendSegment, isWithin, readOwn, readPath, toObject, toText, isObject } from "../../shared/json.ts";
 import type { Source } from "../parse/source.ts";
 import { type Reference, withReferences } from "../references.ts";
 import { error, type Finding, warning } from "../rules/finding.ts";
@@ -10,6 +10,7 @@ import { checkMappingSchema } from "../schema/blocks.ts";
 import { type SchemaProblem, toConfigProblem } from "../schema/problems.ts";
 import type { Drivers } from "../plugins.ts";
 import type { MailSettings, MappingSource, PresetUse, ResolvedConfig } from "../types.ts";
+import { findLostId, splitAdditions, withAdditions } from "./additions.ts";
 import { findPresets, type PresetFile, readPreset } from "./file.ts";
 import {
   type FillOptions,
@@ -110,6 +111,7 @@ function expandPreset(
   if (refused.length > 0) return;
 
   const readFile = (name: string): string => readFileSync(path.join(folder, name), "utf8");
+  loaded.findings.push(...checkDedupe(preset, parameters, { readFile, mailbox, drivers }));
   const values = withReferences(parameters.values, parameters.keyOf, references);
   const written = references.length > 0 ? fillMappings(preset, { values }, { readFile, mailbox }) : [];
   for (const [index, filled] of fillMappings(preset, parameters, { readFile, mailbox }).entries()) {
@@ -140,6 +142,19 @@ function expandPreset(
   }
 }
 
+function checkDedupe(
+  preset: Preset,
+  { values, keyOf }: Parameters,
+  { drivers, ...options }: FillMappingsOptions & Pick<ExpandOptions, "drivers">,
+): Finding[] {
+  const { dedupe, ...others } = values;
+  const usual = readPath(preset.parameters, ["dedupe", "default"]);
+  if (dedupe === usual) return [];
+  const own = fillMappings(preset, { values: usual === undefined ? others : { ...others, dedupe: usual } }, options);
+  const [lost] = own.flatMap(({ value }) => findLostId(dedupe, value, drivers) ?? []);
+  return lost === undefined ? [] : [error(keyOf("dedupe"), lost)];
+}
+
 /** A mapping of a preset with its parameters, not checked yet. */
 interface FilledMapping {
   id: string;
@@ -149,21 +164,26 @@ interface FilledMapping {
   uses: ParameterUse[];
 }
 
+interface FillMappingsOptions extends Pick<FillOptions, "readFile"> {
+  mailbox: Defaults | undefined;
+}
+
 export function fillMappings(
   preset: Preset,
-  { values }: Pick<Parameters, "values">,
-  { readFile, mailbox }: Pick<FillOptions, "readFile"> & { mailbox: Defaults | undefined },
+  { values: given }: Pick<Parameters, "values">,
+  { readFile, mailbox }: FillMappingsOptions,
 ): FilledMapping[] {
   const only = mailbox?.only && mailbox.settings.name;
   const suffix = only === undefined ? "" : `-${only}`;
-  const hook = String(values["path"]);
+  const hook = String(given["path"]);
+  const { values, additions } = splitAdditions(given, preset);
   const fill = (part: object, key: string) => fillParameters(part, key, { values, readFile });
   // Once, so that the mappings share what they have in common.
   const common = fill(toCommon(preset, values), "common");
   return preset.mappings.map((template, index) => {
     const key = `mappings[${index}]${suffix}`;
     const own = fill(without(template, values), key);
-    const merged = merge(common.value, own.value);
+    const { value: merged, uses: added } = withAdditions(merge(common.value, own.value), additions, key);
     const value = withAccount(values["fields"] === "full" ? withPayload(merged) : merged, values["account"]);
     if (only !== undefined) value["match"] = { ...toObject(value["match"]), source: only };
     const id = (preset.mappings.length === 1 ? hook : `${hook}-${toText(value["id"] ?? index)}`) + suffix;
@@ -171,7 +191,8 @@ export function fillMappings(
       id,
       key,
       value,
-      uses: [...common.uses.map((use) => ({ ...use, key: use.key.replace("common", key) })), ...own.uses],
+      // First: the places of the others are those before rules are left out.
+      uses: [...added, ...common.uses.map((use) => ({ ...use, key: use.key.replace("common", key) })), ...own.uses],
     };
   });
 }
@@ -179,10 +200,18 @@ export function fillMappings(
 /** The fields that all mappings of a preset share, with its path and the given settings. */
 function toCommon({ common = {} }: Preset, values: Parameters["values"]): object {
   const match = { path: { $param: "path" }, ...toObject(common["match"]) };
-  const given = SETTINGS.filter((name) => name in values).map((name) => [name, { $param: name }]);
+  const given = SETTINGS.filter((name) => name in values && !isOff(name, values)).map((name) => [
+    name,
+    { $param: name },
+  ]);
   // Without a secret, the sender needs the hook token.
   const auth = "secret" in values ? common["auth"] : undefined;
   return { ...without(common, values), auth, match, ...Object.fromEntries(given) };
+}
+
+/** `dedupe: false` takes the preset's own away. */
+function isOff(name: string, values: Parameters["values"]): boolean {
+  return name === "dedupe" && values[name] === false;
 }
 
 /** A mapping without the settings that are given, which replace its own. */

@@ -61,8 +61,8 @@ function toList(names: string[]): string {
 
 function writeOptions({ preset }: PresetFile): string[] {
   const { properties } = toParametersSchema(preset);
-  const isSetting = (name: string): boolean => SETTINGS.some((setting) => setting === name);
-  const own = Object.entries(properties).filter(([name]) => !isSetting(name));
+  const settings = SETTINGS.filter((name) => !Object.hasOwn(preset.parameters ?? {}, name));
+  const own = Object.entries(properties).filter(([name]) => !settings.some((setting) => setting === name));
   const rows = own.flatMap(([name, schema]) =>
     isObject(schema["properties"])
       ? Object.entries(schema["properties"]).map(([key, child]) => toRow(`${name}.${key}`, child, preset))
@@ -71,7 +71,7 @@ function writeOptions({ preset }: PresetFile): string[] {
   return [
     "## Options",
     ["| Option | Default | Meaning |", "|---|---|---|", ...rows].join("\n"),
-    `Like every preset, it also takes ${toList([...SETTINGS])}, which replace its own values.`,
+    `Like every preset, it also takes ${toList(settings)}, which replace its own values.`,
   ];
 }
 
