@@ -5,7 +5,7 @@ import type { PresetPayload } from "hookline";
 /** The payload of any event, or of the named one. In a transform, `event` tells them apart. */
 export type Datadog<Event extends keyof DatadogEvents = keyof DatadogEvents> = PresetPayload<DatadogEvents, Event>;
 
-/** Payloads by event, from samples. Of an event without one, nothing is known. */
+/** Payloads by event, from samples. Where there is none, nothing is known. */
 export interface DatadogEvents {
   "No Data": { [field: string]: unknown };
   "Re-No Data": { [field: string]: unknown };

@@ -5,7 +5,7 @@ import type { PresetPayload } from "hookline";
 /** The payload of any event, or of the named one. In a transform, `event` tells them apart. */
 export type GitHub<Event extends keyof GitHubEvents = keyof GitHubEvents> = PresetPayload<GitHubEvents, Event>;
 
-/** Payloads by event, from Octokit. Of an event without one, nothing is known. */
+/** Payloads by event, from Octokit. Where there is none, nothing is known. */
 export interface GitHubEvents {
   "branch_protection_rule.created": BranchProtectionRuleCreatedEvent;
   "branch_protection_rule.deleted": BranchProtectionRuleDeletedEvent;

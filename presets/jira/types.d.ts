@@ -5,7 +5,7 @@ import type { PresetPayload } from "hookline";
 /** The payload of any event, or of the named one. In a transform, `event` tells them apart. */
 export type Jira<Event extends keyof JiraEvents = keyof JiraEvents> = PresetPayload<JiraEvents, Event>;
 
-/** Payloads by event, from samples. Of an event without one, nothing is known. */
+/** Payloads by event, from samples. Where there is none, nothing is known. */
 export interface JiraEvents {
   attachment_created: { [field: string]: unknown };
   attachment_deleted: { [field: string]: unknown };

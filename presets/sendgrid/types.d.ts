@@ -5,7 +5,7 @@ import type { PresetPayload } from "hookline";
 /** The payload of any event, or of the named one. In a transform, `event` tells them apart. */
 export type SendGrid<Event extends keyof SendGridEvents = keyof SendGridEvents> = PresetPayload<SendGridEvents, Event>;
 
-/** Payloads by event, from samples. Of an event without one, nothing is known. */
+/** Payloads by event, from samples. Where there is none, nothing is known. */
 export interface SendGridEvents {
   account_status_change: {
     event: string;

@@ -5,7 +5,7 @@ import type { PresetPayload } from "hookline";
 /** The payload of any event, or of the named one. In a transform, `event` tells them apart. */
 export type Sentry<Event extends keyof SentryEvents = keyof SentryEvents> = PresetPayload<SentryEvents, Event>;
 
-/** Payloads by event, from samples. Of an event without one, nothing is known. */
+/** Payloads by event, from samples. Where there is none, nothing is known. */
 export interface SentryEvents {
   "activity_alert.triggered": { [field: string]: unknown };
   "comment.created": {

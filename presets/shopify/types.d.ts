@@ -5,7 +5,7 @@ import type { PresetPayload } from "hookline";
 /** The payload of any event, or of the named one. In a transform, `event` tells them apart. */
 export type Shopify<Event extends keyof ShopifyEvents = keyof ShopifyEvents> = PresetPayload<ShopifyEvents, Event>;
 
-/** Payloads by event, from samples. Of an event without one, nothing is known. */
+/** Payloads by event, from samples. Where there is none, nothing is known. */
 export interface ShopifyEvents {
   "app/scopes_update": { [field: string]: unknown };
   "app/uninstalled": {

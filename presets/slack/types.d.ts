@@ -5,7 +5,7 @@ import type { PresetPayload } from "hookline";
 /** The payload of any event, or of the named one. In a transform, `event` tells them apart. */
 export type Slack<Event extends keyof SlackEvents = keyof SlackEvents> = PresetPayload<SlackEvents, Event>;
 
-/** Payloads by event, from samples. Of an event without one, nothing is known. */
+/** Payloads by event, from samples. Where there is none, nothing is known. */
 export interface SlackEvents {
   agent_session_stopped: { [field: string]: unknown };
   agent_session_title_changed: { [field: string]: unknown };

@@ -5,7 +5,7 @@ import type { PresetPayload } from "hookline";
 /** The payload of any event, or of the named one. In a transform, `event` tells them apart. */
 export type Stripe<Event extends keyof StripeEvents = keyof StripeEvents> = PresetPayload<StripeEvents, Event>;
 
-/** Payloads by event, from samples. Of an event without one, nothing is known. */
+/** Payloads by event, from samples. Where there is none, nothing is known. */
 export interface StripeEvents {
   "account.application.authorized": { [field: string]: unknown };
   "account.application.deauthorized": { [field: string]: unknown };

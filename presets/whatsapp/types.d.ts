@@ -5,7 +5,7 @@ import type { PresetPayload } from "hookline";
 /** The payload of any event, or of the named one. In a transform, `event` tells them apart. */
 export type WhatsApp<Event extends keyof WhatsAppEvents = keyof WhatsAppEvents> = PresetPayload<WhatsAppEvents, Event>;
 
-/** Payloads by event, from samples. Of an event without one, nothing is known. */
+/** Payloads by event, from samples. Where there is none, nothing is known. */
 export interface WhatsAppEvents {
   account_alerts: { [field: string]: unknown };
   account_review_update: { [field: string]: unknown };

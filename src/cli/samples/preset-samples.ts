@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { PRESETS_FOLDER, readPreset } from "../../config/presets/file.ts";
+import { findPresets, PRESETS_FOLDER, readPreset } from "../../config/presets/file.ts";
 import type { Preset } from "../../config/schema/generated.ts";
 import { ConfigError } from "../../errors.ts";
 import { parseExact } from "../../shared/exact-json.ts";
@@ -36,12 +36,20 @@ export function requirePresetSample(preset: string, name: string): Sample {
   throw new ConfigError([{ message }]);
 }
 
-/** The name of a preset's type in `hookline/presets`: that of its sender, as `GitHub`. */
+/** The name of a preset's type in `hookline/presets`: that of its sender, as `GitHub`, unless two presets have one sender. */
 export function toTypeName(preset: string): string {
-  const { common } = readPreset(preset).preset;
-  const title = common?.["name"];
-  const words = typeof title === "string" && !title.includes("{{") ? title : preset;
-  const parts = words.split(/[^A-Za-z0-9]+/).filter((part) => part !== "");
+  const title = readTitle(preset);
+  const isShared = findPresets().some((other) => other !== preset && readTitle(other) === title);
+  return toPascalCase(isShared ? preset : title);
+}
+
+function readTitle(preset: string): string {
+  const title = readPreset(preset).preset.common?.["name"];
+  return typeof title === "string" && !title.includes("{{") ? title : preset;
+}
+
+function toPascalCase(text: string): string {
+  const parts = text.split(/[^A-Za-z0-9]+/).filter((part) => part !== "");
   return parts.map((part) => part.slice(0, 1).toUpperCase() + part.slice(1)).join("");
 }
 

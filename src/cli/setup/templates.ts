@@ -116,16 +116,23 @@ export function writeModule(name: string, shape: Shape, base: "message" | "text"
 
 /** A new transform for an event of a preset, or for all. `type`: the name of its payloads, `base`: the field of its action. */
 export function writePresetModule(type: string, event: string | undefined, base: "message" | "text"): string {
-  return `import type { Transform, TransformResult } from "hookline";
-import type { ${type} } from "hookline/presets";
-
-const transform: Transform<${type}> = ({ event, payload, base }): TransformResult => {
-${event === undefined ? "" : `  // Other events keep the preset's action.\n  if (event !== ${JSON.stringify(event)}) return undefined;\n\n`}  // \`base\` is the preset's action. Return undefined to keep it, null to skip the request.
-  console.log("fields", event, Object.keys(payload).join(", ")); // Shown with the event.
-  return { ${base}: base.${base} };
-};
-export default transform;
-`;
+  const guard = [
+    "  // Other events keep the preset's action.",
+    `  if (event !== ${JSON.stringify(event)}) return undefined;`,
+    "",
+  ];
+  return `${[
+    'import type { Transform, TransformResult } from "hookline";',
+    `import type { ${type} } from "hookline/presets";`,
+    "",
+    `const transform: Transform<${type}> = ({ event, payload, base }): TransformResult => {`,
+    ...(event === undefined ? [] : guard),
+    "  // `base` is the preset's action. Return undefined to keep it, null to skip the request.",
+    '  console.log("fields", event, Object.keys(payload).join(", ")); // Shown with the event.',
+    `  return { ${base}: base.${base} };`,
+    "};",
+    "export default transform;",
+  ].join("\n")}\n`;
 }
 
 /** The hook of a first configuration without presets; its transform is the template's. */

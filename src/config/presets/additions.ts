@@ -53,8 +53,8 @@ export function withAdditions(
 }
 
 /**
- * Why a given `dedupe` must not replace the preset's own. Of a plain scheme, it alone keeps a request from running again when
- * somebody sends it again.
+ * Why a given `dedupe` must not replace the preset's own. With a plain scheme, only `dedupe` keeps a request from running again
+ * when somebody sends it again.
  */
 export function findLostId(given: unknown, own: Record<string, unknown>, drivers: Drivers): string | undefined {
   const { auth } = own;
