@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { findPresets, PRESETS_FOLDER, readPreset } from "../../config/presets/file.ts";
+import { PRESETS_FOLDER } from "../../config/presets/file.ts";
 import type { Preset } from "../../config/schema/generated.ts";
 import { ConfigError } from "../../errors.ts";
 import { parseExact } from "../../shared/exact-json.ts";
@@ -34,23 +34,6 @@ export function requirePresetSample(preset: string, name: string): Sample {
   const names = samples.map((one) => one.name);
   const message = `The preset "${preset}" has no sample "${name}"${didYouMean(name, names, `; its samples are ${names.join(", ")}`)}`;
   throw new ConfigError([{ message }]);
-}
-
-/** The name of a preset's type in `hookline/presets`: that of its sender, as `GitHub`, unless two presets have one sender. */
-export function toTypeName(preset: string): string {
-  const title = readTitle(preset);
-  const isShared = findPresets().some((other) => other !== preset && readTitle(other) === title);
-  return toPascalCase(isShared ? preset : title);
-}
-
-function readTitle(preset: string): string {
-  const title = readPreset(preset).preset.common?.["name"];
-  return typeof title === "string" && !title.includes("{{") ? title : preset;
-}
-
-function toPascalCase(text: string): string {
-  const parts = text.split(/[^A-Za-z0-9]+/).filter((part) => part !== "");
-  return parts.map((part) => part.slice(0, 1).toUpperCase() + part.slice(1)).join("");
 }
 
 /** The events of a preset that have a name without a wildcard: those that it knows, and those of its samples. */

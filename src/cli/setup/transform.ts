@@ -5,6 +5,7 @@ import { type Change, editConfig } from "../../config/edit/edit-config.ts";
 import { findUses, readTarget, type Target } from "../../config/edit/plan.ts";
 import { readConfigText } from "../../drivers.ts";
 import { readPreset, requirePreset } from "../../config/presets/file.ts";
+import { toTypeName } from "../../config/presets/type-name.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import type { MappingSource } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
@@ -18,7 +19,7 @@ import { locateNewConfig, locateTransforms, readPayload } from "../context.ts";
 import { type CliIo, listFiles, print, printJson, printWarnings } from "../io.ts";
 import { createOperatorClient, readEvent, type ServiceFlags } from "../operator-client.ts";
 import { addValue, createShape } from "../reading/shape.ts";
-import { listEvents, type PresetSample, readPresetSamples, toTypeName } from "../samples/preset-samples.ts";
+import { listEvents, type PresetSample, readPresetSamples } from "../samples/preset-samples.ts";
 import { saveSample } from "../samples/save.ts";
 import { readTemplate, writeEditorFiles, writeModule, writePresetModule } from "./templates.ts";
 
