@@ -13,11 +13,13 @@ interface Additions {
   rulesPath: string[];
 }
 
-/** The switches of `ignore`, which fill in the preset's own rules, apart from what is added to its mappings. */
+/** The values that replace or fill in what the preset says, apart from what is added to its mappings. */
 export function splitAdditions(
-  { where, ignore, ...values }: Readonly<Record<string, unknown>>,
+  { where, ignore, ...given }: Readonly<Record<string, unknown>>,
   preset: Preset,
 ): { values: Record<string, unknown>; additions: Additions } {
+  // Nothing replaces the preset's own.
+  const values = given["dedupe"] === false ? { ...given, dedupe: undefined } : given;
   if (Array.isArray(ignore)) {
     const switches = toIgnoreDefaults(preset);
     return { values: { ...values, ignore: switches }, additions: { where, rules: ignore, rulesPath: [] } };

@@ -200,18 +200,10 @@ export function fillMappings(
 /** The fields that all mappings of a preset share, with its path and the given settings. */
 function toCommon({ common = {} }: Preset, values: Parameters["values"]): object {
   const match = { path: { $param: "path" }, ...toObject(common["match"]) };
-  const given = SETTINGS.filter((name) => name in values && !isOff(name, values)).map((name) => [
-    name,
-    { $param: name },
-  ]);
+  const given = SETTINGS.filter((name) => name in values).map((name) => [name, { $param: name }]);
   // Without a secret, the sender needs the hook token.
   const auth = "secret" in values ? common["auth"] : undefined;
   return { ...without(common, values), auth, match, ...Object.fromEntries(given) };
-}
-
-/** `dedupe: false` takes the preset's own away. */
-function isOff(name: string, values: Parameters["values"]): boolean {
-  return name === "dedupe" && values[name] === false;
 }
 
 /** A mapping without the settings that are given, which replace its own. */
