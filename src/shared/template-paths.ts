@@ -4,7 +4,7 @@ export function listTemplatePaths(template = ""): string[] {
   return expressions.flatMap((expression) => expression.replaceAll(/"[^"]*"/g, "").match(/[\w@][\w.@[\]-]*/g) ?? []);
 }
 
-/** Whether a path is, by its name, that of something's id. */
+/** Whether a field tells events apart, by its name: an id, or the time of a sender that has no id of an event. */
 export function isIdPath(path: string): boolean {
-  return /(?:id|guid|token|fingerprint|key|identifier|ts|etag)\]?$/i.test(path);
+  return /(?:id|guid|token|fingerprint|key|identifier|ts|etag|uri|eventTime|updatedAt)\]?$/i.test(path);
 }
