@@ -135,7 +135,7 @@ declare module "hookline" {
     input: InputOf<Payload, Item>,
   ) => TransformResult | Promise<TransformResult>;
 
-  /** Of several payloads, one input for each, so that `event` tells them apart. */
+  /** Several payloads have one input each, so that `event` tells them apart. */
   type InputOf<Payload, Item> = Payload extends unknown ? TransformInput<Payload, Item> : never;
 
   const EVENT: unique symbol;

@@ -103,7 +103,7 @@ function checkAlgorithms({ algorithms, secret }: JwtOptions): OptionProblem[] {
   return [{ key: "secret", message }];
 }
 
-/** Who publishes its keys signs for others too, while a shared secret is ours alone. */
+/** A sender that publishes its keys signs for others too. A shared secret is for us alone. */
 function checkReceiver({ jwks, issuer, audience }: JwtOptions): OptionProblem[] {
   if (jwks === undefined) return [];
   const missing = Object.entries({ issuer, audience }).filter(([, value]) => value === undefined);

@@ -56,7 +56,7 @@ export type Transform<Payload = unknown, Item = unknown> = (
   input: InputOf<Payload, Item>,
 ) => TransformResult | Promise<TransformResult>;
 
-/** Of several payloads, one input for each, so that `event` tells them apart. */
+/** Several payloads have one input each, so that `event` tells them apart. */
 type InputOf<Payload, Item> = Payload extends unknown ? TransformInput<Payload, Item> : never;
 
 declare const EVENT: unique symbol;

@@ -238,7 +238,7 @@ function planUsed(
   return { change, shown, key: toKeyPath(place), hasBase: true };
 }
 
-/** The same of a preset that is named. Without a use of it, one is added. Throws a `ConfigError` if it has a transform. */
+/** Plans to call a new module from the preset that is named. If the configuration does not use it, a use is added. Throws a `ConfigError` if it has a transform. */
 function planPreset(target: Target, name: string, preset: string): TransformPlan {
   const uses = findUses(target, preset);
   const free = uses.find((use) => use.with["transform"] === undefined);
