@@ -20,8 +20,9 @@ export const SOURCE_CHANNEL: ChannelName = "source";
 /** What `last` means while no channel has been used yet. */
 export const FALLBACK_CHANNEL: ChannelName = "whatsapp";
 
+export const WAKE_MODES = ["now", "next-heartbeat"] as const;
 /** now: a heartbeat at once · next-heartbeat: wait for the next periodic one. */
-export type WakeMode = "now" | "next-heartbeat";
+export type WakeMode = (typeof WAKE_MODES)[number];
 
 /** The key of the main session. Requests cannot name it: see `mapping/policy.ts`. */
 export const MAIN_SESSION = "main";
@@ -308,6 +309,7 @@ export const TEMPLATE_FIELDS = [
   "to",
   "model",
   "thinking",
+  "wakeMode",
   "dedupe",
   "echo",
 ] as const;

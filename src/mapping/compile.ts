@@ -123,7 +123,6 @@ const WITHOUT_PAYLOAD: ReadonlySet<string> = new Set<keyof MappingInput>([
   "body",
   "action",
   "agent",
-  "wakeMode",
   "maxMessageLength",
   "instructions",
   "deliver",

@@ -18,6 +18,7 @@ import {
   MAX_LENGTHS,
   type PlacedDraft,
   renderDraft,
+  renderWakeMode,
   type Terms,
   toAction,
 } from "./policy.ts";
@@ -106,21 +107,25 @@ interface Rendering {
   subject: string | undefined;
   /** About grants that were left out. */
   warnings?: string[];
+  modeWarning?: string;
 }
 
 async function renderItem(rendering: Rendering, mappingRun: MappingRun): Promise<ResolvedItem> {
   const { mapping, request, run, budget, log, state, config } = mappingRun;
-  const { input, context } = rendering;
+  const { input, context, event } = rendering;
   const keys = renderKeys(mapping, context, budget);
   const sessionKey = keys.session?.incomplete ? undefined : keys.session?.text;
   const granted = mapping.grants && renderGrants(mapping.grants, context, budget);
   rendering.warnings = granted?.warnings;
-  const draft = { ...renderDraft(mapping, context, budget), sessionKey, grants: granted?.grants };
+  const { mode, warning } = renderWakeMode(mapping, context, budget);
+  rendering.modeWarning = warning;
+  const draft = { ...renderDraft(mapping, context, budget), mode, sessionKey, grants: granted?.grants };
   const base = fillDraft(draft, request.hook);
   if (!mapping.bundle) return finishItem(rendering, mappingRun, { keys, base, drafts: [base] });
-  const { rawBody } = request;
+  const { rawBody, hook } = request;
   const payloadIsBody = request.payloadIsBody && input.payload === request.payload;
-  const call = { ...input, payloadIsBody, rawBody, base: toBase(base) };
+  const about = { hook, mapping: mapping.source.id, event };
+  const call = { ...input, ...about, payloadIsBody, rawBody, base: toBase(base) };
   const options = {
     run,
     bundle: mapping.bundle,
@@ -135,7 +140,7 @@ async function renderItem(rendering: Rendering, mappingRun: MappingRun): Promise
 }
 
 function finishItem(
-  { context, event, subject, warnings: ofGrants = [] }: Rendering,
+  { context, event, subject, warnings: ofGrants = [], modeWarning }: Rendering,
   mappingRun: MappingRun,
   { keys, base, drafts }: { keys: ItemKeys; base: FilledDraft; drafts: FilledDraft[] },
 ): ResolvedItem {
@@ -164,6 +169,7 @@ function finishItem(
         : `The reply will not be delivered${there}: ${refusal}`,
     );
   }
+  if (modeWarning !== undefined && actions.length > 0) warnings.push(modeWarning);
   if (turns.some(({ grants }) => grants)) warnings.push(...ofGrants);
   warnings.push(...applied.flatMap((one) => one.warnings), ...findUnusedModels(actions, mappingRun.config));
   if (mapping.context && turns.length > 0) {

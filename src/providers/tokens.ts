@@ -12,6 +12,7 @@ import {
 import { HTTP_URL, NON_BLANK, parseObject, toObject } from "../shared/json.ts";
 import { redactPayload } from "../shared/secret.ts";
 import { parseDuration } from "../shared/time.ts";
+import { HANDSHAKE_OPTION, withFixedHandshake } from "./handshakes.ts";
 import type { Bytes, SignatureRefusal, SignatureVerifier, SignedHead, SignedRequest } from "./provider.ts";
 import { HEADER, SECRET, TOLERANCE } from "./row.ts";
 import { valuesOf } from "./signature.ts";
@@ -30,13 +31,13 @@ const ALGORITHMS = {
 const jwtSchema = {
   type: "object",
   additionalProperties: false,
-  required: ["algorithms", "issuer"],
+  required: ["algorithms"],
   oneOf: [{ required: ["jwks"] }, { required: ["secret"] }],
   properties: {
     header: {
       ...HEADER,
       default: "Authorization",
-      description: "The header with the token. In Authorization it stands after `Bearer`.",
+      description: "The header with the token. In Authorization it may follow `Bearer`.",
     },
     jwks: { ...HTTP_URL, description: "The address of the sender's public keys, a JSON Web Key Set." },
     secret: SECRET,
@@ -47,8 +48,8 @@ const jwtSchema = {
       items: { enum: Object.values(ALGORITHMS).flat() },
       description: "Algorithms that count, all of one family: HS… with a secret, any other with jwks.",
     },
-    issuer: { ...NON_BLANK, description: "The claim `iss`." },
-    audience: { ...NON_BLANK, description: "The claim `aud`." },
+    issuer: { ...NON_BLANK, description: "The claim `iss`; required with jwks." },
+    audience: { ...NON_BLANK, description: "The claim `aud`; required with jwks." },
     claims: {
       type: "object",
       additionalProperties: { type: ["string", "number", "boolean"] },
@@ -65,6 +66,7 @@ const jwtSchema = {
       description: "Without it the token does not say which body it was made for.",
     },
     tolerance: { ...TOLERANCE, default: "1m" },
+    handshake: HANDSHAKE_OPTION,
   },
 } as const;
 
@@ -79,10 +81,13 @@ export const jwt: SignatureDefinition<JwtOptions> = {
     signed: "a token with `issuer`, `audience`, `claims`, and `bodyHash`",
     tolerance: "1m",
     replay: "*plain*, *timed* with `bodyHash`",
+    handshake: "`handshake`",
   },
-  check: checkAlgorithms,
-  create: ({ jwks, secret, ...rules }) =>
-    openToken({ ...rules, keys: jwks === undefined ? { secrets: trimAll(secret) } : { jwks } }),
+  check: (options) => [...checkAlgorithms(options), ...checkReceiver(options)],
+  async create({ jwks, secret, handshake, ...rules }) {
+    const keys = jwks === undefined ? { secrets: trimAll(secret) } : { jwks };
+    return withFixedHandshake(await openToken({ ...rules, keys }), handshake);
+  },
 };
 
 /** A public key must never be taken for a shared secret, so one family of algorithms goes with one kind of key. */
@@ -97,6 +102,16 @@ function checkAlgorithms({ algorithms, secret }: JwtOptions): OptionProblem[] {
     ? "A secret is required with HS algorithms, instead of jwks."
     : "A secret is for HS algorithms only. Set jwks instead.";
   return [{ key: "secret", message }];
+}
+
+/** A sender that publishes its keys signs for others too. A shared secret is for us alone. */
+function checkReceiver({ jwks, issuer, audience }: JwtOptions): OptionProblem[] {
+  if (jwks === undefined) return [];
+  const missing = Object.entries({ issuer, audience }).filter(([, value]) => value === undefined);
+  return missing.map(([key]) => ({
+    key,
+    message: "This setting is required with jwks: the sender signs tokens for other services with the same keys.",
+  }));
 }
 
 const netlifySchema = {
@@ -216,7 +231,7 @@ function signer(scheme: TokenScheme, secret = ""): SignatureVerifier["sign"] {
     const payload = {
       ...claims,
       ...(bodyHash && { [bodyHash.claim]: hash(body, bodyHash.encoding) }),
-      iss: [issuer].flat()[0],
+      iss: [issuer ?? []].flat()[0],
       aud: audience,
       iat: seconds,
       exp: seconds + TOKEN_LIFE_SECONDS,
@@ -230,8 +245,7 @@ function signer(scheme: TokenScheme, secret = ""): SignatureVerifier["sign"] {
 function readToken({ rawHeaders }: SignedHead, name: string): string | SignatureRefusal {
   const [value, ...more] = valuesOf(rawHeaders, name);
   if (value === undefined) return { reason: "missing", message: `The header ${name} is missing.` };
-  const token = name === "authorization" ? toBearer(value) : value;
-  if (token !== undefined && more.length === 0) return token;
+  if (more.length === 0) return (name === "authorization" && toBearer(value)) || value;
   return { reason: "malformed", message: `The header ${name} is malformed.` };
 }
 

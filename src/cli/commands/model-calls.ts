@@ -16,12 +16,13 @@ export function countModelCalls({ hooks }: Pick<ResolvedConfig, "hooks">): Model
 }
 
 function toModelCalls({ id, mapping }: MappingSource): ModelCalls {
-  const { action = "agent", agent, forEach, wakeMode = "now" } = mapping;
+  const { action = "agent", agent, forEach, wakeMode } = mapping;
   return {
     mapping: id,
     turns: action === "wake" || agent === "none" ? 0 : 1,
     perItem: forEach !== undefined,
-    heartbeat: wakeMode === "now" ? "now" : "later",
+    // A template may say either.
+    heartbeat: wakeMode === "next-heartbeat" ? "later" : "now",
   };
 }
 

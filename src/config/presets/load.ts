@@ -1,7 +1,7 @@
 import { didYouMean } from "../../shared/text.ts";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { appendSegment, isWithin, readOwn, toObject, toText, isObject } from "../../shared/json.ts";
+import { appendSegment, isWithin, readOwn, readPath, toObject, toText, isObject } from "../../shared/json.ts";
 import type { Source } from "../parse/source.ts";
 import { type Reference, withReferences } from "../references.ts";
 import { error, type Finding, warning } from "../rules/finding.ts";
@@ -10,6 +10,7 @@ import { checkMappingSchema } from "../schema/blocks.ts";
 import { type SchemaProblem, toConfigProblem } from "../schema/problems.ts";
 import type { Drivers } from "../plugins.ts";
 import type { MailSettings, MappingSource, PresetReads, PresetUse, ResolvedConfig } from "../types.ts";
+import { findLostId, splitAdditions, withAdditions } from "./additions.ts";
 import { findPresets, type PresetFile, readPreset } from "./file.ts";
 import {
   type FillOptions,
@@ -113,6 +114,7 @@ function expandPreset(
   if (refused.length > 0) return;
 
   const readFile = (name: string): string => readFileSync(path.join(folder, name), "utf8");
+  loaded.findings.push(...checkDedupe(preset, parameters, { readFile, mailbox, drivers }));
   const reads = findReads(preset, use, parameters, readFile);
   if (reads) loaded.reads.push(reads);
   const values = withReferences(parameters.values, parameters.keyOf, references);
@@ -147,6 +149,19 @@ function expandPreset(
   }
 }
 
+function checkDedupe(
+  preset: Preset,
+  { values, keyOf }: Parameters,
+  { drivers, ...options }: FillMappingsOptions & Pick<ExpandOptions, "drivers">,
+): Finding[] {
+  const { dedupe, ...others } = values;
+  const usual = readPath(preset.parameters, ["dedupe", "default"]);
+  if (dedupe === usual) return [];
+  const own = fillMappings(preset, { values: usual === undefined ? others : { ...others, dedupe: usual } }, options);
+  const [lost] = own.flatMap(({ value }) => findLostId(dedupe, value, drivers) ?? []);
+  return lost === undefined ? [] : [error(keyOf("dedupe"), lost)];
+}
+
 /** A mapping of a preset with its parameters, not checked yet. */
 interface FilledMapping {
   id: string;
@@ -156,21 +171,26 @@ interface FilledMapping {
   uses: ParameterUse[];
 }
 
+interface FillMappingsOptions extends Pick<FillOptions, "readFile"> {
+  mailbox: Defaults | undefined;
+}
+
 export function fillMappings(
   preset: Preset,
-  { values }: Pick<Parameters, "values">,
-  { readFile, mailbox }: Pick<FillOptions, "readFile"> & { mailbox: Defaults | undefined },
+  { values: given }: Pick<Parameters, "values">,
+  { readFile, mailbox }: FillMappingsOptions,
 ): FilledMapping[] {
   const only = mailbox?.only && mailbox.settings.name;
   const suffix = only === undefined ? "" : `-${only}`;
-  const hook = String(values["path"]);
+  const hook = String(given["path"]);
+  const { values, additions } = splitAdditions(given, preset);
   const fill = (part: object, key: string) => fillParameters(part, key, { values, readFile });
   // Once, so that the mappings share what they have in common.
   const common = fill(toCommon(preset, values), "common");
   return preset.mappings.map((template, index) => {
     const key = `mappings[${index}]${suffix}`;
     const own = fill(without(template, values), key);
-    const merged = merge(common.value, own.value);
+    const { value: merged, uses: added } = withAdditions(merge(common.value, own.value), additions, key);
     const shown = values["fields"] === "full" ? withPayload(merged) : merged;
     const value = withReads(withAccount(shown, values["account"]), preset, { values, id: merged["id"] });
     if (only !== undefined) value["match"] = { ...toObject(value["match"]), source: only };
@@ -179,7 +199,8 @@ export function fillMappings(
       id,
       key,
       value,
-      uses: [...common.uses.map((use) => ({ ...use, key: use.key.replace("common", key) })), ...own.uses],
+      // First: the places of the others are those before rules are left out.
+      uses: [...added, ...common.uses.map((use) => ({ ...use, key: use.key.replace("common", key) })), ...own.uses],
     };
   });
 }

@@ -1,4 +1,4 @@
-import { appendSegment, isObject, readOwn, readPath } from "../../shared/json.ts";
+import { appendSegment, isObject, readOwn, readPath, type Segment, toObject } from "../../shared/json.ts";
 import { ACCOUNT_NAME } from "../../shared/text.ts";
 import { error, type Finding } from "../rules/finding.ts";
 import type { Preset } from "../schema/generated.ts";
@@ -26,6 +26,10 @@ export const SETTINGS = [
   "wakeMode",
   "timeoutSeconds",
   "context",
+  "coalesce",
+  "rateLimit",
+  "concurrency",
+  "dedupe",
   "maxBodyBytes",
   "transform",
 ] as const;
@@ -50,12 +54,13 @@ const IGNORE: Schemas = {
 /** The JSON Schema of what `with` may hold. */
 export function toParametersSchema(preset: Preset): Schema & { properties: Schemas } {
   const { name, parameters = {}, required = [], common } = preset;
-  const settings = settingSchemas();
+  const settings = settingSchemas(parameters);
   const properties: Schemas = {
     ...(takesSecret(common?.["auth"]) && { secret: SECRET }),
     path: { type: "string", pattern: "[^/]", default: name, description: "The hook's name: what follows hooks.path." },
     ...(preset.events && { events: toEventsSchema(preset.events) }),
-    ...(preset.ignore && { ignore: toIgnoreSchema(preset.ignore) }),
+    ignore: toIgnoreSchema(preset),
+    where: WHERE,
     ...(hasSource(preset) && { account: ACCOUNT }),
     ...parameters,
     fields: {
@@ -132,26 +137,53 @@ function toEventsSchema({ known, default: usual }: NonNullable<Preset["events"]>
   };
 }
 
-function toIgnoreSchema(ignore: NonNullable<Preset["ignore"]>): Schema {
-  const properties = Object.entries(ignore).map(([name, own]) => [name, own === true ? IGNORE[name] : own]);
+const WHERE: Schema = {
+  type: ["object", "boolean"],
+  additionalProperties: true,
+  description: "A JSON Schema that the payload must satisfy too. Other payloads are skipped.",
+};
+
+/** Switches of the preset's own rules and further rules, or these alone as a list. */
+function toIgnoreSchema({ ignore = {} }: Preset): Schema {
+  const switches = Object.entries(ignore).map(([name, own]) => [name, own === true ? IGNORE[name] : own]);
+  const { items } = readMappingSchema("ignore");
+  const rules = {
+    type: "array",
+    items,
+    description: "Rules as in the `ignore` of a mapping, beside the preset's own.",
+  };
   return {
-    type: "object",
+    type: ["object", "array"],
     additionalProperties: false,
+    items,
     default: {},
-    description: "What leads to no action, and is recorded as skipped.",
-    properties: Object.fromEntries(properties),
+    description: "What leads to no action, and is recorded as skipped. A list has only `rules`.",
+    properties: { ...Object.fromEntries(switches), rules },
   };
 }
 
-/** Without their defaults, since only what is given replaces what the preset says. */
-function settingSchemas(): Schemas {
-  const { properties } = readSchema("mapping");
-  return Object.fromEntries(
-    SETTINGS.map((name) => {
-      const { default: _, ...schema } = isObject(properties) && isObject(properties[name]) ? properties[name] : {};
-      return [name, schema];
-    }),
-  );
+/** What the switches of `ignore` are unless they are given. */
+export function toIgnoreDefaults(preset: Preset): Record<string, unknown> {
+  const entries = Object.entries(toObject(toIgnoreSchema(preset)["properties"]));
+  const defaults = entries.map(([name, schema]) => [name, readOwn(schema, "default")]);
+  return Object.fromEntries(defaults.filter(([, value]) => value !== undefined));
+}
+
+/** Without their defaults, since only what is given replaces what the preset says, unless it has its own schema for one. */
+function settingSchemas(own: object): Schemas {
+  const schemas = SETTINGS.filter((name) => !Object.hasOwn(own, name)).map((name): [string, Schema] => {
+    const { default: _, ...schema } = readMappingSchema(name);
+    return [name, name === "dedupe" ? withFalse(schema) : schema];
+  });
+  return Object.fromEntries(schemas);
+}
+
+function readMappingSchema(name: string): Schema {
+  return toObject(readPath(readSchema("mapping"), ["properties", name]));
+}
+
+function withFalse({ description = "", ...schema }: Schema): Schema {
+  return { anyOf: [schema, { const: false }], description: `${String(description)} false: none.` };
 }
 
 /** What a use of a preset gives it, with the defaults. */
@@ -194,7 +226,7 @@ export interface ParameterUse {
   key: string;
   /** The parameter, and the rest of its dotted path. */
   name: string;
-  path: string[];
+  path: Segment[];
 }
 
 export interface FillOptions {

@@ -945,9 +945,9 @@ export interface MappingInput {
    */
   agent?: "none";
   /**
-   * now: start a heartbeat at once. next-heartbeat: wait for the next periodic one.
+   * now: start a heartbeat at once. next-heartbeat: wait for the next periodic one. Or a template of one of them: if it renders blank it is now, and any other text is now with a warning.
    */
-  wakeMode?: "now" | "next-heartbeat";
+  wakeMode?: string;
   /**
    * Template. Prefix of the summary. Default: the hook's name.
    */

@@ -83,6 +83,7 @@ const PATTERNS: Record<string, string> = {
   "^https?://[^\\s/?#]+(/[^\\s?#]*)?$": "must be an address such as https://hooks.example.com, without ? and #",
   "^\\d+(ms|s|m|h|d)$": DURATION,
   "^[1-9]\\d*(ms|s|m|h|d)$": DURATION,
+  "^(now|next-heartbeat)$|\\{\\{": 'must be "now", "next-heartbeat" or a template of one of them',
 };
 
 function toPatternRule(pattern: string, description: unknown): string {

@@ -134,7 +134,10 @@ const KEYWORDS: Record<"template" | "typescript", Suggestion[]> = {
     ...toSuggestions("request", "headers query path method now item index"),
   ],
   typescript: [
-    ...toSuggestions("input", "payload rawBody headers query path method now base secrets item index"),
+    ...toSuggestions(
+      "input",
+      "payload rawBody headers query path method hook mapping event now base secrets item index",
+    ),
     ...toSuggestions(
       "action field",
       "kind message text name sessionKey wakeMode mode deliver channel to model thinking timeoutSeconds",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as fc from "../../../test/support/property.ts";
 import { compileSchema } from "../../config/schema/validator.ts";
-import { addValue, createShape, type Shape, toDeclaration, toJsonSchema } from "./infer.ts";
+import { addValue, createShape, type Shape, toDeclaration, toJsonSchema, toOpenType } from "./shape.ts";
 
 function shapeOf(...values: unknown[]): Shape {
   const shape = createShape();
@@ -24,6 +24,7 @@ describe("the type of values", () => {
       [[{ a: 1 }, { b: [] }]],
       "type P = {\n  a?: number;\n  b?: unknown[];\n}[];",
     ],
+    ["lists with null", [[{ a: 1 }, null]], "type P = ({\n  a?: number;\n} | null)[];"],
     ["an empty object", [{}], "type P = object;"],
     [
       "names that are data",
@@ -58,4 +59,21 @@ test("every value fits the schema that was inferred from it and others", () => {
     for (const value of values) expect(check(value)).toEqual([]);
   });
   fc.assert(property, { numRuns: 100 });
+});
+
+test("of documented examples, what all have is required, and there may be more", () => {
+  const shape = shapeOf({ a: { b: 1 }, c: null }, { a: { b: 2, "d-e": "x" }, c: [] });
+  expect(toOpenType(shape)).toBe(
+    [
+      "{",
+      "  a: {",
+      "    b: number;",
+      '    "d-e"?: string;',
+      "    [field: string]: unknown;",
+      "  };",
+      "  c: unknown[] | null;",
+      "  [field: string]: unknown;",
+      "}",
+    ].join("\n"),
+  );
 });
