@@ -602,6 +602,8 @@ export interface UserConfig {
     };
     /**
      * Hosts to which links in replies may have a query and a fragment, also after the agent has read something private. *.example.com stands for every host below example.com.
+     *
+     * Items: A host such as docs.example.com, or *.example.com.
      */
     linkHosts?: string[];
     /**
@@ -645,6 +647,8 @@ export interface UserConfig {
       expires?: string;
       /**
        * Who may answer in a message, by id: slack:T0ACME/U0ANN, telegram:4711, github:583231. Names do not count.
+       *
+       * Items: A channel and the id of a person there: slack:T0ACME/U0ANN, github:583231.
        */
       by?: string[];
     };
@@ -2922,6 +2926,8 @@ export interface ValidConfig {
     };
     /**
      * Hosts to which links in replies may have a query and a fragment, also after the agent has read something private. *.example.com stands for every host below example.com.
+     *
+     * Items: A host such as docs.example.com, or *.example.com.
      */
     linkHosts: string[];
     /**
@@ -2965,6 +2971,8 @@ export interface ValidConfig {
       expires: string;
       /**
        * Who may answer in a message, by id: slack:T0ACME/U0ANN, telegram:4711, github:583231. Names do not count.
+       *
+       * Items: A channel and the id of a person there: slack:T0ACME/U0ANN, github:583231.
        */
       by: string[];
     };
