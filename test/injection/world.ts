@@ -55,8 +55,7 @@ export interface World {
   outside: ToolServer;
   /** A text that orders everything bad. */
   attack(): string;
-  /** For `with` of a preset, or a mapping. */
-  settings: Partial<MappingInput>;
+  config: UserConfig;
   /** Answers questions as a person who wants `WANTED`, until these events are done. */
   finish(eventIds: string[]): Promise<void>;
   /** What has happened that neither a grant nor a person allowed. */
@@ -67,15 +66,24 @@ export interface World {
 }
 
 export interface WorldOptions {
-  presets?: string[];
+  presets?: NonNullable<UserConfig["hooks"]>["presets"];
   /** What is read, and what the tools answer, has orders too. */
   poisoned?: { context?: boolean; results?: boolean };
-  mappings?: (settings: Partial<MappingInput>) => MappingInput[];
-  change?(config: UserConfig): void;
+  /** Replies go only where others can see them. */
+  isPublic?: boolean;
+  /** Where people are asked, and who may answer there. */
+  asks?: { in: "slack" | "github"; by: string[] };
+  sets?: NonNullable<UserConfig["agents"]>["tools"];
 }
 
 /** A service with everything that an agent can be given: sets to read and to change, private and public places. */
-export async function startWorld({ presets = [], poisoned = {}, mappings, change }: WorldOptions = {}): Promise<World> {
+export async function startWorld({
+  presets = [],
+  poisoned = {},
+  isPublic,
+  asks,
+  sets,
+}: WorldOptions = {}): Promise<World> {
   const model = await startObedientModel();
   const attack = (): string => model.order(ATTACK);
   const poison = attack();
@@ -104,8 +112,8 @@ export async function startWorld({ presets = [], poisoned = {}, mappings, change
     },
     deliver: [
       { channel: "slack", to: slack.channel },
-      { channel: "github", to: github.issue, audience: "public" },
-    ],
+      { channel: "github", to: github.issue, audience: "public" as const },
+    ].slice(isPublic ? 1 : 0),
   };
   const config: UserConfig = {
     channels: {
@@ -119,18 +127,21 @@ export async function startWorld({ presets = [], poisoned = {}, mappings, change
         maxAttempts: 1,
         heartbeat: { every: "24h", channel: "slack", to: slack.channel, grants: { "tickets.show": "read" } },
       },
-      tools: toolSets(inside.url, outside.url),
+      tools: { ...toolSets(inside.url, outside.url), ...sets },
+      ...(asks && {
+        approvals: { channel: asks.in, to: asks.in === "slack" ? slack.channel : github.issue, by: asks.by },
+      }),
     },
     hooks: {
-      presets: presets.map((use) => ({ use, with: { ...settings } })),
-      mappings: mappings?.(settings) ?? [
+      presets: presets.map((use) => (typeof use === "string" ? { use, with: { ...settings } } : use)),
+      mappings: [
         { id: "plain", match: { path: "plain" }, messageTemplate: "{{text}}", sessionKey: "{{session}}", ...settings },
+        // Without work, and nobody gets its reply.
+        { id: "bare", match: { path: "bare" }, messageTemplate: "{{text}}", grants: settings.grants, deliver: false },
       ],
     },
   };
-  change?.(config);
   const service = await startService({ config });
-  const tools = [inside, outside];
   return {
     service,
     model,
@@ -139,7 +150,7 @@ export async function startWorld({ presets = [], poisoned = {}, mappings, change
     inside,
     outside,
     attack,
-    settings,
+    config,
     finish: (eventIds) => finish(eventIds, service),
     async effects() {
       const sent = [...(await slack.messages()), ...(await github.comments())].filter((text) => !isQuestion(text));
@@ -156,7 +167,7 @@ export async function startWorld({ presets = [], poisoned = {}, mappings, change
     },
     async close() {
       await service.close();
-      await Promise.all([...tools, slack, github, model].map((server) => server.close()));
+      await Promise.all([inside, outside, slack, github, model].map((server) => server.close()));
     },
   };
 }
