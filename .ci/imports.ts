@@ -42,7 +42,7 @@ const ALLOWED: Record<string, string[]> = {
   dispatch: [...GROUND, "actions", "approvals", "boundary"],
   mail: [...GROUND, "journal"],
   mapping: [...GROUND, "mail"],
-  operator: [...GROUND, "boundary", "channels", "ingress"],
+  operator: [...GROUND, "approvals", "boundary", "channels", "ingress"],
   // It runs in a browser, so its bundle fails on anything that needs Node.
   page: ["types.ts", "shared"],
   runtime: [...GROUND, "ingress", "mapping", "transforms", "agents", "tools"],

@@ -268,6 +268,26 @@ export const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "skipped
  */
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
+/** call: a call that changes something · outcome: of a call that may have been executed · reply: a reply that is held back. */
+export type ApprovalKind = "call" | "outcome" | "reply";
+
+/**
+ * open: nobody has decided · approved: a person said yes, or what is known of an outcome · used: the call was sent · denied,
+ * expired: a no · withdrawn: it cannot be used any more.
+ */
+export const APPROVAL_STATES = ["open", "approved", "used", "denied", "expired", "withdrawn"] as const;
+export type ApprovalState = (typeof APPROVAL_STATES)[number];
+
+/** What a person can say: to a call and a reply the first two, to an outcome the others. */
+export const DECISIONS = ["approve", "deny", "done", "again", "give-up"] as const;
+export type Decision = (typeof DECISIONS)[number];
+
+/** Why a run is held until a person decides. Nothing else releases it. */
+export const QUESTION_HOLDS = {
+  approval: "approval",
+  outcome: "outcome unknown",
+} as const;
+
 /** The fields of a mapping that are templates. */
 export const TEMPLATE_FIELDS = [
   "subject",

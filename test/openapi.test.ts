@@ -2,26 +2,41 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Answer } from "./support/client.ts";
+import { type Answer, waitFor } from "./support/client.ts";
+import { type ModelServer, startModels } from "./support/models.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
 type Json = Answer["body"];
 
 let service: Service;
+let models: ModelServer;
 let document: Json;
 let ajv: Ajv2020;
 /** Values of the path parameters, for each path that has some. */
 let places: Record<string, string>;
 beforeAll(async () => {
+  models = await startModels();
+  models.answer(() => ({ calls: [{ name: "tickets__create", arguments: {} }] }));
   service = await startService({
     config: {
       hooks: {
         path: "/in",
         mappings: [{ id: "orders", match: { path: "orders" }, messageTemplate: "{{action}}", deliver: false }],
+        agent: { grants: { "tickets.create": "ask" } },
       },
       agents: {
-        providers: { broken: { kind: "command", command: ["false"] } },
-        defaults: { maxAttempts: 1, models: ["broken/x"] },
+        providers: {
+          broken: { kind: "command", command: ["false"] },
+          house: { kind: "openai-compatible", baseUrl: models.baseUrl },
+        },
+        defaults: { maxAttempts: 1, models: ["broken/x", "house/large"] },
+        tools: {
+          tickets: {
+            kind: "http",
+            baseUrl: "https://tickets.example.com",
+            calls: { create: { description: "Opens a ticket.", post: "/tickets" } },
+          },
+        },
       },
       gateway: { auth: { token: GATEWAY_TOKEN }, publicUrl: "https://hooks.example.org" },
     },
@@ -34,6 +49,11 @@ beforeAll(async () => {
   const dead = await Promise.all([sendHook("agent", { message: "a" }), sendHook("agent", { message: "b" })]);
   for (const { eventId } of dead) await service.settled(eventId);
   await fetch(`${service.url}/in/wake`, { method: "POST" });
+  const asking = await sendHook("agent", { message: "c", model: "house/large" });
+  const { id: approval } = await waitFor(
+    async () => (await service.api("/api/approvals?state=open")).approvals[0],
+    "a question",
+  );
   const [retried, dropped] = dead.map(({ runId }) => runId);
   places = {
     "/in/{name}": "orders",
@@ -42,12 +62,16 @@ beforeAll(async () => {
     "/api/events/{id}/replay": dead[0].eventId,
     "/api/mappings/{id}/source": "orders",
     "/api/sessions/{key}": dead[0].sessionKey,
-    "/api/runs/{id}": retried,
+    "/api/runs/{id}": asking.runId,
+    "/api/approvals/{id}": approval,
     "/api/dead-letters/{id}/retry": retried,
     "/api/dead-letters/{id}": dropped,
   };
 });
-afterAll(() => service.close());
+afterAll(async () => {
+  await service.close();
+  await models.close();
+});
 
 async function sendHook(hook: string, body: object): Promise<Json> {
   const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": "application/json" };

@@ -1,6 +1,7 @@
 import type { AgentDriver, AgentTurn, HistoryEntry } from "../agents/driver.ts";
 import type { ApprovalDraft } from "../approvals/ask.ts";
 import { type Bounded, type Origin, protect, protectAction, toLabel, toPrompt } from "../boundary/boundary.ts";
+import type { MappingInput } from "../config/schema/generated.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
 import type { NewApproval, NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
@@ -10,11 +11,12 @@ import { cutText } from "../shared/text.ts";
 import { inSpan } from "../telemetry/traces.ts";
 import type { ToolSets } from "../tools/tool-sets.ts";
 import { type AgentAction, type ContextCall, type Grant, listTargets, MAIN_SESSION } from "../types.ts";
-import { openGrants } from "./calls.ts";
 import { readContext } from "./context.ts";
-import { recordSteps, runLoop, type StepStore, TurnTimeout } from "./loop.ts";
+import { runLoop, TurnTimeout } from "./loop.ts";
 import { type Reply, sendReplies } from "./reply.ts";
 import { describeReviewFormat } from "./review.ts";
+import { openGrants } from "./rules.ts";
+import { recordSteps, type StepStore, Suspended } from "./steps.ts";
 
 /** A run of an agent action; a heartbeat's run has no action. */
 export type HookRun = Run & { action: AgentAction };
@@ -166,6 +168,8 @@ export interface TurnContext {
   ask(drafts: ApprovalDraft[]): Promise<NewApproval[]>;
   /** Absent: the turn keeps no steps. */
   steps?: StepStore;
+  /** The grants of its mapping as the configuration in use has them. */
+  written?: MappingInput["grants"];
   /** Aborts when the service stops. */
   signal: AbortSignal;
 }
@@ -204,7 +208,7 @@ interface TurnResult extends Omit<TurnOutcome, "deliveries"> {
  * a `TurnTimeout`, or the signal's reason.
  */
 export async function runAgentTurn(request: TurnRequest, context: TurnContext): Promise<TurnResult> {
-  const { agent, tools, settings, history, steps, signal } = context;
+  const { agent, tools, settings, history, steps, written, signal } = context;
   const { kind, runId, sessionKey, conversation = sessionKey, eventId, message, grants, origin } = request;
   const { hook } = origin;
   const { ack } = settings.heartbeat;
@@ -229,10 +233,12 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
   const { rules, warnings: unusable } = openGrants(grants, tools, { runId, origin });
   const known = new Set([...request.sources, ...read.sources, ...history.flatMap((entry) => entry.sources ?? [])]);
   const askedAt = Date.now();
-  const { text, model, usage, cost, warnings, sources, lastStep } = await inSpan("turn", async (describe) => {
+  const answer = await inSpan("turn", async (describe) => {
     const progress = { recorded: isRead ? recorded : [...read.steps, ...recorded], sources: [...known] };
-    const loop = { agent, settings, fallbackModels, rules, steps, hasSteps, signal };
-    const reply = await runLoop(turn, { ...loop, ...progress });
+    const loop = { agent, settings, fallbackModels, rules, written, steps, hasSteps, signal };
+    // To wait for a person is no failure.
+    const reply = await runLoop(turn, { ...loop, ...progress }).catch(toSuspended);
+    if (reply instanceof Suspended) return reply;
     describe?.({
       "gen_ai.response.model": reply.model,
       "gen_ai.usage.input_tokens": reply.usage?.inputTokens,
@@ -240,6 +246,8 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     });
     return reply;
   });
+  if (answer instanceof Suspended) throw answer;
+  const { text, model, usage, cost, warnings, sources, lastStep } = answer;
   const finishedAt = Date.now();
   const about = { sessionKey, eventId, runId, ...toSources(sources) };
   const entries: NewEntry[] = [
@@ -257,6 +265,11 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     sources,
     lastStep,
   };
+}
+
+function toSuspended(error: unknown): Suspended {
+  if (error instanceof Suspended) return error;
+  throw error;
 }
 
 /** Most texts are made from nothing private, and then nothing is stored. */

@@ -19,6 +19,7 @@ interface DispatchRuntime {
   limits: RunLimits;
   config: Pick<ResolvedConfig, "agents" | "session" | "limits" | "channelRules"> & {
     gateway: Pick<ResolvedConfig["gateway"], "publicUrl">;
+    hooks: Pick<ResolvedConfig["hooks"], "agent" | "mappings">;
   };
 }
 

@@ -155,6 +155,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const recovered = await options.journal.renewNode(NODE_LEASE_MS, options.describeNode?.());
       if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
       await hold.recheck();
+      await options.journal.expireApprovals(Date.now());
     } catch (error) {
       if (signal.aborted) return;
       renewAt = 0;

@@ -1,6 +1,5 @@
 import { isId } from "../shared/id.ts";
-import type { ChannelName } from "../types.ts";
-import type { ApprovalState } from "./approval.ts";
+import type { ApprovalState, ChannelName } from "../types.ts";
 import type { Page } from "./journal.ts";
 import type { Approval, AskedApproval } from "./records.ts";
 import { listPage, olderThan, type Reader } from "./reads.ts";

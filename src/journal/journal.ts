@@ -1,5 +1,4 @@
-import type { ChannelName, DeliveryState, EventStatus, RunState } from "../types.ts";
-import type { ApprovalState } from "./approval.ts";
+import type { ApprovalState, ChannelName, DeliveryState, EventStatus, RunState } from "../types.ts";
 import type {
   AcceptResult,
   Answer,
@@ -38,7 +37,6 @@ import type {
   TurnOutcome,
 } from "./records.ts";
 
-export type { ApprovalState } from "./approval.ts";
 export type * from "./records.ts";
 
 export interface Page {
@@ -99,11 +97,13 @@ export interface Journal {
   /** Ends a run that replied; the next of its session can start. The event is done once nothing of it is left. */
   completeRun(claim: Claim, outcome: TurnOutcome): Promise<boolean>;
   /**
-   * Records steps of a claimed run and what its new answers used, and sets its attempts to 1. A recorded answer never
-   * changes; a call or context is replaced by its result. With `use`, the approval of a call becomes used or withdrawn: false,
-   * and nothing is recorded, if it is not approved.
+   * Records steps of a claimed run and what its new answers used. An answer or a result sets its attempts to 1. A recorded
+   * answer never changes; a call or context is replaced by its result. With `uses`, approvals become used or withdrawn. False,
+   * and nothing is recorded, if one of them is not approved, or if a call that starts has a result.
    */
-  recordSteps(claim: Claim, steps: Step[], use?: ApprovalUse): Promise<boolean>;
+  recordSteps(claim: Claim, steps: Step[], uses?: ApprovalUse[]): Promise<boolean>;
+  /** Whether the run is still claimed like this. */
+  isClaimed(claim: Claim): Promise<boolean>;
   /**
    * Keeps the result of a call whose claim was lost. While nothing else is known of the call, it is the call's result, and an
    * open question about its outcome is withdrawn. False if the call was not sent like this.

@@ -10,6 +10,7 @@ import {
 import type { Page } from "./journal.ts";
 import type {
   Answer,
+  Claim,
   Delivery,
   Entry,
   EventRecord,
@@ -205,6 +206,12 @@ export async function listRuns(reader: Reader, page: Page & { state?: RunState }
 export async function getRun({ get, tables, clockOffsetMs }: Reader, id: string): Promise<Run | undefined> {
   const row = isId(id) ? await get(`SELECT * FROM ${tables.runs} WHERE id = $1`, [id]) : undefined;
   return row && rows.toRun(row, clockOffsetMs);
+}
+
+/** Both stores keep the token of the last claim. */
+export async function isClaimed({ get }: Reader, { id, token }: Claim): Promise<boolean> {
+  const claimed = "SELECT 1 AS found FROM hookline.runs WHERE id = $1 AND claims = $2 AND state = 'running'";
+  return (await get(claimed, [id, token])) !== undefined;
 }
 
 export async function listDeliveries(reader: Reader, page: Page & { state?: DeliveryState }): Promise<Delivery[]> {

@@ -1,11 +1,13 @@
 import type { RequestedCall, TokenUsage } from "../agents/driver.ts";
 import type { Bounded } from "../boundary/boundary.ts";
 import type { NodeRole } from "../config/types.ts";
-import type { ApprovalKind, ApprovalState, Decision } from "./approval.ts";
 import type {
   ActionReceipt,
   AgentAction,
+  ApprovalKind,
+  ApprovalState,
   ChannelName,
+  Decision,
   DeliveryState,
   EventStatus,
   HookAction,
@@ -273,6 +275,8 @@ export interface Run {
   kind: "hook" | "heartbeat";
   eventId?: string;
   hook?: string;
+  /** The id of its mapping. Absent: a built-in hook, or a heartbeat. */
+  mapping?: string;
   sessionKey: string;
   /** Absent on heartbeats. */
   action?: AgentAction;
@@ -477,8 +481,10 @@ export interface NewApproval {
   basis?: string;
   /** The private sources of what the model had read. */
   sources: string[];
-  /** Sentences of this program: of a replay, the earlier calls of its event. */
-  notes?: string[];
+  /** Of a replay: the calls that the event has led to before. */
+  earlier?: string[];
+  /** Its message does not show everything, so that no message can answer it. */
+  onlyOnPage?: true;
   /** The deliveries of a reply, which an approval inserts. */
   deliveries?: NewDelivery[];
   askedAt: number;
@@ -488,8 +494,6 @@ export interface NewApproval {
   againAt?: number;
   /** The delivery that asks. Absent: it can only be answered on the page, by a command or the API. */
   question?: NewDelivery;
-  /** The message that asks does not show everything, so that no message can answer it. */
-  onlyOnPage?: boolean;
 }
 
 export interface NewDecision {
@@ -539,9 +543,10 @@ export interface Questions {
   open: string[];
 }
 
-/** With the first step of a call: what becomes of its approval. */
+/** What becomes of an approval with a step of its call. */
 export interface ApprovalUse {
   id: string;
+  /** used: it was approved · withdrawn: it was approved or open. */
   state: "used" | "withdrawn";
   reason?: string;
 }

@@ -1,6 +1,12 @@
-import { type ActionReceipt, DELIVERY_STATES, EVENT_STATUSES, ROUTE_ORIGINS, RUN_STATES } from "../types.ts";
+import {
+  type ActionReceipt,
+  APPROVAL_STATES,
+  DELIVERY_STATES,
+  EVENT_STATUSES,
+  ROUTE_ORIGINS,
+  RUN_STATES,
+} from "../types.ts";
 import type { Commit } from "./plan.ts";
-import { APPROVAL_STATES } from "./approval.ts";
 import {
   type Approval,
   type DeadLetter,
@@ -85,6 +91,7 @@ export function toRun(row: Row, clockOffsetMs = 0): Run {
     kind,
     eventId: optional(text, row.event_id),
     hook: optional(text, row.hook),
+    mapping: text(row.mapping) || undefined,
     sessionKey: text(row.session_key),
     action: row.action === null ? undefined : JSON.parse(text(row.action)),
     state: oneOf(RUN_STATES, row.state),

@@ -80,6 +80,7 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
         session: { maxTurns: 32, maxTokens: 25_000, idleAfterMs: 3_600_000 },
         limits: { perSession: setup.maxReplies ?? 20 },
         channelRules: setup.channelRules ?? new Map(),
+        hooks: { mappings: [], agent: {} },
       },
     }),
     telemetry: silentTelemetry,

@@ -52,9 +52,6 @@ function checkGrant(
     ...(retry === true && mode === "read"
       ? [warning(`${at}.retry`, "It is not used: calls that only read are always repeated.")]
       : []),
-    ...(mode === "read"
-      ? []
-      : [error(at, `"${mode}" cannot be granted yet, because nobody could be asked: write "read".`)]),
     ...(mode === "ask" && !approvals
       ? [warning(at, "Nobody is told when it asks: set agents.approvals, or look at the page.")]
       : []),

@@ -1,5 +1,6 @@
 import { isId } from "../../shared/id.ts";
-import { type ApprovalState, createCode, KEEP_CODE_MS, MAX_OPEN, QUESTION_HOLDS, TOO_MANY_OPEN } from "../approval.ts";
+import { type ApprovalState, QUESTION_HOLDS } from "../../types.ts";
+import { createCode, KEEP_CODE_MS, MAX_OPEN, TOO_MANY_OPEN } from "../approval.ts";
 import type { Approval, Claim, Decided, NewApproval, NewDecision, NewDelivery, Questions, Step } from "../records.ts";
 import {
   type ApprovalEnd,

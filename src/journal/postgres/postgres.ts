@@ -159,6 +159,7 @@ function createJournal(parts: Parts): PostgresJournal {
     completeRun: (claim, outcome) =>
       outcome.questions ? write(completeAsking)(claim, outcome) : ends.add(toCompletion(claim, outcome)),
     recordSteps: write(recordSteps),
+    isClaimed: readShared(reads.isClaimed),
     settleCall: write(settleCall),
     listSteps: readShared(reads.listSteps),
     retryRun: write(retryRun),

@@ -1,6 +1,5 @@
-import { MAIN_SESSION } from "../../types.ts";
+import { MAIN_SESSION, QUESTION_HOLDS } from "../../types.ts";
 import type { Claim, GiveBack, Lease, NewDelivery, NewEntry, Questions, TurnOutcome } from "../journal.ts";
-import { QUESTION_HOLDS } from "../approval.ts";
 import { fromOutcome, integer, optional, text } from "../rows.ts";
 import { addEntries } from "./accept.ts";
 import { holdForQuestions, insertApprovals, locksOf } from "./approvals.ts";

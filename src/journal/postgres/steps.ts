@@ -1,5 +1,5 @@
 import type { ApprovalUse, Claim, Step } from "../records.ts";
-import { isFinished, optional, text } from "../rows.ts";
+import { type ApprovalEnd, isFinished, optional, type Row, text } from "../rows.ts";
 import { addSpend } from "./counters.ts";
 import type { Sql } from "./database.ts";
 import { Batch, reportAll, toPostgresText, type Transaction } from "./transaction.ts";
@@ -8,11 +8,13 @@ export async function recordSteps(
   transaction: Transaction,
   { id, token }: Claim,
   steps: Step[],
-  use?: ApprovalUse,
+  uses: ApprovalUse[] = [],
 ): Promise<boolean> {
-  const run = await transaction.get(TAKE_RUN, [id, token]);
+  const run = await transaction.get(TAKE_RUN, [id, token, steps.some(isFinished)]);
   if (!run || (await isAnswered(transaction, id, steps))) return false;
-  if (use && !(await useApproval(transaction, id, use))) return false;
+  const approvals = await findUsable(transaction, id, uses);
+  if (!approvals) return false;
+  for (const [index, use] of uses.entries()) await useApproval(transaction, approvals[index] ?? {}, use);
   const batch = new Batch();
   addSteps(batch, [{ runId: id, steps }]);
   const row = await batch.run(transaction, NEW_ANSWERS);
@@ -37,26 +39,29 @@ export async function recordSteps(
   return true;
 }
 
-/** False if it is not approved. */
-async function useApproval(
-  transaction: Transaction,
+/** Undefined if one of them cannot be used any more. */
+async function findUsable(
+  { get, isRepeated }: Transaction,
   runId: string,
-  { id, state, reason }: ApprovalUse,
-): Promise<boolean> {
-  const row = await transaction.get("SELECT * FROM hookline.approvals WHERE id = $1 AND run_id = $2", [id, runId]);
-  // The earlier attempt has used it under the same claim.
-  if (row?.state === state && transaction.isRepeated) return true;
-  if (row?.state !== "approved") return false;
-  const end = reason === undefined ? text(row.decision) : JSON.stringify({ ...JSON.parse(text(row.decision)), reason });
+  uses: ApprovalUse[],
+): Promise<Row[] | undefined> {
+  const rows: Row[] = [];
+  for (const { id, state } of uses) {
+    const row = await get("SELECT * FROM hookline.approvals WHERE id = $1 AND run_id = $2 FOR UPDATE", [id, runId]);
+    const isOpen = row?.state === "approved" || (state === "withdrawn" && row?.state === "open");
+    // The earlier attempt has used it under the same claim.
+    if (!row || !(isOpen || (isRepeated && row.state === state))) return undefined;
+    rows.push(row);
+  }
+  return rows;
+}
+
+async function useApproval(transaction: Transaction, row: Row, { id, state, reason }: ApprovalUse): Promise<void> {
+  const decision: ApprovalEnd = row.decision ? JSON.parse(text(row.decision)) : { decidedAt: Date.now() };
+  const end = toPostgresText(JSON.stringify(reason === undefined ? decision : { ...decision, reason }));
   await transaction.run("UPDATE hookline.approvals SET state = $2, decision = $3 WHERE id = $1", [id, state, end]);
-  const eventId = optional(text, row.event_id);
-  await reportAll(transaction, [
-    {
-      change: { kind: "approval", id, eventId, state },
-      run: { id: runId, eventId },
-    },
-  ]);
-  return true;
+  const [runId, eventId] = [text(row.run_id), optional(text, row.event_id ?? null)];
+  await reportAll(transaction, [{ change: { kind: "approval", id, eventId, state }, run: { id: runId, eventId } }]);
 }
 
 /** The result of an earlier attempt came meanwhile. */
@@ -73,7 +78,7 @@ export async function readStep({ get }: Sql, runId: string, n: number): Promise<
 }
 
 const TAKE_RUN = `
-  UPDATE hookline.runs SET attempts = 1 WHERE id = $1 AND claims = $2 AND state = 'running'
+  UPDATE hookline.runs SET attempts = CASE WHEN $3 THEN 1 ELSE attempts END WHERE id = $1 AND claims = $2 AND state = 'running'
   RETURNING id, event_id, session_key, hook, mapping`;
 
 const NEW_ANSWERS = "(SELECT coalesce(json_agg(n), '[]')::text FROM new_answers) AS answers";

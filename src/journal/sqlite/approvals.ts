@@ -1,4 +1,5 @@
-import { type ApprovalState, createCode, KEEP_CODE_MS, MAX_OPEN, QUESTION_HOLDS, TOO_MANY_OPEN } from "../approval.ts";
+import { type ApprovalState, QUESTION_HOLDS } from "../../types.ts";
+import { createCode, KEEP_CODE_MS, MAX_OPEN, TOO_MANY_OPEN } from "../approval.ts";
 import type { Claim, Decided, NewApproval, NewDecision, NewDelivery, Questions, Step } from "../records.ts";
 import { type ApprovalEnd, fromApproval, integer, isFinished, type Row, toApproval, toDecidedState } from "../rows.ts";
 import { updateDeliveryCounts } from "./counters.ts";

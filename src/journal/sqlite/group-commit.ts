@@ -1,7 +1,7 @@
 import { JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { DeliveryState, RunState } from "../../types.ts";
-import type { ApprovalState, Change, NewWork } from "../journal.ts";
+import type { ApprovalState, DeliveryState, RunState } from "../../types.ts";
+import type { Change, NewWork } from "../journal.ts";
 import { optional, type Row, text } from "../rows.ts";
 import { type Database, toUnavailable, transact } from "./database.ts";
 import type { Counters } from "./counters.ts";

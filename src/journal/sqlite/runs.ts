@@ -1,6 +1,5 @@
-import { MAIN_SESSION, type RunState } from "../../types.ts";
+import { MAIN_SESSION, QUESTION_HOLDS, type RunState } from "../../types.ts";
 import { type NewRun, toAccessText } from "../plan.ts";
-import { QUESTION_HOLDS } from "../approval.ts";
 import type { Claim, GiveBack, NewEntry, NewEvent, Questions, RunFailure, TurnOutcome } from "../records.ts";
 import { holdForQuestions, insertApprovals } from "./approvals.ts";
 import { reportDeadLetter, reportRun, type Transaction } from "./group-commit.ts";

@@ -190,6 +190,7 @@ function createJournal(
     claimRuns: claim(claimRuns),
     completeRun: write(completeRun),
     recordSteps: write(recordSteps),
+    isClaimed: read(reads.isClaimed),
     settleCall: write(settleCall),
     listSteps: read(reads.listSteps),
     retryRun: write(retryRun),

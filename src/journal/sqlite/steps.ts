@@ -1,5 +1,5 @@
 import type { ApprovalUse, Claim, Step } from "../records.ts";
-import { integer, isFinished, type Row, text } from "../rows.ts";
+import { type ApprovalEnd, integer, isFinished, type Row, text } from "../rows.ts";
 import { recordSpend } from "./counters.ts";
 import type { Database } from "./database.ts";
 import { reportApproval, reportRun, type Transaction } from "./group-commit.ts";
@@ -14,33 +14,35 @@ export function findClaimed(database: Database, { id, token }: Claim): Row | und
   );
 }
 
-export function recordSteps(transaction: Transaction, claim: Claim, steps: Step[], use?: ApprovalUse): boolean {
+export function recordSteps(transaction: Transaction, claim: Claim, steps: Step[], uses: ApprovalUse[] = []): boolean {
   const run = findClaimed(transaction, claim);
   if (!run) return false;
   // The result of an earlier attempt came meanwhile.
   const isKnown = steps.some(({ n, state }) => state === "started" && isFinished(readStep(transaction, claim.id, n)));
-  if (isKnown || (use && !useApproval(transaction, claim.id, use))) return false;
+  const approvals = uses.map((use) => findUsable(transaction, claim.id, use));
+  if (isKnown || approvals.includes(undefined)) return false;
+  for (const [index, use] of uses.entries()) useApproval(transaction, approvals[index] ?? {}, use);
   const seq = integer(run.seq);
   for (const step of steps) {
     const isNew = insertStep(transaction, claim.id, step);
     if (isNew) recordSpend(transaction, run, { ...step, finishedAt: step.finishedAt ?? step.startedAt, runs: 0 });
   }
-  transaction.run("UPDATE OR FAIL runs SET attempts = 1 WHERE seq = ?", seq);
+  if (steps.some(isFinished)) transaction.run("UPDATE OR FAIL runs SET attempts = 1 WHERE seq = ?", seq);
   reportRun(transaction, seq, "running");
   return true;
 }
 
-/** False if it is not approved. */
-function useApproval(transaction: Transaction, runId: string, { id, state, reason }: ApprovalUse): boolean {
-  const row = transaction.get(FIND_APPROVED, id, runId);
-  if (!row) return false;
-  const end = reason === undefined ? text(row.decision) : JSON.stringify({ ...JSON.parse(text(row.decision)), reason });
-  transaction.run("UPDATE OR FAIL approvals SET state = ?, decision = ? WHERE id = ?", state, end, id);
-  reportApproval(transaction, row, state);
-  return true;
+function findUsable(database: Database, runId: string, { id, state }: ApprovalUse): Row | undefined {
+  const row = database.get("SELECT * FROM approvals WHERE id = ? AND run_id = ?", id, runId);
+  return row?.state === "approved" || (state === "withdrawn" && row?.state === "open") ? row : undefined;
 }
 
-const FIND_APPROVED = "SELECT * FROM approvals WHERE id = ? AND run_id = ? AND state = 'approved'";
+function useApproval(transaction: Transaction, row: Row, { id, state, reason }: ApprovalUse): void {
+  const decision: ApprovalEnd = row.decision ? JSON.parse(text(row.decision)) : { decidedAt: Date.now() };
+  const end = JSON.stringify(reason === undefined ? decision : { ...decision, reason });
+  transaction.run("UPDATE OR FAIL approvals SET state = ?, decision = ? WHERE id = ?", state, end, id);
+  reportApproval(transaction, row, state);
+}
 
 /** True for an answer that was not recorded before. */
 export function insertStep(database: Database, runId: string, step: Step): boolean {

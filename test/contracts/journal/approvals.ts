@@ -93,7 +93,7 @@ export function describeApprovals(open: OpenJournal): void {
       const run = await claimRun(before);
       const approval = await sampleApproval(before, run, {
         question: { ...question, runId: run.id, eventId: run.eventId },
-        notes: ["It was called before."],
+        earlier: ["tickets.create"],
       });
       expect(
         await hold(before, run, {
@@ -170,12 +170,9 @@ export function describeApprovals(open: OpenJournal): void {
       });
       const again = await claimAgain(journal);
       expect(again.id).toBe(run.id);
-      expect(
-        await journal.recordSteps(again, [sampleCall("started")], {
-          id: approval.id,
-          state: "used",
-        }),
-      ).toBe(false);
+      expect(await journal.recordSteps(again, [sampleCall("started")], [{ id: approval.id, state: "used" }])).toBe(
+        false,
+      );
       expect(await journal.listSteps(run.id)).toMatchObject([{ state: "waiting" }]);
     });
 
@@ -188,12 +185,12 @@ export function describeApprovals(open: OpenJournal): void {
       });
       const run = await claimAgain(journal);
       const use = { id: approval.id, state: "used" } as const;
-      expect(await journal.recordSteps(run, [sampleCall("started")], use)).toBe(true);
+      expect(await journal.recordSteps(run, [sampleCall("started")], [use])).toBe(true);
       expect(await journal.getApproval(approval.id)).toMatchObject({
         state: "used",
         decision: "approve",
       });
-      expect(await journal.recordSteps(run, [sampleCall("started")], use)).toBe(false);
+      expect(await journal.recordSteps(run, [sampleCall("started")], [use])).toBe(false);
       expect(await journal.decideApproval(approval.id, DENY)).toMatchObject({
         kind: "conflict",
       });
@@ -333,7 +330,7 @@ export function describeApprovals(open: OpenJournal): void {
         result: "OPS-1",
       });
       const again = await claimAgain(journal);
-      await journal.recordSteps(again, [sampleCall("done", { text: "OPS-1" })], { id: approval.id, state: "used" });
+      await journal.recordSteps(again, [sampleCall("done", { text: "OPS-1" })], [{ id: approval.id, state: "used" }]);
       expect(await journal.settleCall(run.id, sampleCall("done", { text: "OPS-2", finishedAt: NOW + 2 }))).toBe(true);
       expect(await journal.listSteps(run.id)).toMatchObject([
         { text: "OPS-1", late: { text: "OPS-2", state: "done" } },
