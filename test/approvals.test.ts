@@ -1,6 +1,7 @@
 /** Calls that change something: what is granted, asked, decided, and what the model is told. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
+import { runWebhooks } from "./support/cli.ts";
 import { waitFor } from "./support/client.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { HOOK_TOKEN, type Service, startService } from "./support/service.ts";
@@ -343,6 +344,47 @@ test("a held run keeps no slot, runs release leaves it alone, and its sender is 
   expect((await finished(await post({ session: "2" }))).reply).toBe("Not held.");
   expect(await service.operate("POST", "/api/runs/release")).toMatchObject({ body: { released: 0 } });
   expect((await service.api(`/api/runs/${run.runId}`)).state).toBe("held");
+});
+
+test("webhooks approvals lists, shows and answers questions", async () => {
+  script([create("cr\u200beate")]);
+  const denied = await post();
+  const [asked] = await untilHeld(denied.runId);
+  const code = asked!.code;
+  const cli = (...args: string[]) => runWebhooks(service.folder, "approvals", ...args, "--url", service.url);
+  expect((await cli("list")).stdout).toContain(`${code}  call   tickets.create`);
+  const shown = await cli("show", code);
+  expect(shown.stdout).toContain('"title": "cr\\u{200b}eate"');
+  expect((await cli("settle", code, "--again")).stderr).toContain("is answered with approve or deny");
+  expect((await cli("deny", code, "--reason", "No.")).stdout).toContain(
+    `${code}  tickets.create  denied (deny by operator): No.`,
+  );
+  expect(await cli("approve", code)).toMatchObject({ code: 1, stderr: expect.stringContaining("operator said deny") });
+  await finished(denied);
+  const { stdout } = await runWebhooks(service.folder, "check");
+  expect(stdout).toMatch(/after +call +mode +the model fills +fixed +times a run/);
+  expect(stdout).toMatch(/ci +tickets\.create +ask +title +nothing +1/);
+});
+
+test("alerts say that a person is asked, and that an outcome is unknown", async () => {
+  const on: NonNullable<UserConfig["alerts"]>[number]["on"] = ["approval-waiting", "outcome-unknown", "budget"];
+  const alerts = [{ on, channel: "http", to: "ops" }];
+  const changed = {
+    grants: { "tickets.hang": "allow", "tickets.create": "ask" },
+    set: { callTimeoutSeconds: 0.2 },
+    agents: { approvals: undefined },
+  } as const;
+  await service.reload({ ...toConfig(changed), alerts });
+  script([create("a")]);
+  await untilHeld((await post()).runId);
+  script([{ name: "tickets__hang", arguments: {} }]);
+  await untilHeld((await post({ session: "2" })).runId);
+  await waitFor(() => chat.requests.length === 2, "both alerts");
+  const texts = chat.requests.map(({ text }) => JSON.parse(text).text);
+  expect(texts).toEqual([
+    expect.stringMatching(/^A call of ci waits for a person\. See: webhooks approvals show \w{4}$/),
+    expect.stringMatching(/^Nobody knows whether a call of ci was executed\./),
+  ]);
 });
 
 test("a tool set, its calls and what is granted of them can be seen", async () => {

@@ -38,13 +38,15 @@ export function createApprovalRoutes({ journal, tools }: ApprovalParts): RoutesO
       body: DECISION_SCHEMA,
       example: { decision: "deny", reason: "Not on a Friday." },
       async respond({ params: { id = "" }, readJson, exchange }) {
-        const decision = { ...toDecision(await readJson()), by: "operator", at: Date.now() };
-        const decided = await decide(journal, id, decision);
+        const given = { ...toDecision(await readJson()), by: "operator", at: Date.now() };
+        const decided = await decide(journal, id, given);
         if (decided.kind === "unknown") throw new HookError("not_found", { message: "There is no such question." });
         if (decided.kind === "refused") throw new HookError("decision_refused", { message: decided.message });
         const approval = toApprovalView(decided.approval);
         if (decided.kind === "decided") return json({ ok: true, approval });
-        const { code, message: error, status } = new HookError("already_decided");
+        const { code, message, status } = new HookError("already_decided");
+        const { state, decision, by } = decided.approval;
+        const error = decision === undefined ? `${message} It is ${state}.` : `${message} ${by} said ${decision}.`;
         return json({ ok: false, error, code, requestId: exchange.id, approval }, status);
       },
     }),
