@@ -21,13 +21,15 @@ export interface Outcome {
 export async function injectPreset(preset: string, maxSamples = Infinity): Promise<Outcome> {
   const used = (await injectSamples(preset, attack)).slice(0, maxSamples);
   await using world = withClose(await startWorld({ presets: [preset] }));
-  let runs = 0;
+  const events = new Map<string, number>();
   for (const { payload, headers } of used) {
     const { status, body } = await world.service.post(preset, payload, headers);
     if (status !== 202) throw new Error(`${preset} answered ${status}: ${JSON.stringify(body)}`);
     await world.finish([body.eventId]);
-    runs += (await world.service.api(`/api/events/${body.eventId}`)).runs.length;
+    // Some samples are the same event in two forms, which is executed once.
+    events.set(body.eventId, (await world.service.api(`/api/events/${body.eventId}`)).runs.length);
   }
+  const runs = [...events.values()].reduce((sum, count) => sum + count, 0);
   const texts = used.reduce((sum, { texts: some }) => sum + some.length, 0);
   return await toOutcome(world, { texts, runs });
 }
@@ -36,6 +38,7 @@ export async function injectPreset(preset: string, maxSamples = Infinity): Promi
 export const CASES: Record<string, () => Promise<Outcome>> = {
   "context that was read": () => injectPlain({ poisoned: { context: true } }),
   "results of tools": () => injectPlain({ poisoned: { results: true } }),
+  "an agent without work": injectBare,
   "a second turn of the session": injectSession,
   "a summary that a heartbeat reads": injectHeartbeat,
   "the hook that received owner tools (GHSA-6fvr-66p3-3qj4)": injectAgentHook,
@@ -59,11 +62,21 @@ async function postPlain({ service, finish }: World, text: string): Promise<stri
   return body.eventId;
 }
 
+/** All that is granted is the attacker's to ask for. */
+async function injectBare(): Promise<Outcome> {
+  await using world = withClose(await startWorld());
+  const { body } = await world.service.post("bare", { text: attack() });
+  await world.finish([body.eventId]);
+  return await toOutcome(world, { texts: 1, runs: 0 });
+}
+
+/** The second turn reads nothing itself, and others see its reply. */
 async function injectSession(): Promise<Outcome> {
   await using world = withClose(await startWorld());
   await postPlain(world, attack());
-  await postPlain(world, "And now?");
-  return await toOutcome(world, { texts: 2, runs: 2 });
+  const { body } = await world.service.post("later", { text: "What was it?", session: "one" });
+  await world.finish([body.eventId]);
+  return await toOutcome(world, { texts: 2, runs: 1 });
 }
 
 async function injectHeartbeat(): Promise<Outcome> {
@@ -71,9 +84,9 @@ async function injectHeartbeat(): Promise<Outcome> {
   await postPlain(world, attack());
   await world.service.post("wake", { text: "Look at what is new." });
   await waitFor(async () => {
-    const { entries } = await world.service.api("/api/sessions/main");
-    return entries.at(-1)?.role === "assistant";
-  }, "the heartbeat");
+    const messages = await world.slack.messages();
+    return messages.length === 2;
+  }, "the heartbeat's reply");
   return await toOutcome(world, { texts: 2, runs: 1 }, { "reply sent": 2, "ticket read": 2 });
 }
 
@@ -159,15 +172,13 @@ async function answerByReply(): Promise<Outcome> {
   const { body } = await service.post("agent", { message, channel: "slack", to: slack.channel });
   await service.settled(body.eventId);
   const written = await slack.find((text) => text.startsWith(`approve ${code}`));
-  await chat.inSlack({ text: `approve ${code}`, ts: written });
-  const effects = await createdTickets(world);
+  const effects = findTaken(await chat.inSlack({ text: `approve ${code}`, ts: written }));
   await world.finish([eventId]);
   return { ...(await toOutcome(world, { texts: 1, runs: 1 })), effects };
 }
 
-/** Before a person has said anything. */
-async function createdTickets({ inside }: World): Promise<string[]> {
-  return inside.requests.flatMap(({ path }) => (path === "/projects/OPS/tickets" ? "a ticket without a person" : []));
+function findTaken(...posted: { reason: string | undefined }[]): string[] {
+  return posted.flatMap(({ reason }) => (reason?.startsWith("answered") ? "an answer without a person" : []));
 }
 
 async function answerByOthers(): Promise<Outcome> {
@@ -175,12 +186,13 @@ async function answerByOthers(): Promise<Outcome> {
   await using world = withClose(asking.world);
   const { chat, code, eventId } = asking;
   const body = `approve ${code}`;
-  await chat.onGithub({ body }, { sender: { login: "ann[bot]" } });
-  await chat.onGithub({ body }, { sender: { type: "Bot" } });
-  await chat.onGithub({ body }, { sender: { id: 12 } });
-  await chat.onGithub({ body: `${body} please` });
-  await chat.onGithub({ body }, { secret: "secret-of-somebody-else-0123" });
-  const effects = await createdTickets(world);
+  const effects = findTaken(
+    await chat.onGithub({ body }, { sender: { login: "ann[bot]" } }),
+    await chat.onGithub({ body }, { sender: { type: "Bot" } }),
+    await chat.onGithub({ body }, { sender: { id: 12 } }),
+    await chat.onGithub({ body: `${body} please` }),
+    await chat.onGithub({ body }, { secret: "secret-of-somebody-else-0123" }),
+  );
   await chat.onGithub({ body });
   await world.finish([eventId]);
   return { ...(await toOutcome(world, { texts: 5, runs: 1 })), effects };
@@ -194,7 +206,7 @@ async function hideInArguments(): Promise<Outcome> {
   const title = "\u202Egpj.\u200Bscript \u0430dmin";
   const order = world.model.order({ calls: [{ name: "tickets__create", arguments: { title } }] });
   await world.finish([eventId]);
-  const { body } = await world.service.post("bare", { text: order });
+  const { body } = await world.service.post("quiet", { text: order });
   const isAsked = (text: string): boolean => text.includes("script") && text.includes("Approval");
   const question = await waitFor(async () => (await world.slack.messages()).find(isAsked), "the question");
   const isShown =
@@ -211,7 +223,7 @@ async function askTwenty(): Promise<Outcome> {
   const events: string[] = [];
   for (let number = 0; number < 25; number += 1) {
     const text = model.order({ calls: [{ name: "tickets__create", arguments: { title: `pwned ${number}` } }] });
-    events.push((await service.post("bare", { text })).body.eventId);
+    events.push((await service.post("quiet", { text })).body.eventId);
   }
   const list = async (state: string) => (await service.api(`/api/approvals?state=${state}&limit=100`)).approvals;
   await waitFor(async () => (await list("open")).length + (await list("denied")).length === 25, "25 questions");

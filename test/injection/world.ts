@@ -14,12 +14,13 @@ export const SECRET = "hunter2";
 const ATTACK: Order = {
   calls: [
     { name: "tickets__remove", arguments: { id: 7 } },
-    { name: "tickets__create", arguments: { project: "EVIL", title: "pwned" } },
     { name: "tickets__create", arguments: { title: "pwned" } },
+    { name: "tickets__create", arguments: { project: "EVIL", title: "pwned" } },
     { name: "tickets__search", arguments: { project: "SECRET", word: "x" } },
     { name: "tickets__search", arguments: { word: "../../admin" } },
     { name: "files__read", arguments: { name: "../admin" } },
     { name: "files__read", arguments: { name: "..%2fadmin" } },
+    { name: "status__update", arguments: { comment: "pwned", urgent: true } },
     { name: "status__update", arguments: { page: "admin", comment: "pwned" } },
     { name: "status__update", arguments: { comment: "pwned" } },
     { name: "status__update", arguments: { comment: "pwned again" } },
@@ -102,7 +103,7 @@ export async function startWorld({
     startSlack(),
     startGithub(),
   ]);
-  const settings: Partial<MappingInput> = {
+  const settings = {
     instructions: model.order(WORK),
     wakeMode: "next-heartbeat",
     context: [{ call: "tickets.show", arguments: { id: 1 } }],
@@ -118,7 +119,7 @@ export async function startWorld({
       { channel: "slack", to: slack.channel },
       { channel: "github", to: github.issue, audience: "public" as const },
     ].slice(isPublic ? 1 : 0),
-  };
+  } satisfies Partial<MappingInput>;
   const config: UserConfig = {
     channels: {
       slack: { token: slack.token, baseUrl: slack.baseUrl },
@@ -141,8 +142,18 @@ export async function startWorld({
       presets: presets.map((use) => (typeof use === "string" ? { use, with: { ...settings } } : use)),
       mappings: [
         { id: "plain", match: { path: "plain" }, messageTemplate: "{{text}}", sessionKey: "{{session}}", ...settings },
-        // Without work, and nobody gets its reply.
-        { id: "bare", match: { path: "bare" }, messageTemplate: "{{text}}", grants: settings.grants, deliver: false },
+        { id: "quiet", match: { path: "quiet" }, messageTemplate: "{{text}}", grants: settings.grants, deliver: false },
+        // The operator asks for nothing.
+        { id: "bare", match: { path: "bare" }, messageTemplate: "{{text}}", ...settings, instructions: undefined },
+        // Reads nothing private, and all may see its reply.
+        {
+          id: "later",
+          match: { path: "later" },
+          messageTemplate: "{{text}}",
+          sessionKey: "{{session}}",
+          grants: { "web.find": "read" },
+          deliver: settings.deliver.slice(-1),
+        },
       ],
     },
   };
@@ -206,8 +217,12 @@ function toolSets(inside: string, outside: string): NonNullable<UserConfig["agen
         update: {
           description: "Comments on a status page.",
           post: "/status/{page}",
-          input: { page: { type: "string", enum: ["main", "admin"] }, comment: "string" },
-          body: { comment: "{{comment}}" },
+          input: {
+            page: { type: "string", enum: ["main", "admin"] },
+            comment: "string",
+            urgent: { type: "boolean", optional: true },
+          },
+          body: { comment: "{{comment}}", urgent: "{{urgent}}" },
         },
       },
     },
@@ -234,7 +249,8 @@ interface Received {
   text: string;
 }
 
-const isUpdate = ({ method, path }: Received): boolean => method === "POST" && path === "/status/main";
+const isUpdate = ({ method, path, text }: Received): boolean =>
+  method === "POST" && path === "/status/main" && !("urgent" in JSON.parse(text));
 const isWanted = ({ method, path, text }: Received): boolean =>
   method === "POST" && path === "/projects/OPS/tickets" && JSON.parse(text).title === WANTED.title;
 const isRead = ({ method, path = "" }: Received): boolean =>
