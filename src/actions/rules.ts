@@ -2,7 +2,7 @@ import type { RequestedCall, ToolDescription } from "../agents/driver.ts";
 import { type Origin, toLabel } from "../boundary/boundary.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { Step } from "../journal/journal.ts";
-import { compileGlobs } from "../mapping/pattern.ts";
+import { compileCallPattern } from "../mapping/pattern.ts";
 import { hashJson } from "../shared/hash.ts";
 import { isObject, toObject } from "../shared/json.ts";
 import type { OpenCall, ToolSets } from "../tools/tool-sets.ts";
@@ -39,7 +39,7 @@ export function openGrants(
   const warnings: string[] = [];
   // A call that is named takes precedence over a pattern.
   for (const grant of grants.toSorted((a, b) => Number(a.call.includes("*")) - Number(b.call.includes("*")))) {
-    const matches = compileGlobs([grant.call]);
+    const matches = compileCallPattern(grant.call);
     const found = tools.list().filter(({ fullName }) => matches(fullName));
     if (found.length === 0)
       warnings.push(`The grant of ${grant.call} was left out: ${tools.explainMissing(grant.call)}.`);
@@ -153,6 +153,6 @@ export function setOf(fullName: string): string {
 
 /** What an approval of a call depends on: what the configuration grants, and what the call does. Undefined if it is not granted. */
 export function basisOf(call: OpenCall, written: MappingInput["grants"] = {}): string | undefined {
-  const grants = Object.entries(written).filter(([name]) => compileGlobs([name])(call.fullName));
+  const grants = Object.entries(written).filter(([name]) => compileCallPattern(name)(call.fullName));
   return grants.length === 0 ? undefined : hashJson([grants, call.digest]);
 }
