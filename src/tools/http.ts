@@ -150,12 +150,17 @@ export function createHttp(
 ): ToolSet {
   const connection = openConnection({ baseUrl, private: isPrivate, resolve });
   const base = new URL(baseUrl);
-  const server = { origin: base.origin, root: base.pathname.replace(/\/+$/, ""), headers, connection };
+  const server = { origin: base.origin, root: base.pathname.replace(/\/+$/, ""), headers: lowerNames(headers), connection };
   return {
     name,
     calls: Object.entries(calls).map(([call, options]) => openCall(call, options, { ...server, compileTemplate })),
     close: () => connection.close(),
   };
+}
+
+/** By the name in lower case, so that a header of the operator's replaces the usual one. */
+function lowerNames(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 interface Server {
@@ -186,9 +191,9 @@ function openCall(name: string, options: CallOptions, server: Server): ToolCall 
           method: method.toUpperCase(),
           headers: {
             "user-agent": "hookline",
+            ...(body && { "content-type": "application/json" }),
             ...server.headers,
             ...(method !== "get" && { "idempotency-key": callId }),
-            ...(body && { "content-type": "application/json" }),
           },
           body: body && JSON.stringify(body(args)),
           signal,
