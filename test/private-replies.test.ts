@@ -144,11 +144,14 @@ test.each([
 test.each([
   [undefined, { sent: 1, warnings: [] }],
   ["private", { sent: 0, warnings: [expect.stringContaining("private text of preset:github")] }],
-] as const)("what a preset reads about the event has the audience of its place: %j", async (githubAudience, expected) => {
-  const deliver = [{ channel: "slack", to: slack.channel, audience: "public" as const }];
-  await start({ githubAudience, preset: { context: ["comments"], channel: undefined, deliver } });
-  expect(await runIssue(false)).toEqual(expected);
-});
+] as const)(
+  "what a preset reads about the event has the audience of its place: %j",
+  async (githubAudience, expected) => {
+    const deliver = [{ channel: "slack", to: slack.channel, audience: "public" as const }];
+    await start({ githubAudience, preset: { context: ["comments"], channel: undefined, deliver } });
+    expect(await runIssue(false)).toEqual(expected);
+  },
+);
 
 /** Sends an event about the issue. */
 async function runIssue(isPrivate: boolean): ReturnType<typeof readResult> {

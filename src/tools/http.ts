@@ -150,7 +150,12 @@ export function createHttp(
 ): ToolSet {
   const connection = openConnection({ baseUrl, private: isPrivate, resolve });
   const base = new URL(baseUrl);
-  const server = { origin: base.origin, root: base.pathname.replace(/\/+$/, ""), headers: lowerNames(headers), connection };
+  const server = {
+    origin: base.origin,
+    root: base.pathname.replace(/\/+$/, ""),
+    headers: lowerNames(headers),
+    connection,
+  };
   return {
     name,
     calls: Object.entries(calls).map(([call, options]) => openCall(call, options, { ...server, compileTemplate })),
@@ -200,7 +205,8 @@ function openCall(name: string, options: CallOptions, server: Server): ToolCall 
         });
         return toResult(response.status, host, await readText(response, maxLength));
       } catch (error) {
-        if (error instanceof NotSent || error instanceof RefusedArgument) return toError(error.message);
+        if (error instanceof NotSent) return toUnreached(error);
+        if (error instanceof RefusedArgument) return toError(error.message);
         throw toUnknownOutcome(host, error, signal);
       }
     },
@@ -228,6 +234,10 @@ export function toResult(status: number, host: string, text: string): CallResult
 
 export function toError(reason: string): CallResult {
   return { text: reason, isError: true, reason };
+}
+
+export function toUnreached({ message }: NotSent): CallResult {
+  return { ...toError(message), isUnreached: true };
 }
 
 interface InputSchema extends Record<string, unknown> {
