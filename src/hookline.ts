@@ -94,7 +94,7 @@ function listParts(
     { stop: () => current().tools.close() },
     // Only after the dispatcher: until the last turn has ended, senders get a 503 and try again.
     { stop: () => server.close() },
-    { use: ({ tools }) => tools.watchChanges((change) => alerts.raise({ kind: "tool-changed", ...change })) },
+    { use: ({ tools }) => tools.watchAlerts(alerts.raise) },
     { use: (runtime) => executes(runtime) && alerts.use(runtime.config.alerts), stop: () => alerts.close() },
     {
       start: (runtime) => dispatcher.start({ executes: executes(runtime) }),

@@ -46,6 +46,7 @@ function toConfig({ grants = READ, defaults, mapping, agents }: Changes = {}): U
               input: { project: "string", state: "string" },
             },
             gone: { description: "Nothing.", get: "/gone" },
+            Show: { description: "Another ticket.", get: "/ok/other/{id}", input: { id: "integer" } },
           },
         },
         web: {
@@ -129,6 +130,7 @@ test("a result is inside the boundary under the name of its call", async () => {
 
 test.each([
   ["a call that is not granted", { name: "tickets__gone", arguments: {} }, "there is no such call"],
+  ["a call whose name differs in case", { name: "tickets__Show", arguments: { id: 1 } }, "there is no such call"],
   ["a call that does not exist", { name: "rm", arguments: {} }, "there is no such call"],
   ["arguments that do not fit", show("one"), "Not sent"],
   ["arguments that are no object", { name: "tickets__show", arguments: [1] }, "must be an object"],

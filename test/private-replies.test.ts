@@ -34,7 +34,11 @@ afterEach(async () => {
 interface Changes {
   mapping?: Partial<MappingInput>;
   agents?: Partial<NonNullable<UserConfig["agents"]>>;
+  /** Of Slack. */
   audience?: "public" | "private";
+  /** Of GitHub. */
+  githubAudience?: "public" | "private";
+  preset?: object;
 }
 
 const CONTEXT = [{ call: "tickets.show", arguments: { id: 7 } }];
@@ -43,11 +47,15 @@ async function start(changes: Changes = {}): Promise<void> {
   service = await startService({ config: toConfig(changes) });
 }
 
-function toConfig({ mapping, agents, audience }: Changes): UserConfig {
+function toConfig({ mapping, agents, audience, githubAudience, preset }: Changes): UserConfig {
   return {
     channels: {
       slack: { token: slack.token, baseUrl: slack.baseUrl, ...(audience && { audience }) },
-      github: { token: github.token, baseUrl: github.baseUrl },
+      github: {
+        token: github.token,
+        baseUrl: github.baseUrl,
+        ...(githubAudience && { audience: githubAudience }),
+      },
     },
     agents: {
       providers: { house: { kind: "openai-compatible", baseUrl: models.baseUrl } },
@@ -63,7 +71,7 @@ function toConfig({ mapping, agents, audience }: Changes): UserConfig {
       ...agents,
     },
     hooks: {
-      presets: [{ use: "github", with: { secret: SECRET, channel: "source", context: CONTEXT } }],
+      presets: [{ use: "github", with: { secret: SECRET, channel: "source", context: CONTEXT, ...preset } }],
       mappings: [
         {
           match: { path: "status" },
@@ -130,6 +138,23 @@ test.each([
   [false, { sent: 0, warnings: WAITS }],
 ])("the place of an event of a repository with private: %j", async (isPrivate, expected) => {
   await start();
+  expect(await runIssue(isPrivate)).toEqual(expected);
+});
+
+test.each([
+  [undefined, { sent: 1, warnings: [] }],
+  ["private", { sent: 0, warnings: [expect.stringContaining("private text of preset:github")] }],
+] as const)(
+  "what a preset reads about the event has the audience of its place: %j",
+  async (githubAudience, expected) => {
+    const deliver = [{ channel: "slack", to: slack.channel, audience: "public" as const }];
+    await start({ githubAudience, preset: { context: ["comments"], channel: undefined, deliver } });
+    expect(await runIssue(false)).toEqual(expected);
+  },
+);
+
+/** Sends an event about the issue. */
+async function runIssue(isPrivate: boolean): ReturnType<typeof readResult> {
   const [repository = "", number = ""] = github.issue.split("#");
   const issue = { number: Number(number), title: "It is slow", body: "Why?", user: { login: "eve" } };
   const payload = {
@@ -150,8 +175,8 @@ test.each([
     body,
   });
   const { eventId }: { eventId: string } = JSON.parse(await response.text());
-  expect(await readResult(eventId)).toEqual(expected);
-});
+  return readResult(eventId);
+}
 
 test("a later turn of the session still knows it, and so does a heartbeat that reads the summary", async () => {
   await start();

@@ -2,7 +2,7 @@ import type { RequestedCall, ToolDescription } from "../agents/driver.ts";
 import { type Origin, toLabel } from "../boundary/boundary.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { Step } from "../journal/journal.ts";
-import { compileGlobs } from "../mapping/pattern.ts";
+import { compileCallPattern } from "../mapping/pattern.ts";
 import { hashJson } from "../shared/hash.ts";
 import { isObject, toObject } from "../shared/json.ts";
 import type { OpenCall, ToolSets } from "../tools/tool-sets.ts";
@@ -37,7 +37,7 @@ export function openGrants(
 ): { rules: CallRules; warnings: string[] } {
   const calls = new Map<string, GrantedCall>();
   const known = tools.list();
-  const missing = grants.filter((grant) => !known.some(({ fullName }) => compileGlobs([grant.call])(fullName)));
+  const missing = grants.filter((grant) => !known.some(({ fullName }) => compileCallPattern(grant.call)(fullName)));
   const warnings = missing.map(({ call }) => `The grant of ${call} was left out: ${tools.explainMissing(call)}.`);
   for (const call of known) {
     const grant = CALL_RULES.grant(call, grants);
@@ -150,7 +150,7 @@ interface AskedCall {
 export const CALL_RULES = {
   /** Without a grant there is no call. One that names it has precedence over a pattern. */
   grant(call: OpenCall, grants: readonly Grant[]): Grant | undefined {
-    const matching = grants.filter((grant) => compileGlobs([grant.call])(call.fullName));
+    const matching = grants.filter((grant) => compileCallPattern(grant.call)(call.fullName));
     return matching.find((grant) => !grant.call.includes("*")) ?? matching[0];
   },
   /** What the operator fixed cannot be chosen. */
@@ -189,6 +189,6 @@ export function setOf(fullName: string): string {
 
 /** What an approval of a call depends on: what the configuration grants, and what the call does. Undefined if it is not granted. */
 export function basisOf(call: OpenCall, written: MappingInput["grants"] = {}): string | undefined {
-  const grants = Object.entries(written).filter(([name]) => compileGlobs([name])(call.fullName));
+  const grants = Object.entries(written).filter(([name]) => compileCallPattern(name)(call.fullName));
   return grants.length === 0 ? undefined : hashJson([grants, call.digest]);
 }

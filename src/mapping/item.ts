@@ -144,12 +144,12 @@ function finishItem(
   mappingRun: MappingRun,
   { keys, base, drafts }: { keys: ItemKeys; base: FilledDraft; drafts: FilledDraft[] },
 ): ResolvedItem {
-  const { mapping, request } = mappingRun;
+  const { mapping, request, config } = mappingRun;
   const terms = toTerms(base, mappingRun, keys);
   const rendered = renderTarget(mappingRun, context);
   const refusal = rendered && findRefusal(rendered, mappingRun);
   const place = refusal === undefined ? rendered : undefined;
-  const applied = drafts.map((draft) => applyOpenClaw(draft, mappingRun.config));
+  const applied = drafts.map((draft) => applyOpenClaw(draft, config));
   const wanted = applied.map(({ draft }) => ({ ...draft, targets: toTargets(draft, base, mappingRun) }));
   const filled = wanted.map((draft) => toPlaces(draft, place));
   const actions = filled.map((draft) => toAction(draft, terms));
@@ -171,9 +171,9 @@ function finishItem(
   }
   if (modeWarning !== undefined && actions.length > 0) warnings.push(modeWarning);
   if (turns.some(({ grants }) => grants)) warnings.push(...ofGrants);
-  warnings.push(...applied.flatMap((one) => one.warnings), ...findUnusedModels(actions, mappingRun.config));
+  warnings.push(...applied.flatMap((one) => one.warnings), ...findUnusedModels(actions, config));
   if (mapping.context && turns.length > 0) {
-    const isPublic = rendered !== undefined && !rendered.isPrivate;
+    const isPublic = rendered !== undefined && isPublicPlace(rendered, config);
     const read = renderContext(mapping.context, { context, isPublic, ...mappingRun });
     warnings.push(...read.warnings);
     for (const action of actions) if (action.kind === "agent") action.context = read.context;
@@ -250,6 +250,12 @@ function renderTarget(
         commit: toCommit(place?.commit?.render(context, budget)),
         isPrivate: place?.audience?.render(context, budget).trim() === "private" || undefined,
       };
+}
+
+/** What the operator says of the channel has precedence, as for a reply there. */
+function isPublicPlace({ channel, isPrivate }: ReplyTarget, { channelRules }: MappingRun["config"]): boolean {
+  const said = channelRules.get(channel)?.audience;
+  return said === undefined ? !isPrivate : said === "public";
 }
 
 /** Of the event's own service, whose links are no way out. */

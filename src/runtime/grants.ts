@@ -2,7 +2,7 @@ import type { MappingInput } from "../config/schema/generated.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import type { ConfigProblem } from "../errors.ts";
 import { toGrants } from "../mapping/grants.ts";
-import { compileGlobs } from "../mapping/pattern.ts";
+import { compileCallPattern } from "../mapping/pattern.ts";
 import { appendSegment, toObject } from "../shared/json.ts";
 import { withPeriod } from "../shared/text.ts";
 import type { OpenCall, ToolSets } from "../tools/tool-sets.ts";
@@ -34,7 +34,7 @@ export function listGrants(config: ResolvedConfig, tools: ToolSets): GrantRow[] 
   return listWritten(config).flatMap(({ after, grants }) => {
     const granted = toGrants(grants) ?? [];
     const find = ({ fullName }: OpenCall): Grant | undefined =>
-      granted.find(({ call }) => call === fullName) ?? granted.find(({ call }) => compileGlobs([call])(fullName));
+      granted.find(({ call }) => call === fullName) ?? granted.find(({ call }) => compileCallPattern(call)(fullName));
     return tools.list().flatMap((call) => {
       const grant = find(call);
       return grant ? [toRow(after, call, grant)] : [];

@@ -72,6 +72,16 @@ test("templates that are the whole value keep their type, and what is missing is
   ]);
 });
 
+test("a header of the operator's replaces the usual one, however it is written", async () => {
+  await using server = await startToolServer();
+  const headers = { "Content-Type": "application/vnd.api+json", "User-Agent": "acme" };
+  const calls = { create: { description: "Creates.", post: "/x", body: { a: 1 } } };
+  await call(open({ baseUrl: server.url, headers, calls }), "create");
+  expect(server.requests).toMatchObject([
+    { headers: { "content-type": "application/vnd.api+json", "user-agent": "acme" } },
+  ]);
+});
+
 test("an error has the status and the host as its reason, and the answer as its text", async () => {
   await using server = await startToolServer();
   const set = open({ baseUrl: server.url, calls: { gone: { description: "Reads.", get: "/gone" } } });

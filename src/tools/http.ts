@@ -150,12 +150,22 @@ export function createHttp(
 ): ToolSet {
   const connection = openConnection({ baseUrl, private: isPrivate, resolve });
   const base = new URL(baseUrl);
-  const server = { origin: base.origin, root: base.pathname.replace(/\/+$/, ""), headers, connection };
+  const server = {
+    origin: base.origin,
+    root: base.pathname.replace(/\/+$/, ""),
+    headers: lowerNames(headers),
+    connection,
+  };
   return {
     name,
     calls: Object.entries(calls).map(([call, options]) => openCall(call, options, { ...server, compileTemplate })),
     close: () => connection.close(),
   };
+}
+
+/** By the name in lower case, so that a header of the operator's replaces the usual one. */
+function lowerNames(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 interface Server {
@@ -186,16 +196,17 @@ function openCall(name: string, options: CallOptions, server: Server): ToolCall 
           method: method.toUpperCase(),
           headers: {
             "user-agent": "hookline",
+            ...(body && { "content-type": "application/json" }),
             ...server.headers,
             ...(method !== "get" && { "idempotency-key": callId }),
-            ...(body && { "content-type": "application/json" }),
           },
           body: body && JSON.stringify(body(args)),
           signal,
         });
         return toResult(response.status, host, await readText(response, maxLength));
       } catch (error) {
-        if (error instanceof NotSent || error instanceof RefusedArgument) return toError(error.message);
+        if (error instanceof NotSent) return toUnreached(error);
+        if (error instanceof RefusedArgument) return toError(error.message);
         throw toUnknownOutcome(host, error, signal);
       }
     },
@@ -223,6 +234,10 @@ export function toResult(status: number, host: string, text: string): CallResult
 
 export function toError(reason: string): CallResult {
   return { text: reason, isError: true, reason };
+}
+
+export function toUnreached({ message }: NotSent): CallResult {
+  return { ...toError(message), isUnreached: true };
 }
 
 interface InputSchema extends Record<string, unknown> {

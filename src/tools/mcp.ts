@@ -112,7 +112,7 @@ function toToolCall(set: string, locked: CallDescription, client: McpClient): To
         if (!offered || !LOCK_RULES.isSame(offered, locked)) return toChanged(set, locked.name, offered !== undefined);
         return toResult(await client.call(locked.name, args, { signal, callId }), maxLength);
       } catch (error) {
-        if (error instanceof NotSent) return toError(error.message, error.message);
+        if (error instanceof NotSent) return { ...toError(error.message, error.message), isUnreached: true };
         if (error instanceof ServerError)
           return toError(error.reason, `${error.reason}\n${error.message}`.slice(0, maxLength));
         if (error instanceof DriverError || !signal.aborted) throw error;

@@ -5,7 +5,7 @@ import { numberLines } from "../shared/diff.ts";
 import { parseJson, readOwn, toObjects, toText } from "../shared/json.ts";
 import { compileFields, type CompileTemplate } from "../shared/template-values.ts";
 import { type Connection, NotSent, openConnection, readText, toUnknownOutcome } from "./connection.ts";
-import { toError, toResult, toUrl } from "./http.ts";
+import { toError, toResult, toUnreached, toUrl } from "./http.ts";
 import { compilePath, type PathTemplate, RefusedArgument } from "./path.ts";
 import type { CallResult, ToolCall, ToolSet } from "./tool-set.ts";
 
@@ -75,7 +75,8 @@ function openRead(name: string, read: PresetRead, service: Service): ToolCall {
         if (read.each && listPath) return await readEach(await get(listPath, args), read.each, readItem);
         return toShown(await get(path, args));
       } catch (error) {
-        if (error instanceof NotSent || error instanceof RefusedArgument) return toError(error.message);
+        if (error instanceof NotSent) return toUnreached(error);
+        if (error instanceof RefusedArgument) return toError(error.message);
         throw toUnknownOutcome(new URL(access.baseUrl).host, error, signal);
       }
 
