@@ -42,7 +42,7 @@ export function openGrants(
     const matches = compileGlobs([grant.call]);
     const found = tools.list().filter(({ fullName }) => matches(fullName));
     if (found.length === 0)
-      warnings.push(`The grant of ${grant.call} was left out: ${tools.explainMissing(grant.call)}.`);
+      warnings.push(`The grant of ${grant.call} was left out: ${tools.explainMissing(grant.call)}`);
     for (const call of found) {
       const fixed = grant.arguments ?? {};
       const [problem] = grant.arguments ? call.checkSome(fixed) : [];
