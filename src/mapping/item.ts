@@ -246,7 +246,7 @@ function renderTarget(
       };
 }
 
-/** Of the event's own service, whose links are no way out. */
+/** The host of the event's own service, whose links are no way out. */
 function toHost(rendered = ""): string | undefined {
   const url = rendered.trim();
   return URL.canParse(url) ? new URL(url).host || undefined : undefined;
