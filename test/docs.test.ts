@@ -24,6 +24,7 @@ import { promisify } from "node:util";
 import { afterEach, describe, expect, test } from "vitest";
 import { createProgram } from "../src/cli/all-commands.ts";
 import { runCli } from "../src/cli/main.ts";
+import { findPresets, readPreset } from "../src/config/presets/file.ts";
 import { parseSource } from "../src/config/parse/source.ts";
 import { builtInDrivers } from "../src/drivers.ts";
 import { checkConfigSchema } from "../src/config/schema/blocks.ts";
@@ -93,6 +94,17 @@ test.each(pages)("%s calls the command by a name that npx finds", (page) => {
   // `npx webhooks` may be somebody else's package, and without an installation `webhooks` is not found.
   const text = readFileSync(path.join(root, page), "utf8");
   expect(text.match(new RegExp(`(?<![\\w/.-])(?:npx )?webhooks (?:${COMMANDS.join("|")})\\b(?! of)`, "g"))).toBeNull();
+});
+
+test("README counts the presets, their places and the signature schemes", () => {
+  const text = readFileSync(path.join(root, "README.md"), "utf8");
+  const presets = findPresets().map((name) => JSON.stringify(readPreset(name).preset));
+  const counts = [
+    [/\[(\d+) presets\]/, presets.length],
+    [/(\d+) presets name that place/, presets.filter((preset) => preset.includes('"source":{"channel"')).length],
+    [/one of (\d+) \[signature schemes\]/, Object.keys(builtInDrivers.providers).length],
+  ] as const;
+  for (const [written, count] of counts) expect(written.exec(text)?.[1]).toBe(String(count));
 });
 
 test.each(linking)("the links of %s lead somewhere", (page) => {

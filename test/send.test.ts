@@ -92,7 +92,7 @@ test("chooses a token that counts for the hook", async () => {
   });
 });
 
-test("suggests the nearest hook for a misspelt one, and lists the hooks for another name", async () => {
+test("suggests the nearest hook for a misspelled one, and lists the hooks for another name", async () => {
   const { code, stdout, stderr } = await send("ordes", "order.json");
   expect([code, stdout]).toEqual([1, expect.stringMatching(/^404 Not Found/)]);
   expect(stderr).toContain('There is no hook "ordes"; did you mean "orders"?');

@@ -12,7 +12,7 @@ export interface Reply {
 export interface ReplyOptions {
   /** The private sources that the reply was made from. */
   sources: readonly string[];
-  /** Of `agents.linkHosts`. */
+  /** Hosts that links may lead to: `agents.linkHosts`. */
   linkHosts: readonly string[];
   /** The host of the service that the event is about. */
   serviceHost?: string;

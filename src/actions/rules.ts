@@ -38,7 +38,7 @@ export function openGrants(
   const calls = new Map<string, GrantedCall>();
   const known = tools.list();
   const missing = grants.filter((grant) => !known.some(({ fullName }) => compileCallPattern(grant.call)(fullName)));
-  const warnings = missing.map(({ call }) => `The grant of ${call} was left out: ${tools.explainMissing(call)}.`);
+  const warnings = missing.map(({ call }) => `The grant of ${call} was left out: ${tools.explainMissing(call)}`);
   for (const call of known) {
     const grant = CALL_RULES.grant(call, grants);
     const { arguments: fixed = {} } = grant ?? {};

@@ -168,7 +168,7 @@ export interface ResolvedConfig {
     redact: string[][];
     presets: PresetUse[];
     mappings: MappingSource[];
-    /** Of the presets in use. */
+    /** What the presets in use read as context. */
     reads: PresetReads[];
     mail: [MailSettings, ...MailSettings[]];
   };

@@ -481,7 +481,7 @@ export interface NewApproval {
   basis?: string;
   /** The private sources of what the model had read. */
   sources: string[];
-  /** Of a replay: the calls that the event has led to before. */
+  /** The calls that the event has led to before, if it is a replay. */
   earlier?: string[];
   /** Its message does not show everything, so that no message can answer it. */
   onlyOnPage?: true;
@@ -490,7 +490,7 @@ export interface NewApproval {
   askedAt: number;
   /** When it is denied, unless somebody decides. Absent: never. */
   expiresAt?: number;
-  /** Of an outcome: from when on the call can be repeated. */
+  /** From when on the call can be repeated, if the outcome is asked for. */
   againAt?: number;
   /** The delivery that asks. Absent: it can only be answered on the page, by a command or the API. */
   question?: NewDelivery;

@@ -48,7 +48,7 @@ describe("a mapping that cannot be used", () => {
       "use match.payload: { action: … }",
     ],
     [
-      "misspelt keyword in where",
+      "misspelled keyword in where",
       { match: { where: { properties: { a: { enmu: [1] } }, required: ["a"] } } },
       "match.where.properties.a.enmu",
       'Did you mean "enum"?',
@@ -60,7 +60,7 @@ describe("a mapping that cannot be used", () => {
       "default is draft-07",
     ],
     [
-      "misspelt keyword in a schema",
+      "misspelled keyword in a schema",
       { schema: { anyOf: [{ requird: ["a"] }] } },
       "schema.anyOf[0].requird",
       '"required"?',

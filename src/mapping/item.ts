@@ -258,7 +258,7 @@ function isPublicPlace({ channel, isPrivate }: ReplyTarget, { channelRules }: Ma
   return said === undefined ? !isPrivate : said === "public";
 }
 
-/** Of the event's own service, whose links are no way out. */
+/** The host of the event's own service, whose links are no way out. */
 function toHost(rendered = ""): string | undefined {
   const url = rendered.trim();
   return URL.canParse(url) ? new URL(url).host || undefined : undefined;

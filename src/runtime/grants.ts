@@ -75,7 +75,7 @@ function findProblems({ grants = {}, key, file }: WrittenGrants, tools: ToolSets
     const [set = ""] = name.split(".", 1);
     if (name.includes("*") || !tools.sets.has(set)) return [];
     const call = tools.find(name);
-    if (!call) return [{ file, key: at, message: withPeriod(tools.explainMissing(name)) }];
+    if (!call) return [{ file, key: at, message: tools.explainMissing(name) }];
     const { mode, arguments: args = {}, free } = typeof written === "string" ? { mode: written } : written;
     return [
       ...findArgumentProblems(call, args).map((message) => ({ file, key: `${at}.arguments`, message })),

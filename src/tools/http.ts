@@ -13,6 +13,7 @@ import {
   toUnknownOutcome,
 } from "./connection.ts";
 import { findHeaderProblem } from "./headers.ts";
+import { withPeriod } from "../shared/text.ts";
 import { compilePath, RefusedArgument } from "./path.ts";
 import type { CallResult, ToolCall, ToolSet } from "./tool-set.ts";
 import { compileFields, type CompileTemplate } from "../shared/template-values.ts";
@@ -115,11 +116,11 @@ function check({ baseUrl, headers = {}, calls }: HttpOptions): OptionProblem[] {
 function checkBaseUrl(baseUrl: string): OptionProblem[] {
   const key = "baseUrl";
   const url = URL.parse(baseUrl);
-  if (!url) return [{ key, message: "is not a URL such as https://api.example.com/v1" }];
+  if (!url) return [{ key, message: "This is not a URL such as https://api.example.com/v1." }];
   if (hasUser(url))
-    return [{ key, message: "must not contain a user or a password: set headers.Authorization instead" }];
+    return [{ key, message: "The URL must not contain a user or a password. Set headers.Authorization instead." }];
   if (url.search !== "" || url.hash !== "")
-    return [{ key, message: "must not contain ? or #: write parameters into query" }];
+    return [{ key, message: "The URL must not contain ? or #. Write parameters into query." }];
   return [];
 }
 
@@ -127,9 +128,10 @@ function checkCall(call: CallOptions, key: string): OptionProblem[] {
   const methods = METHODS.filter((method) => call[method] !== undefined);
   const [method] = methods;
   if (method === undefined || methods.length > 1) {
-    return [{ key, message: `needs exactly one of ${METHODS.join(", ")} with its path` }];
+    return [{ key, message: `A call needs exactly one of ${METHODS.join(", ")}, with its path.` }];
   }
-  if (method === "get" && call.body) return [{ key: `${key}.body`, message: "is not sent with get: use query" }];
+  if (method === "get" && call.body)
+    return [{ key: `${key}.body`, message: "A body is not sent with get. Use query." }];
   const { schema: input, problem } = toInputSchema(call.input);
   if (problem) return [{ key: `${key}.input`, message: problem }];
   try {
@@ -137,7 +139,12 @@ function checkCall(call: CallOptions, key: string): OptionProblem[] {
     const wrong = names.find((name) => !input.required.includes(name));
     return wrong === undefined
       ? []
-      : [{ key: `${key}.${method}`, message: `{${wrong}} must be an argument in input that is not optional` }];
+      : [
+          {
+            key: `${key}.${method}`,
+            message: `The placeholder {${wrong}} must be an argument in input that is not optional.`,
+          },
+        ];
   } catch (error) {
     return [{ key: `${key}.${method}`, message: messageOf(error) }];
   }
@@ -252,7 +259,8 @@ function toInputSchema(input: Record<string, unknown> = {}): { schema: InputSche
   const object: InputSchema = { type: "object", properties: {}, required: [], additionalProperties: false };
   for (const [name, written] of Object.entries(input)) {
     const { optional = false, ...own } = isObject(written) ? written : { type: written };
-    if (typeof optional !== "boolean") return { schema: object, problem: `${name}.optional must be true or false` };
+    if (typeof optional !== "boolean")
+      return { schema: object, problem: `The value of ${name}.optional must be true or false.` };
     object.properties[name] = own;
     if (!optional) object.required.push(name);
   }
@@ -260,6 +268,6 @@ function toInputSchema(input: Record<string, unknown> = {}): { schema: InputSche
     compileSchema(object, { untrusted: true });
     return { schema: object };
   } catch (error) {
-    return { schema: object, problem: messageOf(error) };
+    return { schema: object, problem: `The schema cannot be used: ${withPeriod(messageOf(error))}` };
   }
 }

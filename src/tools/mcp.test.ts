@@ -241,13 +241,14 @@ describe("a hostile server gets no further than its own call", () => {
 });
 
 test.each([
-  [{}, "either url or command"],
-  [{ url: "https://a.example/mcp", command: ["x"] }, "either url or command"],
-  [{ url: "https://u:p@a.example/mcp" }, "must not contain a user"],
-  [{ url: "https://a.example/mcp", env: {} }, "is for command"],
-  [{ url: "https://a.example/mcp", headers: { Host: "b" } }, "must not set Host"],
-  [{ command: ["x"], headers: {} }, "is for url"],
+  [{}, "Set either url or command."],
+  [{ url: "https://a.example/mcp", command: ["x"] }, "Set either url or command."],
+  [{ url: "https://u:p@a.example/mcp" }, "The URL must not contain a user"],
+  [{ url: "https://a.example/mcp", env: {} }, "Variables are for command."],
+  [{ url: "https://a.example/mcp", headers: { Host: "b" } }, "The headers must not contain Host"],
+  [{ command: ["x"], headers: {} }, "Headers are for url."],
 ])("check refuses %j", (options, message) => {
   const problems = mcp.check?.({ private: false, ...options }, { baseDir: "/" }) ?? [];
-  expect(problems.map((problem) => problem.message).join()).toContain(message);
+  expect(problems[0]?.message).toContain(message);
+  for (const problem of problems) expect(problem.message).toMatch(/^[A-Z].*\.$/s);
 });

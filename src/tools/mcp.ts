@@ -52,16 +52,18 @@ function check(
   { url, command, headers, env }: McpOptions,
   { baseDir }: Pick<DriverContext, "baseDir">,
 ): OptionProblem[] {
-  if ((url === undefined) === (command === undefined)) return [{ message: "needs either url or command" }];
+  if ((url === undefined) === (command === undefined)) return [{ message: "Set either url or command." }];
   if (command) {
-    if (headers) return [{ key: "headers", message: "is for url: give a program its settings in env" }];
+    if (headers) return [{ key: "headers", message: "Headers are for url. Give a program its settings in env." }];
     return findMissingProgram(command, { cwd: baseDir, env: { ...pickEnvironment(["PATH"]), ...env } });
   }
   const address = URL.parse(url ?? "");
-  if (!address) return [{ key: "url", message: "is not a URL such as https://mcp.example.com/mcp" }];
+  if (!address) return [{ key: "url", message: "This is not a URL such as https://mcp.example.com/mcp." }];
   if (hasUser(address))
-    return [{ key: "url", message: "must not contain a user or a password: set headers.Authorization instead" }];
-  if (env) return [{ key: "env", message: "is for command: give a server its credential in headers" }];
+    return [
+      { key: "url", message: "The URL must not contain a user or a password. Set headers.Authorization instead." },
+    ];
+  if (env) return [{ key: "env", message: "Variables are for command. Give a server its credential in headers." }];
   return findHeaderProblem(headers ?? {});
 }
 

@@ -16,15 +16,16 @@ const PLACEHOLDER = /\{(\+?)([^{}]*)\}/g;
 /** Throws an `Error` that says what is wrong with the template. */
 export function compilePath(template: string): PathTemplate {
   const fixed = template.replaceAll(PLACEHOLDER, "x");
-  if (!template.startsWith("/")) throw new Error("must begin with a slash");
-  if (/[{}]/.test(fixed)) throw new Error("has a brace that belongs to no {name}");
-  if (/[?#]/.test(fixed)) throw new Error("must not contain ? or #: write the parameters into query");
+  if (!template.startsWith("/")) throw new Error("The path must begin with a slash.");
+  if (/[{}]/.test(fixed)) throw new Error("The path has a brace that belongs to no {name}.");
+  if (/[?#]/.test(fixed)) throw new Error("The path must not contain ? or #. Write the parameters into query.");
   if (findDanger(fixed)) {
-    throw new Error("must not contain a segment . or .., a backslash or a control character");
+    throw new Error("The path must not contain a segment . or .., a backslash or a control character.");
   }
-  if (new URL(`http://host${fixed}`).pathname !== fixed) throw new Error("has characters that must be percent-encoded");
+  if (new URL(`http://host${fixed}`).pathname !== fixed)
+    throw new Error("The path has characters that must be percent-encoded.");
   const names = Array.from(template.matchAll(PLACEHOLDER), ([, , name = ""]) => name);
-  if (names.includes("")) throw new Error("has a placeholder without a name");
+  if (names.includes("")) throw new Error("The path has a placeholder without a name.");
   return {
     names,
     render(args) {

@@ -49,7 +49,7 @@ export interface ToolSets {
   find(fullName: string): OpenCall | undefined;
   /** Every call, in the order of the configuration. */
   list(): OpenCall[];
-  /** Why there is no such call, and what to do: a sentence. */
+  /** Why there is no such call, and what to do, in whole sentences. */
   explainMissing(fullName: string): string;
   /** Calls `listener` with what an operator should know of a call that was not sent. */
   watchAlerts(listener: (alert: ToolAlert) => void): void;
@@ -105,12 +105,12 @@ export function openToolSets(made: ReadonlyMap<string, MadeSet>): ToolSets {
     list: () => [...calls.values()],
     explainMissing(fullName) {
       const set = setOf(fullName);
-      if (!sets.has(set)) return `there is no tool set "${set}" in agents.tools${didYouMean(set, [...sets.keys()])}`;
+      if (!sets.has(set)) return `There is no tool set "${set}" in agents.tools${didYouMean(set, [...sets.keys()])}`;
       if (sets.get(set)?.discover) {
-        return `"${fullName}" is not in tools.lock.json: see what the server offers, and accept it, with webhooks tools accept ${set}`;
+        return `"${fullName}" is not in tools.lock.json. See what the server offers, and accept it, with \`webhooks tools accept ${set}\`.`;
       }
       const own = [...calls.keys()].filter((name) => name.startsWith(`${set}.`));
-      return `the tool set "${set}" has no call "${fullName.slice(set.length + 1)}"${didYouMean(fullName, own)}`;
+      return `The tool set "${set}" has no call "${fullName.slice(set.length + 1)}"${didYouMean(fullName, own)}`;
     },
     watchAlerts: (listener) => void alerts.on("alert", listener),
     close: () => made.forEach(({ set }) => set.close?.()),

@@ -301,7 +301,7 @@ describe("refuses", () => {
   });
 
   test("a folder without a journal", async () => {
-    await expect(migrate(folder(), await createPostgresUrl())).rejects.toThrow("the file does not exist");
+    await expect(migrate(folder(), await createPostgresUrl())).rejects.toThrow("The file does not exist.");
   });
 
   test("a database that holds anything", async () => {

@@ -90,7 +90,7 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
 /** Opens an existing journal file for this process alone. Throws a `ConfigError` if it cannot be used. */
 export function openJournalFile(folder: string): { database: Database; release(): void } {
   const file = fileIn(folder);
-  if (!existsSync(file)) throw new ConfigError([{ message: "the file does not exist", file, key: "store.path" }]);
+  if (!existsSync(file)) throw new ConfigError([{ message: "The file does not exist.", file, key: "store.path" }]);
   const owner = ownFolder(folder);
   try {
     const database = openMigrated(file, JOURNAL_SCHEMA);
