@@ -131,6 +131,7 @@ test("every command either changes or judges something, or is known to only prin
       "tools accept",
       "mail setup",
       "mail run",
+      "record",
       "status",
       "events save",
       "events replay",

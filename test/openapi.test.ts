@@ -34,6 +34,12 @@ beforeAll(async () => {
   const dead = await Promise.all([sendHook("agent", { message: "a" }), sendHook("agent", { message: "b" })]);
   for (const { eventId } of dead) await service.settled(eventId);
   await fetch(`${service.url}/in/wake`, { method: "POST" });
+  const recording = await fetch(`${service.url}/api/recordings`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${GATEWAY_TOKEN}`, "content-type": "application/json" },
+    body: JSON.stringify({ path: "unknown" }),
+  }).then((response): Promise<Json> => response.json());
+  await fetch(`${service.url}/in/unknown`, { method: "POST" });
   const [retried, dropped] = dead.map(({ runId }) => runId);
   places = {
     "/in/{name}": "orders",
@@ -45,6 +51,7 @@ beforeAll(async () => {
     "/api/runs/{id}": retried,
     "/api/dead-letters/{id}/retry": retried,
     "/api/dead-letters/{id}": dropped,
+    "/api/recordings/{id}": recording.id,
   };
 });
 afterAll(() => service.close());

@@ -11,6 +11,7 @@ import { addTools } from "./commands/tools.ts";
 import { addTest, addTry } from "./commands/try.ts";
 import type { CliIo } from "./io.ts";
 import { addDev } from "./live/dev.ts";
+import { addRecord } from "./live/record.ts";
 import { addServe } from "./live/serve.ts";
 import { addTail } from "./live/tail.ts";
 import { addSetupFlags, type SetupFlags } from "./mail/prompter.ts";
@@ -45,6 +46,7 @@ const COMMANDS = [
   addTools,
   addMail,
   addTail,
+  addRecord,
   addStatus,
   addEvents,
   addLists,

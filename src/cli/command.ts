@@ -240,6 +240,7 @@ const EXAMPLES: Record<string, string> = {
   "mail setup": "webhooks mail setup --address ann@example.com",
   "mail run": "webhooks mail run --mailbox support",
   tail: "webhooks tail --hook ci --status failed",
+  record: "webhooks record new-sender --to recorded",
   status: "webhooks status --json",
   "events list": "webhooks events list --hook ci --since 1h",
   "events show": "webhooks events show --last",

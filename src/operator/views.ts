@@ -37,6 +37,7 @@ import type { EventCounts, Minute } from "../telemetry/activity.ts";
 import type { Diff } from "./diff.ts";
 import type { MappingSourceView, MappingView } from "./mappings.ts";
 import { type Outcome, type OutcomeView, toOutcome } from "./stored-events.ts";
+import type { RecordedRequest, Recording } from "./recordings.ts";
 import type { Rejection } from "./rejections.ts";
 import { type AgentActionView, toActionView, type Trial } from "./trial.ts";
 
@@ -63,6 +64,10 @@ export interface OperatorAnswers {
   "POST /api/runs/release": { ok: true; released: number };
   "GET /api/spend": { since: string; spend: Spend[] };
   "GET /api/deliveries": { deliveries: View<Delivery>[] };
+  "POST /api/recordings": View<Recording>;
+  "GET /api/recordings": { recordings: RecordingRow[] };
+  "GET /api/recordings/:id": RecordingTimeline;
+  "DELETE /api/recordings/:id": { ok: true; id: string };
   "GET /api/rejections": { rejections: View<Rejection>[] };
   "GET /api/dead-letters": { deadLetters: DeadLetterView[] };
   "POST /api/dead-letters/:id/retry": { ok: true; id: string };
@@ -103,6 +108,18 @@ export interface EventTimeline extends EventView {
 /** A main session without entries has no times. */
 export type SessionTimeline = { key: string; entries: EntryView[] } & Partial<WithoutCount>;
 type WithoutCount = Omit<View<SessionSummary>, "key" | "entries">;
+
+interface RecordingRow extends View<Recording> {
+  /** How many it has. */
+  requests: number;
+}
+
+export interface RecordingTimeline extends View<Recording> {
+  /** Oldest first. */
+  requests: RecordedView[];
+}
+
+type RecordedView = Omit<View<RecordedRequest>, "request"> & { request: RequestView };
 
 type MailView = Omit<MailStatus, "folders"> & { folders: View<FolderStatus>[] };
 
@@ -184,6 +201,18 @@ export async function toEventTimeline(event: EventRecord, findParser: FindParser
   };
 }
 
+export async function toRecordingTimeline(
+  recording: Recording,
+  requests: RecordedRequest[],
+  findParser: FindParser,
+): Promise<RecordingTimeline> {
+  const views = requests.map(async ({ request, ...one }) => ({
+    ...toView(one),
+    request: await toRequestView({ hook: recording.hook, request }, findParser),
+  }));
+  return { ...toView(recording), requests: await Promise.all(views) };
+}
+
 export function toSessionTimeline(session: SessionSummary, entries: Entry[]): SessionTimeline {
   return { ...toView(session), entries: entries.map(toEntryView) };
 }
@@ -214,7 +243,10 @@ function toSummary(entries: Entry[]): string | undefined {
   return summaries.length > 0 ? summaries.map(toPrompt).join("\n") : undefined;
 }
 
-async function toRequestView({ hook, request: stored }: EventRecord, findParser: FindParser): Promise<RequestView> {
+async function toRequestView(
+  { hook, request: stored }: Pick<EventRecord, "hook" | "request">,
+  findParser: FindParser,
+): Promise<RequestView> {
   const { body, ...request } = stored;
   // It was not stored, and is not an empty form.
   if (body.length === 0) return { ...request, payload: "" };

@@ -1,10 +1,14 @@
 import { isOnlyAck } from "../actions/agent.ts";
 import { createFindAnswer } from "../answers.ts";
+import { messageOf } from "../errors.ts";
+import type { HookOptions } from "../ingress/serve-hook.ts";
 import { createServer, type IngressServer } from "../ingress/server.ts";
+import { toStoredRequest } from "../journal/event.ts";
 import { createMailPush } from "../mail/gmail/pubsub.ts";
 import { listShadowed } from "../mapping/mapping-index.ts";
 import { findCompletionWait } from "../mapping/openclaw.ts";
 import { createOperatorRoutes } from "../operator/http/api.ts";
+import { createRecordings, type Recordings } from "../operator/recordings.ts";
 import { createRejectionLog } from "../operator/rejections.ts";
 import { toAnswerView, toView } from "../operator/views.ts";
 import { createReceiver, type Receiver } from "../receive.ts";
@@ -47,6 +51,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
     stream.publish("rejection", rejection.id, () => toView(rejection));
     activity.rejected(rejection.reason);
   });
+  const recordings = createRecordings(journal);
   const server = createServer({
     current,
     telemetry,
@@ -55,6 +60,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
     receive,
     readRun: results.read,
     rejections,
+    recordings: keepIn(recordings, parts),
     refused: receiver.record,
     answered: (answer) => stream.publish("answer", answer.id, () => toAnswerView(answer, current().config.hooks.path)),
     onHandshake: receiver.recordHandshake,
@@ -66,6 +72,8 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
         journal,
         findParser,
         rejections,
+        recordings,
+        takes: (hook) => current().mappings.names(hook),
         stream,
         activity,
         metrics: async () => writeMetrics(activity, await operations.status()),
@@ -87,4 +95,18 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
     if (seconds !== undefined) return results.waitForCompletion(accepted.response, seconds);
     return request.headers["prefer"] === undefined ? accepted.response : results.waitFor(request, accepted.response);
   }
+}
+
+/** A request is answered whether or not it can be kept. */
+function keepIn({ wants, add }: Recordings, { current, telemetry: { log } }: Parts): HookOptions["recordings"] {
+  const failed = (error: unknown): void => log.warn("a refused request was not recorded", { error: messageOf(error) });
+  return {
+    wants: (hook) => wants(hook).catch((error: unknown) => (failed(error), false)),
+    async add(request, answer) {
+      const { id, hook, receivedAt: at, rawBody, headers } = request;
+      const size = rawBody.length || Number(headers["content-length"] ?? 0);
+      const stored = toStoredRequest(request, current().config.hooks.redact);
+      await add(hook, { id, at, answer, size, request: stored }).catch(failed);
+    },
+  };
 }

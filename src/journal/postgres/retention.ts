@@ -2,6 +2,7 @@ import type { Retention } from "../journal.ts";
 import { integer, text, toDetail } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { sweepSpend } from "./counters.ts";
+import { sweepNotes } from "./notes.ts";
 import { sweepState } from "./state.ts";
 import { MIGRATION_LOCK } from "./schema.ts";
 import { toJson, type Transaction } from "./transaction.ts";
@@ -21,7 +22,8 @@ export async function sweep(transaction: Transaction, retention: Retention): Pro
     (await sweepLoose(transaction, keepFrom)) +
     (await sweepSentMessages(transaction, keepMessagesFrom)) +
     (await sweepSpend(transaction, keepFrom, BATCH)) +
-    (await sweepState(transaction, retention.now, BATCH));
+    (await sweepState(transaction, retention.now, BATCH)) +
+    (await sweepNotes(transaction, retention.now, BATCH));
   if (deleted > 0) return true;
   await addPartitions(transaction, Date.now());
   await dropPartitions(transaction, keepFrom);

@@ -5,6 +5,7 @@ import { integer, type Row, text } from "../rows.ts";
 import { releasePending } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
 import { sweepSpend } from "./counters.ts";
+import { sweepNotes } from "./notes.ts";
 import { sweepState } from "./state.ts";
 
 /** Most rows of a kind, and most bytes of bodies, that one commit deletes: it blocks the event loop. */
@@ -22,7 +23,8 @@ export function sweep(transaction: Transaction, retention: Retention): boolean {
     sweepHeartbeats(transaction, retention.keepFrom) +
     sweepSentMessages(transaction, retention.keepMessagesFrom ?? retention.keepFrom) +
     sweepSpend(transaction, retention.keepFrom, KEY_BATCH) +
-    sweepState(transaction, retention.now, KEY_BATCH);
+    sweepState(transaction, retention.now, KEY_BATCH) +
+    sweepNotes(transaction, retention.now, KEY_BATCH);
   return deleted > 0 || freesPages(transaction);
 }
 

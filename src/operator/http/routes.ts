@@ -3,11 +3,12 @@ import { createEventRoutes, type EventParts } from "./event-routes.ts";
 import { createMappingRoutes, type MappingParts } from "./mapping-routes.ts";
 import { toOpenApi } from "./openapi.ts";
 import { answering, type RouteTable } from "./route.ts";
+import { createRecordingRoutes, type RecordingParts } from "./recording-routes.ts";
 import { createServiceRoutes, type ServiceParts } from "./service-routes.ts";
 import { createWorkRoutes, type WorkParts } from "./work-routes.ts";
 
 /** The parts of the service that the API uses. */
-export interface OperatorServices extends ServiceParts, EventParts, MappingParts, WorkParts {
+export interface OperatorServices extends ServiceParts, EventParts, MappingParts, WorkParts, RecordingParts {
   journal: EventParts["journal"];
   activity: ServiceParts["activity"] & MappingParts["activity"];
   /** Where it listens. */
@@ -27,6 +28,7 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
     ...createEventRoutes(services),
     ...createMappingRoutes({ ...services, address }),
     ...createWorkRoutes(services),
+    ...createRecordingRoutes(services),
   };
   return routes;
 }
