@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { createCommand, addExamples, addServiceOptions } from "./command.ts";
+import { addEnvFile, addExamples, createCommand, addServiceOptions } from "./command.ts";
 import { addChannels } from "./commands/channels.ts";
 import { addCheck, addStatus } from "./commands/check.ts";
 import { addCompletion } from "./commands/completion.ts";
@@ -58,6 +58,7 @@ const COMMANDS = [
 export function createProgram(io: CliIo): Command {
   const program = createCommand(io);
   for (const addCommand of COMMANDS) addCommand(program, io);
+  addEnvFile(program);
   addExamples(program);
   return program;
 }

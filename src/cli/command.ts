@@ -1,5 +1,7 @@
 import { Command, CommanderError, Help, InvalidArgumentError, Option } from "commander";
+import { resolve } from "node:path";
 import { getSystemErrorMessage } from "node:util";
+import { withEnvFile } from "../config/env-file.ts";
 import { ConfigError, HookError, messageOf, toSentence } from "../errors.ts";
 import { packageVersion } from "../shared/package.ts";
 import { parseSince } from "../shared/time.ts";
@@ -9,7 +11,7 @@ export const CONFIG_HELP =
   "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .jsonc, .yaml or .json here)";
 
 /** The options of many commands, which help shows after a command's own, in this order. */
-const SHARED = ["--yes", "--dry-run", "--config", "--url", "--json", "--help"];
+const SHARED = ["--yes", "--dry-run", "--config", "--env-file", "--url", "--json", "--help"];
 
 /** `webhooks` itself, without its commands. It writes to `io`, and throws instead of ending the process. */
 export function createCommand(io: CliIo): Command {
@@ -30,6 +32,8 @@ export function createCommand(io: CliIo): Command {
     })
     .hook("preAction", (_, command) => {
       if (!isReading(command)) io.finishUnread();
+      const { envFile }: { envFile?: string } = command.opts();
+      if (envFile !== undefined) io.env = withEnvFile(io.env, resolve(io.cwd, envFile));
     })
     .exitOverride()
     .configureOutput({
@@ -42,6 +46,19 @@ export function createCommand(io: CliIo): Command {
       getErrHasColors: () => hasColors(io.stderr, io.env),
     });
 }
+
+/** Every command that reads the configuration can take its variables from a file. */
+export function addEnvFile(program: Command): void {
+  for (const command of leafCommands(program)) {
+    if (!command.options.some(({ long }) => long === "--config")) continue;
+    const byDefault = ENV_FILES[nameOf(command)] ?? "";
+    command.option("--env-file <file>", `file with environment variables, which the real ones override${byDefault}`);
+  }
+}
+
+const ENV_FILES: Record<string, string> = {
+  dev: " (default: .env beside the configuration)",
+};
 
 /** What people call commands that have another name here. */
 const OTHER_NAMES: Record<string, string> = {

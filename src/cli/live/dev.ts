@@ -4,12 +4,13 @@ import path from "node:path";
 import type { Command } from "commander";
 import type { HooklineService } from "../../hookline.ts";
 import { describeError } from "../command.ts";
+import { locateConfig, readDotEnv } from "../context.ts";
 import { clearScreen, type CliIo, print, style } from "../io.ts";
 import { saveSample } from "../samples/save.ts";
 import { addServeOptions, serve, type ServeFlags } from "./serve.ts";
 import type { LiveView } from "./view.ts";
 
-type DevFlags = ServeFlags & { json: boolean };
+type DevFlags = ServeFlags & { json: boolean; envFile?: string };
 
 export function addDev(program: Command, io: CliIo): void {
   addServeOptions(
@@ -21,7 +22,8 @@ export function addDev(program: Command, io: CliIo): void {
     .action((flags: DevFlags) => develop(flags, io));
 }
 
-async function develop({ json, ...flags }: DevFlags, io: CliIo): Promise<void> {
+async function develop({ json, envFile, ...flags }: DevFlags, io: CliIo): Promise<void> {
+  if (envFile === undefined) readDotEnv(locateConfig(flags.config, io), io);
   await serve(flags, io, {
     show: json ? "json" : "lines",
     onListening(service, view, url) {
