@@ -24,6 +24,7 @@ const STEPS = [
   "operator",
   "providers",
   "tools",
+  "registration",
 ];
 const ALLOWED: Record<string, string[]> = {
   "types.ts": [],
@@ -40,6 +41,7 @@ const ALLOWED: Record<string, string[]> = {
   dispatch: [...GROUND, "actions", "boundary"],
   mail: [...GROUND, "journal"],
   mapping: [...GROUND, "mail"],
+  registration: [...GROUND, "channels"],
   operator: [...GROUND, "boundary", "channels", "ingress"],
   // It runs in a browser, so its bundle fails on anything that needs Node.
   page: ["types.ts", "shared"],

@@ -122,6 +122,8 @@ test("every command either changes or judges something, or is known to only prin
       "test",
       "transform new",
       "presets enable",
+      "presets disable",
+      "presets verify",
       "presets copy",
       "token rotate",
       "token drop",

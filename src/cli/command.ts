@@ -33,7 +33,8 @@ export function createCommand(io: CliIo): Command {
     .hook("preAction", (_, command) => {
       if (!isReading(command)) io.finishUnread();
       const { envFile }: { envFile?: string } = command.opts();
-      if (envFile !== undefined) io.env = withEnvFile(io.env, resolve(io.cwd, envFile));
+      if (envFile !== undefined && nameOf(command) !== CREATES_ENV_FILE)
+        io.env = withEnvFile(io.env, resolve(io.cwd, envFile));
     })
     .exitOverride()
     .configureOutput({
@@ -56,9 +57,10 @@ export function addEnvFile(program: Command): void {
   }
 }
 
-const ENV_FILES: Record<string, string> = {
-  dev: " (default: .env beside the configuration)",
-};
+const DOT_ENV = " (default: .env beside the configuration)";
+const ENV_FILES: Record<string, string> = { dev: DOT_ENV, "presets enable": DOT_ENV, "presets disable": DOT_ENV };
+/** It writes the file. */
+const CREATES_ENV_FILE = "presets enable";
 
 /** What people call commands that have another name here. */
 const OTHER_NAMES: Record<string, string> = {
@@ -244,7 +246,9 @@ const EXAMPLES: Record<string, string> = {
   infer: "webhooks infer ci --since 30d --only schema > schemas/ci.json",
   "presets list": "webhooks presets list",
   "presets show": "webhooks presets show github",
-  "presets enable": "webhooks presets enable github --generate --events 'pull_request.*'",
+  "presets enable": "webhooks presets enable github --register acme/shop --yes",
+  "presets disable": "webhooks presets disable github --unregister",
+  "presets verify": "webhooks presets verify github",
   "presets copy": "webhooks presets copy github",
   "token rotate": "webhooks token rotate default",
   "token drop": "webhooks token drop default --yes",

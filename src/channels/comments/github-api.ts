@@ -131,7 +131,7 @@ async function fetchInstallation(
     service: "GitHub",
     url: `${baseUrl.replace(/\/$/, "")}/repos/${repository}/installation`,
     method: "GET",
-    headers: toHeaders(signToken(app, Math.floor(Date.now() / 1000))),
+    headers: toHeaders(signAppToken(app, Math.floor(Date.now() / 1000))),
     signal,
   });
   if (answer.status === 200) return requireId(answer.body["id"], "GitHub");
@@ -151,7 +151,7 @@ function createInstallationTokens(
     const answer = await request({
       service: "GitHub",
       url: `${baseUrl.replace(/\/$/, "")}/app/installations/${app.installation}/access_tokens`,
-      headers: toHeaders(signToken(app, Math.floor(Date.now() / 1000))),
+      headers: toHeaders(signAppToken(app, Math.floor(Date.now() / 1000))),
       body: { permissions: PERMISSIONS[kind] },
       signal,
     });
@@ -166,7 +166,7 @@ function createInstallationTokens(
 }
 
 /** The app's proof of itself, a JWT. Its times allow for a clock that is a minute off. */
-function signToken({ id, key }: GithubApp, now: number): string {
+export function signAppToken({ id, key }: GithubApp, now: number): string {
   const claims = { iat: now - 60, exp: now + 540, iss: id };
   const signed = [{ alg: "RS256", typ: "JWT" }, claims].map(encode).join(".");
   try {

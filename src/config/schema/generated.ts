@@ -193,6 +193,25 @@ export interface Preset {
       | boolean;
   };
   /**
+   * The sender's API can register the webhook: the parameters apiToken and apiUrl, and these.
+   */
+  registration?: {
+    /**
+     * The parameter `place`: its JSON Schema.
+     */
+    place?: {
+      [k: string]: unknown;
+    };
+    /**
+     * Nothing can be registered without a place.
+     */
+    placeRequired?: boolean;
+    /**
+     * The parameter `catchUp`: what did not arrive can be found.
+     */
+    catchUp?: boolean;
+  };
+  /**
    * Parameters that must be given.
    */
   required?: string[];
