@@ -25,6 +25,7 @@ const STEPS = [
   "providers",
   "tools",
   "registration",
+  "catch-up",
 ];
 const ALLOWED: Record<string, string[]> = {
   "types.ts": [],
@@ -42,6 +43,7 @@ const ALLOWED: Record<string, string[]> = {
   mail: [...GROUND, "journal"],
   mapping: [...GROUND, "mail"],
   registration: [...GROUND, "channels"],
+  "catch-up": [...GROUND, "channels", "registration"],
   operator: [...GROUND, "boundary", "channels", "ingress"],
   // It runs in a browser, so its bundle fails on anything that needs Node.
   page: ["types.ts", "shared"],

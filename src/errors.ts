@@ -50,6 +50,7 @@ export const HTTP_ERRORS = {
   too_many_failures: { status: 429, message: "Too many failed credentials from this address." },
   headers_too_large: { status: 431, message: "The request's headers are too large." },
   internal_error: { status: 500, message: "Internal server error." },
+  sender_refused: { status: 502, message: "The sender's API refused the request." },
   transform_failed: { status: 500, message: "The transform of this hook failed." },
   draining: { status: 503, message: "The service is shutting down. Try again soon.", headers: { "Retry-After": "5" } },
   journal_unavailable: { status: 503, message: "The event could not be stored. Try again.", headers: RETRY_SOON },

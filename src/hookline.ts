@@ -75,7 +75,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
 /** In the order of their start, after the port is open. They stop in the reverse order. */
 function listParts(
   { current, journal, cache, sandbox, stream }: Parts,
-  { server, results }: Http,
+  { server, results, catchUps }: Http,
   { dispatcher, sweeper, alerts, mail, reloader }: Execution,
 ): ServicePart[] {
   return [
@@ -107,6 +107,8 @@ function listParts(
     { stop: () => stream.disconnect() },
     { stop: () => results.close() },
     { needsPort: true, use: (runtime) => executes(runtime) && mail.use(runtime), stop: () => mail.close() },
+    // Senders deliver again what they could not.
+    { needsPort: true, start: () => catchUps.start(), stop: () => catchUps.close() },
   ];
 }
 

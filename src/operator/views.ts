@@ -4,6 +4,7 @@ import { toPrompt } from "../boundary/boundary.ts";
 import { exactPayload } from "../shared/exact-json.ts";
 import { packageVersion } from "../shared/package.ts";
 import { cutText } from "../shared/text.ts";
+import type { FoundMissed } from "../catch-up/missed.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { BudgetStatus } from "../dispatch/hold.ts";
@@ -53,6 +54,7 @@ export interface OperatorAnswers {
   "GET /api/stream": string;
   "GET /api/events/export": string;
   "POST /api/events/:id/replay": unknown;
+  "POST /api/events/catch-up": CatchUpView;
   "GET /api/mappings": { hooksUrl: string; mappings: MappingView[] };
   "GET /api/mappings/:id/source": MappingSourceView;
   "GET /api/events/:id": EventTimeline;
@@ -108,6 +110,10 @@ export interface EventTimeline extends EventView {
 /** A main session without entries has no times. */
 export type SessionTimeline = { key: string; entries: EntryView[] } & Partial<WithoutCount>;
 type WithoutCount = Omit<View<SessionSummary>, "key" | "entries">;
+
+export interface CatchUpView extends FoundMissed {
+  hook: string;
+}
 
 interface RecordingRow extends View<Recording> {
   /** How many it has. */

@@ -23,7 +23,7 @@ const ADVICE = new Map([
 ]);
 
 /** `repos/acme/shop`, `orgs/acme` */
-function toGithubPath(place: string): string {
+export function toGithubPath(place: string): string {
   return place.includes("/") ? `repos/${place}` : `orgs/${place}`;
 }
 

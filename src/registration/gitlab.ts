@@ -57,7 +57,7 @@ const GROUP_TRIGGERS: Record<string, string> = {
   user_update_for_group: "member_events",
 };
 
-function openGitlab(access: HookAccess): { call: Call; base: string; isGroup: boolean } {
+export function openGitlab(access: HookAccess): { call: Call; base: string; isGroup: boolean } {
   const { token, baseUrl = "https://gitlab.com", place = "" } = access;
   const api = createApi({
     service: "GitLab",

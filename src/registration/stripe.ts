@@ -20,7 +20,7 @@ const ADVICE = new Map([
   [403, `Give the API key ${stripe.tokenNeeds}.`],
 ]);
 
-function openStripe(access: HookAccess, idempotencyKey?: string): Call {
+export function openStripe(access: HookAccess, idempotencyKey?: string): Call {
   const { token, baseUrl = "https://api.stripe.com" } = access;
   const api = createApi({
     service: "Stripe",
@@ -66,7 +66,7 @@ function connect(access: HookAccess): HookApi {
   }
 }
 
-async function listEndpoints(call: Call): Promise<Record<string, unknown>[]> {
+export async function listEndpoints(call: Call): Promise<Record<string, unknown>[]> {
   const found: Record<string, unknown>[] = [];
   for (let after = ""; ;) {
     const query = after === "" ? "" : `&starting_after=${encodeURIComponent(after)}`;

@@ -16,6 +16,7 @@ import { createRunResults, type RunResults } from "../run-results.ts";
 import type { Runtime } from "../runtime/build.ts";
 import { writeMetrics } from "../telemetry/metrics.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";
+import { type CatchUps, createCatchUps } from "./catch-up.ts";
 import { type Execution, readEvent } from "./execution.ts";
 import { createOperations } from "./operations.ts";
 import type { Parts } from "./parts.ts";
@@ -26,6 +27,7 @@ export interface Http {
   /** The answers that senders wait for. */
   results: RunResults;
   replay: Receiver["replay"];
+  catchUps: CatchUps;
 }
 
 export interface HttpOptions {
@@ -51,6 +53,11 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
     stream.publish("rejection", rejection.id, () => toView(rejection));
     activity.rejected(rejection.reason);
   });
+  const catchUps = createCatchUps(parts, {
+    requireReady: operations.requireReady,
+    receive: async (request, runtime) => (await receiver.receive(request, runtime)).response,
+    alerts: () => execution().alerts,
+  });
   const recordings = createRecordings(journal);
   const server = createServer({
     current,
@@ -73,6 +80,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
         findParser,
         rejections,
         recordings,
+        catchUp: catchUps.ask,
         takes: (hook) => current().mappings.names(hook),
         stream,
         activity,
@@ -83,7 +91,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
       "POST /mail/push": createMailPush({ mailboxes: () => execution().mail.mailboxes() }),
     },
   });
-  return { server, results, replay: receiver.replay };
+  return { server, results, replay: receiver.replay, catchUps };
 
   /** The answer comes with the commit, or with the run's reply if the mapping or the sender waits for it. */
   async function receive(request: HookRequest, runtime: Runtime): Promise<HttpResponse> {

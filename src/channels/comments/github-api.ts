@@ -53,7 +53,7 @@ export function createGithubApi({ baseUrl, token, app }: GithubAccess, placeOf: 
     baseUrl,
     token: findTokens ? (to, context) => findTokens(placeOf(to), context) : token,
     headers: toHeaders,
-    explain,
+    explain: explainGithub,
   });
 }
 
@@ -136,7 +136,7 @@ async function fetchInstallation(
   });
   if (answer.status === 200) return requireId(answer.body["id"], "GitHub");
   throw toRefusal("GitHub", answer, {
-    ...explain(answer),
+    ...explainGithub(answer),
     advice: `Install the app on ${repository}, and check channels.github.app: its id and key.`,
   });
 }
@@ -205,7 +205,7 @@ export function createAsk(call: Call, baseUrl: string): Ask {
     // Without a type, it is a failure of GitHub's own.
     const status = typeof type === "string" ? (STATUSES.get(type) ?? 422) : 500;
     const refused = { ...answer, status, body: { message } };
-    throw toRefusal("GitHub", refused, explain(refused));
+    throw toRefusal("GitHub", refused, explainGithub(refused));
   };
 }
 
@@ -217,7 +217,7 @@ const ADVICE = new Map([
 ]);
 
 /** A rate limit is also answered by 403. */
-function explain(answer: HttpAnswer): Refusal {
+export function explainGithub(answer: HttpAnswer): Refusal {
   const reason = answer.body["message"];
   const retryAfterMs = toRateLimit(answer);
   if (retryAfterMs !== undefined) return { reason, retryable: true, retryAfterMs };

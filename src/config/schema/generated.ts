@@ -588,7 +588,7 @@ export interface UserConfig {
    */
   alerts?: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. catch-up: after a gap, a sender could not give everything that did not arrive.
      *
      * @minItems 1
      */
@@ -601,6 +601,7 @@ export interface UserConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "catch-up"
       ),
       ...(
         | "dead-letter"
@@ -610,6 +611,7 @@ export interface UserConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "catch-up"
       )[]
     ];
     /**
@@ -2755,7 +2757,7 @@ export interface ValidConfig {
    */
   alerts: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. catch-up: after a gap, a sender could not give everything that did not arrive.
      *
      * @minItems 1
      */
@@ -2768,6 +2770,7 @@ export interface ValidConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "catch-up"
       ),
       ...(
         | "dead-letter"
@@ -2777,6 +2780,7 @@ export interface ValidConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "catch-up"
       )[]
     ];
     /**
