@@ -234,7 +234,7 @@ function toAddress(text: string): string {
 /** An example of each command, which its help ends with. */
 const EXAMPLES: Record<string, string> = {
   init: "webhooks init --preset github --model ollama --yes",
-  dev: "webhooks dev --port 8080",
+  dev: "webhooks dev --tunnel --register",
   serve: "webhooks serve --config /etc/webhooks.json5",
   check: "webhooks check --strict --types",
   doctor: "webhooks doctor --json",

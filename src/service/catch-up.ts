@@ -191,7 +191,7 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
       throw new DriverError(`The sender of ${use.name} does not say what did not arrive.`, { retryable: false });
     }
     if (token === "") throw new DriverError(`Set with.apiToken, or channels.${use.name}.token.`, { retryable: false });
-    const { publicUrl = "" } = config.gateway;
+    const { hooksUrl = "" } = config.gateway;
     const { known = [], default: usual = [] } = readPreset(use.name).preset.events ?? {};
     const { events } = use.with;
     const hook = toHook(use);
@@ -199,7 +199,7 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
       use.name,
       { ...access, token, signal },
       {
-        url: `${publicUrl}${config.hooks.path}/${hook}`,
+        url: `${hooksUrl}${config.hooks.path}/${hook}`,
         events: expandEvents(Array.isArray(events) ? events.map(String) : usual, known),
         readKnown: (since) => readKnownIds(parts, hook, since),
         enter: (event) => enter(hook, use.name, event),

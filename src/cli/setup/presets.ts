@@ -22,11 +22,12 @@ import { toSlackAppLink } from "../../registration/slack-manifest.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
 import { addPair, addWriteOptions, CONFIG_HELP, UsageError } from "../command.ts";
-import { locateNewConfig } from "../context.ts";
+import { loadConfig, locateNewConfig } from "../context.ts";
 import { wrapWords } from "../format.ts";
 import { type CliIo, print, printJson, printJsonLine, printWarnings, style } from "../io.ts";
 import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange } from "./change.ts";
 import { type CopyFlags, copyPreset } from "./preset-copy.ts";
+import { removeTunnelWebhooks } from "../live/tunnel-webhooks.ts";
 import { registerPreset, type RegisterFlags, unregisterPreset } from "./registration.ts";
 import { addVerify } from "./verify.ts";
 import { MissingAnswer, type Terminal } from "./terminal.ts";
@@ -187,6 +188,11 @@ async function disablePreset(name: string, flags: EnableFlags, io: CliIo): Promi
   const terminal = openTerminal(flags, io);
   const vendor = findVendor(name);
   const removed = flags.unregister && vendor ? await unregisterPreset(name, vendor, flags, io) : [];
+  if (flags.unregister && !flags.dryRun) {
+    const { config } = await loadConfig(flags.config, io);
+    const left = await removeTunnelWebhooks(config, { preset: name, hook: flags.path ?? name });
+    if (!flags.json) print(io, ...left);
+  }
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
   const use = findUses(target, name).find(({ hook }) => hook === (flags.path ?? name));
   if (!use)

@@ -294,8 +294,8 @@ async function findToken(
 }
 
 export function requireUrl(use: PresetUse, { gateway, hooks }: Pick<ResolvedConfig, "gateway" | "hooks">): string {
-  const { publicUrl } = gateway;
-  if (publicUrl !== undefined) return `${publicUrl}${hooks.path}/${toHook(use)}`;
+  const { hooksUrl } = gateway;
+  if (hooksUrl !== undefined) return `${hooksUrl}${hooks.path}/${toHook(use)}`;
   const message = "The sender must know a public address. Set it, such as https://hooks.example.com.";
   throw new ConfigError([{ key: "gateway.publicUrl", message }]);
 }
@@ -304,7 +304,7 @@ export function toHook({ name, with: options }: PresetUse): string {
   return toText(options["path"] ?? name).replace(/^\/+|\/+$/g, "");
 }
 
-function listEvents(name: string, { with: { events } }: PresetUse): string[] {
+export function listEvents(name: string, { with: { events } }: PresetUse): string[] {
   const { known = [], default: usual = [] } = readPreset(name).preset.events ?? {};
   return expandEvents(Array.isArray(events) ? events.map(String) : usual, known);
 }

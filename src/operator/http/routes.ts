@@ -18,7 +18,7 @@ export interface OperatorServices extends ServiceParts, EventParts, MappingParts
 /** The table of the API. A path is tried in this order. */
 export function createRoutes(services: OperatorServices & { access: Access }): RouteTable {
   const { config, serviceUrl } = services;
-  const address = (): string => config().gateway.publicUrl ?? serviceUrl();
+  const address = (): string => config().gateway.hooksUrl ?? serviceUrl();
   const routes: RouteTable = {
     ...createServiceRoutes(services),
     "GET /api/openapi.json": answering({
