@@ -25,6 +25,8 @@ const STEPS = [
   "operator",
   "providers",
   "tools",
+  "registration",
+  "catch-up",
 ];
 const ALLOWED: Record<string, string[]> = {
   "types.ts": [],
@@ -42,6 +44,8 @@ const ALLOWED: Record<string, string[]> = {
   dispatch: [...GROUND, "actions", "approvals", "boundary"],
   mail: [...GROUND, "journal"],
   mapping: [...GROUND, "mail"],
+  registration: [...GROUND, "channels"],
+  "catch-up": [...GROUND, "channels", "registration"],
   operator: [...GROUND, "approvals", "boundary", "channels", "ingress"],
   // It runs in a browser, so its bundle fails on anything that needs Node.
   page: ["types.ts", "shared"],

@@ -20,6 +20,8 @@ export interface HooklineService extends Hookline {
   event(id: string): Promise<EventTimeline | undefined>;
   /** Runs an event again as a new one, and gives the answer that its sender would get; undefined if it is unknown. */
   replay(id: string): Promise<HttpResponse | undefined>;
+  /** Answers a request of another listener, if it is one to a hook. */
+  serveHook: Http["server"]["serveHook"];
 }
 
 /** Wires the steps together. Throws a `ConfigError` with all problems that keep the service from starting. */
@@ -49,6 +51,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       lifecycle.start(current(), { hasPort: false });
       return http.server.handle(request);
     },
+    serveHook: http.server.serveHook,
     reload: execution.reloader.reload,
     runtime: current,
     async event(id) {
@@ -75,7 +78,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
 /** In the order of their start, after the port is open. They stop in the reverse order. */
 function listParts(
   { current, journal, cache, sandbox, stream }: Parts,
-  { server, results }: Http,
+  { server, results, catchUps }: Http,
   { dispatcher, sweeper, alerts, mail, reloader }: Execution,
 ): ServicePart[] {
   return [
@@ -107,6 +110,8 @@ function listParts(
     { stop: () => stream.disconnect() },
     { stop: () => results.close() },
     { needsPort: true, use: (runtime) => executes(runtime) && mail.use(runtime), stop: () => mail.close() },
+    // Senders deliver again what they could not.
+    { needsPort: true, start: () => catchUps.start(), stop: () => catchUps.close() },
   ];
 }
 

@@ -208,7 +208,8 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     const { dedupeWindowMs, redact } = runtime.config.hooks;
     const mappedAt = performance.now();
     const mappingMs = mappedAt - startedAt;
-    const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact, mappingMs });
+    const windowMs = request.isCaughtUp ? Math.max(dedupeWindowMs, LATE_DELIVERY_MS) : dedupeWindowMs;
+    const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs: windowMs, redact, mappingMs });
     // Nothing needs the parsed payload any more, unless the state changes. Kept until the commit, it would survive a garbage
     // collection, which copies it.
     if (!event.state) request.payload = undefined;
@@ -258,6 +259,9 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     if (failure?.detail) log.debug("request refused because", { eventId, detail: failure.detail });
   }
 }
+
+/** How long a sender may still try to deliver an event that its API gave. Stripe does for three days. */
+const LATE_DELIVERY_MS = 4 * 24 * 3_600_000;
 
 /** Whether an `auth` verified the request, and no token that belongs to the service. */
 function isSender(credential: string): boolean {

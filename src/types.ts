@@ -72,6 +72,8 @@ export interface HookRequest {
   client: string;
   /** The id of the event that an operator replays. */
   replayOf?: string;
+  /** It was got from its sender's API after an outage. The sender may still deliver it for days. */
+  isCaughtUp?: true;
 }
 
 export type HookAction = WakeAction | AgentAction;

@@ -334,6 +334,16 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
       [/"\$\{GITHUB_TOKEN\}" \}/g, `"\${GITHUB_TOKEN}", baseUrl: "${reviewed.baseUrl}" }`],
     );
   }
+  if (page.endsWith("first-signed-event.md")) {
+    const github = await startGithub();
+    const listHooks = () => github.asPerson("GET", "/repos/acme/app/hooks");
+    cleanUp.push(github.close, async () => expect(await listHooks()).toEqual([]));
+    PAGE_ENV["GITHUB_TOKEN"] = github.ownerToken;
+    replacements.push(
+      [/https:\/\/hooks\.example\.com/g, `http://127.0.0.1:${port}`],
+      [/--register acme\/app/g, `--register acme/app --with apiUrl=${github.baseUrl}`],
+    );
+  }
   return (text) => replacements.reduce((adapted, [pattern, value]) => adapted.replace(pattern, value), text);
 }
 

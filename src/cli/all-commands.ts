@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { createCommand, addExamples, addServiceOptions } from "./command.ts";
+import { addEnvFile, addExamples, createCommand, addServiceOptions } from "./command.ts";
 import { addChannels } from "./commands/channels.ts";
 import { addCheck, addStatus } from "./commands/check.ts";
 import { addCompletion } from "./commands/completion.ts";
@@ -11,6 +11,7 @@ import { addTools } from "./commands/tools.ts";
 import { addTest, addTry } from "./commands/try.ts";
 import type { CliIo } from "./io.ts";
 import { addDev } from "./live/dev.ts";
+import { addRecord } from "./live/record.ts";
 import { addServe } from "./live/serve.ts";
 import { addTail } from "./live/tail.ts";
 import { addSetupFlags, type SetupFlags } from "./mail/prompter.ts";
@@ -46,6 +47,7 @@ const COMMANDS = [
   addTools,
   addMail,
   addTail,
+  addRecord,
   addStatus,
   addEvents,
   addLists,
@@ -58,6 +60,7 @@ const COMMANDS = [
 export function createProgram(io: CliIo): Command {
   const program = createCommand(io);
   for (const addCommand of COMMANDS) addCommand(program, io);
+  addEnvFile(program);
   addExamples(program);
   return program;
 }

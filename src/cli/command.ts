@@ -1,5 +1,7 @@
 import { Command, CommanderError, Help, InvalidArgumentError, Option } from "commander";
+import { resolve } from "node:path";
 import { getSystemErrorMessage } from "node:util";
+import { withEnvFile } from "../config/env-file.ts";
 import { ConfigError, HookError, messageOf, toSentence } from "../errors.ts";
 import { packageVersion } from "../shared/package.ts";
 import { parseSince } from "../shared/time.ts";
@@ -9,7 +11,7 @@ export const CONFIG_HELP =
   "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .jsonc, .yaml or .json here)";
 
 /** The options of many commands, which help shows after a command's own, in this order. */
-const SHARED = ["--yes", "--dry-run", "--config", "--url", "--json", "--help"];
+const SHARED = ["--yes", "--dry-run", "--config", "--env-file", "--url", "--json", "--help"];
 
 /** `webhooks` itself, without its commands. It writes to `io`, and throws instead of ending the process. */
 export function createCommand(io: CliIo): Command {
@@ -30,6 +32,9 @@ export function createCommand(io: CliIo): Command {
     })
     .hook("preAction", (_, command) => {
       if (!isReading(command)) io.finishUnread();
+      const { envFile }: { envFile?: string } = command.opts();
+      if (envFile !== undefined && nameOf(command) !== CREATES_ENV_FILE)
+        io.env = withEnvFile(io.env, resolve(io.cwd, envFile));
     })
     .exitOverride()
     .configureOutput({
@@ -42,6 +47,20 @@ export function createCommand(io: CliIo): Command {
       getErrHasColors: () => hasColors(io.stderr, io.env),
     });
 }
+
+/** Every command that reads the configuration can take its variables from a file. */
+export function addEnvFile(program: Command): void {
+  for (const command of leafCommands(program)) {
+    if (!command.options.some(({ long }) => long === "--config")) continue;
+    const byDefault = ENV_FILES[nameOf(command)] ?? "";
+    command.option("--env-file <file>", `file with environment variables, which the real ones override${byDefault}`);
+  }
+}
+
+const DOT_ENV = " (default: .env beside the configuration)";
+const ENV_FILES: Record<string, string> = { dev: DOT_ENV, "presets enable": DOT_ENV, "presets disable": DOT_ENV };
+/** It writes the file. */
+const CREATES_ENV_FILE = "presets enable";
 
 /** What people call commands that have another name here. */
 const OTHER_NAMES: Record<string, string> = {
@@ -215,7 +234,7 @@ function toAddress(text: string): string {
 /** An example of each command, which its help ends with. */
 const EXAMPLES: Record<string, string> = {
   init: "webhooks init --preset github --model ollama --yes",
-  dev: "webhooks dev --port 8080",
+  dev: "webhooks dev --tunnel --register",
   serve: "webhooks serve --config /etc/webhooks.json5",
   check: "webhooks check --strict --types",
   doctor: "webhooks doctor --json",
@@ -227,7 +246,9 @@ const EXAMPLES: Record<string, string> = {
   infer: "webhooks infer ci --since 30d --only schema > schemas/ci.json",
   "presets list": "webhooks presets list",
   "presets show": "webhooks presets show github",
-  "presets enable": "webhooks presets enable github --generate --events 'pull_request.*'",
+  "presets enable": "webhooks presets enable github --register acme/shop --yes",
+  "presets disable": "webhooks presets disable github --unregister",
+  "presets verify": "webhooks presets verify github",
   "presets copy": "webhooks presets copy github",
   "token rotate": "webhooks token rotate default",
   "token drop": "webhooks token drop default --yes",
@@ -245,6 +266,7 @@ const EXAMPLES: Record<string, string> = {
   "mail setup": "webhooks mail setup --address ann@example.com",
   "mail run": "webhooks mail run --mailbox support",
   tail: "webhooks tail --hook ci --status failed",
+  record: "webhooks record new-sender --to recorded",
   status: "webhooks status --json",
   "events list": "webhooks events list --hook ci --since 1h",
   "events show": "webhooks events show --last",

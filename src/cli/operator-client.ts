@@ -27,7 +27,7 @@ type Query = Record<string, string | number | undefined>;
 /** The operator API of a running service. Calls reject with a `ConfigError` when no such service answers. */
 export interface OperatorClient {
   /** Resolves to the answer, whatever its status. */
-  send(method: string, path: string, query?: Query, signal?: AbortSignal): Promise<Response>;
+  send(method: string, path: string, query?: Query, more?: { signal?: AbortSignal; body?: object }): Promise<Response>;
   /**
    * Calls an endpoint; rejects when it answers with an error. `id` fills in `:id` or `:key`, the rest is the query. `body` is
    * sent as JSON.
@@ -53,26 +53,25 @@ export async function createOperatorClient(
   const authorization = toBearer(token);
   const address = flags.url ?? toServiceAddress(config.gateway);
 
-  const send: OperatorClient["send"] = (method, path, query = {}, signal) =>
-    request(path, query, { method, headers: { authorization }, signal });
-
-  function request(path: string, query: Query, init: RequestInit): Promise<Response> {
+  const send: OperatorClient["send"] = async (method, path, query = {}, { signal, body } = {}) => {
     const url = new URL(path, address);
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
-    return fetch(url, init).catch((error: unknown) => {
+    const content = body && {
+      headers: { authorization, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    };
+    return fetch(url, { method, headers: { authorization }, signal, ...content }).catch((error: unknown) => {
       throw toUnreachable(address, error);
     });
-  }
+  };
 
   return {
     send,
     async call(endpoint, { id = "", ...query } = {}, body) {
       const [method = "", path = ""] = endpoint.split(" ");
-      const headers = { authorization, ...(body && { "content-type": "application/json" }) };
-      const init = { method, headers, body: body && JSON.stringify(body) };
-      const response = await request(path.replace(/:\w+\*?/, encodeURIComponent(id)), query, init);
+      const response = await send(method, path.replace(/:\w+\*?/, encodeURIComponent(id)), query, { body });
       return parseEvent(await (await requireAnswer(response)).text());
     },
   };

@@ -19,17 +19,24 @@ export interface Origin {
   file?: string;
   /** Absolute. */
   baseDir: string;
+  /** The address of a tunnel. */
+  hooksUrl?: string;
 }
 
 /** Brings a valid configuration into the form that the code uses. The presets' mappings are added later. */
-export function resolveConfig(valid: ValidConfig, { file, baseDir }: Origin, drivers: Drivers): ResolvedConfig {
+export function resolveConfig(
+  valid: ValidConfig,
+  { file, baseDir, hooksUrl }: Origin,
+  drivers: Drivers,
+): ResolvedConfig {
   const { auth, ...gateway } = valid.gateway;
   const { idleAfter, ...session } = valid.session;
   const { maxAge, maxBytes, maxKeys } = valid.store.retention;
+  const publicUrl = gateway.publicUrl?.replace(/\/+$/, "");
   return {
     file,
     baseDir,
-    gateway: { ...gateway, token: auth?.token?.trim(), publicUrl: gateway.publicUrl?.replace(/\/+$/, "") },
+    gateway: { ...gateway, token: auth?.token?.trim(), publicUrl, hooksUrl: hooksUrl ?? publicUrl },
     hooks: resolveHooks(valid.hooks, { file, baseDir }),
     agents: resolveAgents(valid.agents),
     ...splitChannels(valid.channels),

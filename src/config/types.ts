@@ -156,6 +156,8 @@ export interface ResolvedConfig {
     trustedProxies: string[];
     /** Without a slash at the end. */
     publicUrl: string | undefined;
+    /** Where senders reach the hooks: `publicUrl`, or the address of a tunnel, which leads to nothing else. */
+    hooksUrl: string | undefined;
   };
   hooks: Omit<ValidHooks, Converted> & {
     /** The current secret of the default token, for the service's own requests; empty if none is set. */

@@ -167,9 +167,7 @@ type Origin = Pick<NewEvent, "id" | "hook" | "receivedAt" | "replayOf" | "creden
 
 /** Without the values of secret headers and query parameters, and without what the paths lead to. */
 function toOrigin(request: HookRequest, secrets: readonly PayloadPath[]): Origin {
-  const { id, hook, receivedAt, replayOf, credential, method, path, client } = request;
-  const query = redact(request.query);
-  const headers = redact(request.headers);
+  const { id, hook, receivedAt, replayOf, credential } = request;
   return {
     id,
     hook,
@@ -177,8 +175,15 @@ function toOrigin(request: HookRequest, secrets: readonly PayloadPath[]): Origin
     replayOf,
     credential,
     traceparent: currentTraceparent() ?? toTraceparent(request.headers),
-    request: { method, path, query, headers, ...toStoredBody(request, secrets), client },
+    request: toStoredRequest(request, secrets),
   };
+}
+
+/** A request without its secrets. */
+export function toStoredRequest(request: HookRequest, secrets: readonly PayloadPath[]): StoredRequest {
+  const { method, path, client } = request;
+  const [query, headers] = [redact(request.query), redact(request.headers)];
+  return { method, path, query, headers, ...toStoredBody(request, secrets), client };
 }
 
 /** The original bytes, unless there are none or a path leads to something in the payload: then JSON. */

@@ -21,9 +21,11 @@ import type {
   Lease,
   NewDecision,
   NewEvent,
+  NewNote,
   NewWork,
   NodeInfo,
   NodeRecord,
+  Note,
   Questions,
   Route,
   Run,
@@ -84,6 +86,10 @@ export interface Journal {
   findReplay(scope: string, key: string, fingerprint: string): Promise<AcceptResult | undefined>;
   /** What the state of a mapping has under these keys. Keys without a value are left out. */
   readState(mapping: string, keys: string[]): Promise<StateRow[]>;
+  /** The notes of a kind that have not expired, in the order of their keys. */
+  listNotes(kind: string): Promise<Note[]>;
+  /** Replaces or removes notes, all of them in one commit. */
+  writeNotes(notes: NewNote[]): Promise<void>;
   /** Records what the sender of an event is answered, and gives it: the first one counts. Null: the usual answer. */
   recordAnswer(eventId: string, answer: Answer | null): Promise<Answer | null>;
   /** The recorded answer, which is kept as long as the event. */

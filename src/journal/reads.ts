@@ -15,6 +15,7 @@ import type {
   Entry,
   EventRecord,
   EventSummary,
+  Note,
   Route,
   Run,
   SessionSummary,
@@ -356,6 +357,15 @@ const READ_SPEND = `
     sum(output_tokens)::bigint AS output_tokens, sum(cost) AS cost
   FROM hookline.spend WHERE hour >= $1 AND ($2::text IS NULL OR session_key = $2)
   GROUP BY hook, mapping, model ORDER BY sum(cost) DESC, sum(input_tokens) + sum(output_tokens) DESC`;
+
+export async function listNotes({ all, clockOffsetMs }: Reader, kind: string): Promise<Note[]> {
+  const found = await all(
+    `SELECT key, value FROM hookline.notes
+     WHERE kind = $1 AND (expires_at IS NULL OR expires_at > $2) ORDER BY key`,
+    [kind, Date.now() + clockOffsetMs],
+  );
+  return found.map(({ key, value }) => ({ key: text(key), json: text(value) }));
+}
 
 export async function readState({ all, clockOffsetMs }: Reader, mapping: string, keys: string[]): Promise<StateRow[]> {
   const found = await all(

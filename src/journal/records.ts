@@ -221,6 +221,20 @@ export interface StateRow {
   json: string;
 }
 
+/** What the service remembers for itself. */
+export interface Note {
+  key: string;
+  json: string;
+}
+
+export interface NewNote extends Pick<Note, "key"> {
+  kind: string;
+  /** Absent: the note is removed. */
+  json?: string;
+  /** Default: never. */
+  expiresAt?: number;
+}
+
 /** How long the steps before the commit took, in milliseconds. What did not happen is absent. */
 export interface Timings {
   /** Reading and parsing the body. */

@@ -4,6 +4,7 @@ import { toPrompt } from "../boundary/boundary.ts";
 import { exactPayload } from "../shared/exact-json.ts";
 import { packageVersion } from "../shared/package.ts";
 import { cutText } from "../shared/text.ts";
+import type { FoundMissed } from "../catch-up/missed.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { BudgetStatus } from "../dispatch/hold.ts";
@@ -39,6 +40,7 @@ import type { EventCounts, Minute } from "../telemetry/activity.ts";
 import type { Diff } from "./diff.ts";
 import type { MappingSourceView, MappingView } from "./mappings.ts";
 import { type Outcome, type OutcomeView, toOutcome } from "./stored-events.ts";
+import type { RecordedRequest, Recording } from "./recordings.ts";
 import type { Rejection } from "./rejections.ts";
 import { type AgentActionView, toActionView, type Trial } from "./trial.ts";
 
@@ -54,6 +56,7 @@ export interface OperatorAnswers {
   "GET /api/stream": string;
   "GET /api/events/export": string;
   "POST /api/events/:id/replay": unknown;
+  "POST /api/events/catch-up": CatchUpView;
   "GET /api/mappings": { hooksUrl: string; mappings: MappingView[] };
   "GET /api/mappings/:id/source": MappingSourceView;
   "GET /api/events/:id": EventTimeline;
@@ -69,6 +72,10 @@ export interface OperatorAnswers {
   "POST /api/approvals/:id": { ok: true; approval: ApprovalView };
   "GET /api/spend": { since: string; spend: Spend[] };
   "GET /api/deliveries": { deliveries: View<Delivery>[] };
+  "POST /api/recordings": View<Recording>;
+  "GET /api/recordings": { recordings: RecordingRow[] };
+  "GET /api/recordings/:id": RecordingTimeline;
+  "DELETE /api/recordings/:id": { ok: true; id: string };
   "GET /api/rejections": { rejections: View<Rejection>[] };
   "GET /api/dead-letters": { deadLetters: DeadLetterView[] };
   "POST /api/dead-letters/:id/retry": { ok: true; id: string };
@@ -109,6 +116,22 @@ export interface EventTimeline extends EventView {
 /** A main session without entries has no times. */
 export type SessionTimeline = { key: string; entries: EntryView[] } & Partial<WithoutCount>;
 type WithoutCount = Omit<View<SessionSummary>, "key" | "entries">;
+
+export interface CatchUpView extends FoundMissed {
+  hook: string;
+}
+
+interface RecordingRow extends View<Recording> {
+  /** How many it has. */
+  requests: number;
+}
+
+export interface RecordingTimeline extends View<Recording> {
+  /** Oldest first. */
+  requests: RecordedView[];
+}
+
+type RecordedView = Omit<View<RecordedRequest>, "request"> & { request: RequestView };
 
 type MailView = Omit<MailStatus, "folders"> & { folders: View<FolderStatus>[] };
 
@@ -240,6 +263,18 @@ export async function toEventTimeline(event: EventRecord, findParser: FindParser
   };
 }
 
+export async function toRecordingTimeline(
+  recording: Recording,
+  requests: RecordedRequest[],
+  findParser: FindParser,
+): Promise<RecordingTimeline> {
+  const views = requests.map(async ({ request, ...one }) => ({
+    ...toView(one),
+    request: await toRequestView({ hook: recording.hook, request }, findParser),
+  }));
+  return { ...toView(recording), requests: await Promise.all(views) };
+}
+
 export function toSessionTimeline(session: SessionSummary, entries: Entry[]): SessionTimeline {
   return { ...toView(session), entries: entries.map(toEntryView) };
 }
@@ -270,7 +305,10 @@ function toSummary(entries: Entry[]): string | undefined {
   return summaries.length > 0 ? summaries.map(toPrompt).join("\n") : undefined;
 }
 
-async function toRequestView({ hook, request: stored }: EventRecord, findParser: FindParser): Promise<RequestView> {
+async function toRequestView(
+  { hook, request: stored }: Pick<EventRecord, "hook" | "request">,
+  findParser: FindParser,
+): Promise<RequestView> {
   const { body, ...request } = stored;
   // It was not stored, and is not an empty form.
   if (body.length === 0) return { ...request, payload: "" };

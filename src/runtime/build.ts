@@ -124,7 +124,7 @@ export async function buildRuntime({
       senders: opened.senders.filter(({ hook }) => !isBuiltInHook(hook)),
       takesTokens: (hook) =>
         mappings.some(({ credential, match: { path: at } }) => !credential && (!at || at === hook)),
-      publicUrl: config.gateway.publicUrl,
+      publicUrl: config.gateway.hooksUrl,
     }),
     drivers,
     mappings: createMappingIndex(mappings),

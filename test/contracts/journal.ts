@@ -14,6 +14,7 @@ import { describeLeases } from "./journal/leases.ts";
 import { describeLostClaims } from "./journal/lost-claims.ts";
 import { describeLimits } from "./journal/limits.ts";
 import { describeModel } from "./journal/model.ts";
+import { describeNotes } from "./journal/notes.ts";
 import { describeReads } from "./journal/reads.ts";
 import { describeRetention } from "./journal/retention.ts";
 import { describeRuns } from "./journal/runs.ts";
@@ -51,6 +52,7 @@ export function describeJournal(
     if (features.hasNodes) describeLeases(open);
     describeSpend(open);
     describeState(open);
+    describeNotes(open);
     describeSteps(open);
     describeApprovals(open);
     describeWatch(open);

@@ -23,6 +23,7 @@ import {
   ok,
   problem,
 } from "./doctor-machine.ts";
+import { checkSenders } from "./doctor-senders.ts";
 
 export function addDoctor(program: Command, io: CliIo): void {
   program
@@ -30,7 +31,7 @@ export function addDoctor(program: Command, io: CliIo): void {
     .summary("Check configuration and machine before the service is deployed.")
     .description(
       "Check configuration and machine before the service is deployed: the problems and warnings of `webhooks check`, who " +
-        "can reach it, secrets, unsafe content, state folder, journal, disk, file watcher, sandbox, database and clock. Exits 1 on a problem.",
+        "can reach it, secrets, unsafe content, state folder, journal, disk, file watcher, sandbox, database and clock, and the webhooks of presets at their senders. Exits 1 on a problem.",
     )
     .option("--config <file>", CONFIG_HELP)
     .option("--json", "print one JSON object: ok, checks, grants", false)
@@ -50,7 +51,7 @@ async function diagnose({ config: flag, json }: { config?: string; json: boolean
     ...(config && !config.store.postgres ? [checkJournal(config.store.path)] : []),
     checkWatcher(path.dirname(file)),
     await checkSandbox(),
-    ...(config ? await checkRemote(config) : []),
+    ...(config ? (await Promise.all([checkRemote(config), checkSenders(config)])).flat() : []),
   ];
   const problems = checks.filter(({ level }) => level === "problem");
   if (problems.length > 0) io.exitCode = EXIT_CODES.failed;

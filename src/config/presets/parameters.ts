@@ -53,7 +53,7 @@ const IGNORE: Schemas = {
 
 /** The JSON Schema of what `with` may hold. */
 export function toParametersSchema(preset: Preset): Schema & { properties: Schemas } {
-  const { name, parameters = {}, required = [], common } = preset;
+  const { name, parameters = {}, required = [], common, registration } = preset;
   const settings = settingSchemas(parameters);
   const properties: Schemas = {
     ...(takesSecret(common?.["auth"]) && { secret: SECRET }),
@@ -63,6 +63,7 @@ export function toParametersSchema(preset: Preset): Schema & { properties: Schem
     where: WHERE,
     ...(hasSource(preset) && { account: ACCOUNT }),
     ...parameters,
+    ...toRegistrationSchemas(registration),
     fields: {
       enum: ["short", "full"],
       default: "short",
@@ -92,6 +93,34 @@ export function readAuth({ common, parameters = {} }: Preset, values: Parameters
   const own = names.find((name) => parameters[name]?.["default"] === undefined);
   return { scheme: readOwn(value, "scheme"), credential: names.includes("secret") ? "secret" : own };
 }
+
+function toRegistrationSchemas(registration: Preset["registration"]): Schemas {
+  if (!registration) return {};
+  return {
+    ...(registration.place && { place: registration.place }),
+    apiToken: API_TOKEN,
+    apiUrl: API_URL,
+    ...(registration.catchUp && { catchUp: CATCH_UP }),
+  };
+}
+
+const API_TOKEN: Schema = {
+  type: "string",
+  pattern: "\\S",
+  description: "Token of the sender's API, to register its webhook. Default: that of the channel's account.",
+};
+
+const API_URL: Schema = {
+  type: "string",
+  pattern: "^https?://",
+  description: "Address of the sender's API. Default: that of the channel's account, else the sender's own.",
+};
+
+const CATCH_UP: Schema = {
+  type: "boolean",
+  default: false,
+  description: "After a gap, gets from the sender what did not arrive.",
+};
 
 /** Whether its events name a place on a channel. */
 function hasSource({ common = {}, mappings }: Preset): boolean {

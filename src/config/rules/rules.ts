@@ -8,6 +8,7 @@ import { trimSlashes } from "../resolve.ts";
 import { MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../types.ts";
 import { checkAgents } from "./agents.ts";
 import { checkTokens } from "./auth.ts";
+import { checkCatchUp } from "./catch-up.ts";
 import { checkChannel, error, type Finding, findUnused, staticText, warning } from "./finding.ts";
 import { checkFixedGrants } from "./grants.ts";
 import { checkDefaultSessionKey, checkMappings } from "./mappings.ts";
@@ -33,6 +34,7 @@ const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
   checkApprovals,
   checkHeartbeat,
   checkFixedGrants,
+  checkCatchUp,
 ];
 
 /** Each driver checks its own block. */

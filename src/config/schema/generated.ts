@@ -193,6 +193,25 @@ export interface Preset {
       | boolean;
   };
   /**
+   * The sender's API can register the webhook: the parameters apiToken and apiUrl, and these.
+   */
+  registration?: {
+    /**
+     * The parameter `place`: its JSON Schema.
+     */
+    place?: {
+      [k: string]: unknown;
+    };
+    /**
+     * Nothing can be registered without a place.
+     */
+    placeRequired?: boolean;
+    /**
+     * The parameter `catchUp`: what did not arrive can be found.
+     */
+    catchUp?: boolean;
+  };
+  /**
    * Parameters that must be given.
    */
   required?: string[];
@@ -680,7 +699,7 @@ export interface UserConfig {
    */
   alerts?: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. tool-unreachable: there is no connection to the server of a tool set, and a call failed. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. tool-unreachable: there is no connection to the server of a tool set, and a call failed. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed. catch-up: after a gap, a sender could not give everything that did not arrive.
      *
      * @minItems 1
      */
@@ -696,6 +715,7 @@ export interface UserConfig {
         | "tool-unreachable"
         | "approval-waiting"
         | "outcome-unknown"
+        | "catch-up"
       ),
       ...(
         | "dead-letter"
@@ -708,6 +728,7 @@ export interface UserConfig {
         | "tool-unreachable"
         | "approval-waiting"
         | "outcome-unknown"
+        | "catch-up"
       )[]
     ];
     /**
@@ -3006,7 +3027,7 @@ export interface ValidConfig {
    */
   alerts: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. tool-unreachable: there is no connection to the server of a tool set, and a call failed. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. tool-unreachable: there is no connection to the server of a tool set, and a call failed. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed. catch-up: after a gap, a sender could not give everything that did not arrive.
      *
      * @minItems 1
      */
@@ -3022,6 +3043,7 @@ export interface ValidConfig {
         | "tool-unreachable"
         | "approval-waiting"
         | "outcome-unknown"
+        | "catch-up"
       ),
       ...(
         | "dead-letter"
@@ -3034,6 +3056,7 @@ export interface ValidConfig {
         | "tool-unreachable"
         | "approval-waiting"
         | "outcome-unknown"
+        | "catch-up"
       )[]
     ];
     /**

@@ -79,6 +79,7 @@ async function readAll(journal: Journal): Promise<unknown> {
     spend: await journal.spend({ since: 0 }),
     approvals: await journal.listApprovals(page),
     state: await journal.readState("pull-requests", ["count", "last"]),
+    notes: await journal.listNotes("ready"),
     routes: [await journal.lastRoute(), await journal.lastRoute("slack"), await journal.lastRoute("discord")],
     sent: await journal.wasSent("C1:1", 0),
     replies: await journal.countReplies("thread", 0),
@@ -111,6 +112,7 @@ async function fillMore(journal: Journal): Promise<void> {
     } else await complete(journal, run);
   }
   await addJoined(journal);
+  await journal.writeNotes([{ kind: "ready", key: "last", json: "1" }]);
   const heartbeat = await sampleHeartbeat(journal, { consumedSeqs: [(await journal.pendingSystemEvents())[0]!.seq] });
   await journal.completeHeartbeat(
     heartbeat,

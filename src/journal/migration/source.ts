@@ -105,6 +105,7 @@ export function journalSources(database: Database): Source[] {
     copyOf(database, "routes", { key: ["seq"] }),
     copyOf(database, "sent_messages", { key: ["id", "channel"] }),
     copyOf(database, "idempotency_keys", { key: ["scope", "key"], change: withEventId }),
+    copyOf(database, "notes", { key: ["kind", "key"] }),
     copyOf(database, "state", { key: ["mapping", "key"] }),
     copyOf(database, "spend", { key: ["hour", "session_key", "hook", "mapping", "model"] }),
   ];

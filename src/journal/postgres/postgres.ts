@@ -18,6 +18,7 @@ import { claimDeliveries, finishDelivery, giveBackDelivery, progressDelivery, re
 import { confirmReplays, findReplay } from "./idempotency.ts";
 import { acquireLease, endNode, listNodes, type Recovered, releaseLease, renewLease, returnWork } from "./leases.ts";
 import { compareClocks, createNode, createNodeLease, forgetLater, type Node, takeLostTokens } from "./node.ts";
+import { writeNotes } from "./notes.ts";
 import { createReader, readStats } from "./read.ts";
 import { addPartitions, sweep } from "./retention.ts";
 import {
@@ -152,6 +153,8 @@ function createJournal(parts: Parts): PostgresJournal {
       return found?.kind === "replayed" ? replays.add(found) : found;
     },
     readState: readShared(reads.readState),
+    listNotes: readShared(reads.listNotes),
+    writeNotes: write(writeNotes),
     recordAnswer: write(recordAnswer),
     findAnswer: readShared(reads.findAnswer),
 

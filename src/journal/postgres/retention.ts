@@ -2,6 +2,7 @@ import type { Retention } from "../journal.ts";
 import { integer, text, toDetail } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { sweepSpend } from "./counters.ts";
+import { sweepNotes } from "./notes.ts";
 import { sweepState } from "./state.ts";
 import { sweepCodes, sweepLooseApprovals } from "./approvals.ts";
 import { MIGRATION_LOCK } from "./schema.ts";
@@ -23,6 +24,7 @@ export async function sweep(transaction: Transaction, retention: Retention): Pro
     (await sweepSentMessages(transaction, keepMessagesFrom)) +
     (await sweepSpend(transaction, keepFrom, BATCH)) +
     (await sweepState(transaction, retention.now, BATCH)) +
+    (await sweepNotes(transaction, retention.now, BATCH)) +
     (await sweepCodes(transaction, retention.now, BATCH)) +
     (await sweepLooseApprovals(transaction, BATCH));
   if (deleted > 0) return true;

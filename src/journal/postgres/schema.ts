@@ -274,6 +274,15 @@ const VERSION_1 = `
     info text                         -- JSON: NodeInfo
   ) WITH (fillfactor = 50);
 
+  CREATE TABLE hookline.notes (       -- what the service remembers for itself
+    kind text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    expires_at bigint,                -- NULL: never
+    value text NOT NULL,              -- JSON
+    PRIMARY KEY (kind, key)
+  );
+  CREATE INDEX notes_expiry ON hookline.notes (expires_at) WHERE expires_at IS NOT NULL;
+
   CREATE TABLE hookline.changes (     -- of the last minutes, while a node wants to know of them
     tx xid8 NOT NULL DEFAULT pg_current_xact_id(),
     seq bigint GENERATED ALWAYS AS IDENTITY,

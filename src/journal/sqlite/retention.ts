@@ -5,6 +5,7 @@ import { integer, type Row, text } from "../rows.ts";
 import { releasePending } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
 import { sweepSpend } from "./counters.ts";
+import { sweepNotes } from "./notes.ts";
 import { sweepState } from "./state.ts";
 import { sweepCodes, sweepLooseApprovals } from "./approvals.ts";
 
@@ -24,6 +25,7 @@ export function sweep(transaction: Transaction, retention: Retention): boolean {
     sweepSentMessages(transaction, retention.keepMessagesFrom ?? retention.keepFrom) +
     sweepSpend(transaction, retention.keepFrom, KEY_BATCH) +
     sweepState(transaction, retention.now, KEY_BATCH) +
+    sweepNotes(transaction, retention.now, KEY_BATCH) +
     sweepCodes(transaction, retention.now, KEY_BATCH) +
     sweepLooseApprovals(transaction, BATCH);
   return deleted > 0 || freesPages(transaction);

@@ -163,6 +163,15 @@ const VERSION_1 = `
   ) STRICT;
   CREATE INDEX state_expiry ON state (expires_at) WHERE expires_at IS NOT NULL;
 
+  CREATE TABLE notes (                -- what the service remembers for itself
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    expires_at INTEGER,               -- NULL: never
+    value TEXT NOT NULL,              -- JSON
+    PRIMARY KEY (kind, key)
+  ) STRICT;
+  CREATE INDEX notes_expiry ON notes (expires_at) WHERE expires_at IS NOT NULL;
+
   CREATE TABLE run_starts (           -- of mappings with a rate limit, within its period
     mapping TEXT NOT NULL,
     started_at INTEGER NOT NULL,

@@ -32,6 +32,7 @@ import * as approvalReads from "../approval-reads.ts";
 import * as reads from "../reads.ts";
 import { createSign } from "../sign.ts";
 import { createCounters } from "./counters.ts";
+import { writeNotes } from "./notes.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
 import { recordSteps } from "./steps.ts";
 
@@ -184,6 +185,8 @@ function createJournal(
     accept: write(acceptEvent),
     findReplay: readWith(transaction, findReplay),
     readState: read(reads.readState),
+    listNotes: read(reads.listNotes),
+    writeNotes: write(writeNotes),
     recordAnswer: write(recordAnswer),
     findAnswer: read(reads.findAnswer),
 

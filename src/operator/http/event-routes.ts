@@ -1,10 +1,11 @@
 import { Readable } from "node:stream";
 import { type FindParser, isJson } from "../../ingress/parse-body.ts";
 import type { EventRecord, Journal } from "../../journal/journal.ts";
-import { readOwn } from "../../shared/json.ts";
+import { HookError } from "../../errors.ts";
+import { readOwn, toObject, toText } from "../../shared/json.ts";
 import type { HttpResponse } from "../../types.ts";
 import { findEvents, listSince, type StoredEventFilter } from "../stored-events.ts";
-import { toEventTimeline, toEventView } from "../views.ts";
+import { type CatchUpView, toEventTimeline, toEventView } from "../views.ts";
 import {
   answering,
   HOOK,
@@ -23,12 +24,17 @@ export interface EventParts {
   findParser: FindParser;
   /** Runs the event's request again as a new one, and gives the answer that its sender would get. */
   replay(event: EventRecord): Promise<HttpResponse>;
+  /** Gets what did not arrive from a preset's sender, or only says what it would get. */
+  catchUp(request: { preset: string; hook?: string; since: number; dryRun: boolean }): Promise<CatchUpView>;
 }
+
+/** Senders keep no more. */
+const MAX_SINCE_MS = 72 * 3_600_000;
 
 type EventPath = `/api/events${string}`;
 
 /** What was received, and running it again. */
-export function createEventRoutes({ journal, findParser, replay }: EventParts): RoutesOf<EventPath> {
+export function createEventRoutes({ journal, findParser, replay, catchUp }: EventParts): RoutesOf<EventPath> {
   return {
     "GET /api/events": answering({
       about: "Events, newest first. With `more`, a search continues with it as `before`.",
@@ -60,6 +66,31 @@ export function createEventRoutes({ journal, findParser, replay }: EventParts): 
         headers: { "Content-Type": "application/x-ndjson" },
         body: Readable.from(exportEvents(journal, query, findParser)),
       }),
+    }),
+    "POST /api/events/catch-up": answering({
+      about:
+        "What a preset's sender could not deliver since a time. Unless dryRun is true, it arrives again from now on, also after a restart.",
+      body: {
+        type: "object",
+        required: ["preset"],
+        properties: {
+          preset: { type: "string" },
+          hook: { type: "string", description: "Default: the preset's name." },
+          since: { type: "string", format: "date-time", description: "Default: three days ago." },
+          dryRun: { type: "boolean" },
+        },
+      },
+      example: { preset: "stripe", dryRun: true },
+      async answer({ readJson }) {
+        const { preset, hook, since, dryRun } = toObject(await readJson());
+        const from = since === undefined ? Date.now() - MAX_SINCE_MS : Date.parse(toText(since));
+        if (typeof preset !== "string" || Number.isNaN(from)) {
+          const message = "preset must be a text, and since a time in ISO 8601.";
+          throw new HookError("invalid_payload", { message });
+        }
+        const named = typeof hook === "string" ? hook : undefined;
+        return catchUp({ preset, hook: named, since: from, dryRun: dryRun === true });
+      },
     }),
     "GET /api/events/:id": answering({
       about: "One event: request, mapping, log, error, runs, entries, deliveries.",

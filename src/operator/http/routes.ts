@@ -4,11 +4,13 @@ import { createEventRoutes, type EventParts } from "./event-routes.ts";
 import { createMappingRoutes, type MappingParts } from "./mapping-routes.ts";
 import { toOpenApi } from "./openapi.ts";
 import { answering, type RouteTable } from "./route.ts";
+import { createRecordingRoutes, type RecordingParts } from "./recording-routes.ts";
 import { createServiceRoutes, type ServiceParts } from "./service-routes.ts";
 import { createWorkRoutes, type WorkParts } from "./work-routes.ts";
 
 /** The parts of the service that the API uses. */
-export interface OperatorServices extends ServiceParts, EventParts, MappingParts, WorkParts, ApprovalParts {
+export interface OperatorServices
+  extends ServiceParts, EventParts, MappingParts, WorkParts, ApprovalParts, RecordingParts {
   journal: WorkParts["journal"];
   activity: ServiceParts["activity"] & MappingParts["activity"];
   /** Where it listens. */
@@ -18,7 +20,7 @@ export interface OperatorServices extends ServiceParts, EventParts, MappingParts
 /** The table of the API. A path is tried in this order. */
 export function createRoutes(services: OperatorServices & { access: Access }): RouteTable {
   const { config, serviceUrl } = services;
-  const address = (): string => config().gateway.publicUrl ?? serviceUrl();
+  const address = (): string => config().gateway.hooksUrl ?? serviceUrl();
   const routes: RouteTable = {
     ...createServiceRoutes(services),
     "GET /api/openapi.json": answering({
@@ -29,6 +31,7 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
     ...createMappingRoutes({ ...services, address }),
     ...createWorkRoutes(services),
     ...createApprovalRoutes(services),
+    ...createRecordingRoutes(services),
   };
   return routes;
 }
