@@ -36,6 +36,7 @@ export const HTTP_ERRORS = {
   method_not_allowed: { status: 405, message: "This method is not allowed here." },
   request_timeout: { status: 408, message: "The request did not arrive in time." },
   no_stored_body: { status: 409, message: "The body of this event was not stored, so the event cannot be replayed." },
+  run_ended: { status: 409, message: "This turn has ended already." },
   body_too_large: { status: 413, message: "The body is too large." },
   fan_out_too_large: { status: 413, message: "This request would result in too many actions." },
   payload_too_large: { status: 413, message: "The rendered text exceeds the limit." },

@@ -33,6 +33,11 @@ beforeAll(async () => {
   ajv.addSchema(document, "document");
   const dead = await Promise.all([sendHook("agent", { message: "a" }), sendHook("agent", { message: "b" })]);
   for (const { eventId } of dead) await service.settled(eventId);
+  await fetch(`${service.url}/api/mappings/orders/pause`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${GATEWAY_TOKEN}` },
+  });
+  const waiting = await sendHook("orders", { action: "opened" });
   await fetch(`${service.url}/in/wake`, { method: "POST" });
   const [retried, dropped] = dead.map(({ runId }) => runId);
   places = {
@@ -43,6 +48,9 @@ beforeAll(async () => {
     "/api/mappings/{id}/source": "orders",
     "/api/sessions/{key}": dead[0].sessionKey,
     "/api/runs/{id}": retried,
+    "/api/runs/{id}/cancel": waiting.runId,
+    "/api/mappings/{id}/pause": "orders",
+    "/api/mappings/{id}/resume": "orders",
     "/api/dead-letters/{id}/retry": retried,
     "/api/dead-letters/{id}": dropped,
   };

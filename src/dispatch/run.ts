@@ -41,7 +41,7 @@ export async function executeRun(
     assertAttemptsLeft(run.attempts, context.current().config.agents.maxAttempts);
     return await complete({ ...run, claimedAt }, context, freeSlot);
   } catch (error) {
-    if (error instanceof ClaimLost) return false;
+    if (error instanceof ClaimLost || context.signal.reason instanceof ClaimLost) return false;
     await releaseOnShutdown(run, context);
     return recordRunFailure(run, error, context);
   }

@@ -14,11 +14,14 @@ import type {
   EventRecord,
   EventSummary,
   GiveBack,
+  HeldFilter,
   Lease,
+  NewEntry,
   NewEvent,
   NewWork,
   NodeInfo,
   NodeRecord,
+  Pause,
   Route,
   Run,
   RunFailure,
@@ -105,8 +108,20 @@ export interface Journal {
   releaseRun(claim: Claim): Promise<boolean>;
   /** Undoes the claim, its attempt included. The run is not claimed until it is released; its session waits behind it. */
   holdRun(claim: Claim, reason: string): Promise<boolean>;
-  /** Lets held runs start, all or those with this reason; `forGood`: their claims say `released`. Gives how many. */
-  releaseHeld(filter?: { reason?: string; forGood?: boolean }): Promise<number>;
+  /** Lets held runs start; `forGood`: their claims say `released`. Gives how many. */
+  releaseHeld(filter?: HeldFilter & { forGood?: boolean }): Promise<number>;
+  /**
+   * Ends a hook's unfinished run for good, in whatever state it is: it is dropped, and the next of its session can start. Its
+   * claim is void. A call that was sent without a result becomes unknown. False if the run has ended, or is unknown.
+   */
+  cancelRun(id: string, end: { finishedAt: number; error: string; entries: NewEntry[] }): Promise<boolean>;
+  /** The ids of those runs whose claim is lost. */
+  findLost(claims: Claim[]): Promise<string[]>;
+  /** Leaves a mapping's runs out of all claims, and lets its wakes start no heartbeat. False if it was paused before. */
+  pauseMapping(mapping: string, at: number): Promise<boolean>;
+  /** Its runs start in their order. False if it was not paused. */
+  resumeMapping(mapping: string): Promise<boolean>;
+  listPauses(): Promise<Pause[]>;
   /** What runs used that finished since the start of an hour, in all or of one session, the most expensive first. */
   spend(filter: { since: number; sessionKey?: string }): Promise<Spend[]>;
   /** Ends a run that failed permanently; the next of its session can start. The event is dead once nothing of it is left. */

@@ -10,12 +10,15 @@ import {
 import type { Page } from "./journal.ts";
 import type {
   Answer,
+  Claim,
   Delivery,
   Entry,
   EventRecord,
   EventSummary,
+  Pause,
   Route,
   Run,
+  RunWait,
   SessionSummary,
   Spend,
   StateRow,
@@ -99,8 +102,10 @@ async function withOutcomes(reader: Reader, events: EventSummary[]): Promise<Eve
   const ids = events.flatMap((event) => rows.findSingleRun(event) ?? []);
   if (ids.length === 0) return events;
   const { runs: from } = reader.tables;
-  const runs = (await reader.all(`SELECT * FROM ${from} WHERE id = ANY($1::uuid[])`, [ids])).map((row) =>
-    rows.toRun({ ...row, action: null }, reader.clockOffsetMs),
+  const found = await reader.all(`SELECT * FROM ${from} WHERE id = ANY($1::uuid[])`, [ids]);
+  const runs = await toWaitingRuns(
+    reader,
+    found.map((row) => ({ ...row, action: null })),
   );
   // Those of a run that an event joined have the id of that run's event.
   const deliveries = await reader.all(
@@ -169,7 +174,7 @@ async function partsOf(
     `SELECT * FROM ${tables.runs} WHERE id = ANY($1::uuid[]) AND (event_id = $2 OR ${tables.isJoined}) ORDER BY seq`,
     [actions.flatMap(({ runId }) => runId ?? []), id],
   );
-  const runs = await withSteps(reader, await reader.withJoined(found.map((row) => rows.toRun(row, clockOffsetMs))));
+  const runs = await withSteps(reader, await reader.withJoined(await toWaitingRuns(reader, found)));
   // Entries and deliveries of a run that it joined have the id of that run's event.
   const events = [id, ...runs.flatMap(({ eventId }) => eventId ?? [])];
   const values = [events, id, runs.map((run) => run.id)];
@@ -198,8 +203,52 @@ function toStep({ detail }: Row): Step {
 /* Runs and deliveries */
 
 export async function listRuns(reader: Reader, page: Page & { state?: RunState }): Promise<Run[]> {
-  const found = await listQueue(reader, reader.tables.runs, page);
-  return found.map((row) => rows.toRun(row, reader.clockOffsetMs));
+  return toWaitingRuns(reader, await listQueue(reader, reader.tables.runs, page));
+}
+
+/** With what each of them waits for. */
+async function toWaitingRuns(reader: Reader, found: Row[]): Promise<Run[]> {
+  const runs = found.map((row) => rows.toRun(row, reader.clockOffsetMs));
+  const isReady = ({ state }: Run): boolean => state === "ready";
+  const queued = runs.filter(({ state }) => state === "queued");
+  if (queued.length === 0 && !runs.some(isReady)) return runs;
+  const paused = new Set((await listPauses(reader)).map(({ mapping }) => mapping));
+  const firsts = await readFirsts(
+    reader,
+    queued.map(({ sessionKey }) => sessionKey),
+  );
+  return runs.map((run, index) => {
+    const mapping = text(found[index]?.mapping);
+    if (isReady(run)) return paused.has(mapping) ? { ...run, waitsFor: { kind: "paused", mapping } } : run;
+    const first = run.state === "queued" ? firsts.get(run.sessionKey) : undefined;
+    return first ? { ...run, waitsFor: toWait(first, paused) } : run;
+  });
+}
+
+interface First {
+  run: Run;
+  mapping: string;
+}
+
+/** The first unfinished run of each session. */
+async function readFirsts({ all, tables }: Reader, sessions: string[]): Promise<Map<string, First>> {
+  if (sessions.length === 0) return new Map();
+  const found = await all(
+    `SELECT * FROM ${tables.runs} WHERE session_key = ANY($1::text[]) AND finished_at IS NULL AND state <> 'queued'`,
+    [sessions],
+  );
+  return new Map(
+    found.map((row) => [
+      text(row.session_key),
+      { run: rows.toRun({ ...row, action: null }), mapping: text(row.mapping) },
+    ]),
+  );
+}
+
+function toWait({ run: { id, eventId, state, holdReason }, mapping }: First, paused: ReadonlySet<string>): RunWait {
+  const first = { runId: id, eventId, holdReason };
+  if (state === "held") return { kind: "held", ...first };
+  return state === "ready" && paused.has(mapping) ? { kind: "paused", ...first, mapping } : { kind: "turn", ...first };
 }
 
 export async function getRun({ get, tables, clockOffsetMs }: Reader, id: string): Promise<Run | undefined> {
@@ -328,6 +377,24 @@ export async function listSteps({ all }: Reader, runId: string): Promise<Step[]>
   if (!isId(runId)) return [];
   const found = await all("SELECT detail FROM hookline.steps WHERE run_id = $1 ORDER BY n", [runId]);
   return found.map(toStep);
+}
+
+/** The ids of runs whose claim is lost. */
+export async function findLost({ all }: Reader, claims: Claim[]): Promise<string[]> {
+  if (claims.length === 0) return [];
+  const held = await all("SELECT id, claims FROM hookline.runs WHERE id = ANY($1::uuid[]) AND state = 'running'", [
+    claims.map(({ id }) => id),
+  ]);
+  const tokens = new Map(held.map((row) => [text(row.id), integer(row.claims)]));
+  return claims.filter(({ id, token }) => tokens.get(id) !== token).map(({ id }) => id);
+}
+
+export async function listPauses({ all }: Reader): Promise<Pause[]> {
+  const found = await all("SELECT mapping, since FROM hookline.pauses ORDER BY mapping");
+  return found.map((row) => ({
+    mapping: text(row.mapping),
+    since: integer(row.since),
+  }));
 }
 
 export async function findAnswer({ get }: Reader, eventId: string): Promise<Answer | null | undefined> {

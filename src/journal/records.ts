@@ -258,6 +258,8 @@ export interface Run {
   state: RunState;
   /** Why it is held. */
   holdReason?: string;
+  /** What it waits for, in lists: while it is ready and its mapping is paused, or queued behind another run of its session. */
+  waitsFor?: RunWait;
   /** While it is not finished: since when the provider of its model has been unavailable. */
   unavailableSince?: number;
   /** The provider that it waits for, until its next attempt. */
@@ -275,6 +277,19 @@ export interface Run {
   cost?: number;
   warnings: string[];
   error?: string;
+}
+
+/**
+ * paused: its mapping is, or that of the run before it · held: the run before it is · turn: the run before it is not finished.
+ * `runId` with `eventId` and `holdReason`: the first of its session; absent if it is that one itself.
+ */
+export interface RunWait {
+  kind: "paused" | "held" | "turn";
+  runId?: string;
+  eventId?: string;
+  holdReason?: string;
+  /** The mapping that is paused. */
+  mapping?: string;
 }
 
 /** Why a run is given back. */
@@ -385,7 +400,10 @@ export interface EventSummary extends Pick<
    * If its actions have one run in all: that run, and one of its deliveries: a failed, else an unfinished, else the newest.
    * `others`: how many more are in the same state.
    */
-  run?: Pick<Run, "id" | "state" | "attempts" | "startedAt" | "finishedAt" | "error" | "holdReason" | "waitingFor">;
+  run?: Pick<
+    Run,
+    "id" | "state" | "attempts" | "startedAt" | "finishedAt" | "error" | "holdReason" | "waitingFor" | "waitsFor"
+  >;
   delivery?: Pick<Delivery, "id" | "state" | "channel" | "to" | "route" | "attempts" | "sentAt" | "error"> & {
     others: number;
   };
@@ -425,6 +443,19 @@ export interface RunFailure {
   deliveries?: NewDelivery[];
 }
 
+/** Which held runs are released; undefined: all. Those that wait for a person's word stay held. */
+export interface HeldFilter {
+  reason?: string;
+  runs?: string[];
+  sessionKey?: string;
+}
+
+/** A mapping whose runs wait until it is resumed. */
+export interface Pause {
+  mapping: string;
+  since: number;
+}
+
 /** The published state of a node. */
 export interface NodeInfo {
   role: NodeRole;
@@ -442,8 +473,8 @@ export interface NodeRecord extends NodeInfo {
   isAlive: boolean;
 }
 
-/** What a commit may have made due; `lease`: a node has released a named lease. */
-export type NewWork = "run" | "delivery" | "heartbeat" | "lease";
+/** What a commit may have made due; `lease`: a node has released a named lease; `cancel`: a run that is running was canceled. */
+export type NewWork = "run" | "delivery" | "heartbeat" | "lease" | "cancel";
 
 /** What a commit changed. The reader takes the rest from the journal. */
 export type Change =

@@ -10,6 +10,7 @@ import {
   type Run,
   type SessionSummary,
   type Spend,
+  type Step,
   type StoredRequest,
   type Turn,
   type TurnOutcome,
@@ -223,14 +224,33 @@ export function toOutcome(run: Run | undefined, deliveries: Delivery[] = []): Pi
 }
 
 function summarizeRun(run: Run): EventSummary["run"] {
-  const { id, state, attempts, startedAt, finishedAt, error, holdReason, waitingFor } = run;
-  return { id, state, attempts, startedAt, finishedAt, error, holdReason, waitingFor };
+  const { id, state, attempts, startedAt, finishedAt, error, holdReason, waitingFor, waitsFor } = run;
+  return {
+    id,
+    state,
+    attempts,
+    startedAt,
+    finishedAt,
+    error,
+    holdReason,
+    waitingFor,
+    waitsFor,
+  };
 }
 
 function summarizeDelivery(delivery: Delivery, all: Delivery[]): EventSummary["delivery"] {
   const { id, state, channel, to, route, attempts, sentAt, error } = delivery;
   const others = all.filter((other) => other !== delivery && other.state === state).length;
   return { id, state, channel, to, route, attempts, sentAt, error, others };
+}
+
+/** Why runs are held that only a decision frees, as SQL has lists. */
+export const DECIDED_BY_PEOPLE = "'approval', 'outcome unknown'";
+
+/** A call that was sent when its run was canceled: nobody knows whether it was executed. */
+export function toUnknownStep({ detail }: Row, finishedAt: number): Step {
+  const step: Step = JSON.parse(text(detail));
+  return { ...step, state: "unknown", finishedAt };
 }
 
 /* Columns get their types here. Each function throws on anything that this program did not write. */

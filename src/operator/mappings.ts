@@ -21,6 +21,8 @@ export interface MappingView {
   auth?: string;
   /** An earlier mapping takes all its requests. */
   shadowed: boolean;
+  /** Its turns wait. Absent: it is not paused. */
+  pausedSince?: string;
   /** The address to give to its sender; absent if it takes any path. */
   url?: string;
   /** Its events since the start of the service, by how they began. */
@@ -40,11 +42,20 @@ interface MappingListOptions {
   uses: ReadonlyMap<string, MappingUse>;
   /** Newest first. */
   rejections: Rejection[];
+  /** Since when mappings are paused, by their ids. */
+  pauses: ReadonlyMap<string, number>;
   /** The service's address with `hooks.path`. */
   hooksUrl: string;
 }
 
-export function toMappingViews({ sources, shadowed, uses, rejections, hooksUrl }: MappingListOptions): MappingView[] {
+export function toMappingViews({
+  sources,
+  shadowed,
+  uses,
+  rejections,
+  pauses,
+  hooksUrl,
+}: MappingListOptions): MappingView[] {
   const byHook = Map.groupBy(rejections, ({ hook }) => hook);
   return sources.map(({ id, preset, file, key, mapping, written = mapping }) => {
     const { match = {}, action = "agent", auth } = mapping;
@@ -59,6 +70,7 @@ export function toMappingViews({ sources, shadowed, uses, rejections, hooksUrl }
       action,
       auth: auth?.scheme,
       shadowed: shadowed.has(id),
+      pausedSince: toIso(pauses.get(id)),
       url:
         match.path === undefined ? undefined : `${hooksUrl}/${match.path.split("/").map(encodeURIComponent).join("/")}`,
       events,

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { HookError, HTTP_ERRORS } from "../errors.ts";
 import type { FindParser } from "../ingress/parse-body.ts";
-import type { EventRecord, EventSummary, Journal, Page } from "../journal/journal.ts";
+import type { EventRecord, EventSummary, Journal, Page, RunWait } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
 import { REDACTED } from "../shared/secret.ts";
 import type { EventStatus, HookRequest } from "../types.ts";
@@ -164,12 +164,17 @@ export function toOutcome(event: EventSummary): OutcomeView {
 
 function describe(event: EventSummary): string {
   const { failure, actions, reason } = event;
-  if (failure) return `${statusOf(failure.code)}${failure.message}`;
+  if (failure) return `${statusOf(failure.code)}${firstLine(failure.detail) ?? failure.message}`;
   if (actions.length === 0) return reason === undefined ? "skipped" : `skipped: ${reason}`;
   const wakes = actions.filter(({ kind }) => kind === "wake");
   const parts = wakes.length > 0 ? [wakes.length === 1 ? `wake (${wakes[0]?.mode})` : `${wakes.length} wakes`] : [];
   if (actions.length > wakes.length) parts.push(describeTurns(event, actions.length - wakes.length));
   return parts.join(" · ");
+}
+
+/** What a transform threw says more than that it failed. */
+function firstLine(detail = ""): string | undefined {
+  return detail.split("\n", 1)[0]?.trim() || undefined;
 }
 
 function statusOf(code: string): string {
@@ -188,14 +193,21 @@ type RunSummary = NonNullable<EventSummary["run"]>;
 type DeliverySummary = NonNullable<EventSummary["delivery"]>;
 
 function describeRun(run: RunSummary): string {
-  const { state, attempts, error, holdReason, waitingFor, startedAt, finishedAt } = run;
+  const { state, attempts, error, holdReason, waitingFor, waitsFor, startedAt, finishedAt } = run;
   if (state === "done") return `turn ${formatMs((finishedAt ?? 0) - (startedAt ?? 0))}`;
   if (state === "dead") return `turn failed: ${error}`;
-  if (state === "dropped") return `turn dropped: ${error}`;
+  if (state === "dropped") return error === "canceled" ? "turn canceled" : `turn dropped: ${error}`;
   if (state === "held") return `turn held: ${holdReason}`;
   if (state === "running") return attempts > 1 ? `turn running, attempt ${attempts}` : "turn running";
   if (waitingFor !== undefined) return `waiting for ${waitingFor}: ${error}`;
+  if (waitsFor) return describeWait(waitsFor);
   return error === undefined ? "turn waiting" : `attempt ${attempts} failed, will try again: ${error}`;
+}
+
+function describeWait({ kind, runId, holdReason, mapping }: RunWait): string {
+  if (kind === "held") return `waits behind a held turn (${holdReason})`;
+  if (kind === "turn") return "waits for another turn of its session";
+  return runId ? `waits behind a turn of the paused hook ${mapping}` : `waits: the hook ${mapping} is paused`;
 }
 
 function describeDelivery({ state, channel, to, route, attempts, error, others }: DeliverySummary): string {

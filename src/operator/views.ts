@@ -61,6 +61,9 @@ export interface OperatorAnswers {
   "GET /api/runs": { runs: RunView[] };
   "GET /api/runs/:id": RunTimeline;
   "POST /api/runs/release": { ok: true; released: number };
+  "POST /api/runs/:id/cancel": { ok: true; id: string };
+  "POST /api/mappings/:id/pause": { ok: true; id: string };
+  "POST /api/mappings/:id/resume": { ok: true; id: string };
   "GET /api/spend": { since: string; spend: Spend[] };
   "GET /api/deliveries": { deliveries: View<Delivery>[] };
   "GET /api/rejections": { rejections: View<Rejection>[] };

@@ -9,6 +9,7 @@ import { describeHardStop } from "./journal/hard-stop.ts";
 import type { OpenJournal } from "./journal/harness.ts";
 import { describeHeartbeats } from "./journal/heartbeats.ts";
 import { describeIdempotency } from "./journal/idempotency.ts";
+import { describeInterventions } from "./journal/interventions.ts";
 import { describeLeases } from "./journal/leases.ts";
 import { describeLostClaims } from "./journal/lost-claims.ts";
 import { describeLimits } from "./journal/limits.ts";
@@ -41,6 +42,7 @@ export function describeJournal(
     describeAnswers(open);
     describeRuns(open);
     describeClock(open);
+    describeInterventions(open);
     describeLimits(open);
     describeCoalescing(open);
     describeDeliveries(open);

@@ -97,6 +97,7 @@ export function journalSources(database: Database): Source[] {
     },
     copyOf(database, "answers", { key: ["event_id"] }),
     copyOf(database, "steps", { key: ["run_id", "n"] }),
+    copyOf(database, "pauses", { key: ["mapping"] }),
     copyOf(database, "run_starts", { key: ["mapping", "started_at", "run_seq"] }),
     copyOf(database, "sessions", { key: ["key"] }),
     copyOf(database, "deliveries", { key: ["seq"], change: (row) => ({ ...row, edits: row.edits ?? 0 }) }),

@@ -16,6 +16,8 @@ import { claimDeliveries, finishDelivery, giveBackDelivery, progressDelivery, re
 import { confirmReplays, findReplay } from "./idempotency.ts";
 import { acquireLease, endNode, listNodes, type Recovered, releaseLease, renewLease, returnWork } from "./leases.ts";
 import { compareClocks, createNode, createNodeLease, forgetLater, type Node, takeLostTokens } from "./node.ts";
+import { cancelRun } from "./cancel.ts";
+import { pauseMapping, resumeMapping } from "./pauses.ts";
 import { createReader, readStats } from "./read.ts";
 import { addPartitions, sweep } from "./retention.ts";
 import {
@@ -161,6 +163,11 @@ function createJournal(parts: Parts): PostgresJournal {
     releaseRun: write(releaseRun),
     holdRun: write(holdRun),
     releaseHeld: write(releaseHeld),
+    cancelRun: write(cancelRun),
+    findLost: readShared(reads.findLost),
+    pauseMapping: write(pauseMapping),
+    resumeMapping: write(resumeMapping),
+    listPauses: readShared(reads.listPauses),
     spend: readShared(reads.readSpend),
     deadLetterRun: (claim, failure) =>
       ends.add({ claim, state: "dead", ...failure, deliveries: failure.deliveries ?? [] }),

@@ -1,6 +1,7 @@
 import { MAIN_SESSION } from "../../types.ts";
-import type { Claim, GiveBack, Lease, NewDelivery, NewEntry, TurnOutcome } from "../journal.ts";
-import { fromOutcome, integer, optional, text } from "../rows.ts";
+import { isId } from "../../shared/id.ts";
+import type { Claim, GiveBack, HeldFilter, Lease, NewDelivery, NewEntry, TurnOutcome } from "../journal.ts";
+import { DECIDED_BY_PEOPLE, fromOutcome, integer, optional, text } from "../rows.ts";
 import { addEntries } from "./accept.ts";
 import { addSpend, addToCounts, updateEventCounts } from "./counters.ts";
 import { addDeliveries } from "./deliveries.ts";
@@ -131,7 +132,7 @@ function reportsOf({ claim: { id }, state, entries, deliveries }: RunEnd, eventI
   return [...reportsOfEntries(entries), ...reportsOfDeliveries(deliveries), ...ended];
 }
 
-function reportsOfEntries(entries: NewEntry[]): Report[] {
+export function reportsOfEntries(entries: NewEntry[]): Report[] {
   return entries.map(({ sessionKey }) => ({ change: { kind: "session", key: sessionKey } }));
 }
 
@@ -198,12 +199,18 @@ async function leaveRun(
 /** Each is the first of its session, and was due when it was claimed. */
 export async function releaseHeld(
   transaction: Transaction,
-  { reason, forGood = false }: { reason?: string; forGood?: boolean } = {},
+  { reason, runs, sessionKey, forGood = false }: HeldFilter & { forGood?: boolean } = {},
 ): Promise<number> {
   const rows = await transaction.all(
     `UPDATE hookline.runs SET state = 'ready', hold_reason = CASE WHEN $2 THEN hold_reason END
-     WHERE state = 'held' AND ($1::text IS NULL OR hold_reason = $1) RETURNING id, event_id`,
-    [reason === undefined ? null : toPostgresText(reason), forGood],
+     WHERE state = 'held' AND hold_reason NOT IN (${DECIDED_BY_PEOPLE}) AND ($1::text IS NULL OR hold_reason = $1)
+       AND ($3::uuid[] IS NULL OR id = ANY($3::uuid[])) AND ($4::text IS NULL OR session_key = $4) RETURNING id, event_id`,
+    [
+      reason === undefined ? null : toPostgresText(reason),
+      forGood,
+      runs?.filter(isId) ?? null,
+      sessionKey === undefined ? null : toPostgresText(sessionKey),
+    ],
   );
   if (rows.length > 0) transaction.announce("run");
   const released = rows.map((row) => ({ id: text(row.id), eventId: optional(text, row.event_id) }));

@@ -1,9 +1,9 @@
 import { MAIN_SESSION, type RunState } from "../../types.ts";
 import { type NewRun, toAccessText } from "../plan.ts";
-import type { Claim, GiveBack, NewEntry, NewEvent, RunFailure, TurnOutcome } from "../records.ts";
+import type { Claim, GiveBack, HeldFilter, NewEntry, NewEvent, RunFailure, TurnOutcome } from "../records.ts";
 import { reportDeadLetter, reportRun, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
-import { fromOutcome, integer, type Row, text } from "../rows.ts";
+import { DECIDED_BY_PEOPLE, fromOutcome, integer, type Row, text } from "../rows.ts";
 import { insertDeliveries } from "./deliveries.ts";
 import { consumeSystemEvents, type EntryOrigin, insertEntry } from "./entries.ts";
 import { recordSpend, updateRunCounts } from "./counters.ts";
@@ -107,9 +107,9 @@ export function holdRun(transaction: Transaction, { id, token }: Claim, reason: 
 /** Each is the first of its session, and was due when it was claimed. */
 export function releaseHeld(
   transaction: Transaction,
-  { reason, forGood = false }: { reason?: string; forGood?: boolean } = {},
+  { reason, runs, sessionKey, forGood = false }: HeldFilter & { forGood?: boolean } = {},
 ): number {
-  const released = transaction.all(RELEASE_HELD, reason, Number(forGood));
+  const released = transaction.all(RELEASE_HELD, reason, Number(forGood), runs && JSON.stringify(runs), sessionKey);
   if (released.length > 0) transaction.announce("run");
   for (const row of released) reportState(transaction, row, "ready");
   return released.length;
@@ -142,8 +142,13 @@ function endRun(transaction: Transaction, claim: Claim, end: End): EndedRun | un
   const seq = integer(row.seq);
   transaction.run(END_RUN, end.state, end.finishedAt, end.error, end.outcome, seq);
   transaction.counters.add({ runs: -1 });
-  if (transaction.run(PROMOTE_NEXT, text(row.session_key)) > 0) transaction.announce("run");
+  promoteNext(transaction, text(row.session_key));
   return { seq, runSeq: seq, eventSeq: integer(row.event_seq), row };
+}
+
+/** The next of the session can start. */
+export function promoteNext(transaction: Transaction, sessionKey: string): void {
+  if (transaction.run(PROMOTE_NEXT, sessionKey) > 0) transaction.announce("run");
 }
 
 const END_RUN = "UPDATE OR FAIL runs SET state = ?, finished_at = ?, error = ?, outcome = ? WHERE seq = ?";
@@ -169,7 +174,8 @@ const HOLD_RUN = `
 
 const RELEASE_HELD = `
   UPDATE OR FAIL runs SET state = 'ready', hold_reason = iif(?2, hold_reason, NULL)
-  WHERE state = 'held' AND (?1 IS NULL OR hold_reason = ?1) RETURNING seq`;
+  WHERE state = 'held' AND hold_reason NOT IN (${DECIDED_BY_PEOPLE}) AND (?1 IS NULL OR hold_reason = ?1)
+    AND (?3 IS NULL OR id IN (SELECT value FROM json_each(?3))) AND (?4 IS NULL OR session_key = ?4) RETURNING seq`;
 
 /* A heartbeat is never queued: its run is recorded when it has ended. Recording it again changes nothing. */
 

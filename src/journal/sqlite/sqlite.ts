@@ -15,6 +15,8 @@ import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters
 import { claimDeliveries, finishDelivery, giveBackDelivery, progressDelivery, retryDelivery } from "./deliveries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
 import { createReader, readStats } from "./read.ts";
+import { cancelRun } from "./cancel.ts";
+import { pauseMapping, resumeMapping } from "./pauses.ts";
 import { sweep, usedBytes } from "./retention.ts";
 import {
   completeHeartbeat,
@@ -194,6 +196,11 @@ function createJournal(
     releaseRun: write(releaseRun),
     holdRun: write(holdRun),
     releaseHeld: write(releaseHeld),
+    cancelRun: write(cancelRun),
+    findLost: read(reads.findLost),
+    pauseMapping: write(pauseMapping),
+    resumeMapping: write(resumeMapping),
+    listPauses: read(reads.listPauses),
     spend: read(reads.readSpend),
     deadLetterRun: write(deadLetterRun),
 

@@ -1,5 +1,6 @@
 import type { ResolvedConfig } from "../../config/types.ts";
 import { json } from "../../ingress/router.ts";
+import type { Journal } from "../../journal/journal.ts";
 import type { Activity } from "../../telemetry/activity.ts";
 import { type Diff, DIFF_SCHEMA } from "../diff.ts";
 import { toMappingSourceView, toMappingViews } from "../mappings.ts";
@@ -17,6 +18,7 @@ export interface MappingParts {
   tryHook(trial: unknown): Promise<Trial>;
   /** Compares stored events under the loaded and other mappings. */
   diff(body: unknown): Promise<Diff>;
+  journal: Pick<Journal, "pauseMapping" | "resumeMapping" | "listPauses">;
 }
 
 const MAX_REJECTIONS = 500;
@@ -32,18 +34,22 @@ export function createMappingRoutes({
   rejections,
   tryHook,
   diff,
+  journal,
   address,
 }: MappingParts & { address(): string }): RoutesOf<MappingPath> {
+  const findMapping = (id: string) => config().hooks.mappings.find((mapping) => mapping.id === id);
   return {
     "GET /api/mappings": answering({
       about: "The mappings in the order in which they are tried, with the address for the sender and what they did.",
-      answer() {
+      async answer() {
+        const pauses = await journal.listPauses();
         const hooksUrl = address() + config().hooks.path;
         const views = toMappingViews({
           sources: config().hooks.mappings,
           shadowed: shadowed(),
           uses: activity.uses(),
           rejections: rejections.list(MAX_REJECTIONS),
+          pauses: new Map(pauses.map(({ mapping, since }) => [mapping, since])),
           hooksUrl,
         });
         return { hooksUrl, mappings: views };
@@ -52,8 +58,23 @@ export function createMappingRoutes({
     "GET /api/mappings/:id/source": answering({
       about: "What a mapping is made of: its fields, the code of its transform, its samples. Without secrets.",
       answer({ params: { id = "" } }) {
-        const found = config().hooks.mappings.find((mapping) => mapping.id === id);
-        return toMappingSourceView(requireFound(found, "mapping"));
+        return toMappingSourceView(requireFound(findMapping(id), "mapping"));
+      },
+    }),
+    "POST /api/mappings/:id/pause": answering({
+      about: "Lets the mapping's turns wait until it is resumed. Requests are accepted and answered as before.",
+      async answer({ params: { id = "" } }) {
+        requireFound(findMapping(id), "mapping");
+        await journal.pauseMapping(id, Date.now());
+        return { ok: true as const, id };
+      },
+    }),
+    "POST /api/mappings/:id/resume": answering({
+      about: "Lets the turns of a paused mapping start, in their order.",
+      async answer({ params: { id = "" } }) {
+        // One that is not in the configuration any more may still be paused.
+        if (!(await journal.resumeMapping(id))) requireFound(findMapping(id), "mapping");
+        return { ok: true as const, id };
       },
     }),
     "POST /api/try": responding({

@@ -111,7 +111,7 @@ export function text(about: string): Parameter<string | undefined> {
 }
 
 /** The id of an item. */
-function itemId(about: string): Parameter<string | undefined> {
+export function itemId(about: string): Parameter<string | undefined> {
   return {
     about,
     schema: { type: "string", format: "uuid" },

@@ -2,16 +2,18 @@ import type { Journal } from "../../journal/journal.ts";
 import { startOfDay } from "../../shared/time.ts";
 import { DELIVERY_STATES, MAIN_SESSION, RUN_STATES } from "../../types.ts";
 import { toRunTimeline, toRunView, toSessionTimeline, toView } from "../views.ts";
-import { answering, cursor, limit, oneOf, PAGE, requireFound, text, time, type RoutesOf } from "./route.ts";
+import { answering, cursor, itemId, limit, oneOf, PAGE, requireFound, text, time, type RoutesOf } from "./route.ts";
 
 export interface WorkParts {
   journal: Journal;
+  /** Ends an unfinished run for good. False if there is none with this id. Throws a 409 if it has ended. */
+  cancel(runId: string): Promise<boolean>;
 }
 
 type WorkPath = `/api/${"sessions" | "runs" | "deliveries" | "dead-letters"}${string}` | "/api/spend";
 
 /** What became of events: conversations, runs, deliveries and dead letters. */
-export function createWorkRoutes({ journal }: WorkParts): RoutesOf<WorkPath> {
+export function createWorkRoutes({ journal, cancel }: WorkParts): RoutesOf<WorkPath> {
   return {
     "GET /api/sessions": answering({
       about: "Sessions, the one with the newest entry first.",
@@ -41,12 +43,28 @@ export function createWorkRoutes({ journal }: WorkParts): RoutesOf<WorkPath> {
       },
     }),
     "POST /api/runs/release": answering({
-      about: "Lets held runs start.",
-      query: { reason: text("Only those that are held for this reason.") },
-      answer: async ({ query: { reason } }) => ({
+      about: "Lets held runs start, but not those that wait for an approval or an outcome.",
+      query: {
+        reason: text("Only those that are held for this reason."),
+        session: text("Only that of this session."),
+        run: itemId("Only this run."),
+      },
+      answer: async ({ query: { reason, session: sessionKey, run } }) => ({
         ok: true as const,
-        released: await journal.releaseHeld({ reason, forGood: true }),
+        released: await journal.releaseHeld({
+          reason,
+          sessionKey,
+          runs: run === undefined ? undefined : [run],
+          forGood: true,
+        }),
       }),
+    }),
+    "POST /api/runs/:id/cancel": answering({
+      about: "Ends an unfinished turn for good: no reply, no delivery. Its session goes on with the next turn.",
+      async answer({ params: { id = "" } }) {
+        requireFound((await cancel(id)) || undefined, "run");
+        return { ok: true as const, id };
+      },
     }),
     "GET /api/spend": answering({
       about: "What agents used, by hook, mapping and model.",
