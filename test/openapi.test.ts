@@ -20,8 +20,11 @@ beforeAll(async () => {
         mappings: [{ id: "orders", match: { path: "orders" }, messageTemplate: "{{action}}", deliver: false }],
       },
       agents: {
-        providers: { broken: { kind: "command", command: ["false"] } },
-        defaults: { maxAttempts: 1, models: ["broken/x"] },
+        providers: {
+          broken: { kind: "command", command: ["false"] },
+          slow: { kind: "command", command: ["sleep", "600"] },
+        },
+        defaults: { maxAttempts: 1, models: ["broken/x", "slow/x"] },
       },
       gateway: { auth: { token: GATEWAY_TOKEN }, publicUrl: "https://hooks.example.org" },
     },
@@ -33,11 +36,7 @@ beforeAll(async () => {
   ajv.addSchema(document, "document");
   const dead = await Promise.all([sendHook("agent", { message: "a" }), sendHook("agent", { message: "b" })]);
   for (const { eventId } of dead) await service.settled(eventId);
-  await fetch(`${service.url}/api/mappings/orders/pause`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${GATEWAY_TOKEN}` },
-  });
-  const waiting = await sendHook("orders", { action: "opened" });
+  const waiting = await sendHook("agent", { message: "c", model: "slow/x" });
   await fetch(`${service.url}/in/wake`, { method: "POST" });
   const [retried, dropped] = dead.map(({ runId }) => runId);
   places = {
