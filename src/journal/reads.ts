@@ -1,13 +1,6 @@
-import { isId } from "../shared/id.ts";
-import {
-  type ChannelName,
-  type DeliveryState,
-  EVENT_STATUSES,
-  type EventStatus,
-  MAIN_SESSION,
-  type RunState,
-} from "../types.ts";
-import type { Page } from "./journal.ts";
+import { firstIdAt, isId } from "../shared/id.ts";
+import { type ChannelName, EVENT_STATUSES, type EventStatus, MAIN_SESSION } from "../types.ts";
+import type { DeliveryFilter, Page, RunFilter, WorkCounts } from "./journal.ts";
 import type {
   Answer,
   Claim,
@@ -15,6 +8,7 @@ import type {
   Entry,
   EventRecord,
   EventSummary,
+  MappingCount,
   Pause,
   Route,
   Run,
@@ -59,6 +53,8 @@ export interface ReadTables {
   mainTurns: string;
   /** The body of the event $1, if it is not empty. */
   body: string;
+  /** The mapping of an event, by its `detail`. */
+  mappingOf: string;
   /** The column that the lists are in the order of: the one that the indexes end with. */
   order: "id" | "seq";
   /** Whether the event $2 joined the run `runs`. */
@@ -73,6 +69,11 @@ export async function listEvents(
   reader: Reader,
   page: Page & { prefix?: string; ids?: string[]; hook?: string; status?: EventStatus },
 ): Promise<EventSummary[]> {
+  return withOutcomes(reader, (await listEventRows(reader, page)).map(rows.toEventSummary));
+}
+
+/** The rows of a list: for `toEventSummary`. */
+export async function listEventRows(reader: Reader, page: Parameters<typeof listEvents>[1]): Promise<Row[]> {
   const { limit, before, prefix, ids, hook, status } = page;
   const [first, last] = toBounds(prefix);
   if (first === undefined || (before !== undefined && !isId(before))) return [];
@@ -80,13 +81,12 @@ export async function listEvents(
   const conditions: Condition[] = [
     ["hook =", hook],
     ["status =", status],
-    [olderThan(reader, from), before],
+    ...withinPage(reader, from, page),
     ["id >=", prefix === undefined ? undefined : first],
     ["id <=", prefix === undefined ? undefined : last],
     ["id = ANY", ids?.filter(isId)],
   ];
-  const found = await listPage(reader, { from, conditions, limit });
-  return withOutcomes(reader, found.map(rows.toEventSummary));
+  return listPage(reader, { from, conditions, limit });
 }
 
 /** The lowest and the highest id with these digits in front; undefined if no id has them. */
@@ -138,6 +138,56 @@ export async function countEvents({ all, tables }: Reader, max: number): Promise
     failed: of("failed"),
     dead: of("dead"),
   };
+}
+
+export async function countWork(reader: Reader, max: number): Promise<WorkCounts> {
+  const [ready = 0, queued = 0, running = 0, held = 0, dead = 0] = await countStates(
+    reader,
+    "hookline.runs",
+    RUNS,
+    max,
+  );
+  const [pending = 0, behind = 0, sending = 0, failed = 0] = await countStates(
+    reader,
+    "hookline.deliveries",
+    DELIVERIES,
+    max,
+  );
+  return { runs: { ready, queued, running, held, dead }, deliveries: { pending, queued: behind, sending, failed } };
+}
+
+/** How many events are counted by their mappings: the newest ones. */
+const MAX_OF_MAPPINGS = 200_000;
+
+/** What the mappings did with the events since a time. */
+export async function countByMapping(reader: Reader, from: number): Promise<MappingCount[]> {
+  const { tables } = reader;
+  const since = withinPage(reader, tables.events, { limit: MAX_OF_MAPPINGS, from });
+  const { where, values } = toWhere(since);
+  const found = await reader.all(
+    `SELECT mapping, status, count(*) AS count, max(received_at) AS last_at FROM (
+       SELECT ${tables.mappingOf} AS mapping, status, received_at FROM ${tables.events} ${where}
+       ORDER BY ${tables.order} DESC LIMIT ${MAX_OF_MAPPINGS}) AS newest
+     WHERE mapping IS NOT NULL GROUP BY mapping, status`,
+    values,
+  );
+  return found.map((row) => {
+    const status = EVENT_STATUSES.find((known) => known === row.status) ?? "accepted";
+    return { mapping: text(row.mapping), status, count: integer(row.count), lastAt: integer(row.last_at) };
+  });
+}
+
+/** As their indexes have them. A heartbeat that failed is no dead letter. */
+const RUNS = ["'ready'", "'queued'", "'running'", "'held'", "'dead' AND kind = 'hook'"];
+const DELIVERIES = ["'pending'", "'queued'", "'sending'", "'failed'"];
+
+async function countStates({ all }: Reader, from: string, states: string[], max: number): Promise<number[]> {
+  const counts = states.map(
+    (state, place) => `SELECT ${place} AS place, (SELECT count(*) FROM
+      (SELECT 1 FROM ${from} WHERE state = ${state} LIMIT +$1::int) AS counted) AS count`,
+  );
+  const found = await all(`${counts.join(" UNION ALL ")} ORDER BY place`, [max]);
+  return found.map(({ count }) => integer(count));
 }
 
 export async function getEvent(reader: Reader, id: string): Promise<EventRecord | undefined> {
@@ -202,8 +252,13 @@ function toStep({ detail }: Row): Step {
 
 /* Runs and deliveries */
 
-export async function listRuns(reader: Reader, page: Page & { state?: RunState }): Promise<Run[]> {
-  return toWaitingRuns(reader, await listQueue(reader, reader.tables.runs, page));
+export async function listRuns(reader: Reader, page: Page & RunFilter): Promise<Run[]> {
+  const { state, hook, sessionKey } = page;
+  const conditions: Condition[] = [
+    ["hook =", hook],
+    ["session_key =", sessionKey],
+  ];
+  return toWaitingRuns(reader, await listQueue(reader, reader.tables.runs, { page, state, conditions }));
 }
 
 /** With what each of them waits for. */
@@ -256,26 +311,40 @@ export async function getRun({ get, tables, clockOffsetMs }: Reader, id: string)
   return row && rows.toRun(row, clockOffsetMs);
 }
 
-export async function listDeliveries(reader: Reader, page: Page & { state?: DeliveryState }): Promise<Delivery[]> {
-  const found = await listQueue(reader, "hookline.deliveries", page);
+export async function listDeliveries(reader: Reader, page: Page & DeliveryFilter): Promise<Delivery[]> {
+  const { state, channel } = page;
+  const conditions: Condition[] = [["channel =", channel]];
+  const found = await listQueue(reader, "hookline.deliveries", { page, state, conditions });
   return found.map((row) => rows.toDelivery(row, reader.clockOffsetMs));
 }
 
 async function listQueue(
   reader: Reader,
   from: string,
-  { limit, before, state }: Page & { state?: string },
+  { page, state, conditions }: { page: Page; state?: string | string[]; conditions: Condition[] },
 ): Promise<Row[]> {
+  const { limit, before } = page;
   if (before !== undefined && !isId(before)) return [];
-  const conditions: Condition[] = [
-    ["state =", state],
-    [olderThan(reader, from), before],
-  ];
-  return listPage(reader, { from, conditions, limit });
+  const ofState: Condition = [Array.isArray(state) ? "state = ANY" : "state =", state];
+  return listPage(reader, { from, conditions: [ofState, ...conditions, ...withinPage(reader, from, page)], limit });
 }
 
-function olderThan({ tables: { order } }: Reader, from: string): string {
-  return order === "id" ? "id <" : `seq < (SELECT seq FROM ${from} WHERE id = $before)`;
+/** Ids sort by time, and so does `seq`. */
+function withinPage(reader: Reader, from: string, page: Page): Condition[] {
+  const first = page.from === undefined ? undefined : firstIdAt(page.from);
+  const end = page.to === undefined ? undefined : firstIdAt(page.to);
+  if (reader.tables.order === "id") {
+    return [
+      ["id <", page.before],
+      ["id >=", first],
+      ["id <", end],
+    ];
+  }
+  return [
+    [`seq < (SELECT seq FROM ${from} WHERE id = $before)`, page.before],
+    [`seq >= (SELECT seq FROM ${from} WHERE id >= $before ORDER BY id LIMIT 1)`, first],
+    [`seq <= (SELECT seq FROM ${from} WHERE id < $before ORDER BY id DESC LIMIT 1)`, end],
+  ];
 }
 
 /** SQL in front of the value, or around `$before`. */
@@ -286,13 +355,17 @@ async function listPage(
   { all, tables }: Reader,
   { from, conditions, limit }: { from: string; conditions: Condition[]; limit: number },
 ): Promise<Row[]> {
+  const { where, values } = toWhere(conditions);
+  const sql = `SELECT * FROM ${from} ${where} ORDER BY ${tables.order} DESC LIMIT $${values.length + 1}`;
+  return all(sql, [...values, limit]);
+}
+
+function toWhere(conditions: Condition[]): { where: string; values: ReadValue[] } {
   const given = conditions.filter(([, value]) => value !== undefined);
   const terms = given.map(([sql], index) =>
     sql.includes("$before") ? sql.replace("$before", `$${index + 1}`) : `${sql} ($${index + 1})`,
   );
-  const where = terms.length > 0 ? `WHERE ${terms.join(" AND ")}` : "";
-  const values = [...given.map(([, value]) => value), limit];
-  return all(`SELECT * FROM ${from} ${where} ORDER BY ${tables.order} DESC LIMIT $${values.length}`, values);
+  return { where: terms.length > 0 ? `WHERE ${terms.join(" AND ")}` : "", values: given.map(([, value]) => value) };
 }
 
 export async function countReplies({ get }: Reader, conversation: string, since: number): Promise<number> {
@@ -406,16 +479,17 @@ export async function findAnswer({ get }: Reader, eventId: string): Promise<Answ
 
 export async function readSpend(
   { all }: Reader,
-  { since, sessionKey }: { since: number; sessionKey?: string },
+  { since, until, sessionKey }: { since: number; until?: number; sessionKey?: string },
 ): Promise<Spend[]> {
-  return (await all(READ_SPEND, [since, sessionKey])).map(rows.toSpend);
+  return (await all(READ_SPEND, [since, sessionKey, until])).map(rows.toSpend);
 }
 
 const READ_SPEND = `
-  SELECT hook, mapping, model, sum(runs)::bigint AS runs, sum(input_tokens)::bigint AS input_tokens,
+  SELECT hour - hour % 86400000 AS day, hook, mapping, model, sum(runs)::bigint AS runs, sum(input_tokens)::bigint AS input_tokens,
     sum(output_tokens)::bigint AS output_tokens, sum(cost) AS cost
-  FROM hookline.spend WHERE hour >= $1 AND ($2::text IS NULL OR session_key = $2)
-  GROUP BY hook, mapping, model ORDER BY sum(cost) DESC, sum(input_tokens) + sum(output_tokens) DESC`;
+  FROM hookline.spend
+  WHERE hour >= $1 AND ($2::text IS NULL OR session_key = $2) AND ($3::bigint IS NULL OR hour < $3)
+  GROUP BY 1, hook, mapping, model ORDER BY sum(cost) DESC, sum(input_tokens) + sum(output_tokens) DESC`;
 
 export async function readState({ all, clockOffsetMs }: Reader, mapping: string, keys: string[]): Promise<StateRow[]> {
   const found = await all(

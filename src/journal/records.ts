@@ -304,8 +304,10 @@ export interface ClaimedRun extends Run, Claim {
   released?: boolean;
 }
 
-/** The tokens and cost of the finished runs of a hook, mapping and model. */
+/** The tokens and cost of the finished runs of a day, hook, mapping and model. */
 export interface Spend {
+  /** UTC, as 2026-11-27. */
+  day: string;
   /** Empty for heartbeats. */
   hook: string;
   /** Empty for heartbeats and the service's own hooks. */
@@ -382,6 +384,8 @@ export interface DeadLetter {
   eventId?: string;
   hook?: string;
   error: string;
+  /** What failures of its kind have in common, as `toErrorGroup` writes it. */
+  group: string;
   attempts: number;
   /** When it failed for the last time. */
   at: number;
@@ -454,6 +458,14 @@ export interface HeldFilter {
 export interface Pause {
   mapping: string;
   since: number;
+}
+
+/** How many events of a mapping have a status, and when the last of them was received. */
+export interface MappingCount {
+  mapping: string;
+  status: EventStatus;
+  count: number;
+  lastAt: number;
 }
 
 /** The published state of a node. */

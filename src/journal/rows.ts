@@ -177,6 +177,7 @@ export function toSession(row: Row): SessionSummary {
 
 export function toSpend(row: Row): Spend {
   return {
+    day: new Date(integer(row.day)).toISOString().slice(0, 10),
     hook: text(row.hook),
     mapping: text(row.mapping),
     model: text(row.model),
@@ -194,6 +195,7 @@ export function toDeadLetter(row: Row): DeadLetter {
     eventId: optional(text, row.event_id),
     hook: optional(text, row.hook),
     error: text(row.error),
+    group: text(row.error_group),
     attempts: integer(row.attempts),
     at: integer(row.finished_at),
   };

@@ -17,6 +17,7 @@ import { describeModel } from "./journal/model.ts";
 import { describeReads } from "./journal/reads.ts";
 import { describeRetention } from "./journal/retention.ts";
 import { describeRuns } from "./journal/runs.ts";
+import { describeSearch } from "./journal/search.ts";
 import { describeSpend } from "./journal/spend.ts";
 import { describeState } from "./journal/state.ts";
 import { describeSteps } from "./journal/steps.ts";
@@ -50,6 +51,7 @@ export function describeJournal(
     describeHeartbeats(open);
     describeLostClaims(open);
     if (features.hasNodes) describeLeases(open);
+    describeSearch(open);
     describeSpend(open);
     describeState(open);
     describeSteps(open);

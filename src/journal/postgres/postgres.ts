@@ -5,6 +5,7 @@ import { type Log, silentLog } from "../../telemetry/log.ts";
 import type { Change, Journal, NewWork, NodeInfo } from "../journal.ts";
 import * as reads from "../reads.ts";
 import { bytes } from "../rows.ts";
+import { searchEvents } from "../search.ts";
 import { createSign } from "../sign.ts";
 import { acceptEvents } from "./accept.ts";
 import { recordAnswer } from "./answers.ts";
@@ -33,6 +34,7 @@ import {
 } from "./runs.ts";
 import { recordSteps } from "./steps.ts";
 import { migrate, requireComplete } from "./schema.ts";
+import { createSearchReader } from "./search.ts";
 import { createGroup, type Transaction } from "./transaction.ts";
 
 /** The first lease of this node, until it is renewed. */
@@ -199,6 +201,9 @@ function createJournal(parts: Parts): PostgresJournal {
     history: readShared(reads.history),
     listEvents: readShared(reads.listEvents),
     countEvents: readShared(reads.countEvents),
+    countWork: readShared(reads.countWork),
+    searchEvents: read((sql, ...search) => searchEvents(createSearchReader(sql, node.clockOffsetMs), ...search)),
+    countByMapping: readShared(reads.countByMapping),
     getEvent: readShared(reads.getEvent),
     listSessions: readShared(reads.listSessions),
     getSession: readShared(reads.getSession),

@@ -1,6 +1,7 @@
 import { MAIN_SESSION } from "../../types.ts";
 import { isId } from "../../shared/id.ts";
 import type { Claim, GiveBack, HeldFilter, Lease, NewDelivery, NewEntry, TurnOutcome } from "../journal.ts";
+import { toErrorGroup } from "../error-group.ts";
 import { DECIDED_BY_PEOPLE, fromOutcome, integer, optional, text } from "../rows.ts";
 import { addEntries } from "./accept.ts";
 import { addSpend, addToCounts, updateEventCounts } from "./counters.ts";
@@ -81,16 +82,19 @@ function toBatch(ends: RunEnd[], clockOffsetMs: number): Batch {
     state,
     finished_at: finishedAt,
     error,
+    error_group: error === undefined ? undefined : toErrorGroup(error),
     outcome: outcome && fromOutcome(outcome),
     open: length - 1,
     dead: state === "dead" ? 1 : 0,
   }));
-  const columns = `id uuid, token bigint, state text, finished_at bigint, error text, outcome text, open integer, dead integer`;
+  const columns = `id uuid, token bigint, state text, finished_at bigint, error text, error_group text, outcome text, open integer,
+    dead integer`;
   batch.add("run_end", rows, `SELECT *, 'running' AS claimed FROM json_to_recordset($rows) AS row (${columns})`);
   // With the state as a constant, PostgreSQL reads the index of all running runs.
   batch.addOver(
     "ended",
-    `UPDATE hookline.runs SET state = row.state, finished_at = row.finished_at, error = row.error, outcome = row.outcome
+    `UPDATE hookline.runs SET state = row.state, finished_at = row.finished_at, error = row.error,
+       error_group = row.error_group, outcome = row.outcome
      FROM run_end AS row WHERE runs.id = ANY(ARRAY(SELECT id FROM run_end)) AND runs.id = row.id AND runs.claims = row.token
        AND runs.state = row.claimed
      RETURNING runs.id, runs.id AS run_id, event_id, hook, mapping, session_key, row.open, row.dead`,

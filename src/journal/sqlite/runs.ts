@@ -1,6 +1,7 @@
 import { MAIN_SESSION, type RunState } from "../../types.ts";
 import { type NewRun, toAccessText } from "../plan.ts";
 import type { Claim, GiveBack, HeldFilter, NewEntry, NewEvent, RunFailure, TurnOutcome } from "../records.ts";
+import { toErrorGroup } from "../error-group.ts";
 import { reportDeadLetter, reportRun, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { DECIDED_BY_PEOPLE, fromOutcome, integer, type Row, text } from "../rows.ts";
@@ -140,7 +141,8 @@ function endRun(transaction: Transaction, claim: Claim, end: End): EndedRun | un
   const row = findClaimed(transaction, claim);
   if (!row) return undefined;
   const seq = integer(row.seq);
-  transaction.run(END_RUN, end.state, end.finishedAt, end.error, end.outcome, seq);
+  const group = end.error === undefined ? undefined : toErrorGroup(end.error);
+  transaction.run(END_RUN, end.state, end.finishedAt, end.error, group, end.outcome, seq);
   transaction.counters.add({ runs: -1 });
   promoteNext(transaction, text(row.session_key));
   return { seq, runSeq: seq, eventSeq: integer(row.event_seq), row };
@@ -151,7 +153,8 @@ export function promoteNext(transaction: Transaction, sessionKey: string): void 
   if (transaction.run(PROMOTE_NEXT, sessionKey) > 0) transaction.announce("run");
 }
 
-const END_RUN = "UPDATE OR FAIL runs SET state = ?, finished_at = ?, error = ?, outcome = ? WHERE seq = ?";
+const END_RUN =
+  "UPDATE OR FAIL runs SET state = ?, finished_at = ?, error = ?, error_group = ?, outcome = ? WHERE seq = ?";
 
 const PROMOTE_NEXT = `
   UPDATE OR FAIL runs SET state = 'ready' WHERE seq =

@@ -33,6 +33,7 @@ import * as reads from "../reads.ts";
 import { createSign } from "../sign.ts";
 import { createCounters } from "./counters.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
+import { createSearcher, type Searcher } from "./search.ts";
 import { recordSteps } from "./steps.ts";
 
 export interface SqliteJournalOptions {
@@ -75,6 +76,7 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
     return createJournal(transaction, {
       commits,
       recovery,
+      searcher: createSearcher(file),
       close() {
         database.close();
         owner.release();
@@ -143,10 +145,14 @@ function fileIn(folder: string): string {
   return path.join(folder, "journal.db");
 }
 
-function createJournal(
-  transaction: Transaction,
-  { commits, recovery, close }: { commits: GroupCommit; recovery: Recovery; close(): void },
-): Journal {
+interface Parts {
+  commits: GroupCommit;
+  recovery: Recovery;
+  searcher: Searcher;
+  close(): void;
+}
+
+function createJournal(transaction: Transaction, { commits, recovery, searcher, close }: Parts): Journal {
   let closed = false;
 
   const write =
@@ -179,6 +185,11 @@ function createJournal(
       await recovery.finish();
       return commits.write(() => operation(transaction, ...args));
     };
+
+  const requireOpen = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    if (closed) throw new JournalUnavailable("the journal is closed");
+    return work();
+  };
 
   return {
     accept: write(acceptEvent),
@@ -230,6 +241,9 @@ function createJournal(
     history: read(reads.history),
     listEvents: read(reads.listEvents),
     countEvents: read(reads.countEvents),
+    countWork: read(reads.countWork),
+    searchEvents: (search, before) => requireOpen(() => searcher.searchEvents(search, before)),
+    countByMapping: (from) => requireOpen(() => searcher.countByMapping(from)),
     getEvent: read(reads.getEvent),
     listSessions: read(reads.listSessions),
     getSession: read(reads.getSession),
@@ -251,6 +265,7 @@ function createJournal(
       if (closed) return;
       closed = true;
       commits.close();
+      await searcher.close();
       close();
     },
   };

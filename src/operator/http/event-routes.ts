@@ -15,6 +15,7 @@ import {
   STATUS,
   text,
   time,
+  TIMES,
   type RoutesOf,
 } from "./route.ts";
 
@@ -25,25 +26,40 @@ export interface EventParts {
   replay(event: EventRecord): Promise<HttpResponse>;
 }
 
+const MAX_GROUP = 300;
+
 type EventPath = `/api/events${string}`;
 
 /** What was received, and running it again. */
 export function createEventRoutes({ journal, findParser, replay }: EventParts): RoutesOf<EventPath> {
   return {
     "GET /api/events": answering({
-      about: "Events, newest first. With `more`, a search continues with it as `before`.",
+      about:
+        "Events, newest first. A search gives what it has found in a tenth of a second: with `more`, it continues with that as `before`.",
       query: {
         ...PAGE,
+        ...TIMES,
         prefix: text("Only events whose ids begin with it."),
         hook: HOOK,
         status: STATUS,
         mapping: text("Only events of this mapping."),
         session: SESSION,
-        q: text("Only events whose row or body contains this text, in any case."),
+        event: text("Only events with this name."),
+        credential: text("Only events that this credential let in."),
+        model: text("Only events with a turn that this model answered."),
+        channel: text("Only events with a delivery to this channel."),
+        group: text("Only events with a dead letter of this error group.", MAX_GROUP),
+        q: text(
+          "Only events whose row, body, prompts, replies or errors contain this text, in any case, and whose fields have these values: `payload.action = opened`, `headers.x-github-delivery = …`.",
+        ),
       },
       async answer({ query }) {
-        const { events, more } = await findEvents(journal, query);
-        return { events: events.map(toEventView), more };
+        const { events, searchedTo, ...found } = await findEvents(journal, query);
+        return {
+          events: events.map(toEventView),
+          ...found,
+          searchedTo: searchedTo === undefined ? undefined : new Date(searchedTo).toISOString(),
+        };
       },
     }),
     "GET /api/events/export": responding({

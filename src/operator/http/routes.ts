@@ -9,7 +9,7 @@ import { createWorkRoutes, type WorkParts } from "./work-routes.ts";
 /** The parts of the service that the API uses. */
 export interface OperatorServices extends ServiceParts, EventParts, MappingParts, WorkParts {
   journal: EventParts["journal"];
-  activity: ServiceParts["activity"] & MappingParts["activity"];
+  activity: ServiceParts["activity"];
   /** Where it listens. */
   serviceUrl(): string;
 }

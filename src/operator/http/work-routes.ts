@@ -1,8 +1,22 @@
 import type { Journal } from "../../journal/journal.ts";
 import { startOfDay } from "../../shared/time.ts";
-import { DELIVERY_STATES, MAIN_SESSION, RUN_STATES } from "../../types.ts";
+import { DELIVERY_STATES, type DeliveryState, MAIN_SESSION, RUN_STATES, type RunState } from "../../types.ts";
+import { CHANGE_SCHEMA, changeDeadLetters, groupDeadLetters, MAX_LETTERS } from "../dead-letters.ts";
 import { toRunTimeline, toRunView, toSessionTimeline, toView } from "../views.ts";
-import { answering, cursor, itemId, limit, oneOf, PAGE, requireFound, text, time, type RoutesOf } from "./route.ts";
+import {
+  answering,
+  cursor,
+  HOOK,
+  itemId,
+  limit,
+  oneOf,
+  PAGE,
+  requireFound,
+  text,
+  time,
+  TIMES,
+  type RoutesOf,
+} from "./route.ts";
 
 export interface WorkParts {
   journal: Journal;
@@ -11,6 +25,9 @@ export interface WorkParts {
 }
 
 type WorkPath = `/api/${"sessions" | "runs" | "deliveries" | "dead-letters"}${string}` | "/api/spend";
+
+const MAX_GROUP = 300;
+const WAITING = "waiting" as const;
 
 /** What became of events: conversations, runs, deliveries and dead letters. */
 export function createWorkRoutes({ journal, cancel }: WorkParts): RoutesOf<WorkPath> {
@@ -32,8 +49,17 @@ export function createWorkRoutes({ journal, cancel }: WorkParts): RoutesOf<WorkP
     }),
     "GET /api/runs": answering({
       about: "Agent turns, newest first.",
-      query: { ...PAGE, state: oneOf("Only runs in this state.", RUN_STATES) },
-      answer: async ({ query }) => ({ runs: (await journal.listRuns(query)).map(toRunView) }),
+      query: {
+        ...PAGE,
+        ...TIMES,
+        state: oneOf("Only runs in this state; waiting: ready or queued.", [...RUN_STATES, WAITING]),
+        hook: HOOK,
+        session: text("Only runs of this session."),
+      },
+      async answer({ query: { state, session: sessionKey, ...page } }) {
+        const states: RunState[] | RunState | undefined = state === WAITING ? ["ready", "queued"] : state;
+        return { runs: (await journal.listRuns({ ...page, sessionKey, state: states })).map(toRunView) };
+      },
     }),
     "GET /api/runs/:id": answering({
       about: "One agent turn with its steps: context that was read, answers of the model, calls.",
@@ -67,22 +93,63 @@ export function createWorkRoutes({ journal, cancel }: WorkParts): RoutesOf<WorkP
       },
     }),
     "GET /api/spend": answering({
-      about: "What agents used, by hook, mapping and model.",
-      query: { since: time("From then on; default: the start of today, UTC.") },
-      answer: async ({ query: { since = startOfDay() } }) => ({
+      about: "What agents used, by day (UTC), hook, mapping and model.",
+      query: {
+        since: time("From then on; default: the start of today, UTC."),
+        until: time("Before then."),
+      },
+      answer: async ({ query: { since = startOfDay(), until } }) => ({
         since: new Date(since).toISOString(),
-        spend: await journal.spend({ since }),
+        spend: await journal.spend({ since, until }),
       }),
     }),
     "GET /api/deliveries": answering({
       about: "Deliveries, newest first.",
-      query: { ...PAGE, state: oneOf("Only deliveries in this state.", DELIVERY_STATES) },
-      answer: async ({ query }) => ({ deliveries: (await journal.listDeliveries(query)).map(toView) }),
+      query: {
+        ...PAGE,
+        ...TIMES,
+        state: oneOf("Only deliveries in this state; waiting: pending or queued.", [...DELIVERY_STATES, WAITING]),
+        channel: text("Only deliveries to this channel."),
+      },
+      async answer({ query: { state, ...page } }) {
+        const states: DeliveryState[] | DeliveryState | undefined = state === WAITING ? ["pending", "queued"] : state;
+        return { deliveries: (await journal.listDeliveries({ ...page, state: states })).map(toView) };
+      },
     }),
     "GET /api/dead-letters": answering({
       about: "Runs and deliveries that failed permanently, newest first.",
-      query: PAGE,
-      answer: async ({ query }) => ({ deadLetters: (await journal.listDeadLetters(query)).map(toView) }),
+      query: {
+        ...PAGE,
+        kind: oneOf("Only runs or only deliveries.", ["run", "delivery"] as const),
+        hook: HOOK,
+        group: text("Only those of this error group.", MAX_GROUP),
+        from: time("Only what failed then or later."),
+        to: time("Only what failed before then."),
+      },
+      async answer({ query: { from: failedFrom, to: failedTo, ...filter } }) {
+        const letters = await journal.listDeadLetters({ ...filter, failedFrom, failedTo });
+        return { deadLetters: letters.map(toView) };
+      },
+    }),
+    "GET /api/dead-letters/groups": answering({
+      about: "Dead letters by hook, kind and error, the largest group first. Counting ends at `countedTo`.",
+      query: { from: time("Only what failed then or later."), to: time("Only what failed before then.") },
+      async answer({ query: { from: failedFrom, to: failedTo } }) {
+        const letters = await journal.listDeadLetters({ failedFrom, failedTo, limit: MAX_LETTERS });
+        return { groups: groupDeadLetters(letters).map(toView), countedTo: MAX_LETTERS };
+      },
+    }),
+    "POST /api/dead-letters/retry": answering({
+      about: "Counts the dead letters of a group, or with the count's `token` retries exactly those.",
+      body: CHANGE_SCHEMA,
+      example: { kind: "run" },
+      answer: async ({ readJson }) => changeDeadLetters(journal, "retry", await readJson()),
+    }),
+    "POST /api/dead-letters/drop": answering({
+      about: "Counts the dead letters of a group, or with the count's `token` drops exactly those.",
+      body: CHANGE_SCHEMA,
+      example: { kind: "run" },
+      answer: async ({ readJson }) => changeDeadLetters(journal, "drop", await readJson()),
     }),
     "POST /api/dead-letters/:id/retry": answering({
       about: "Gives a dead letter all its attempts again.",
