@@ -56,8 +56,9 @@ test.for<[string, string[]]>([
 
 test("an error and its group find the event that failed", async () => {
   const [{ error, group }] = (await service.api("/api/dead-letters")).deadLetters;
-  for (const query of [{ q: error.slice(0, 30).toUpperCase() }, { group }]) {
-    const { events } = await service.api(`/api/events?${new URLSearchParams(query)}`);
+  const queries = [`q=${encodeURIComponent(error.slice(0, 30).toUpperCase())}`, `group=${encodeURIComponent(group)}`];
+  for (const query of queries) {
+    const { events } = await service.api(`/api/events?${query}`);
     expect(events.map(({ id }: { id: string }) => id)).toEqual([ids["dead"]]);
   }
 });

@@ -256,10 +256,13 @@ export interface Journal {
   countByMapping(from: number): Promise<MappingCount[]>;
   getEvent(id: string): Promise<EventRecord | undefined>;
   listSessions(page: { limit: number }): Promise<SessionSummary[]>;
-  /** Entries oldest first, after the cursor. A session whose runs are all unfinished or dead has none. */
+  /**
+   * Entries oldest first: the first ones after a cursor, or the last ones before one. A session whose runs are all unfinished
+   * or dead has none.
+   */
   getSession(
     key: string,
-    page: { limit: number; after?: number },
+    page: { limit: number; after?: number; before?: number },
   ): Promise<{ session: SessionSummary; entries: Entry[] } | undefined>;
   listRuns(page: Page & RunFilter): Promise<Run[]>;
   getRun(id: string): Promise<Run | undefined>;

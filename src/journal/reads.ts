@@ -416,16 +416,15 @@ export async function listSessions({ all }: Reader, { limit }: { limit: number }
 export async function getSession(
   { get, all, tables }: Reader,
   key: string,
-  { limit, after = 0 }: { limit: number; after?: number },
+  { limit, after = 0, before }: { limit: number; after?: number; before?: number },
 ): Promise<{ session: SessionSummary; entries: Entry[] } | undefined> {
   const session =
     (await get("SELECT * FROM hookline.sessions WHERE key = $1", [key])) ?? (await get(tables.emptySession, [key]));
   if (!session) return undefined;
-  const entries = await all(
-    `SELECT * FROM ${tables.entries} WHERE session_key = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
-    [key, after, limit],
-  );
-  return { session: rows.toSession(session), entries: entries.map(rows.toEntry) };
+  const [cursor, order] = before === undefined ? ["seq > $2", "seq"] : ["seq < $2", "seq DESC"];
+  const sql = `SELECT * FROM ${tables.entries} WHERE session_key = $1 AND ${cursor} ORDER BY ${order} LIMIT $3`;
+  const entries = (await all(sql, [key, before ?? after, limit])).map(rows.toEntry);
+  return { session: rows.toSession(session), entries: before === undefined ? entries : entries.toReversed() };
 }
 
 export async function history({ all, tables }: Reader, sessionKey: string, limit: number): Promise<Turn[]> {

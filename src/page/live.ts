@@ -10,7 +10,8 @@ export const connection = signal<"connecting" | "live" | "lost">("connecting");
 /** The requests of the first screen. */
 export const feed = createFeed({
   source: {
-    readEvents: (query) => call("GET /api/events", query),
+    // Refused requests are no events: the page has all that the service keeps.
+    readEvents: async (query) => (query.status === "refused" ? { events: [] } : call("GET /api/events", query)),
     readRefusals: async () => (await call("GET /api/rejections", { limit: 500 })).rejections,
   },
   onChange: changed,

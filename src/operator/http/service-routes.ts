@@ -56,6 +56,7 @@ export function createServiceRoutes({
       answer: async () => ({
         events: await journal.countEvents(MAX_COUNT),
         ...(await journal.countWork(MAX_COUNT)),
+        refused: rejections.list(MAX_COUNT).length,
         countedTo: MAX_COUNT,
         minutes: activity.minutes().map(toView),
       }),

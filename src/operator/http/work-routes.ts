@@ -39,7 +39,11 @@ export function createWorkRoutes({ journal, cancel }: WorkParts): RoutesOf<WorkP
     }),
     "GET /api/sessions/:key*": answering({
       about: "One session with its entries, oldest first. The main session is `main`.",
-      query: { limit: limit(1000), after: cursor("Only entries after the one with this seq.") },
+      query: {
+        limit: limit(1000),
+        after: cursor("Only entries after the one with this seq."),
+        before: cursor("The last entries before the one with this seq, instead."),
+      },
       async answer({ params: { key = "" }, query }) {
         const found = await journal.getSession(key, query);
         if (!found && key === MAIN_SESSION) return { key, entries: [] };
