@@ -2,11 +2,18 @@ import { effect, signal } from "@preact/signals";
 import { type JSX, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { access, answeredAt, call, signIn, signOut } from "./api.ts";
-import { Event, replay } from "./event/event.tsx";
-import { DeadLetters, Mailboxes, Rejections } from "./lists/failures.tsx";
+import { Event } from "./event/event.tsx";
+import { replay } from "./parts/actions.tsx";
+import { Asking } from "./parts/ask.tsx";
+import { DeadLetters } from "./lists/dead-letters.tsx";
+import { Mailboxes } from "./lists/mailboxes.tsx";
 import { Mappings } from "./lists/mappings.tsx";
-import { Deliveries, Runs, Session, Sessions, Spend } from "./lists/runs.tsx";
+import { Refused } from "./lists/refused.tsx";
+import { Deliveries, Runs } from "./lists/runs.tsx";
+import { Session, Sessions } from "./lists/sessions.tsx";
+import { Spend } from "./lists/spend.tsx";
 import { connection, startLive } from "./live.ts";
+import { Title } from "./parts/title.tsx";
 import { hasDraft } from "./parts/draft.ts";
 import { Notice, Time, toVisible } from "./parts/controls.tsx";
 import { useLoad } from "./parts/load.tsx";
@@ -21,12 +28,12 @@ const SCREENS: { path: string; name: string; show(rest: string[], query: Record<
   {
     path: "sessions",
     name: "Sessions",
-    show: ([id], { after }) => (id === undefined ? <Sessions /> : <Session id={id} after={after} />),
+    show: ([id]) => (id === undefined ? <Sessions /> : <Session key={id} id={id} />),
   },
   { path: "runs", name: "Runs", show: () => <Runs /> },
   { path: "deliveries", name: "Deliveries", show: () => <Deliveries /> },
   { path: "dead-letters", name: "Dead letters", show: () => <DeadLetters /> },
-  { path: "rejections", name: "Rejections", show: () => <Rejections /> },
+  { path: "refused", name: "Refused", show: () => <Refused /> },
   { path: "mailboxes", name: "Mailboxes", show: () => <Mailboxes /> },
   { path: "spend", name: "Spend", show: () => <Spend /> },
 ];
@@ -47,6 +54,7 @@ function App(): JSX.Element {
         </main>
       </div>
       <Notice />
+      <Asking />
       <Help />
     </>
   );
@@ -59,7 +67,7 @@ function Screen(): JSX.Element {
   if (screen) return screen.show(rest, route.value.query);
   return (
     <section class="page">
-      <h1>Page not found</h1>
+      <Title text="Page not found" />
       <a href={hrefTo([])}>Requests</a>
     </section>
   );

@@ -23,7 +23,7 @@ export interface EventParts {
   journal: Journal;
   findParser: FindParser;
   /** Runs the event's request again as a new one, and gives the answer that its sender would get. */
-  replay(event: EventRecord): Promise<HttpResponse>;
+  replay(event: EventRecord, options: { deliver: boolean }): Promise<HttpResponse>;
 }
 
 const MAX_GROUP = 300;
@@ -94,11 +94,18 @@ export function createEventRoutes({ journal, findParser, replay }: EventParts): 
     }),
     "POST /api/events/:id/replay": responding({
       about: "Runs the event again as a new one, through the current mappings, and answers as the hook would.",
-      body: { type: "object", properties: { payload: { description: "Instead of the event's own." } } },
+      body: {
+        type: "object",
+        properties: {
+          payload: { description: "Instead of the event's own." },
+          deliver: { const: false, description: "No reply is delivered." },
+        },
+      },
       example: {},
       async respond({ params: { id = "" }, exchange, readJson }) {
         const body = isJson(exchange.headers["content-type"] ?? "") ? await readJson() : undefined;
-        return replay(withPayload(requireFound(await journal.getEvent(id), "event"), body));
+        const event = requireFound(await journal.getEvent(id), "event");
+        return replay(withPayload(event, body), { deliver: readOwn(body, "deliver") !== false });
       },
     }),
   };
