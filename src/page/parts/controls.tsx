@@ -187,7 +187,7 @@ export async function notifyOf<Result>(
 export function Notice(): JSX.Element {
   return (
     <div class={`notice ${notice.value?.tone ?? ""}`} role="status">
-      {notice.value?.text}{" "}
+      {notice.value && <span>{notice.value.text}</span>}
       {notice.value?.undo && (
         <button type="button" onClick={notice.value.undo}>
           Undo

@@ -46,7 +46,8 @@ export function useTrial({ request, payload, error: unreadable, draft, code }: W
     const timer = setTimeout(() => {
       const body = { ...request, payload, mapping: draft, code };
       call("POST /api/try", {}, { body, stop: stop.signal }).then(
-        (trial) => setTried({ trial }),
+        // A request that is refused as such has not been tried.
+        (trial) => setTried("log" in trial ? { trial } : { error: Object(trial).error }),
         (error: unknown) => !stop.signal.aborted && setTried({ error: String(error) }),
       );
     }, TYPING_MS);
@@ -69,7 +70,7 @@ export function toDraft(
   const whole: Record<string, unknown> = { ...own, ...set };
   if (source.key === "" || id !== source.id) return { ...whole, id };
   const loaded: Record<string, unknown> = source.fields;
-  const names = new Set([...Object.keys(loaded), ...Object.keys(whole)]);
+  const names = new Set([...Object.keys(loaded), ...Object.keys(whole)].filter((name) => name !== "id"));
   const changed = [...names].filter((name) => JSON.stringify(whole[name]) !== JSON.stringify(loaded[name]));
   return { id, ...Object.fromEntries(changed.map((name) => [name, whole[name] ?? null])) };
 }

@@ -127,7 +127,8 @@ function Overview(): JSX.Element {
         {TURNS.map(([name, states]) => (
           <Count
             key={name}
-            name={`${name} ${name === "held" ? "" : "turns"}`}
+            name={name}
+            title={`${name} turns`}
             count={stats && states.reduce((sum, state) => sum + stats.runs[state], 0)}
             max={stats?.countedTo}
             href={hrefTo(["runs"], { state: name })}
@@ -168,6 +169,7 @@ function Overview(): JSX.Element {
 
 interface CountProps {
   name: string;
+  title?: string;
   /** undefined: not known yet. */
   count: number | undefined;
   /** Counting ends there: there may be more. */
@@ -175,9 +177,9 @@ interface CountProps {
   href: string;
 }
 
-function Count({ name, count, max = Infinity, href }: CountProps): JSX.Element {
+function Count({ name, title, count, max = Infinity, href }: CountProps): JSX.Element {
   return (
-    <a href={href}>
+    <a href={href} title={title}>
       <b>{count === undefined ? "–" : `${formatNumber(count)}${count >= max ? "+" : ""}`}</b> {name}
     </a>
   );
@@ -189,7 +191,7 @@ function BudgetUse({ budget }: { budget: StatusView["budget"] }): JSX.Element | 
   const share = Math.round((budget.spentToday / budget.perDay) * 100);
   return (
     <a href={hrefTo(["spend"])} class={share >= 100 ? "bad" : undefined}>
-      <b>{share} %</b> of the budget
+      <b>{share} %</b> budget
     </a>
   );
 }
