@@ -35,6 +35,8 @@ export const HTTP_ERRORS = {
   not_found: { status: 404, message: "Not found." },
   method_not_allowed: { status: 405, message: "This method is not allowed here." },
   request_timeout: { status: 408, message: "The request did not arrive in time." },
+  already_decided: { status: 409, message: "This question was decided before." },
+  decision_refused: { status: 409, message: "This question cannot be decided like this." },
   no_stored_body: { status: 409, message: "The body of this event was not stored, so the event cannot be replayed." },
   run_ended: { status: 409, message: "This turn has ended already." },
   body_too_large: { status: 413, message: "The body is too large." },

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { toSystemEvent } from "./actions/heartbeat.ts";
+import { takeAnswer } from "./approvals/take.ts";
 import { HookError } from "./errors.ts";
 import type { FindParser } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/exchange.ts";
@@ -73,7 +74,20 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     backlog.requireRoom();
     const known = await findReplay(request);
     if (known) return toAccepted(known);
-    return mapAndCommit(request, runtime);
+    return (await takeAsAnswer(request, runtime)) ?? mapAndCommit(request, runtime);
+  }
+
+  /** A person's answer to a question is no event for a mapping. */
+  async function takeAsAnswer(request: HookRequest, runtime: Runtime): Promise<Accepted | undefined> {
+    const { mappings } = runtime.mappings;
+    const by = runtime.config.agents.approvals?.by ?? [];
+    const startedAt = performance.now();
+    const taken = await takeAnswer(request, { journal, by, mappings, isDelivered });
+    if (!taken) return undefined;
+    const { approvalId, mapping, reason } = taken;
+    log.info("a question was answered", { eventId: request.id, approvalId });
+    const resolution: Resolution = { mapping, reason, actions: [], warnings: [], log: [] };
+    return toAccepted(await commit(request, resolution, { runtime, startedAt }), resolution);
   }
 
   /** Other requests wait for the state that this one reads until its commit. If another node was first, it runs again. */

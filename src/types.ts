@@ -108,6 +108,8 @@ export interface ReplyTarget {
   references?: string[];
   /** With `toSource`: the commit that the event names, which can be reviewed there. */
   commit?: string;
+  /** Only people whom the operator knows can see it. Absent: anyone may. */
+  isPrivate?: true;
   /** With `toSource`: the reply replaces the session's earlier one there. */
   update?: true;
 }
@@ -144,6 +146,8 @@ export interface AgentAction extends ActionBase, ReplyTarget {
   context?: ContextCall[];
   /** The calls that the turn may make. */
   grants?: Grant[];
+  /** The host of the service that the event is about. */
+  serviceHost?: string;
   /** Joins one run with all actions that arrive under the key within the window. */
   coalesce?: { key: string; windowMs: number };
 }
@@ -165,11 +169,16 @@ export interface ContextCall {
 export interface Grant {
   /** `<set>.<call>`; `*` stands for any characters. */
   call: string;
-  mode: "read";
+  /** read: it only reads · ask: it changes something, and a person is asked · allow: it changes something. */
+  mode: "read" | "ask" | "allow";
   /** Those that the operator fixed. */
   arguments?: { [name: string]: unknown };
-  /** In the whole run, refused ones included. */
+  /** Those that the model may fill. Absent: with `allow` none, else all that are not fixed. */
+  free?: string[];
+  /** In the whole run, refused and denied ones included. Default: for `read` any number, else 1. */
   max?: number;
+  /** After a crash it is repeated if its result is not known. */
+  retry?: boolean;
 }
 
 /** Everywhere the reply is delivered; each is a delivery of its own. */
@@ -258,6 +267,26 @@ export const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "skipped
  * an operator.
  */
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
+
+/** call: a call that changes something · outcome: of a call that may have been executed · reply: a reply that is held back. */
+export type ApprovalKind = "call" | "outcome" | "reply";
+
+/**
+ * open: nobody has decided · approved: a person said yes, or what is known of an outcome · used: the call was sent · denied,
+ * expired: a no · withdrawn: it cannot be used any more.
+ */
+export const APPROVAL_STATES = ["open", "approved", "used", "denied", "expired", "withdrawn"] as const;
+export type ApprovalState = (typeof APPROVAL_STATES)[number];
+
+/** What a person can say: to a call and a reply the first two, to an outcome the others. */
+export const DECISIONS = ["approve", "deny", "done", "again", "give-up"] as const;
+export type Decision = (typeof DECISIONS)[number];
+
+/** Why a run is held until a person decides. Nothing else releases it. */
+export const QUESTION_HOLDS = {
+  approval: "approval",
+  outcome: "outcome unknown",
+} as const;
 
 /** The fields of a mapping that are templates. */
 export const TEMPLATE_FIELDS = [

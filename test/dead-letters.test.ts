@@ -114,7 +114,8 @@ test("failures of a kind are a group, and an action takes those that its preview
   ]);
   expect(countedTo).toBe(10_000);
   const [{ kind, hook, group }] = groups;
-  const { deadLetters } = await service.api(`/api/dead-letters?${new URLSearchParams({ kind, hook, group })}`);
+  const query = new URLSearchParams({ kind, hook, group }).toString();
+  const { deadLetters } = await service.api(`/api/dead-letters?${query}`);
   expect(deadLetters).toHaveLength(3);
 
   const preview = await change("retry", { kind, hook, group });

@@ -289,7 +289,6 @@ test("a turn without grants shows no tools, and records nothing", async () => {
 test.each([
   ["a set that is missing", { "ticket.show": "read" }, 'did you mean "tickets"'],
   ["a call that is missing", { "tickets.shw": "read" }, 'did you mean "tickets.show"'],
-  ["what is not there yet", { "tickets.show": "ask" }, "cannot be granted yet"],
   ["an argument that is missing", { "tickets.show": { mode: "read", arguments: { nr: 1 } } }, 'no argument "nr"'],
   ["an argument that does not fit", { "tickets.show": { mode: "read", arguments: { id: "x" } } }, "id"],
   ["a pattern with arguments", { "tickets.*": { mode: "read", arguments: { id: 1 } } }, "A pattern cannot fix"],

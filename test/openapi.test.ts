@@ -2,29 +2,42 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Answer } from "./support/client.ts";
+import { type Answer, waitFor } from "./support/client.ts";
+import { type ModelServer, startModels } from "./support/models.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
 type Json = Answer["body"];
 
 let service: Service;
+let models: ModelServer;
 let document: Json;
 let ajv: Ajv2020;
 /** Values of the path parameters, for each path that has some. */
 let places: Record<string, string>;
 beforeAll(async () => {
+  models = await startModels();
+  models.answer(() => ({ calls: [{ name: "tickets__create", arguments: {} }] }));
   service = await startService({
     config: {
       hooks: {
         path: "/in",
         mappings: [{ id: "orders", match: { path: "orders" }, messageTemplate: "{{action}}", deliver: false }],
+        agent: { grants: { "tickets.create": "ask" } },
       },
       agents: {
         providers: {
           broken: { kind: "command", command: ["false"] },
           slow: { kind: "command", command: ["sleep", "600"] },
+          house: { kind: "openai-compatible", baseUrl: models.baseUrl },
         },
-        defaults: { maxAttempts: 1, models: ["broken/x", "slow/x"] },
+        defaults: { maxAttempts: 1, models: ["broken/x", "house/large", "slow/x"] },
+        tools: {
+          tickets: {
+            kind: "http",
+            baseUrl: "https://tickets.example.com",
+            calls: { create: { description: "Opens a ticket.", post: "/tickets" } },
+          },
+        },
       },
       gateway: { auth: { token: GATEWAY_TOKEN }, publicUrl: "https://hooks.example.org" },
     },
@@ -38,6 +51,11 @@ beforeAll(async () => {
   for (const { eventId } of dead) await service.settled(eventId);
   const waiting = await sendHook("agent", { message: "c", model: "slow/x" });
   await fetch(`${service.url}/in/wake`, { method: "POST" });
+  const asking = await sendHook("agent", { message: "c", model: "house/large" });
+  const { id: approval } = await waitFor(
+    async () => (await service.api("/api/approvals?state=open")).approvals[0],
+    "a question",
+  );
   const [retried, dropped] = dead.map(({ runId }) => runId);
   places = {
     "/in/{name}": "orders",
@@ -46,7 +64,8 @@ beforeAll(async () => {
     "/api/events/{id}/replay": dead[0].eventId,
     "/api/mappings/{id}/source": "orders",
     "/api/sessions/{key}": dead[0].sessionKey,
-    "/api/runs/{id}": retried,
+    "/api/runs/{id}": asking.runId,
+    "/api/approvals/{id}": approval,
     "/api/runs/{id}/cancel": waiting.runId,
     "/api/mappings/{id}/pause": "orders",
     "/api/mappings/{id}/resume": "orders",
@@ -54,7 +73,10 @@ beforeAll(async () => {
     "/api/dead-letters/{id}": dropped,
   };
 });
-afterAll(() => service.close());
+afterAll(async () => {
+  await service.close();
+  await models.close();
+});
 
 async function sendHook(hook: string, body: object): Promise<Json> {
   const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": "application/json" };

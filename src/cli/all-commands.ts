@@ -16,6 +16,7 @@ import { addServe } from "./live/serve.ts";
 import { addTail } from "./live/tail.ts";
 import { addSetupFlags, type SetupFlags } from "./mail/prompter.ts";
 import type { MailRunFlags } from "./mail/run.ts";
+import { addApprovals } from "./reading/approvals.ts";
 import { addEvents } from "./reading/events.ts";
 import { addInfer } from "./reading/infer.ts";
 import { addLists } from "./reading/lists.ts";
@@ -50,6 +51,7 @@ const COMMANDS = [
   addEvents,
   addLists,
   addHooks,
+  addApprovals,
   addBackup,
   addStore,
   addCompletion,

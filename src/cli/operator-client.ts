@@ -28,10 +28,14 @@ type Query = Record<string, string | number | undefined>;
 export interface OperatorClient {
   /** Resolves to the answer, whatever its status. */
   send(method: string, path: string, query?: Query, signal?: AbortSignal): Promise<Response>;
-  /** Calls an endpoint; rejects when it answers with an error. `id` fills in `:id` or `:key`, the rest is the query. */
+  /**
+   * Calls an endpoint; rejects when it answers with an error. `id` fills in `:id` or `:key`, the rest is the query. `body` is
+   * sent as JSON.
+   */
   call<Endpoint extends keyof OperatorAnswers>(
     endpoint: Endpoint,
     parameters?: Query,
+    body?: object,
   ): Promise<OperatorAnswers[Endpoint]>;
 }
 
@@ -49,21 +53,26 @@ export async function createOperatorClient(
   const authorization = toBearer(token);
   const address = flags.url ?? toServiceAddress(config.gateway);
 
-  async function send(method: string, path: string, query: Query = {}, signal?: AbortSignal): Promise<Response> {
+  const send: OperatorClient["send"] = (method, path, query = {}, signal) =>
+    request(path, query, { method, headers: { authorization }, signal });
+
+  function request(path: string, query: Query, init: RequestInit): Promise<Response> {
     const url = new URL(path, address);
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
-    return fetch(url, { method, headers: { authorization }, signal }).catch((error: unknown) => {
+    return fetch(url, init).catch((error: unknown) => {
       throw toUnreachable(address, error);
     });
   }
 
   return {
     send,
-    async call(endpoint, { id = "", ...query } = {}) {
+    async call(endpoint, { id = "", ...query } = {}, body) {
       const [method = "", path = ""] = endpoint.split(" ");
-      const response = await send(method, path.replace(/:\w+\*?/, encodeURIComponent(id)), query);
+      const headers = { authorization, ...(body && { "content-type": "application/json" }) };
+      const init = { method, headers, body: body && JSON.stringify(body) };
+      const response = await request(path.replace(/:\w+\*?/, encodeURIComponent(id)), query, init);
       return parseEvent(await (await requireAnswer(response)).text());
     },
   };

@@ -77,6 +77,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
       maxConcurrent: 4,
       maxAttempts: 3,
       maxSteps: 20,
+      linkHosts: [],
       prices: {},
       budget: undefined,
       heartbeat: { everyMs: 1_800_000, joinMs: 10_000, ack: "HEARTBEAT_OK" },

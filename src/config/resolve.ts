@@ -77,11 +77,19 @@ function withPassword(url: string, password: string | undefined): string {
 function splitChannels(blocks: ValidConfig["channels"]): Pick<ResolvedConfig, "channels" | "channelRules"> {
   const channels: ResolvedConfig["channels"] = {};
   const channelRules = new Map<string, ChannelRules>();
-  for (const [name, { allow, dryRun, kind: _, ...options }] of Object.entries(blocks)) {
+  for (const [name, { allow, audience, dryRun, kind: _, ...options }] of Object.entries(blocks)) {
     channels[name] = options;
-    channelRules.set(name, { allow: Array.isArray(allow) ? allow.map(String) : undefined, dryRun: dryRun === true });
+    channelRules.set(name, {
+      allow: Array.isArray(allow) ? allow.map(String) : undefined,
+      audience: toAudience(audience),
+      dryRun: dryRun === true,
+    });
   }
   return { channels, channelRules };
+}
+
+function toAudience(value: unknown): ChannelRules["audience"] {
+  return value === "public" || value === "private" ? value : undefined;
 }
 
 function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: Origin): ResolvedConfig["hooks"] {
@@ -145,8 +153,10 @@ function resolveAgents({
   providers,
   tools,
   defaults,
+  linkHosts,
   prices,
   budget,
+  approvals,
 }: ValidConfig["agents"]): ResolvedConfig["agents"] {
   const { every, joinWindow, ack, channel, to, grants } = defaults.heartbeat;
   return {
@@ -154,8 +164,15 @@ function resolveAgents({
     providers,
     tools: Object.fromEntries(Object.entries(tools).map(([name, block]) => [name, resolveToolSet(block)])),
     models: defaults.models?.map((entry) => (typeof entry === "string" ? { id: entry } : entry)),
+    linkHosts,
     prices,
     budget,
+    approvals: approvals && {
+      channel: toChannelName(approvals.channel),
+      to: approvals.to.trim(),
+      expiresMs: parseDuration(approvals.expires),
+      by: approvals.by,
+    },
     heartbeat: {
       everyMs: parseDuration(every),
       joinMs: parseDuration(joinWindow),
@@ -168,13 +185,15 @@ function resolveAgents({
 }
 
 /** Its schema has checked the block and filled in the defaults. */
-function resolveToolSet({ kind, audience, maxResultLength, callTimeoutSeconds, ...options }: ToolBlock): ToolSetBlock {
+function resolveToolSet(block: ToolBlock): ToolSetBlock {
+  const { kind, audience, maxResultLength, callTimeoutSeconds, dryRun, ...options } = block;
   return {
     kind,
     options,
-    audience: audience === "public" || audience === "private" ? audience : undefined,
+    audience: toAudience(audience),
     maxResultLength: Number(maxResultLength),
     callTimeoutMs: Number(callTimeoutSeconds) * 1000,
+    dryRun: dryRun === true,
   };
 }
 

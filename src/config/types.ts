@@ -96,6 +96,8 @@ export interface AlertRule extends Pick<ValidAlert, "on" | "channel" | "to" | "h
 export interface ChannelRules {
   /** Recipients that a payload may choose, `*` for any characters. */
   allow?: string[];
+  /** Who can see what is written there. undefined: it depends on the recipient. */
+  audience?: "public" | "private";
   /** Deliveries are recorded instead of sent. */
   dryRun: boolean;
 }
@@ -110,6 +112,16 @@ export interface ToolSetBlock {
   /** In characters. */
   maxResultLength: number;
   callTimeoutMs: number;
+  /** Calls that change something are recorded instead of sent. */
+  dryRun: boolean;
+}
+
+export interface ApprovalSettings {
+  channel: string;
+  to: string;
+  expiresMs: number;
+  /** Who may answer in a message: the channel's name and the id of the person. */
+  by: string[];
 }
 
 /** The configuration as the code uses it: every default filled in, paths absolute, durations in milliseconds. */
@@ -167,6 +179,10 @@ export interface ResolvedConfig {
       to?: string;
       grants?: MappingInput["grants"];
     };
+    /** Where and how long a person is asked. undefined: on the page only, and for `DEFAULT_EXPIRY_MS`. */
+    approvals: ApprovalSettings | undefined;
+    /** To which links in replies from private text stay whole, as they are written. */
+    linkHosts: string[];
     /** How often a turn asks its model. */
     maxSteps: number;
   };

@@ -57,7 +57,7 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
   const source = action && isToSource ? listTargets(action).find(({ toSource }) => toSource) : undefined;
   const target = { action, driver, to: route.to, commit: source?.commit };
   const { text, review, warnings } =
-    action?.review && !delivery.isNotice
+    action?.review && !delivery.isNotice && !delivery.isQuestion
       ? await askChannel((ended) => prepareReview(delivery.text, target, ended), driver, context.signal)
       : { text: delivery.text, review: undefined, warnings: [] };
   const { parts, isCut } = await splitIntoParts(text, driver, format);

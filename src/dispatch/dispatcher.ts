@@ -1,6 +1,6 @@
 import { messageOf } from "../errors.ts";
 import type { ClaimedDelivery, ClaimedRun, NewWork } from "../journal/journal.ts";
-import { ClaimLost } from "../actions/loop.ts";
+import { ClaimLost } from "../actions/steps.ts";
 import { createAlarm, settlesWithin } from "../shared/time.ts";
 import type { DispatchContext, DispatcherOptions } from "./context.ts";
 import { createHoldGuard } from "./hold.ts";
@@ -175,6 +175,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const recovered = await options.journal.renewNode(NODE_LEASE_MS, options.describeNode?.());
       if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
       await hold.recheck();
+      await options.journal.expireApprovals(Date.now());
       // The news of a cancellation may have been lost.
       if (claimed.size > 0) await abortLost();
     } catch (error) {

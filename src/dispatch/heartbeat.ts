@@ -8,6 +8,7 @@ import { createId } from "../shared/id.ts";
 import { takeWithin } from "../shared/text.ts";
 import { MAIN_SESSION } from "../types.ts";
 import type { DispatchContext } from "./context.ts";
+import { createAsk } from "./questions.ts";
 import { MAX_RETRY_AFTER_MS, toFailure } from "./retry.ts";
 import { readHistory } from "./run.ts";
 
@@ -184,8 +185,9 @@ async function runTurn(
     const { agent, tools, config } = context.current();
     const { channel, to } = config.agents.heartbeat;
     const route = channel !== undefined && to !== undefined ? { channel, to } : await journal.operatorRoute();
-    const turn = { agent, tools, settings: config.agents, history, signal };
-    return await runWithLess({ runId: id, events, route }, turn);
+    const isPublic = config.channelRules.get(route?.channel ?? "")?.audience === "public";
+    const turn = { agent, tools, settings: config.agents, history, ask: createAsk(context), signal };
+    return await runWithLess({ runId: id, events, route, isPublic }, turn);
   } catch (error) {
     signal.throwIfAborted();
     await journal.failHeartbeat({ id, startedAt, finishedAt: Date.now(), error: toFailure(error).message });

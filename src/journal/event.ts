@@ -6,7 +6,7 @@ import { createId } from "../shared/id.ts";
 import { type PayloadPath, redact, redactPayload } from "../shared/secret.ts";
 import { toSubject } from "../shared/text.ts";
 import { currentTraceparent } from "../telemetry/traces.ts";
-import type { AgentAction, HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
+import type { AgentAction, Grant, HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
 import type { CoalesceWindow, Idempotency, NewAction, NewEntry, NewEvent, StoredRequest, Timings } from "./journal.ts";
 
 export interface EventOptions {
@@ -97,11 +97,25 @@ export function fingerprintOf({ contentType, rawBody, payload }: HookRequest): s
 
 function toNewAction(
   action: HookAction,
-  { id: eventId, hook, receivedAt: at }: HookRequest,
+  { id: eventId, hook, receivedAt: at, replayOf }: HookRequest,
   { mapping, toSystemEvent }: { mapping?: string; toSystemEvent: EventOptions["toSystemEvent"] },
 ): NewAction {
-  if (action.kind === "agent") return { action, runId: createId(), window: toWindow(action, { mapping, hook, at }) };
+  if (action.kind === "agent") {
+    const own = replayOf === undefined ? action : asReplay(action);
+    return { action: own, runId: createId(), window: toWindow(own, { mapping, hook, at }) };
+  }
   return { action, entry: toSystemEvent(action, { eventId, hook, source: `webhook ${hook}`, at }) };
+}
+
+/** What needed nobody may have been done by the first event: a person is asked before it is done again. */
+function asReplay({ grants, ...action }: AgentAction): AgentAction {
+  if (!grants) return action;
+  return { ...action, grants: grants.map((grant) => (grant.mode === "allow" ? withMode(grant, "ask") : grant)) };
+}
+
+/** Its model still fills what `allow` lets it fill. */
+function withMode({ free = [], ...grant }: Grant, mode: Grant["mode"]): Grant {
+  return { ...grant, mode, free };
 }
 
 /** Actions that share a run have one origin, and are all inside the safety boundary or all outside. */

@@ -1,12 +1,16 @@
-import type { ChannelName, DeliveryState, EventStatus, RunState } from "../types.ts";
+import type { ApprovalState, ChannelName, DeliveryState, EventStatus, RunState } from "../types.ts";
 import type {
   AcceptResult,
   Answer,
+  Approval,
+  ApprovalUse,
+  AskedApproval,
   Change,
   Claim,
   ClaimedDelivery,
   ClaimedRun,
   DeadLetter,
+  Decided,
   Delivery,
   DeliveryEnd,
   DeliveryProgress,
@@ -17,12 +21,14 @@ import type {
   HeldFilter,
   Lease,
   MappingCount,
+  NewDecision,
   NewEntry,
   NewEvent,
   NewWork,
   NodeInfo,
   NodeRecord,
   Pause,
+  Questions,
   Route,
   Run,
   RunFailure,
@@ -142,10 +148,18 @@ export interface Journal {
   /** Ends a run that replied; the next of its session can start. The event is done once nothing of it is left. */
   completeRun(claim: Claim, outcome: TurnOutcome): Promise<boolean>;
   /**
-   * Records steps of a claimed run and what its new answers used, and sets its attempts to 1. A recorded answer never
-   * changes; a call or context is replaced by its result.
+   * Records steps of a claimed run and what its new answers used. An answer or a result sets its attempts to 1. A recorded
+   * answer never changes; a call or context is replaced by its result. With `uses`, approvals become used or withdrawn. False,
+   * and nothing is recorded, if one of them is not approved, or if a call that starts has a result.
    */
-  recordSteps(claim: Claim, steps: Step[]): Promise<boolean>;
+  recordSteps(claim: Claim, steps: Step[], uses?: ApprovalUse[]): Promise<boolean>;
+  /** Whether the run is still claimed like this. */
+  isClaimed(claim: Claim): Promise<boolean>;
+  /**
+   * Keeps the result of a call whose claim was lost. While nothing else is known of the call, it is the call's result, and an
+   * open question about its outcome is withdrawn. False if the call was not sent like this.
+   */
+  settleCall(runId: string, result: Step): Promise<boolean>;
   /** The recorded steps of a run, in order. They are kept as long as the run. */
   listSteps(runId: string): Promise<Step[]>;
   /** Lets the run try again at `dueAt`, in its old place in the order; later runs of its session keep waiting behind it. */
@@ -154,9 +168,13 @@ export interface Journal {
   giveBackRun(claim: Claim, dueAt: number, reason: GiveBack): Promise<boolean>;
   /** Undoes the claim of an interrupted run, its attempt included. */
   releaseRun(claim: Claim): Promise<boolean>;
-  /** Undoes the claim, its attempt included. The run is not claimed until it is released; its session waits behind it. */
-  holdRun(claim: Claim, reason: string): Promise<boolean>;
-  /** Lets held runs start; `forGood`: their claims say `released`. Gives how many. */
+  /**
+   * Undoes the claim, its attempt included. The run is not claimed until it is released; its session waits behind it. With
+   * `questions`, the same commit asks them, and they alone release it: the run is ready at once if one of them has ended
+   * already, or is not opened.
+   */
+  holdRun(claim: Claim, reason: string, questions?: Questions): Promise<boolean>;
+  /** Lets held runs start that do not wait for a person; `forGood`: their claims say `released`. Gives how many. */
   releaseHeld(filter?: HeldFilter & { forGood?: boolean }): Promise<number>;
   /**
    * Ends a hook's unfinished run for good, in whatever state it is: it is dropped, and the next of its session can start. Its
@@ -174,6 +192,18 @@ export interface Journal {
   spend(filter: { since: number; until?: number; sessionKey?: string }): Promise<Spend[]>;
   /** Ends a run that failed permanently; the next of its session can start. The event is dead once nothing of it is left. */
   deadLetterRun(claim: Claim, failure: RunFailure): Promise<boolean>;
+
+  /** Codes for questions. No other question has one of them for 30 days. */
+  reserveCodes(count: number): Promise<string[]>;
+  /** Decides an open question, and lets its run go on. Undefined if there is none with this id. */
+  decideApproval(id: string, decision: NewDecision): Promise<Decided | undefined>;
+  /** Ends the open questions whose time is over, as a denial does. Gives how many. */
+  expireApprovals(now: number): Promise<number>;
+  /** Newest first. */
+  listApprovals(page: Page & { state?: ApprovalState; runId?: string; eventId?: string }): Promise<Approval[]>;
+  getApproval(id: string): Promise<Approval | undefined>;
+  /** The last question with this code that was asked in this place, once it was sent there. It may have ended. */
+  findAsked(code: string, channel: ChannelName, to: string): Promise<AskedApproval | undefined>;
 
   /** System events that no heartbeat has consumed yet, oldest first. */
   pendingSystemEvents(limit?: number): Promise<Entry[]>;

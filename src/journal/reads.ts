@@ -311,6 +311,12 @@ export async function getRun({ get, tables, clockOffsetMs }: Reader, id: string)
   return row && rows.toRun(row, clockOffsetMs);
 }
 
+/** Both stores keep the token of the last claim. */
+export async function isClaimed({ get }: Reader, { id, token }: Claim): Promise<boolean> {
+  const claimed = "SELECT 1 AS found FROM hookline.runs WHERE id = $1 AND claims = $2 AND state = 'running'";
+  return (await get(claimed, [id, token])) !== undefined;
+}
+
 export async function listDeliveries(reader: Reader, page: Page & DeliveryFilter): Promise<Delivery[]> {
   const { state, channel } = page;
   const conditions: Condition[] = [["channel =", channel]];
@@ -330,7 +336,7 @@ async function listQueue(
 }
 
 /** Ids sort by time, and so does `seq`. */
-function withinPage(reader: Reader, from: string, page: Page): Condition[] {
+export function withinPage(reader: Reader, from: string, page: Page): Condition[] {
   const first = page.from === undefined ? undefined : firstIdAt(page.from);
   const end = page.to === undefined ? undefined : firstIdAt(page.to);
   if (reader.tables.order === "id") {
@@ -348,10 +354,10 @@ function withinPage(reader: Reader, from: string, page: Page): Condition[] {
 }
 
 /** SQL in front of the value, or around `$before`. */
-type Condition = [sql: string, value: ReadValue];
+export type Condition = [sql: string, value: ReadValue];
 
 /** The newest rows that meet the conditions whose value is given. */
-async function listPage(
+export async function listPage(
   { all, tables }: Reader,
   { from, conditions, limit }: { from: string; conditions: Condition[]; limit: number },
 ): Promise<Row[]> {

@@ -4,7 +4,10 @@ import type { NodeRole } from "../config/types.ts";
 import type {
   ActionReceipt,
   AgentAction,
+  ApprovalKind,
+  ApprovalState,
   ChannelName,
+  Decision,
   DeliveryState,
   EventStatus,
   HookAction,
@@ -58,13 +61,29 @@ interface CallArguments {
   [name: string]: unknown;
 }
 
+/** As in an approval. */
+interface Verdict {
+  decision: Decision;
+  by: string;
+}
+
+/** As in a step. */
+interface LateResult {
+  state: Step["state"];
+  text?: string;
+  finishedAt?: number;
+}
+
 /** What a run did: something it read for the agent, an answer of the model, or a call that the model asked for. */
 export interface Step {
   /** Its place in the run, from 1. */
   n: number;
   kind: "context" | "model" | "call";
-  /** started: a call was sent, and its result is not recorded · unknown: nobody knows whether it was executed. */
-  state: "started" | "done" | "failed" | "unknown";
+  /**
+   * waiting: a person is asked · started: a call was sent, and its result is not recorded · unknown: nobody knows whether it
+   * was executed.
+   */
+  state: "waiting" | "started" | "done" | "failed" | "unknown";
   startedAt: number;
   finishedAt?: number;
   /** The full name of a call or of what was read as context: `tickets.show`. */
@@ -73,6 +92,14 @@ export interface Step {
   arguments?: CallArguments;
   /** The model's id of the call. */
   toolCallId?: string;
+  /** A call that changes something: the same for each time that it is sent. */
+  callId?: string;
+  /** Digest of the call and its arguments. */
+  hash?: string;
+  /** The person who decided, and what was decided. */
+  decided?: Verdict;
+  /** A result that came after a person had decided without it. */
+  late?: LateResult;
   /** The title of a context, as in the prompt. */
   title?: string;
   /** What the model answered, or what a call or a context gave: an error if it failed. */
@@ -248,6 +275,8 @@ export interface Run {
   kind: "hook" | "heartbeat";
   eventId?: string;
   hook?: string;
+  /** The id of its mapping. Absent: a built-in hook, or a heartbeat. */
+  mapping?: string;
   sessionKey: string;
   /** Absent on heartbeats. */
   action?: AgentAction;
@@ -336,6 +365,8 @@ export interface NewDelivery {
   update?: boolean | "notice";
   /** It is a notice that its run has failed. */
   isNotice?: boolean;
+  /** It asks a person: the ids of its messages are kept. */
+  isQuestion?: boolean;
 }
 
 export interface Delivery extends NewDelivery {
@@ -436,6 +467,8 @@ export interface TurnOutcome extends Pick<Run, "model" | "usage" | "cost" | "war
   deliveries: NewDelivery[];
   /** The answer that ended a turn with steps. What it used is spent now; what the earlier steps used was spent with them. */
   lastStep?: Step;
+  /** Replies that a person must see first. Their deliveries are not among `deliveries`. */
+  questions?: NewApproval[];
 }
 
 /** The end of a run that failed permanently; one commit stores all of it. */
@@ -468,6 +501,99 @@ export interface MappingCount {
   lastAt: number;
 }
 
+/** A question to a person. What it asks never changes. */
+export interface NewApproval {
+  id: string;
+  kind: ApprovalKind;
+  /** Four characters, from `Journal.reserveCodes`: its name in a message. */
+  code: string;
+  runId: string;
+  eventId?: string;
+  hook?: string;
+  /** The id of the mapping; empty for the built-in hooks. */
+  mapping: string;
+  /** The step of the call; of a reply, the last step of its run, or 0. */
+  step: number;
+  /** `<set>.<call>`; absent for a reply. */
+  call?: string;
+  /** The final arguments. */
+  arguments?: CallArguments;
+  /** Digest of the call and its arguments. */
+  hash?: string;
+  /** Digest of the grant, the block of the set without its secrets, and the locked call, as they were when it was asked. */
+  basis?: string;
+  /** The private sources of what the model had read. */
+  sources: string[];
+  /** Of a replay: the calls that the event has led to before. */
+  earlier?: string[];
+  /** Its message does not show everything, so that no message can answer it. */
+  onlyOnPage?: true;
+  /** The deliveries of a reply, which an approval inserts. */
+  deliveries?: NewDelivery[];
+  askedAt: number;
+  /** When it is denied, unless somebody decides. Absent: never. */
+  expiresAt?: number;
+  /** Of an outcome: from when on the call can be repeated. */
+  againAt?: number;
+  /** The delivery that asks. Absent: it can only be answered on the page, by a command or the API. */
+  question?: NewDelivery;
+}
+
+export interface NewDecision {
+  decision: Decision;
+  /** The person: `slack:T0ACME/U0ANN`, or `operator` with the gateway's token. */
+  by: string;
+  at: number;
+  reason?: string;
+  /** With `done`: what the call gave, as far as it is known. */
+  result?: string;
+}
+
+export interface Approval extends Omit<NewApproval, "question"> {
+  state: ApprovalState;
+  /** The delivery that asks. */
+  questionId?: string;
+  decision?: Decision;
+  by?: string;
+  /** When it was decided, has expired or was withdrawn. */
+  decidedAt?: number;
+  reason?: string;
+  result?: string;
+}
+
+/** `decided`: this was the first decision · `conflict`: it was decided before, or has ended otherwise. */
+export interface Decided {
+  kind: "decided" | "conflict";
+  approval: Approval;
+}
+
+/** A question that was asked in a place, and the delivery that asked it. */
+export interface AskedApproval {
+  approval: Approval;
+  /** When the question was sent. */
+  sentAt: number;
+  /** The ids of its messages, as the channel gave them. */
+  messageIds: string[];
+}
+
+/** What a run waits for while it is held. */
+export interface Questions {
+  /** The calls that wait. */
+  steps: Step[];
+  /** New ones. An outcome is only asked for while its call has no result. */
+  asked: NewApproval[];
+  /** The ids of those that were asked before. */
+  open: string[];
+}
+
+/** What becomes of an approval with a step of its call. */
+export interface ApprovalUse {
+  id: string;
+  /** used: it was approved · withdrawn: it was approved or open. */
+  state: "used" | "withdrawn";
+  reason?: string;
+}
+
 /** The published state of a node. */
 export interface NodeInfo {
   role: NodeRole;
@@ -497,5 +623,7 @@ export type Change =
   | { kind: "delivery"; id: string; eventId?: string; state: DeliveryState }
   /** A run or delivery became a dead letter, or it was retried or dropped. */
   | { kind: "dead-letter"; id: string; eventId?: string; isDead: boolean }
+  /** It was asked, or has ended. */
+  | { kind: "approval"; id: string; eventId?: string; state: ApprovalState }
   /** Entries were added to it. */
   | { kind: "session"; key: string };

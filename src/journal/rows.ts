@@ -1,11 +1,21 @@
-import { type ActionReceipt, DELIVERY_STATES, EVENT_STATUSES, ROUTE_ORIGINS, RUN_STATES } from "../types.ts";
+import {
+  type ActionReceipt,
+  APPROVAL_STATES,
+  DELIVERY_STATES,
+  EVENT_STATUSES,
+  ROUTE_ORIGINS,
+  RUN_STATES,
+} from "../types.ts";
 import type { Commit } from "./plan.ts";
 import {
+  type Approval,
   type DeadLetter,
   type Delivery,
   type Entry,
   ENTRY_ROLES,
   type EventSummary,
+  type NewApproval,
+  type NewDecision,
   type NewEvent,
   type Run,
   type SessionSummary,
@@ -81,6 +91,7 @@ export function toRun(row: Row, clockOffsetMs = 0): Run {
     kind,
     eventId: optional(text, row.event_id),
     hook: optional(text, row.hook),
+    mapping: text(row.mapping) || undefined,
     sessionKey: text(row.session_key),
     action: row.action === null ? undefined : JSON.parse(text(row.action)),
     state: oneOf(RUN_STATES, row.state),
@@ -143,15 +154,21 @@ export function toDelivery(row: Row, clockOffsetMs = 0): Delivery {
 }
 
 /** The `edits` column. */
-const EDITS = { none: 0, reply: 1, isNotice: 2, notice: 3 };
+const EDITS = { none: 0, reply: 1, isNotice: 2, notice: 3, isQuestion: 4 };
 
-export function toEditsColumn({ update, isNotice }: Pick<Delivery, "update" | "isNotice">): number {
+export function toEditsColumn({
+  update,
+  isNotice,
+  isQuestion,
+}: Pick<Delivery, "update" | "isNotice" | "isQuestion">): number {
+  if (isQuestion) return EDITS.isQuestion;
   if (isNotice) return EDITS.isNotice;
   if (update === "notice") return EDITS.notice;
   return update ? EDITS.reply : EDITS.none;
 }
 
-function readEdits({ edits }: Row): Pick<Delivery, "update" | "isNotice"> {
+function readEdits({ edits }: Row): Pick<Delivery, "update" | "isNotice" | "isQuestion"> {
+  if (edits === EDITS.isQuestion) return { isQuestion: true };
   if (edits === EDITS.isNotice) return { isNotice: true };
   return { update: edits === EDITS.notice ? "notice" : edits === EDITS.reply ? true : undefined };
 }
@@ -201,6 +218,36 @@ export function toDeadLetter(row: Row): DeadLetter {
   };
 }
 
+/** Whether a step has its result. */
+export function isFinished(step: Pick<Step, "state"> | undefined): boolean {
+  return step?.state === "done" || step?.state === "failed";
+}
+
+/** The `detail` column of an approval. */
+export function fromApproval({ question: _question, ...detail }: NewApproval): string {
+  return JSON.stringify(detail);
+}
+
+/** The `decision` column: how an approval has ended. */
+export type ApprovalEnd = Pick<Approval, "decision" | "by" | "decidedAt" | "reason" | "result">;
+
+export function toApproval(row: Row): Approval {
+  const detail: Omit<NewApproval, "question"> = JSON.parse(text(row.detail));
+  const end: ApprovalEnd = row.decision === null ? {} : JSON.parse(text(row.decision));
+  const state = oneOf(APPROVAL_STATES, row.state);
+  return {
+    ...detail,
+    state,
+    questionId: optional(text, row.question_id),
+    ...end,
+  };
+}
+
+/** What becomes of an approval with a decision. */
+export function toDecidedState({ decision }: NewDecision): "approved" | "denied" {
+  return decision === "deny" || decision === "give-up" ? "denied" : "approved";
+}
+
 /** What became of an event with a single run is one line. Undefined for the others. */
 export function findSingleRun({ actions }: Pick<EventSummary, "actions">): string | undefined {
   const [runId, ...others] = actions.flatMap((action) => action.runId ?? []);
@@ -245,9 +292,6 @@ function summarizeDelivery(delivery: Delivery, all: Delivery[]): EventSummary["d
   const others = all.filter((other) => other !== delivery && other.state === state).length;
   return { id, state, channel, to, route, attempts, sentAt, error, others };
 }
-
-/** Why runs are held that only a decision frees, as SQL has lists. */
-export const DECIDED_BY_PEOPLE = "'approval', 'outcome unknown'";
 
 /** A call that was sent when its run was canceled: nobody knows whether it was executed. */
 export function toUnknownStep({ detail }: Row, finishedAt: number): Step {

@@ -171,6 +171,8 @@ function finishItem(
     warnings.push(...read.warnings);
     for (const action of actions) if (action.kind === "agent") action.context = read.context;
   }
+  const serviceHost = toHost(mapping.place?.url?.render(context, mappingRun.budget));
+  for (const action of actions) if (action.kind === "agent" && serviceHost) action.serviceHost = serviceHost;
   const coalesced = mapping.coalesce ? coalesceActions(actions, mapping.coalesce.windowMs, keys.coalesce) : actions;
   return { event, subject, actions: coalesced, reason, warnings, dedupe: keys.dedupe };
 }
@@ -208,6 +210,7 @@ interface ReplyTarget {
   to: string;
   references?: string[];
   commit?: string;
+  isPrivate?: true;
 }
 
 const MAX_REFERENCES = 50;
@@ -238,7 +241,14 @@ function renderTarget(
         to,
         references: toReferences(place?.references?.render(context, budget)),
         commit: toCommit(place?.commit?.render(context, budget)),
+        isPrivate: place?.audience?.render(context, budget).trim() === "private" || undefined,
       };
+}
+
+/** Of the event's own service, whose links are no way out. */
+function toHost(rendered = ""): string | undefined {
+  const url = rendered.trim();
+  return URL.canParse(url) ? new URL(url).host || undefined : undefined;
 }
 
 /** Anything else than a whole hash would name a commit of the sender's choice in a service's API. */

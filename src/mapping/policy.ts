@@ -17,7 +17,7 @@ import {
 } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
 import { compileGlobs } from "./pattern.ts";
-import { renderTargets, type TargetDraft } from "./targets.ts";
+import { isPrivate, renderTargets, type TargetDraft } from "./targets.ts";
 import type { Budget } from "./template/template.ts";
 
 /** What the operator allows and sets for an action. */
@@ -155,6 +155,7 @@ function toReplyTarget(
     references: toSource && references,
     commit: toSource && commit,
     update: (toSource && update) || undefined,
+    isPrivate: isPrivate(target, config.channelRules.get(channel)?.audience) || undefined,
   };
 }
 

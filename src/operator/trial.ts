@@ -39,7 +39,7 @@ export type Trial = { log: LogLine[]; durationMs: number } & (
     }
 );
 
-export interface AgentActionView extends Omit<AgentAction, "trustedName" | "routeBy" | "moreTargets"> {
+export interface AgentActionView extends Omit<AgentAction, "trustedName" | "routeBy" | "moreTargets" | "serviceHost"> {
   moreTargets?: Omit<ReplyTarget, "routeBy">[];
 }
 /** An action without what concerns only how its summary is written. */
@@ -49,8 +49,8 @@ export function toActionView(action: AgentAction): AgentActionView;
 export function toActionView(action: HookAction): ActionView;
 export function toActionView(action: HookAction): ActionView {
   if (action.kind === "wake") return action;
-  const { trustedName: _, routeBy: __, moreTargets, ...shown } = action;
-  return { ...shown, moreTargets: moreTargets?.map(({ routeBy: ___, ...target }) => target) };
+  const { trustedName: _, routeBy: __, serviceHost: ___, moreTargets, ...shown } = action;
+  return { ...shown, moreTargets: moreTargets?.map(({ routeBy: ____, ...target }) => target) };
 }
 
 /**

@@ -12,6 +12,7 @@ import type { FindParser } from "../ingress/parse-body.ts";
 import { matchHook } from "../ingress/router.ts";
 import type { AnsweredRequest } from "../ingress/server.ts";
 import type {
+  Approval,
   DeadLetter,
   Delivery,
   Entry,
@@ -31,6 +32,7 @@ import type {
 } from "../journal/journal.ts";
 import type { FolderStatus, MailStatus } from "../mail/watch/status.ts";
 import type { Runtime } from "../runtime/build.ts";
+import type { GrantRow } from "../runtime/grants.ts";
 import type { ReloadFailure } from "../runtime/reload.ts";
 import type { SandboxStatus } from "../transforms/runner.ts";
 import type { LogLine } from "../types.ts";
@@ -66,6 +68,10 @@ export interface OperatorAnswers {
   "POST /api/runs/:id/cancel": { ok: true; id: string };
   "POST /api/mappings/:id/pause": { ok: true; id: string };
   "POST /api/mappings/:id/resume": { ok: true; id: string };
+  "GET /api/tools": ToolsView;
+  "GET /api/approvals": { approvals: ApprovalView[] };
+  "GET /api/approvals/:id": ApprovalView;
+  "POST /api/approvals/:id": { ok: true; approval: ApprovalView };
   "GET /api/spend": { since: string; spend: Spend[] };
   "GET /api/deliveries": { deliveries: View<Delivery>[] };
   "GET /api/rejections": { rejections: View<Rejection>[] };
@@ -165,6 +171,56 @@ type RunTimeline = RunView & { steps: StepView[] };
 
 export function toRunTimeline(run: Run, steps: Step[]): RunTimeline {
   return { ...toRunView(run), steps: steps.map(toStepView) };
+}
+
+/** What a person decides about, and how it has ended. */
+export type ApprovalView = Omit<View<Approval>, "deliveries"> & { deliveries?: HeldDelivery[] };
+
+/** A reply that waits. */
+interface HeldDelivery {
+  channel: string;
+  to?: string;
+  text: string;
+}
+
+export function toApprovalView({ deliveries, ...approval }: Approval): ApprovalView {
+  return {
+    ...toView(approval),
+    ...(deliveries && { deliveries: deliveries.map(({ channel, to, text }) => ({ channel, to, text })) }),
+  };
+}
+
+/** The tool sets in use. */
+export interface ToolsView {
+  sets: ToolSetView[];
+  grants: GrantRow[];
+}
+
+interface ToolSetView {
+  name: string;
+  kind: string;
+  audience: "private" | "public";
+  /** Calls that change something are not sent. */
+  dryRun: boolean;
+  /** Its calls are those of tools.lock.json. */
+  locked: boolean;
+  calls: ToolCallView[];
+}
+
+interface ToolCallView {
+  call: string;
+  description: string;
+  /** JSON Schema of the arguments. */
+  input: object;
+}
+
+export function toToolsView({ config, tools }: Pick<Runtime, "config" | "tools">, grants: GrantRow[]): ToolsView {
+  const sets = Array.from(tools.sets, ([name, { audience, calls, discover }]) => {
+    const { kind = "", dryRun = false } = config.agents.tools[name] ?? {};
+    const views = calls.map(({ fullName, description, input }) => ({ call: fullName, description, input }));
+    return { name, kind, audience, dryRun, locked: discover !== undefined, calls: views };
+  });
+  return { sets, grants };
 }
 
 function toStepView(step: Step): StepView {

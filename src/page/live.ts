@@ -39,6 +39,7 @@ const MESSAGES = [
   "run",
   "delivery",
   "dead-letter",
+  "approval",
   "session",
   "rejection",
   "reload",

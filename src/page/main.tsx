@@ -5,6 +5,7 @@ import { access, answeredAt, call, signIn, signOut } from "./api.ts";
 import { Event } from "./event/event.tsx";
 import { replay } from "./parts/actions.tsx";
 import { Asking } from "./parts/ask.tsx";
+import { Approvals, useOpenApprovals } from "./lists/approvals.tsx";
 import { DeadLetters } from "./lists/dead-letters.tsx";
 import { Mailboxes } from "./lists/mailboxes.tsx";
 import { Mappings } from "./lists/mappings.tsx";
@@ -30,6 +31,7 @@ const SCREENS: { path: string; name: string; show(rest: string[], query: Record<
     name: "Sessions",
     show: ([id]) => (id === undefined ? <Sessions /> : <Session key={id} id={id} />),
   },
+  { path: "approvals", name: "Approvals", show: () => <Approvals /> },
   { path: "runs", name: "Runs", show: () => <Runs /> },
   { path: "deliveries", name: "Deliveries", show: () => <Deliveries /> },
   { path: "dead-letters", name: "Dead letters", show: () => <DeadLetters /> },
@@ -76,6 +78,7 @@ function Screen(): JSX.Element {
 function Navigation(): JSX.Element {
   const [first = ""] = route.value.path;
   const current = first === "events" ? "" : first;
+  const open = useOpenApprovals();
   return (
     <nav aria-label="Main">
       <a class="brand" href={hrefTo([])}>
@@ -86,6 +89,7 @@ function Navigation(): JSX.Element {
           <li key={path}>
             <a href={hrefTo([path].filter(Boolean))} aria-current={path === current ? "page" : undefined}>
               {name}
+              {path === "approvals" && open !== undefined && open > 0 && <b class="count">{open}</b>}
             </a>
           </li>
         ))}

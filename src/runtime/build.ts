@@ -87,6 +87,7 @@ export async function buildRuntime({
         listReplies(mapping, key).map((reply) => ({ ...reply, file })),
       ),
       ...config.alerts.map((rule) => ({ ...rule, file: config.file })),
+      ...(config.agents.approvals ? [{ ...config.agents.approvals, key: "agents.approvals", file: config.file }] : []),
     ],
     opened.channels,
   );

@@ -6,10 +6,11 @@ import { listShadowed } from "../mapping/mapping-index.ts";
 import { findCompletionWait } from "../mapping/openclaw.ts";
 import { createOperatorRoutes } from "../operator/http/api.ts";
 import { createRejectionLog } from "../operator/rejections.ts";
-import { toAnswerView, toView } from "../operator/views.ts";
+import { toAnswerView, toToolsView, toView } from "../operator/views.ts";
 import { createReceiver, type Receiver } from "../receive.ts";
 import { createRunResults, type RunResults } from "../run-results.ts";
 import type { Runtime } from "../runtime/build.ts";
+import { listGrants } from "../runtime/grants.ts";
 import { writeMetrics } from "../telemetry/metrics.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";
 import { type Execution, readEvent } from "./execution.ts";
@@ -69,6 +70,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
         stream,
         activity,
         metrics: async () => writeMetrics(activity, await operations.status()),
+        tools: () => toToolsView(current(), listGrants(current().config, current().tools)),
         shadowed: () => new Set(listShadowed(current().mappings.mappings)),
         replay: receiver.replay,
       }),

@@ -34,12 +34,19 @@ export interface Activity {
   recorded(event: { mapping: string | undefined; status: EventStatus; mappingMs?: number; commitMs?: number }): void;
   /** An attempt at a run has ended. */
   turned(turn: { result: "done" | "retried" | "dead" | "held"; ms: number; usage?: TokenUsage }): void;
+  /** A call of a model was answered, or not sent. `set` is undefined unless it is configured. */
+  called(call: { set: string | undefined; result: string }): void;
+  /** A person was asked. */
+  asked(kind: string): void;
   delivered(delivery: { channel: string; result: "sent" | "retried" | "failed" | "skipped"; ms: number }): void;
   rejected(reason: string): void;
   reloaded(isGood: boolean): void;
   /** The last three hours, oldest first; minutes without anything are left out. */
   minutes(): Minute[];
-  counts: Record<"requests" | "events" | "runs" | "deliveries" | "rejections" | "reloads" | "tokens", Tally>;
+  counts: Record<
+    "requests" | "events" | "runs" | "calls" | "questions" | "deliveries" | "rejections" | "reloads" | "tokens",
+    Tally
+  >;
   durations: Record<"request" | "mapping" | "commit" | "turn" | "delivery", Durations>;
 }
 
@@ -54,6 +61,8 @@ export function createActivity(): Activity {
     requests: createTally(),
     events: createTally(),
     runs: createTally(),
+    calls: createTally(),
+    questions: createTally(),
     deliveries: createTally(),
     rejections: createTally(),
     reloads: createTally(),
@@ -95,6 +104,8 @@ export function createActivity(): Activity {
       if (result === "done") minute.turns++;
       else if (result === "dead") minute.failedTurns++;
     },
+    called: ({ set, result }) => counts.calls.add(set, result),
+    asked: (kind) => counts.questions.add(kind),
     delivered({ channel, result, ms }) {
       counts.deliveries.add(channel, result);
       durations.delivery.add(ms);

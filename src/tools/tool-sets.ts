@@ -3,9 +3,11 @@ import { EventEmitter } from "node:events";
 import { compileSchema, type SchemaCheck } from "../config/schema/validator.ts";
 import type { ToolSetBlock } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
-import { isObject } from "../shared/json.ts";
+import { hashJson } from "../shared/hash.ts";
+import { isObject, toObject } from "../shared/json.ts";
 import { cutText, didYouMean, toOneLine } from "../shared/text.ts";
 import { withTimeout } from "../shared/time.ts";
+import { hashCall } from "./lock.ts";
 import { createRedaction, type Redact } from "./redact.ts";
 import type { CallDescription, CallResult, ToolCall, ToolSet } from "./tool-set.ts";
 
@@ -17,6 +19,11 @@ export interface OpenCall extends CallDescription {
   modelName: string;
   /** Who can see what is asked of it. */
   audience: Audience;
+  /** Calls that change something are recorded instead of sent. */
+  dryRun: boolean;
+  timeoutMs: number;
+  /** Another one if what it does may have changed: its description, its arguments, or the block of its set. */
+  digest: string;
   /** What is wrong with arguments: one sentence for each; none if they fit the schema. */
   check(args: unknown): string[];
   /** The same for some of the arguments: others may be missing. */
@@ -141,6 +148,9 @@ function openCall(
     description,
     input,
     audience,
+    dryRun: block.dryRun,
+    timeoutMs: block.callTimeoutMs,
+    digest: digestOf(call, block),
     check,
     checkSome,
     call: execute,
@@ -175,6 +185,13 @@ function openCall(
     if (isChanged) onChange(fullName);
     return { text: shorten(redact(text), limit), isError, ...(reason !== undefined && { reason: redact(reason) }) };
   }
+}
+
+/** Without secrets, which may be replaced. */
+function digestOf(call: ToolCall, { options, ...block }: ToolSetBlock): string {
+  const { headers, env, ...rest } = options;
+  const names = [headers, env].map((values) => Object.keys(toObject(values)));
+  return hashJson([hashCall(call), block, rest, names]);
 }
 
 function toRefusal(problem: string): CallResult {

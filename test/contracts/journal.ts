@@ -1,6 +1,7 @@
 import { describe } from "vitest";
 import { describeAccepting } from "./journal/accepting.ts";
 import { describeAnswers } from "./journal/answers.ts";
+import { describeApprovals } from "./journal/approvals.ts";
 import { describeClock } from "./journal/clock.ts";
 import { describeDeadLetters } from "./journal/dead-letters.ts";
 import { describeCoalescing } from "./journal/coalescing.ts";
@@ -55,6 +56,7 @@ export function describeJournal(
     describeSpend(open);
     describeState(open);
     describeSteps(open);
+    describeApprovals(open);
     describeWatch(open);
     describeReads(open);
     describeRetention(open, features);

@@ -30,6 +30,7 @@ const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
   checkTools,
   checkStore,
   checkAlerts,
+  checkApprovals,
   checkHeartbeat,
   checkFixedGrants,
 ];
@@ -191,6 +192,18 @@ function checkHeartbeat(config: ResolvedConfig): Finding[] {
   if (to === undefined) return [error(`${key}.to`, "Set a recipient too, or no channel.")];
   return checkChannel(`${key}.channel`, channel, config);
 }
+
+/** Questions go to a channel that is configured. */
+function checkApprovals(config: ResolvedConfig): Finding[] {
+  const { approvals } = config.agents;
+  if (!approvals) return [];
+  const where = checkChannel("agents.approvals.channel", approvals.channel, config);
+  if (approvals.expiresMs <= MAX_EXPIRY_MS) return where;
+  return [...where, error("agents.approvals.expires", "A question can wait for 30 days at most: set 30d or less.")];
+}
+
+/** As long as its code names it. */
+const MAX_EXPIRY_MS = 30 * 86_400_000;
 
 /** Each alert has a channel that is configured, and what its kind needs. */
 function checkAlerts(config: ResolvedConfig): Finding[] {

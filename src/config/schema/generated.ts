@@ -519,6 +519,10 @@ export interface UserConfig {
       };
     };
     /**
+     * Hosts to which links in replies may have a query and a fragment, also after the agent has read something private. *.example.com stands for every host below example.com.
+     */
+    linkHosts?: string[];
+    /**
      * What a model costs per million tokens, in your currency, by provider/model. A run's cost is stored with it.
      */
     prices?: {
@@ -540,6 +544,27 @@ export interface UserConfig {
          */
         cacheWrite?: number;
       };
+    };
+    /**
+     * Where a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without it, they are answered on the operator's page, by webhooks approvals, or by the API.
+     */
+    approvals?: {
+      /**
+       * A channel that is configured.
+       */
+      channel: string;
+      /**
+       * Recipient on it.
+       */
+      to: string;
+      /**
+       * How long a question waits. Then it is denied. A question about an outcome waits until it is answered.
+       */
+      expires?: string;
+      /**
+       * Who may answer in a message, by id: slack:T0ACME/U0ANN, telegram:4711, github:583231. Names do not count.
+       */
+      by?: string[];
     };
     /**
      * Holds further runs once it is spent. A day begins at 00:00 UTC.
@@ -569,7 +594,7 @@ export interface UserConfig {
    */
   alerts?: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed.
      *
      * @minItems 1
      */
@@ -582,6 +607,8 @@ export interface UserConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "approval-waiting"
+        | "outcome-unknown"
       ),
       ...(
         | "dead-letter"
@@ -591,6 +618,8 @@ export interface UserConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "approval-waiting"
+        | "outcome-unknown"
       )[]
     ];
     /**
@@ -702,7 +731,7 @@ export interface Grants {
     | "allow"
     | {
         /**
-         * read: the call only reads, as the operator knows.
+         * read: the call only reads, as the operator knows. ask: it changes something, and a person is asked each time. allow: it changes something, and nobody is asked.
          */
         mode: "read" | "ask" | "allow";
         /**
@@ -712,9 +741,17 @@ export interface Grants {
           [k: string]: unknown;
         };
         /**
-         * How often the model may ask for the call in a run, refused calls included. Default: any number of times.
+         * Arguments that the model may fill. The model does not see those that are neither fixed nor free. Default: with allow none, else all that are not fixed.
+         */
+        free?: string[];
+        /**
+         * How often the model may ask for the call in a run, refused and denied calls included. Default: for read any number of times, else 1.
          */
         max?: number;
+        /**
+         * true: after a crash, a call whose result is not known is repeated with the same call id. Default: a person is asked.
+         */
+        retry?: boolean;
       };
 }
 /**
@@ -879,6 +916,10 @@ export interface MappingInput {
          * Template. If it renders blank or false, the reply is not sent to this target.
          */
         when?: string;
+        /**
+         * Who can see what is written there. Default: that of the channel's block, or of the place.
+         */
+        audience?: "private" | "public";
       }[];
   /**
    * Template. The name of a configured channel, last or source. Default: last.
@@ -908,6 +949,14 @@ export interface MappingInput {
      * Template. The whole hash of the commit that a review is about.
      */
     commit?: string;
+    /**
+     * Template. Who can see what is written there: private, or anything else for public. The audience of the channel's block has precedence.
+     */
+    audience?: string;
+    /**
+     * Template. An address of the service that the event is about. In a reply from private text, links to its host stay whole.
+     */
+    url?: string;
   };
   /**
    * The reply is a review of the pull request or merge request of the event, with comments on lines. The value is the strongest verdict that the agent may give; true is comment.
@@ -984,7 +1033,7 @@ export interface MappingInput {
       | "allow"
       | {
           /**
-           * read: the call only reads, as the operator knows.
+           * read: the call only reads, as the operator knows. ask: it changes something, and a person is asked each time. allow: it changes something, and nobody is asked.
            */
           mode: "read" | "ask" | "allow";
           /**
@@ -994,9 +1043,17 @@ export interface MappingInput {
             [k: string]: unknown;
           };
           /**
-           * How often the model may ask for the call in a run, refused calls included. Default: any number of times.
+           * Arguments that the model may fill. The model does not see those that are neither fixed nor free. Default: with allow none, else all that are not fixed.
+           */
+          free?: string[];
+          /**
+           * How often the model may ask for the call in a run, refused and denied calls included. Default: for read any number of times, else 1.
            */
           max?: number;
+          /**
+           * true: after a crash, a call whose result is not known is repeated with the same call id. Default: a person is asked.
+           */
+          retry?: boolean;
         };
   };
   /**
@@ -1586,6 +1643,10 @@ export interface ToolsHttp {
    * How long a call may take, in seconds.
    */
   callTimeoutSeconds?: number;
+  /**
+   * Record calls that change something, and tell the model that they were not sent, instead of sending them.
+   */
+  dryRun?: boolean;
 }
 /**
  * The tools of an MCP server, as far as tools.lock.json has them.
@@ -1633,6 +1694,10 @@ export interface ToolsMcp {
    * How long a call may take, in seconds.
    */
   callTimeoutSeconds?: number;
+  /**
+   * Record calls that change something, and tell the model that they were not sent, instead of sending them.
+   */
+  dryRun?: boolean;
 }
 /**
  * The calls of agents.tools that the model may ask for in a heartbeat. All of them read.
@@ -1644,7 +1709,7 @@ export interface Grants1 {
     | "allow"
     | {
         /**
-         * read: the call only reads, as the operator knows.
+         * read: the call only reads, as the operator knows. ask: it changes something, and a person is asked each time. allow: it changes something, and nobody is asked.
          */
         mode: "read" | "ask" | "allow";
         /**
@@ -1654,9 +1719,17 @@ export interface Grants1 {
           [k: string]: unknown;
         };
         /**
-         * How often the model may ask for the call in a run, refused calls included. Default: any number of times.
+         * Arguments that the model may fill. The model does not see those that are neither fixed nor free. Default: with allow none, else all that are not fixed.
+         */
+        free?: string[];
+        /**
+         * How often the model may ask for the call in a run, refused and denied calls included. Default: for read any number of times, else 1.
          */
         max?: number;
+        /**
+         * true: after a crash, a call whose result is not known is repeated with the same call id. Default: a person is asked.
+         */
+        retry?: boolean;
       };
 }
 /**
@@ -1736,6 +1809,10 @@ export interface ChannelsWhatsapp {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -1763,6 +1840,10 @@ export interface ChannelsSignal {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -1792,6 +1873,10 @@ export interface ChannelsTelegram {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -1819,6 +1904,10 @@ export interface ChannelsDiscord {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -1848,6 +1937,10 @@ export interface ChannelsSlack {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -1876,6 +1969,10 @@ export interface ChannelsMattermost {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -1901,6 +1998,10 @@ export interface ChannelsImessage {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -1941,6 +2042,10 @@ export interface ChannelsMsteams {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -1998,6 +2103,10 @@ export interface ChannelsEmail {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2044,6 +2153,10 @@ export interface ChannelsHttp {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2102,6 +2215,10 @@ export interface ChannelsGithub {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2142,6 +2259,10 @@ export interface ChannelsGitlab {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2181,6 +2302,10 @@ export interface ChannelsGitea {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2235,6 +2360,10 @@ export interface ChannelsLinear {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2266,6 +2395,10 @@ export interface ChannelsJira {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2311,6 +2444,10 @@ export interface ChannelsBitbucket {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2342,6 +2479,10 @@ export interface ChannelsPagerduty {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2387,6 +2528,10 @@ export interface ChannelsSentry {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2414,6 +2559,10 @@ export interface ChannelsNotion {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2686,6 +2835,10 @@ export interface ValidConfig {
       };
     };
     /**
+     * Hosts to which links in replies may have a query and a fragment, also after the agent has read something private. *.example.com stands for every host below example.com.
+     */
+    linkHosts: string[];
+    /**
      * What a model costs per million tokens, in your currency, by provider/model. A run's cost is stored with it.
      */
     prices: {
@@ -2707,6 +2860,27 @@ export interface ValidConfig {
          */
         cacheWrite?: number;
       };
+    };
+    /**
+     * Where a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without it, they are answered on the operator's page, by webhooks approvals, or by the API.
+     */
+    approvals?: {
+      /**
+       * A channel that is configured.
+       */
+      channel: string;
+      /**
+       * Recipient on it.
+       */
+      to: string;
+      /**
+       * How long a question waits. Then it is denied. A question about an outcome waits until it is answered.
+       */
+      expires: string;
+      /**
+       * Who may answer in a message, by id: slack:T0ACME/U0ANN, telegram:4711, github:583231. Names do not count.
+       */
+      by: string[];
     };
     /**
      * Holds further runs once it is spent. A day begins at 00:00 UTC.
@@ -2736,7 +2910,7 @@ export interface ValidConfig {
    */
   alerts: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed.
      *
      * @minItems 1
      */
@@ -2749,6 +2923,8 @@ export interface ValidConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "approval-waiting"
+        | "outcome-unknown"
       ),
       ...(
         | "dead-letter"
@@ -2758,6 +2934,8 @@ export interface ValidConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "approval-waiting"
+        | "outcome-unknown"
       )[]
     ];
     /**

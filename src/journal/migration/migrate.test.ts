@@ -5,6 +5,7 @@ import { open as openSqlite } from "../../../test/contracts/journal/openers/sqli
 import {
   nextId,
   NOW,
+  sampleApproval,
   sampleDelivery,
   sampleEntry,
   sampleEvent,
@@ -76,6 +77,7 @@ async function readAll(journal: Journal): Promise<unknown> {
     deadLetters: await journal.listDeadLetters(page),
     pending: await journal.pendingSystemEvents(),
     spend: await journal.spend({ since: 0 }),
+    approvals: await journal.listApprovals(page),
     state: await journal.readState("pull-requests", ["count", "last"]),
     routes: [await journal.lastRoute(), await journal.lastRoute("slack"), await journal.lastRoute("discord")],
     sent: await journal.wasSent("C1:1", 0),
@@ -103,8 +105,10 @@ async function fillMore(journal: Journal): Promise<void> {
   ];
   for (const event of events) await journal.accept(sampleEvent(event));
   for (const run of await journal.claimRuns(10, NOW)) {
-    if (run.sessionKey === "held") await journal.holdRun(run, "budget");
-    else await complete(journal, run);
+    if (run.sessionKey === "held") {
+      const asked = await sampleApproval(journal, run, { question: sampleDelivery(run.id, { eventId: run.eventId }) });
+      await journal.holdRun(run, "approval", { asked: [asked], open: [], steps: [] });
+    } else await complete(journal, run);
   }
   await addJoined(journal);
   const heartbeat = await sampleHeartbeat(journal, { consumedSeqs: [(await journal.pendingSystemEvents())[0]!.seq] });

@@ -97,6 +97,8 @@ export function journalSources(database: Database): Source[] {
     },
     copyOf(database, "answers", { key: ["event_id"] }),
     copyOf(database, "steps", { key: ["run_id", "n"] }),
+    copyOf(database, "approvals", { key: ["seq"], change: withoutSeq }),
+    copyOf(database, "approval_codes", { key: ["code"] }),
     copyOf(database, "pauses", { key: ["mapping"] }),
     copyOf(database, "run_starts", { key: ["mapping", "started_at", "run_seq"] }),
     copyOf(database, "sessions", { key: ["key"] }),
@@ -161,4 +163,9 @@ function toJoinedRows({ run_id = null, place = null, event_id = null, message, a
 function withEventId(row: Row): Row {
   const { eventId }: { eventId: string } = JSON.parse(text(row.receipt));
   return { ...row, event_id: eventId };
+}
+
+/** PostgreSQL lists approvals in the order of their ids. */
+function withoutSeq({ seq: _seq, ...row }: Row): Row {
+  return row;
 }

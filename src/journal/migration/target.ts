@@ -32,6 +32,8 @@ export const TARGET_TABLES = [
   "pauses",
   "joined_events",
   "steps",
+  "approvals",
+  "approval_codes",
   "entries",
   "sessions",
   "deliveries",

@@ -1,7 +1,9 @@
 import { isId } from "../../shared/id.ts";
+import { RUN_CANCELED } from "../approval.ts";
 import type { NewEntry } from "../records.ts";
 import { optional, text, toUnknownStep } from "../rows.ts";
 import { addEntries } from "./accept.ts";
+import { withdrawApprovals } from "./approvals.ts";
 import { updateEventCounts } from "./counters.ts";
 import { reportsOfEntries } from "./runs.ts";
 import { addSteps } from "./steps.ts";
@@ -34,6 +36,7 @@ export async function cancelRun(
   ]);
   addEntries(batch, entries);
   await batch.run(transaction, "1");
+  await withdrawApprovals(transaction, { runId: id }, RUN_CANCELED);
   updateEventCounts(transaction, [{ event_id: eventId, run_id: id, open: -1, dead: 0 }]);
   if (await get(PROMOTE_NEXT, [sessionKey])) transaction.announce("run");
   if (row.was === "running") transaction.announce("cancel");

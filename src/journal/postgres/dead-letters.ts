@@ -1,6 +1,8 @@
 import { isId } from "../../shared/id.ts";
 import type { DeadLetter, Journal } from "../journal.ts";
+import { RUN_DROPPED } from "../approval.ts";
 import { optional, type Row, text, toDeadLetter } from "../rows.ts";
+import { withdrawApprovals } from "./approvals.ts";
 import type { Sql } from "./database.ts";
 import { lockOf } from "./deliveries.ts";
 import { updateEventCounts } from "./counters.ts";
@@ -67,6 +69,7 @@ export async function dropDeadLetter(transaction: Transaction, id: string): Prom
   if (!row) return false;
   updateEventCounts(transaction, [{ ...toOrigin(row), open: 0, dead: -1 }]);
   await reportEnd(transaction, id, row);
+  if (letter.kind === "run") await withdrawApprovals(transaction, { runId: id }, RUN_DROPPED);
   return true;
 }
 

@@ -3,12 +3,14 @@ import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type Log, silentLog } from "../../telemetry/log.ts";
 import type { Change, Journal, NewWork, NodeInfo } from "../journal.ts";
+import * as approvalReads from "../approval-reads.ts";
 import * as reads from "../reads.ts";
 import { bytes } from "../rows.ts";
 import { searchEvents } from "../search.ts";
 import { createSign } from "../sign.ts";
 import { acceptEvents } from "./accept.ts";
 import { recordAnswer } from "./answers.ts";
+import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approvals.ts";
 import { awaitEarlierCommits, type Changes, createChanges, recordChanges } from "./changes.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
 import { createDatabase, type PostgresDatabase, type Sql } from "./database.ts";
@@ -22,6 +24,7 @@ import { pauseMapping, resumeMapping } from "./pauses.ts";
 import { createReader, readStats } from "./read.ts";
 import { addPartitions, sweep } from "./retention.ts";
 import {
+  completeAsking,
   completeHeartbeat,
   endRuns,
   failHeartbeat,
@@ -157,8 +160,11 @@ function createJournal(parts: Parts): PostgresJournal {
     findAnswer: readShared(reads.findAnswer),
 
     claimRuns: take(claimRuns),
-    completeRun: (claim, outcome) => ends.add(toCompletion(claim, outcome)),
+    completeRun: (claim, outcome) =>
+      outcome.questions ? write(completeAsking)(claim, outcome) : ends.add(toCompletion(claim, outcome)),
     recordSteps: write(recordSteps),
+    isClaimed: readShared(reads.isClaimed),
+    settleCall: write(settleCall),
     listSteps: readShared(reads.listSteps),
     retryRun: write(retryRun),
     giveBackRun: write(giveBackRun),
@@ -173,6 +179,15 @@ function createJournal(parts: Parts): PostgresJournal {
     spend: readShared(reads.readSpend),
     deadLetterRun: (claim, failure) =>
       ends.add({ claim, state: "dead", ...failure, deliveries: failure.deliveries ?? [] }),
+
+    reserveCodes: write(reserveCodes),
+    decideApproval: write(decideApproval),
+    async expireApprovals(now) {
+      return (await readShared(approvalReads.hasExpired)(now)) ? write(expireApprovals)(now) : 0;
+    },
+    listApprovals: readShared(approvalReads.listApprovals),
+    getApproval: readShared(approvalReads.getApproval),
+    findAsked: readShared(approvalReads.findAsked),
 
     pendingSystemEvents: readShared(reads.listPendingSystemEvents),
     completeHeartbeat: write(completeHeartbeat),

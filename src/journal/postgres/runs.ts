@@ -1,9 +1,10 @@
-import { MAIN_SESSION } from "../../types.ts";
+import { MAIN_SESSION, QUESTION_HOLDS } from "../../types.ts";
 import { isId } from "../../shared/id.ts";
-import type { Claim, GiveBack, HeldFilter, Lease, NewDelivery, NewEntry, TurnOutcome } from "../journal.ts";
+import type { Claim, GiveBack, HeldFilter, Lease, NewDelivery, NewEntry, Questions, TurnOutcome } from "../journal.ts";
 import { toErrorGroup } from "../error-group.ts";
-import { DECIDED_BY_PEOPLE, fromOutcome, integer, optional, text } from "../rows.ts";
+import { fromOutcome, integer, optional, text } from "../rows.ts";
 import { addEntries } from "./accept.ts";
+import { holdForQuestions, insertApprovals, locksOf } from "./approvals.ts";
 import { addSpend, addToCounts, updateEventCounts } from "./counters.ts";
 import { addDeliveries } from "./deliveries.ts";
 import { isLeaseHeld } from "./leases.ts";
@@ -30,18 +31,28 @@ export interface RunEnd {
   deliveries: NewDelivery[];
 }
 
+/** Ends a run whose reply a person must see first. */
+export async function completeAsking(transaction: Transaction, claim: Claim, outcome: TurnOutcome): Promise<boolean> {
+  const { questions = [] } = outcome;
+  const [isRecorded = false] = await endRuns(transaction, [toCompletion(claim, outcome)], locksOf(questions));
+  // At a repetition the earlier attempt has recorded them.
+  const isKnown = await transaction.get("SELECT 1 FROM hookline.approvals WHERE id = $1", [questions[0]?.id]);
+  if (isRecorded && !isKnown) await insertApprovals(transaction, questions);
+  return isRecorded;
+}
+
 export function toCompletion(claim: Claim, outcome: TurnOutcome): RunEnd {
   const { finishedAt, entries, deliveries } = outcome;
   return { claim, state: "done", finishedAt, outcome, entries, deliveries };
 }
 
 /** Ends runs, and makes the next of their sessions ready. False for each whose claim is lost. */
-export async function endRuns(transaction: Transaction, ends: RunEnd[]): Promise<boolean[]> {
+export async function endRuns(transaction: Transaction, ends: RunEnd[], moreLocks: string[] = []): Promise<boolean[]> {
   const { withBegin, isRepeated } = transaction;
   const ids = ends.map(({ claim }) => claim.id);
   const rows = await withBegin.all("SELECT session_key FROM hookline.runs WHERE id = ANY($1::uuid[])", [ids]);
   const recipients = ends.flatMap(({ deliveries }) => deliveries.map(recipientLock));
-  const locks = [...rows.map((row) => sessionLock(text(row.session_key))), ...recipients];
+  const locks = [...rows.map((row) => sessionLock(text(row.session_key))), ...recipients, ...moreLocks];
   const batch = toBatch(ends, transaction.clockOffsetMs);
   if (ends.some(({ deliveries }) => deliveries.length > 0)) transaction.announce("delivery");
   if (ends.some(({ entries }) => entries.some(({ urgent }) => urgent))) transaction.announce("heartbeat");
@@ -173,7 +184,13 @@ export async function releaseRun(transaction: Transaction, claim: Claim): Promis
   return leaveRun(transaction, claim, { state: "ready", set: "attempts = attempts - 1" }, []);
 }
 
-export async function holdRun(transaction: Transaction, claim: Claim, reason: string): Promise<boolean> {
+export async function holdRun(
+  transaction: Transaction,
+  claim: Claim,
+  reason: string,
+  questions?: Questions,
+): Promise<boolean> {
+  if (questions) return holdForQuestions(transaction, claim, reason, questions);
   const set = "hold_reason = $3, attempts = attempts - 1";
   return leaveRun(transaction, claim, { state: "held", set }, [toPostgresText(reason)]);
 }
@@ -207,13 +224,14 @@ export async function releaseHeld(
 ): Promise<number> {
   const rows = await transaction.all(
     `UPDATE hookline.runs SET state = 'ready', hold_reason = CASE WHEN $2 THEN hold_reason END
-     WHERE state = 'held' AND hold_reason NOT IN (${DECIDED_BY_PEOPLE}) AND ($1::text IS NULL OR hold_reason = $1)
+     WHERE state = 'held' AND hold_reason <> ALL($5::text[]) AND ($1::text IS NULL OR hold_reason = $1)
        AND ($3::uuid[] IS NULL OR id = ANY($3::uuid[])) AND ($4::text IS NULL OR session_key = $4) RETURNING id, event_id`,
     [
       reason === undefined ? null : toPostgresText(reason),
       forGood,
       runs?.filter(isId) ?? null,
       sessionKey === undefined ? null : toPostgresText(sessionKey),
+      Object.values(QUESTION_HOLDS),
     ],
   );
   if (rows.length > 0) transaction.announce("run");
@@ -232,7 +250,8 @@ export async function completeHeartbeat(
   { id, startedAt, consumedSeqs, lease }: { id: string; startedAt: number; consumedSeqs: number[]; lease: Lease },
   outcome: TurnOutcome,
 ): Promise<boolean> {
-  await lock(transaction, outcome.deliveries.map(recipientLock));
+  const { questions = [] } = outcome;
+  await lock(transaction, [...outcome.deliveries.map(recipientLock), ...locksOf(questions)]);
   if (!(await isLeaseHeld(transaction, lease))) return false;
   const end = {
     id,
@@ -256,6 +275,7 @@ export async function completeHeartbeat(
     dead: 0,
   }));
   for (const change of changes) updateEventCounts(transaction, [change]);
+  await insertApprovals(transaction, questions);
   await transaction.run("UPDATE hookline.entries SET pending = 0 WHERE seq = ANY($1::bigint[]) AND pending = 1", [
     consumedSeqs,
   ]);

@@ -117,6 +117,26 @@ const VERSION_1 = `
     PRIMARY KEY (run_id, n)
   );
 
+  CREATE TABLE hookline.approvals (   -- questions to a person
+    id uuid PRIMARY KEY,
+    run_id uuid NOT NULL,
+    event_id uuid,
+    mapping text COLLATE "C" NOT NULL,
+    code text COLLATE "C" NOT NULL,
+    state text NOT NULL,
+    expires_at bigint,                -- NULL: never
+    question_id uuid,                 -- the delivery that asks
+    detail text NOT NULL,             -- JSON: what is asked
+    decision text                     -- JSON: how it has ended; NULL: it is open
+  );
+  CREATE INDEX approvals_run ON hookline.approvals (run_id);
+  CREATE INDEX approvals_state ON hookline.approvals (state, id);
+  CREATE INDEX approvals_open ON hookline.approvals (mapping) WHERE state = 'open';
+  CREATE TABLE hookline.approval_codes (  -- of questions of the last 30 days
+    code text COLLATE "C" PRIMARY KEY,
+    reserved_at bigint NOT NULL
+  );
+
   CREATE TABLE hookline.entries (
     seq bigint GENERATED ALWAYS AS IDENTITY,
     session_key text COLLATE "C" NOT NULL,
@@ -167,8 +187,8 @@ const VERSION_1 = `
     warnings text,                    -- JSON: list of sentences
     text text NOT NULL,
     conversation text,                -- the session whose reply goes to the place of its event
-    edits integer NOT NULL DEFAULT 0, -- 1: it replaces the conversation's earlier message, 2: it says that its run has failed, 3: it replaces that
-    message_id text                   -- of each part, a line each, in a conversation
+    edits integer NOT NULL DEFAULT 0, -- 1: it replaces the conversation's earlier message, 2: it says that its run has failed, 3: it replaces that, 4: it asks a person
+    message_id text                   -- of each part, a line each, in a conversation or of a question
   ) WITH (fillfactor = 70);
   CREATE INDEX deliveries_conversation ON hookline.deliveries (conversation, created_at) WHERE conversation IS NOT NULL;
   CREATE INDEX deliveries_due ON hookline.deliveries (due_at, seq) WHERE state = 'pending' AND not_before IS NULL;

@@ -1,5 +1,7 @@
+import { RUN_CANCELED } from "../approval.ts";
 import type { NewEntry } from "../records.ts";
 import { integer, text, toUnknownStep } from "../rows.ts";
+import { withdrawApprovals } from "./approvals.ts";
 import { updateRunCounts } from "./counters.ts";
 import { insertEntry } from "./entries.ts";
 import { reportRun, type Transaction } from "./group-commit.ts";
@@ -21,6 +23,7 @@ export function cancelRun(
   for (const step of transaction.all("SELECT detail FROM steps WHERE run_id = ? AND state = 'started'", id)) {
     insertStep(transaction, id, toUnknownStep(step, finishedAt));
   }
+  withdrawApprovals(transaction, { runId: id }, RUN_CANCELED);
   for (const entry of entries) insertEntry(transaction, entry, { eventSeq, runSeq: seq });
   transaction.counters.add({ runs: -1 });
   // A queued one is behind another, which stays as it is.

@@ -1,7 +1,9 @@
 import type { DeadLetter, Journal } from "../journal.ts";
 import { reportDeadLetter, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
+import { RUN_DROPPED } from "../approval.ts";
 import { integer, toDeadLetter } from "../rows.ts";
+import { withdrawApprovals } from "./approvals.ts";
 import { toOrigin } from "./deliveries.ts";
 import { type CountChange, updateDeliveryCounts, updateRunCounts } from "./counters.ts";
 
@@ -39,7 +41,11 @@ export function retryDeadLetter(transaction: Transaction, id: string, now: numbe
 
 export function dropDeadLetter(transaction: Transaction, id: string): boolean {
   const change = { open: 0, dead: -1 };
-  return changeRun(transaction, DROP_RUN, [id], change) || changeDelivery(transaction, DROP_DELIVERY, [id], change);
+  if (changeRun(transaction, DROP_RUN, [id], change)) {
+    withdrawApprovals(transaction, { runId: id }, RUN_DROPPED);
+    return true;
+  }
+  return changeDelivery(transaction, DROP_DELIVERY, [id], change);
 }
 
 function changeRun(transaction: Transaction, sql: string, values: (string | number)[], change: CountChange): boolean {

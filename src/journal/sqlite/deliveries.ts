@@ -158,7 +158,8 @@ const CLAIM_DELIVERY = `
   UPDATE OR FAIL deliveries SET state = 'sending', not_before = NULL, attempts = attempts + 1, claims = claims + 1
   WHERE seq = ?`;
 
-const SET_MESSAGE = "message_id = iif(conversation IS NULL, NULL, nullif(concat_ws(char(10), message_id, ?), ''))";
+const SET_MESSAGE =
+  "message_id = iif(conversation IS NULL AND edits IS NOT 4, NULL, nullif(concat_ws(char(10), message_id, ?), ''))";
 
 const PROGRESS_DELIVERY = `
   UPDATE OR FAIL deliveries SET parts_sent = ?, route = coalesce(?, route), ${SET_MESSAGE} WHERE id = ? AND claims = ? AND state = 'sending'`;

@@ -6,6 +6,7 @@ import { releasePending } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
 import { sweepSpend } from "./counters.ts";
 import { sweepState } from "./state.ts";
+import { sweepCodes, sweepLooseApprovals } from "./approvals.ts";
 
 /** Most rows of a kind, and most bytes of bodies, that one commit deletes: it blocks the event loop. */
 const BATCH = 100;
@@ -22,7 +23,9 @@ export function sweep(transaction: Transaction, retention: Retention): boolean {
     sweepHeartbeats(transaction, retention.keepFrom) +
     sweepSentMessages(transaction, retention.keepMessagesFrom ?? retention.keepFrom) +
     sweepSpend(transaction, retention.keepFrom, KEY_BATCH) +
-    sweepState(transaction, retention.now, KEY_BATCH);
+    sweepState(transaction, retention.now, KEY_BATCH) +
+    sweepCodes(transaction, retention.now, KEY_BATCH) +
+    sweepLooseApprovals(transaction, BATCH);
   return deleted > 0 || freesPages(transaction);
 }
 
@@ -66,6 +69,7 @@ const RUNS_OF_EVENT = `
 function deleteRun({ run }: Transaction, row: Row): void {
   const seq = integer(row.seq);
   run("DELETE FROM steps WHERE run_id = (SELECT id FROM runs WHERE seq = ?)", seq);
+  run("DELETE FROM approvals WHERE run_id = (SELECT id FROM runs WHERE seq = ?)", seq);
   run("DELETE FROM runs WHERE seq = ?", seq);
   run("DELETE FROM run_actions WHERE run_seq = ?", seq);
   run("DELETE FROM joined_events WHERE run_seq = ?", seq);

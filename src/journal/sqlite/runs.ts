@@ -1,10 +1,20 @@
-import { MAIN_SESSION, type RunState } from "../../types.ts";
+import { MAIN_SESSION, QUESTION_HOLDS, type RunState } from "../../types.ts";
 import { type NewRun, toAccessText } from "../plan.ts";
-import type { Claim, GiveBack, HeldFilter, NewEntry, NewEvent, RunFailure, TurnOutcome } from "../records.ts";
+import type {
+  Claim,
+  GiveBack,
+  HeldFilter,
+  NewEntry,
+  NewEvent,
+  Questions,
+  RunFailure,
+  TurnOutcome,
+} from "../records.ts";
 import { toErrorGroup } from "../error-group.ts";
+import { holdForQuestions, insertApprovals } from "./approvals.ts";
 import { reportDeadLetter, reportRun, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
-import { DECIDED_BY_PEOPLE, fromOutcome, integer, type Row, text } from "../rows.ts";
+import { fromOutcome, integer, type Row, text } from "../rows.ts";
 import { insertDeliveries } from "./deliveries.ts";
 import { consumeSystemEvents, type EntryOrigin, insertEntry } from "./entries.ts";
 import { recordSpend, updateRunCounts } from "./counters.ts";
@@ -54,6 +64,7 @@ export function completeRun(transaction: Transaction, claim: Claim, outcome: Tur
   recordSpend(transaction, run.row, { ...(outcome.lastStep ?? outcome), finishedAt: outcome.finishedAt });
   if (outcome.lastStep) insertStep(transaction, claim.id, outcome.lastStep);
   insertDeliveries(transaction, outcome.deliveries, outcome.finishedAt);
+  insertApprovals(transaction, outcome.questions ?? []);
   const waitsFor = outcome.deliveries.filter(({ eventId }) => eventId !== undefined).length;
   updateRunCounts(transaction, run, { open: waitsFor - 1, dead: 0 });
   reportRun(transaction, run.seq, "done");
@@ -101,7 +112,9 @@ export function releaseRun(transaction: Transaction, { id, token }: Claim): bool
   return reportState(transaction, transaction.get(RELEASE_RUN, id, token), "ready");
 }
 
-export function holdRun(transaction: Transaction, { id, token }: Claim, reason: string): boolean {
+export function holdRun(transaction: Transaction, claim: Claim, reason: string, questions?: Questions): boolean {
+  if (questions) return holdForQuestions(transaction, claim, reason, questions);
+  const { id, token } = claim;
   return reportState(transaction, transaction.get(HOLD_RUN, reason, id, token), "held");
 }
 
@@ -110,7 +123,8 @@ export function releaseHeld(
   transaction: Transaction,
   { reason, runs, sessionKey, forGood = false }: HeldFilter & { forGood?: boolean } = {},
 ): number {
-  const released = transaction.all(RELEASE_HELD, reason, Number(forGood), runs && JSON.stringify(runs), sessionKey);
+  const values = [reason, Number(forGood), runs && JSON.stringify(runs), sessionKey, ...Object.values(QUESTION_HOLDS)];
+  const released = transaction.all(RELEASE_HELD, ...values);
   if (released.length > 0) transaction.announce("run");
   for (const row of released) reportState(transaction, row, "ready");
   return released.length;
@@ -177,7 +191,7 @@ const HOLD_RUN = `
 
 const RELEASE_HELD = `
   UPDATE OR FAIL runs SET state = 'ready', hold_reason = iif(?2, hold_reason, NULL)
-  WHERE state = 'held' AND hold_reason NOT IN (${DECIDED_BY_PEOPLE}) AND (?1 IS NULL OR hold_reason = ?1)
+  WHERE state = 'held' AND hold_reason NOT IN (?5, ?6) AND (?1 IS NULL OR hold_reason = ?1)
     AND (?3 IS NULL OR id IN (SELECT value FROM json_each(?3))) AND (?4 IS NULL OR session_key = ?4) RETURNING seq`;
 
 /* A heartbeat is never queued: its run is recorded when it has ended. Recording it again changes nothing. */
@@ -192,6 +206,7 @@ export function completeHeartbeat(
   recordSpend(transaction, undefined, outcome);
   insertEntries(transaction, outcome.entries, { runSeq });
   insertDeliveries(transaction, outcome.deliveries, outcome.finishedAt);
+  insertApprovals(transaction, outcome.questions ?? []);
   consumeSystemEvents(transaction, consumedSeqs);
   return true;
 }

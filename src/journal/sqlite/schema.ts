@@ -71,6 +71,27 @@ const VERSION_1 = `
     PRIMARY KEY (run_id, n)
   ) STRICT;
 
+  CREATE TABLE approvals (            -- questions to a person
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,                 -- UUIDv7
+    run_id TEXT NOT NULL,
+    event_id TEXT,
+    mapping TEXT NOT NULL,
+    code TEXT NOT NULL,
+    state TEXT NOT NULL,
+    expires_at INTEGER,               -- NULL: never
+    question_id TEXT,                 -- the delivery that asks
+    detail TEXT NOT NULL,             -- JSON: what is asked
+    decision TEXT                     -- JSON: how it has ended; NULL: it is open
+  ) STRICT;
+  CREATE UNIQUE INDEX approvals_id ON approvals (id);
+  CREATE INDEX approvals_run ON approvals (run_id);
+  CREATE INDEX approvals_open ON approvals (mapping) WHERE state = 'open';
+  CREATE TABLE approval_codes (       -- of questions of the last 30 days
+    code TEXT PRIMARY KEY,
+    reserved_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
   CREATE TABLE entries (
     seq INTEGER PRIMARY KEY,          -- a cursor
     session_key TEXT NOT NULL,
@@ -177,8 +198,8 @@ const VERSION_1 = `
     text TEXT NOT NULL,
     claims INTEGER NOT NULL DEFAULT 0,  -- the token of the last claim
     conversation TEXT,                -- the session whose reply goes to the place of its event
-    edits INTEGER,                    -- 1: it replaces the conversation's earlier message, 2: it says that its run has failed, 3: it replaces that
-    message_id TEXT                   -- of each part, a line each, in a conversation
+    edits INTEGER,                    -- 1: it replaces the conversation's earlier message, 2: it says that its run has failed, 3: it replaces that, 4: it asks a person
+    message_id TEXT                   -- of each part, a line each, in a conversation or of a question
   ) STRICT;
 
   CREATE TABLE sent_messages (        -- of deliveries in the last hour

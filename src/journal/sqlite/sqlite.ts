@@ -6,6 +6,7 @@ import type { Journal } from "../journal.ts";
 import { bytes } from "../rows.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
 import { recordAnswer } from "./answers.ts";
+import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approvals.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
 import { type Database, openMigrated, toUnavailable } from "./database.ts";
 import { LOCK_FILE, makeFolder, ownFolder, toConfigError } from "./folder.ts";
@@ -29,6 +30,7 @@ import {
   giveBackRun,
   retryRun,
 } from "./runs.ts";
+import * as approvalReads from "../approval-reads.ts";
 import * as reads from "../reads.ts";
 import { createSign } from "../sign.ts";
 import { createCounters } from "./counters.ts";
@@ -201,6 +203,8 @@ function createJournal(transaction: Transaction, { commits, recovery, searcher, 
     claimRuns: claim(claimRuns),
     completeRun: write(completeRun),
     recordSteps: write(recordSteps),
+    isClaimed: read(reads.isClaimed),
+    settleCall: write(settleCall),
     listSteps: read(reads.listSteps),
     retryRun: write(retryRun),
     giveBackRun: write(giveBackRun),
@@ -214,6 +218,15 @@ function createJournal(transaction: Transaction, { commits, recovery, searcher, 
     listPauses: read(reads.listPauses),
     spend: read(reads.readSpend),
     deadLetterRun: write(deadLetterRun),
+
+    reserveCodes: write(reserveCodes),
+    decideApproval: write(decideApproval),
+    async expireApprovals(now) {
+      return (await read(approvalReads.hasExpired)(now)) ? write(expireApprovals)(now) : 0;
+    },
+    listApprovals: read(approvalReads.listApprovals),
+    getApproval: read(approvalReads.getApproval),
+    findAsked: read(approvalReads.findAsked),
 
     pendingSystemEvents: read(reads.listPendingSystemEvents),
     completeHeartbeat: write(completeHeartbeat),

@@ -1,4 +1,5 @@
 import type { Access } from "./access.ts";
+import { type ApprovalParts, createApprovalRoutes } from "./approval-routes.ts";
 import { createEventRoutes, type EventParts } from "./event-routes.ts";
 import { createMappingRoutes, type MappingParts } from "./mapping-routes.ts";
 import { toOpenApi } from "./openapi.ts";
@@ -7,8 +8,8 @@ import { createServiceRoutes, type ServiceParts } from "./service-routes.ts";
 import { createWorkRoutes, type WorkParts } from "./work-routes.ts";
 
 /** The parts of the service that the API uses. */
-export interface OperatorServices extends ServiceParts, EventParts, MappingParts, WorkParts {
-  journal: EventParts["journal"];
+export interface OperatorServices extends ServiceParts, EventParts, MappingParts, WorkParts, ApprovalParts {
+  journal: WorkParts["journal"];
   activity: ServiceParts["activity"];
   /** Where it listens. */
   serviceUrl(): string;
@@ -27,6 +28,7 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
     ...createEventRoutes(services),
     ...createMappingRoutes({ ...services, address }),
     ...createWorkRoutes(services),
+    ...createApprovalRoutes(services),
   };
   return routes;
 }

@@ -36,7 +36,7 @@ export function Event({ id }: { id: string }): JSX.Element {
 }
 
 function Details({ event }: { event: Timeline }): JSX.Element {
-  const { id, hook, mapping, event: name, subject, status, replayOf, request, warnings, entries } = event;
+  const { id, hook, mapping, event: name, subject, replayOf, request, warnings, entries } = event;
   const [isEdited, setEdited] = useState(() => hasDraft(`replay ${id}`));
   const hasBody = request.payload !== "";
   const refersTo = (facet: string, value: string): JSX.Element => (

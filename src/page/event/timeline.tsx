@@ -12,7 +12,7 @@ import {
   toLine,
   toVisible,
 } from "../parts/controls.tsx";
-import { cancelRun, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
+import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
 import { Log, Prompt, SessionLink, Words } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";
 
@@ -137,7 +137,17 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         <Usage run={run} />
         <Detail text={error} />
         {state === "dead" && <RetryButton id={run.id} />}
-        {holdReason !== undefined && <p class="warn">held: {toVisible(holdReason)}</p>}
+        {holdReason !== undefined && (
+          <p class="warn">
+            held: {toVisible(holdReason)}
+            {isAsking(run) && (
+              <>
+                {" "}
+                <a href={hrefTo(["approvals"])}>Decide</a>
+              </>
+            )}
+          </p>
+        )}
         <Waits run={run} />
         <Warnings texts={warnings} />
         {reply !== undefined && <Reply text={reply} />}

@@ -1,3 +1,4 @@
+import { QUESTION_HOLDS } from "../../types.ts";
 import { call, type RunView, type Timeline } from "../api.ts";
 import { goTo } from "../router.ts";
 import { ask, confirmed } from "./ask.tsx";
@@ -51,9 +52,13 @@ export async function releaseRuns(
   );
 }
 
-/** Only a person's decision frees these. */
-export function isReleasable({ state, holdReason = "" }: RunView): boolean {
-  return state === "held" && !["approval", "outcome unknown"].includes(holdReason);
+/** Only a person's decision frees it. */
+export function isAsking({ state, holdReason }: RunView): boolean {
+  return state === "held" && Object.values<string | undefined>(QUESTION_HOLDS).includes(holdReason);
+}
+
+export function isReleasable(run: RunView): boolean {
+  return run.state === "held" && !isAsking(run);
 }
 
 export function isUnfinished({ state }: Pick<RunView, "state">): boolean {

@@ -134,11 +134,11 @@ export function Chosen({ names }: { names: readonly string[] }): JSX.Element | n
 }
 
 /** A choice of states that is part of the place's URL. */
-export function StateFilter({ states }: { states: readonly string[] }): JSX.Element {
-  const { state = "" } = route.value.query;
+export function StateFilter({ states, usual = "" }: { states: readonly string[]; usual?: string }): JSX.Element {
+  const { state = usual } = route.value.query;
   return (
     <p class="choices" role="group" aria-label="State">
-      {["", ...states].map((choice) => (
+      {[usual === "" ? "" : "all", ...states].map((choice) => (
         <button
           key={choice}
           type="button"

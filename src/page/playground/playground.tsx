@@ -144,7 +144,7 @@ function Workbench({ name, source, event }: WorkbenchProps): JSX.Element {
             Hook
             <input
               value={posted.work.hook}
-              onInput={(event) => posted.change({ ...posted.work, hook: event.currentTarget.value })}
+              onInput={({ currentTarget }) => posted.change({ ...posted.work, hook: currentTarget.value })}
             />
           </label>
           {(["headers", "query"] as const).map((part) => (

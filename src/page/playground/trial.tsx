@@ -1,6 +1,5 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { TEMPLATE_FIELDS } from "../../types.ts";
 import { type Diff, type MappingSource, call, type Trial } from "../api.ts";
 import { Detail, formatNumber, messageOf, Pairs, toLine, toVisible, Warnings } from "../parts/controls.tsx";
 import { Log, Prompt } from "../parts/conversation.tsx";
