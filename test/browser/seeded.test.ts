@@ -57,7 +57,9 @@ function listScreens(): string[] {
     "playground?mapping=ci",
     `playground?event=${find(({ hook }) => hook === "metrics")}`,
     ..."mappings mappings/linear sessions sessions/main sessions/support runs runs?state=held".split(" "),
-    ..."deliveries dead-letters refused mailboxes spend spend?period=7+days nowhere".split(" "),
+    ..."approvals approvals?state=all deliveries dead-letters refused mailboxes spend spend?period=7+days nowhere".split(
+      " ",
+    ),
   ];
 }
 
@@ -141,6 +143,31 @@ test("back goes to the same row at the same place, and each place has its title"
   await page.goBack();
   await expect.poll(() => page.evaluate("document.activeElement.dataset.row")).toBe(row);
   await expect.poll(() => page.evaluate("document.querySelector('main').scrollTop")).toBe(top);
+});
+
+test("a question to a person is counted in the navigation, shown exactly, and answered", async () => {
+  const { page } = tab;
+  const link = page.getByRole("navigation").getByRole("link", { name: /^Approvals/ });
+  await expect.poll(() => link.innerText()).toMatch(/2$/);
+  await link.click();
+  const question = page.locator("article").filter({ hasText: "May this call be sent?" });
+  await question.getByText("billing.refund").waitFor();
+  expect(await question.locator(".exact").innerText()).toContain(String.raw`card expired \u{202e}gnp`);
+  await question.getByLabel("Reason, for the model").fill("Not without a ticket.");
+  await question.getByRole("button", { name: "Deny" }).click();
+  await page.getByText("Denied.").waitFor();
+  await expect.poll(() => page.locator("article").count()).toBe(1);
+  const outcome = page.locator("article");
+  await outcome.getByLabel("What the call gave").fill('{"refund":"re_1"}');
+  await outcome.getByRole("button", { name: "It was executed" }).click();
+  await page.getByText("Nobody is asked for anything.").waitFor();
+  const { approvals } = await service.api("/api/approvals");
+  expect(approvals).toMatchObject([
+    { kind: "outcome", decision: "done", by: "operator", result: '{"refund":"re_1"}' },
+    { kind: "call", state: "denied", decision: "deny", reason: "Not without a ticket." },
+  ]);
+  await expect.poll(() => link.innerText()).toBe("Approvals");
+  expect(tab.problems).toEqual([]);
 });
 
 /** Does what a person wants, and counts the clicks. Typing a search is not one. */

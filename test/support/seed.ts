@@ -2,11 +2,19 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { protect } from "../../src/boundary/boundary.ts";
 import type { UserConfig } from "../../src/config/schema/generated.ts";
-import type { ClaimedRun, Journal, NewDelivery, NewEntry, NewEvent, Step } from "../../src/journal/journal.ts";
+import type {
+  ClaimedRun,
+  Journal,
+  NewApproval,
+  NewDelivery,
+  NewEntry,
+  NewEvent,
+  Step,
+} from "../../src/journal/journal.ts";
 import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
 import { firstIdAt } from "../../src/shared/id.ts";
 import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
-import type { AgentAction } from "../../src/types.ts";
+import { type AgentAction, QUESTION_HOLDS } from "../../src/types.ts";
 import { HOSTILE } from "./hostile.ts";
 import { HOOK_TOKEN, withTokens } from "./service.ts";
 
@@ -194,7 +202,7 @@ export const SEED_FILES = {
 `,
 };
 
-/** How many events are written. */
+/** How many events are written, beside those of two questions. */
 export const SEED_EVENTS = 737;
 
 /** Writes configuration, transforms and a journal of three days to a folder. */
@@ -227,6 +235,48 @@ async function fill(journal: Journal, now: number): Promise<void> {
   const last = now - 4 * MINUTE_MS;
   for (let n = 0; n < OPEN; n++) await addOpen(journal, n, last + n * 1000);
   await journal.pauseMapping("linear", last);
+  await addQuestions(journal, last + MINUTE_MS);
+}
+
+/** A call that waits for a person, and one whose result nobody knows. */
+async function addQuestions(journal: Journal, at: number): Promise<void> {
+  const stripe = SENDERS.find(({ hook }) => hook === "stripe")!;
+  const codes = await journal.reserveCodes(2);
+  for (const [index, kind] of (["call", "outcome"] as const).entries()) {
+    const { event, runId } = toEvent(stripe, { n: 2000 + index, at: at + index });
+    await journal.accept(event);
+    const [run] = await journal.claimRuns(1, at + 10);
+    if (run?.id !== runId) throw new Error(`another run is due: ${run?.id}`);
+    const given = { customer: "cus_49", amount: 4900, note: "card expired \u202egnp" };
+    const step: Step = {
+      n: 1,
+      kind: "call",
+      state: kind === "call" ? "waiting" : "unknown",
+      call: "billing.refund",
+      arguments: given,
+      sources: ["billing"],
+      startedAt: at + 20,
+    };
+    const asked: NewApproval = {
+      id: idAt(at + index),
+      kind,
+      code: codes[index]!,
+      runId,
+      eventId: event.id,
+      hook: "stripe",
+      mapping: "stripe",
+      step: 1,
+      call: "billing.refund",
+      arguments: given,
+      hash: "0",
+      basis: "0",
+      sources: ["billing"],
+      askedAt: at + 30,
+      ...(kind === "call" && { expiresAt: at + 4 * HOUR_MS }),
+    };
+    const reason = kind === "call" ? QUESTION_HOLDS.approval : QUESTION_HOLDS.outcome;
+    await journal.holdRun(run, reason, { steps: [step], asked: [asked], open: [] });
+  }
 }
 
 /** How many are unfinished. */
