@@ -4,6 +4,8 @@ import { createFeed } from "./feed.ts";
 
 /** Grows with every frame in which something has changed. */
 export const changes = signal(0);
+/** Grows with each question to a person, and each answer. */
+export const questions = signal(0);
 /** live: changes arrive, here or through another tab · lost: the service does not answer. */
 export const connection = signal<"connecting" | "live" | "lost">("connecting");
 
@@ -120,5 +122,6 @@ function take(name: string, data: string): void {
   else if (name === "rejection") feed.addRefusal(JSON.parse(data));
   // Something happened before the stream began, or while nobody listened.
   else if (name === "gap" || name === "ready") feed.restart();
+  if (name === "approval" || name === "gap" || name === "ready") questions.value++;
   changed();
 }

@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { APPROVAL_STATES, type Decision } from "../../types.ts";
 import { type ApprovalView, call } from "../api.ts";
+import { questions } from "../live.ts";
 import { Detail, notifyOf, State, Time, toLine, toVisible } from "../parts/controls.tsx";
 import { Page, useLoad } from "../parts/load.tsx";
 import { StateFilter } from "../parts/table.tsx";
@@ -11,7 +12,8 @@ const MAX_SHOWN = 200;
 
 /** How many questions are open; undefined: not known yet. */
 export function useOpenApprovals(): number | undefined {
-  const { data } = useLoad("approvals open", () => call("GET /api/approvals", { state: "open", limit: MAX_SHOWN }));
+  const open = { state: "open", limit: MAX_SHOWN } as const;
+  const { data } = useLoad("approvals open", () => call("GET /api/approvals", open), questions.value);
   return data?.approvals.length;
 }
 

@@ -84,7 +84,7 @@ function Budget({ budget }: { budget: StatusView["budget"] }): JSX.Element | nul
       {perDay !== undefined && (
         <meter min={0} max={perDay} high={perDay * 0.8} value={spentToday} aria-label="budget used" />
       )}
-      {heldRuns > 0 && <a href={hrefTo(["runs"], { state: "held" })}>{formatNumber(heldRuns)} turns are held</a>}
+      {heldRuns > 0 && <a href={hrefTo(["runs"], { state: "held" })}>Turns are held</a>}
     </p>
   );
 }
@@ -118,7 +118,14 @@ function Sums({ spend, group }: { spend: readonly SpendView[]; group: Group }): 
           No turn has said what it used. Prices are in <code>agents.prices</code>, limits in <code>agents.budget</code>.
         </p>
       }
-      columns={[{ name: group, kind: "wide", show: ({ name }) => <b>{toLine(name, 80)}</b> }, ...AMOUNTS]}
+      columns={[
+        {
+          name: group.slice(0, 1).toUpperCase() + group.slice(1),
+          kind: "wide",
+          show: ({ name }) => <b>{toLine(name, 80)}</b>,
+        },
+        ...AMOUNTS,
+      ]}
     />
   );
 }
