@@ -39,6 +39,7 @@ export const HTTP_ERRORS = {
   decision_refused: { status: 409, message: "This question cannot be decided like this." },
   no_stored_body: { status: 409, message: "The body of this event was not stored, so the event cannot be replayed." },
   too_many_recordings: { status: 409, message: "Too many recordings are kept." },
+  run_ended: { status: 409, message: "This turn has ended already." },
   body_too_large: { status: 413, message: "The body is too large." },
   fan_out_too_large: { status: 413, message: "This request would result in too many actions." },
   payload_too_large: { status: 413, message: "The rendered text exceeds the limit." },

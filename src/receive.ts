@@ -18,7 +18,7 @@ import { createLines } from "./shared/lines.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 import { inSpan } from "./telemetry/traces.ts";
 import type { TransformRunner } from "./transforms/runner.ts";
-import type { HookRequest, HttpResponse, Receipt, Resolution } from "./types.ts";
+import type { HookRequest, HttpResponse, Receipt, Resolution, HookAction } from "./types.ts";
 
 export interface ReceiverParts {
   current(): Runtime;
@@ -44,7 +44,7 @@ export interface Receiver {
   /** Takes a verified request through mapping and journal to its answer, or repeats the answer to its idempotency key. */
   receive(request: HookRequest, runtime: Runtime): Promise<Accepted>;
   /** Runs a stored request again, through the current mappings and without an idempotency key. */
-  replay(event: EventRecord): Promise<HttpResponse>;
+  replay(event: EventRecord, options?: { deliver?: boolean }): Promise<HttpResponse>;
   /** Stores the handshake of a sender as a skipped event. Never rejects: the answer does not depend on it. */
   recordHandshake(request: HookRequest, note: string | undefined): Promise<void>;
   /** Stores a refused request for the operator. Never rejects: the refusal does not depend on it. */
@@ -112,7 +112,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     }
   }
 
-  function replay(event: EventRecord): Promise<HttpResponse> {
+  function replay(event: EventRecord, { deliver = true } = {}): Promise<HttpResponse> {
     return inSpan("replay", async () => {
       backlog.requireRoom();
       const runtime = current();
@@ -121,7 +121,8 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       const openState = (mapping: string): HeldState => createState({ mapping, readState: journal.readState });
       const resolution = await resolve(request, runtime, { startedAt, isEcho: async () => false, openState });
       // It counted when it was received.
-      const repeated = { ...resolution, idempotency: undefined, state: undefined };
+      const actions = deliver ? resolution.actions : resolution.actions.map(withoutDelivery);
+      const repeated = { ...resolution, actions, idempotency: undefined, state: undefined };
       return toAccepted(await commit(request, repeated, { runtime, startedAt }), repeated).response;
     });
   }
@@ -334,4 +335,8 @@ function createBacklogGuard(
       () => undefined,
     );
   }
+}
+
+function withoutDelivery(action: HookAction): HookAction {
+  return action.kind === "agent" ? { ...action, deliver: false } : action;
 }

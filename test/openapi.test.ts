@@ -27,9 +27,10 @@ beforeAll(async () => {
       agents: {
         providers: {
           broken: { kind: "command", command: ["false"] },
+          slow: { kind: "command", command: ["sleep", "600"] },
           house: { kind: "openai-compatible", baseUrl: models.baseUrl },
         },
-        defaults: { maxAttempts: 1, models: ["broken/x", "house/large"] },
+        defaults: { maxAttempts: 1, models: ["broken/x", "house/large", "slow/x"] },
         tools: {
           tickets: {
             kind: "http",
@@ -48,6 +49,7 @@ beforeAll(async () => {
   ajv.addSchema(document, "document");
   const dead = await Promise.all([sendHook("agent", { message: "a" }), sendHook("agent", { message: "b" })]);
   for (const { eventId } of dead) await service.settled(eventId);
+  const waiting = await sendHook("agent", { message: "c", model: "slow/x" });
   await fetch(`${service.url}/in/wake`, { method: "POST" });
   const asking = await sendHook("agent", { message: "c", model: "house/large" });
   const { id: approval } = await waitFor(
@@ -70,6 +72,9 @@ beforeAll(async () => {
     "/api/sessions/{key}": dead[0].sessionKey,
     "/api/runs/{id}": asking.runId,
     "/api/approvals/{id}": approval,
+    "/api/runs/{id}/cancel": waiting.runId,
+    "/api/mappings/{id}/pause": "orders",
+    "/api/mappings/{id}/resume": "orders",
     "/api/dead-letters/{id}/retry": retried,
     "/api/dead-letters/{id}": dropped,
     "/api/recordings/{id}": recording.id,

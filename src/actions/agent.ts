@@ -124,6 +124,18 @@ export function toErrorSummary(run: HookRun, error: Error, at: number): NewEntry
   return createSummary(run, { label, text: error.message, trustedText: error instanceof TurnTimeout, at });
 }
 
+/** The summary of a run that an operator ended: `Hook <name> (canceled): …`. It starts no heartbeat. */
+export function toCanceledSummary(run: HookRun, at: number): NewEntry {
+  const label = `Hook ${toLabel(run.action.name)} (canceled)`;
+  const summary = createSummary(run, {
+    label,
+    text: "An operator canceled this turn.",
+    trustedText: true,
+    at,
+  });
+  return { ...summary, urgent: false };
+}
+
 /** Where the untrusted text of a run came from. */
 function originOf(run: HookRun): Origin {
   const hook = run.hook ?? run.action.name;

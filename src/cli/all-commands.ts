@@ -5,6 +5,7 @@ import { addCheck, addStatus } from "./commands/check.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDiff } from "./commands/diff.ts";
 import { addDoctor } from "./commands/doctor.ts";
+import { addHooks } from "./commands/hooks.ts";
 import { addSend } from "./commands/send.ts";
 import { addBackup, addStore } from "./commands/store.ts";
 import { addTools } from "./commands/tools.ts";
@@ -51,6 +52,7 @@ const COMMANDS = [
   addStatus,
   addEvents,
   addLists,
+  addHooks,
   addApprovals,
   addBackup,
   addStore,

@@ -44,6 +44,8 @@ export async function executeRun(
     return await complete({ ...run, claimedAt }, context, freeSlot);
   } catch (error) {
     if (error instanceof Suspended) return await suspend(run, error, context);
+    // It was canceled, or is another node's.
+    if (context.signal.reason instanceof ClaimLost) return false;
     if (error instanceof ClaimLost) return await letGo(run, context);
     await releaseOnShutdown(run, context);
     return recordRunFailure(run, error, context);

@@ -2,7 +2,7 @@ import { isId } from "../shared/id.ts";
 import type { ApprovalState, ChannelName } from "../types.ts";
 import type { Page } from "./journal.ts";
 import type { Approval, AskedApproval } from "./records.ts";
-import { listPage, olderThan, type Reader } from "./reads.ts";
+import { listPage, type Reader, withinPage } from "./reads.ts";
 import { integer, text, toApproval } from "./rows.ts";
 
 /* The reads of approvals, as those of `reads.ts`. */
@@ -11,8 +11,9 @@ const APPROVALS = "hookline.approvals";
 
 export async function listApprovals(
   reader: Reader,
-  { limit, before, state, runId, eventId }: Page & { state?: ApprovalState; runId?: string; eventId?: string },
+  { state, runId, eventId, ...page }: Page & { state?: ApprovalState; runId?: string; eventId?: string },
 ): Promise<Approval[]> {
+  const { limit, before } = page;
   if ([before, runId, eventId].some((id) => id !== undefined && !isId(id))) return [];
   const found = await listPage(reader, {
     from: APPROVALS,
@@ -20,7 +21,7 @@ export async function listApprovals(
       ["state =", state],
       ["run_id =", runId],
       ["event_id =", eventId],
-      [olderThan(reader, APPROVALS), before],
+      ...withinPage(reader, APPROVALS, page),
     ],
     limit,
   });

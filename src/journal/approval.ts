@@ -8,6 +8,7 @@ export const TOO_MANY_OPEN = `${MAX_OPEN} questions of this mapping are open alr
 
 /** Why the questions of a dropped run are withdrawn. */
 export const RUN_DROPPED = "The run was dropped.";
+export const RUN_CANCELED = "Its run was canceled.";
 
 /** How long a code names the same question. */
 export const KEEP_CODE_MS = 30 * 86_400_000;

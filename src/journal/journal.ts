@@ -18,14 +18,18 @@ import type {
   EventRecord,
   EventSummary,
   GiveBack,
+  HeldFilter,
   Lease,
+  MappingCount,
   NewDecision,
+  NewEntry,
   NewEvent,
   NewNote,
   NewWork,
   NodeInfo,
   NodeRecord,
   Note,
+  Pause,
   Questions,
   Route,
   Run,
@@ -38,13 +42,39 @@ import type {
   Turn,
   TurnOutcome,
 } from "./records.ts";
+import type { EventSearch, SearchChunk } from "./search.ts";
 
+export type * from "./search.ts";
 export type * from "./records.ts";
 
 export interface Page {
   limit: number;
   /** Only what is older than the item with this id. */
   before?: string;
+  /** Only what is of this time or later, and before this time: the times of the ids, in milliseconds since the epoch. */
+  from?: number;
+  to?: number;
+}
+
+/** undefined: any. */
+export interface RunFilter {
+  state?: RunState | RunState[];
+  hook?: string;
+  sessionKey?: string;
+}
+
+export interface DeliveryFilter {
+  state?: DeliveryState | DeliveryState[];
+  channel?: string;
+}
+
+/** Of a time: when it failed. */
+export interface DeadLetterFilter {
+  kind?: DeadLetter["kind"];
+  hook?: string;
+  group?: string;
+  failedFrom?: number;
+  failedTo?: number;
 }
 
 export interface Retention {
@@ -58,6 +88,27 @@ export interface Retention {
   keepMessagesFrom?: number;
   /** While there are more idempotency keys than this, the oldest may be deleted before they expire. */
   maxKeys?: number;
+}
+
+/** By state. */
+export interface WorkCounts {
+  runs: RunCounts;
+  deliveries: DeliveryCounts;
+}
+
+interface RunCounts {
+  ready: number;
+  queued: number;
+  running: number;
+  held: number;
+  dead: number;
+}
+
+interface DeliveryCounts {
+  pending: number;
+  queued: number;
+  sending: number;
+  failed: number;
 }
 
 export interface JournalStats {
@@ -129,13 +180,22 @@ export interface Journal {
    * already, or is not opened.
    */
   holdRun(claim: Claim, reason: string, questions?: Questions): Promise<boolean>;
+  /** Lets held runs start that do not wait for a person; `forGood`: their claims say `released`. Gives how many. */
+  releaseHeld(filter?: HeldFilter & { forGood?: boolean }): Promise<number>;
   /**
-   * Lets held runs start that do not wait for a person, all or those with this reason; `forGood`: their claims say `released`.
-   * Gives how many.
+   * Ends a hook's unfinished run for good, in whatever state it is: it is dropped, and the next of its session can start. Its
+   * claim is void. A call that was sent without a result becomes unknown. False if the run has ended, or is unknown.
    */
-  releaseHeld(filter?: { reason?: string; forGood?: boolean }): Promise<number>;
-  /** What runs used that finished since the start of an hour, in all or of one session, the most expensive first. */
-  spend(filter: { since: number; sessionKey?: string }): Promise<Spend[]>;
+  cancelRun(id: string, end: { finishedAt: number; error: string; entries: NewEntry[] }): Promise<boolean>;
+  /** The ids of those runs whose claim is lost. */
+  findLost(claims: Claim[]): Promise<string[]>;
+  /** Leaves a mapping's runs out of all claims, and lets its wakes start no heartbeat. False if it was paused before. */
+  pauseMapping(mapping: string, at: number): Promise<boolean>;
+  /** Its runs start in their order. False if it was not paused. */
+  resumeMapping(mapping: string): Promise<boolean>;
+  listPauses(): Promise<Pause[]>;
+  /** What runs used in hours from `since` to before `until`, in all or of one session: by day, the most expensive first. */
+  spend(filter: { since: number; until?: number; sessionKey?: string }): Promise<Spend[]>;
   /** Ends a run that failed permanently; the next of its session can start. The event is dead once nothing of it is left. */
   deadLetterRun(claim: Claim, failure: RunFailure): Promise<boolean>;
 
@@ -221,19 +281,31 @@ export interface Journal {
   ): Promise<EventSummary[]>;
   /** How many events are in each state. Counting ends at `max`, so that it takes as long in any journal. */
   countEvents(max: number): Promise<Record<EventStatus, number>>;
+  /** The same of runs and deliveries that are unfinished, or failed permanently. */
+  countWork(max: number): Promise<WorkCounts>;
+  /**
+   * Looks through the next events of a search, newest first, after the one with the id `before`; away from the requests that
+   * come meanwhile. A search is as many of these calls as its caller wants.
+   */
+  searchEvents(search: EventSearch, before?: string): Promise<SearchChunk>;
+  /** How many events of a time or later each mapping has, by status. */
+  countByMapping(from: number): Promise<MappingCount[]>;
   getEvent(id: string): Promise<EventRecord | undefined>;
   listSessions(page: { limit: number }): Promise<SessionSummary[]>;
-  /** Entries oldest first, after the cursor. A session whose runs are all unfinished or dead has none. */
+  /**
+   * Entries oldest first: the first ones after a cursor, or the last ones before one. A session whose runs are all unfinished
+   * or dead has none.
+   */
   getSession(
     key: string,
-    page: { limit: number; after?: number },
+    page: { limit: number; after?: number; before?: number },
   ): Promise<{ session: SessionSummary; entries: Entry[] } | undefined>;
-  listRuns(page: Page & { state?: RunState }): Promise<Run[]>;
+  listRuns(page: Page & RunFilter): Promise<Run[]>;
   getRun(id: string): Promise<Run | undefined>;
-  listDeliveries(page: Page & { state?: DeliveryState }): Promise<Delivery[]>;
+  listDeliveries(page: Page & DeliveryFilter): Promise<Delivery[]>;
 
   /** Runs of hooks and deliveries that failed permanently, newest first. */
-  listDeadLetters(page: Page): Promise<DeadLetter[]>;
+  listDeadLetters(page: Pick<Page, "limit" | "before"> & DeadLetterFilter): Promise<DeadLetter[]>;
   /**
    * Requeues a dead letter with all its attempts: it is due at `now`, behind what its session or recipient has in
    * progress, and its event is accepted again. A delivery continues after the parts that were sent. False if unknown.

@@ -301,6 +301,8 @@ export interface Run {
   state: RunState;
   /** Why it is held. */
   holdReason?: string;
+  /** What it waits for, in lists: while it is ready and its mapping is paused, or queued behind another run of its session. */
+  waitsFor?: RunWait;
   /** While it is not finished: since when the provider of its model has been unavailable. */
   unavailableSince?: number;
   /** The provider that it waits for, until its next attempt. */
@@ -320,6 +322,19 @@ export interface Run {
   error?: string;
 }
 
+/**
+ * paused: its mapping is, or that of the run before it · held: the run before it is · turn: the run before it is not finished.
+ * `runId` with `eventId` and `holdReason`: the first of its session; absent if it is that one itself.
+ */
+export interface RunWait {
+  kind: "paused" | "held" | "turn";
+  runId?: string;
+  eventId?: string;
+  holdReason?: string;
+  /** The mapping that is paused. */
+  mapping?: string;
+}
+
 /** Why a run is given back. */
 export interface GiveBack extends Pick<Run, "unavailableSince" | "waitingFor"> {
   error: string;
@@ -332,8 +347,10 @@ export interface ClaimedRun extends Run, Claim {
   released?: boolean;
 }
 
-/** The tokens and cost of the finished runs of a hook, mapping and model. */
+/** The tokens and cost of the finished runs of a day, hook, mapping and model. */
 export interface Spend {
+  /** UTC, as 2026-11-27. */
+  day: string;
   /** Empty for heartbeats. */
   hook: string;
   /** Empty for heartbeats and the service's own hooks. */
@@ -412,6 +429,8 @@ export interface DeadLetter {
   eventId?: string;
   hook?: string;
   error: string;
+  /** What failures of its kind have in common, as `toErrorGroup` writes it. */
+  group: string;
   attempts: number;
   /** When it failed for the last time. */
   at: number;
@@ -430,7 +449,10 @@ export interface EventSummary extends Pick<
    * If its actions have one run in all: that run, and one of its deliveries: a failed, else an unfinished, else the newest.
    * `others`: how many more are in the same state.
    */
-  run?: Pick<Run, "id" | "state" | "attempts" | "startedAt" | "finishedAt" | "error" | "holdReason" | "waitingFor">;
+  run?: Pick<
+    Run,
+    "id" | "state" | "attempts" | "startedAt" | "finishedAt" | "error" | "holdReason" | "waitingFor" | "waitsFor"
+  >;
   delivery?: Pick<Delivery, "id" | "state" | "channel" | "to" | "route" | "attempts" | "sentAt" | "error"> & {
     others: number;
   };
@@ -470,6 +492,27 @@ export interface RunFailure {
   entries: NewEntry[];
   /** The notice for the place of the event. */
   deliveries?: NewDelivery[];
+}
+
+/** Which held runs are released; undefined: all. Those that wait for a person's word stay held. */
+export interface HeldFilter {
+  reason?: string;
+  runs?: string[];
+  sessionKey?: string;
+}
+
+/** A mapping whose runs wait until it is resumed. */
+export interface Pause {
+  mapping: string;
+  since: number;
+}
+
+/** How many events of a mapping have a status, and when the last of them was received. */
+export interface MappingCount {
+  mapping: string;
+  status: EventStatus;
+  count: number;
+  lastAt: number;
 }
 
 /** A question to a person. What it asks never changes. */
@@ -582,8 +625,8 @@ export interface NodeRecord extends NodeInfo {
   isAlive: boolean;
 }
 
-/** What a commit may have made due; `lease`: a node has released a named lease. */
-export type NewWork = "run" | "delivery" | "heartbeat" | "lease";
+/** What a commit may have made due; `lease`: a node has released a named lease; `cancel`: a run that is running was canceled. */
+export type NewWork = "run" | "delivery" | "heartbeat" | "lease" | "cancel";
 
 /** What a commit changed. The reader takes the rest from the journal. */
 export type Change =

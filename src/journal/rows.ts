@@ -194,6 +194,7 @@ export function toSession(row: Row): SessionSummary {
 
 export function toSpend(row: Row): Spend {
   return {
+    day: new Date(integer(row.day)).toISOString().slice(0, 10),
     hook: text(row.hook),
     mapping: text(row.mapping),
     model: text(row.model),
@@ -211,6 +212,7 @@ export function toDeadLetter(row: Row): DeadLetter {
     eventId: optional(text, row.event_id),
     hook: optional(text, row.hook),
     error: text(row.error),
+    group: text(row.error_group),
     attempts: integer(row.attempts),
     at: integer(row.finished_at),
   };
@@ -271,14 +273,30 @@ export function toOutcome(run: Run | undefined, deliveries: Delivery[] = []): Pi
 }
 
 function summarizeRun(run: Run): EventSummary["run"] {
-  const { id, state, attempts, startedAt, finishedAt, error, holdReason, waitingFor } = run;
-  return { id, state, attempts, startedAt, finishedAt, error, holdReason, waitingFor };
+  const { id, state, attempts, startedAt, finishedAt, error, holdReason, waitingFor, waitsFor } = run;
+  return {
+    id,
+    state,
+    attempts,
+    startedAt,
+    finishedAt,
+    error,
+    holdReason,
+    waitingFor,
+    waitsFor,
+  };
 }
 
 function summarizeDelivery(delivery: Delivery, all: Delivery[]): EventSummary["delivery"] {
   const { id, state, channel, to, route, attempts, sentAt, error } = delivery;
   const others = all.filter((other) => other !== delivery && other.state === state).length;
   return { id, state, channel, to, route, attempts, sentAt, error, others };
+}
+
+/** A call that was sent when its run was canceled: nobody knows whether it was executed. */
+export function toUnknownStep({ detail }: Row, finishedAt: number): Step {
+  const step: Step = JSON.parse(text(detail));
+  return { ...step, state: "unknown", finishedAt };
 }
 
 /* Columns get their types here. Each function throws on anything that this program did not write. */

@@ -29,6 +29,7 @@ import type {
   StoredRequest,
   Timings,
   Step,
+  WorkCounts,
 } from "../journal/journal.ts";
 import type { FolderStatus, MailStatus } from "../mail/watch/status.ts";
 import type { Runtime } from "../runtime/build.ts";
@@ -37,6 +38,7 @@ import type { ReloadFailure } from "../runtime/reload.ts";
 import type { SandboxStatus } from "../transforms/runner.ts";
 import type { LogLine } from "../types.ts";
 import type { EventCounts, Minute } from "../telemetry/activity.ts";
+import type { DeadLetterChange, DeadLetterGroup } from "./dead-letters.ts";
 import type { Diff } from "./diff.ts";
 import type { MappingSourceView, MappingView } from "./mappings.ts";
 import { type Outcome, type OutcomeView, toOutcome } from "./stored-events.ts";
@@ -52,7 +54,7 @@ export interface OperatorAnswers {
   "GET /api/status": StatusView;
   "GET /api/stats": StatsView;
   "GET /metrics": string;
-  "GET /api/events": { events: EventView[]; more?: string };
+  "GET /api/events": { events: EventView[]; more?: string; searched?: number; searchedTo?: string };
   "GET /api/stream": string;
   "GET /api/events/export": string;
   "POST /api/events/:id/replay": unknown;
@@ -66,6 +68,9 @@ export interface OperatorAnswers {
   "GET /api/runs": { runs: RunView[] };
   "GET /api/runs/:id": RunTimeline;
   "POST /api/runs/release": { ok: true; released: number };
+  "POST /api/runs/:id/cancel": { ok: true; id: string };
+  "POST /api/mappings/:id/pause": { ok: true; id: string };
+  "POST /api/mappings/:id/resume": { ok: true; id: string };
   "GET /api/tools": ToolsView;
   "GET /api/approvals": { approvals: ApprovalView[] };
   "GET /api/approvals/:id": ApprovalView;
@@ -78,6 +83,9 @@ export interface OperatorAnswers {
   "DELETE /api/recordings/:id": { ok: true; id: string };
   "GET /api/rejections": { rejections: View<Rejection>[] };
   "GET /api/dead-letters": { deadLetters: DeadLetterView[] };
+  "GET /api/dead-letters/groups": { groups: DeadLetterGroupView[]; countedTo: number };
+  "POST /api/dead-letters/retry": DeadLetterChange;
+  "POST /api/dead-letters/drop": DeadLetterChange;
   "POST /api/dead-letters/:id/retry": { ok: true; id: string };
   "DELETE /api/dead-letters/:id": { ok: true; id: string };
   "POST /api/try": Trial;
@@ -93,6 +101,7 @@ type TimeName = `${string}At` | `${string}Since` | "at" | "since";
 /** The fields of a row in a list. */
 export type EventView = View<Omit<EventSummary, keyof Outcome>> & OutcomeView;
 export type DeadLetterView = View<DeadLetter>;
+export type DeadLetterGroupView = View<DeadLetterGroup>;
 type EntryView = View<Omit<Entry, "sessionKey" | "boundary" | "urgent">>;
 
 /** Without the body's bytes: `payload` is what the hook made of the body, or the text of a body that it refused. */
@@ -135,10 +144,12 @@ type RecordedView = Omit<View<RecordedRequest>, "request"> & { request: RequestV
 
 type MailView = Omit<MailStatus, "folders"> & { folders: View<FolderStatus>[] };
 
-interface StatsView {
-  /** How many events the journal has in each state. Counting ends at `countedTo`, so a state may have more. */
+interface StatsView extends WorkCounts {
+  /** How many events the journal has in each state, and runs and deliveries. Counting ends at `countedTo`, so a state may have more. */
   events: EventCounts;
   countedTo: number;
+  /** The refused requests among the last 500 since the start. */
+  refused: number;
   /** The last three hours of requests to hooks and agent turns, oldest first; minutes without anything are left out. */
   minutes: View<Minute>[];
 }

@@ -167,6 +167,7 @@ async function createFilled(): Promise<string> {
   await fillMore(journal);
   const id = nextId();
   await journal.accept(sampleEvent({ id, actions: [sampleWake("last", id)] }));
+  await journal.pauseMapping("paused", NOW);
   await journal.close();
   return at;
 }

@@ -99,6 +99,7 @@ export function journalSources(database: Database): Source[] {
     copyOf(database, "steps", { key: ["run_id", "n"] }),
     copyOf(database, "approvals", { key: ["seq"], change: withoutSeq }),
     copyOf(database, "approval_codes", { key: ["code"] }),
+    copyOf(database, "pauses", { key: ["mapping"] }),
     copyOf(database, "run_starts", { key: ["mapping", "started_at", "run_seq"] }),
     copyOf(database, "sessions", { key: ["key"] }),
     copyOf(database, "deliveries", { key: ["seq"], change: (row) => ({ ...row, edits: row.edits ?? 0 }) }),

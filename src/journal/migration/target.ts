@@ -29,6 +29,7 @@ export const TARGET_TABLES = [
   "answers",
   "runs",
   "run_starts",
+  "pauses",
   "joined_events",
   "steps",
   "approvals",

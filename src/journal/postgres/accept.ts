@@ -15,6 +15,7 @@ import { fromEvent, integer, text, toDetail } from "../rows.ts";
 import { MAX_CORRECTION_MS } from "../waits.ts";
 import { awaitEarlierCommits } from "./changes.ts";
 import { Conflict, type Sql } from "./database.ts";
+import { readPaused } from "./pauses.ts";
 import { type AddedKey, addKeys, type Keys, nameOf, readKeys } from "./idempotency.ts";
 import { addState, applyState, type BatchState, listStateKeys, readBatchState } from "./state.ts";
 import { Batch, lock, sessionLock, stateLock, toPostgresText, type Transaction, windowLock } from "./transaction.ts";
@@ -161,9 +162,7 @@ async function write(
   const runs = commits.flatMap(({ event, plan }) =>
     plan.actions.flatMap((action) => (isRun(action) && !action.joins ? [{ event, ...action }] : [])),
   );
-  const entries = commits.flatMap(({ plan }) =>
-    plan.actions.flatMap((action) => (isRun(action) ? [] : [action.entry])),
-  );
+  const entries = await listEntries(transaction, commits);
   await closeWindows(transaction, runs);
   const batch = new Batch();
   addEvents(batch, commits);
@@ -181,6 +180,19 @@ async function write(
   for (const { event, plan } of commits) reportEvent(transaction, event, plan);
   if (runs.length > 0) transaction.announce("run");
   if (entries.some(({ urgent }) => urgent)) transaction.announce("heartbeat");
+}
+
+/** The wake of a paused mapping is noted, and starts no heartbeat. */
+async function listEntries(transaction: Transaction, commits: Accepted[]): Promise<NewEntry[]> {
+  const entries = commits.flatMap(({ event: { mapping }, plan }) =>
+    plan.actions.flatMap((action) => (isRun(action) ? [] : [{ mapping, entry: action.entry }])),
+  );
+  const urgent = entries.filter(({ entry }) => entry.urgent);
+  const paused = await readPaused(
+    transaction,
+    urgent.map(({ mapping }) => mapping),
+  );
+  return entries.map(({ mapping = "", entry }) => (paused.has(mapping) ? { ...entry, urgent: false } : entry));
 }
 
 function reportEvent({ report }: Transaction, { id }: NewEvent, { actions }: Commit): void {

@@ -1,4 +1,5 @@
 import type { ChannelName, DeliveryState } from "../../types.ts";
+import { toErrorGroup } from "../error-group.ts";
 import type { Claim, ClaimedDelivery, DeliveryEnd, DeliveryProgress, NewDelivery, Route } from "../journal.ts";
 import { mayReplace, toEditsColumn, integer, optional, type Row, text, toDelivery, toWarningsColumn } from "../rows.ts";
 import type { Sql, TransactionSql } from "./database.ts";
@@ -174,6 +175,7 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
     partsSent,
     messageId && toPostgresText(messageId),
     toWarningsColumn(warnings),
+    state === "failed" && error !== undefined ? toPostgresText(toErrorGroup(error)) : undefined,
   ];
   const [, row] = await Promise.all([lock(transaction, [lockOf(own)]), transaction.get(FINISH_DELIVERY, values)]);
   if (!row) return transaction.isRepeated && hasState(transaction, claim, state);
@@ -195,7 +197,7 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
 }
 
 const FINISH_DELIVERY = `
-  UPDATE hookline.deliveries SET state = $3, finished_at = $4, route = coalesce($5, route), error = $6, warnings = $9,
+  UPDATE hookline.deliveries SET state = $3, finished_at = $4, route = coalesce($5, route), error = $6, warnings = $9, error_group = $10,
     parts_sent = coalesce($7, parts_sent),
     message_id = CASE WHEN conversation IS NOT NULL OR edits = 4 THEN nullif(concat_ws(chr(10), message_id, $8::text), '') END
   WHERE id = $1 AND claims = $2 AND state = 'sending'

@@ -6,6 +6,7 @@ import type { Change, Journal, NewWork, NodeInfo } from "../journal.ts";
 import * as approvalReads from "../approval-reads.ts";
 import * as reads from "../reads.ts";
 import { bytes } from "../rows.ts";
+import { searchEvents } from "../search.ts";
 import { createSign } from "../sign.ts";
 import { acceptEvents } from "./accept.ts";
 import { recordAnswer } from "./answers.ts";
@@ -19,6 +20,8 @@ import { confirmReplays, findReplay } from "./idempotency.ts";
 import { acquireLease, endNode, listNodes, type Recovered, releaseLease, renewLease, returnWork } from "./leases.ts";
 import { compareClocks, createNode, createNodeLease, forgetLater, type Node, takeLostTokens } from "./node.ts";
 import { writeNotes } from "./notes.ts";
+import { cancelRun } from "./cancel.ts";
+import { pauseMapping, resumeMapping } from "./pauses.ts";
 import { createReader, readStats } from "./read.ts";
 import { addPartitions, sweep } from "./retention.ts";
 import {
@@ -35,6 +38,7 @@ import {
 } from "./runs.ts";
 import { recordSteps } from "./steps.ts";
 import { migrate, requireComplete } from "./schema.ts";
+import { createSearchReader } from "./search.ts";
 import { createGroup, type Transaction } from "./transaction.ts";
 
 /** The first lease of this node, until it is renewed. */
@@ -170,6 +174,11 @@ function createJournal(parts: Parts): PostgresJournal {
     releaseRun: write(releaseRun),
     holdRun: write(holdRun),
     releaseHeld: write(releaseHeld),
+    cancelRun: write(cancelRun),
+    findLost: readShared(reads.findLost),
+    pauseMapping: write(pauseMapping),
+    resumeMapping: write(resumeMapping),
+    listPauses: readShared(reads.listPauses),
     spend: readShared(reads.readSpend),
     deadLetterRun: (claim, failure) =>
       ends.add({ claim, state: "dead", ...failure, deliveries: failure.deliveries ?? [] }),
@@ -210,6 +219,9 @@ function createJournal(parts: Parts): PostgresJournal {
     history: readShared(reads.history),
     listEvents: readShared(reads.listEvents),
     countEvents: readShared(reads.countEvents),
+    countWork: readShared(reads.countWork),
+    searchEvents: read((sql, ...search) => searchEvents(createSearchReader(sql, node.clockOffsetMs), ...search)),
+    countByMapping: readShared(reads.countByMapping),
     getEvent: readShared(reads.getEvent),
     listSessions: readShared(reads.listSessions),
     getSession: readShared(reads.getSession),

@@ -1,5 +1,7 @@
 import { MAIN_SESSION, QUESTION_HOLDS } from "../../types.ts";
-import type { Claim, GiveBack, Lease, NewDelivery, NewEntry, Questions, TurnOutcome } from "../journal.ts";
+import { isId } from "../../shared/id.ts";
+import type { Claim, GiveBack, HeldFilter, Lease, NewDelivery, NewEntry, Questions, TurnOutcome } from "../journal.ts";
+import { toErrorGroup } from "../error-group.ts";
 import { fromOutcome, integer, optional, text } from "../rows.ts";
 import { addEntries } from "./accept.ts";
 import { holdForQuestions, insertApprovals, locksOf } from "./approvals.ts";
@@ -91,16 +93,19 @@ function toBatch(ends: RunEnd[], clockOffsetMs: number): Batch {
     state,
     finished_at: finishedAt,
     error,
+    error_group: error === undefined ? undefined : toErrorGroup(error),
     outcome: outcome && fromOutcome(outcome),
     open: length - 1,
     dead: state === "dead" ? 1 : 0,
   }));
-  const columns = `id uuid, token bigint, state text, finished_at bigint, error text, outcome text, open integer, dead integer`;
+  const columns = `id uuid, token bigint, state text, finished_at bigint, error text, error_group text, outcome text, open integer,
+    dead integer`;
   batch.add("run_end", rows, `SELECT *, 'running' AS claimed FROM json_to_recordset($rows) AS row (${columns})`);
   // With the state as a constant, PostgreSQL reads the index of all running runs.
   batch.addOver(
     "ended",
-    `UPDATE hookline.runs SET state = row.state, finished_at = row.finished_at, error = row.error, outcome = row.outcome
+    `UPDATE hookline.runs SET state = row.state, finished_at = row.finished_at, error = row.error,
+       error_group = row.error_group, outcome = row.outcome
      FROM run_end AS row WHERE runs.id = ANY(ARRAY(SELECT id FROM run_end)) AND runs.id = row.id AND runs.claims = row.token
        AND runs.state = row.claimed
      RETURNING runs.id, runs.id AS run_id, event_id, hook, mapping, session_key, row.open, row.dead`,
@@ -142,7 +147,7 @@ function reportsOf({ claim: { id }, state, entries, deliveries }: RunEnd, eventI
   return [...reportsOfEntries(entries), ...reportsOfDeliveries(deliveries), ...ended];
 }
 
-function reportsOfEntries(entries: NewEntry[]): Report[] {
+export function reportsOfEntries(entries: NewEntry[]): Report[] {
   return entries.map(({ sessionKey }) => ({ change: { kind: "session", key: sessionKey } }));
 }
 
@@ -215,13 +220,19 @@ async function leaveRun(
 /** Each is the first of its session, and was due when it was claimed. */
 export async function releaseHeld(
   transaction: Transaction,
-  { reason, forGood = false }: { reason?: string; forGood?: boolean } = {},
+  { reason, runs, sessionKey, forGood = false }: HeldFilter & { forGood?: boolean } = {},
 ): Promise<number> {
   const rows = await transaction.all(
     `UPDATE hookline.runs SET state = 'ready', hold_reason = CASE WHEN $2 THEN hold_reason END
-     WHERE state = 'held' AND ($1::text IS NULL OR hold_reason = $1) AND hold_reason <> ALL($3::text[])
-     RETURNING id, event_id`,
-    [reason === undefined ? null : toPostgresText(reason), forGood, Object.values(QUESTION_HOLDS)],
+     WHERE state = 'held' AND hold_reason <> ALL($5::text[]) AND ($1::text IS NULL OR hold_reason = $1)
+       AND ($3::uuid[] IS NULL OR id = ANY($3::uuid[])) AND ($4::text IS NULL OR session_key = $4) RETURNING id, event_id`,
+    [
+      reason === undefined ? null : toPostgresText(reason),
+      forGood,
+      runs?.filter(isId) ?? null,
+      sessionKey === undefined ? null : toPostgresText(sessionKey),
+      Object.values(QUESTION_HOLDS),
+    ],
   );
   if (rows.length > 0) transaction.announce("run");
   const released = rows.map((row) => ({ id: text(row.id), eventId: optional(text, row.event_id) }));

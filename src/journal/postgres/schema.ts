@@ -64,6 +64,7 @@ const VERSION_1 = `
     unavailable_since bigint,         -- the start of an outage of its model's provider; NULL: it has answered since
     waiting_for text,                 -- that provider
     error text,
+    error_group text,                 -- of a dead run: its error, as toErrorGroup writes it
     outcome text,                     -- JSON: reply, model, usage, warnings
     action text                       -- JSON: AgentAction
   ) WITH (fillfactor = 70);
@@ -86,6 +87,11 @@ const VERSION_1 = `
     PRIMARY KEY (mapping, key)
   ) WITH (fillfactor = 70);
   CREATE INDEX state_expiry ON hookline.state (expires_at) WHERE expires_at IS NOT NULL;
+
+  CREATE TABLE hookline.pauses (      -- mappings whose runs are not claimed
+    mapping text COLLATE "C" PRIMARY KEY,
+    since bigint NOT NULL
+  );
 
   CREATE TABLE hookline.run_starts (  -- of mappings with a rate limit, within its period
     mapping text COLLATE "C" NOT NULL,
@@ -177,6 +183,7 @@ const VERSION_1 = `
     parts_sent integer NOT NULL,
     route text,                       -- JSON: Route
     error text,
+    error_group text,                 -- of a failed one
     warnings text,                    -- JSON: list of sentences
     text text NOT NULL,
     conversation text,                -- the session whose reply goes to the place of its event

@@ -43,6 +43,7 @@ const VERSION_1 = `
     started_at INTEGER,
     finished_at INTEGER,
     error TEXT,
+    error_group TEXT,                 -- of a dead run: its error, as toErrorGroup writes it
     hold_reason TEXT,                 -- of a held run, and of one that was released for good
     unavailable_since INTEGER,        -- the start of an outage of its model's provider; NULL: it has answered since
     waiting_for TEXT,                 -- that provider
@@ -172,6 +173,11 @@ const VERSION_1 = `
   ) STRICT;
   CREATE INDEX notes_expiry ON notes (expires_at) WHERE expires_at IS NOT NULL;
 
+  CREATE TABLE pauses (               -- mappings whose runs are not claimed
+    mapping TEXT PRIMARY KEY,
+    since INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
   CREATE TABLE run_starts (           -- of mappings with a rate limit, within its period
     mapping TEXT NOT NULL,
     started_at INTEGER NOT NULL,
@@ -196,6 +202,7 @@ const VERSION_1 = `
     parts_sent INTEGER NOT NULL,
     route TEXT,                       -- JSON: Route
     error TEXT,
+    error_group TEXT,                 -- of a failed one
     warnings TEXT,                    -- JSON: list of sentences
     text TEXT NOT NULL,
     claims INTEGER NOT NULL DEFAULT 0,  -- the token of the last claim

@@ -16,6 +16,8 @@ import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters
 import { claimDeliveries, finishDelivery, giveBackDelivery, progressDelivery, retryDelivery } from "./deliveries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
 import { createReader, readStats } from "./read.ts";
+import { cancelRun } from "./cancel.ts";
+import { pauseMapping, resumeMapping } from "./pauses.ts";
 import { sweep, usedBytes } from "./retention.ts";
 import {
   completeHeartbeat,
@@ -34,6 +36,7 @@ import { createSign } from "../sign.ts";
 import { createCounters } from "./counters.ts";
 import { writeNotes } from "./notes.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
+import { createSearcher, type Searcher } from "./search.ts";
 import { recordSteps } from "./steps.ts";
 
 export interface SqliteJournalOptions {
@@ -76,6 +79,7 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
     return createJournal(transaction, {
       commits,
       recovery,
+      searcher: createSearcher(file),
       close() {
         database.close();
         owner.release();
@@ -144,10 +148,14 @@ function fileIn(folder: string): string {
   return path.join(folder, "journal.db");
 }
 
-function createJournal(
-  transaction: Transaction,
-  { commits, recovery, close }: { commits: GroupCommit; recovery: Recovery; close(): void },
-): Journal {
+interface Parts {
+  commits: GroupCommit;
+  recovery: Recovery;
+  searcher: Searcher;
+  close(): void;
+}
+
+function createJournal(transaction: Transaction, { commits, recovery, searcher, close }: Parts): Journal {
   let closed = false;
 
   const write =
@@ -181,6 +189,11 @@ function createJournal(
       return commits.write(() => operation(transaction, ...args));
     };
 
+  const requireOpen = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    if (closed) throw new JournalUnavailable("the journal is closed");
+    return work();
+  };
+
   return {
     accept: write(acceptEvent),
     findReplay: readWith(transaction, findReplay),
@@ -201,6 +214,11 @@ function createJournal(
     releaseRun: write(releaseRun),
     holdRun: write(holdRun),
     releaseHeld: write(releaseHeld),
+    cancelRun: write(cancelRun),
+    findLost: read(reads.findLost),
+    pauseMapping: write(pauseMapping),
+    resumeMapping: write(resumeMapping),
+    listPauses: read(reads.listPauses),
     spend: read(reads.readSpend),
     deadLetterRun: write(deadLetterRun),
 
@@ -239,6 +257,9 @@ function createJournal(
     history: read(reads.history),
     listEvents: read(reads.listEvents),
     countEvents: read(reads.countEvents),
+    countWork: read(reads.countWork),
+    searchEvents: (search, before) => requireOpen(() => searcher.searchEvents(search, before)),
+    countByMapping: (from) => requireOpen(() => searcher.countByMapping(from)),
     getEvent: read(reads.getEvent),
     listSessions: read(reads.listSessions),
     getSession: read(reads.getSession),
@@ -260,6 +281,7 @@ function createJournal(
       if (closed) return;
       closed = true;
       commits.close();
+      await searcher.close();
       close();
     },
   };

@@ -12,7 +12,7 @@ import { createWorkRoutes, type WorkParts } from "./work-routes.ts";
 export interface OperatorServices
   extends ServiceParts, EventParts, MappingParts, WorkParts, ApprovalParts, RecordingParts {
   journal: WorkParts["journal"];
-  activity: ServiceParts["activity"] & MappingParts["activity"];
+  activity: ServiceParts["activity"];
   /** Where it listens. */
   serviceUrl(): string;
 }
