@@ -193,7 +193,7 @@ export interface Grant {
   retry?: boolean;
 }
 
-/** Everywhere the reply is delivered; each is a delivery of its own. */
+/** Everywhere the reply is delivered; each is a separate delivery. */
 export function listTargets(action: AgentAction): ReplyTarget[] {
   return action.deliver ? [action, ...(action.moreTargets ?? [])] : [];
 }

@@ -177,6 +177,11 @@ test.each([
   [["transform", "new", "x"], 1, "config"],
   [["import", "openclaw", "absent.json", "--config", "new.json"], 1, "config"],
   [["events", "show"], 2, "usage"],
+  [["events", "list", "--since", "soon"], 2, "usage"],
+  [["channels", "test", "slack"], 2, "usage"],
+  [["events"], 2, "usage"],
+  [["chekc"], 2, "usage"],
+  [["logs"], 2, "usage"],
   [["events", "list", "--url", "http://127.0.0.1:1"], 3, "unreachable"],
 ])("with --json the error of %j is JSON", async (args, code, name) => {
   const config = withTokens({});

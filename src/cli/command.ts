@@ -108,11 +108,23 @@ export class Unreachable extends ConfigError {
 
 /** Writes an error, unless commander has, and gives its exit code. Commander also throws after it has written help. */
 export function reportError(io: CliIo, error: unknown, json = false): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.usage;
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return EXIT_CODES.done;
+    if (json) printJsonLine(io, { ok: false, error: describeUsage(error), code: "usage" });
+    return EXIT_CODES.usage;
+  }
   // A program that reads the output gets an answer that it can read; a person sees the same sentence.
   if (json) printJsonLine(io, { ok: false, error: describeError(error), code: codeOfError(error) });
   printError(io, describeError(error));
   return exitCodeOf(error);
+}
+
+/** What commander has written to standard error, without the word in front; of the help nothing. */
+function describeUsage({ code, message }: CommanderError): string {
+  if (code === "commander.help") return "A command is missing. See --help.";
+  return withHint(withoutSecret(message))
+    .replace(/^error: /, "")
+    .trim();
 }
 
 function codeOfError(error: unknown): string {

@@ -49,7 +49,7 @@ export interface CompiledMapping {
 export interface ForEach {
   /** As written in the configuration. */
   text: string;
-  /** Where the array is in the payload. Of `a[*].b`, where `a` is, and `b` in each of its items. */
+  /** Where the array is in the payload. For `a[*].b`: where `a` is, and where `b` is in each of its items. */
   lists: Path[];
   /** Each action sees a payload whose array holds only its item. That of an array on the way always does. */
   narrows: boolean;

@@ -64,7 +64,7 @@ export function openConnection({ baseUrl, private: isPrivate, resolve = resolveH
     },
     close() {
       agent?.close().catch(() => {});
-      // A call that has just begun in a configuration that was replaced gets a connection of its own.
+      // A call that has just begun in a configuration that was replaced gets its own connection.
       agent = undefined;
     },
   };

@@ -62,7 +62,7 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
       opened.inFlight += 1;
       try {
         const params = { name, arguments: args, _meta: { "hookline/callId": callId } };
-        // The caller has a time limit of its own.
+        // The caller has its own time limit.
         return await opened.client.callTool(params, { signal, timeout: 2 ** 31 - 1 });
       } catch (error) {
         throw await toCallError(error, signal);

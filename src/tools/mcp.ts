@@ -39,7 +39,7 @@ const schema = {
       type: "object",
       additionalProperties: { type: "string" },
       description:
-        "With command: what its environment has besides PATH, LANG and HOME, which is a folder of its own in the state folder.",
+        "With command: what its environment has besides PATH, LANG and HOME, which is its own folder in the state folder.",
     },
   },
 } as const;

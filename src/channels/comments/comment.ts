@@ -16,7 +16,7 @@ export interface ReviewPlace<Body, C = Call> {
 export interface RenderedReview<Body> extends Omit<Review, "comments"> {
   body: Body;
   mark: string;
-  /** Each with a mark of its own, because the service sends an event about each. */
+  /** Each with its own mark, because the service sends an event about each. */
   comments: (LineComment & { body: Body; mark: string })[];
   /** An earlier attempt may have been accepted, as a whole or in part. */
   mayBeSent: boolean;

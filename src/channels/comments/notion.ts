@@ -47,7 +47,7 @@ export function createNotion({ token, baseUrl = "https://api.notion.com" }: Noti
     {
       name: "notion",
       limit: LIMIT,
-      // Notion also limits how many pieces with a style of their own a comment has.
+      // Notion also limits how many pieces with their own style a comment has.
       async measureMarkdown(text) {
         const runs = toRuns(await renderMarkdown(text, RICH_TEXT));
         return Math.max(text.length, Math.ceil((runs.length / (MAX_RUNS - 1)) * LIMIT));

@@ -40,5 +40,5 @@ function describe({ turns, perItem, heartbeat }: ModelCalls, joinMs: number): st
   const turn = turns === 0 ? [] : [perItem ? "1 for each item" : "1"];
   const shared = joinMs === 0 ? "" : `, which all within ${joinMs / 1000} s share`;
   const told = heartbeat === "now" ? [`1 for the heartbeat${shared}`] : [];
-  return [...turn, ...told].join(", ") || "none of its own";
+  return [...turn, ...told].join(", ") || "none by itself";
 }

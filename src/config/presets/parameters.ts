@@ -83,7 +83,7 @@ function takesSecret(auth: unknown): boolean {
 /** What `auth` is with these values. */
 export interface PresetAuth {
   scheme: unknown;
-  /** The parameter that it needs: the secret, or what names the sender if that signs with keys of its own. */
+  /** The parameter that it needs: the secret, or what names the sender if that signs with its own keys. */
   credential: string | undefined;
 }
 

@@ -1237,7 +1237,7 @@ export interface MappingInput {
      */
     maxLength?: number;
     /**
-     * If it cannot be read, the run is retried. Default: the agent is told, and asked without it.
+     * If it cannot be read, the run is retried. Default: the agent is asked without it, with a note.
      */
     required?: boolean;
     /**
@@ -1283,7 +1283,7 @@ export interface MappingInput {
      */
     memoryMb?: number;
     /**
-     * request: calls share frozen globals, and each has its own module variables. strict: each call gets a context of its own, which costs more.
+     * request: calls share frozen globals, and each has its own module variables. strict: each call gets its own context, which costs more.
      */
     isolation?: "request" | "strict";
     /**
@@ -1790,7 +1790,7 @@ export interface ToolsMcp {
    */
   command?: [string, ...string[]];
   /**
-   * With command: what its environment has besides PATH, LANG and HOME, which is a folder of its own in the state folder.
+   * With command: what its environment has besides PATH, LANG and HOME, which is its own folder in the state folder.
    */
   env?: {
     [k: string]: string;
