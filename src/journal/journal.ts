@@ -16,6 +16,7 @@ import type {
   DeliveryProgress,
   Entry,
   EventRecord,
+  EventSearch,
   EventSummary,
   GiveBack,
   HeldFilter,
@@ -35,6 +36,7 @@ import type {
   Run,
   RunFailure,
   RunLimits,
+  SearchChunk,
   SessionSummary,
   Spend,
   StateRow,
@@ -42,9 +44,7 @@ import type {
   Turn,
   TurnOutcome,
 } from "./records.ts";
-import type { EventSearch, SearchChunk } from "./search.ts";
 
-export type * from "./search.ts";
 export type * from "./records.ts";
 
 export interface Page {
