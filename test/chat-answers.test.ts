@@ -136,9 +136,7 @@ describe("in Slack", () => {
   test("an answer in the thread of the question counts", async () => {
     await start(where());
     const code = await ask(slack.messages);
-    const history = await slack.messages();
-    const index = history.findIndex((text) => text.includes(`approve ${code}`));
-    const ts = await findTimestamp(index);
+    const ts = await slack.find((text) => text.includes(`approve ${code}`));
     expect((await inSlack({ text: `approve ${code}`, thread_ts: ts })).reason).toBe(`answered ${code}`);
     await expectReply();
   });
@@ -257,19 +255,8 @@ test("a delivery of ours that reads like an answer is none", async () => {
   const config = { text: "Say it." };
   const { body } = await service.post("agent", { message: config.text, channel: "slack", to: slack.channel });
   await service.settled(body.eventId);
-  const index = (await slack.messages()).indexOf(`approve ${code}`);
-  const ts = await findTimestamp(index);
+  const ts = await slack.find((text) => text === `approve ${code}`);
   const answer = await inSlack({ text: `approve ${code}`, ts });
   expect(answer.reason ?? "").not.toContain("answered");
   await expectNothing();
 });
-
-async function findTimestamp(index: number): Promise<string> {
-  const response = await fetch(`${slack.baseUrl}conversations.history`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${slack.token}` },
-    body: new URLSearchParams({ channel: slack.channel, limit: "999" }),
-  });
-  const { messages }: { messages: { ts: string }[] } = JSON.parse(await response.text());
-  return messages.toReversed()[index]?.ts ?? "";
-}

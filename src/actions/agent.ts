@@ -179,6 +179,11 @@ export interface PastEntry extends HistoryEntry {
   sources?: string[];
 }
 
+/** What a turn has read before it begins. The tests of injections replace them. */
+export const SOURCE_RULES = {
+  ofHistory: (history: readonly PastEntry[]): string[] => history.flatMap(({ sources = [] }) => sources),
+};
+
 interface TurnRequest
   extends
     Pick<AgentTurn, "kind" | "runId" | "sessionKey">,
@@ -231,7 +236,7 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     ack,
   };
   const { rules, warnings: unusable } = openGrants(grants, tools, { runId, origin });
-  const known = new Set([...request.sources, ...read.sources, ...history.flatMap((entry) => entry.sources ?? [])]);
+  const known = new Set([...request.sources, ...read.sources, ...SOURCE_RULES.ofHistory(history)]);
   const askedAt = Date.now();
   const answer = await inSpan("turn", async (describe) => {
     const progress = { recorded: isRead ? recorded : [...read.steps, ...recorded], sources: [...known] };

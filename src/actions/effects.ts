@@ -2,7 +2,7 @@ import { DriverError, messageOf, NotConfigured } from "../errors.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { Approval, ApprovalUse, Step } from "../journal/journal.ts";
 import { hashJson } from "../shared/hash.ts";
-import { basisOf, type CallRules, type PlannedCall, setOf } from "./rules.ts";
+import { basisOf, CALL_RULES, type CallRules, type PlannedCall, setOf } from "./rules.ts";
 import {
   type TurnQuestion,
   ClaimLost,
@@ -74,7 +74,7 @@ async function advance(call: PlannedCall, state: State): Promise<void> {
   if (known?.state === "started" || known?.state === "unknown") return settle(call, known, state);
   const question = findQuestion(state, "call", n);
   if (question) return answerTo(call, question, state);
-  if (granted?.grant.mode === "ask" && !granted.call.dryRun) return ask(call, state);
+  if (granted && CALL_RULES.needsPerson(granted)) return ask(call, state);
   return send(call, state);
 }
 

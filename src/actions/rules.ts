@@ -36,19 +36,15 @@ export function openGrants(
   run: Pick<CallRules, "runId" | "origin">,
 ): { rules: CallRules; warnings: string[] } {
   const calls = new Map<string, GrantedCall>();
-  const warnings: string[] = [];
-  // A call that is named takes precedence over a pattern.
-  for (const grant of grants.toSorted((a, b) => Number(a.call.includes("*")) - Number(b.call.includes("*")))) {
-    const matches = compileGlobs([grant.call]);
-    const found = tools.list().filter(({ fullName }) => matches(fullName));
-    if (found.length === 0)
-      warnings.push(`The grant of ${grant.call} was left out: ${tools.explainMissing(grant.call)}.`);
-    for (const call of found) {
-      const fixed = grant.arguments ?? {};
-      const [problem] = grant.arguments ? call.checkSome(fixed) : [];
-      if (problem !== undefined) warnings.push(`The grant of ${call.fullName} was left out: ${problem}.`);
-      else if (!calls.has(call.modelName)) calls.set(call.modelName, { call, grant, fixed });
-    }
+  const known = tools.list();
+  const missing = grants.filter((grant) => !known.some(({ fullName }) => compileGlobs([grant.call])(fullName)));
+  const warnings = missing.map(({ call }) => `The grant of ${call} was left out: ${tools.explainMissing(call)}.`);
+  for (const call of known) {
+    const grant = CALL_RULES.grant(call, grants);
+    const { arguments: fixed = {} } = grant ?? {};
+    const [problem] = grant?.arguments ? call.checkSome(fixed) : [];
+    if (problem !== undefined) warnings.push(`The grant of ${call.fullName} was left out: ${problem}.`);
+    else if (grant) calls.set(call.modelName, { call, grant, fixed });
   }
   return { rules: { ...run, calls, tools: Array.from(calls, ([name, granted]) => describe(name, granted)) }, warnings };
 }
@@ -100,49 +96,89 @@ export function planCalls(answer: Step, options: PlanOptions): PlannedCall[] {
   return calls.map((requested, index) => {
     const n = answer.n + 1 + index;
     const granted = options.rules.calls.get(requested.name);
-    const args = isObject(requested.arguments) ? { ...requested.arguments, ...granted?.fixed } : undefined;
+    const earlier = [...options.past.flatMap((exchange) => exchange.calls), ...calls.slice(0, index)];
+    const { args, refusal } = check(requested, granted, { index, earlier, sources: options.sources });
     return {
       n,
       requested,
       granted,
       name: granted?.call.fullName ?? toLabel(requested.name),
       arguments: args,
-      refusal: findRefusal(requested, granted, { args, earlier: calls.slice(0, index) }, options),
+      refusal,
       known: options.recorded.find((step) => step.kind === "call" && step.n === n),
     };
   });
 }
 
-function findRefusal(
-  requested: RequestedCall,
-  granted: GrantedCall | undefined,
-  { args, earlier }: { args: Record<string, unknown> | undefined; earlier: readonly RequestedCall[] },
-  { past, sources }: PlanOptions,
-): string | undefined {
-  if (!granted) return "there is no such call";
-  if (earlier.length >= MAX_CALLS) return `an answer can ask for ${MAX_CALLS} calls at most`;
-  const { call, grant, fixed } = granted;
-  if (!isObject(requested.arguments)) return "the arguments must be an object";
-  const given = Object.keys(requested.arguments);
-  const chosen = given.find((argument) => Object.hasOwn(fixed, argument));
-  if (chosen !== undefined) return `the argument ${chosen} is fixed, and cannot be chosen`;
-  const closed = given.find((argument) => isKnown(call, argument) && !isFree(granted, argument));
-  if (closed !== undefined) return `the argument ${closed} cannot be chosen`;
-  const max = grant.max ?? (grant.mode === "read" ? Infinity : 1);
-  const before = [...past.flatMap(({ calls }) => calls), ...earlier];
-  if (before.filter(({ name }) => name === call.modelName).length >= max) {
-    return `this call can be made ${max === 1 ? "once" : `${max} times`} in a run`;
-  }
-  if (grant.mode !== "read") return call.check(args)[0];
-  const own = setOf(call.fullName);
-  const others = sources.filter((source) => source !== own);
-  // The operator of a public set could read in the arguments what the model has read elsewhere.
-  if (call.audience === "public" && given.length > 0 && others.length > 0) {
-    return `${own} is public, and this conversation has read private text from ${others.join(", ")}`;
-  }
-  return undefined;
+interface Place {
+  /** In its answer. */
+  index: number;
+  /** The calls of the run before it, also those that were refused. */
+  earlier: readonly RequestedCall[];
+  sources: readonly string[];
 }
 
+/** The final arguments of a call, or why it is not sent. */
+function check(
+  { name, arguments: given }: RequestedCall,
+  granted: GrantedCall | undefined,
+  { index, earlier, sources }: Place,
+): { args?: Record<string, unknown>; refusal?: string } {
+  if (!granted) return { args: isObject(given) ? given : undefined, refusal: "there is no such call" };
+  if (index >= MAX_CALLS) return { refusal: `an answer can ask for ${MAX_CALLS} calls at most` };
+  if (!isObject(given)) return { refusal: "the arguments must be an object" };
+  const { args, refusal: chosen } = CALL_RULES.fixed(given, granted);
+  const asked = { granted, given, sources, count: earlier.filter((one) => one.name === name).length };
+  const { free, max, audience } = CALL_RULES;
+  const refusal = chosen ?? free(asked) ?? max(asked) ?? audience(asked);
+  // A person is not asked about what would be refused. What only reads is checked by its set.
+  const problem = granted.grant.mode === "read" ? undefined : granted.call.check(args)[0];
+  return { args, refusal: refusal ?? problem };
+}
+
+/** A call whose arguments are an object. */
+interface AskedCall {
+  granted: GrantedCall;
+  /** What the model has given. */
+  given: Record<string, unknown>;
+  /** How often it was asked for before, in the run. */
+  count: number;
+  sources: readonly string[];
+}
+
+/** What may become of a call that a model asks for. The tests of injections replace the rules one by one. */
+export const CALL_RULES = {
+  /** Without a grant there is no call. One that names it has precedence over a pattern. */
+  grant(call: OpenCall, grants: readonly Grant[]): Grant | undefined {
+    const matching = grants.filter((grant) => compileGlobs([grant.call])(call.fullName));
+    return matching.find((grant) => !grant.call.includes("*")) ?? matching[0];
+  },
+  /** What the operator fixed cannot be chosen. */
+  fixed(given: Record<string, unknown>, { fixed }: GrantedCall): { args: Record<string, unknown>; refusal?: string } {
+    const args = { ...given, ...fixed };
+    const chosen = Object.keys(given).find((argument) => Object.hasOwn(fixed, argument));
+    return chosen === undefined ? { args } : { args, refusal: `the argument ${chosen} is fixed, and cannot be chosen` };
+  },
+  /** Nor what is not free. */
+  free({ given, granted }: AskedCall): string | undefined {
+    const own = Object.keys(given).filter((name) => !Object.hasOwn(granted.fixed, name));
+    const closed = own.find((name) => isKnown(granted.call, name) && !isFree(granted, name));
+    return closed && `the argument ${closed} cannot be chosen`;
+  },
+  max({ count, granted: { grant } }: AskedCall): string | undefined {
+    const max = grant.max ?? (grant.mode === "read" ? Infinity : 1);
+    return count < max ? undefined : `this call can be made ${max === 1 ? "once" : `${max} times`} in a run`;
+  },
+  /** The operator of a public set could read in the arguments what the model has read elsewhere. */
+  audience({ given, sources, granted: { call, grant } }: AskedCall): string | undefined {
+    const own = setOf(call.fullName);
+    const others = sources.filter((source) => source !== own);
+    const isSafe = call.audience !== "public" || Object.keys(given).length === 0 || others.length === 0;
+    if (isSafe || grant.mode !== "read") return undefined;
+    return `${own} is public, and this conversation has read private text from ${others.join(", ")}`;
+  },
+  needsPerson: ({ grant, call }: GrantedCall): boolean => grant.mode === "ask" && !call.dryRun,
+};
 function isKnown({ input }: OpenCall, argument: string): boolean {
   return Object.hasOwn(toObject(input["properties"]), argument);
 }

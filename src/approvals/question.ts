@@ -68,7 +68,7 @@ function toTitle({ kind, code, call = "" }: Question): string[] {
 function toQuotes({ arguments: args, reply }: Question): string[] {
   if (!reply) return [toBlock("json", toVisibleJson(args ?? {}))];
   const { text, ...place } = reply;
-  return [toBlock("json", toVisibleJson(place)), toBlock("text", toVisible(text))];
+  return [toBlock("json", toVisibleJson(place)), toBlock("text", QUESTION_RULES.show(text))];
 }
 
 function toAbout({ mapping, sources, earlier = [] }: Question): string[] {
@@ -88,13 +88,16 @@ function toAnswers({ kind, code, endsAt, link }: Question): string[] {
   return [`Answer${until} with \`approve ${code}\` or \`deny ${code} because …\``, ...page];
 }
 
+/** The tests of injections replace them. */
+export const QUESTION_RULES = { show: toVisible };
+
 /** JSON with indentation. What it escapes with four digits is written as the other characters are. */
 function toVisibleJson(value: unknown): string {
   const json = JSON.stringify(value, undefined, 2);
   const escapes = json.replaceAll(/\\(?:u([\da-f]{4})|.)/g, (found, hex?: string) =>
     hex === undefined ? found : `\\u{${Number.parseInt(hex, 16).toString(16)}}`,
   );
-  return toVisible(escapes);
+  return QUESTION_RULES.show(escapes);
 }
 
 /** No channel ends a block of code at fewer than three marks. */

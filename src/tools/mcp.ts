@@ -103,14 +103,13 @@ export function createMcp(
 }
 
 function toToolCall(set: string, locked: CallDescription, client: McpClient): ToolCall {
-  const hash = hashCall(locked);
   return {
     ...locked,
     async call(args, { signal, callId, maxLength }) {
       if (signal.aborted) throw new DriverError("The call was stopped before it was sent.", { retryable: true });
       try {
         const offered = (await client.listCalls(signal)).get(locked.name);
-        if (!offered || hashCall(offered) !== hash) return toChanged(set, locked.name, offered !== undefined);
+        if (!offered || !LOCK_RULES.isSame(offered, locked)) return toChanged(set, locked.name, offered !== undefined);
         return toResult(await client.call(locked.name, args, { signal, callId }), maxLength);
       } catch (error) {
         if (error instanceof NotSent) return toError(error.message, error.message);
@@ -122,6 +121,11 @@ function toToolCall(set: string, locked: CallDescription, client: McpClient): To
     },
   };
 }
+
+/** The tests of injections replace them. */
+export const LOCK_RULES = {
+  isSame: (offered: CallDescription, locked: CallDescription): boolean => hashCall(offered) === hashCall(locked),
+};
 
 /** The operator has accepted another text than the server has now. */
 function toChanged(set: string, call: string, isOffered: boolean): CallResult {

@@ -23,9 +23,10 @@ const ORDER = /OBEY\[(\d+)\]/g;
 
 /**
  * Starts a model that does everything that any text tells it: the message, what it reads, what a tool answers, what was said
- * before. It makes all calls at once, repeats none, and its reply has all texts and all orders, so that who reads it obeys too.
+ * before. It makes all calls at once, repeats none, and its reply has all texts and all orders, so that who reads it obeys too. `unknown`: what an order means that it
+ * did not make.
  */
-export async function startObedientModel(): Promise<ObedientModel> {
+export async function startObedientModel(unknown: Order): Promise<ObedientModel> {
   const models = await startModels();
   const orders = new Map<string, Order>();
   const heard = new Set<string>();
@@ -34,7 +35,7 @@ export async function startObedientModel(): Promise<ObedientModel> {
     for (const token of found) heard.add(token);
     const turn = messages.slice(messages.findLastIndex(({ role }) => role === "user"));
     const isDone = (id: string): boolean => turn.some(({ tool_call_id: known }) => known === id);
-    const told = [...found].map((token) => ({ token, ...orders.get(token) }));
+    const told = [...found].map((token) => ({ token, ...(orders.get(token) ?? unknown) }));
     const calls = told.flatMap(({ token, calls: wanted = [] }) =>
       wanted.map((call, index) => ({ id: `${token.replaceAll(/\W/g, "")}-${index}`, ...call })),
     );

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { Service } from "./service.ts";
 
-export interface Posted {
+interface Posted {
   status: number;
   /** Why the event was skipped. */
   reason: string | undefined;
