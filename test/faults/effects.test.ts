@@ -5,6 +5,7 @@
 import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { createClient, waitFor } from "../support/client.ts";
@@ -71,7 +72,7 @@ test.each(["SQLite", "PostgreSQL"])("kills at any moment, on %s", { timeout: TIM
 test("the same turn as a plain loop, which starts again after a kill, repeats what it has done", async () => {
   const turn = await prepareTurn();
   const record = path.join(turn.folder, "calls");
-  const program = path.join(import.meta.dirname, "effects/plain-loop.ts");
+  const program = fileURLToPath(import.meta.resolve("./effects/plain-loop.ts"));
   const runLoop = (killAfter: number) =>
     promisify(execFile)(process.execPath, [program, turn.models.baseUrl, record, `${killAfter}`]);
   await expect(runLoop(1)).rejects.toMatchObject({ signal: "SIGKILL" });

@@ -38,7 +38,7 @@ export async function prepareTurn(store?: UserConfig["store"]): Promise<EffectTu
   });
   const [program = "", ...args] = stdioCommand(record);
   const command: [string, ...string[]] = [program, ...args];
-  const set = { kind: "mcp", command, audience: "private", callTimeoutSeconds: 1 } as const;
+  const set = { kind: "mcp", command, audience: "private", callTimeoutSeconds: 3 } as const;
   const config: UserConfig = {
     store,
     agents: {
