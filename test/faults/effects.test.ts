@@ -15,8 +15,11 @@ import { GATEWAY_TOKEN, HOOK_TOKEN, openService } from "../support/service.ts";
 import { killAtRandom } from "./effects/random-kills.ts";
 import { finishTurn, postTurn, prepareTurn, type TurnReport } from "./effects/turn.ts";
 
-const { KILLS = 4, SEED = 1 } = process.env;
-const TIMEOUT_MS = 1_800_000 + Number(KILLS) * 60_000;
+const { KILLS, SEED = 1 } = process.env;
+const kills = Number(KILLS ?? 2);
+/** What is sent between two commits is done when a kill comes before the second, and not yet when it comes after the first. */
+const SIDES = KILLS === undefined ? (["before"] as const) : (["before", "after"] as const);
+const TIMEOUT_MS = 1_800_000 + kills * 60_000;
 const TOKENS = { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN };
 const PRELOAD = path.join(import.meta.dirname, "effects/kill-at-commit.mjs");
 
@@ -45,7 +48,7 @@ async function killAt(commit: number, side: "before" | "after"): Promise<TurnRep
   return isDone ? undefined : report;
 }
 
-test.each(["before", "after"] as const)("a kill %s each commit", { timeout: TIMEOUT_MS }, async (side) => {
+test.each(SIDES)("a kill %s each commit", { timeout: TIMEOUT_MS }, async (side) => {
   const reports: TurnReport[] = [];
   for (let commit = 1; commit < MAX_COMMITS; commit++) {
     const report = await killAt(commit, side);
@@ -63,7 +66,6 @@ test.each(["before", "after"] as const)("a kill %s each commit", { timeout: TIME
 
 test.each(["SQLite", "PostgreSQL"])("kills at any moment, on %s", { timeout: TIMEOUT_MS }, async (name) => {
   const store = name === "SQLite" ? undefined : { url: await createPostgresUrl() };
-  const kills = store ? Math.ceil(Number(KILLS) / 2) : Number(KILLS);
   const report = await killAtRandom({ store, nodes: store ? 2 : 1, kills, seed: Number(SEED) });
   console.log(`${kills} kills at any moment on ${name}: ${JSON.stringify(report)}`);
   expect(report).toMatchObject({ turns: kills, twice: 0, wrong: 0 });
