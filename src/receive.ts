@@ -71,10 +71,13 @@ export function createReceiver(parts: ReceiverParts): Receiver {
   }
 
   async function receive(request: HookRequest, runtime: Runtime): Promise<Accepted> {
+    // Also while too many runs wait: they may wait for it.
+    const answered = await takeAsAnswer(request, runtime);
+    if (answered) return answered;
     backlog.requireRoom();
     const known = await findReplay(request);
     if (known) return toAccepted(known);
-    return (await takeAsAnswer(request, runtime)) ?? mapAndCommit(request, runtime);
+    return mapAndCommit(request, runtime);
   }
 
   /** A person's answer to a question is no event for a mapping. */

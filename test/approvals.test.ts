@@ -178,6 +178,21 @@ test("a denial with its reason, and an expiry, are answers to the model", async 
   expect(changes()).toEqual([]);
 });
 
+test("a question that is answered before it was sent is not sent", async () => {
+  await chat.close();
+  script([create("a")]);
+  const run = await post();
+  const [asked] = await untilHeld(run.runId);
+  await decide(asked!.id, { decision: "deny" });
+  chat = await startToolServer();
+  await service.reload(toConfig());
+  await finished(run);
+  expect((await service.api(`/api/events/${run.eventId}`)).deliveries).toMatchObject([
+    { isQuestion: true, state: "skipped", error: "the question was answered before it was sent" },
+  ]);
+  expect(chat.requests).toEqual([]);
+});
+
 test("what needs nobody is done first, and calls are sent in the order of the model", async () => {
   await service.reload(
     toConfig({

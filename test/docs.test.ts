@@ -38,6 +38,7 @@ import { sharedPool } from "./support/pool.ts";
 import { PACKAGE } from "./support/program.ts";
 import { startSmtp } from "./support/smtp.ts";
 import { startSlack } from "./support/slack.ts";
+import { startToolServer } from "./support/tool-server.ts";
 import { findFreePort } from "./system/find-free-port.ts";
 
 const root = path.join(import.meta.dirname, "..");
@@ -243,7 +244,10 @@ async function waitForTurns(service: string, cwd: string, { GATEWAY_TOKEN }: Rec
       const response = await fetch(`${service}/api/status`, { headers }).catch(() => undefined);
       if (!response?.ok) return 0;
       const { queue }: { queue: JournalStats } = JSON.parse(await response.text());
-      return queue.pendingRuns + queue.pendingDeliveries;
+      // What waits for a person waits for the next command.
+      const held = await fetch(`${service}/api/runs?state=held`, { headers });
+      const { runs }: { runs: unknown[] } = JSON.parse(await held.text());
+      return queue.pendingRuns - runs.length + queue.pendingDeliveries;
     })
     .toBe(0);
 }
@@ -303,6 +307,26 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
     }
     replacements.push(
       [/1712345678\.000100/g, ts],
+      [/C0123456789/g, slack.channel],
+      [/"\$\{SLACK_TOKEN\}" \}/g, `"\${SLACK_TOKEN}", baseUrl: "${slack.baseUrl}" }`],
+    );
+  }
+  if (page.endsWith("let-an-agent-act.md")) {
+    const [models, slack, tickets] = await Promise.all([startModels(), startSlack(), startToolServer()]);
+    const create = { name: "tickets__create", arguments: { title: "db-7: disk 97 % full" } };
+    models.answer((messages) => {
+      const isHeartbeat = JSON.stringify(messages).includes("Heartbeat.");
+      return isHeartbeat || messages.at(-1)?.role === "tool" ? { text: "It is full." } : { calls: [create] };
+    });
+    cleanUp.push(models.close, slack.close, tickets.close, async () => {
+      const opened = tickets.requests.filter(({ method }) => method === "POST");
+      expect(opened).toMatchObject([{ path: "/projects/OPS/tickets", text: '{"title":"db-7: disk 97 % full"}' }]);
+      expect(await slack.messages()).toEqual(expect.arrayContaining(["It is full."]));
+    });
+    PAGE_ENV["SLACK_TOKEN"] = slack.token;
+    replacements.push(
+      [/http:\/\/127\.0\.0\.1:11434\/v1/g, models.baseUrl],
+      [/"https:\/\/tickets\.example\.com"/g, `"${tickets.url}", private: true`],
       [/C0123456789/g, slack.channel],
       [/"\$\{SLACK_TOKEN\}" \}/g, `"\${SLACK_TOKEN}", baseUrl: "${slack.baseUrl}" }`],
     );

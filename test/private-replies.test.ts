@@ -131,6 +131,8 @@ test("each target counts by itself", async () => {
   await start({ mapping: { channel: undefined, to: undefined, deliver } });
   expect(await run()).toEqual({ sent: 1, warnings: WAITS });
   expect(await github.comments()).toEqual([]);
+  const { approvals } = await service.api("/api/approvals?state=open");
+  expect(approvals).toMatchObject([{ kind: "reply", deliveries: [{ channel: "github", to: github.issue }] }]);
 });
 
 test.each([

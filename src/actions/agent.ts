@@ -33,7 +33,7 @@ export async function runAgentAction(run: HookRun, context: TurnContext): Promis
     linkHosts,
     serviceHost: action.serviceHost,
     isReview: action.review !== undefined,
-    ask: (deliveries) => context.ask([{ ...about, deliveries }]),
+    ask: (deliveries) => context.ask(deliveries.map((waiting) => ({ ...about, deliveries: [waiting] }))),
   });
   return {
     ...turn,

@@ -36,7 +36,7 @@ export async function runHeartbeat(heartbeat: Heartbeat, context: TurnContext): 
     sources: read,
     linkHosts: context.settings.linkHosts,
     isReview: false,
-    ask: (deliveries) => context.ask([{ ...about, deliveries }]),
+    ask: (deliveries) => context.ask(deliveries.map((waiting) => ({ ...about, deliveries: [waiting] }))),
   });
   return { ...turn, ...sent, warnings: [...warnings, ...sent.warnings] };
 }

@@ -18,7 +18,7 @@ export interface ReplyOptions {
   serviceHost?: string;
   /** The reply may hold a review. */
   isReview: boolean;
-  /** Asks a person about deliveries. */
+  /** Asks a person about each of these. */
   ask(deliveries: NewDelivery[]): Promise<NewApproval[]>;
 }
 
@@ -44,14 +44,13 @@ export async function sendReplies(replies: readonly Reply[], options: ReplyOptio
     return { deliveries: replies.map(({ delivery }) => delivery), warnings: [] };
   const { text, hosts } = await closeReply(first.delivery.text, options);
   const closed = replies.map(({ delivery, ...reply }) => ({ ...reply, delivery: { ...delivery, text } }));
-  const [waiting, ready] = [true, false].map((isWaiting) =>
-    closed.filter((reply) => REPLY_RULES.mustWait(reply) === isWaiting).map(({ delivery }) => delivery),
-  );
+  const waiting = closed.filter((reply) => REPLY_RULES.mustWait(reply)).map(({ delivery }) => delivery);
+  const deliveries = closed.map(({ delivery }) => delivery).filter((delivery) => !waiting.includes(delivery));
   const warnings = hosts.length === 0 ? [] : [describeCut(hosts)];
-  if (!waiting || waiting.length === 0) return { deliveries: ready ?? [], warnings };
+  if (waiting.length === 0) return { deliveries, warnings };
   const places = [...new Set(waiting.map(({ channel }) => channel))].join(", ");
   const waits = `The reply to ${places} waits for a person: others can see it, and it was made from private text of ${options.sources.join(", ")}.`;
-  return { deliveries: ready ?? [], questions: await options.ask(waiting), warnings: [...warnings, waits] };
+  return { deliveries, questions: await options.ask(waiting), warnings: [...warnings, waits] };
 }
 
 function describeCut(hosts: string[]): string {

@@ -46,6 +46,7 @@ async function toApproval(draft: ApprovalDraft, code: string, options: AskOption
       mapping: mapping || draft.hook || "",
       reply: held && { channel: held.channel, to: held.to, text: held.text },
       endsAt: approval.expiresAt,
+      takesMessages: settings.by.length > 0,
       link: publicUrl === undefined ? undefined : `${publicUrl}/#/approvals/${id}`,
     },
     channel,

@@ -13,6 +13,7 @@ const CALL: Question = {
   mapping: "monitoring",
   sources: ["runbooks"],
   endsAt: Date.UTC(2026, 10, 27, 20, 15),
+  takesMessages: true,
   link: "https://hooks.example.com/#/approvals/0197",
 };
 
@@ -81,6 +82,11 @@ test.each([
   expect(text).toContain("does not fit into one message");
   expect(text).toContain("webhooks approvals show 7f3k");
   expect(text).not.toMatch(/xx|<<|approve 7f3k/);
+});
+
+test("without people who may, no message answers it", async () => {
+  const { text } = await toQuestionText({ ...CALL, takesMessages: false }, slack);
+  expect(text).toContain("with `webhooks approvals approve 7f3k` or `webhooks approvals deny 7f3k`\n");
 });
 
 test("an outcome is not a matter of yes or no", async () => {

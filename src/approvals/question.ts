@@ -19,6 +19,8 @@ export interface Question {
   earlier?: readonly string[];
   /** When nobody can answer any more, in milliseconds since the epoch. */
   endsAt?: number;
+  /** Somebody may answer it by a message. */
+  takesMessages?: boolean;
   /** The address of the operator's page that shows it. */
   link?: string;
 }
@@ -80,12 +82,15 @@ function toAbout({ mapping, sources, earlier = [] }: Question): string[] {
   ];
 }
 
-function toAnswers({ kind, code, endsAt, link }: Question): string[] {
+function toAnswers({ kind, code, endsAt, takesMessages, link }: Question): string[] {
   const until =
     endsAt === undefined ? "" : ` until ${new Date(endsAt).toISOString().slice(0, 16).replace("T", " ")} UTC`;
   const page = link === undefined ? [] : [`On the page: ${link}`];
-  if (kind === "outcome") return [`Say what happened with \`webhooks approvals show ${code}\`${until}.`, ...page];
-  return [`Answer${until} with \`approve ${code}\` or \`deny ${code} because …\``, ...page];
+  if (kind === "outcome") return [`Say what became of it: \`webhooks approvals settle ${code}\``, ...page];
+  const answer = takesMessages
+    ? `\`approve ${code}\` or \`deny ${code} because …\``
+    : `\`webhooks approvals approve ${code}\` or \`webhooks approvals deny ${code}\``;
+  return [`Answer${until} with ${answer}`, ...page];
 }
 
 /** The tests of injections replace them. */

@@ -49,6 +49,9 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
   if (context.current().config.channelRules.get(route.channel)?.dryRun) {
     return skip(delivery, context, `dry run: would have been sent to ${route.to}`);
   }
+  if (delivery.isQuestion && !(await isOpenQuestion(delivery, journal))) {
+    return skip(delivery, context, "the question was answered before it was sent");
+  }
   const run = await journal.getRun(runId);
   const isToSource = delivery.conversation !== undefined;
   if (run && isToSource) context.marks.show(run);
@@ -105,6 +108,14 @@ function describeCut(parts: number): string {
   const size = parts === 1 ? "one message" : `${parts} messages`;
   return `The reply does not fit into ${size}: the rest is only on the operator's page.`;
 }
+
+async function isOpenQuestion({ id, runId }: Delivery, journal: Pick<Journal, "listApprovals">): Promise<boolean> {
+  const open = await journal.listApprovals({ runId, state: "open", limit: MAX_OPEN_QUESTIONS });
+  return open.some(({ questionId }) => questionId === id);
+}
+
+/** More than a run can have. */
+const MAX_OPEN_QUESTIONS = 1000;
 
 /** What an agent wrote is, and what goes to the place of its event. Other texts were passed on, and must not become markup. */
 function isMarkdown({ conversation }: ClaimedDelivery, action: AgentAction | undefined): boolean {

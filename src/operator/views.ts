@@ -184,7 +184,14 @@ export function toNodesView(nodes: NodeRecord[]): Pick<StatusView, "nodes" | "no
 export type RunView = Omit<View<Run>, "action" | "steps"> & { action?: AgentActionView; steps?: StepView[] };
 
 /** What the driver needs to continue from an answer is nothing to read. */
-type StepView = View<Omit<Step, "answer" | "boundary">>;
+type StepView = View<Omit<Step, "answer" | "boundary" | "late">> & { late?: LateView };
+
+/** A result that came after a person had decided without it. */
+interface LateView {
+  state: Step["state"];
+  text?: string;
+  finishedAt?: string;
+}
 
 export function toRunView({ action, steps, ...run }: Run): RunView {
   return { ...toView(run), ...(action && { action: toActionView(action) }), steps: steps?.map(toStepView) };
@@ -246,8 +253,8 @@ export function toToolsView({ config, tools }: Pick<Runtime, "config" | "tools">
   return { sets, grants };
 }
 
-function toStepView(step: Step): StepView {
-  return toView({ ...step, answer: undefined, boundary: undefined });
+function toStepView({ late, ...step }: Step): StepView {
+  return { ...toView({ ...step, answer: undefined, boundary: undefined }), ...(late && { late: toView(late) }) };
 }
 
 export function toEventView(summary: EventSummary): EventView {

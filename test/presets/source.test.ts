@@ -1,5 +1,5 @@
 /** Where a reply to an event of a preset goes, and that what follows there is the same session. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { channels } from "../../src/channels/index.ts";
 import type { ChannelDriver } from "../../src/channels/driver.ts";
@@ -10,6 +10,8 @@ const SETTINGS: NonNullable<UserConfig["channels"]> = {
   slack: { token: "t" },
   discord: { token: "t" },
   telegram: { token: "t" },
+  github: { token: "t" },
+  linear: { token: "t" },
   whatsapp: { token: "t", phoneNumberId: "1" },
   mattermost: { token: "t", baseUrl: "https://chat.example.com" },
   msteams: { appId: "a", appPassword: "p" },
@@ -132,4 +134,19 @@ test("the answer to our answer is in the session of the first mail", async () =>
   const messages = [MAIL, { ...MAIL, id: "c#2", messageId: "c@example.com", threadId: "a@example.com" }];
   const { actions } = await send({ source: "imap", messages });
   expect(new Set(actions.map((action) => action.kind === "agent" && action.sessionKey)).size).toBe(1);
+});
+
+test.each([
+  ["slack", "direct-message", true],
+  ["slack", "thread-reply", undefined],
+  ["github", "issue-comment", true],
+  ["linear", "issue-create", true],
+  ["telegram", "direct-message", undefined],
+])("others cannot see the place of %s, %s: %s", async (preset, name, isPrivate) => {
+  const send = await usePreset(preset, { channel: "source", events: ["*"] }, SETTINGS);
+  const file = new URL(`../../presets/${preset}/samples/${name}.request.json`, import.meta.url);
+  const { headers = {} } = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
+  const named = Object.fromEntries(Object.entries(headers).map(([key, value]) => [key.toLowerCase(), String(value)]));
+  const { actions } = await send(sample(preset, name), named);
+  expect(actions.map((action) => action.kind === "agent" && action.toSource && action.isPrivate)).toEqual([isPrivate]);
 });
