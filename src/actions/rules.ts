@@ -5,6 +5,7 @@ import type { Step } from "../journal/journal.ts";
 import { compileCallPattern } from "../mapping/pattern.ts";
 import { hashJson } from "../shared/hash.ts";
 import { isObject, toObject } from "../shared/json.ts";
+import { withPeriod } from "../shared/text.ts";
 import type { OpenCall, ToolSets } from "../tools/tool-sets.ts";
 import type { Grant } from "../types.ts";
 import type { PastExchange } from "./exchanges.ts";
@@ -42,7 +43,7 @@ export function openGrants(
     const matches = compileCallPattern(grant.call);
     const found = tools.list().filter(({ fullName }) => matches(fullName));
     if (found.length === 0)
-      warnings.push(`The grant of ${grant.call} was left out: ${tools.explainMissing(grant.call)}.`);
+      warnings.push(`The grant of ${grant.call} was left out: ${withPeriod(tools.explainMissing(grant.call))}`);
     for (const call of found) {
       const fixed = grant.arguments ?? {};
       const [problem] = grant.arguments ? call.checkSome(fixed) : [];

@@ -1,4 +1,4 @@
-import { appendSegment, isObject, readOwn, readPath } from "../../shared/json.ts";
+import { appendSegment, isObject, readOwn, readPath, toObject, toText } from "../../shared/json.ts";
 import { ACCOUNT_NAME } from "../../shared/text.ts";
 import { error, type Finding } from "../rules/finding.ts";
 import type { Preset } from "../schema/generated.ts";
@@ -100,10 +100,20 @@ const ACCOUNT: Schema = {
     "1 to 24 small letters, digits and -: the account of the channel that answers at the source, as in slack:eu.",
 };
 
-/** `context` as a preset with reads takes it: their names too. */
+/** `context` as a preset with reads takes it: their names too, alone or as the `call` of an item. */
 function withReadNames(schema: Schema, { reads }: Preset): Schema {
   if (!reads) return schema;
-  return { ...schema, items: { anyOf: [{ enum: Object.keys(reads.calls) }, schema["items"]] } };
+  const names = Object.keys(reads.calls);
+  const item = toObject(schema["items"]);
+  const properties = toObject(item["properties"]);
+  const { pattern, ...other } = toObject(properties["call"]);
+  const call = {
+    ...other,
+    pattern: `^(?:${names.join("|")})$|${toText(pattern)}`,
+    description: `The call: ${names.join(", ")} or <set>.<call>.`,
+  };
+  const named = { type: "string", enum: names };
+  return { ...schema, items: { anyOf: [named, { ...item, properties: { ...properties, call } }] } };
 }
 
 const READ_TOKEN: Schema = {
