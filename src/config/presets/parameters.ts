@@ -28,6 +28,7 @@ export const SETTINGS = [
   "context",
   "maxBodyBytes",
   "transform",
+  "state",
 ] as const;
 
 type Schema = Record<string, unknown>;
