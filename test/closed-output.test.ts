@@ -138,6 +138,9 @@ test("every command either changes or judges something, or is known to only prin
       "runs release",
       "dead-letters retry",
       "dead-letters drop",
+      "approvals approve",
+      "approvals deny",
+      "approvals settle",
       "backup",
       "store migrate",
     ]

@@ -35,7 +35,7 @@ export function findUnknownKeywords(schema: unknown): UnknownKeyword[] {
 /**
  * OpenAPI's `nullable` means nothing without `type`, where ajv refuses it. The schema itself is not changed.
  */
-export function withoutLooseNullable<Schema>(schema: Schema): Schema {
+export function withoutLooseNullable<Whole>(schema: Whole): Whole {
   const copy = structuredClone(schema);
   const visit = (part: Record<string, unknown>): void => {
     if (!("type" in part)) delete part["nullable"];
