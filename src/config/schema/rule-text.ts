@@ -96,7 +96,9 @@ function toPatternRule(pattern: string, description: unknown): string {
 export function toNameRule({ keyword, params, parentSchema }: Violation): string {
   const description = parentSchema?.["description"];
   if (typeof description === "string") return `must have another name (${description.replace(/\.$/, "")})`;
-  return keyword === "pattern" ? `must have a name that matches ${String(params["pattern"])}` : "must have another name";
+  return keyword === "pattern"
+    ? `must have a name that matches ${String(params["pattern"])}`
+    : "must have another name";
 }
 
 function listTypes(types: unknown): string {
