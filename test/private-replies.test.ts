@@ -192,6 +192,21 @@ test("a later turn of the session still knows it, and so does a heartbeat that r
   expect(await slack.messages()).toEqual(["It is hunter2."]);
 });
 
+test("a heartbeat that read something private waits before a target that its mapping calls public", async () => {
+  const deliver = [{ channel: "slack", to: slack.channel, audience: "public" as const }];
+  const mapping = { channel: undefined, to: undefined, deliver, context: undefined };
+  const agents = { defaults: { model: "house/large", heartbeat: { every: "24h" } } };
+  await start({ mapping, agents, preset: { channel: undefined, deliver: false, wakeMode: "next-heartbeat" } });
+  expect(await run()).toEqual({ sent: 1, warnings: [] });
+  expect(await runIssue(false)).toEqual({ sent: 0, warnings: [] });
+  await service.post("wake", { text: "Anything new?" });
+  await waitFor(async () => (await service.api("/api/sessions/main")).entries.at(-1)?.role === "assistant");
+  expect((await service.api("/api/approvals?state=open")).approvals).toMatchObject([
+    { kind: "reply", hook: "heartbeat" },
+  ]);
+  expect(await slack.messages()).toHaveLength(1);
+});
+
 test("links lose what they could carry away, unless their host is one of linkHosts", async () => {
   await start({ agents: { linkHosts: ["*.acme.example"] } });
   models.reply("[a](https://evil.example/x?q=hunter2) [b](https://docs.acme.example/y?page=2#top)");

@@ -5,6 +5,7 @@ import type { Step } from "../journal/journal.ts";
 import { compileCallPattern } from "../mapping/pattern.ts";
 import { hashJson } from "../shared/hash.ts";
 import { isObject, toObject } from "../shared/json.ts";
+import { withPeriod } from "../shared/text.ts";
 import type { OpenCall, ToolSets } from "../tools/tool-sets.ts";
 import type { Grant } from "../types.ts";
 import type { PastExchange } from "./exchanges.ts";
@@ -38,7 +39,9 @@ export function openGrants(
   const calls = new Map<string, GrantedCall>();
   const known = tools.list();
   const missing = grants.filter((grant) => !known.some(({ fullName }) => compileCallPattern(grant.call)(fullName)));
-  const warnings = missing.map(({ call }) => `The grant of ${call} was left out: ${tools.explainMissing(call)}`);
+  const warnings = missing.map(
+    ({ call }) => `The grant of ${call} was left out: ${withPeriod(tools.explainMissing(call))}`,
+  );
   for (const call of known) {
     const grant = CALL_RULES.grant(call, grants);
     const { arguments: fixed = {} } = grant ?? {};

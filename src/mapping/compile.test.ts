@@ -189,6 +189,7 @@ describe("a schema that checks less than it seems to", () => {
   test.each<[string, object]>([
     ["annotations of all drafts and OpenAPI", annotations],
     ["values", { const: { a: 1 }, enum: [{ b: 1 }], default: { c: 1 }, examples: [{ d: 1 }] }],
+    ["OpenAPI's nullable without a type", { nullable: true, properties: { a: { nullable: true, allOf: [{}] } } }],
     ["names of fields", { properties: { action: {}, enmu: true }, required: ["action"], patternProperties: { a: {} } }],
     ["names of definitions", { definitions: { order: {} }, dependencies: { order: ["id"], id: { required: ["a"] } } }],
     [

@@ -15,7 +15,7 @@ import { createMappingIndex, findShadowed, isBuiltInHook, type MappingIndex } fr
 import type { DriverContext } from "../plugin.ts";
 import { isWithin, toObject } from "../shared/json.ts";
 import { readRegularFile } from "../shared/files.ts";
-import { didYouMean, toChannelName } from "../shared/text.ts";
+import { didYouMean, toChannelName, withPeriod } from "../shared/text.ts";
 import { type Log, silentLog } from "../telemetry/log.ts";
 import type { CodeCache } from "../transforms/code-cache.ts";
 import { compileTransform } from "../transforms/compile.ts";
@@ -141,7 +141,7 @@ function checkContext({ mapping, file, key }: MappingSource, tools: ToolSets): C
   return (mapping.context ?? []).flatMap((entry, index): ConfigProblem[] => {
     const at = `${key}.context[${index}]`;
     const call = tools.find(entry.call);
-    if (!call) return [{ file, key: `${at}.call`, message: tools.explainMissing(entry.call) }];
+    if (!call) return [{ file, key: `${at}.call`, message: withPeriod(tools.explainMissing(entry.call)) }];
     const { properties, additionalProperties } = call.input;
     const known = Object.keys(toObject(properties));
     const unknown = Object.keys(entry.arguments ?? {}).find((name) => !known.includes(name));

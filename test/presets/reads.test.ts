@@ -383,8 +383,24 @@ test("an event without a pull request has no diff, and no warning", async () => 
   expect(prompt).not.toContain("The diff");
 });
 
+test("a name may have the settings of a call", async () => {
+  const context = [{ call: "diff", required: true, title: "What changed" }];
+  const config = toConfig("github", { context }, GITHUB.channels());
+  Object.assign(config.agents?.defaults ?? {}, { maxAttempts: 1 });
+  service = await startService({ config });
+  const { payload, headers } = sample("github", "pull-request-opened");
+  const { body } = await service.post("github", payload, headers);
+  const { runs } = await service.settled(body.eventId);
+  expect(runs[0]).toMatchObject({
+    state: "dead",
+    error: expect.stringMatching(/^What changed could not be read: 404 /),
+  });
+});
+
 test.each([
   [{ context: ["dif"] }, /hooks\.presets\[0\]\.with\.context\[0\]: This value must be one of "diff"/],
+  [{ context: [{ call: "dif" }] }, /with\.context\[0\]\.call: .*: diff, files, comments, failed-log or <set>\.<call>/],
+  [{ context: [{ call: "nope.x" }] }, /There is no tool set "nope" in agents\.tools\.$/m],
   [{ context: ["diff"] }, /hooks\.presets\[0\]\.with\.context: .* Add the block channels\.github, or set readToken/],
 ])("%j without a channel is a problem", async (options, message) => {
   const service_ = startService({ config: toConfig("github", options, {}) });

@@ -15,11 +15,11 @@ import { readConfigText } from "../../drivers.ts";
 import { readPreset } from "../../config/presets/file.ts";
 import { fillMappings, mailboxesFor } from "../../config/presets/load.ts";
 import { resolveParameters } from "../../config/presets/parameters.ts";
-import { listReadNames } from "../../config/presets/reads.ts";
+import { findReadName, listReadNames } from "../../config/presets/reads.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, toSentence } from "../../errors.ts";
-import { isObject, readOwn } from "../../shared/json.ts";
+import { readOwn } from "../../shared/json.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, listFiles, print, printJson, printWarnings } from "../io.ts";
@@ -138,7 +138,7 @@ function explainLeftOut(name: string): string {
 
 /** Only a preset can read by names: a mapping of the user's own needs calls of `agents.tools`. */
 function withoutReads({ context, readToken: _token, ...rest }: Record<string, unknown>): Record<string, unknown> {
-  const calls = Array.isArray(context) ? context.filter(isObject) : [];
+  const calls = Array.isArray(context) ? context.filter((entry) => findReadName(entry) === undefined) : [];
   return calls.length > 0 ? { ...rest, context: calls } : rest;
 }
 

@@ -1,4 +1,4 @@
-import { appendSegment, isObject, readOwn, readPath, type Segment, toObject } from "../../shared/json.ts";
+import { appendSegment, isObject, readOwn, readPath, type Segment, toObject, toText } from "../../shared/json.ts";
 import { ACCOUNT_NAME } from "../../shared/text.ts";
 import { error, type Finding } from "../rules/finding.ts";
 import type { Preset } from "../schema/generated.ts";
@@ -32,6 +32,7 @@ export const SETTINGS = [
   "dedupe",
   "maxBodyBytes",
   "transform",
+  "state",
 ] as const;
 
 type Schema = Record<string, unknown>;
@@ -134,10 +135,20 @@ const ACCOUNT: Schema = {
     "1 to 24 small letters, digits and -: the account of the channel that answers at the source, as in slack:eu.",
 };
 
-/** `context` as a preset with reads takes it: their names too. */
+/** `context` as a preset with reads takes it: their names too, alone or as the `call` of an item. */
 function withReadNames(schema: Schema, { reads }: Preset): Schema {
   if (!reads) return schema;
-  return { ...schema, items: { anyOf: [{ enum: Object.keys(reads.calls) }, schema["items"]] } };
+  const names = Object.keys(reads.calls);
+  const item = toObject(schema["items"]);
+  const properties = toObject(item["properties"]);
+  const { pattern, ...other } = toObject(properties["call"]);
+  const call = {
+    ...other,
+    pattern: `^(?:${names.join("|")})$|${toText(pattern)}`,
+    description: `The call: ${names.join(", ")} or <set>.<call>.`,
+  };
+  const named = { type: "string", enum: names };
+  return { ...schema, items: { anyOf: [named, { ...item, properties: { ...properties, call } }] } };
 }
 
 const READ_TOKEN: Schema = {

@@ -1,4 +1,4 @@
-import { isObject } from "../../shared/json.ts";
+import { isObject, toObject } from "../../shared/json.ts";
 import { PRESET_SET } from "../../types.ts";
 import type { Preset } from "../schema/generated.ts";
 import type { PresetReads, PresetUse } from "../types.ts";
@@ -38,9 +38,15 @@ export function findReads(
   };
 }
 
-/** The names in `context` that stand for reads of a preset. */
+/** The names in `context` that stand for reads of a preset: `"diff"`, or `{ call: "diff", … }`. */
 export function listReadNames(context: unknown): string[] {
-  return Array.isArray(context) ? context.filter((entry) => typeof entry === "string") : [];
+  return Array.isArray(context) ? [...new Set(context.flatMap((entry) => findReadName(entry) ?? []))] : [];
+}
+
+/** A call of a tool set has a dot in its name. */
+export function findReadName(entry: unknown): string | undefined {
+  const name = isObject(entry) ? entry["call"] : entry;
+  return typeof name === "string" && !name.includes(".") ? name : undefined;
 }
 
 /** A mapping of a preset whose `context` has calls in place of names. Reads that are not for it are left out. */
@@ -52,11 +58,13 @@ export function withReads(
   const { context } = mapping;
   if (!reads || !Array.isArray(context)) return mapping;
   const calls = context.flatMap((entry: unknown) => {
-    if (typeof entry !== "string") return isObject(entry) ? [entry] : [];
-    const read = reads.calls[entry];
+    const name = findReadName(entry);
+    if (name === undefined) return isObject(entry) ? [entry] : [];
+    const read = reads.calls[name];
     if (!read || read.mappings?.includes(String(id)) === false) return [];
     const { title, arguments: args, when } = read;
-    return [{ call: `${toSetName(values)}.${entry}`, title, arguments: args, ...(when !== undefined && { when }) }];
+    const own = { title, arguments: args, ...(when !== undefined && { when }) };
+    return [{ ...own, ...toObject(entry), call: `${toSetName(values)}.${name}` }];
   });
   return { ...mapping, context: calls };
 }

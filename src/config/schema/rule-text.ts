@@ -93,6 +93,15 @@ function toPatternRule(pattern: string, description: unknown): string {
   return `does not have the expected form (${description.replace(/\.$/, "")})`;
 }
 
+/** The same for the name of a field. */
+export function toNameRule({ keyword, params, parentSchema }: Violation): string {
+  const description = parentSchema?.["description"];
+  if (typeof description === "string") return `must have another name (${description.replace(/\.$/, "")})`;
+  return keyword === "pattern"
+    ? `must have a name that matches ${String(params["pattern"])}`
+    : "must have another name";
+}
+
 function listTypes(types: unknown): string {
   return [types]
     .flat()
