@@ -190,7 +190,9 @@ test("github: a repository has one webhook with the events of the preset", async
     name: "web",
     config: { ...settings, url: `${settings.url}2` },
   });
-  expect(await enable()).toMatchObject({ code: 0, stdout: expect.stringContaining("which posts there too") });
+  ours.events = ["push"];
+  const again = await enable("--events", "push");
+  expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("which posts there too") });
   expect(await list()).toMatchObject([ours, { config: { url: `${settings.url}2` } }]);
 });
 

@@ -105,7 +105,7 @@ async function prepare(
   const place = await askPlace(name, flags, written, terminal);
   const { reference, variable } = toSecretReference(written, flags.path ?? name);
   const plan = written
-    ? planChange(target, name, written, { place, secret: reference })
+    ? planChange(target, name, written, { ...options, place, secret: reference })
     : planUse(target, { name, options: { path: flags.path, ...options, place, secret: reference } });
   const isStored = variable === undefined || Boolean(io.env[variable]);
   const made = isStored || vendor.secretBy === "vendor" ? undefined : createSecret();
