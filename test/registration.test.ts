@@ -1,4 +1,5 @@
 /** `webhooks presets enable --register` and `--unregister`, `presets disable` and `doctor`, against doubles of the vendors' APIs. */
+import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,6 +7,8 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readEnvFile } from "../src/config/env-file.ts";
 import { startWebhooks } from "./support/cli.ts";
+import { startGithub } from "./support/github-server.ts";
+import { startJsonServer } from "./support/json-server.ts";
 import { startVendor, TOKEN, type VendorServer } from "./support/hook-vendors.ts";
 import { spawnWebhooks } from "./support/process.ts";
 import { withTokens } from "./support/service.ts";
@@ -159,6 +162,66 @@ test.each(["gitea", "stripe", "pagerduty"])(
     }
   },
 );
+
+test("github: a repository has one webhook with the events of the preset", async () => {
+  const github = await startGithub();
+  vendor = { ...(await startVendor("gitea")), close: github.close };
+  const enable = (...more: string[]) =>
+    startWebhooks(folder, [
+      "presets",
+      "enable",
+      "github",
+      "--register",
+      "acme/app",
+      "--token",
+      github.ownerToken,
+      "--with",
+      `apiUrl=${github.baseUrl}`,
+      "--yes",
+      ...more,
+    ]).ended;
+  const list = () => github.asPerson("GET", "/repos/acme/app/hooks");
+  expect(await enable("--events", "issues.opened,issues.closed,pull_request.*")).toMatchObject({ code: 0 });
+  const settings = { url: `${PUBLIC_URL}/hooks/github`, content_type: "json" };
+  const ours = { active: true, events: ["issues", "pull_request"], config: settings };
+  expect(await list()).toMatchObject([ours]);
+  await github.asPerson("POST", "/repos/acme/app/hooks", { name: "web", config: settings, events: ["push"] });
+  await github.asPerson("POST", "/repos/acme/app/hooks", {
+    name: "web",
+    config: { ...settings, url: `${settings.url}2` },
+  });
+  ours.events = ["push"];
+  const again = await enable("--events", "push");
+  expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("which posts there too") });
+  expect(await list()).toMatchObject([ours, { config: { url: `${settings.url}2` } }]);
+});
+
+test("a GitHub App gets address and secret, and another address only with --replace", async () => {
+  const { privateKey } = generateKeyPairSync("rsa", {
+    modulusLength: 2048,
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    publicKeyEncoding: { type: "spki", format: "pem" },
+  });
+  const app: Record<string, unknown> = { url: "https://other.example.com/app" };
+  const server = await startJsonServer(({ method, path: target, body, headers }) => {
+    if (target !== "/app/hook/config" || !headers.authorization?.startsWith("Bearer ey"))
+      return { status: 404, body: {} };
+    return { status: 200, body: method === "PATCH" ? Object.assign(app, body) : { url: app["url"] } };
+  });
+  vendor = { ...(await startVendor("gitea")), close: server.close };
+  const channels = { github: { app: { id: "7", key: privateKey }, baseUrl: server.url } };
+  write("webhooks.json5", JSON.stringify(withTokens({ gateway: { publicUrl: PUBLIC_URL }, channels })));
+  const env = { GITHUB_TOKEN: "", GH_TOKEN: "" };
+  const enable = (...more: string[]) =>
+    startWebhooks(folder, ["presets", "enable", "github", "--register", "acme/app", "--yes", ...more], { env }).ended;
+  expect(await enable()).toMatchObject({ code: 1, stderr: expect.stringContaining("--replace") });
+  expect(await enable("--replace")).toMatchObject({ code: 0 });
+  expect(app).toMatchObject({
+    url: `${PUBLIC_URL}/hooks/github`,
+    secret: dotEnv()["GITHUB_SECRET"],
+    content_type: "json",
+  });
+});
 
 test("a vendor that is away, or that has disabled the webhook, is seen by doctor", async () => {
   vendor = await startVendor("gitlab");

@@ -207,7 +207,7 @@ export function toUnreadable(service: string): DriverError {
 /** The error for a request that was aborted or failed without an answer. Its message shows nothing of the request. */
 export function toNoAnswer(service: string, error: unknown, signal: AbortSignal): DriverError {
   if (signal.aborted) {
-    return new DriverError(`The delivery was stopped before ${service} answered.`, { retryable: true });
+    return new DriverError(`The request was stopped before ${service} answered.`, { retryable: true });
   }
   const cause = error instanceof Error ? error.cause : undefined;
   // Without a cause it is a request that `fetch` rejects, and the message may quote a header with its credential.

@@ -64,10 +64,11 @@ export interface Vendor {
   connect(access: HookAccess): HookApi;
 }
 
-/** Opens the API once for all calls of an access. */
+const ANSWER_MS = 30_000;
+
+/** Calls the API; each call has its own time. */
 export function callWith(open: OpenApi, { signal }: HookAccess): Call {
-  let opened: Promise<Call> | undefined;
-  return async (...args) => (await (opened ??= open(signal)))(...args);
+  return async (...args) => (await open(AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)])))(...args);
 }
 
 /** How many pages of a list are read, so that a faulty answer cannot go on without end. */
@@ -92,13 +93,4 @@ export async function readPages(
 /** `pull_request.opened` and `pull_request.closed` → `pull_request` */
 export function familiesOf(events: readonly string[]): string[] {
   return [...new Set(events.map((event) => event.split(".")[0] ?? event))];
-}
-
-/** The names of a preset's events, with `*` and families replaced by what they stand for. */
-export function expandEvents(wanted: readonly string[], known: readonly string[]): string[] {
-  const isWanted = (event: string): boolean =>
-    wanted.some(
-      (name) => name === event || name === "*" || (name.endsWith(".*") && event.startsWith(name.slice(0, -1))),
-    );
-  return known.filter((event) => !event.endsWith("*") && isWanted(event));
 }

@@ -1,12 +1,11 @@
 import { type CatchUp, type CatchUpResult, runCatchUp } from "../catch-up/run.ts";
 import { openMissedEvents } from "../catch-up/senders.ts";
 import type { FoundMissed, MissedEvents } from "../catch-up/missed.ts";
-import { toApiAccess } from "../config/presets/api-access.ts";
-import { findRegistration, readPreset } from "../config/presets/file.ts";
+import { listEvents, toApiAccess, toHook, toHookUrl } from "../config/presets/api-access.ts";
+import { findRegistration } from "../config/presets/file.ts";
 import type { PresetUse } from "../config/types.ts";
 import { DriverError, HookError, JournalUnavailable, messageOf } from "../errors.ts";
 import { listSince } from "../operator/stored-events.ts";
-import { expandEvents } from "../registration/hook-api.ts";
 import type { Runtime } from "../runtime/build.ts";
 import { createId } from "../shared/id.ts";
 import { parseObject, readOwn, toText } from "../shared/json.ts";
@@ -99,6 +98,8 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
     const { gateway, hooks } = current().config;
     // A worker answers no sender.
     if (gateway.role !== "worker" && hooks.enabled) await noteReady();
+    // Only a node that executes has alerts.
+    if (gateway.role === "ingress") return;
     for (const { json } of await journal.listNotes(KIND)) {
       const catchUp: CatchUp = JSON.parse(json);
       if (signal.aborted || running.has(catchUp.hook)) continue;
@@ -128,7 +129,7 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
   }
 
   async function listPending(): Promise<Set<string>> {
-    return new Set((await journal.listNotes(KIND)).map(({ key }) => key));
+    return new Set((await journal.listNotes(KIND)).map(({ json }) => toText(parseObject(json)["hook"])));
   }
 
   /** One node at a time. Never rejects. */
@@ -138,13 +139,13 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
     if (!lease) return;
     try {
       const result = await runOnce(catchUp);
-      await journal.writeNotes([{ kind: KIND, key: hook }]);
+      await journal.writeNotes([{ kind: KIND, key: keyOf(catchUp) }]);
       report(catchUp, result);
     } catch (error) {
       if (signal.aborted || error instanceof JournalUnavailable) return;
       if (error instanceof DriverError && error.retryable) return;
       log.error("catch-up failed", { step: "catch-up", hook, error: messageOf(error) });
-      await journal.writeNotes([{ kind: KIND, key: hook }]).catch(() => undefined);
+      await journal.writeNotes([{ kind: KIND, key: keyOf(catchUp) }]).catch(() => undefined);
       raise(hook, `what ${preset} could not deliver since ${toIso(catchUp.since)} was not found. The log says why.`);
     } finally {
       await journal.releaseLease(lease).catch(() => undefined);
@@ -191,16 +192,13 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
       throw new DriverError(`The sender of ${use.name} does not say what did not arrive.`, { retryable: false });
     }
     if (token === "") throw new DriverError(`Set with.apiToken, or channels.${use.name}.token.`, { retryable: false });
-    const { hooksUrl = "" } = config.gateway;
-    const { known = [], default: usual = [] } = readPreset(use.name).preset.events ?? {};
-    const { events } = use.with;
     const hook = toHook(use);
     return openMissedEvents(
       use.name,
       { ...access, token, signal },
       {
-        url: `${hooksUrl}${config.hooks.path}/${hook}`,
-        events: expandEvents(Array.isArray(events) ? events.map(String) : usual, known),
+        url: toHookUrl(use, config) ?? "",
+        events: listEvents(use),
         readKnown: (since) => readKnownIds(parts, hook, since),
         enter: (event) => enter(hook, use.name, event),
       },
@@ -250,12 +248,13 @@ async function readKnownIds({ journal }: Parts, hook: string, since: number): Pr
   return known;
 }
 
-function toNote(catchUp: CatchUp): { kind: string; key: string; json: string } {
-  return { kind: KIND, key: catchUp.hook, json: JSON.stringify(catchUp) };
+/** One that is asked for while another is under way comes after it. */
+function keyOf({ hook, foundAt }: CatchUp): string {
+  return `${hook} ${foundAt}`;
 }
 
-function toHook({ name, with: { path } }: PresetUse): string {
-  return toText(path ?? name).replace(/^\/+|\/+$/g, "");
+function toNote(catchUp: CatchUp): { kind: string; key: string; json: string } {
+  return { kind: KIND, key: keyOf(catchUp), json: JSON.stringify(catchUp) };
 }
 
 function toIso(ms: number): string {

@@ -1,9 +1,9 @@
-import { toApiAccess } from "../../config/presets/api-access.ts";
+import { toApiAccess, toHook } from "../../config/presets/api-access.ts";
 import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { connectSender, requireUrl, toHook } from "../setup/registration.ts";
+import { connectSender, requireUrl } from "../setup/registration.ts";
 import { type CheckResult, note, ok, problem } from "./doctor-machine.ts";
 
 const ANSWER_MS = 5000;

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { toApiAccess } from "../../config/presets/api-access.ts";
+import { listEvents, toApiAccess, toHook } from "../../config/presets/api-access.ts";
 import { findRegistration } from "../../config/presets/file.ts";
 import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
@@ -8,7 +8,7 @@ import type { HookApi } from "../../registration/hook-api.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readRegularFile, replaceFile } from "../../shared/files.ts";
 import { isObject, parseJson, toText } from "../../shared/json.ts";
-import { connectSender, listEvents, requireUrl, toHook } from "../setup/registration.ts";
+import { connectSender, requireUrl } from "../setup/registration.ts";
 
 /** A webhook that leads to a tunnel. It is noted before it is made, so that one that is left can be found. */
 interface TunnelWebhook {
@@ -84,7 +84,7 @@ export async function registerTunnelWebhooks(
       }
       writeNoted(config, [...readNoted(config), { preset: use.name, hook: toHook(use), url }]);
       const secret = vendor.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
-      const made = await hooks.create({ url, secret, events: listEvents(use.name, use) });
+      const made = await hooks.create({ url, secret, events: listEvents(use) });
       if (made.secret !== undefined && variable !== undefined) secrets[variable] = made.secret;
       said.push(`${vendor.service} posts to ${url}.`);
     } catch (error) {

@@ -13,12 +13,12 @@ import {
   type WrittenUse,
   writePlan,
 } from "../../config/edit/plan.ts";
-import { type ApiAccess, toApiAccess } from "../../config/presets/api-access.ts";
-import { findRegistration, readPreset } from "../../config/presets/file.ts";
+import { type ApiAccess, listEvents, toApiAccess, toHookUrl } from "../../config/presets/api-access.ts";
+import { findRegistration } from "../../config/presets/file.ts";
 import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
 import { readConfigText } from "../../drivers.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
-import { expandEvents, type HookApi, type Vendor, type WantedHook } from "../../registration/hook-api.ts";
+import { type HookApi, type Vendor, type WantedHook } from "../../registration/hook-api.ts";
 import { planRegistration, type RegistrationPlan, runRegistration } from "../../registration/register.ts";
 import { toText, withoutUndefined } from "../../shared/json.ts";
 import { EXIT_CODES } from "../command.ts";
@@ -105,7 +105,7 @@ async function prepare(
   const place = await askPlace(name, flags, written, terminal);
   const { reference, variable } = toSecretReference(written, flags.path ?? name);
   const plan = written
-    ? planChange(target, name, written, { place, secret: reference })
+    ? planChange(target, name, written, { ...options, place, secret: reference })
     : planUse(target, { name, options: { path: flags.path, ...options, place, secret: reference } });
   const isStored = variable === undefined || Boolean(io.env[variable]);
   const made = isStored || vendor.secretBy === "vendor" ? undefined : createSecret();
@@ -124,7 +124,7 @@ async function prepare(
     plan,
     sender,
     steps,
-    wanted: { url, secret, events: listEvents(name, use) },
+    wanted: { url, secret, events: listEvents(use) },
     variable,
     made,
     isStored,
@@ -293,20 +293,11 @@ async function findToken(
   throw new MissingAnswer(`--token, or ${tokenVariables[0]},`, needs);
 }
 
-export function requireUrl(use: PresetUse, { gateway, hooks }: Pick<ResolvedConfig, "gateway" | "hooks">): string {
-  const { hooksUrl } = gateway;
-  if (hooksUrl !== undefined) return `${hooksUrl}${hooks.path}/${toHook(use)}`;
+export function requireUrl(use: PresetUse, config: ResolvedConfig): string {
+  const url = toHookUrl(use, config);
+  if (url !== undefined) return url;
   const message = "The sender must know a public address. Set it, such as https://hooks.example.com.";
   throw new ConfigError([{ key: "gateway.publicUrl", message }]);
-}
-
-export function toHook({ name, with: options }: PresetUse): string {
-  return toText(options["path"] ?? name).replace(/^\/+|\/+$/g, "");
-}
-
-export function listEvents(name: string, { with: { events } }: PresetUse): string[] {
-  const { known = [], default: usual = [] } = readPreset(name).preset.events ?? {};
-  return expandEvents(Array.isArray(events) ? events.map(String) : usual, known);
 }
 
 async function refuseOther({ vendor, hooks, url }: Sender, { replace }: RegisterFlags): Promise<void> {

@@ -2,7 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Command } from "commander";
 import { builtInDrivers } from "../../drivers.ts";
 import { requirePreset } from "../../config/presets/file.ts";
-import { toApiAccess } from "../../config/presets/api-access.ts";
+import { toApiAccess, toHook } from "../../config/presets/api-access.ts";
+import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { findVendor } from "../../registration/vendors.ts";
@@ -12,7 +13,7 @@ import { addServiceOptions, EXIT_CODES, toDigits } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { type CliIo, print, printJson } from "../io.ts";
 import { createOperatorClient, type OperatorClient, type ServiceFlags } from "../operator-client.ts";
-import { connectSender, requireUrl, toHook } from "./registration.ts";
+import { connectSender, requireUrl } from "./registration.ts";
 
 type Rejection = OperatorAnswers["GET /api/rejections"]["rejections"][number];
 
@@ -52,7 +53,7 @@ async function verify(name: string, flags: VerifyFlags, io: CliIo): Promise<void
   const headers = listSignatureHeaders(mapping?.auth?.scheme);
   const client = await createOperatorClient(flags, io);
   const seen = await readSeen(client, hook);
-  const asked = await askForTest(name, () => ({ url: requireUrl(use, config), access: toApiAccess(use, config) }));
+  const asked = await askForTest(use, config);
   if (!flags.json) print(io, asked, `Waiting up to ${flags.wait} s for a signed event of ${hook}.`);
 
   const outcome = await waitForOutcome();
@@ -101,21 +102,19 @@ async function readSeen(client: OperatorClient, hook: string): Promise<Set<strin
 }
 
 /** What was asked of the sender, in a sentence. */
-async function askForTest(
-  name: string,
-  place: () => { url: string; access: ReturnType<typeof toApiAccess> },
-): Promise<string> {
-  const vendor = findVendor(name);
+async function askForTest(use: PresetUse, config: ResolvedConfig): Promise<string> {
+  const vendor = findVendor(use.name);
   const byHand = "Cause an event at the sender, or send its test delivery.";
   if (!vendor) return byHand;
+  const access = toApiAccess(use, config);
+  if (access.token === undefined)
+    return `${byHand} ${vendor.service} was not asked for one, because no token is stored.`;
   try {
-    const { url, access } = place();
-    if (access.token === undefined)
-      return `${byHand} ${vendor.service} was not asked for one, because no token is stored.`;
+    const url = requireUrl(use, config);
     const hooks = connectSender(vendor, access, access.token, AbortSignal.timeout(TEST_MS));
     const [id] = await hooks.find(url);
     if (id === undefined) {
-      return `${vendor.service} has no webhook that posts to ${url}: register it with \`webhooks presets enable ${name} --register\`.`;
+      return `${vendor.service} has no webhook that posts to ${url}: register it with \`webhooks presets enable ${use.name} --register\`.`;
     }
     if (!hooks.test) return byHand;
     await hooks.test(id);
