@@ -16,6 +16,7 @@ import type {
   DeliveryProgress,
   Entry,
   EventRecord,
+  EventSearch,
   EventSummary,
   GiveBack,
   HeldFilter,
@@ -33,6 +34,7 @@ import type {
   Run,
   RunFailure,
   RunLimits,
+  SearchChunk,
   SessionSummary,
   Spend,
   StateRow,
@@ -40,9 +42,7 @@ import type {
   Turn,
   TurnOutcome,
 } from "./records.ts";
-import type { EventSearch, SearchChunk } from "./search.ts";
 
-export type * from "./search.ts";
 export type * from "./records.ts";
 
 export interface Page {

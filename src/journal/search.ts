@@ -1,47 +1,7 @@
 import { readPath, toText } from "../shared/json.ts";
-import type { EventStatus } from "../types.ts";
-import type { Page } from "./journal.ts";
 import { listEventRows, type Reader, type ReadValue } from "./reads.ts";
+import type { EventSearch, FieldCondition, SearchChunk } from "./records.ts";
 import { bytes, type EventDetail, integer, optional, type Row, text, toDetail } from "./rows.ts";
-
-/** What a search finds; undefined: anything. */
-export interface EventSearch extends Pick<Page, "from" | "to"> {
-  hook?: string;
-  status?: EventStatus;
-  mapping?: string;
-  /** The event's name. */
-  event?: string;
-  credential?: string;
-  /** The key of a session that it has an action for. */
-  session?: string;
-  /** The model that answered one of its turns. */
-  model?: string;
-  /** The channel of one of its deliveries. */
-  channel?: string;
-  /** The error group of a dead letter. */
-  group?: string;
-  fields?: FieldCondition[];
-  /** In any case: in its row, body, prompts, replies or errors. */
-  text?: string;
-}
-
-/** A value of the payload, a header or a parameter of the query, as text. */
-export interface FieldCondition {
-  /** `["payload", "repository", "full_name"]`, `["headers", "x-github-delivery"]`, `["query", "page"]` */
-  path: string[];
-  value: string;
-}
-
-export interface SearchChunk {
-  /** Newest first. */
-  ids: string[];
-  /** How many events it has looked at. */
-  searched: number;
-  /** When the last of them was received. */
-  at?: number;
-  /** The id of the last of them, where the search continues. Absent: there is nothing older. */
-  end?: string;
-}
 
 /** SQL that tests whether a column contains the text. The values are those from $2 on. */
 export interface TextSql {
