@@ -54,14 +54,15 @@ export function Session({ id }: { id: string }): JSX.Element {
   const [reads, setReads] = useState(0);
   const readAt = useRef(0);
 
-  const read = (before: number): Promise<void> =>
-    call("GET /api/sessions/:key*", { key: id, limit: ENTRIES_AT_ONCE, before }).then(
-      ({ entries }) => {
-        setKnown((earlier) => addPage(earlier, entries, { before, size: ENTRIES_AT_ONCE }));
-        setProblem(undefined);
-      },
-      (error: unknown) => setProblem(messageOf(error)),
-    );
+  const read = async (before: number): Promise<void> => {
+    try {
+      const { entries } = await call("GET /api/sessions/:key*", { key: id, limit: ENTRIES_AT_ONCE, before });
+      setKnown((earlier) => addPage(earlier, entries, { before, size: ENTRIES_AT_ONCE }));
+      setProblem(undefined);
+    } catch (error) {
+      setProblem(messageOf(error));
+    }
+  };
 
   useEffect(() => {
     const wait = Math.max(0, readAt.current + REFRESH_MS - Date.now());
