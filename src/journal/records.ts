@@ -494,6 +494,48 @@ export interface RunFailure {
   deliveries?: NewDelivery[];
 }
 
+/** What a search finds; undefined: anything. */
+export interface EventSearch {
+  /** Of this time or later, and before this time. */
+  from?: number;
+  to?: number;
+  hook?: string;
+  status?: EventStatus;
+  mapping?: string;
+  /** The event's name. */
+  event?: string;
+  credential?: string;
+  /** The key of a session that it has an action for. */
+  session?: string;
+  /** The model that answered one of its turns. */
+  model?: string;
+  /** The channel of one of its deliveries. */
+  channel?: string;
+  /** The error group of a dead letter. */
+  group?: string;
+  fields?: FieldCondition[];
+  /** In any case: in its row, body, prompts, replies or errors. */
+  text?: string;
+}
+
+/** A value of the payload, a header or a parameter of the query, as text. */
+export interface FieldCondition {
+  /** `["payload", "repository", "full_name"]`, `["headers", "x-github-delivery"]`, `["query", "page"]` */
+  path: string[];
+  value: string;
+}
+
+export interface SearchChunk {
+  /** Newest first. */
+  ids: string[];
+  /** How many events it has looked at. */
+  searched: number;
+  /** When the last of them was received. */
+  at?: number;
+  /** The id of the last of them, where the search continues. Absent: there is nothing older. */
+  end?: string;
+}
+
 /** Which held runs are released; undefined: all. Those that wait for a person's word stay held. */
 export interface HeldFilter {
   reason?: string;
@@ -641,45 +683,3 @@ export type Change =
   | { kind: "approval"; id: string; eventId?: string; state: ApprovalState }
   /** Entries were added to it. */
   | { kind: "session"; key: string };
-
-/** What a search finds; undefined: anything. */
-export interface EventSearch {
-  /** Received from this time on, and before this one. */
-  from?: number;
-  to?: number;
-  hook?: string;
-  status?: EventStatus;
-  mapping?: string;
-  /** The event's name. */
-  event?: string;
-  credential?: string;
-  /** The key of a session that it has an action for. */
-  session?: string;
-  /** The model that answered one of its turns. */
-  model?: string;
-  /** The channel of one of its deliveries. */
-  channel?: string;
-  /** The error group of a dead letter. */
-  group?: string;
-  fields?: FieldCondition[];
-  /** In any case: in its row, body, prompts, replies or errors. */
-  text?: string;
-}
-
-/** A value of the payload, a header or a parameter of the query, as text. */
-export interface FieldCondition {
-  /** `["payload", "repository", "full_name"]`, `["headers", "x-github-delivery"]`, `["query", "page"]` */
-  path: string[];
-  value: string;
-}
-
-export interface SearchChunk {
-  /** Newest first. */
-  ids: string[];
-  /** How many events it has looked at. */
-  searched: number;
-  /** When the last of them was received. */
-  at?: number;
-  /** The id of the last of them, where the search continues. Absent: there is nothing older. */
-  end?: string;
-}

@@ -61,7 +61,7 @@ export async function findEvents(
 const FIELD = /(?:^|\s)((?:payload|headers|query)\.[^\s=]+)\s*=\s*(?:"([^"]*)"|(\S+))/g;
 
 /** Fields that a search names, and the text that is left. */
-export function parseSearch(q: string): Pick<EventSearch, "fields" | "text"> {
+function parseSearch(q: string): Pick<EventSearch, "fields" | "text"> {
   const fields = Array.from(q.matchAll(FIELD), ([, name = "", quoted, plain = ""]) => {
     const path = [...(parsePath(name) ?? name.split("."))];
     return { path: path[0] === "headers" ? path.map((key) => key.toLowerCase()) : path, value: quoted ?? plain };

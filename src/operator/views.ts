@@ -101,7 +101,7 @@ type TimeName = `${string}At` | `${string}Since` | "at" | "since";
 /** The fields of a row in a list. */
 export type EventView = View<Omit<EventSummary, keyof Outcome>> & OutcomeView;
 export type DeadLetterView = View<DeadLetter>;
-export type DeadLetterGroupView = View<DeadLetterGroup>;
+type DeadLetterGroupView = View<DeadLetterGroup>;
 type EntryView = View<Omit<Entry, "sessionKey" | "boundary" | "urgent">>;
 
 /** Without the body's bytes: `payload` is what the hook made of the body, or the text of a body that it refused. */

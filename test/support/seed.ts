@@ -174,7 +174,7 @@ const SENDERS: Sender[] = [
 ];
 
 /** The configuration that fits: the mappings of these senders, whose agent is the built-in echo, and a budget that is used up. */
-export const SEED_CONFIG: UserConfig = {
+const SEED_CONFIG: UserConfig = {
   hooks: {
     mappings: SENDERS.map(({ hook }) => ({
       id: hook,
@@ -193,7 +193,7 @@ export const SEED_CONFIG: UserConfig = {
   },
 };
 
-export const SEED_FILES = {
+const SEED_FILES = {
   "transforms/ci.ts": `export default ({ payload }) => {
   console.log("job", payload.job);
   if (!payload.job) throw new Error("the payload has no job");
@@ -203,7 +203,7 @@ export const SEED_FILES = {
 };
 
 /** How many events are written, beside those of two questions. */
-export const SEED_EVENTS = 737;
+const SEED_EVENTS = 737;
 
 /** Writes configuration, transforms and a journal of three days to a folder. */
 export async function writeSeed(folder: string, config: UserConfig = SEED_CONFIG): Promise<void> {

@@ -1,9 +1,10 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { call, type EntryView } from "../api.ts";
+import { call } from "../api.ts";
 import { changes } from "../live.ts";
 import { formatNumber, messageOf, Time, toLine } from "../parts/controls.tsx";
 import { Entry } from "../parts/conversation.tsx";
+import { addPage, type Entries } from "./entries.ts";
 import { Failure, Page, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 import { Title } from "../parts/title.tsx";
@@ -43,42 +44,34 @@ const ENTRIES_AT_ONCE = 50;
 /** No cursor is higher. */
 const END = Number.MAX_SAFE_INTEGER;
 
-interface Conversation {
-  /** Oldest first. */
-  entries: EntryView[];
-  hasOlder: boolean;
-  problem?: string;
-}
+/** How often it is read again while the stream reports changes. */
+const REFRESH_MS = 1000;
 
 /** A session reads as a conversation, the newest first: new entries are added to what is there. */
 export function Session({ id }: { id: string }): JSX.Element {
-  const [state, setState] = useState<Conversation>();
-  const busy = useRef(false);
-  const latest = useRef(state);
-  latest.current = state;
+  const [known, setKnown] = useState<Entries>();
+  const [problem, setProblem] = useState<string>();
+  const [reads, setReads] = useState(0);
+  const readAt = useRef(0);
 
-  const read = async (query: { after?: number; before?: number }): Promise<void> => {
-    if (busy.current) return;
-    busy.current = true;
+  const read = async (before: number): Promise<void> => {
     try {
-      const { entries } = await call("GET /api/sessions/:key*", { key: id, limit: ENTRIES_AT_ONCE, ...query });
-      const known = latest.current?.entries ?? [];
-      const isOlder = query.before !== undefined;
-      setState({
-        entries: isOlder ? [...entries, ...known] : [...known, ...entries],
-        hasOlder: isOlder ? entries.length === ENTRIES_AT_ONCE : (latest.current?.hasOlder ?? false),
-      });
+      const { entries } = await call("GET /api/sessions/:key*", { key: id, limit: ENTRIES_AT_ONCE, before });
+      setKnown((earlier) => addPage(earlier, entries, { before, size: ENTRIES_AT_ONCE }));
+      setProblem(undefined);
     } catch (error) {
-      setState({ entries: [], hasOlder: false, ...latest.current, problem: messageOf(error) });
-    } finally {
-      busy.current = false;
+      setProblem(messageOf(error));
     }
   };
 
-  const newest = state?.entries.at(-1)?.seq;
   useEffect(() => {
-    void read(newest === undefined ? { before: END } : { after: newest });
-  }, [changes.value]);
+    const wait = Math.max(0, readAt.current + REFRESH_MS - Date.now());
+    const timer = setTimeout(() => {
+      readAt.current = Date.now();
+      void read(END);
+    }, wait);
+    return () => clearTimeout(timer);
+  }, [changes.value, reads]);
 
   return (
     <section class="page">
@@ -88,20 +81,15 @@ export function Session({ id }: { id: string }): JSX.Element {
         <a href={hrefTo(["runs"], { session: id })}>Show its turns</a>
         <span class="quiet">newest first</span>
       </p>
-      {state?.problem !== undefined && (
-        <Failure
-          text={state.problem}
-          retry={() => void read(newest === undefined ? { before: END } : { after: newest })}
-        />
-      )}
-      {!state && <p class="quiet loading">Loading…</p>}
+      {problem !== undefined && <Failure text={problem} retry={() => setReads(reads + 1)} />}
+      {!known && problem === undefined && <p class="quiet loading">Loading…</p>}
       <div class="conversation">
-        {state?.entries.length === 0 && <p class="empty">This session has no entries yet.</p>}
-        {state?.entries.toReversed().map((entry) => (
+        {known?.entries.length === 0 && <p class="empty">This session has no entries yet.</p>}
+        {known?.entries.toReversed().map((entry) => (
           <Entry key={entry.seq} entry={entry} />
         ))}
-        {state?.hasOlder && (
-          <button type="button" onClick={() => void read({ before: state.entries[0]?.seq })}>
+        {known?.hasOlder && (
+          <button type="button" onClick={() => void read(known.entries[0]?.seq ?? END)}>
             Earlier entries
           </button>
         )}

@@ -30,7 +30,7 @@ function describeReplay({ hook, runs, deliveries }: Timeline): string {
     deliveries.map(({ channel, to, route }) => `${route?.channel ?? channel} ${route?.to ?? to ?? ""}`),
   );
   const sent = places.size === 0 ? "" : ` and replies to ${toLine([...places].join(", "), 120)}`;
-  return `It runs again as a new event of the hook ${toLine(hook, 60)}, through the mappings of now.${turns}${turns && sent}${turns && "."}`;
+  return `It runs again as a new event of the hook ${toLine(hook, 60)}, through today's mappings.${turns}${turns && sent}${turns && "."}`;
 }
 
 export async function cancelRun({ id, state }: Pick<RunView, "id" | "state">): Promise<void> {

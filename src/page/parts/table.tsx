@@ -2,7 +2,7 @@ import { type ComponentChildren, Fragment, type JSX } from "preact";
 import { hrefTo, route, setQuery } from "../router.ts";
 import { toLine } from "./controls.tsx";
 
-export interface Column<Item> {
+interface Column<Item> {
   name: string;
   /** wide: takes the room that is left. number: on the right. */
   kind?: "wide" | "number";

@@ -1,7 +1,17 @@
 import { describe, expect, test } from "vitest";
 import type { Journal, Step } from "../../../src/journal/journal.ts";
 import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
-import { nextId, NOW, sampleEntry, sampleEvent, sampleOutcome, sampleRun, sampleWake } from "./samples.ts";
+import { claimRun } from "./lost-claims.ts";
+import {
+  nextId,
+  NOW,
+  sampleApproval,
+  sampleEntry,
+  sampleEvent,
+  sampleOutcome,
+  sampleRun,
+  sampleWake,
+} from "./samples.ts";
 
 const END = { finishedAt: NOW + 5, error: "canceled" };
 
@@ -94,6 +104,24 @@ export function describeInterventions(open: OpenJournal): void {
       expect(await journal.listEvents({ limit: 9, ids })).toMatchObject([{ status: "done" }, { status: "done" }]);
       await join();
       expect(await journal.listRuns({ limit: 9, state: "ready" })).toHaveLength(1);
+    });
+
+    test("withdraws its questions", async () => {
+      const journal = await start();
+      const run = await claimRun(journal);
+      const approval = await sampleApproval(journal, run);
+      await journal.holdRun(run, "approval", { steps: [], asked: [approval], open: [] });
+      expect(await journal.cancelRun(run.id, { ...END, entries: [] })).toBe(true);
+      expect(await journal.getApproval(approval.id)).toMatchObject({
+        state: "withdrawn",
+        reason: "Its run was canceled.",
+      });
+      expect(await journal.getRun(run.id)).toMatchObject({ state: "dropped" });
+      expect(await journal.decideApproval(approval.id, { decision: "approve", by: "operator", at: NOW })).toMatchObject(
+        {
+          kind: "conflict",
+        },
+      );
     });
 
     test("an unknown, ended or malformed id is no run", async () => {
