@@ -7,11 +7,13 @@ import { bundleProgram } from "./bundle.ts";
 import { buildPage } from "./page.ts";
 
 const root = path.join(import.meta.dirname, "..");
+/** Part of presets/github/types.d.ts. */
+const OCTOKIT_TYPES = "node_modules/@octokit/webhooks-types/schema.d.ts";
 const dist = path.join(root, "dist");
 rmSync(dist, { recursive: true, force: true });
 execFileSync("tsc", ["-p", path.join(root, ".ci/tsconfig.build.json")], { stdio: "inherit" });
 removePrivateDeclarations(["index.d.ts", "contracts/index.d.ts"]);
-const libraries = readLibraries([...(await buildPage()), ...(await bundleProgram(dist))]);
+const libraries = readLibraries([...(await buildPage()), ...(await bundleProgram(dist)), OCTOKIT_TYPES]);
 writeLicenses(libraries);
 writeBillOfMaterials(libraries);
 chmodSync(path.join(dist, "cli/webhooks.js"), 0o755);

@@ -21,7 +21,12 @@ const ALIASES = { "css-tree": "css-tree/dist/csstree.esm" };
 export async function bundleProgram(dist: string): Promise<string[]> {
   const { metafile } = await build({
     absWorkingDir: ROOT,
-    entryPoints: ["src/index.ts", "src/contracts/index.ts", "src/cli/webhooks.ts"],
+    entryPoints: [
+      "src/index.ts",
+      "src/contracts/index.ts",
+      "src/cli/webhooks.ts",
+      "src/journal/sqlite/search-worker.ts",
+    ],
     outbase: "src",
     outdir: dist,
     chunkNames: "chunks/[name]-[hash]",

@@ -49,6 +49,7 @@ const RIGHT_TO_LEFT =
 
 export function writeConfusables(): string {
   const targets = new Map<string, string>();
+  const others = new Set<string>();
   for (const [character, prototype] of Object.entries(confusables)) add(character, prototype);
   for (const [digit, ascii] of decimalDigits()) if (!targets.has(digit)) add(digit, ascii);
   for (const [ascii, characters] of Object.entries(ADDED)) for (const one of characters) targets.set(one, ascii);
@@ -66,15 +67,28 @@ export function writeConfusables(): string {
     ...lines,
     "};",
     "",
+    "/** The others that look like ASCII, and that NFKD does not turn into it. */",
+    `export const OTHER_CONFUSABLES = ${JSON.stringify(
+      [...others]
+        .filter((char) => !targets.has(char))
+        .toSorted()
+        .join(""),
+    )};`,
+    "",
   ].join("\n");
 
   function add(character: string, prototype: string): void {
     const isOne = Array.from(character).length === 1;
     // Unicode takes "rn" for the form of m; nothing we search for contains it.
     const ascii = decompose(prototype).replace(/^rn$/, "m");
+    if (isOne && isAscii(prototype) && !isAscii(character.normalize("NFKD"))) others.add(character);
     if (!isOne || RIGHT_TO_LEFT.test(character) || !USED.test(ascii)) return;
-    if (!/^[\x20-\x7e]+$/.test(decompose(character))) targets.set(character, ascii);
+    if (!isAscii(decompose(character))) targets.set(character, ascii);
   }
+}
+
+function isAscii(text: string): boolean {
+  return /^[\x20-\x7e]+$/.test(text);
 }
 
 function decompose(text: string): string {

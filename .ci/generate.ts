@@ -1,7 +1,7 @@
 /**
  * Generates files from the schemas: schemas/config.json and auth.json, the configuration's schema for editors;
- * src/config/schema/generated.ts, its types; transforms/hookline.d.ts, the types of a transform; docs/reference/ and
- * docs/presets/.
+ * src/config/schema/generated.ts, its types; transforms/hookline.d.ts, the types of a transform; presets/index.d.ts and
+ * presets/<name>/types.d.ts, those of payloads; docs/reference/ and docs/presets/.
  * From Unicode's data: src/boundary/confusables.generated.ts. With --check, fails if a file is out of date.
  */
 import { readFile, writeFile } from "node:fs/promises";
@@ -14,6 +14,7 @@ import { readSchema } from "../src/config/schema/validator.ts";
 import { writeApiSchemas } from "./api-schemas.ts";
 import { assembleAuth, assembleSchema } from "./config-schema.ts";
 import { writeConfusables } from "./confusables.ts";
+import { writePresetTypes } from "./preset-types.ts";
 import { withPresets } from "./presets.ts";
 import { NOTE, writeReference } from "./reference.ts";
 
@@ -31,7 +32,10 @@ const outputs = [
   { file: "src/boundary/confusables.generated.ts", text: writeConfusables() },
   { file: "docs/presets/README.md", text: `${NOTE}\n${writePresetIndex(findPresets())}` },
   ...findPresets().map((name) => ({ file: `docs/presets/${name}.md`, text: `${NOTE}\n${writePresetPage(name)}` })),
-  ...Object.entries(writeReference(configSchema, authSchema)).map(([file, text]) => ({ file, text })),
+  ...Object.entries({ ...writePresetTypes(), ...writeReference(configSchema, authSchema) }).map(([file, text]) => ({
+    file,
+    text,
+  })),
 ];
 for (const { file, text } of outputs) {
   if (!process.argv.includes("--check")) await writeFile(path.join(root, file), text);
@@ -85,7 +89,9 @@ function withoutLists(schema: JSONSchema): JSONSchema {
 
 /** A file without imports, so that it works beside any transform with nothing installed. */
 async function writeTransformTypes(): Promise<string> {
-  const types = (await read("src/transforms/transform-types.ts")).replace(/^import .*\n+/gm, "");
+  const types = (await read("src/transforms/transform-types.ts"))
+    .replace(/^import .*\n+/gm, "")
+    .replace(/^declare /gm, "");
   const module = `${await toTypes(readSchema("action"))}\n${types}`.trim().replace(/^(?=.)/gm, "  ");
   const header = "// The types of a Hookline transform. Generated: `webhooks transform new` writes it anew.";
   return `${header}\n\ndeclare module "hookline" {\n${module}\n}\n\n${await read(".ci/sandbox-globals.d.ts")}`;

@@ -2,7 +2,7 @@
 import { findPresets, readPreset } from "../src/config/presets/file.ts";
 import type { Preset } from "../src/config/schema/generated.ts";
 import { readSchema } from "../src/config/schema/validator.ts";
-import { readPath } from "../src/shared/json.ts";
+import { readPath, toObject } from "../src/shared/json.ts";
 import { toParametersSchema } from "../src/config/presets/parameters.ts";
 
 export function withPresets(schema: Record<string, unknown>): Record<string, unknown> {
@@ -23,14 +23,32 @@ export function withPresets(schema: Record<string, unknown>): Record<string, unk
       })),
     ],
   };
-  copy.definitions["transform"] = readPath(readSchema("mapping"), ["properties", "transform"]);
+  for (const name of SHARED) copy.definitions[name] = readMappingSchema(name);
+  copy.definitions["ignoreRule"] = readPath(readMappingSchema("ignore"), ["items"]);
   return copy;
 }
 
-/** The schema of a transform is written once. */
+/** Settings whose schemas are written once for all presets. */
+const SHARED = ["transform", "coalesce", "rateLimit"];
+
+function readMappingSchema(name: string): unknown {
+  return readPath(readSchema("mapping"), ["properties", name]);
+}
+
 function toParameters(preset: Preset): object {
   const schema = toParametersSchema(preset);
-  return { ...schema, properties: { ...schema.properties, transform: { $ref: "#/definitions/transform" } } };
+  const shared = SHARED.map((name) => [name, { $ref: `#/definitions/${name}` }]);
+  const items = { $ref: "#/definitions/ignoreRule" };
+  const { properties, ...ignore } = toObject(schema.properties["ignore"]);
+  const { rules, ...switches } = toObject(properties);
+  return {
+    ...schema,
+    properties: {
+      ...schema.properties,
+      ...Object.fromEntries(shared),
+      ignore: { ...ignore, items, properties: { ...switches, rules: { ...toObject(rules), items } } },
+    },
+  };
 }
 
 type ConfigSchema = Record<string, unknown> & {

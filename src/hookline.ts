@@ -20,6 +20,8 @@ export interface HooklineService extends Hookline {
   event(id: string): Promise<EventTimeline | undefined>;
   /** Runs an event again as a new one, and gives the answer that its sender would get; undefined if it is unknown. */
   replay(id: string): Promise<HttpResponse | undefined>;
+  /** Answers a request of another listener, if it is one to a hook. */
+  serveHook: Http["server"]["serveHook"];
 }
 
 /** Wires the steps together. Throws a `ConfigError` with all problems that keep the service from starting. */
@@ -49,6 +51,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       lifecycle.start(current(), { hasPort: false });
       return http.server.handle(request);
     },
+    serveHook: http.server.serveHook,
     reload: execution.reloader.reload,
     runtime: current,
     async event(id) {
@@ -75,7 +78,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
 /** In the order of their start, after the port is open. They stop in the reverse order. */
 function listParts(
   { current, journal, cache, sandbox, stream }: Parts,
-  { server, results, mcp }: Http,
+  { server, results, mcp, catchUps }: Http,
   { dispatcher, sweeper, alerts, mail, reloader }: Execution,
 ): ServicePart[] {
   return [
@@ -94,7 +97,7 @@ function listParts(
     { stop: () => current().tools.close() },
     // Only after the dispatcher: until the last turn has ended, senders get a 503 and try again.
     { stop: () => server.close() },
-    { use: ({ tools }) => tools.watchChanges((change) => alerts.raise({ kind: "tool-changed", ...change })) },
+    { use: ({ tools }) => tools.watchAlerts(alerts.raise) },
     { use: (runtime) => executes(runtime) && alerts.use(runtime.config.alerts), stop: () => alerts.close() },
     {
       start: (runtime) => dispatcher.start({ executes: executes(runtime) }),
@@ -108,6 +111,8 @@ function listParts(
     { use: (runtime) => mcp.use(runtime, { executes: executes(runtime) }), stop: () => mcp.stop() },
     { stop: () => results.close() },
     { needsPort: true, use: (runtime) => executes(runtime) && mail.use(runtime), stop: () => mail.close() },
+    // Senders deliver again what they could not.
+    { needsPort: true, start: () => catchUps.start(), stop: () => catchUps.close() },
   ];
 }
 

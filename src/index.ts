@@ -51,7 +51,13 @@ export type {
 } from "./providers/provider.ts";
 export type { ActionOverride, MappingInput, UserConfig } from "./config/schema/generated.ts";
 export type { CallContext, CallDescription, CallResult, ToolCall, ToolSet } from "./tools/tool-set.ts";
-export type { Transform, TransformInput, TransformResult, TransformState } from "./transforms/transform-types.ts";
+export type {
+  PresetPayload,
+  Transform,
+  TransformInput,
+  TransformResult,
+  TransformState,
+} from "./transforms/transform-types.ts";
 
 /** Builds the service, which does not listen yet. Throws a `ConfigError` with all problems that keep it from starting. */
 export function createHookline(options: HooklineOptions): Promise<Hookline> {

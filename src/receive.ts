@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { toSystemEvent } from "./actions/heartbeat.ts";
+import { takeAnswer } from "./approvals/take.ts";
 import { HookError } from "./errors.ts";
 import type { FindParser } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/exchange.ts";
@@ -17,7 +18,7 @@ import { createLines } from "./shared/lines.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 import { inSpan } from "./telemetry/traces.ts";
 import type { TransformRunner } from "./transforms/runner.ts";
-import type { HookRequest, HttpResponse, Receipt, Resolution } from "./types.ts";
+import type { HookRequest, HttpResponse, Receipt, Resolution, HookAction } from "./types.ts";
 
 export interface ReceiverParts {
   current(): Runtime;
@@ -43,7 +44,7 @@ export interface Receiver {
   /** Takes a verified request through mapping and journal to its answer, or repeats the answer to its idempotency key. */
   receive(request: HookRequest, runtime: Runtime): Promise<Accepted>;
   /** Runs a stored request again, through the current mappings and without an idempotency key. */
-  replay(event: EventRecord): Promise<HttpResponse>;
+  replay(event: EventRecord, options?: { deliver?: boolean }): Promise<HttpResponse>;
   /** Stores the handshake of a sender as a skipped event. Never rejects: the answer does not depend on it. */
   recordHandshake(request: HookRequest, note: string | undefined): Promise<void>;
   /** Stores a refused request for the operator. Never rejects: the refusal does not depend on it. */
@@ -70,10 +71,26 @@ export function createReceiver(parts: ReceiverParts): Receiver {
   }
 
   async function receive(request: HookRequest, runtime: Runtime): Promise<Accepted> {
+    // Also while too many runs wait: they may wait for it.
+    const answered = await takeAsAnswer(request, runtime);
+    if (answered) return answered;
     backlog.requireRoom();
     const known = await findReplay(request);
     if (known) return toAccepted(known);
     return mapAndCommit(request, runtime);
+  }
+
+  /** A person's answer to a question is no event for a mapping. */
+  async function takeAsAnswer(request: HookRequest, runtime: Runtime): Promise<Accepted | undefined> {
+    const { mappings } = runtime.mappings;
+    const by = runtime.config.agents.approvals?.by ?? [];
+    const startedAt = performance.now();
+    const taken = await takeAnswer(request, { journal, by, mappings, isDelivered });
+    if (!taken) return undefined;
+    const { approvalId, mapping, reason } = taken;
+    log.info("a question was answered", { eventId: request.id, approvalId });
+    const resolution: Resolution = { mapping, reason, actions: [], warnings: [], log: [] };
+    return toAccepted(await commit(request, resolution, { runtime, startedAt }), resolution);
   }
 
   /** Other requests wait for the state that this one reads until its commit. If another node was first, it runs again. */
@@ -110,7 +127,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     return { ...resolution, publications };
   }
 
-  function replay(event: EventRecord): Promise<HttpResponse> {
+  function replay(event: EventRecord, { deliver = true } = {}): Promise<HttpResponse> {
     return inSpan("replay", async () => {
       backlog.requireRoom();
       const runtime = current();
@@ -118,8 +135,9 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       const startedAt = performance.now();
       const openState = (mapping: string): HeldState => createState({ mapping, readState: journal.readState });
       const resolution = await resolve(request, runtime, { startedAt, isEcho: async () => false, openState });
-      // It counted, and was published, when it was received.
-      const repeated = { ...resolution, idempotency: undefined, state: undefined, publications: undefined };
+      // It counted when it was received.
+      const actions = deliver ? resolution.actions : resolution.actions.map(withoutDelivery);
+      const repeated = { ...resolution, actions, idempotency: undefined, state: undefined, publications: undefined };
       return toAccepted(await commit(request, repeated, { runtime, startedAt }), repeated).response;
     });
   }
@@ -206,7 +224,8 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     const { dedupeWindowMs, redact } = runtime.config.hooks;
     const mappedAt = performance.now();
     const mappingMs = mappedAt - startedAt;
-    const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact, mappingMs });
+    const windowMs = request.isCaughtUp ? Math.max(dedupeWindowMs, LATE_DELIVERY_MS) : dedupeWindowMs;
+    const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs: windowMs, redact, mappingMs });
     // Nothing needs the parsed payload any more, unless the state changes. Kept until the commit, it would survive a garbage
     // collection, which copies it.
     if (!event.state) request.payload = undefined;
@@ -256,6 +275,9 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     if (failure?.detail) log.debug("request refused because", { eventId, detail: failure.detail });
   }
 }
+
+/** How long a sender may still try to deliver an event that its API gave. Stripe does for three days. */
+const LATE_DELIVERY_MS = 4 * 24 * 3_600_000;
 
 /** Whether an `auth` verified the request, and no token that belongs to the service. */
 function isSender(credential: string): boolean {
@@ -331,4 +353,8 @@ function createBacklogGuard(
       () => undefined,
     );
   }
+}
+
+function withoutDelivery(action: HookAction): HookAction {
+  return action.kind === "agent" ? { ...action, deliver: false } : action;
 }

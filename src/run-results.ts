@@ -2,7 +2,7 @@ import { HookError } from "./errors.ts";
 import type { Journal, Run } from "./journal/journal.ts";
 import { createWakeUp } from "./shared/time.ts";
 import { readOwn } from "./shared/json.ts";
-import type { DeliveryState, HookRequest, HttpResponse, Receipt } from "./types.ts";
+import { type DeliveryState, type HookRequest, type HttpResponse, QUESTION_HOLDS, type Receipt } from "./types.ts";
 
 /** Requests that wait at once. Any further one gets its usual answer without waiting. */
 const MAX_WAITING = 1000;
@@ -166,10 +166,15 @@ function hasEnded({ state }: Run): boolean {
   return state === "done" || state === "dead" || state === "dropped";
 }
 
+/** A person who is asked is none of its sender's business. */
+function isInProgress({ state, holdReason }: Run): boolean {
+  return state === "running" || (state === "held" && Object.values<unknown>(QUESTION_HOLDS).includes(holdReason));
+}
+
 function toResult(run: Run): object {
   const { id: runId, reply, error } = run;
   const ended = hasEnded(run);
-  if (!ended) return { ok: true, runId, status: run.state === "running" ? "running" : "waiting" };
+  if (!ended) return { ok: true, runId, status: isInProgress(run) ? "running" : "waiting" };
   if (run.state === "done") return { ok: true, runId, status: "done", reply };
   return { ok: false, runId, status: "failed", error };
 }

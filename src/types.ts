@@ -20,8 +20,9 @@ export const SOURCE_CHANNEL: ChannelName = "source";
 /** What `last` means while no channel has been used yet. */
 export const FALLBACK_CHANNEL: ChannelName = "whatsapp";
 
+export const WAKE_MODES = ["now", "next-heartbeat"] as const;
 /** now: a heartbeat at once · next-heartbeat: wait for the next periodic one. */
-export type WakeMode = "now" | "next-heartbeat";
+export type WakeMode = (typeof WAKE_MODES)[number];
 
 /** The key of the main session. Requests cannot name it: see `mapping/policy.ts`. */
 export const MAIN_SESSION = "main";
@@ -71,6 +72,8 @@ export interface HookRequest {
   client: string;
   /** The id of the event that an operator replays. */
   replayOf?: string;
+  /** It was got from its sender's API after an outage. The sender may still deliver it for days. */
+  isCaughtUp?: true;
 }
 
 export type HookAction = WakeAction | AgentAction | NoneAction;
@@ -129,6 +132,8 @@ export interface ReplyTarget {
   references?: string[];
   /** With `toSource`: the commit that the event names, which can be reviewed there. */
   commit?: string;
+  /** Only people whom the operator knows can see it. Absent: anyone may. */
+  isPrivate?: true;
   /** With `toSource`: the reply replaces the session's earlier one there. */
   update?: true;
 }
@@ -165,6 +170,8 @@ export interface AgentAction extends ActionBase, ReplyTarget {
   context?: ContextCall[];
   /** The calls that the turn may make. */
   grants?: Grant[];
+  /** The host of the service that the event is about. */
+  serviceHost?: string;
   /** Joins one run with all actions that arrive under the key within the window. */
   coalesce?: { key: string; windowMs: number };
 }
@@ -180,20 +187,34 @@ export interface ContextCall {
   maxLength?: number;
   /** The run is retried if it cannot be read. */
   required?: boolean;
+  /** Its text is about a place that others can see, so it is not private. */
+  isPublic?: true;
+}
+
+/** The tool sets of what presets read have names of this form, which no set of `agents.tools` can have. */
+export const PRESET_SET = "preset:";
+
+export function isPresetCall(call: string): boolean {
+  return call.startsWith(PRESET_SET);
 }
 
 /** A call of a tool set that a turn may make. */
 export interface Grant {
   /** `<set>.<call>`; `*` stands for any characters. */
   call: string;
-  mode: "read";
+  /** read: it only reads · ask: it changes something, and a person is asked · allow: it changes something. */
+  mode: "read" | "ask" | "allow";
   /** Those that the operator fixed. */
   arguments?: { [name: string]: unknown };
-  /** In the whole run, refused ones included. */
+  /** Those that the model may fill. Absent: with `allow` none, else all that are not fixed. */
+  free?: string[];
+  /** In the whole run, refused and denied ones included. Default: for `read` any number, else 1. */
   max?: number;
+  /** After a crash it is repeated if its result is not known. */
+  retry?: boolean;
 }
 
-/** Everywhere the reply is delivered; each is a delivery of its own. */
+/** Everywhere the reply is delivered; each is a separate delivery. */
 export function listTargets(action: AgentAction): ReplyTarget[] {
   return action.deliver ? [action, ...(action.moreTargets ?? [])] : [];
 }
@@ -282,6 +303,26 @@ export const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "skipped
  */
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
+/** call: a call that changes something · outcome: of a call that may have been executed · reply: a reply that is held back. */
+export type ApprovalKind = "call" | "outcome" | "reply";
+
+/**
+ * open: nobody has decided · approved: a person said yes, or what is known of an outcome · used: the call was sent · denied,
+ * expired: a no · withdrawn: it cannot be used any more.
+ */
+export const APPROVAL_STATES = ["open", "approved", "used", "denied", "expired", "withdrawn"] as const;
+export type ApprovalState = (typeof APPROVAL_STATES)[number];
+
+/** What a person can say: to a call and a reply the first two, to an outcome the others. */
+export const DECISIONS = ["approve", "deny", "done", "again", "give-up"] as const;
+export type Decision = (typeof DECISIONS)[number];
+
+/** Why a run is held until a person decides. Nothing else releases it. */
+export const QUESTION_HOLDS = {
+  approval: "approval",
+  outcome: "outcome unknown",
+} as const;
+
 /** The fields of a mapping that are templates. */
 export const TEMPLATE_FIELDS = [
   "subject",
@@ -293,6 +334,7 @@ export const TEMPLATE_FIELDS = [
   "to",
   "model",
   "thinking",
+  "wakeMode",
   "dedupe",
   "echo",
 ] as const;

@@ -10,6 +10,7 @@ import { findProblems } from "./support/config.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
 import { openStream } from "./support/sse.ts";
 import { type SlackServer, startSlack } from "./support/slack.ts";
+import { startToolServer } from "./support/tool-server.ts";
 
 type AlertInput = NonNullable<UserConfig["alerts"]>[number];
 
@@ -59,6 +60,24 @@ test("a hook without events sends an alert, one with events does not", async () 
   const node = await start({ ...rule, hook: "agent", after: "1h" }, rule);
   await node.post("agent", { message: "x", deliver: false });
   expect(await toldAfter(0)).toEqual(["No event of the hook wake has come yet. See: webhooks rejections"]);
+});
+
+test("a tool set that cannot be reached sends an alert, and its calls fail", async () => {
+  const { url: baseUrl, close } = await startToolServer();
+  await close();
+  const node = await start({ on: ["tool-unreachable"] });
+  const calls = { show: { description: "Reads.", get: "/x" } };
+  const mapping = { match: { path: "m" }, messageTemplate: "x", context: [{ call: "away.show" }], deliver: false };
+  await node.reload({
+    ...toConfig({ on: ["tool-unreachable"] }),
+    agents: { tools: { away: { kind: "http", baseUrl, private: true, calls } } },
+    hooks: { mappings: [mapping] },
+  });
+  const { body } = await node.post("m", {});
+  expect(await toldAfter(0)).toEqual([
+    "The tool set away cannot be reached, so its calls fail. See: webhooks tools call away.show",
+  ]);
+  expect(await node.settled(body.eventId)).toMatchObject({ status: "done" });
 });
 
 test("a run that a budget holds sends an alert", async () => {

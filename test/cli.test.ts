@@ -177,6 +177,11 @@ test.each([
   [["transform", "new", "x"], 1, "config"],
   [["import", "openclaw", "absent.json", "--config", "new.json"], 1, "config"],
   [["events", "show"], 2, "usage"],
+  [["events", "list", "--since", "soon"], 2, "usage"],
+  [["channels", "test", "slack"], 2, "usage"],
+  [["events"], 2, "usage"],
+  [["chekc"], 2, "usage"],
+  [["logs"], 2, "usage"],
   [["events", "list", "--url", "http://127.0.0.1:1"], 3, "unreachable"],
 ])("with --json the error of %j is JSON", async (args, code, name) => {
   const config = withTokens({});
@@ -212,7 +217,9 @@ describe("wrong input has a plain message and the exit code of the documentation
     [["events", "replay"], 2, "Name events by their ids"],
     [["events", "list", "--since", "soon"], 2, "argument 'soon' is invalid. Expected a duration before now"],
     [["events", "list", "--status", "ok"], 2, "argument 'ok' is invalid. Expected accepted or "],
-    [["events", "catch-up", "github"], 2, "Name either --repo <owner>/<name> or --org <name>."],
+    [["events", "catch-up", "github", "--token", "x"], 2, "Name either --repo <owner>/<name> or --org <name>."],
+    [["events", "catch-up", "gitlab", "--repo", "a/b"], 2, "--api are for GitHub"],
+    [["events", "catch-up", "jira"], 2, "The sender of jira does not say what did not arrive"],
     [["events", "catch-up", "github", "--repo", "../.."], 2, "Name either --repo <owner>/<name> or --org <name>."],
     [["events", "catch-up", "github", "--repo", "acme/shop"], 2, "set GITHUB_TOKEN, or say --token"],
     [["dead-letters", "retry"], 2, "Name dead letters by their ids"],

@@ -18,7 +18,7 @@ while IFS= read -r line; do
   IFS=$'\\t' read -ra COMP_WORDS <<< "$line"
   [[ $line == *$'\\t' ]] && COMP_WORDS+=("")
   COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
-  _webhooks
+  _hookline
   printf '%s\\n' "\${COMPREPLY[@]}" --
 done
 `;
@@ -30,6 +30,7 @@ const CASES: [string[], RegExp][] = [
   [["webhooks", "events", "list", "--hook", "list", "--s"], /^--status\n--since$/],
   [["webhooks", "events", "list", "--config", ""], /^$/],
   [["webhooks", "presets", "enable", "github", "--gen"], /^--generate$/],
+  [["hookline", "ch"], /^check\nchannels$/],
 ];
 
 test("bash completes commands, subcommands and options", async () => {
@@ -44,14 +45,20 @@ test("bash completes commands, subcommands and options", async () => {
 test("bash completes the hooks of the configuration", async () => {
   const mappings = [{ match: { path: "deploys" }, messageTemplate: "x" }];
   writeFileSync(path.join(folder, "webhooks.json"), JSON.stringify({ hooks: { mappings } }));
-  writeFileSync(path.join(folder, "webhooks"), `#!/bin/sh\nexec '${process.execPath}' '${PROGRAM}' "$@"\n`, {
+  writeFileSync(path.join(folder, "hookline"), `#!/bin/sh\nexec '${process.execPath}' '${PROGRAM}' "$@"\n`, {
     mode: 0o755,
   });
   await writeScript("bash");
   const env = { PATH: `${folder}:${process.env["PATH"]}` };
-  const input = "webhooks\tsend\tde\nwebhooks\ttry\tde\nwebhooks\tsend\tdeploys\tde\n";
+  const input = "hookline\tsend\tde\nhookline\ttry\tde\nhookline\tsend\tdeploys\tde\n";
   const { stdout } = await run(folder, "bash", ["-c", BASH], { input, env });
   expect(stdout).toBe("deploys\n--\ndeploys\n--\n--\n");
+});
+
+test.each(["hookline", "webhooks"])("bash completes the command %s", async (command) => {
+  await writeScript("bash");
+  const { stdout } = await run(folder, "bash", ["-c", `source ./script.bash; complete -p ${command}`]);
+  expect(stdout).toBe(`complete -o bashdefault -o default -F _hookline ${command}\n`);
 });
 
 test("another shell is a usage error", async () => {

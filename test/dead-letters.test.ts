@@ -46,6 +46,7 @@ describe("a run that failed permanently", () => {
           eventId,
           hook: "agent",
           error: expect.stringContaining("local answered 400"),
+          group: "local answered 400: no such tool",
           attempts: 1,
           at: expect.stringMatching(/^\d{4}-.*Z$/),
         },
@@ -96,6 +97,49 @@ test("a failed delivery can be retried, fails again, and can be dropped", async 
   expect(await call("DELETE", path)).toEqual({ status: 200, ok: true });
   expect(await service.api(`/api/events/${body.eventId}`)).toMatchObject({ status: "done" });
 });
+
+test("failures of a kind are a group, and an action takes those that its preview counted", async () => {
+  for (let count = 0; count < 3; count++) await failRun();
+  const { groups, countedTo } = await service.api("/api/dead-letters/groups");
+  expect(groups).toEqual([
+    {
+      kind: "run",
+      hook: "agent",
+      group: "local answered 400: no such tool",
+      error: "local answered 400: no such tool",
+      count: 3,
+      firstAt: expect.any(String),
+      lastAt: expect.any(String),
+    },
+  ]);
+  expect(countedTo).toBe(10_000);
+  const [{ kind, hook, group }] = groups;
+  const query = new URLSearchParams({ kind, hook, group }).toString();
+  const { deadLetters } = await service.api(`/api/dead-letters?${query}`);
+  expect(deadLetters).toHaveLength(3);
+
+  const preview = await change("retry", { kind, hook, group });
+  expect(preview).toMatchObject({ ok: true, count: 3 });
+  expect(preview.changed).toBeUndefined();
+  expect((await service.api("/api/dead-letters")).deadLetters).toHaveLength(3);
+  await failRun();
+  modelStatus = 200;
+  expect(await change("retry", { kind, hook, group, token: preview.token })).toMatchObject({ count: 3, changed: 3 });
+  // What failed after the preview is left alone.
+  expect((await service.api("/api/dead-letters")).deadLetters).toHaveLength(1);
+  expect(await change("retry", { kind, hook, group, token: preview.token })).toMatchObject({ count: 0, changed: 0 });
+  const { token } = await change("drop", {});
+  expect(await change("drop", { token })).toMatchObject({ changed: 1 });
+  expect(await change("drop", { token: "!" })).toMatchObject({ ok: false, code: "invalid_payload" });
+  expect(await change("drop", { groups: "x" })).toMatchObject({ ok: false, code: "invalid_payload" });
+});
+
+async function change(action: string, body: object): Promise<{ token?: string; changed?: number }> {
+  const headers = { authorization: `Bearer ${GATEWAY_TOKEN}`, "content-type": "application/json" };
+  const path = `${service.url}/api/dead-letters/${action}`;
+  const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
+  return Object((await response.json()) ?? {});
+}
 
 async function failRun(): Promise<{ eventId: string; runId: string; sessionKey: string }> {
   const { body } = await service.post("agent", { message: "x", deliver: false });

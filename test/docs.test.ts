@@ -24,6 +24,7 @@ import { promisify } from "node:util";
 import { afterEach, describe, expect, test } from "vitest";
 import { createProgram } from "../src/cli/all-commands.ts";
 import { runCli } from "../src/cli/main.ts";
+import { findPresets, readPreset } from "../src/config/presets/file.ts";
 import { parseSource } from "../src/config/parse/source.ts";
 import { builtInDrivers } from "../src/drivers.ts";
 import { checkConfigSchema } from "../src/config/schema/blocks.ts";
@@ -37,6 +38,7 @@ import { sharedPool } from "./support/pool.ts";
 import { PACKAGE } from "./support/program.ts";
 import { startSmtp } from "./support/smtp.ts";
 import { startSlack } from "./support/slack.ts";
+import { startToolServer } from "./support/tool-server.ts";
 import { findFreePort } from "./system/find-free-port.ts";
 
 const root = path.join(import.meta.dirname, "..");
@@ -93,6 +95,17 @@ test.each(pages)("%s calls the command by a name that npx finds", (page) => {
   // `npx webhooks` may be somebody else's package, and without an installation `webhooks` is not found.
   const text = readFileSync(path.join(root, page), "utf8");
   expect(text.match(new RegExp(`(?<![\\w/.-])(?:npx )?webhooks (?:${COMMANDS.join("|")})\\b(?! of)`, "g"))).toBeNull();
+});
+
+test("README counts the presets, their places and the signature schemes", () => {
+  const text = readFileSync(path.join(root, "README.md"), "utf8");
+  const presets = findPresets().map((name) => JSON.stringify(readPreset(name).preset));
+  const counts = [
+    [/\[(\d+) presets\]/, presets.length],
+    [/(\d+) presets name that place/, presets.filter((preset) => preset.includes('"source":{"channel"')).length],
+    [/one of (\d+) \[signature schemes\]/, Object.keys(builtInDrivers.providers).length],
+  ] as const;
+  for (const [written, count] of counts) expect(written.exec(text)?.[1]).toBe(String(count));
 });
 
 test.each(linking)("the links of %s lead somewhere", (page) => {
@@ -232,7 +245,10 @@ async function waitForTurns(service: string, cwd: string, { GATEWAY_TOKEN }: Rec
       const response = await fetch(`${service}/api/status`, { headers }).catch(() => undefined);
       if (!response?.ok) return 0;
       const { queue }: { queue: JournalStats } = JSON.parse(await response.text());
-      return queue.pendingRuns + queue.pendingDeliveries;
+      // What waits for a person waits for the next command.
+      const held = await fetch(`${service}/api/runs?state=held`, { headers });
+      const { runs }: { runs: unknown[] } = JSON.parse(await held.text());
+      return queue.pendingRuns - runs.length + queue.pendingDeliveries;
     })
     .toBe(0);
 }
@@ -296,6 +312,26 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
       [/"\$\{SLACK_TOKEN\}" \}/g, `"\${SLACK_TOKEN}", baseUrl: "${slack.baseUrl}" }`],
     );
   }
+  if (page.endsWith("let-an-agent-act.md")) {
+    const [models, slack, tickets] = await Promise.all([startModels(), startSlack(), startToolServer()]);
+    const create = { name: "tickets__create", arguments: { title: "db-7: disk 97 % full" } };
+    models.answer((messages) => {
+      const isHeartbeat = JSON.stringify(messages).includes("Heartbeat.");
+      return isHeartbeat || messages.at(-1)?.role === "tool" ? { text: "It is full." } : { calls: [create] };
+    });
+    cleanUp.push(models.close, slack.close, tickets.close, async () => {
+      const opened = tickets.requests.filter(({ method }) => method === "POST");
+      expect(opened).toMatchObject([{ path: "/projects/OPS/tickets", text: '{"title":"db-7: disk 97 % full"}' }]);
+      expect(await slack.messages()).toEqual(expect.arrayContaining(["It is full."]));
+    });
+    PAGE_ENV["SLACK_TOKEN"] = slack.token;
+    replacements.push(
+      [/http:\/\/127\.0\.0\.1:11434\/v1/g, models.baseUrl],
+      [/"https:\/\/tickets\.example\.com"/g, `"${tickets.url}", private: true`],
+      [/C0123456789/g, slack.channel],
+      [/"\$\{SLACK_TOKEN\}" \}/g, `"\${SLACK_TOKEN}", baseUrl: "${slack.baseUrl}" }`],
+    );
+  }
   if (page.endsWith("review-pull-requests.md")) {
     const models = await startModels();
     const block = blocksOf(page).find(({ language }) => language === "review");
@@ -316,12 +352,21 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
         },
       ]),
     );
-    cleanUp.push(() => expect(JSON.stringify(models.conversations())).toContain("+line 12"));
+    cleanUp.push(() => expect(JSON.stringify(models.conversations())).toContain("   12 +line 12"));
     PAGE_ENV["GITHUB_TOKEN"] = github.token;
     replacements.push(
       [/http:\/\/127\.0\.0\.1:11434\/v1/g, models.baseUrl],
-      [/"https:\/\/api\.github\.com"/g, `"${reviewed.baseUrl}", private: true`],
       [/"\$\{GITHUB_TOKEN\}" \}/g, `"\${GITHUB_TOKEN}", baseUrl: "${reviewed.baseUrl}" }`],
+    );
+  }
+  if (page.endsWith("first-signed-event.md")) {
+    const github = await startGithub();
+    const listHooks = () => github.asPerson("GET", "/repos/acme/app/hooks");
+    cleanUp.push(github.close, async () => expect(await listHooks()).toEqual([]));
+    PAGE_ENV["GITHUB_TOKEN"] = github.ownerToken;
+    replacements.push(
+      [/https:\/\/hooks\.example\.com/g, `http://127.0.0.1:${port}`],
+      [/--register acme\/app/g, `--register acme/app --with apiUrl=${github.baseUrl}`],
     );
   }
   return (text) => replacements.reduce((adapted, [pattern, value]) => adapted.replace(pattern, value), text);

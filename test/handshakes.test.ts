@@ -16,6 +16,11 @@ const AUTHS = {
   asana: { secret: SECRET },
   trello: { secret: SECRET, url: "https://hooks.example.com/hooks/trello" },
   discord: { secret: discord.publicKey },
+  jwt: {
+    secret: SECRET,
+    algorithms: ["HS256"],
+    handshake: { when: { challenge: "*" }, answer: { challenge: "{{payload.challenge}}" } },
+  },
 };
 
 let service: Service;
@@ -66,6 +71,14 @@ test("a signed challenge is echoed, and an unsigned one is refused", async () =>
     reason: "handshake",
   });
   expect((await post("slack", challenge, "another-secret-of-good-length")).status).toBe(401);
+});
+
+test("a challenge of Monday is answered without a token, and other requests are refused", async () => {
+  const json = { method: "POST", headers: { "content-type": "application/json" } };
+  const answer = await ask("jwt", { ...json, body: '{"challenge":"3eZbrw1aB"}' });
+  expect(answer).toMatchObject({ status: 200, text: '{"challenge":"3eZbrw1aB"}' });
+  expect(await newestEvent()).toMatchObject({ status: "skipped", hook: "jwt", reason: "handshake" });
+  expect((await ask("jwt", { ...json, body: '{"event":{}}' })).status).toBe(401);
 });
 
 test("Zoom's token is answered with its HMAC", async () => {

@@ -79,7 +79,9 @@ test("the statistics count events by state, and requests and turns by minute", a
   const { body } = await service.post("agent", { message: "m", deliver: false, wakeMode: "next-heartbeat" });
   await service.settled(body.eventId);
   await service.post("agent", {});
-  const { events, minutes } = await service.api("/api/stats");
+  const { events, runs, deliveries, minutes } = await service.api("/api/stats");
+  expect(runs).toEqual({ ready: 0, queued: 0, running: 0, held: 0, dead: 0 });
+  expect(deliveries).toEqual({ pending: 0, queued: 0, sending: 0, failed: 0 });
   expect(events).toEqual({ accepted: 0, done: 1, skipped: 0, rejected: 1, failed: 0, dead: 0 });
   const sum = (name: string) =>
     minutes.reduce((total: number, minute: Record<string, number>) => total + minute[name]!, 0);
@@ -100,7 +102,8 @@ test("the mappings are listed in order, with the sender's address and what they 
       },
     },
   });
-  await service.post("a/b", { id: 1 });
+  const { body: first } = await service.post("a/b", { id: 1 });
+  await service.settled(first.eventId);
   await service.post("a/b", {});
   await fetch(`${service.url}/hooks/github`, {
     method: "POST",
@@ -114,7 +117,7 @@ test("the mappings are listed in order, with the sender's address and what they 
       url: "https://hooks.example.org/hooks/a/b",
       shadowed: false,
       action: "agent",
-      events: { accepted: 1, rejected: 1 },
+      events: { done: 1, rejected: 1 },
       errorRate: 0.5,
       lastAt: expect.any(String),
       lastFailureAt: expect.any(String),

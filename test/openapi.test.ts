@@ -2,19 +2,23 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Answer } from "./support/client.ts";
 import { type Callback, createSecret, MCP_TOKEN, rpc, startCallback } from "./support/mcp.ts";
+import { type Answer, waitFor } from "./support/client.ts";
+import { type ModelServer, startModels } from "./support/models.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
 type Json = Answer["body"];
 
 let service: Service;
 let callback: Callback;
+let models: ModelServer;
 let document: Json;
 let ajv: Ajv2020;
 /** Values of the path parameters, for each path that has some. */
 let places: Record<string, string>;
 beforeAll(async () => {
+  models = await startModels();
+  models.answer(() => ({ calls: [{ name: "tickets__create", arguments: {} }] }));
   service = await startService({
     config: {
       hooks: {
@@ -22,10 +26,22 @@ beforeAll(async () => {
         mappings: [
           { id: "orders", match: { path: "orders" }, messageTemplate: "{{action}}", deliver: false, publish: true },
         ],
+        agent: { grants: { "tickets.create": "ask" } },
       },
       agents: {
-        providers: { broken: { kind: "command", command: ["false"] } },
-        defaults: { maxAttempts: 1, models: ["broken/x"] },
+        providers: {
+          broken: { kind: "command", command: ["false"] },
+          slow: { kind: "command", command: ["sleep", "600"] },
+          house: { kind: "openai-compatible", baseUrl: models.baseUrl },
+        },
+        defaults: { maxAttempts: 1, models: ["broken/x", "house/large", "slow/x"] },
+        tools: {
+          tickets: {
+            kind: "http",
+            baseUrl: "https://tickets.example.com",
+            calls: { create: { description: "Opens a ticket.", post: "/tickets" } },
+          },
+        },
       },
       gateway: {
         auth: { token: GATEWAY_TOKEN },
@@ -41,10 +57,22 @@ beforeAll(async () => {
   ajv.addSchema(document, "document");
   const dead = await Promise.all([sendHook("agent", { message: "a" }), sendHook("agent", { message: "b" })]);
   for (const { eventId } of dead) await service.settled(eventId);
+  const waiting = await sendHook("agent", { message: "c", model: "slow/x" });
   await fetch(`${service.url}/in/wake`, { method: "POST" });
   callback = await startCallback();
   const delivery = { mode: "webhook", url: callback.url, secret: createSecret() };
   const { result } = await rpc(service.url, "events/subscribe", { name: "orders", delivery });
+  const asking = await sendHook("agent", { message: "c", model: "house/large" });
+  const { id: approval } = await waitFor(
+    async () => (await service.api("/api/approvals?state=open")).approvals[0],
+    "a question",
+  );
+  const recording = await fetch(`${service.url}/api/recordings`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${GATEWAY_TOKEN}`, "content-type": "application/json" },
+    body: JSON.stringify({ path: "unknown" }),
+  }).then((response): Promise<Json> => response.json());
+  await fetch(`${service.url}/in/unknown`, { method: "POST" });
   const [retried, dropped] = dead.map(({ runId }) => runId);
   places = {
     "/in/{name}": "orders",
@@ -53,15 +81,21 @@ beforeAll(async () => {
     "/api/events/{id}/replay": dead[0].eventId,
     "/api/mappings/{id}/source": "orders",
     "/api/sessions/{key}": dead[0].sessionKey,
-    "/api/runs/{id}": retried,
+    "/api/runs/{id}": asking.runId,
+    "/api/approvals/{id}": approval,
+    "/api/runs/{id}/cancel": waiting.runId,
+    "/api/mappings/{id}/pause": "orders",
+    "/api/mappings/{id}/resume": "orders",
     "/api/dead-letters/{id}/retry": retried,
     "/api/dead-letters/{id}": dropped,
     "/api/subscriptions/{id}": result.id,
+    "/api/recordings/{id}": recording.id,
   };
 });
 afterAll(async () => {
   await service.close();
   await callback.close();
+  await models.close();
 });
 
 async function sendHook(hook: string, body: object): Promise<Json> {
@@ -108,8 +142,8 @@ test("every operation answers as the document says, and every example is accepte
       body: body ? JSON.stringify(example) : undefined,
     });
     const answer = operation.responses[response.status];
-    // What a replay answers is up to its hook.
-    if (!path.endsWith("/replay"))
+    // What a replay answers is up to its hook, and there is no sender to catch up with.
+    if (!/\/(?:replay|catch-up)$/.test(path))
       expect([name, response.status, answer !== undefined]).toEqual([name, response.status, true]);
     const [type = ""] = Object.keys(answer?.content ?? {});
     expect([name, response.headers.get("content-type") ?? ""]).toEqual([name, expect.stringContaining(type)]);

@@ -251,9 +251,9 @@ test.each([
   ["/api/events?hok=wake", 'Unknown parameter "hok"; did you mean "hook"?'],
   ["/api/events/export?untill=2026-01-01", 'Unknown parameter "untill"; did you mean "until"?'],
   ["/api/sessions?lmit=3", 'Unknown parameter "lmit"; did you mean "limit"?'],
-  ["/api/sessions/main?before=3", 'Unknown parameter "before"; known here: limit, after.'],
+  ["/api/sessions/main?until=3", 'Unknown parameter "until"; known here: limit, after, before.'],
   ["/api/runs?sate=dead", 'Unknown parameter "sate"; did you mean "state"?'],
-  ["/api/deliveries?page=2", 'Unknown parameter "page"; known here: limit, before, state.'],
+  ["/api/deliveries?page=2", 'Unknown parameter "page"; known here: limit, before, from, to, state, channel.'],
   ["/api/dead-letters?limit=1&beforr=x", 'Unknown parameter "beforr"; did you mean "before"?'],
 ])("an unknown parameter is refused: %s", async (path, error) => {
   service = await startService();

@@ -63,8 +63,27 @@ test("its types compile with all library checks, and without those of Node", asy
   const compilerOptions = { module: "nodenext", strict: true, noEmit: true, types: [], skipLibCheck: false };
   writeFileSync(path.join(project, "tsconfig.json"), JSON.stringify({ compilerOptions }));
   writeFileSync(path.join(project, "use.ts"), 'export * from "hookline";\nexport * from "hookline/contracts";\n');
+  writeFileSync(path.join(project, "transform.ts"), TYPED);
   const { stdout } = await runIn(project, process.execPath, [path.join(root, "node_modules/typescript/bin/tsc")]);
   expect(stdout).toBe("");
+});
+
+const TYPED = `import type { Transform } from "hookline";
+import type { GitHub } from "hookline/presets";
+const transform: Transform<GitHub> = ({ event, payload }) =>
+  event === "issues.opened" ? { message: payload.issue.title.trim() } : undefined;
+export default transform;
+`;
+
+test("a globally installed command writes a transform that finds the types of the presets", async () => {
+  const elsewhere = mkdtempSync(path.join(tmpdir(), "hookline-global-"));
+  onTestFinished(() => rmSync(elsewhere, { recursive: true, force: true }));
+  const flags = ["--preset", "gitlab", "--event", "note.create"];
+  const { stdout: written } = await runIn(elsewhere, process.execPath, [command, "transform", "new", "mr", ...flags]);
+  expect(written).toContain("transforms/mr.ts");
+  writeFileSync(path.join(elsewhere, "transforms/typed.ts"), TYPED);
+  const tsc = path.join(root, "node_modules/typescript/bin/tsc");
+  expect(await runIn(elsewhere, process.execPath, [tsc, "-p", "transforms"])).toMatchObject({ code: 0, stdout: "" });
 });
 
 test("the installed command runs a transform in the sandbox, from the current folder also in another npm script", async () => {

@@ -14,6 +14,7 @@ beforeAll(async () => {
     config: {
       hooks: {
         tokens: { deploys: { secret: "deploys-token-0123456789", hooks: ["deploys"] } },
+        presets: [{ use: "github", with: { path: "code", secret: SECRET, deliver: false } }],
         mappings: [
           { match: { path: "orders" }, messageTemplate: "{{order.name}} {{headers.x-shop}}", deliver: false },
           {
@@ -40,6 +41,27 @@ test("posts a file with the hook token, its type by its extension, and prints th
   const { code, stdout } = await send("orders", "order.xml", "--header", "X-Shop=7");
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^202 Accepted\n\{\n {2}"ok": true/)]);
   expect(await messageOf(stdout.slice(stdout.indexOf("{")))).toBe("tea 7");
+});
+
+describe("a sample of the hook's preset", () => {
+  test("is posted with its headers, signed as its sender does", async () => {
+    const { code, stdout } = await send("code", "--sample", "pull-request-opened", "--json");
+    expect(code).toBe(0);
+    expect(await messageOf(JSON.stringify(JSON.parse(stdout).body))).toMatch(/^GitHub: pull request opened by ann/);
+  });
+
+  test.each([
+    [
+      ["code", "--sample", "pull-request-opend"],
+      'has no sample "pull-request-opend"; did you mean "pull-request-opened"?',
+    ],
+    [["code", "--sample", "x"], "its samples are dependabot-alert, "],
+    [["orders", "--sample", "x"], 'There is no preset "orders"'],
+    [["code"], "Name a file with the body"],
+    [["code", "order.json", "--sample", "x"], "name either a file or --sample"],
+  ])("is refused: %j", async (args, message) => {
+    expect(await send(...args)).toMatchObject({ code: 1, stderr: expect.stringContaining(message) });
+  });
 });
 
 test("reads standard input", async () => {
@@ -70,7 +92,7 @@ test("chooses a token that counts for the hook", async () => {
   });
 });
 
-test("suggests the nearest hook for a misspelt one, and lists the hooks for another name", async () => {
+test("suggests the nearest hook for a misspelled one, and lists the hooks for another name", async () => {
   const { code, stdout, stderr } = await send("ordes", "order.json");
   expect([code, stdout]).toEqual([1, expect.stringMatching(/^404 Not Found/)]);
   expect(stderr).toContain('There is no hook "ordes"; did you mean "orders"?');

@@ -28,6 +28,8 @@ const COUNT = `
   };
   export default transform;`;
 
+const files = { "transforms/count.ts": COUNT };
+
 async function start(config: UserConfig = {}, mapping: Partial<MappingInput> = {}): Promise<Service> {
   const count: MappingInput = {
     id: "count",
@@ -39,7 +41,7 @@ async function start(config: UserConfig = {}, mapping: Partial<MappingInput> = {
   };
   const service = await startService({
     config: { ...config, hooks: { mappings: [count, { ...count, id: "other", match: { path: "other" } }] } },
-    files: { "transforms/count.ts": COUNT },
+    files,
   });
   services.push(service);
   return service;
@@ -157,6 +159,16 @@ describe("the state", () => {
     expect(await textsOf(service, { items })).toEqual(["1", "1", "2", "3"]);
     await service.post("count", { items });
     expect(await textsOf(service, { items })).toEqual(["4", "2", "5", "6"]);
+  });
+
+  test("is there in a preset with a transform", async () => {
+    const preset = { use: "generic", with: { transform: { module: "count.ts" }, state: true } };
+    const service = await startService({ config: { hooks: { presets: [preset] } }, files });
+    services.push(service);
+    for (let count = 1; count <= 2; count += 1) {
+      expect(await textsOf(service, { keys: ["a"] }, "generic")).toEqual([String(count)]);
+      await service.post("generic", { keys: ["a"] });
+    }
   });
 
   test("a call reads at most eight keys", async () => {

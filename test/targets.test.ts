@@ -7,7 +7,8 @@ import { createPostgresUrl } from "./support/postgres.ts";
 import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts";
 
 const TRANSFORM = "export default ({ payload }) => ({ message: payload.text, ...payload.action });";
-const files = { "hooks/choose.ts": TRANSFORM };
+const SPREAD = "export default ({ base, payload }) => ({ ...base, message: payload.text, ...payload.action });";
+const files = { "hooks/choose.ts": TRANSFORM, "hooks/spread.ts": SPREAD };
 const listed: MappingInput["deliver"] = [
   { name: "ops", channel: "http", to: "ops" },
   { name: "dev", channel: "http", to: "dev", when: "{{#if bug}}yes{{/if}}" },
@@ -39,6 +40,7 @@ function toConfig(deliver: MappingInput["deliver"], more: UserConfig = {}): User
       mappings: [
         { ...mapping, id: "m", match: { path: "m" }, messageTemplate: "{{text}}", source },
         { ...mapping, id: "t", match: { path: "t" }, source, transform: { module: "choose.ts" } },
+        { ...mapping, id: "spread", match: { path: "spread" }, source, transform: { module: "spread.ts" } },
       ],
     },
     ...more,
@@ -114,6 +116,15 @@ describe("a transform", () => {
   ])("that %s", async (_case, action, expected) => {
     service = await startService({ config: toConfig(listed), files });
     expect((await send("t", { text: "x", place: "place", action })).to).toEqual(expected);
+  });
+
+  test.each([
+    ["says nothing else", listed, {}, ["ops", "place"]],
+    ["names one", listed, { deliver: ["ops"] }, ["ops"]],
+    ["names the place of the event", true as const, { channel: "source" }, ["place"]],
+  ])("that returns its base and %s", async (_case, deliver, action, expected) => {
+    service = await startService({ config: toConfig(deliver), files });
+    expect((await send("spread", { text: "x", place: "place", action })).to).toEqual(expected);
   });
 
   test.each([

@@ -90,6 +90,12 @@ declare module "hookline" {
     query: Record<string, string>;
     path: string;
     method: string;
+    /** The name of the hook: what follows the hooks path in the address. */
+    hook: string;
+    /** The id of the mapping that calls the transform. */
+    mapping: string;
+    /** The sender's name of the event, by the `event` of the mapping or preset; undefined: it has none. */
+    event: EventOf<Payload>;
     /** When the request arrived, in ISO 8601; `new Date()` gives the same time. */
     now: string;
     /** The action that the mapping's templates give. */
@@ -126,8 +132,20 @@ declare module "hookline" {
    * Annotate the function's result with `TransformResult`, so that the compiler finds misspelled fields.
    */
   export type Transform<Payload = unknown, Item = unknown> = (
-    input: TransformInput<Payload, Item>,
+    input: InputOf<Payload, Item>,
   ) => TransformResult | Promise<TransformResult>;
+
+  /** Several payloads have one input each, so that `event` tells them apart. */
+  type InputOf<Payload, Item> = Payload extends unknown ? TransformInput<Payload, Item> : never;
+
+  const EVENT: unique symbol;
+
+  /** The payloads of some events of a preset. Each type bears the name of its event. */
+  export type PresetPayload<Events, Name extends keyof Events> = {
+    [Each in Name]: Events[Each] & { readonly [EVENT]?: Each };
+  }[Name];
+
+  type EventOf<Payload> = typeof EVENT extends keyof Payload ? NonNullable<Payload[typeof EVENT]> : string | undefined;
 }
 
 /** The globals of a transform besides the language itself. There is no network, file system, timer or process. */

@@ -1,18 +1,22 @@
 import type { AgentDriver, AgentTurn, HistoryEntry } from "../agents/driver.ts";
+import type { ApprovalDraft } from "../approvals/ask.ts";
 import { type Bounded, type Origin, protect, protectAction, toLabel, toPrompt } from "../boundary/boundary.ts";
+import type { MappingInput } from "../config/schema/generated.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
-import type { NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
+import type { NewApproval, NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
 import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from "../mapping/policy.ts";
 import { createId } from "../shared/id.ts";
 import { cutText } from "../shared/text.ts";
 import { inSpan } from "../telemetry/traces.ts";
 import type { ToolSets } from "../tools/tool-sets.ts";
 import { type AgentAction, type ContextCall, type Grant, listTargets, MAIN_SESSION } from "../types.ts";
-import { openGrants } from "./calls.ts";
 import { readContext } from "./context.ts";
-import { recordSteps, runLoop, type StepStore, TurnTimeout } from "./loop.ts";
+import { runLoop, TurnTimeout } from "./loop.ts";
+import { type Reply, sendReplies } from "./reply.ts";
 import { describeReviewFormat } from "./review.ts";
+import { openGrants } from "./rules.ts";
+import { recordSteps, type StepStore, Suspended } from "./steps.ts";
 
 /** A run of an agent action; a heartbeat's run has no action. */
 export type HookRun = Run & { action: AgentAction };
@@ -21,10 +25,21 @@ export type HookRun = Run & { action: AgentAction };
 export async function runAgentAction(run: HookRun, context: TurnContext): Promise<TurnOutcome> {
   const own = run.action.isolated ? { ...context, history: [] } : context;
   const { sources, ...turn } = replyWithoutAgent(run) ?? requireAnswer(await runAgentTurn(toRequest(run), own), run);
+  const { heartbeat, linkHosts } = context.settings;
+  const { id: runId, eventId, hook, action } = run;
+  const about = { kind: "reply", runId, eventId, hook, step: turn.lastStep?.n ?? 0, sources } as const;
+  const sent = await sendReplies(toReplies(run, turn.reply, heartbeat.ack), {
+    sources,
+    linkHosts,
+    serviceHost: action.serviceHost,
+    isReview: action.review !== undefined,
+    ask: (deliveries) => context.ask(deliveries.map((waiting) => ({ ...about, deliveries: [waiting] }))),
+  });
   return {
     ...turn,
+    ...sent,
+    warnings: [...turn.warnings, ...sent.warnings],
     entries: [...turn.entries, { ...toSummary(run, turn.reply, turn.finishedAt), ...toSources(sources) }],
-    deliveries: toDeliveries(run, turn.reply, context.settings.heartbeat.ack),
   };
 }
 
@@ -76,14 +91,15 @@ function replyWithoutAgent(run: HookRun): TurnResult | undefined {
   };
 }
 
-function toDeliveries({ id: runId, eventId, sessionKey, action }: HookRun, text: string, ack: string): NewDelivery[] {
+function toReplies({ id: runId, eventId, sessionKey, action }: HookRun, text: string, ack: string): Reply[] {
   if (text.trim() === "") return [];
   // Only an agent can acknowledge. In a message that was passed on, the same words come from outside.
   if (action.agent !== "none" && isOnlyAck(text, ack)) return [];
-  return listTargets(action).map(({ channel, to, routeBy, toSource, update }) => {
+  return listTargets(action).map(({ channel, to, routeBy, toSource, update, isPrivate = false }) => {
     const conversation = toSource && sessionKey;
     const replaces = update ?? (toSource && action.onFailure !== undefined ? ("notice" as const) : undefined);
-    return { id: createId(), runId, eventId, channel, to, routeBy, text, conversation, update: replaces };
+    const route = { channel, to, routeBy, conversation, update: replaces };
+    return { delivery: { id: createId(), runId, eventId, ...route, text }, isPrivate };
   });
 }
 
@@ -106,6 +122,18 @@ export function toErrorSummary(run: HookRun, error: Error, at: number): NewEntry
   const label = `Hook ${toLabel(run.action.name)} (error)`;
   // A provider's error may quote what it was sent, which came from outside. Only the timeout's text is our own.
   return createSummary(run, { label, text: error.message, trustedText: error instanceof TurnTimeout, at });
+}
+
+/** The summary of a run that an operator ended: `Hook <name> (canceled): …`. It starts no heartbeat. */
+export function toCanceledSummary(run: HookRun, at: number): NewEntry {
+  const label = `Hook ${toLabel(run.action.name)} (canceled)`;
+  const summary = createSummary(run, {
+    label,
+    text: "An operator canceled this turn.",
+    trustedText: true,
+    at,
+  });
+  return { ...summary, urgent: false };
 }
 
 /** Where the untrusted text of a run came from. */
@@ -148,8 +176,12 @@ export interface TurnContext {
   history: PastEntry[];
   /** The tool sets of the runtime in use: a call is looked up when it is executed. */
   tools: Pick<ToolSets, "find" | "list" | "explainMissing">;
+  /** Names questions to a person. */
+  ask(drafts: ApprovalDraft[]): Promise<NewApproval[]>;
   /** Absent: the turn keeps no steps. */
   steps?: StepStore;
+  /** The grants of its mapping as the configuration in use has them. */
+  written?: MappingInput["grants"];
   /** Aborts when the service stops. */
   signal: AbortSignal;
 }
@@ -158,6 +190,11 @@ export interface PastEntry extends HistoryEntry {
   /** The private sources that the text was made from. Absent: none. */
   sources?: string[];
 }
+
+/** What a turn has read before it begins. The tests of injections replace them. */
+export const SOURCE_RULES = {
+  ofHistory: (history: readonly PastEntry[]): string[] => history.flatMap(({ sources = [] }) => sources),
+};
 
 interface TurnRequest
   extends
@@ -188,7 +225,7 @@ interface TurnResult extends Omit<TurnOutcome, "deliveries"> {
  * a `TurnTimeout`, or the signal's reason.
  */
 export async function runAgentTurn(request: TurnRequest, context: TurnContext): Promise<TurnResult> {
-  const { agent, tools, settings, history, steps, signal } = context;
+  const { agent, tools, settings, history, steps, written, signal } = context;
   const { kind, runId, sessionKey, conversation = sessionKey, eventId, message, grants, origin } = request;
   const { hook } = origin;
   const { ack } = settings.heartbeat;
@@ -211,12 +248,14 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     ack,
   };
   const { rules, warnings: unusable } = openGrants(grants, tools, { runId, origin });
-  const known = new Set([...request.sources, ...read.sources, ...history.flatMap((entry) => entry.sources ?? [])]);
+  const known = new Set([...request.sources, ...read.sources, ...SOURCE_RULES.ofHistory(history)]);
   const askedAt = Date.now();
-  const { text, model, usage, cost, warnings, sources, lastStep } = await inSpan("turn", async (describe) => {
+  const answer = await inSpan("turn", async (describe) => {
     const progress = { recorded: isRead ? recorded : [...read.steps, ...recorded], sources: [...known] };
-    const loop = { agent, settings, fallbackModels, rules, steps, hasSteps, signal };
-    const reply = await runLoop(turn, { ...loop, ...progress });
+    const loop = { agent, settings, fallbackModels, rules, written, steps, hasSteps, signal };
+    // To wait for a person is no failure.
+    const reply = await runLoop(turn, { ...loop, ...progress }).catch(toSuspended);
+    if (reply instanceof Suspended) return reply;
     describe?.({
       "gen_ai.response.model": reply.model,
       "gen_ai.usage.input_tokens": reply.usage?.inputTokens,
@@ -224,6 +263,8 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     });
     return reply;
   });
+  if (answer instanceof Suspended) throw answer;
+  const { text, model, usage, cost, warnings, sources, lastStep } = answer;
   const finishedAt = Date.now();
   const about = { sessionKey, eventId, runId, ...toSources(sources) };
   const entries: NewEntry[] = [
@@ -241,6 +282,11 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     sources,
     lastStep,
   };
+}
+
+function toSuspended(error: unknown): Suspended {
+  if (error instanceof Suspended) return error;
+  throw error;
 }
 
 /** Most texts are made from nothing private, and then nothing is stored. */

@@ -50,7 +50,7 @@ function toBlock({ state, text = "", title = "", call = "" }: Step, hook: string
 }
 
 async function readStep(
-  { call, title, required, ...entry }: ContextCall,
+  { call, title, required, isPublic, ...entry }: ContextCall,
   n: number,
   { tools, runId, signal }: ContextOptions,
 ): Promise<Step> {
@@ -66,7 +66,7 @@ async function readStep(
     title,
     arguments: entry.arguments,
     text: isError ? failure : text,
-    sources: tools.find(call)?.audience === "private" ? call.split(".", 1) : [],
+    sources: !isPublic && tools.find(call)?.audience === "private" ? call.split(".", 1) : [],
     startedAt,
     finishedAt: Date.now(),
   };

@@ -1,9 +1,10 @@
 import { type Origin, protectAction, toPrompt } from "../boundary/boundary.ts";
-import type { Entry, NewEntry, Route, TurnOutcome } from "../journal/journal.ts";
+import type { Entry, NewDelivery, NewEntry, Route, TurnOutcome } from "../journal/journal.ts";
 import { toGrants } from "../mapping/grants.ts";
 import { createId } from "../shared/id.ts";
 import { MAIN_SESSION, type WakeAction } from "../types.ts";
 import { isOnlyAck, runAgentTurn, type TurnContext } from "./agent.ts";
+import { sendReplies } from "./reply.ts";
 
 export interface Heartbeat {
   runId: string;
@@ -11,23 +12,33 @@ export interface Heartbeat {
   events: Entry[];
   /** Where the reply goes. */
   route: Route | undefined;
+  /** Others can see what is written there. */
+  isPublic: boolean;
 }
 
 /** Runs a turn of the main session over its system events. A reply that is more than the ack is delivered. */
 export async function runHeartbeat(heartbeat: Heartbeat, context: TurnContext): Promise<TurnOutcome> {
-  const { runId, events, route } = heartbeat;
+  const { runId, events, route, isPublic } = heartbeat;
   const { ack } = context.settings.heartbeat;
   const message = { text: toMessage(events, ack) };
   const grants = toGrants(context.settings.heartbeat.grants) ?? [];
   const sources = events.flatMap((event) => event.sources ?? []);
   const origin = { source: "heartbeat", hook: "heartbeat" };
   const request = { kind: "heartbeat", runId, sessionKey: MAIN_SESSION, message, grants, sources, origin } as const;
-  const { sources: _, ...turn } = await runAgentTurn(request, context);
+  const { sources: read, ...turn } = await runAgentTurn(request, context);
 
   const { reply, warnings } = turn;
   if (reply.trim() === "" || isOnlyAck(reply, ack)) return { ...turn, deliveries: [] };
   if (!route) return { ...turn, deliveries: [], warnings: [...warnings, NO_ROUTE] };
-  return { ...turn, deliveries: [{ id: createId(), runId, ...route, routeBy: "operator", text: reply }] };
+  const delivery: NewDelivery = { id: createId(), runId, ...route, routeBy: "operator", text: reply };
+  const about = { kind: "reply", runId, hook: "heartbeat", step: turn.lastStep?.n ?? 0, sources: read } as const;
+  const sent = await sendReplies([{ delivery, isPrivate: !isPublic }], {
+    sources: read,
+    linkHosts: context.settings.linkHosts,
+    isReview: false,
+    ask: (deliveries) => context.ask(deliveries.map((waiting) => ({ ...about, deliveries: [waiting] }))),
+  });
+  return { ...turn, ...sent, warnings: [...warnings, ...sent.warnings] };
 }
 
 const NO_ROUTE = "The reply was not delivered: set agents.defaults.heartbeat.channel and agents.defaults.heartbeat.to.";

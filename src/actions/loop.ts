@@ -1,18 +1,14 @@
 import type { AgentDriver, AgentReply, TokenUsage } from "../agents/driver.ts";
+import type { MappingInput } from "../config/schema/generated.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import { withTimeout } from "../shared/time.ts";
 import { askModels, type Question } from "./ask.ts";
-import { type CallRules, executeCalls } from "./calls.ts";
+import { executeCalls } from "./calls.ts";
 import { type PastExchange, toExchange } from "./exchanges.ts";
-
-/** Where the steps of a run are recorded. */
-export interface StepStore {
-  list(): Promise<Step[]>;
-  /** False, and nothing is recorded, if another node has the run. */
-  record(steps: Step[]): Promise<boolean>;
-}
+import type { CallRules } from "./rules.ts";
+import { isFinished, recordSteps, type StepStore } from "./steps.ts";
 
 export interface LoopContext {
   agent: AgentDriver;
@@ -20,8 +16,10 @@ export interface LoopContext {
   fallbackModels: string[];
   /** The private sources of the history and the message. */
   sources: string[];
-  /** The calls that the turn may make; undefined: none. */
-  rules: CallRules | undefined;
+  /** The calls that the turn may make. */
+  rules: CallRules;
+  /** The grants as the configuration in use has them. */
+  written: MappingInput["grants"];
   /** Absent: an interrupted turn starts again. */
   steps?: StepStore;
   /** What an earlier attempt has recorded, and the context. */
@@ -55,13 +53,8 @@ interface Progress extends TurnAnswer {
  */
 export async function runLoop(question: Question, context: LoopContext): Promise<TurnAnswer> {
   const progress = toProgress(context.recorded, context.sources);
-  const { timeoutSeconds } = question;
   try {
-    return await withTimeout((ended) => converse(question, progress, { ...context, signal: ended }), {
-      timeoutMs: Math.max(1, timeoutSeconds * 1000 - progress.usedMs),
-      timeoutError: () => new TurnTimeout(timeoutSeconds),
-      signal: context.signal,
-    });
+    return await converse(question, progress, context);
   } catch (error) {
     if (!(error instanceof TurnTimeout) || progress.past.length === 0) throw error;
     const at = Date.now();
@@ -78,11 +71,12 @@ export async function runLoop(question: Question, context: LoopContext): Promise
 }
 
 async function converse(question: Question, progress: Progress, context: LoopContext): Promise<TurnAnswer> {
-  const { rules, signal } = context;
   for (;;) {
-    if (progress.open && rules) await finishCalls(progress.open, { progress, rules, context });
-    const step = await askOnce(question, progress, context);
-    signal.throwIfAborted();
+    if (progress.open) await finishCalls(progress.open, progress, { question, context });
+    const step = await within((signal) => askOnce(question, progress, { ...context, signal }), progress, {
+      question,
+      context,
+    });
     addAnswer(progress, step);
     if (!step.answer) return { ...progress, lastStep: context.hasSteps ? step : undefined };
     const reached = findReached(progress, context.settings);
@@ -91,13 +85,27 @@ async function converse(question: Question, progress: Progress, context: LoopCon
   }
 }
 
+/** Does work in the time that the turn has left. Time that is spent on calls that change something counts afterwards. */
+function within<Result>(
+  work: (signal: AbortSignal) => Promise<Result>,
+  { usedMs }: Progress,
+  { question: { timeoutSeconds }, context }: { question: Question; context: LoopContext },
+): Promise<Result> {
+  return withTimeout(work, {
+    timeoutMs: Math.max(1, timeoutSeconds * 1000 - usedMs),
+    timeoutError: () => new TurnTimeout(timeoutSeconds),
+    signal: context.signal,
+  });
+}
+
 /** One request to the model, as a step. What it warns of is added to the progress. */
 async function askOnce(question: Question, progress: Progress, context: LoopContext): Promise<Step> {
   const { agent, settings, signal } = context;
   const startedAt = Date.now();
   // A turn keeps the model that answered last.
   const model = progress.past.at(-1)?.asked ?? question.model;
-  const turn = { ...question, model, tools: context.rules?.tools, past: progress.past };
+  const { tools } = context.rules;
+  const turn = { ...question, model, tools: tools.length > 0 ? tools : undefined, past: progress.past };
   const reply = await askModels(turn, { agent, fallbackModels: context.fallbackModels, signal });
   progress.warnings.push(...reply.warnings);
   const { text, usage, calls = [], answer, asked } = reply;
@@ -116,21 +124,20 @@ async function askOnce(question: Question, progress: Progress, context: LoopCont
   };
 }
 
-/** Executes the calls of an answer, and records their results together. */
+/** Executes the calls of an answer, and records their results. */
 async function finishCalls(
   answer: Step,
-  { progress, rules, context }: { progress: Progress; rules: CallRules; context: LoopContext },
+  progress: Progress,
+  { question, context }: { question: Question; context: LoopContext },
 ): Promise<void> {
-  const { signal } = context;
-  const results = await executeCalls(answer, { rules, past: progress.past, sources: progress.sources, signal });
-  signal.throwIfAborted();
-  await recordSteps(results, context.steps);
+  const { past, sources } = progress;
+  const results = await executeCalls(answer, {
+    ...context,
+    past,
+    sources,
+    within: (work) => within(work, progress, { question, context }),
+  });
   addResults(progress, answer, results);
-}
-
-/** Rejects with `ClaimLost` if another node has the run. */
-export async function recordSteps(steps: Step[], store: StepStore | undefined): Promise<void> {
-  if (store && !(await store.record(steps))) throw new ClaimLost();
 }
 
 function toProgress(steps: readonly Step[], sources: string[]): Progress {
@@ -140,7 +147,9 @@ function toProgress(steps: readonly Step[], sources: string[]): Progress {
     if (step.kind !== "model" || !step.answer) continue;
     addAnswer(progress, step);
     const end = step.n + step.answer.calls.length;
-    const results = steps.filter(({ n, kind }) => kind === "call" && n > step.n && n <= end);
+    const results = steps.filter(
+      (call) => call.kind === "call" && call.n > step.n && call.n <= end && isFinished(call),
+    );
     if (results.length === step.answer.calls.length) addResults(progress, step, results);
   }
   return progress;
@@ -164,8 +173,19 @@ function addResults(progress: Progress, answer: Step, results: Step[]): void {
   progress.open = undefined;
 }
 
-/** They were executed side by side. */
+/** Reads are executed side by side, the others one by one. The time in which a person finds out what happened does not count. */
 function durationOf(steps: Step[]): number {
+  const reads = steps.filter(({ callId }) => callId === undefined);
+  const others = steps.filter(({ callId, decided }) => callId !== undefined && !isFoundOut(decided?.decision));
+  return [reads, ...others.map((step) => [step])].reduce((sum, group) => sum + spanOf(group), 0);
+}
+
+function isFoundOut(decision: string | undefined): boolean {
+  return decision === "done" || decision === "give-up";
+}
+
+function spanOf(steps: Step[]): number {
+  if (steps.length === 0) return 0;
   const end = Math.max(...steps.map(({ startedAt, finishedAt = startedAt }) => finishedAt));
   return Math.max(0, end - Math.min(...steps.map(({ startedAt }) => startedAt)));
 }
@@ -223,9 +243,4 @@ export class TurnTimeout extends DriverError {
   constructor(seconds: number) {
     super(`timed out after ${seconds} s`, { retryable: false });
   }
-}
-
-/** Another node has the run: this one drops what it has. */
-export class ClaimLost extends Error {
-  override name = "ClaimLost";
 }

@@ -28,7 +28,7 @@ test("a program that is not on this machine is warned of", () => {
   const check = (file: string, more = {}) => checkProgram({ command: [file], ...more }, { baseDir: folder });
   for (const file of ["sh", "./agent.sh", path.join(folder, "agent.sh")]) expect(check(file)).toEqual([]);
   for (const file of ["no-such-program", "./absent.sh", "agent.sh"]) {
-    const message = `there is no program "${file}" on this machine: install it, or write its whole path`;
+    const message = `There is no program "${file}" on this machine. Install it, or write its whole path.`;
     expect(check(file)).toEqual([{ key: "command", message, level: "warning" }]);
   }
   expect(check("agent.sh", { env: { PATH: folder } })).toEqual([]);

@@ -13,7 +13,7 @@ export function toReasoning(thinking: string | undefined): { reasoning?: Reasoni
   };
 }
 
-/** A part begins on a line of its own, so that a reply may speak of the tag. A text that was cut has no end of it. */
+/** A part begins on a new line, so that a reply may speak of the tag. A text that was cut has no end of it. */
 const THOUGHTS = /^[ \t]*<think>[^]*?(?:<\/think>|(?![^]))/gim;
 const LONE_END = /^[ \t]*<\/think>[ \t]*$/im;
 

@@ -246,14 +246,14 @@ const MARKERS = [
  * template reserves them, and honest mails and transcripts are full of them.
  */
 const TAGS = anyOf(
-  // Gemma, Cohere, GLM
-  "bos eos bos_token eos_token start_of_turn end_of_turn sop eop",
+  // Gemma, Cohere, GLM, Idefics
+  "bos eos bos_token eos_token start_of_turn end_of_turn start_of_image end_of_image end_of_utterance sop eop",
   // code models
   "fim_prefix fim_middle fim_suffix fim_pad",
   // roles, thoughts and tools, for templates and agents
   "system system-reminder system_prompt assistant think thinking",
   "tool_call tool_use tool_result tool_response function_calls function_results",
-  "invoke parameter",
+  "invoke parameter arg_key arg_value",
 );
 const ATTRIBUTES = "(?:[a-z][a-z:-]{0,40}=[^<>]{0,256})?";
 /** Mistral */
@@ -281,7 +281,7 @@ const TOKENS = [
 /** Behind a letter these are type parameters and index expressions, behind `?` the name of a group. */
 const OPENING = [
   `<(?:antml:)?${TAGS}${ATTRIBUTES}/?>`,
-  "<function=[\\w.-]{1,64}>",
+  "<(?:function|parameter)=[\\w.-]{1,64}>",
   "<unused\\d{1,4}>",
   "\\[[gs]mask\\]",
   `\\[${SQUARE}\\]`,

@@ -112,6 +112,8 @@ export interface ChannelDriver {
    * again. Both may be called again after a crash.
    */
   startWorking?(to: string, signal: AbortSignal): Promise<() => Promise<void>>;
+  /** The address of the service's API, and the headers that authorize a request there. `to`: what is read, as a recipient. */
+  openReads?(to: string, signal: AbortSignal): Promise<{ baseUrl: string; headers: Record<string, string> }>;
   /** Throws a permanent `DriverError` that shows the expected form when `to` cannot be a recipient. */
   checkRecipient(to: string): void;
   /**

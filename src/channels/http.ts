@@ -41,15 +41,33 @@ type Method = "DELETE" | "GET" | "PATCH" | "POST" | "PUT";
 export type Call = (method: Method, path: string, body?: unknown, accepted?: readonly number[]) => Promise<HttpAnswer>;
 
 /** Opens the API for the calls about one recipient. */
-export type OpenApi = (signal: AbortSignal, to?: string, readEvent?: OutgoingMessage["readEvent"]) => Promise<Call>;
+export interface OpenApi {
+  (signal: AbortSignal, to?: string, readEvent?: OutgoingMessage["readEvent"]): Promise<Call>;
+  openReads: NonNullable<ChannelDriver["openReads"]>;
+}
 
 export function createApi({ service, baseUrl, root = "", token, headers = toBearer, advice, explain }: Api): OpenApi {
-  return async (signal, to = "", readEvent) => {
-    const source = typeof token === "function" ? await token(to, { signal, readEvent }) : undefined;
-    const credential = typeof token === "string" ? token : await source?.get(signal);
-    const sent = credential === undefined ? undefined : headers(credential);
+  const address = `${baseUrl.replace(/\/$/, "")}${root}`;
+  return Object.assign(open, {
+    async openReads(to: string, signal: AbortSignal) {
+      const { sent = {} } = await authorize(to, { signal });
+      return { baseUrl: address, headers: sent };
+    },
+  });
+
+  async function authorize(
+    to: string,
+    context: TokenContext,
+  ): Promise<{ sent?: Record<string, string>; source?: TokenSource; credential?: string }> {
+    const source = typeof token === "function" ? await token(to, context) : undefined;
+    const credential = typeof token === "string" ? token : await source?.get(context.signal);
+    return { source, credential, ...(credential !== undefined && { sent: headers(credential) }) };
+  }
+
+  async function open(signal: AbortSignal, to = "", readEvent?: OutgoingMessage["readEvent"]): Promise<Call> {
+    const { source, credential, sent } = await authorize(to, { signal, readEvent });
     return async (method, path, body, accepted = []) => {
-      const url = `${baseUrl.replace(/\/$/, "")}${root}${path}`;
+      const url = `${address}${path}`;
       const answer = await request({ service, url, method, headers: sent, body, signal });
       if (isSuccess(answer) || accepted.includes(answer.status)) return answer;
       // A token may be revoked early. The next attempt gets a new one.
@@ -62,7 +80,7 @@ export function createApi({ service, baseUrl, root = "", token, headers = toBear
         ...(isRevoked && { retryable: true }),
       });
     };
-  };
+  }
 }
 
 function toBearer(token: string): Record<string, string> {
@@ -189,7 +207,7 @@ export function toUnreadable(service: string): DriverError {
 /** The error for a request that was aborted or failed without an answer. Its message shows nothing of the request. */
 export function toNoAnswer(service: string, error: unknown, signal: AbortSignal): DriverError {
   if (signal.aborted) {
-    return new DriverError(`The delivery was stopped before ${service} answered.`, { retryable: true });
+    return new DriverError(`The request was stopped before ${service} answered.`, { retryable: true });
   }
   const cause = error instanceof Error ? error.cause : undefined;
   // Without a cause it is a request that `fetch` rejects, and the message may quote a header with its credential.

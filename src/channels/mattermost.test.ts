@@ -49,6 +49,15 @@ describe("mattermost", () => {
     await mattermost.close();
   });
 
+  test("answers a reply in the thread that it is in", async () => {
+    const mattermost = await startMattermost();
+    const channel = createMattermost(mattermost);
+    const to = `${mattermost.channel}:${mattermost.reply}`;
+    await channel.send({ to, text: "Then came the rain.", idempotencyKey: "1" }, never);
+    expect(mattermost.roots()).toEqual([mattermost.root]);
+    await mattermost.close();
+  });
+
   test("the error shows what the server says, and not the token", async () => {
     const mattermost = await startMattermost();
     const channel = createMattermost({ ...mattermost, token: "mm-secret" });

@@ -2,7 +2,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
-import { createApi, isSuccess, keepTyping, recipientCheck, requireId, splitRecipient } from "./http.ts";
+import { type Call, createApi, isSuccess, keepTyping, recipientCheck, requireId, splitRecipient } from "./http.ts";
 import { MATTERMOST } from "./text/dialects.ts";
 import { measureAs, renderMarkdown } from "./text/markdown.ts";
 
@@ -64,7 +64,11 @@ export function createMattermost({ token, baseUrl }: MattermostOptions): Channel
       if (edited && isSuccess(edited)) return { messageId: requireId(edited.body["id"], "Mattermost") };
       const { place: channel_id, message: root_id } = splitRecipient(to);
       const post = { channel_id, root_id, message, pending_post_id: idempotencyKey };
-      const { body } = await call("POST", "/posts", post);
+      const answer = await call("POST", "/posts", post, root_id === undefined ? [] : [400]);
+      // The place can be a reply, whose thread its event does not name.
+      const { body } = isSuccess(answer)
+        ? answer
+        : await call("POST", "/posts", { ...post, root_id: await findRoot(call, root_id) });
       return { messageId: requireId(body["id"], "Mattermost") };
     },
     async remove(_, messageId, signal) {
@@ -77,4 +81,10 @@ export function createMattermost({ token, baseUrl }: MattermostOptions): Channel
       return keepTyping(open, notice, signal);
     },
   };
+}
+
+/** The first post of the thread that a post is in. */
+async function findRoot(call: Call, id = ""): Promise<unknown> {
+  const { body } = await call("GET", `/posts/${id}`);
+  return body["root_id"] || id;
 }

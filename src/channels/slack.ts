@@ -68,6 +68,7 @@ export function createSlack({ token, baseUrl = "https://slack.com/api" }: SlackO
     ),
     addressOf: (to) => splitRecipient(to).place,
     canUpdate: true,
+    openReads: open.openReads,
     async send({ to, text, format, idempotencyKey, replaces, mayBeSent }, signal) {
       const ask = createAsk(await open(signal));
       const content = {

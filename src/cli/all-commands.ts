@@ -1,21 +1,24 @@
 import type { Command } from "commander";
-import { createCommand, addExamples, addServiceOptions } from "./command.ts";
+import { addEnvFile, addExamples, createCommand, addServiceOptions } from "./command.ts";
 import { addChannels } from "./commands/channels.ts";
 import { addCheck, addStatus } from "./commands/check.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDiff } from "./commands/diff.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addMcp } from "./commands/mcp.ts";
+import { addHooks } from "./commands/hooks.ts";
 import { addSend } from "./commands/send.ts";
 import { addBackup, addStore } from "./commands/store.ts";
 import { addTools } from "./commands/tools.ts";
 import { addTest, addTry } from "./commands/try.ts";
 import type { CliIo } from "./io.ts";
 import { addDev } from "./live/dev.ts";
+import { addRecord } from "./live/record.ts";
 import { addServe } from "./live/serve.ts";
 import { addTail } from "./live/tail.ts";
 import { addSetupFlags, type SetupFlags } from "./mail/prompter.ts";
 import type { MailRunFlags } from "./mail/run.ts";
+import { addApprovals } from "./reading/approvals.ts";
 import { addEvents } from "./reading/events.ts";
 import { addInfer } from "./reading/infer.ts";
 import { addLists } from "./reading/lists.ts";
@@ -47,11 +50,14 @@ const COMMANDS = [
   addTools,
   addMail,
   addTail,
+  addRecord,
   addStatus,
   addEvents,
   addLists,
   addSubscriptions,
   addMcp,
+  addHooks,
+  addApprovals,
   addBackup,
   addStore,
   addCompletion,
@@ -60,6 +66,7 @@ const COMMANDS = [
 export function createProgram(io: CliIo): Command {
   const program = createCommand(io);
   for (const addCommand of COMMANDS) addCommand(program, io);
+  addEnvFile(program);
   addExamples(program);
   return program;
 }

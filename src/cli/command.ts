@@ -1,5 +1,7 @@
 import { Command, CommanderError, Help, InvalidArgumentError, Option } from "commander";
+import { resolve } from "node:path";
 import { getSystemErrorMessage } from "node:util";
+import { withEnvFile } from "../config/env-file.ts";
 import { ConfigError, HookError, messageOf, toSentence } from "../errors.ts";
 import { packageVersion } from "../shared/package.ts";
 import { parseSince } from "../shared/time.ts";
@@ -9,7 +11,7 @@ export const CONFIG_HELP =
   "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .jsonc, .yaml or .json here)";
 
 /** The options of many commands, which help shows after a command's own, in this order. */
-const SHARED = ["--yes", "--dry-run", "--config", "--url", "--json", "--help"];
+const SHARED = ["--yes", "--dry-run", "--config", "--env-file", "--url", "--json", "--help"];
 
 /** `webhooks` itself, without its commands. It writes to `io`, and throws instead of ending the process. */
 export function createCommand(io: CliIo): Command {
@@ -30,6 +32,9 @@ export function createCommand(io: CliIo): Command {
     })
     .hook("preAction", (_, command) => {
       if (!isReading(command)) io.finishUnread();
+      const { envFile }: { envFile?: string } = command.opts();
+      if (envFile !== undefined && nameOf(command) !== CREATES_ENV_FILE)
+        io.env = withEnvFile(io.env, resolve(io.cwd, envFile));
     })
     .exitOverride()
     .configureOutput({
@@ -42,6 +47,20 @@ export function createCommand(io: CliIo): Command {
       getErrHasColors: () => hasColors(io.stderr, io.env),
     });
 }
+
+/** Every command that reads the configuration can take its variables from a file. */
+export function addEnvFile(program: Command): void {
+  for (const command of leafCommands(program)) {
+    if (!command.options.some(({ long }) => long === "--config")) continue;
+    const byDefault = ENV_FILES[nameOf(command)] ?? "";
+    command.option("--env-file <file>", `file with environment variables, which the real ones override${byDefault}`);
+  }
+}
+
+const DOT_ENV = " (default: .env beside the configuration)";
+const ENV_FILES: Record<string, string> = { dev: DOT_ENV, "presets enable": DOT_ENV, "presets disable": DOT_ENV };
+/** It writes the file. */
+const CREATES_ENV_FILE = "presets enable";
 
 /** What people call commands that have another name here. */
 const OTHER_NAMES: Record<string, string> = {
@@ -89,11 +108,23 @@ export class Unreachable extends ConfigError {
 
 /** Writes an error, unless commander has, and gives its exit code. Commander also throws after it has written help. */
 export function reportError(io: CliIo, error: unknown, json = false): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.usage;
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return EXIT_CODES.done;
+    if (json) printJsonLine(io, { ok: false, error: describeUsage(error), code: "usage" });
+    return EXIT_CODES.usage;
+  }
   // A program that reads the output gets an answer that it can read; a person sees the same sentence.
   if (json) printJsonLine(io, { ok: false, error: describeError(error), code: codeOfError(error) });
   printError(io, describeError(error));
   return exitCodeOf(error);
+}
+
+/** What commander has written to standard error, without the word in front; of the help nothing. */
+function describeUsage({ code, message }: CommanderError): string {
+  if (code === "commander.help") return "A command is missing. See --help.";
+  return withHint(withoutSecret(message))
+    .replace(/^error: /, "")
+    .trim();
 }
 
 function codeOfError(error: unknown): string {
@@ -215,7 +246,7 @@ function toAddress(text: string): string {
 /** An example of each command, which its help ends with. */
 const EXAMPLES: Record<string, string> = {
   init: "webhooks init --preset github --model ollama --yes",
-  dev: "webhooks dev --port 8080",
+  dev: "webhooks dev --tunnel --register",
   serve: "webhooks serve --config /etc/webhooks.json5",
   check: "webhooks check --strict --types",
   doctor: "webhooks doctor --json",
@@ -227,7 +258,9 @@ const EXAMPLES: Record<string, string> = {
   infer: "webhooks infer ci --since 30d --only schema > schemas/ci.json",
   "presets list": "webhooks presets list",
   "presets show": "webhooks presets show github",
-  "presets enable": "webhooks presets enable github --generate --events 'pull_request.*'",
+  "presets enable": "webhooks presets enable github --register acme/shop --yes",
+  "presets disable": "webhooks presets disable github --unregister",
+  "presets verify": "webhooks presets verify github",
   "presets copy": "webhooks presets copy github",
   "token rotate": "webhooks token rotate default",
   "token drop": "webhooks token drop default --yes",
@@ -241,10 +274,16 @@ const EXAMPLES: Record<string, string> = {
   "tools list": "webhooks tools list",
   "tools show": "webhooks tools show tickets.create",
   "tools accept": "webhooks tools accept runbooks",
+  "approvals list": "webhooks approvals list",
+  "approvals show": "webhooks approvals show 7f3k",
+  "approvals approve": "webhooks approvals approve 7f3k",
+  "approvals deny": "webhooks approvals deny 7f3k --reason 'Not on a Friday.'",
+  "approvals settle": "webhooks approvals settle 7f3k --done OPS-7",
   "tools call": "webhooks tools call tickets.show --arguments '{\"id\":7}'",
   "mail setup": "webhooks mail setup --address ann@example.com",
   "mail run": "webhooks mail run --mailbox support",
   tail: "webhooks tail --hook ci --status failed",
+  record: "webhooks record new-sender --to recorded",
   status: "webhooks status --json",
   "events list": "webhooks events list --hook ci --since 1h",
   "events show": "webhooks events show --last",
@@ -257,6 +296,9 @@ const EXAMPLES: Record<string, string> = {
   "runs list": "webhooks runs list --state dead",
   "runs show": "webhooks runs show 01a203fc-45d5-7a13-8e95-16865d04c3ab",
   "runs release": "webhooks runs release",
+  "runs cancel": "webhooks runs cancel 01a203fc-45d5-7a13-8e95-16865d04c3ab",
+  "hooks pause": "webhooks hooks pause github",
+  "hooks resume": "webhooks hooks resume github",
   spend: "webhooks spend --since 7d --by model",
   rejections: "webhooks rejections --limit 10",
   "dead-letters list": "webhooks dead-letters list",
@@ -288,6 +330,8 @@ const READING = new Set([
   "sessions list",
   "sessions show",
   "runs list",
+  "approvals list",
+  "approvals show",
   "runs show",
   "spend",
   "rejections",

@@ -1,6 +1,8 @@
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
+import { withEnvFile } from "../config/env-file.ts";
 import { readTarget } from "../config/edit/plan.ts";
 import { findConfigFile, type ReadConfig, resolveUserConfig } from "../config/load.ts";
 import { builtInDrivers, readConfig } from "../drivers.ts";
@@ -18,6 +20,12 @@ import { type CliIo, printWarnings } from "./io.ts";
 /** Finds the configuration: by the flag, the environment, or its usual names in the current folder. */
 export function locateConfig(flag: string | undefined, { env, cwd }: CliIo): string {
   return findConfigFile({ flag, env, cwd });
+}
+
+/** Adds the variables of `.env` beside the configuration, if there is one. */
+export function readDotEnv(configFile: string, io: CliIo): void {
+  const file = path.join(path.dirname(configFile), ".env");
+  if (existsSync(file)) io.env = withEnvFile(io.env, file);
 }
 
 /** As `locateConfig`, but without a configuration it gives the file to create. */

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import { addExamples, createCommand, reportError } from "./command.ts";
+import { addEnvFile, addExamples, createCommand, reportError } from "./command.ts";
 import type { CliIo } from "./io.ts";
 import { addServe } from "./live/serve.ts";
 
 /** These print a JSON object a line until they are stopped; their errors are for a person. */
-const STREAMS = /^(?:serve|dev|tail|mail run)\b/;
+const STREAMS = /^(?:serve|dev|tail|record|mail run)\b/;
 
 /** Runs `webhooks` with these arguments. Writes to `io` and resolves to the exit code, also after an error. */
 export async function runCli(args: string[], io: CliIo): Promise<number> {
@@ -21,6 +21,7 @@ export async function runCli(args: string[], io: CliIo): Promise<number> {
 function createServe(io: CliIo): Command {
   const program = createCommand(io);
   addServe(program, io);
+  addEnvFile(program);
   addExamples(program);
   return program;
 }

@@ -27,11 +27,15 @@ type Query = Record<string, string | number | undefined>;
 /** The operator API of a running service. Calls reject with a `ConfigError` when no such service answers. */
 export interface OperatorClient {
   /** Resolves to the answer, whatever its status. */
-  send(method: string, path: string, query?: Query, signal?: AbortSignal): Promise<Response>;
-  /** Calls an endpoint; rejects when it answers with an error. `id` fills in `:id` or `:key`, the rest is the query. */
+  send(method: string, path: string, query?: Query, more?: { signal?: AbortSignal; body?: object }): Promise<Response>;
+  /**
+   * Calls an endpoint; rejects when it answers with an error. `id` fills in `:id` or `:key`, the rest is the query. `body` is
+   * sent as JSON.
+   */
   call<Endpoint extends keyof OperatorAnswers>(
     endpoint: Endpoint,
     parameters?: Query,
+    body?: object,
   ): Promise<OperatorAnswers[Endpoint]>;
 }
 
@@ -49,21 +53,25 @@ export async function createOperatorClient(
   const authorization = toBearer(token);
   const address = flags.url ?? toServiceAddress(config.gateway);
 
-  async function send(method: string, path: string, query: Query = {}, signal?: AbortSignal): Promise<Response> {
+  const send: OperatorClient["send"] = async (method, path, query = {}, { signal, body } = {}) => {
     const url = new URL(path, address);
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
-    return fetch(url, { method, headers: { authorization }, signal }).catch((error: unknown) => {
+    const content = body && {
+      headers: { authorization, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    };
+    return fetch(url, { method, headers: { authorization }, signal, ...content }).catch((error: unknown) => {
       throw toUnreachable(address, error);
     });
-  }
+  };
 
   return {
     send,
-    async call(endpoint, { id = "", ...query } = {}) {
+    async call(endpoint, { id = "", ...query } = {}, body) {
       const [method = "", path = ""] = endpoint.split(" ");
-      const response = await send(method, path.replace(/:\w+\*?/, encodeURIComponent(id)), query);
+      const response = await send(method, path.replace(/:\w+\*?/, encodeURIComponent(id)), query, { body });
       return parseEvent(await (await requireAnswer(response)).text());
     },
   };

@@ -52,6 +52,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
       transformsDir: path.join(folder, "transforms"),
       transformRoots: [],
       mappings: [],
+      reads: [],
       mail: [
         {
           name: "mail",
@@ -77,6 +78,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
       maxConcurrent: 4,
       maxAttempts: 3,
       maxSteps: 20,
+      linkHosts: [],
       prices: {},
       budget: undefined,
       heartbeat: { everyMs: 1_800_000, joinMs: 10_000, ack: "HEARTBEAT_OK" },

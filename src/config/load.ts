@@ -78,29 +78,35 @@ export interface ConfigReader {
    * position). Unknown keys are among `problems`. Rejects with a `ConfigError` with all problems of a configuration that
    * cannot be parsed or does not fit its schema otherwise.
    */
-  readConfig: (config: string | UserConfig, env: NodeJS.ProcessEnv) => Promise<ReadConfig>;
+  readConfig: (
+    config: string | UserConfig,
+    env: NodeJS.ProcessEnv,
+    more?: Pick<Origin, "hooksUrl">,
+  ) => Promise<ReadConfig>;
   /** Like `readConfig`, for a text that may not be in the file yet. */
-  readConfigText: (file: string, text: string, references: Omit<References, "baseDir">) => Promise<ReadConfig>;
+  readConfigText: (file: string, text: string, references: TextOptions) => Promise<ReadConfig>;
   /** From what a person wrote to what the code uses: references, plugins, schema, defaults, presets, rules. */
   checkConfig: (written: unknown, options: CheckOptions) => Promise<ReadConfig>;
 }
+
+type TextOptions = Omit<References, "baseDir"> & Pick<Origin, "hooksUrl">;
 
 /** Reads configurations that may name these drivers and those of their plugins. */
 export function createConfigReader(builtIn: Drivers): ConfigReader {
   return { readConfig, readConfigText, checkConfig: (written, options) => checkConfig(written, options, builtIn) };
 
-  async function readConfig(config: string | UserConfig, env: NodeJS.ProcessEnv): Promise<ReadConfig> {
-    if (typeof config !== "string") return checkConfig(config, { baseDir: process.cwd(), env }, builtIn);
+  async function readConfig(
+    config: string | UserConfig,
+    env: NodeJS.ProcessEnv,
+    more: Pick<Origin, "hooksUrl"> = {},
+  ): Promise<ReadConfig> {
+    if (typeof config !== "string") return checkConfig(config, { ...more, baseDir: process.cwd(), env }, builtIn);
     const file = path.resolve(config);
-    const read = await readConfigText(file, readConfigFile(file), { env });
+    const read = await readConfigText(file, readConfigFile(file), { ...more, env });
     return { ...read, warnings: [...read.warnings, ...findIgnored(file)] };
   }
 
-  async function readConfigText(
-    file: string,
-    text: string,
-    references: Omit<References, "baseDir">,
-  ): Promise<ReadConfig> {
+  async function readConfigText(file: string, text: string, references: TextOptions): Promise<ReadConfig> {
     const source = parseSource(file, text);
     return checkConfig(source.value, { ...references, file, baseDir: path.dirname(file), source }, builtIn);
   }
@@ -148,6 +154,7 @@ async function checkConfig(written: unknown, options: CheckOptions, builtIn: Dri
   const presets = loadPresets(config.hooks, presetsDir, drivers, references);
   for (const [presetFile, presetSource] of presets.sources) sources.set(presetFile, presetSource);
   config.hooks.mappings.push(...presets.mappings);
+  config.hooks.reads.push(...presets.reads);
   const findings = [...presets.findings, ...applyRules(config, drivers)].map((finding) =>
     toOrigin(finding, presets.origins),
   );

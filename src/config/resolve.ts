@@ -21,20 +21,28 @@ export interface Origin {
   file?: string;
   /** Absolute. */
   baseDir: string;
+  /** The address of a tunnel. */
+  hooksUrl?: string;
 }
 
 /** Brings a valid configuration into the form that the code uses. The presets' mappings are added later. */
-export function resolveConfig(valid: ValidConfig, { file, baseDir }: Origin, drivers: Drivers): ResolvedConfig {
+export function resolveConfig(
+  valid: ValidConfig,
+  { file, baseDir, hooksUrl }: Origin,
+  drivers: Drivers,
+): ResolvedConfig {
   const { auth, mcp, ...gateway } = valid.gateway;
   const { idleAfter, ...session } = valid.session;
   const { maxAge, maxBytes, maxKeys } = valid.store.retention;
+  const publicUrl = gateway.publicUrl?.replace(/\/+$/, "");
   return {
     file,
     baseDir,
     gateway: {
       ...gateway,
       token: auth?.token?.trim(),
-      publicUrl: gateway.publicUrl?.replace(/\/+$/, ""),
+      publicUrl,
+      hooksUrl: hooksUrl ?? publicUrl,
       mcp: mcp && resolveMcp(mcp),
     },
     hooks: resolveHooks(valid.hooks, { file, baseDir }),
@@ -112,11 +120,19 @@ function withPassword(url: string, password: string | undefined): string {
 function splitChannels(blocks: ValidConfig["channels"]): Pick<ResolvedConfig, "channels" | "channelRules"> {
   const channels: ResolvedConfig["channels"] = {};
   const channelRules = new Map<string, ChannelRules>();
-  for (const [name, { allow, dryRun, kind: _, ...options }] of Object.entries(blocks)) {
+  for (const [name, { allow, audience, dryRun, kind: _, ...options }] of Object.entries(blocks)) {
     channels[name] = options;
-    channelRules.set(name, { allow: Array.isArray(allow) ? allow.map(String) : undefined, dryRun: dryRun === true });
+    channelRules.set(name, {
+      allow: Array.isArray(allow) ? allow.map(String) : undefined,
+      audience: toAudience(audience),
+      dryRun: dryRun === true,
+    });
   }
   return { channels, channelRules };
+}
+
+function toAudience(value: unknown): ChannelRules["audience"] {
+  return value === "public" || value === "private" ? value : undefined;
 }
 
 function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: Origin): ResolvedConfig["hooks"] {
@@ -142,6 +158,7 @@ function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: Origin): R
       const id = mapping.id ?? `mapping-${index}`;
       return { mapping, id, file, key: `hooks.mappings[${index}]`, transformsDir, baseDir };
     }),
+    reads: [],
     mail: resolveMailboxes(hooks.mail),
   };
 }
@@ -180,8 +197,10 @@ function resolveAgents({
   providers,
   tools,
   defaults,
+  linkHosts,
   prices,
   budget,
+  approvals,
 }: ValidConfig["agents"]): ResolvedConfig["agents"] {
   const { every, joinWindow, ack, channel, to, grants } = defaults.heartbeat;
   return {
@@ -189,8 +208,15 @@ function resolveAgents({
     providers,
     tools: Object.fromEntries(Object.entries(tools).map(([name, block]) => [name, resolveToolSet(block)])),
     models: defaults.models?.map((entry) => (typeof entry === "string" ? { id: entry } : entry)),
+    linkHosts,
     prices,
     budget,
+    approvals: approvals && {
+      channel: toChannelName(approvals.channel),
+      to: approvals.to.trim(),
+      expiresMs: parseDuration(approvals.expires),
+      by: approvals.by,
+    },
     heartbeat: {
       everyMs: parseDuration(every),
       joinMs: parseDuration(joinWindow),
@@ -203,13 +229,15 @@ function resolveAgents({
 }
 
 /** Its schema has checked the block and filled in the defaults. */
-function resolveToolSet({ kind, audience, maxResultLength, callTimeoutSeconds, ...options }: ToolBlock): ToolSetBlock {
+function resolveToolSet(block: ToolBlock): ToolSetBlock {
+  const { kind, audience, maxResultLength, callTimeoutSeconds, dryRun, ...options } = block;
   return {
     kind,
     options,
-    audience: audience === "public" || audience === "private" ? audience : undefined,
+    audience: toAudience(audience),
     maxResultLength: Number(maxResultLength),
     callTimeoutMs: Number(callTimeoutSeconds) * 1000,
+    dryRun: dryRun === true,
   };
 }
 

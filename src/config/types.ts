@@ -1,3 +1,4 @@
+import type { PresetRead } from "../tools/reads.ts";
 import type { MappingInput, ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
 
 /** A mapping with the place it was written at, before it is compiled. */
@@ -96,6 +97,8 @@ export interface AlertRule extends Pick<ValidAlert, "on" | "channel" | "to" | "h
 export interface ChannelRules {
   /** Recipients that a payload may choose, `*` for any characters. */
   allow?: string[];
+  /** Who can see what is written there. undefined: it depends on the recipient. */
+  audience?: "public" | "private";
   /** Deliveries are recorded instead of sent. */
   dryRun: boolean;
 }
@@ -110,6 +113,33 @@ export interface ToolSetBlock {
   /** In characters. */
   maxResultLength: number;
   callTimeoutMs: number;
+  /** Calls that change something are recorded instead of sent. */
+  dryRun: boolean;
+}
+
+export interface ApprovalSettings {
+  channel: string;
+  to: string;
+  expiresMs: number;
+  /** Who may answer in a message: the channel's name and the id of the person. */
+  by: string[];
+}
+
+/** What a use of a preset reads as context, from the sender's API. */
+export interface PresetReads {
+  /** The name of its tool set. */
+  set: string;
+  preset: string;
+  /** The channel whose address and credential are used. */
+  channel: string | undefined;
+  /** The address, if there is no channel. */
+  baseUrl: string | undefined;
+  /** Instead of the channel's credential. */
+  readToken: string | undefined;
+  /** By name. */
+  calls: Record<string, PresetRead>;
+  /** Where the configuration names them. */
+  key: string;
 }
 
 /** Who may use the MCP endpoint: by a token, or as the subject of an issuer's tokens. */
@@ -150,6 +180,8 @@ export interface ResolvedConfig {
     publicUrl: string | undefined;
     /** undefined: there is no MCP endpoint. */
     mcp: McpSettings | undefined;
+    /** Where senders reach the hooks: `publicUrl`, or the address of a tunnel, which leads to nothing else. */
+    hooksUrl: string | undefined;
   };
   hooks: Omit<ValidHooks, Converted> & {
     /** The current secret of the default token, for the service's own requests; empty if none is set. */
@@ -162,6 +194,8 @@ export interface ResolvedConfig {
     redact: string[][];
     presets: PresetUse[];
     mappings: MappingSource[];
+    /** What the presets in use read as context. */
+    reads: PresetReads[];
     mail: [MailSettings, ...MailSettings[]];
   };
   agents: {
@@ -191,6 +225,10 @@ export interface ResolvedConfig {
       to?: string;
       grants?: MappingInput["grants"];
     };
+    /** Where and how long a person is asked. undefined: on the page only, and for `DEFAULT_EXPIRY_MS`. */
+    approvals: ApprovalSettings | undefined;
+    /** To which links in replies from private text stay whole, as they are written. */
+    linkHosts: string[];
     /** How often a turn asks its model. */
     maxSteps: number;
   };

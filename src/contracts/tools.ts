@@ -28,7 +28,7 @@ export function describeToolSet(runner: TestRunner, name: string, open: () => Pr
 }
 
 const CHECKS: Checks<ToolSetUnderTest> = {
-  async "describes its calls, each with a name of its own"({ set }) {
+  async "describes its calls, each with its own name"({ set }) {
     assert.notEqual(set.calls.length, 0);
     for (const { name, description, input } of set.calls) {
       assert.match(name, /\S/);

@@ -2,12 +2,13 @@ import { splitText } from "../shared/split-text.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import type { AlertKind, AlertRule } from "../config/types.ts";
 import { type ConfigProblem, DriverError } from "../errors.ts";
-import type { Change, Journal } from "../journal/journal.ts";
+import type { Approval, Change, Journal } from "../journal/journal.ts";
 import type { MailStatus } from "../mail/watch/status.ts";
 import { type Alarm, createAlarm } from "../shared/time.ts";
 import { createId } from "../shared/id.ts";
 import { toOneLine } from "../shared/text.ts";
 import type { Log } from "../telemetry/log.ts";
+import { QUESTION_HOLDS } from "../types.ts";
 import type { DispatcherOptions } from "./context.ts";
 import { DELIVERY_POLICY, sendPart } from "./delivery.ts";
 import { retryDelayMs, retryWhileUnavailable, toFailure } from "./retry.ts";
@@ -30,15 +31,28 @@ export interface Alerts {
 }
 
 export interface AlertsOptions extends Pick<DispatcherOptions, "current"> {
-  journal: Pick<Journal, "watchChanges" | "lease" | "listEvents" | "getRun" | "sign">;
+  journal: Pick<Journal, "watchChanges" | "lease" | "listEvents" | "getRun" | "getApproval" | "sign">;
   log: Log;
 }
 
 /** What all nodes see in the journal: one of them tells it. */
-const SHARED: ReadonlySet<AlertKind> = new Set(["dead-letter", "budget", "no-event-for", "model-unavailable"]);
+const SHARED: ReadonlySet<AlertKind> = new Set([
+  "dead-letter",
+  "budget",
+  "no-event-for",
+  "model-unavailable",
+  "approval-waiting",
+  "outcome-unknown",
+]);
 
 /** What is seen in the changes of the journal. */
-const OF_CHANGES: ReadonlySet<AlertKind> = new Set(["dead-letter", "budget", "model-unavailable"]);
+const OF_CHANGES: ReadonlySet<AlertKind> = new Set([
+  "dead-letter",
+  "budget",
+  "model-unavailable",
+  "approval-waiting",
+  "outcome-unknown",
+]);
 
 /** How long a provider has been unavailable before the alert. */
 const OUTAGE_ALERT_MS = 5 * 60_000;
@@ -92,6 +106,8 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
   function onChanges(changes: readonly Change[]): void {
     for (const change of changes) {
       if (isRetried(change) && isWanted("model-unavailable")) void checkOutage(change.id);
+      if (change.kind === "approval" && (isWanted("approval-waiting") || isWanted("outcome-unknown")))
+        void checkQuestion(change);
       const alert = toAlert(change);
       if (alert) for (const rule of rules) void raiseFor(rule, alert);
     }
@@ -104,6 +120,18 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
     if (change.kind === "run" && change.state === "held")
       return { kind: "budget", text: () => describeHeld(change.id) };
     return undefined;
+  }
+
+  /** A question that was asked, or that nobody will be asked because too many are open. Never rejects. */
+  async function checkQuestion({ id, state }: Extract<Change, { kind: "approval" }>): Promise<void> {
+    if (state !== "open" && state !== "denied") return;
+    try {
+      const approval = await journal.getApproval(id);
+      const alert = approval && toQuestionAlert(approval, state);
+      if (alert) for (const rule of rules) void raiseFor(rule, alert);
+    } catch (error) {
+      if (!signal.aborted) log.warn("a question was not checked for alerts", { error: toFailure(error).message });
+    }
   }
 
   /** A run that waits for a provider is claimed again and again, so this is called often enough. Never rejects. */
@@ -139,7 +167,7 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
   async function describeHeld(id: string): Promise<string | undefined> {
     const run = await journal.getRun(id);
     // Somebody may have released it since.
-    if (run?.state !== "held") return undefined;
+    if (run?.state !== "held" || isQuestionHold(run.holdReason)) return undefined;
     const about = `of the hook ${toOneLine(run.hook ?? "")} (event ${run.eventId})`;
     return `A run ${about} is held: ${run.holdReason}. See: webhooks runs list --state held`;
   }
@@ -227,6 +255,25 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
 
 function isRetried(change: Change): change is Extract<Change, { kind: "run" }> {
   return change.kind === "run" && change.state === "ready";
+}
+
+function toQuestionAlert(approval: Approval, state: string): Alert | undefined {
+  const { kind, code, hook = "", mapping, decision } = approval;
+  const about = `of ${toOneLine(mapping || hook)}`;
+  if (state === "denied") {
+    const text = `A question ${about} was denied, because too many are open. See: webhooks approvals list`;
+    return decision === undefined ? { kind: "approval-waiting", subject: mapping, text } : undefined;
+  }
+  if (kind === "outcome") {
+    const text = `Nobody knows whether a call ${about} was executed. See: webhooks approvals show ${code}`;
+    return { kind: "outcome-unknown", subject: mapping, text };
+  }
+  const text = `A ${kind} ${about} waits for a person. See: webhooks approvals show ${code}`;
+  return { kind: "approval-waiting", subject: mapping, text };
+}
+
+function isQuestionHold(reason: string | undefined): boolean {
+  return Object.values<unknown>(QUESTION_HOLDS).includes(reason);
 }
 
 function describeOutage(provider: string, since: number): string {

@@ -17,7 +17,10 @@ interface DispatchRuntime {
   channels: ReadonlyMap<ChannelName, ChannelDriver>;
   tools: TurnContext["tools"];
   limits: RunLimits;
-  config: Pick<ResolvedConfig, "agents" | "session" | "limits" | "channelRules">;
+  config: Pick<ResolvedConfig, "agents" | "session" | "limits" | "channelRules"> & {
+    gateway: Pick<ResolvedConfig["gateway"], "publicUrl">;
+    hooks: Pick<ResolvedConfig["hooks"], "agent" | "mappings">;
+  };
 }
 
 export interface DispatcherOptions {

@@ -49,6 +49,9 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
   if (context.current().config.channelRules.get(route.channel)?.dryRun) {
     return skip(delivery, context, `dry run: would have been sent to ${route.to}`);
   }
+  if (delivery.isQuestion && !(await isOpenQuestion(delivery, journal))) {
+    return skip(delivery, context, "the question was answered before it was sent");
+  }
   const run = await journal.getRun(runId);
   const isToSource = delivery.conversation !== undefined;
   if (run && isToSource) context.marks.show(run);
@@ -57,7 +60,7 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
   const source = action && isToSource ? listTargets(action).find(({ toSource }) => toSource) : undefined;
   const target = { action, driver, to: route.to, commit: source?.commit };
   const { text, review, warnings } =
-    action?.review && !delivery.isNotice
+    action?.review && !delivery.isNotice && !delivery.isQuestion
       ? await askChannel((ended) => prepareReview(delivery.text, target, ended), driver, context.signal)
       : { text: delivery.text, review: undefined, warnings: [] };
   const { parts, isCut } = await splitIntoParts(text, driver, format);
@@ -105,6 +108,14 @@ function describeCut(parts: number): string {
   const size = parts === 1 ? "one message" : `${parts} messages`;
   return `The reply does not fit into ${size}: the rest is only on the operator's page.`;
 }
+
+async function isOpenQuestion({ id, runId }: Delivery, journal: Pick<Journal, "listApprovals">): Promise<boolean> {
+  const open = await journal.listApprovals({ runId, state: "open", limit: MAX_OPEN_QUESTIONS });
+  return open.some(({ questionId }) => questionId === id);
+}
+
+/** More than a run can have. */
+const MAX_OPEN_QUESTIONS = 1000;
 
 /** What an agent wrote is, and what goes to the place of its event. Other texts were passed on, and must not become markup. */
 function isMarkdown({ conversation }: ClaimedDelivery, action: AgentAction | undefined): boolean {

@@ -40,6 +40,28 @@ test("a reused session gets its earlier turns, one at a time and in order", asyn
   expect(histories).toEqual([[], ["a", "re a"], ["a", "re a", "b", "re b"]]);
 });
 
+test("a canceled turn is aborted, its result is not kept, and its session goes on", async () => {
+  const gate = createGate();
+  let aborted = 0;
+  const agent = scripted(async ({ message }, signal) => {
+    if (message === "next") return "after it";
+    await Promise.race([gate.passed, untilAborted(signal).catch(() => aborted++)]);
+    return "too late";
+  });
+  service = await startDispatch({ agent });
+  const [first = ""] = await service.accept({ sessionKey: "s", message: "first" });
+  await runsInState("running", 1);
+  await service.accept({ sessionKey: "s", message: "next" });
+  const end = { finishedAt: Date.now(), error: "canceled", entries: [] };
+  expect(await service.journal.cancelRun(first, end)).toBe(true);
+  await expect.poll(() => aborted).toBe(1);
+  await runsInState("done", 1);
+  gate.open();
+  expect(await service.journal.getRun(first)).toMatchObject({ state: "dropped", error: "canceled" });
+  const session = await service.journal.getSession("s", { limit: 10 });
+  expect(session?.entries.map(({ text }) => text)).toEqual(["next", "after it"]);
+});
+
 test("different sessions run concurrently up to maxConcurrent, and a blocked one delays nothing", async () => {
   let atOnce = 0;
   let most = 0;
@@ -234,7 +256,7 @@ async function states(): Promise<string[]> {
 }
 
 /** Waits until this many hook runs are in the state; newest first. */
-async function runsInState(state: "done" | "dead", count: number) {
+async function runsInState(state: "done" | "dead" | "running", count: number) {
   const read = async () =>
     (await service.journal.listRuns({ limit: 100, state })).filter(({ kind }) => kind === "hook");
   await expect.poll(read, { interval: 5 }).toHaveLength(count);

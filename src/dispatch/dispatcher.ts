@@ -1,5 +1,6 @@
 import { messageOf } from "../errors.ts";
 import type { ClaimedDelivery, ClaimedRun, NewWork } from "../journal/journal.ts";
+import { ClaimLost } from "../actions/steps.ts";
 import { createAlarm, settlesWithin } from "../shared/time.ts";
 import type { DispatchContext, DispatcherOptions } from "./context.ts";
 import { createHoldGuard } from "./hold.ts";
@@ -62,6 +63,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const context: DispatchContext = { ...options, journal, hold, marks, spans, log, signal };
   const dueAlarm = createAlarm(claimWork);
   const lookAhead = createAlarm(() => void setDueAlarm().catch(report));
+  /** The runs in progress, each with what aborts it. */
+  const claimed = new Map<ClaimedRun, AbortController>();
   /** Set while it executes. */
   let unwatch: (() => void) | undefined;
   let renewal: NodeJS.Timeout | undefined;
@@ -73,7 +76,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const runs = createPool<ClaimedRun>({
     size: () => context.current().config.agents.maxConcurrent,
     claim: (limit) => journal.claimRuns(limit, Date.now(), context.current().limits),
-    execute: (run, freeSlot) => spans.ofRun(run, () => executeRun(run, context, freeSlot)),
+    execute: (run, freeSlot) => spans.ofRun(run, () => executeWatched(run, freeSlot)),
     onDrained: () => lookAhead.set(Date.now() + LOOK_AHEAD_MS),
     log,
   });
@@ -128,6 +131,23 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (work.has("delivery")) deliveries.notify();
     if (work.has("heartbeat")) heartbeat.request();
     if (work.has("lease")) heartbeat.retry();
+    if (work.has("cancel")) void abortLost().catch(report);
+  }
+
+  async function executeWatched(run: ClaimedRun, freeSlot: () => void): Promise<boolean> {
+    const controller = new AbortController();
+    claimed.set(run, controller);
+    try {
+      return await executeRun(run, { ...context, signal: AbortSignal.any([signal, controller.signal]) }, freeSlot);
+    } finally {
+      claimed.delete(run);
+    }
+  }
+
+  /** A run that was canceled, or is another node's by now, ends here without a result. */
+  async function abortLost(): Promise<void> {
+    const lost = new Set(await options.journal.findLost([...claimed.keys()].map(({ id, token }) => ({ id, token }))));
+    for (const [{ id }, controller] of claimed) if (lost.has(id)) controller.abort(new ClaimLost());
   }
 
   function claimWork(): void {
@@ -155,6 +175,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const recovered = await options.journal.renewNode(NODE_LEASE_MS, options.describeNode?.());
       if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
       await hold.recheck();
+      await options.journal.expireApprovals(Date.now());
+      // The news of a cancellation may have been lost.
+      if (claimed.size > 0) await abortLost();
     } catch (error) {
       if (signal.aborted) return;
       renewAt = 0;

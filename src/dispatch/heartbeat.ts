@@ -1,13 +1,14 @@
 import type { TurnContext } from "../actions/agent.ts";
 import { type Heartbeat as HeartbeatTurn, runHeartbeat as runHeartbeatTurn } from "../actions/heartbeat.ts";
 import { toPrompt } from "../boundary/boundary.ts";
-import type { Entry, Lease, TurnOutcome } from "../journal/journal.ts";
+import type { Entry, Lease, Route, TurnOutcome } from "../journal/journal.ts";
 import { backoffMs, createAlarm } from "../shared/time.ts";
 import { DriverError, NotConfigured } from "../errors.ts";
 import { createId } from "../shared/id.ts";
-import { takeWithin } from "../shared/text.ts";
+import { takeWithin, toChannelName } from "../shared/text.ts";
 import { MAIN_SESSION } from "../types.ts";
 import type { DispatchContext } from "./context.ts";
+import { createAsk } from "./questions.ts";
 import { MAX_RETRY_AFTER_MS, toFailure } from "./retry.ts";
 import { readHistory } from "./run.ts";
 
@@ -184,13 +185,28 @@ async function runTurn(
     const { agent, tools, config } = context.current();
     const { channel, to } = config.agents.heartbeat;
     const route = channel !== undefined && to !== undefined ? { channel, to } : await journal.operatorRoute();
-    const turn = { agent, tools, settings: config.agents, history, signal };
-    return await runWithLess({ runId: id, events, route }, turn);
+    const isPublic = route !== undefined && isPublicRoute(route, config);
+    const turn = { agent, tools, settings: config.agents, history, ask: createAsk(context), signal };
+    return await runWithLess({ runId: id, events, route, isPublic }, turn);
   } catch (error) {
     signal.throwIfAborted();
     await journal.failHeartbeat({ id, startedAt, finishedAt: Date.now(), error: toFailure(error).message });
     throw error;
   }
+}
+
+/** The operator says that others can see what is written there: of the channel, or of a target of a mapping. */
+function isPublicRoute(
+  { channel, to }: Route,
+  { channelRules, hooks }: ReturnType<DispatchContext["current"]>["config"],
+): boolean {
+  const targets = hooks.mappings.flatMap(({ mapping: { deliver } }) => (Array.isArray(deliver) ? deliver : []));
+  return (
+    channelRules.get(channel)?.audience === "public" ||
+    targets.some(
+      (target) => target.audience === "public" && toChannelName(target.channel) === channel && target.to?.trim() === to,
+    )
+  );
 }
 
 /** While the prompt does not fit, runs the turn with half of the events. It did not fit without the history either. */

@@ -61,8 +61,12 @@ export async function readBudget(
 ): Promise<BudgetStatus | undefined> {
   if (!budget) return undefined;
   const spentToday = total(await journal.spend({ since: startOfDay() }), budget.unit);
-  return { ...budget, spentToday, heldRuns: (await journal.listRuns({ state: "held", limit: 1000 })).length };
+  const held = await journal.listRuns({ state: "held", limit: 1000 });
+  const heldRuns = held.filter(({ holdReason }) => HOLD_REASONS_OF_BUDGET.includes(holdReason)).length;
+  return { ...budget, spentToday, heldRuns };
 }
+
+const HOLD_REASONS_OF_BUDGET: readonly unknown[] = Object.values(HOLD_REASONS);
 
 export interface BudgetStatus {
   unit: "cost" | "tokens";

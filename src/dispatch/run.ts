@@ -1,5 +1,5 @@
 import { type PastEntry, runAgentAction, toErrorSummary, toFailureNotice } from "../actions/agent.ts";
-import { ClaimLost, type StepStore } from "../actions/loop.ts";
+import { ClaimLost, Suspended } from "../actions/steps.ts";
 import { toPrompt } from "../boundary/boundary.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
@@ -7,6 +7,7 @@ import type { ClaimedRun, Journal, Run, Turn } from "../journal/journal.ts";
 import { takeWithin } from "../shared/text.ts";
 import { failSpan } from "../telemetry/traces.ts";
 import type { DispatchContext } from "./context.ts";
+import { createAsk, suspendRun } from "./questions.ts";
 import {
   assertAttemptsLeft,
   GIVE_BACK_MS,
@@ -18,6 +19,7 @@ import {
   retryDelayMs,
   toFailure,
 } from "./retry.ts";
+import { createStepStore, findWrittenGrants } from "./step-store.ts";
 
 const BACKOFF = { firstMs: 1000, maxMs: 60_000 };
 
@@ -41,7 +43,26 @@ export async function executeRun(
     assertAttemptsLeft(run.attempts, context.current().config.agents.maxAttempts);
     return await complete({ ...run, claimedAt }, context, freeSlot);
   } catch (error) {
-    if (error instanceof ClaimLost) return false;
+    if (error instanceof Suspended) return await suspend(run, error, context);
+    // It was canceled, or is another node's.
+    if (context.signal.reason instanceof ClaimLost) return false;
+    if (error instanceof ClaimLost) return await letGo(run, context);
+    await releaseOnShutdown(run, context);
+    return recordRunFailure(run, error, context);
+  }
+}
+
+/** What is in the journal decides how it goes on. */
+async function letGo(run: ClaimedRun, { journal }: DispatchContext): Promise<boolean> {
+  await journal.releaseRun(run);
+  return false;
+}
+
+/** The run is lost, or what it was to be held for failed: then it is tried again. */
+async function suspend(run: ClaimedRun, { waiting }: Suspended, context: DispatchContext): Promise<boolean> {
+  try {
+    return await suspendRun(run, waiting, context);
+  } catch (error) {
     await releaseOnShutdown(run, context);
     return recordRunFailure(run, error, context);
   }
@@ -67,14 +88,13 @@ async function complete(
 ): Promise<boolean> {
   const { journal, signal } = context;
   const history = await readHistory({ journal, budget: context.current().config.session }, run.sessionKey, Date.now());
-  if (!(await isClaimHeld(journal, run.claimedAt, () => isSameAttempt(run, journal)))) return false;
+  if (!(await isClaimHeld(journal, run.claimedAt, () => journal.isClaimed(run)))) return false;
   const runtime = context.current();
   const { agent, tools } = runtime;
-  const steps: StepStore = {
-    list: () => journal.listSteps(run.id),
-    record: (recorded) => journal.recordSteps(run, recorded),
-  };
-  const turn = { agent, tools, settings: runtime.config.agents, history, steps, signal };
+  const steps = createStepStore(run, context);
+  const written = findWrittenGrants(run, runtime);
+  const ask = createAsk(context, run.mapping);
+  const turn = { agent, tools, settings: runtime.config.agents, history, ask, steps, written, signal };
   context.marks.show(run);
   const outcome = await runAgentAction(run, turn);
   const recording = journal.completeRun(run, outcome);
@@ -85,11 +105,6 @@ async function complete(
   if (isRecorded) context.telemetry.log.info("run done", { step: "turn", runId, eventId, hook, attempts });
   context.telemetry.activity.turned({ result: "done", ms: msSince(startedAt), usage: outcome.usage });
   return isRecorded;
-}
-
-async function isSameAttempt({ id, attempts }: ClaimedRun, journal: Pick<Journal, "getRun">): Promise<boolean> {
-  const run = await journal.getRun(id);
-  return run?.state === "running" && run.attempts === attempts;
 }
 
 function msSince(time: number | undefined): number {

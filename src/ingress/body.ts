@@ -26,12 +26,31 @@ const DECODERS = {
   br: promisify(brotliDecompress),
 };
 
-/** Reads the body as it comes, not decompressed. Throws the 4xx of a body that is refused, or `ClientGone`. */
+/** Reads the body as it comes, not decompressed; later calls give the same bytes. Throws the 4xx of a body that is refused, or `ClientGone`. */
 export function receiveBody(exchange: Exchange, limits: BodyLimits, upload?: Upload): Promise<Buffer> {
+  return (exchange.received ??= receive(exchange, limits, upload));
+}
+
+function receive(exchange: Exchange, limits: BodyLimits, upload?: Upload): Promise<Buffer> {
   requireDeclaredSize(exchange, limits.maxBytes);
   exchange.sendContinue();
   return collect(exchange, limits, upload);
 }
+
+/** Reads the body of a request that is refused, decompressed. Empty if it cannot be read within the limits. */
+export async function receiveRefused(exchange: Exchange, limits: BodyLimits, upload: Upload): Promise<Buffer> {
+  try {
+    const body = await receiveBody(exchange, limits, upload);
+    return body.length > limits.maxBytes
+      ? NO_BODY
+      : await inflate(body, parseCodings(exchange.headers), limits.maxBytes);
+  } catch {
+    // The client is answered what it would have been answered anyway.
+    return NO_BODY;
+  }
+}
+
+const NO_BODY = Buffer.alloc(0);
 
 /** Refuses a body that is declared over the limit, before any of it is read. */
 export function requireDeclaredSize({ headers }: Exchange, maxBytes: number): void {

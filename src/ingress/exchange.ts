@@ -32,6 +32,8 @@ export interface Exchange {
   /** The client's address, as `createClientResolver` gives it. */
   client: string;
   body: Readable;
+  /** Its bytes, once somebody has begun to read them. */
+  received?: Promise<Buffer>;
   /** Asks for the body when the client waits to be asked (RFC 9110, 10.1.1). */
   sendContinue(): void;
   /** The service's own request, not one from a socket. */

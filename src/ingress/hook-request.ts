@@ -56,6 +56,22 @@ export function toHookRequest(
   };
 }
 
+/** A refused request as it came. Its headers are not hidden. */
+export function toRefusedRequest(
+  exchange: Exchange,
+  hook: string,
+  compat: ResolvedConfig["hooks"]["compat"],
+  rawBody: Buffer,
+): HookRequest {
+  const seen = toAuthenticatorRequest(exchange, hook, compat, async () => rawBody);
+  const request = toHookRequest(exchange, seen, hook, { credential: "" });
+  return { ...request, rawBody, headers: joinHeaders(exchange.headers) };
+}
+
+function joinHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value = ""]) => [name, [value].flat().join(", ")]));
+}
+
 function withoutToken(query: Record<string, string>): Record<string, string> {
   if (query[TOKEN_PARAMETER] === undefined) return query;
   const { [TOKEN_PARAMETER]: _token, ...others } = query;

@@ -1,7 +1,5 @@
 import { HookError } from "../errors.ts";
-
-/** Far above any real payload, far below the depth at which recursive code overflows the stack. */
-export const MAX_DEPTH = 1000;
+import { isTooDeep, MAX_DEPTH } from "../shared/json.ts";
 
 /** Parses any JSON value. Throws a 400 that reveals nothing of the text. */
 export function parseJson(text: string): unknown {
@@ -14,7 +12,7 @@ export function parseJson(text: string): unknown {
     throw new HookError("invalid_json");
   }
   // A short text cannot hold that many brackets.
-  if (text.length > 2 * MAX_DEPTH && isNested(value) && isDeeper(value, MAX_DEPTH)) {
+  if (text.length > 2 * MAX_DEPTH && isTooDeep(value)) {
     throw new HookError("invalid_json", { message: `The body nests deeper than ${MAX_DEPTH} levels.` });
   }
   return value;
@@ -55,16 +53,4 @@ function findEnd(json: Buffer, start: number): number {
 /** The text is probably meant as a JSON object or array. */
 export function looksLikeJson(text: string): boolean {
   return /^\s*[[{]/.test(text);
-}
-
-function isDeeper(value: object, levels: number): boolean {
-  if (levels === 0) return true;
-  for (const field of Array.isArray(value) ? value : Object.values(value)) {
-    if (isNested(field) && isDeeper(field, levels - 1)) return true;
-  }
-  return false;
-}
-
-function isNested(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
 }

@@ -1,7 +1,7 @@
 import { XMLParser } from "fast-xml-parser";
 import { HookError } from "../errors.ts";
 import { createDecode } from "./body.ts";
-import { MAX_DEPTH } from "./parse-json.ts";
+import { MAX_DEPTH } from "../shared/json.ts";
 
 const parser = new XMLParser({
   ignoreAttributes: false,

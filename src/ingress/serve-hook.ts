@@ -1,5 +1,5 @@
 import type { ResolvedConfig } from "../config/types.ts";
-import { HookError } from "../errors.ts";
+import { HookError, toHookError } from "../errors.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
 import type { RejectionLog } from "../operator/rejections.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -13,9 +13,9 @@ import type {
   Verified,
 } from "./authenticator.ts";
 import { type Authenticators, createAuthRateLimit } from "./authenticators.ts";
-import { inflate, parseCodings, receiveBody, requireDeclaredSize } from "./body.ts";
+import { inflate, parseCodings, receiveBody, receiveRefused, requireDeclaredSize } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
-import { hidePayload, toAuthenticatorRequest, toHookRequest } from "./hook-request.ts";
+import { hidePayload, toAuthenticatorRequest, toHookRequest, toRefusedRequest } from "./hook-request.ts";
 import { type BodyBudget, type BurstQueue, createBodyBudget, type Upload } from "./overload.ts";
 import { type FindParser, type ParseBody, parseJsonBody, passJsonBody } from "./parse-body.ts";
 import { matchHook, type Router, wrongMethod } from "./router.ts";
@@ -36,6 +36,12 @@ export interface HookOptions<Runtime extends IngressRuntime = IngressRuntime> {
   telemetry: Telemetry;
   findParser: FindParser;
   rejections: RejectionLog;
+  /** What operators record of hooks that no mapping takes. Neither may reject. */
+  recordings?: {
+    wants(hook: string): Promise<boolean>;
+    /** `answer`: the status. The body is empty if it is over `MAX_RECORDED_BYTES`. */
+    add(request: HookRequest, answer: number): Promise<void>;
+  };
   /** Whether `receive` needs the payload. If not, a JSON body is not parsed, and `payload` is undefined. */
   readsPayload(request: HookRequest, runtime: Runtime): boolean;
   /** Answers a request that was let in and read. */
@@ -63,18 +69,25 @@ interface ServeHookOptions<Runtime extends IngressRuntime> extends HookOptions<R
 const UNVERIFIED_BYTES = 56 * 1024 * 1024;
 const THROTTLED_BYTES = 8 * 1024 * 1024;
 
+/** Of a hook that is recorded, these refusals are kept. */
+const RECORDED: ReadonlySet<number> = new Set([401, 404, 405, 429]);
+const MAX_RECORDED_BYTES = 256 * 1024;
+
 /** Takes a request to a hook from its path to `receive`. Every refusal is thrown. */
 export function createServeHook<Runtime extends IngressRuntime>(
   options: ServeHookOptions<Runtime>,
 ): (exchange: Exchange) => Promise<HttpResponse> {
-  const { bursts, router, current, telemetry, findParser, rejections, readsPayload, receive, readRun } = options;
+  const { bursts, router, current, telemetry, findParser, rejections, recordings, readsPayload, receive, readRun } =
+    options;
   const rateLimit = createAuthRateLimit();
   /** Limits the records of handshakes that anyone could have sent. Further ones are answered, and not recorded. */
   const recordLimit = createAuthRateLimit();
   const unverified = createBodyBudget(UNVERIFIED_BYTES);
   const throttled = createBodyBudget(THROTTLED_BYTES);
 
-  return async function serveHook(exchange) {
+  return (exchange) => serveHook(exchange).catch((error: unknown) => keepRefused(exchange, error));
+
+  async function serveHook(exchange: Exchange): Promise<HttpResponse> {
     // 1. A turn: requests of a burst begin in portions.
     await bursts.wait(() => nameHook(exchange, current()));
     const startedAt = performance.now();
@@ -97,10 +110,9 @@ export function createServeHook<Runtime extends IngressRuntime>(
     const maxBytes = runtime.mappings.maxBodyBytes(hook ?? "", hooks.maxBodyBytes);
     const limits = { maxBytes, timeoutMs: hooks.bodyTimeoutMs };
     let upload: Upload | undefined;
-    let body: Promise<Buffer> | undefined;
-    const credentials = toAuthenticatorRequest(exchange, hook, hooks.compat, () => {
-      return (body ??= receiveBody(exchange, limits, (upload = budgetOf(exchange).open())));
-    });
+    const credentials = toAuthenticatorRequest(exchange, hook, hooks.compat, () =>
+      receiveBody(exchange, limits, (upload ??= budgetOf(exchange).open())),
+    );
     const verified = await authenticate(authenticator, credentials, exchange).finally(() => upload?.release());
     const { credential, deprecation, verifyMs = performance.now() - startedAt } = verified;
     if (deprecation) telemetry.log.warn(deprecation.warning, { requestId: exchange.id, client: exchange.client });
@@ -113,7 +125,7 @@ export function createServeHook<Runtime extends IngressRuntime>(
 
     // 6. The body. From here on, a refusal is recorded.
     const refuse = (error: unknown): Promise<never> => recordRefusal(request, error);
-    const readBody = (): Promise<Buffer> => (body ??= receiveBody(exchange, limits));
+    const readBody = (): Promise<Buffer> => receiveBody(exchange, limits);
     const parse = await readBytes(request, exchange, maxBytes, readBody).catch(refuse);
 
     // 7. A reload. An upload can take minutes: a credential that was revoked meanwhile no longer counts.
@@ -133,7 +145,22 @@ export function createServeHook<Runtime extends IngressRuntime>(
       throw rejections.add(exchange, hook, new HookError("not_found", { message: "There is no such hook." }));
     const response = await receive(request, latest).catch((error: unknown) => rejectReceived(exchange, hook, error));
     return verified.accept === 200 && response.status < 300 ? toOk(response) : response;
-  };
+  }
+
+  /** While the operator records an unknown hook, what it is sent is kept. The answer stays the same. */
+  async function keepRefused(exchange: Exchange, error: unknown): Promise<never> {
+    const { config } = current();
+    const isKept = error instanceof HookError && RECORDED.has(error.status) && config.hooks.enabled;
+    const hook = isKept ? matchHook(exchange.path, config.hooks.path)?.hook : undefined;
+    if (hook !== undefined && (await recordings?.wants(hook))) {
+      const { compat, bodyTimeoutMs: timeoutMs } = config.hooks;
+      const upload = budgetOf(exchange).open();
+      const body = await receiveRefused(exchange, { maxBytes: MAX_RECORDED_BYTES, timeoutMs }, upload);
+      upload.release();
+      await recordings?.add(toRefusedRequest(exchange, hook, compat, body), toHookError(error).status);
+    }
+    throw error;
+  }
 
   function budgetOf({ client }: Exchange): BodyBudget {
     return rateLimit.isThrottled(client) ? throttled : unverified;

@@ -19,7 +19,7 @@ import {
 } from "./exchange.ts";
 import { handleInProcess } from "./in-process.ts";
 import { createBurstQueue } from "./overload.ts";
-import { createRouter, type Routes } from "./router.ts";
+import { createRouter, matchHook, type Routes } from "./router.ts";
 import { createServeHook, type HookOptions, type IngressRuntime, nameHook } from "./serve-hook.ts";
 
 export interface IngressOptions<Runtime extends IngressRuntime = IngressRuntime> extends HookOptions<Runtime> {
@@ -46,11 +46,15 @@ export interface IngressServer {
   listen(): Promise<{ url: string; port: number }>;
   /** The same service without a socket. */
   handle(request: Request): Promise<Response>;
+  /** Answers a request from another listener, if it is one to a hook. */
+  serveHook(req: IncomingMessage, res: ServerResponse): Promise<void>;
   /** Answers new requests other than `/healthz` with 503 from now on, and finishes those in flight. */
   drain(): Promise<void>;
   /** Drains, then closes the port and every connection. */
   close(): Promise<void>;
 }
+
+type Dispatch = (exchange: Exchange) => HttpResponse | Promise<HttpResponse>;
 
 const DRAIN_MS = 10_000;
 
@@ -79,14 +83,15 @@ export function createServer<Runtime extends IngressRuntime>(options: IngressOpt
   let draining: Promise<void> | undefined;
   let closing: Promise<void> | undefined;
 
-  const server = http.createServer(SERVER_OPTIONS, onRequest);
+  const server = http.createServer(SERVER_OPTIONS, (req, res) => void onRequest(req, res));
   server.on(
     "clientError",
     createClientErrorHandler((socket) => newest.get(socket)),
   );
   server.on("connection", bursts.accept);
   // A client that sends `Expect: 100-continue` waits before it sends the body: the head is checked first.
-  server.on("checkContinue", onRequest).on("checkExpectation", onRequest);
+  const onExpect = (req: IncomingMessage, res: ServerResponse): void => void onRequest(req, res);
+  server.on("checkContinue", onExpect).on("checkExpectation", onExpect);
 
   return {
     async listen() {
@@ -97,17 +102,18 @@ export function createServer<Runtime extends IngressRuntime>(options: IngressOpt
       return { url: toUrl(host, realPort), port: realPort };
     },
     handle: (request) => handleInProcess(request, answer, clientOf),
+    serveHook: (req, res) => onRequest(req, res, dispatchHook),
     drain,
     close: () => (closing ??= close()),
   };
 
-  async function onRequest(req: IncomingMessage, res: ServerResponse): Promise<void> {
+  async function onRequest(req: IncomingMessage, res: ServerResponse, to: Dispatch = dispatch): Promise<void> {
     newest.set(req.socket, res);
     inFlight++;
     res.on("close", leave);
     const exchange = toExchange(req, res, clientOf);
     try {
-      writeResponse(exchange, await answer(exchange), res);
+      writeResponse(exchange, await answer(exchange, to), res);
     } catch (error) {
       // Nobody is there to answer, or no answer can be written.
       res.destroy();
@@ -116,10 +122,10 @@ export function createServer<Runtime extends IngressRuntime>(options: IngressOpt
   }
 
   /** The one place where an error becomes an answer. Rejects only with `ClientGone`. */
-  async function answer(exchange: Exchange): Promise<HttpResponse> {
+  async function answer(exchange: Exchange, to: Dispatch = dispatch): Promise<HttpResponse> {
     inFlight++;
     try {
-      return closeWhenDraining(await dispatch(exchange));
+      return closeWhenDraining(await to(exchange));
     } catch (error) {
       if (error instanceof ClientGone) throw error;
       return closeWhenDraining(errorToResponse(error, exchange.id, telemetry.log));
@@ -135,8 +141,19 @@ export function createServer<Runtime extends IngressRuntime>(options: IngressOpt
     if (exchange.malformed) {
       throw new HookError("bad_request", { message: exchange.malformed, headers: { Connection: "close" } });
     }
+    return router.serve(exchange) ?? traceHook(exchange);
+  }
+
+  /** Not even a route whose path is under that of the hooks. */
+  function dispatchHook(exchange: Exchange): Promise<HttpResponse> {
+    if (draining) throw new HookError("draining");
+    if (exchange.malformed || !matchHook(exchange.path, current().config.hooks.path)) throw new HookError("not_found");
+    return traceHook(exchange);
+  }
+
+  function traceHook(exchange: Exchange): Promise<HttpResponse> {
     const { method, headers } = exchange;
-    return router.serve(exchange) ?? inRequestSpan(method, headers, (describe) => measureHook(exchange, describe));
+    return inRequestSpan(method, headers, (describe) => measureHook(exchange, describe));
   }
 
   async function measureHook(exchange: Exchange, describe: Describe): Promise<HttpResponse> {

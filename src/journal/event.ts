@@ -6,7 +6,7 @@ import { createId } from "../shared/id.ts";
 import { type PayloadPath, redact, redactPayload } from "../shared/secret.ts";
 import { toSubject } from "../shared/text.ts";
 import { currentTraceparent } from "../telemetry/traces.ts";
-import type { AgentAction, HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
+import type { AgentAction, Grant, HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
 import type { CoalesceWindow, Idempotency, NewAction, NewEntry, NewEvent, StoredRequest, Timings } from "./journal.ts";
 
 export interface EventOptions {
@@ -102,10 +102,13 @@ export function fingerprintOf({ contentType, rawBody, payload }: HookRequest): s
 
 function toNewAction(
   action: HookAction,
-  { id: eventId, hook, receivedAt: at }: HookRequest,
+  { id: eventId, hook, receivedAt: at, replayOf }: HookRequest,
   { mapping, toSystemEvent }: { mapping?: string; toSystemEvent: EventOptions["toSystemEvent"] },
 ): NewAction {
-  if (action.kind === "agent") return { action, runId: createId(), window: toWindow(action, { mapping, hook, at }) };
+  if (action.kind === "agent") {
+    const own = replayOf === undefined ? action : asReplay(action);
+    return { action: own, runId: createId(), window: toWindow(own, { mapping, hook, at }) };
+  }
   if (action.kind === "none") return { action };
   return { action, entry: toSystemEvent(action, { eventId, hook, source: `webhook ${hook}`, at }) };
 }
@@ -122,6 +125,17 @@ function withPublications(
     const place = found.index === undefined ? id : `${id}.${found.index}`;
     return { ...action, publication: { ...found.publication, id: place, at } };
   });
+}
+
+/** What needed nobody may have been done by the first event: a person is asked before it is done again. */
+function asReplay({ grants, ...action }: AgentAction): AgentAction {
+  if (!grants) return action;
+  return { ...action, grants: grants.map((grant) => (grant.mode === "allow" ? withMode(grant, "ask") : grant)) };
+}
+
+/** Its model still fills what `allow` lets it fill. */
+function withMode({ free = [], ...grant }: Grant, mode: Grant["mode"]): Grant {
+  return { ...grant, mode, free };
 }
 
 /** Actions that share a run have one origin, and are all inside the safety boundary or all outside. */
@@ -173,9 +187,7 @@ type Origin = Pick<NewEvent, "id" | "hook" | "receivedAt" | "replayOf" | "creden
 
 /** Without the values of secret headers and query parameters, and without what the paths lead to. */
 function toOrigin(request: HookRequest, secrets: readonly PayloadPath[]): Origin {
-  const { id, hook, receivedAt, replayOf, credential, method, path, client } = request;
-  const query = redact(request.query);
-  const headers = redact(request.headers);
+  const { id, hook, receivedAt, replayOf, credential } = request;
   return {
     id,
     hook,
@@ -183,8 +195,15 @@ function toOrigin(request: HookRequest, secrets: readonly PayloadPath[]): Origin
     replayOf,
     credential,
     traceparent: currentTraceparent() ?? toTraceparent(request.headers),
-    request: { method, path, query, headers, ...toStoredBody(request, secrets), client },
+    request: toStoredRequest(request, secrets),
   };
+}
+
+/** A request without its secrets. */
+export function toStoredRequest(request: HookRequest, secrets: readonly PayloadPath[]): StoredRequest {
+  const { method, path, client } = request;
+  const [query, headers] = [redact(request.query), redact(request.headers)];
+  return { method, path, query, headers, ...toStoredBody(request, secrets), client };
 }
 
 /** The original bytes, unless there are none or a path leads to something in the payload: then JSON. */

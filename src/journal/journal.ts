@@ -1,29 +1,43 @@
-import type { ChannelName, DeliveryState, EventStatus, RunState } from "../types.ts";
 import type { Publications } from "./publications.ts";
+import type { ApprovalState, ChannelName, DeliveryState, EventStatus, RunState } from "../types.ts";
 import type {
   AcceptResult,
   Answer,
+  Approval,
+  ApprovalUse,
+  AskedApproval,
   Change,
   Claim,
   ClaimedDelivery,
   ClaimedRun,
   DeadLetter,
+  Decided,
   Delivery,
   DeliveryEnd,
   DeliveryProgress,
   Entry,
   EventRecord,
+  EventSearch,
   EventSummary,
   GiveBack,
+  HeldFilter,
   Lease,
+  MappingCount,
+  NewDecision,
+  NewEntry,
   NewEvent,
+  NewNote,
   NewWork,
   NodeInfo,
   NodeRecord,
+  Note,
+  Pause,
+  Questions,
   Route,
   Run,
   RunFailure,
   RunLimits,
+  SearchChunk,
   SessionSummary,
   Spend,
   StateRow,
@@ -39,6 +53,30 @@ export interface Page {
   limit: number;
   /** Only what is older than the item with this id. */
   before?: string;
+  /** Only what is of this time or later, and before this time: the times of the ids, in milliseconds since the epoch. */
+  from?: number;
+  to?: number;
+}
+
+/** undefined: any. */
+export interface RunFilter {
+  state?: RunState | RunState[];
+  hook?: string;
+  sessionKey?: string;
+}
+
+export interface DeliveryFilter {
+  state?: DeliveryState | DeliveryState[];
+  channel?: string;
+}
+
+/** Of a time: when it failed. */
+export interface DeadLetterFilter {
+  kind?: DeadLetter["kind"];
+  hook?: string;
+  group?: string;
+  failedFrom?: number;
+  failedTo?: number;
 }
 
 export interface Retention {
@@ -52,6 +90,27 @@ export interface Retention {
   keepMessagesFrom?: number;
   /** While there are more idempotency keys than this, the oldest may be deleted before they expire. */
   maxKeys?: number;
+}
+
+/** By state. */
+export interface WorkCounts {
+  runs: RunCounts;
+  deliveries: DeliveryCounts;
+}
+
+interface RunCounts {
+  ready: number;
+  queued: number;
+  running: number;
+  held: number;
+  dead: number;
+}
+
+interface DeliveryCounts {
+  pending: number;
+  queued: number;
+  sending: number;
+  failed: number;
 }
 
 export interface JournalStats {
@@ -80,6 +139,10 @@ export interface Journal {
   findReplay(scope: string, key: string, fingerprint: string): Promise<AcceptResult | undefined>;
   /** What the state of a mapping has under these keys. Keys without a value are left out. */
   readState(mapping: string, keys: string[]): Promise<StateRow[]>;
+  /** The notes of a kind that have not expired, in the order of their keys. */
+  listNotes(kind: string): Promise<Note[]>;
+  /** Replaces or removes notes, all of them in one commit. */
+  writeNotes(notes: NewNote[]): Promise<void>;
   /** Records what the sender of an event is answered, and gives it: the first one counts. Null: the usual answer. */
   recordAnswer(eventId: string, answer: Answer | null): Promise<Answer | null>;
   /** The recorded answer, which is kept as long as the event. */
@@ -93,10 +156,18 @@ export interface Journal {
   /** Ends a run that replied; the next of its session can start. The event is done once nothing of it is left. */
   completeRun(claim: Claim, outcome: TurnOutcome): Promise<boolean>;
   /**
-   * Records steps of a claimed run and what its new answers used, and sets its attempts to 1. A recorded answer never
-   * changes; a call or context is replaced by its result.
+   * Records steps of a claimed run and what its new answers used. An answer or a result sets its attempts to 1. A recorded
+   * answer never changes; a call or context is replaced by its result. With `uses`, approvals become used or withdrawn. False,
+   * and nothing is recorded, if one of them is not approved, or if a call that starts has a result.
    */
-  recordSteps(claim: Claim, steps: Step[]): Promise<boolean>;
+  recordSteps(claim: Claim, steps: Step[], uses?: ApprovalUse[]): Promise<boolean>;
+  /** Whether the run is still claimed like this. */
+  isClaimed(claim: Claim): Promise<boolean>;
+  /**
+   * Keeps the result of a call whose claim was lost. While nothing else is known of the call, it is the call's result, and an
+   * open question about its outcome is withdrawn. False if the call was not sent like this.
+   */
+  settleCall(runId: string, result: Step): Promise<boolean>;
   /** The recorded steps of a run, in order. They are kept as long as the run. */
   listSteps(runId: string): Promise<Step[]>;
   /** Lets the run try again at `dueAt`, in its old place in the order; later runs of its session keep waiting behind it. */
@@ -105,14 +176,42 @@ export interface Journal {
   giveBackRun(claim: Claim, dueAt: number, reason: GiveBack): Promise<boolean>;
   /** Undoes the claim of an interrupted run, its attempt included. */
   releaseRun(claim: Claim): Promise<boolean>;
-  /** Undoes the claim, its attempt included. The run is not claimed until it is released; its session waits behind it. */
-  holdRun(claim: Claim, reason: string): Promise<boolean>;
-  /** Lets held runs start, all or those with this reason; `forGood`: their claims say `released`. Gives how many. */
-  releaseHeld(filter?: { reason?: string; forGood?: boolean }): Promise<number>;
-  /** What runs used that finished since the start of an hour, in all or of one session, the most expensive first. */
-  spend(filter: { since: number; sessionKey?: string }): Promise<Spend[]>;
+  /**
+   * Undoes the claim, its attempt included. The run is not claimed until it is released; its session waits behind it. With
+   * `questions`, the same commit asks them, and they alone release it: the run is ready at once if one of them has ended
+   * already, or is not opened.
+   */
+  holdRun(claim: Claim, reason: string, questions?: Questions): Promise<boolean>;
+  /** Lets held runs start that do not wait for a person; `forGood`: their claims say `released`. Gives how many. */
+  releaseHeld(filter?: HeldFilter & { forGood?: boolean }): Promise<number>;
+  /**
+   * Ends a hook's unfinished run for good, in whatever state it is: it is dropped, and the next of its session can start. Its
+   * claim is void. A call that was sent without a result becomes unknown. False if the run has ended, or is unknown.
+   */
+  cancelRun(id: string, end: { finishedAt: number; error: string; entries: NewEntry[] }): Promise<boolean>;
+  /** The ids of those runs whose claim is lost. */
+  findLost(claims: Claim[]): Promise<string[]>;
+  /** Leaves a mapping's runs out of all claims, and lets its wakes start no heartbeat. False if it was paused before. */
+  pauseMapping(mapping: string, at: number): Promise<boolean>;
+  /** Its runs start in their order. False if it was not paused. */
+  resumeMapping(mapping: string): Promise<boolean>;
+  listPauses(): Promise<Pause[]>;
+  /** What runs used in hours from `since` to before `until`, in all or of one session: by day, the most expensive first. */
+  spend(filter: { since: number; until?: number; sessionKey?: string }): Promise<Spend[]>;
   /** Ends a run that failed permanently; the next of its session can start. The event is dead once nothing of it is left. */
   deadLetterRun(claim: Claim, failure: RunFailure): Promise<boolean>;
+
+  /** Codes for questions. No other question has one of them for 30 days. */
+  reserveCodes(count: number): Promise<string[]>;
+  /** Decides an open question, and lets its run go on. Undefined if there is none with this id. */
+  decideApproval(id: string, decision: NewDecision): Promise<Decided | undefined>;
+  /** Ends the open questions whose time is over, as a denial does. Gives how many. */
+  expireApprovals(now: number): Promise<number>;
+  /** Newest first. */
+  listApprovals(page: Page & { state?: ApprovalState; runId?: string; eventId?: string }): Promise<Approval[]>;
+  getApproval(id: string): Promise<Approval | undefined>;
+  /** The last question with this code that was asked in this place, once it was sent there. It may have ended. */
+  findAsked(code: string, channel: ChannelName, to: string): Promise<AskedApproval | undefined>;
 
   /** System events that no heartbeat has consumed yet, oldest first. */
   pendingSystemEvents(limit?: number): Promise<Entry[]>;
@@ -184,19 +283,31 @@ export interface Journal {
   ): Promise<EventSummary[]>;
   /** How many events are in each state. Counting ends at `max`, so that it takes as long in any journal. */
   countEvents(max: number): Promise<Record<EventStatus, number>>;
+  /** The same of runs and deliveries that are unfinished, or failed permanently. */
+  countWork(max: number): Promise<WorkCounts>;
+  /**
+   * Looks through the next events of a search, newest first, after the one with the id `before`; away from the requests that
+   * come meanwhile. A search is as many of these calls as its caller wants.
+   */
+  searchEvents(search: EventSearch, before?: string): Promise<SearchChunk>;
+  /** How many events of a time or later each mapping has, by status. */
+  countByMapping(from: number): Promise<MappingCount[]>;
   getEvent(id: string): Promise<EventRecord | undefined>;
   listSessions(page: { limit: number }): Promise<SessionSummary[]>;
-  /** Entries oldest first, after the cursor. A session whose runs are all unfinished or dead has none. */
+  /**
+   * Entries oldest first: the first ones after a cursor, or the last ones before one. A session whose runs are all unfinished
+   * or dead has none.
+   */
   getSession(
     key: string,
-    page: { limit: number; after?: number },
+    page: { limit: number; after?: number; before?: number },
   ): Promise<{ session: SessionSummary; entries: Entry[] } | undefined>;
-  listRuns(page: Page & { state?: RunState }): Promise<Run[]>;
+  listRuns(page: Page & RunFilter): Promise<Run[]>;
   getRun(id: string): Promise<Run | undefined>;
-  listDeliveries(page: Page & { state?: DeliveryState }): Promise<Delivery[]>;
+  listDeliveries(page: Page & DeliveryFilter): Promise<Delivery[]>;
 
   /** Runs of hooks and deliveries that failed permanently, newest first. */
-  listDeadLetters(page: Page): Promise<DeadLetter[]>;
+  listDeadLetters(page: Pick<Page, "limit" | "before"> & DeadLetterFilter): Promise<DeadLetter[]>;
   /**
    * Requeues a dead letter with all its attempts: it is due at `now`, behind what its session or recipient has in
    * progress, and its event is accepted again. A delivery continues after the parts that were sent. False if unknown.

@@ -1,21 +1,19 @@
-import { isId } from "../shared/id.ts";
-import {
-  type ChannelName,
-  type DeliveryState,
-  EVENT_STATUSES,
-  type EventStatus,
-  MAIN_SESSION,
-  type RunState,
-} from "../types.ts";
-import type { Page } from "./journal.ts";
+import { firstIdAt, isId } from "../shared/id.ts";
+import { type ChannelName, EVENT_STATUSES, type EventStatus, MAIN_SESSION } from "../types.ts";
+import type { DeliveryFilter, Page, RunFilter, WorkCounts } from "./journal.ts";
 import type {
   Answer,
+  Claim,
   Delivery,
   Entry,
   EventRecord,
   EventSummary,
+  Note,
+  MappingCount,
+  Pause,
   Route,
   Run,
+  RunWait,
   SessionSummary,
   Spend,
   StateRow,
@@ -56,6 +54,8 @@ export interface ReadTables {
   mainTurns: string;
   /** The body of the event $1, if it is not empty. */
   body: string;
+  /** The mapping of an event, by its `detail`. */
+  mappingOf: string;
   /** The column that the lists are in the order of: the one that the indexes end with. */
   order: "id" | "seq";
   /** Whether the event $2 joined the run `runs`. */
@@ -70,6 +70,11 @@ export async function listEvents(
   reader: Reader,
   page: Page & { prefix?: string; ids?: string[]; hook?: string; status?: EventStatus },
 ): Promise<EventSummary[]> {
+  return withOutcomes(reader, (await listEventRows(reader, page)).map(rows.toEventSummary));
+}
+
+/** The rows of a list: for `toEventSummary`. */
+export async function listEventRows(reader: Reader, page: Parameters<typeof listEvents>[1]): Promise<Row[]> {
   const { limit, before, prefix, ids, hook, status } = page;
   const [first, last] = toBounds(prefix);
   if (first === undefined || (before !== undefined && !isId(before))) return [];
@@ -77,13 +82,12 @@ export async function listEvents(
   const conditions: Condition[] = [
     ["hook =", hook],
     ["status =", status],
-    [olderThan(reader, from), before],
+    ...withinPage(reader, from, page),
     ["id >=", prefix === undefined ? undefined : first],
     ["id <=", prefix === undefined ? undefined : last],
     ["id = ANY", ids?.filter(isId)],
   ];
-  const found = await listPage(reader, { from, conditions, limit });
-  return withOutcomes(reader, found.map(rows.toEventSummary));
+  return listPage(reader, { from, conditions, limit });
 }
 
 /** The lowest and the highest id with these digits in front; undefined if no id has them. */
@@ -99,8 +103,10 @@ async function withOutcomes(reader: Reader, events: EventSummary[]): Promise<Eve
   const ids = events.flatMap((event) => rows.findSingleRun(event) ?? []);
   if (ids.length === 0) return events;
   const { runs: from } = reader.tables;
-  const runs = (await reader.all(`SELECT * FROM ${from} WHERE id = ANY($1::uuid[])`, [ids])).map((row) =>
-    rows.toRun({ ...row, action: null }, reader.clockOffsetMs),
+  const found = await reader.all(`SELECT * FROM ${from} WHERE id = ANY($1::uuid[])`, [ids]);
+  const runs = await toWaitingRuns(
+    reader,
+    found.map((row) => ({ ...row, action: null })),
   );
   // Those of a run that an event joined have the id of that run's event.
   const deliveries = await reader.all(
@@ -133,6 +139,56 @@ export async function countEvents({ all, tables }: Reader, max: number): Promise
     failed: of("failed"),
     dead: of("dead"),
   };
+}
+
+export async function countWork(reader: Reader, max: number): Promise<WorkCounts> {
+  const [ready = 0, queued = 0, running = 0, held = 0, dead = 0] = await countStates(
+    reader,
+    "hookline.runs",
+    RUNS,
+    max,
+  );
+  const [pending = 0, behind = 0, sending = 0, failed = 0] = await countStates(
+    reader,
+    "hookline.deliveries",
+    DELIVERIES,
+    max,
+  );
+  return { runs: { ready, queued, running, held, dead }, deliveries: { pending, queued: behind, sending, failed } };
+}
+
+/** How many events are counted by their mappings: the newest ones. */
+const MAX_OF_MAPPINGS = 200_000;
+
+/** What the mappings did with the events since a time. */
+export async function countByMapping(reader: Reader, from: number): Promise<MappingCount[]> {
+  const { tables } = reader;
+  const since = withinPage(reader, tables.events, { limit: MAX_OF_MAPPINGS, from });
+  const { where, values } = toWhere(since);
+  const found = await reader.all(
+    `SELECT mapping, status, count(*) AS count, max(received_at) AS last_at FROM (
+       SELECT ${tables.mappingOf} AS mapping, status, received_at FROM ${tables.events} ${where}
+       ORDER BY ${tables.order} DESC LIMIT ${MAX_OF_MAPPINGS}) AS newest
+     WHERE mapping IS NOT NULL GROUP BY mapping, status`,
+    values,
+  );
+  return found.map((row) => {
+    const status = EVENT_STATUSES.find((known) => known === row.status) ?? "accepted";
+    return { mapping: text(row.mapping), status, count: integer(row.count), lastAt: integer(row.last_at) };
+  });
+}
+
+/** As their indexes have them. A heartbeat that failed is no dead letter. */
+const RUNS = ["'ready'", "'queued'", "'running'", "'held'", "'dead' AND kind = 'hook'"];
+const DELIVERIES = ["'pending'", "'queued'", "'sending'", "'failed'"];
+
+async function countStates({ all }: Reader, from: string, states: string[], max: number): Promise<number[]> {
+  const counts = states.map(
+    (state, place) => `SELECT ${place} AS place, (SELECT count(*) FROM
+      (SELECT 1 FROM ${from} WHERE state = ${state} LIMIT +$1::int) AS counted) AS count`,
+  );
+  const found = await all(`${counts.join(" UNION ALL ")} ORDER BY place`, [max]);
+  return found.map(({ count }) => integer(count));
 }
 
 export async function getEvent(reader: Reader, id: string): Promise<EventRecord | undefined> {
@@ -169,7 +225,7 @@ async function partsOf(
     `SELECT * FROM ${tables.runs} WHERE id = ANY($1::uuid[]) AND (event_id = $2 OR ${tables.isJoined}) ORDER BY seq`,
     [actions.flatMap(({ runId }) => runId ?? []), id],
   );
-  const runs = await withSteps(reader, await reader.withJoined(found.map((row) => rows.toRun(row, clockOffsetMs))));
+  const runs = await withSteps(reader, await reader.withJoined(await toWaitingRuns(reader, found)));
   // Entries and deliveries of a run that it joined have the id of that run's event.
   const events = [id, ...runs.flatMap(({ eventId }) => eventId ?? [])];
   const values = [events, id, runs.map((run) => run.id)];
@@ -197,9 +253,58 @@ function toStep({ detail }: Row): Step {
 
 /* Runs and deliveries */
 
-export async function listRuns(reader: Reader, page: Page & { state?: RunState }): Promise<Run[]> {
-  const found = await listQueue(reader, reader.tables.runs, page);
-  return found.map((row) => rows.toRun(row, reader.clockOffsetMs));
+export async function listRuns(reader: Reader, page: Page & RunFilter): Promise<Run[]> {
+  const { state, hook, sessionKey } = page;
+  const conditions: Condition[] = [
+    ["hook =", hook],
+    ["session_key =", sessionKey],
+  ];
+  return toWaitingRuns(reader, await listQueue(reader, reader.tables.runs, { page, state, conditions }));
+}
+
+/** With what each of them waits for. */
+async function toWaitingRuns(reader: Reader, found: Row[]): Promise<Run[]> {
+  const runs = found.map((row) => rows.toRun(row, reader.clockOffsetMs));
+  const isReady = ({ state }: Run): boolean => state === "ready";
+  const queued = runs.filter(({ state }) => state === "queued");
+  if (queued.length === 0 && !runs.some(isReady)) return runs;
+  const paused = new Set((await listPauses(reader)).map(({ mapping }) => mapping));
+  const firsts = await readFirsts(
+    reader,
+    queued.map(({ sessionKey }) => sessionKey),
+  );
+  return runs.map((run, index) => {
+    const mapping = text(found[index]?.mapping);
+    if (isReady(run)) return paused.has(mapping) ? { ...run, waitsFor: { kind: "paused", mapping } } : run;
+    const first = run.state === "queued" ? firsts.get(run.sessionKey) : undefined;
+    return first ? { ...run, waitsFor: toWait(first, paused) } : run;
+  });
+}
+
+interface First {
+  run: Run;
+  mapping: string;
+}
+
+/** The first unfinished run of each session. */
+async function readFirsts({ all, tables }: Reader, sessions: string[]): Promise<Map<string, First>> {
+  if (sessions.length === 0) return new Map();
+  const found = await all(
+    `SELECT * FROM ${tables.runs} WHERE session_key = ANY($1::text[]) AND finished_at IS NULL AND state <> 'queued'`,
+    [sessions],
+  );
+  return new Map(
+    found.map((row) => [
+      text(row.session_key),
+      { run: rows.toRun({ ...row, action: null }), mapping: text(row.mapping) },
+    ]),
+  );
+}
+
+function toWait({ run: { id, eventId, state, holdReason }, mapping }: First, paused: ReadonlySet<string>): RunWait {
+  const first = { runId: id, eventId, holdReason };
+  if (state === "held") return { kind: "held", ...first };
+  return state === "ready" && paused.has(mapping) ? { kind: "paused", ...first, mapping } : { kind: "turn", ...first };
 }
 
 export async function getRun({ get, tables, clockOffsetMs }: Reader, id: string): Promise<Run | undefined> {
@@ -207,43 +312,67 @@ export async function getRun({ get, tables, clockOffsetMs }: Reader, id: string)
   return row && rows.toRun(row, clockOffsetMs);
 }
 
-export async function listDeliveries(reader: Reader, page: Page & { state?: DeliveryState }): Promise<Delivery[]> {
-  const found = await listQueue(reader, "hookline.deliveries", page);
+/** Both stores keep the token of the last claim. */
+export async function isClaimed({ get }: Reader, { id, token }: Claim): Promise<boolean> {
+  const claimed = "SELECT 1 AS found FROM hookline.runs WHERE id = $1 AND claims = $2 AND state = 'running'";
+  return (await get(claimed, [id, token])) !== undefined;
+}
+
+export async function listDeliveries(reader: Reader, page: Page & DeliveryFilter): Promise<Delivery[]> {
+  const { state, channel } = page;
+  const conditions: Condition[] = [["channel =", channel]];
+  const found = await listQueue(reader, "hookline.deliveries", { page, state, conditions });
   return found.map((row) => rows.toDelivery(row, reader.clockOffsetMs));
 }
 
 async function listQueue(
   reader: Reader,
   from: string,
-  { limit, before, state }: Page & { state?: string },
+  { page, state, conditions }: { page: Page; state?: string | string[]; conditions: Condition[] },
 ): Promise<Row[]> {
+  const { limit, before } = page;
   if (before !== undefined && !isId(before)) return [];
-  const conditions: Condition[] = [
-    ["state =", state],
-    [olderThan(reader, from), before],
-  ];
-  return listPage(reader, { from, conditions, limit });
+  const ofState: Condition = [Array.isArray(state) ? "state = ANY" : "state =", state];
+  return listPage(reader, { from, conditions: [ofState, ...conditions, ...withinPage(reader, from, page)], limit });
 }
 
-function olderThan({ tables: { order } }: Reader, from: string): string {
-  return order === "id" ? "id <" : `seq < (SELECT seq FROM ${from} WHERE id = $before)`;
+/** Ids sort by time, and so does `seq`. */
+export function withinPage(reader: Reader, from: string, page: Page): Condition[] {
+  const first = page.from === undefined ? undefined : firstIdAt(page.from);
+  const end = page.to === undefined ? undefined : firstIdAt(page.to);
+  if (reader.tables.order === "id") {
+    return [
+      ["id <", page.before],
+      ["id >=", first],
+      ["id <", end],
+    ];
+  }
+  return [
+    [`seq < (SELECT seq FROM ${from} WHERE id = $before)`, page.before],
+    [`seq >= (SELECT seq FROM ${from} WHERE id >= $before ORDER BY id LIMIT 1)`, first],
+    [`seq <= (SELECT seq FROM ${from} WHERE id < $before ORDER BY id DESC LIMIT 1)`, end],
+  ];
 }
 
 /** SQL in front of the value, or around `$before`. */
-type Condition = [sql: string, value: ReadValue];
+export type Condition = [sql: string, value: ReadValue];
 
 /** The newest rows that meet the conditions whose value is given. */
-async function listPage(
+export async function listPage(
   { all, tables }: Reader,
   { from, conditions, limit }: { from: string; conditions: Condition[]; limit: number },
 ): Promise<Row[]> {
+  const { where, values } = toWhere(conditions);
+  const sql = `SELECT * FROM ${from} ${where} ORDER BY ${tables.order} DESC LIMIT $${values.length + 1}`;
+  return all(sql, [...values, limit]);
+}
+
+function toWhere(conditions: Condition[]): { where: string; values: ReadValue[] } {
   const given = conditions.filter(([, value]) => value !== undefined);
   const terms = given.map(([sql], index) =>
     sql.includes("$before") ? sql.replace("$before", `$${index + 1}`) : `${sql} ($${index + 1})`,
   );
-  const where = terms.length > 0 ? `WHERE ${terms.join(" AND ")}` : "";
-  const values = [...given.map(([, value]) => value), limit];
-  return all(`SELECT * FROM ${from} ${where} ORDER BY ${tables.order} DESC LIMIT $${values.length}`, values);
+  return { where: terms.length > 0 ? `WHERE ${terms.join(" AND ")}` : "", values: given.map(([, value]) => value) };
 }
 
 export async function countReplies({ get }: Reader, conversation: string, since: number): Promise<number> {
@@ -294,16 +423,15 @@ export async function listSessions({ all }: Reader, { limit }: { limit: number }
 export async function getSession(
   { get, all, tables }: Reader,
   key: string,
-  { limit, after = 0 }: { limit: number; after?: number },
+  { limit, after = 0, before }: { limit: number; after?: number; before?: number },
 ): Promise<{ session: SessionSummary; entries: Entry[] } | undefined> {
   const session =
     (await get("SELECT * FROM hookline.sessions WHERE key = $1", [key])) ?? (await get(tables.emptySession, [key]));
   if (!session) return undefined;
-  const entries = await all(
-    `SELECT * FROM ${tables.entries} WHERE session_key = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
-    [key, after, limit],
-  );
-  return { session: rows.toSession(session), entries: entries.map(rows.toEntry) };
+  const [cursor, order] = before === undefined ? ["seq > $2", "seq"] : ["seq < $2", "seq DESC"];
+  const sql = `SELECT * FROM ${tables.entries} WHERE session_key = $1 AND ${cursor} ORDER BY ${order} LIMIT $3`;
+  const entries = (await all(sql, [key, before ?? after, limit])).map(rows.toEntry);
+  return { session: rows.toSession(session), entries: before === undefined ? entries : entries.toReversed() };
 }
 
 export async function history({ all, tables }: Reader, sessionKey: string, limit: number): Promise<Turn[]> {
@@ -330,6 +458,24 @@ export async function listSteps({ all }: Reader, runId: string): Promise<Step[]>
   return found.map(toStep);
 }
 
+/** The ids of runs whose claim is lost. */
+export async function findLost({ all }: Reader, claims: Claim[]): Promise<string[]> {
+  if (claims.length === 0) return [];
+  const held = await all("SELECT id, claims FROM hookline.runs WHERE id = ANY($1::uuid[]) AND state = 'running'", [
+    claims.map(({ id }) => id),
+  ]);
+  const tokens = new Map(held.map((row) => [text(row.id), integer(row.claims)]));
+  return claims.filter(({ id, token }) => tokens.get(id) !== token).map(({ id }) => id);
+}
+
+export async function listPauses({ all }: Reader): Promise<Pause[]> {
+  const found = await all("SELECT mapping, since FROM hookline.pauses ORDER BY mapping");
+  return found.map((row) => ({
+    mapping: text(row.mapping),
+    since: integer(row.since),
+  }));
+}
+
 export async function findAnswer({ get }: Reader, eventId: string): Promise<Answer | null | undefined> {
   const row = isId(eventId)
     ? await get("SELECT answer FROM hookline.answers WHERE event_id = $1", [eventId])
@@ -339,16 +485,26 @@ export async function findAnswer({ get }: Reader, eventId: string): Promise<Answ
 
 export async function readSpend(
   { all }: Reader,
-  { since, sessionKey }: { since: number; sessionKey?: string },
+  { since, until, sessionKey }: { since: number; until?: number; sessionKey?: string },
 ): Promise<Spend[]> {
-  return (await all(READ_SPEND, [since, sessionKey])).map(rows.toSpend);
+  return (await all(READ_SPEND, [since, sessionKey, until])).map(rows.toSpend);
 }
 
 const READ_SPEND = `
-  SELECT hook, mapping, model, sum(runs)::bigint AS runs, sum(input_tokens)::bigint AS input_tokens,
+  SELECT hour - hour % 86400000 AS day, hook, mapping, model, sum(runs)::bigint AS runs, sum(input_tokens)::bigint AS input_tokens,
     sum(output_tokens)::bigint AS output_tokens, sum(cost) AS cost
-  FROM hookline.spend WHERE hour >= $1 AND ($2::text IS NULL OR session_key = $2)
-  GROUP BY hook, mapping, model ORDER BY sum(cost) DESC, sum(input_tokens) + sum(output_tokens) DESC`;
+  FROM hookline.spend
+  WHERE hour >= $1 AND ($2::text IS NULL OR session_key = $2) AND ($3::bigint IS NULL OR hour < $3)
+  GROUP BY 1, hook, mapping, model ORDER BY sum(cost) DESC, sum(input_tokens) + sum(output_tokens) DESC`;
+
+export async function listNotes({ all, clockOffsetMs }: Reader, kind: string): Promise<Note[]> {
+  const found = await all(
+    `SELECT key, value FROM hookline.notes
+     WHERE kind = $1 AND (expires_at IS NULL OR expires_at > $2) ORDER BY key`,
+    [kind, Date.now() + clockOffsetMs],
+  );
+  return found.map(({ key, value }) => ({ key: text(key), json: text(value) }));
+}
 
 export async function readState({ all, clockOffsetMs }: Reader, mapping: string, keys: string[]): Promise<StateRow[]> {
   const found = await all(

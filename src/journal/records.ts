@@ -4,7 +4,10 @@ import type { NodeRole } from "../config/types.ts";
 import type {
   ActionReceipt,
   AgentAction,
+  ApprovalKind,
+  ApprovalState,
   ChannelName,
+  Decision,
   DeliveryState,
   EventStatus,
   HookAction,
@@ -59,13 +62,29 @@ interface CallArguments {
   [name: string]: unknown;
 }
 
+/** As in an approval. */
+interface Verdict {
+  decision: Decision;
+  by: string;
+}
+
+/** As in a step. */
+interface LateResult {
+  state: Step["state"];
+  text?: string;
+  finishedAt?: number;
+}
+
 /** What a run did: something it read for the agent, an answer of the model, or a call that the model asked for. */
 export interface Step {
   /** Its place in the run, from 1. */
   n: number;
   kind: "context" | "model" | "call";
-  /** started: a call was sent, and its result is not recorded · unknown: nobody knows whether it was executed. */
-  state: "started" | "done" | "failed" | "unknown";
+  /**
+   * waiting: a person is asked · started: a call was sent, and its result is not recorded · unknown: nobody knows whether it
+   * was executed.
+   */
+  state: "waiting" | "started" | "done" | "failed" | "unknown";
   startedAt: number;
   finishedAt?: number;
   /** The full name of a call or of what was read as context: `tickets.show`. */
@@ -74,6 +93,14 @@ export interface Step {
   arguments?: CallArguments;
   /** The model's id of the call. */
   toolCallId?: string;
+  /** A call that changes something: the same for each time that it is sent. */
+  callId?: string;
+  /** Digest of the call and its arguments. */
+  hash?: string;
+  /** The person who decided, and what was decided. */
+  decided?: Verdict;
+  /** A result that came after a person had decided without it. */
+  late?: LateResult;
   /** The title of a context, as in the prompt. */
   title?: string;
   /** What the model answered, or what a call or a context gave: an error if it failed. */
@@ -207,6 +234,20 @@ export interface StateRow {
   json: string;
 }
 
+/** What the service remembers for itself. */
+export interface Note {
+  key: string;
+  json: string;
+}
+
+export interface NewNote extends Pick<Note, "key"> {
+  kind: string;
+  /** Absent: the note is removed. */
+  json?: string;
+  /** Default: never. */
+  expiresAt?: number;
+}
+
 /** How long the steps before the commit took, in milliseconds. What did not happen is absent. */
 export interface Timings {
   /** Reading and parsing the body. */
@@ -261,6 +302,8 @@ export interface Run {
   kind: "hook" | "heartbeat";
   eventId?: string;
   hook?: string;
+  /** The id of its mapping. Absent: a built-in hook, or a heartbeat. */
+  mapping?: string;
   sessionKey: string;
   /** Absent on heartbeats. */
   action?: AgentAction;
@@ -271,6 +314,8 @@ export interface Run {
   state: RunState;
   /** Why it is held. */
   holdReason?: string;
+  /** What it waits for, in lists: while it is ready and its mapping is paused, or queued behind another run of its session. */
+  waitsFor?: RunWait;
   /** While it is not finished: since when the provider of its model has been unavailable. */
   unavailableSince?: number;
   /** The provider that it waits for, until its next attempt. */
@@ -290,6 +335,19 @@ export interface Run {
   error?: string;
 }
 
+/**
+ * paused: its mapping is, or that of the run before it · held: the run before it is · turn: the run before it is not finished.
+ * `runId` with `eventId` and `holdReason`: the first of its session; absent if it is that one itself.
+ */
+export interface RunWait {
+  kind: "paused" | "held" | "turn";
+  runId?: string;
+  eventId?: string;
+  holdReason?: string;
+  /** The mapping that is paused. */
+  mapping?: string;
+}
+
 /** Why a run is given back. */
 export interface GiveBack extends Pick<Run, "unavailableSince" | "waitingFor"> {
   error: string;
@@ -302,8 +360,10 @@ export interface ClaimedRun extends Run, Claim {
   released?: boolean;
 }
 
-/** The tokens and cost of the finished runs of a hook, mapping and model. */
+/** The tokens and cost of the finished runs of a day, hook, mapping and model. */
 export interface Spend {
+  /** UTC, as 2026-11-27. */
+  day: string;
   /** Empty for heartbeats. */
   hook: string;
   /** Empty for heartbeats and the service's own hooks. */
@@ -332,6 +392,8 @@ export interface NewDelivery {
   update?: boolean | "notice";
   /** It is a notice that its run has failed. */
   isNotice?: boolean;
+  /** It asks a person: the ids of its messages are kept. */
+  isQuestion?: boolean;
 }
 
 export interface Delivery extends NewDelivery {
@@ -380,6 +442,8 @@ export interface DeadLetter {
   eventId?: string;
   hook?: string;
   error: string;
+  /** What failures of its kind have in common, as `toErrorGroup` writes it. */
+  group: string;
   attempts: number;
   /** When it failed for the last time. */
   at: number;
@@ -398,7 +462,10 @@ export interface EventSummary extends Pick<
    * If its actions have one run in all: that run, and one of its deliveries: a failed, else an unfinished, else the newest.
    * `others`: how many more are in the same state.
    */
-  run?: Pick<Run, "id" | "state" | "attempts" | "startedAt" | "finishedAt" | "error" | "holdReason" | "waitingFor">;
+  run?: Pick<
+    Run,
+    "id" | "state" | "attempts" | "startedAt" | "finishedAt" | "error" | "holdReason" | "waitingFor" | "waitsFor"
+  >;
   delivery?: Pick<Delivery, "id" | "state" | "channel" | "to" | "route" | "attempts" | "sentAt" | "error"> & {
     others: number;
   };
@@ -427,6 +494,8 @@ export interface TurnOutcome extends Pick<Run, "model" | "usage" | "cost" | "war
   deliveries: NewDelivery[];
   /** The answer that ended a turn with steps. What it used is spent now; what the earlier steps used was spent with them. */
   lastStep?: Step;
+  /** Replies that a person must see first. Their deliveries are not among `deliveries`. */
+  questions?: NewApproval[];
 }
 
 /** The end of a run that failed permanently; one commit stores all of it. */
@@ -436,6 +505,162 @@ export interface RunFailure {
   entries: NewEntry[];
   /** The notice for the place of the event. */
   deliveries?: NewDelivery[];
+}
+
+/** What a search finds; undefined: anything. */
+export interface EventSearch {
+  /** Of this time or later, and before this time. */
+  from?: number;
+  to?: number;
+  hook?: string;
+  status?: EventStatus;
+  mapping?: string;
+  /** The event's name. */
+  event?: string;
+  credential?: string;
+  /** The key of a session that it has an action for. */
+  session?: string;
+  /** The model that answered one of its turns. */
+  model?: string;
+  /** The channel of one of its deliveries. */
+  channel?: string;
+  /** The error group of a dead letter. */
+  group?: string;
+  fields?: FieldCondition[];
+  /** In any case: in its row, body, prompts, replies or errors. */
+  text?: string;
+}
+
+/** A value of the payload, a header or a parameter of the query, as text. */
+export interface FieldCondition {
+  /** `["payload", "repository", "full_name"]`, `["headers", "x-github-delivery"]`, `["query", "page"]` */
+  path: string[];
+  value: string;
+}
+
+export interface SearchChunk {
+  /** Newest first. */
+  ids: string[];
+  /** How many events it has looked at. */
+  searched: number;
+  /** When the last of them was received. */
+  at?: number;
+  /** The id of the last of them, where the search continues. Absent: there is nothing older. */
+  end?: string;
+}
+
+/** Which held runs are released; undefined: all. Those that wait for a person's word stay held. */
+export interface HeldFilter {
+  reason?: string;
+  runs?: string[];
+  sessionKey?: string;
+}
+
+/** A mapping whose runs wait until it is resumed. */
+export interface Pause {
+  mapping: string;
+  since: number;
+}
+
+/** How many events of a mapping have a status, and when the last of them was received. */
+export interface MappingCount {
+  mapping: string;
+  status: EventStatus;
+  count: number;
+  lastAt: number;
+}
+
+/** A question to a person. What it asks never changes. */
+export interface NewApproval {
+  id: string;
+  kind: ApprovalKind;
+  /** Four characters, from `Journal.reserveCodes`: its name in a message. */
+  code: string;
+  runId: string;
+  eventId?: string;
+  hook?: string;
+  /** The id of the mapping; empty for the built-in hooks. */
+  mapping: string;
+  /** The step of the call; of a reply, the last step of its run, or 0. */
+  step: number;
+  /** `<set>.<call>`; absent for a reply. */
+  call?: string;
+  /** The final arguments. */
+  arguments?: CallArguments;
+  /** Digest of the call and its arguments. */
+  hash?: string;
+  /** Digest of the grant, the block of the set without its secrets, and the locked call, as they were when it was asked. */
+  basis?: string;
+  /** The private sources of what the model had read. */
+  sources: string[];
+  /** The calls that the event has led to before, if it is a replay. */
+  earlier?: string[];
+  /** Its message does not show everything, so that no message can answer it. */
+  onlyOnPage?: true;
+  /** The deliveries of a reply, which an approval inserts. */
+  deliveries?: NewDelivery[];
+  askedAt: number;
+  /** When it is denied, unless somebody decides. Absent: never. */
+  expiresAt?: number;
+  /** From when on the call can be repeated, if the outcome is asked for. */
+  againAt?: number;
+  /** The delivery that asks. Absent: it can only be answered on the page, by a command or the API. */
+  question?: NewDelivery;
+}
+
+export interface NewDecision {
+  decision: Decision;
+  /** The person: `slack:T0ACME/U0ANN`, or `operator` with the gateway's token. */
+  by: string;
+  at: number;
+  reason?: string;
+  /** With `done`: what the call gave, as far as it is known. */
+  result?: string;
+}
+
+export interface Approval extends Omit<NewApproval, "question"> {
+  state: ApprovalState;
+  /** The delivery that asks. */
+  questionId?: string;
+  decision?: Decision;
+  by?: string;
+  /** When it was decided, has expired or was withdrawn. */
+  decidedAt?: number;
+  reason?: string;
+  result?: string;
+}
+
+/** `decided`: this was the first decision · `conflict`: it was decided before, or has ended otherwise. */
+export interface Decided {
+  kind: "decided" | "conflict";
+  approval: Approval;
+}
+
+/** A question that was asked in a place, and the delivery that asked it. */
+export interface AskedApproval {
+  approval: Approval;
+  /** When the question was sent. */
+  sentAt: number;
+  /** The ids of its messages, as the channel gave them. */
+  messageIds: string[];
+}
+
+/** What a run waits for while it is held. */
+export interface Questions {
+  /** The calls that wait. */
+  steps: Step[];
+  /** New ones. An outcome is only asked for while its call has no result. */
+  asked: NewApproval[];
+  /** The ids of those that were asked before. */
+  open: string[];
+}
+
+/** What becomes of an approval with a step of its call. */
+export interface ApprovalUse {
+  id: string;
+  /** used: it was approved · withdrawn: it was approved or open. */
+  state: "used" | "withdrawn";
+  reason?: string;
 }
 
 /** The published state of a node. */
@@ -456,10 +681,10 @@ export interface NodeRecord extends NodeInfo {
 }
 
 /**
- * What a commit may have made due; `lease`: a node has released a named lease; `publication`: there is a new one, or another
- * subscription.
+ * What a commit may have made due; `lease`: a node has released a named lease; `cancel`: a run that is running was canceled;
+ * `publication`: there is a new one, or another subscription.
  */
-export type NewWork = "run" | "delivery" | "heartbeat" | "lease" | "publication";
+export type NewWork = "run" | "delivery" | "heartbeat" | "lease" | "cancel" | "publication";
 
 /** What a commit changed. The reader takes the rest from the journal. */
 export type Change =
@@ -470,5 +695,7 @@ export type Change =
   | { kind: "delivery"; id: string; eventId?: string; state: DeliveryState }
   /** A run or delivery became a dead letter, or it was retried or dropped. */
   | { kind: "dead-letter"; id: string; eventId?: string; isDead: boolean }
+  /** It was asked, or has ended. */
+  | { kind: "approval"; id: string; eventId?: string; state: ApprovalState }
   /** Entries were added to it. */
   | { kind: "session"; key: string };

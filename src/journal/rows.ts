@@ -1,15 +1,26 @@
-import { type ActionReceipt, DELIVERY_STATES, EVENT_STATUSES, ROUTE_ORIGINS, RUN_STATES } from "../types.ts";
+import {
+  type ActionReceipt,
+  APPROVAL_STATES,
+  DELIVERY_STATES,
+  EVENT_STATUSES,
+  ROUTE_ORIGINS,
+  RUN_STATES,
+} from "../types.ts";
 import type { Commit } from "./plan.ts";
 import {
+  type Approval,
   type DeadLetter,
   type Delivery,
   type Entry,
   ENTRY_ROLES,
   type EventSummary,
+  type NewApproval,
+  type NewDecision,
   type NewEvent,
   type Run,
   type SessionSummary,
   type Spend,
+  type Step,
   type StoredRequest,
   type Turn,
   type TurnOutcome,
@@ -80,6 +91,7 @@ export function toRun(row: Row, clockOffsetMs = 0): Run {
     kind,
     eventId: optional(text, row.event_id),
     hook: optional(text, row.hook),
+    mapping: text(row.mapping) || undefined,
     sessionKey: text(row.session_key),
     action: row.action === null ? undefined : JSON.parse(text(row.action)),
     state: oneOf(RUN_STATES, row.state),
@@ -142,15 +154,21 @@ export function toDelivery(row: Row, clockOffsetMs = 0): Delivery {
 }
 
 /** The `edits` column. */
-const EDITS = { none: 0, reply: 1, isNotice: 2, notice: 3 };
+const EDITS = { none: 0, reply: 1, isNotice: 2, notice: 3, isQuestion: 4 };
 
-export function toEditsColumn({ update, isNotice }: Pick<Delivery, "update" | "isNotice">): number {
+export function toEditsColumn({
+  update,
+  isNotice,
+  isQuestion,
+}: Pick<Delivery, "update" | "isNotice" | "isQuestion">): number {
+  if (isQuestion) return EDITS.isQuestion;
   if (isNotice) return EDITS.isNotice;
   if (update === "notice") return EDITS.notice;
   return update ? EDITS.reply : EDITS.none;
 }
 
-function readEdits({ edits }: Row): Pick<Delivery, "update" | "isNotice"> {
+function readEdits({ edits }: Row): Pick<Delivery, "update" | "isNotice" | "isQuestion"> {
+  if (edits === EDITS.isQuestion) return { isQuestion: true };
   if (edits === EDITS.isNotice) return { isNotice: true };
   return { update: edits === EDITS.notice ? "notice" : edits === EDITS.reply ? true : undefined };
 }
@@ -176,6 +194,7 @@ export function toSession(row: Row): SessionSummary {
 
 export function toSpend(row: Row): Spend {
   return {
+    day: new Date(integer(row.day)).toISOString().slice(0, 10),
     hook: text(row.hook),
     mapping: text(row.mapping),
     model: text(row.model),
@@ -193,9 +212,40 @@ export function toDeadLetter(row: Row): DeadLetter {
     eventId: optional(text, row.event_id),
     hook: optional(text, row.hook),
     error: text(row.error),
+    group: text(row.error_group),
     attempts: integer(row.attempts),
     at: integer(row.finished_at),
   };
+}
+
+/** Whether a step has its result. */
+export function isFinished(step: Pick<Step, "state"> | undefined): boolean {
+  return step?.state === "done" || step?.state === "failed";
+}
+
+/** The `detail` column of an approval. */
+export function fromApproval({ question: _question, ...detail }: NewApproval): string {
+  return JSON.stringify(detail);
+}
+
+/** The `decision` column: how an approval has ended. */
+export type ApprovalEnd = Pick<Approval, "decision" | "by" | "decidedAt" | "reason" | "result">;
+
+export function toApproval(row: Row): Approval {
+  const detail: Omit<NewApproval, "question"> = JSON.parse(text(row.detail));
+  const end: ApprovalEnd = row.decision === null ? {} : JSON.parse(text(row.decision));
+  const state = oneOf(APPROVAL_STATES, row.state);
+  return {
+    ...detail,
+    state,
+    questionId: optional(text, row.question_id),
+    ...end,
+  };
+}
+
+/** What becomes of an approval with a decision. */
+export function toDecidedState({ decision }: NewDecision): "approved" | "denied" {
+  return decision === "deny" || decision === "give-up" ? "denied" : "approved";
 }
 
 /** What became of an event with a single run is one line. Undefined for the others. */
@@ -223,14 +273,30 @@ export function toOutcome(run: Run | undefined, deliveries: Delivery[] = []): Pi
 }
 
 function summarizeRun(run: Run): EventSummary["run"] {
-  const { id, state, attempts, startedAt, finishedAt, error, holdReason, waitingFor } = run;
-  return { id, state, attempts, startedAt, finishedAt, error, holdReason, waitingFor };
+  const { id, state, attempts, startedAt, finishedAt, error, holdReason, waitingFor, waitsFor } = run;
+  return {
+    id,
+    state,
+    attempts,
+    startedAt,
+    finishedAt,
+    error,
+    holdReason,
+    waitingFor,
+    waitsFor,
+  };
 }
 
 function summarizeDelivery(delivery: Delivery, all: Delivery[]): EventSummary["delivery"] {
   const { id, state, channel, to, route, attempts, sentAt, error } = delivery;
   const others = all.filter((other) => other !== delivery && other.state === state).length;
   return { id, state, channel, to, route, attempts, sentAt, error, others };
+}
+
+/** A call that was sent when its run was canceled: nobody knows whether it was executed. */
+export function toUnknownStep({ detail }: Row, finishedAt: number): Step {
+  const step: Step = JSON.parse(text(detail));
+  return { ...step, state: "unknown", finishedAt };
 }
 
 /* Columns get their types here. Each function throws on anything that this program did not write. */

@@ -119,9 +119,11 @@ describe("a refusal", () => {
   test.each(["invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope"])(
     "with %s is a login error",
     async (error) => {
-      const { tokenUrl } = await startTokenServer({ status: 400, body: { error, error_description: "No." } });
+      const body = { error, error_description: "AADSTS70008: refresh-1\nhas expired, client-secret is right." };
+      const { tokenUrl } = await startTokenServer({ status: 400, body });
       const failure = await mailFailureOf(createAccessTokens({ ...CLIENT, tokenUrl }).get(never));
-      expect(failure).toMatchObject({ kind: "login", message: expect.stringContaining(error) });
+      const reason = `${error}: AADSTS70008: … has expired, … is right. Run`;
+      expect(failure).toMatchObject({ kind: "login", message: expect.stringContaining(reason) });
     },
   );
 

@@ -52,7 +52,7 @@ export function createAccessTokens({
     if (answered.answer.error === "invalid_grant" && current !== configured) answered = await request(configured);
     const { status, answer, isTemporary } = answered;
     const { host } = new URL(tokenUrl);
-    const error = cleanLine(typeof answer.error === "string" ? answer.error : `status ${status}`, 100);
+    const error = answered.reason?.replace(/\.$/, "") ?? `status ${status}`;
     if (status === 401 || (answer.error && !isTemporary)) {
       if (toRefusal) throw toRefusal(answered);
       throw new MailError("login", `${host} refuses an access token: ${error}. Run \`webhooks mail setup\` again.`);
@@ -98,6 +98,8 @@ export function shareAccessTokens(options: Omit<RefreshOptions, "toRefusal">, st
 export interface FormAnswer {
   status: number;
   answer: Record<string, unknown>;
+  /** The code and the words of a refusal, in one line. */
+  reason?: string;
   /** The same request may succeed later. */
   isTemporary: boolean;
 }
@@ -121,9 +123,27 @@ export async function postForm(url: string, fields: Record<string, string | unde
     const { status } = response;
     const answer = parseObject(await response.text());
     const isTemporary = isRetryableStatus(status) || TEMPORARY_ERRORS.includes(String(answer.error));
-    return { status, answer, isTemporary };
+    return { status, answer, reason: explain(answer, fields), isTemporary };
   } catch (error) {
     // `fetch` gives the reason in the cause.
     throw toFailure(messageOf((error instanceof TypeError && error.cause) || error), error);
   }
+}
+
+const MAX_REASON = 400;
+/** The fields of a form that are no secrets. */
+const PUBLIC_FIELDS = ["grant_type", "client_id", "scope", "redirect_uri"];
+
+/** Some servers quote what was sent. */
+function explain(
+  { error, error_description: description }: Record<string, unknown>,
+  fields: Record<string, string | undefined>,
+): string | undefined {
+  if (typeof error !== "string") return undefined;
+  const secrets = Object.entries(fields).flatMap(([name, value]) => (!PUBLIC_FIELDS.includes(name) && value) || []);
+  const words = typeof description === "string" ? `${error}: ${description}` : error;
+  return cleanLine(
+    secrets.reduce((text, secret) => text.replaceAll(secret, "…"), words),
+    MAX_REASON,
+  );
 }

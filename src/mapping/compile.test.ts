@@ -48,7 +48,7 @@ describe("a mapping that cannot be used", () => {
       "use match.payload: { action: … }",
     ],
     [
-      "misspelt keyword in where",
+      "misspelled keyword in where",
       { match: { where: { properties: { a: { enmu: [1] } }, required: ["a"] } } },
       "match.where.properties.a.enmu",
       'Did you mean "enum"?',
@@ -60,7 +60,7 @@ describe("a mapping that cannot be used", () => {
       "default is draft-07",
     ],
     [
-      "misspelt keyword in a schema",
+      "misspelled keyword in a schema",
       { schema: { anyOf: [{ requird: ["a"] }] } },
       "schema.anyOf[0].requird",
       '"required"?',
@@ -189,6 +189,7 @@ describe("a schema that checks less than it seems to", () => {
   test.each<[string, object]>([
     ["annotations of all drafts and OpenAPI", annotations],
     ["values", { const: { a: 1 }, enum: [{ b: 1 }], default: { c: 1 }, examples: [{ d: 1 }] }],
+    ["OpenAPI's nullable without a type", { nullable: true, properties: { a: { nullable: true, allOf: [{}] } } }],
     ["names of fields", { properties: { action: {}, enmu: true }, required: ["action"], patternProperties: { a: {} } }],
     ["names of definitions", { definitions: { order: {} }, dependencies: { order: ["id"], id: { required: ["a"] } } }],
     [

@@ -31,7 +31,7 @@ export interface CompiledMapping {
   forEach?: ForEach;
   templates: { [Field in TemplateField]?: Template };
   /** The templates of `source`, the place of the event. */
-  place?: { channel: Template; to: Template; references?: Template; commit?: Template };
+  place?: { channel: Template; to: Template } & { [Field in "references" | "commit" | "audience" | "url"]?: Template };
   /** The items of `deliver`, if it is a list. */
   targets?: CompiledTarget[];
   coalesce?: Coalesce;
@@ -51,7 +51,7 @@ export interface CompiledMapping {
 export interface ForEach {
   /** As written in the configuration. */
   text: string;
-  /** Where the array is in the payload. Of `a[*].b`, where `a` is, and `b` in each of its items. */
+  /** Where the array is in the payload. For `a[*].b`: where `a` is, and where `b` is in each of its items. */
   lists: Path[];
   /** Each action sees a payload whose array holds only its item. That of an array on the way always does. */
   narrows: boolean;
@@ -126,7 +126,6 @@ const WITHOUT_PAYLOAD: ReadonlySet<string> = new Set<keyof MappingInput>([
   "body",
   "action",
   "agent",
-  "wakeMode",
   "maxMessageLength",
   "instructions",
   "deliver",
@@ -168,11 +167,12 @@ function compileTemplates(mapping: MappingInput, report: Report): CompiledMappin
 }
 
 function compilePlace({ source }: MappingInput, report: Report): CompiledMapping["place"] {
-  const channel = source && compileField("source.channel", source.channel, report);
-  const to = source && compileField("source.to", source.to, report);
-  const references = source?.references && compileField("source.references", source.references, report);
-  const commit = source?.commit && compileField("source.commit", source.commit, report);
-  return channel && to && { channel, to, references: references || undefined, commit: commit || undefined };
+  if (!source) return undefined;
+  const compile = (field: keyof typeof source): Template | undefined =>
+    source[field] ? compileField(`source.${field}`, source[field], report) : undefined;
+  const [channel, to] = [compile("channel"), compile("to")];
+  const [references, commit, audience, url] = (["references", "commit", "audience", "url"] as const).map(compile);
+  return channel && to && { channel, to, references, commit, audience, url };
 }
 
 function compileCoalesce({ coalesce }: MappingInput, report: Report): Coalesce | undefined {

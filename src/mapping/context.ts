@@ -2,12 +2,13 @@ import type { MappingInput } from "../config/schema/generated.ts";
 import { messageOf } from "../errors.ts";
 import { compileFields } from "../shared/template-values.ts";
 import type { ToolSets } from "../tools/tool-sets.ts";
-import type { ContextCall } from "../types.ts";
+import { type ContextCall, isPresetCall } from "../types.ts";
 import type { Report } from "./report.ts";
-import { type Budget, compileTemplate } from "./template/template.ts";
+import { type Budget, compileField, compileTemplate, isYes, type Template } from "./template/template.ts";
 
 /** One item of a mapping's `context`. */
 export interface CompiledContext extends Omit<ContextCall, "arguments"> {
+  when?: Template;
   /** A value that the event lacks is left out. */
   fill(context: object, budget?: Budget): Record<string, unknown>;
 }
@@ -19,11 +20,20 @@ const MAX_CALLS = 8;
 export function compileContext({ context }: MappingInput, report: Report): CompiledContext[] | undefined {
   if (context && context.length > MAX_CALLS)
     report.problem("context", `There are more than ${MAX_CALLS} calls. Remove some.`);
-  return context?.flatMap(({ arguments: args = {}, title, ...entry }, index) => {
+  return context?.flatMap(({ arguments: args = {}, when, ...entry }, index) => {
+    const at = `context[${index}]`;
     try {
-      return [{ ...entry, title: title ?? entry.call, fill: compileFields(args, "arguments", compileComplete) }];
+      const fill = compileFields(args, "arguments", compileComplete);
+      return [
+        {
+          title: entry.call,
+          ...entry,
+          fill,
+          when: when === undefined ? undefined : compileField(`${at}.when`, when, report),
+        },
+      ];
     } catch (error) {
-      report.problem(`context[${index}]`, messageOf(error));
+      report.problem(at, messageOf(error));
       return [];
     }
   });
@@ -43,19 +53,30 @@ export function compileComplete(source: string): { render(context: object, budge
 /** The arguments are stored with each action. */
 const MAX_ARGUMENTS = 16_384;
 
+interface RenderOptions {
+  context: object;
+  /** Others can see the place of the event. */
+  isPublic: boolean;
+  budget: Budget;
+  tools?: Pick<ToolSets, "find">;
+}
+
 /** The calls for one item. What does not fit its call's schema is left out with a warning, as is what has no call. */
 export function renderContext(
   entries: readonly CompiledContext[],
-  { context, budget, tools }: { context: object; budget: Budget; tools: Pick<ToolSets, "find"> | undefined },
+  { context, isPublic, budget, tools }: RenderOptions,
 ): { context: ContextCall[]; warnings: string[] } {
   const warnings: string[] = [];
-  const calls = entries.flatMap(({ fill, ...entry }): ContextCall[] => {
+  const calls = entries.flatMap(({ fill, when, ...entry }): ContextCall[] => {
+    if (when && !isYes(when, context, budget)) return [];
     const args = fill(context, budget);
     const problem =
       JSON.stringify(args).length > MAX_ARGUMENTS
         ? `its arguments have more than ${MAX_ARGUMENTS} characters`
         : tools?.find(entry.call)?.check(args)[0];
-    if (problem === undefined) return [{ ...entry, arguments: args }];
+    // What a preset reads is about the place of its event, so whoever sees that place can see it.
+    const shown = isPublic && isPresetCall(entry.call) ? { isPublic } : {};
+    if (problem === undefined) return [{ ...entry, ...shown, arguments: args }];
     warnings.push(`The context "${entry.title}" is left out: ${problem}.`);
     return [];
   });

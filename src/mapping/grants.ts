@@ -18,11 +18,10 @@ export interface CompiledGrant extends Omit<Grant, "arguments"> {
 export function compileGrants({ grants }: MappingInput, report: Report): CompiledGrant[] | undefined {
   if (!grants) return undefined;
   return Object.entries(grants).flatMap(([call, written]) => {
-    const { arguments: args = {}, max } = typeof written === "string" ? {} : written;
+    const { arguments: args = {}, ...grant } = toObjectForm(written);
     try {
       const fill = compileFields(args, "arguments", compileComplete);
-      // The rules refuse the other modes.
-      return [{ call, mode: "read" as const, ...(max !== undefined && { max }), fill, fixed: Object.keys(args) }];
+      return [{ call, ...grant, fill, fixed: Object.keys(args) }];
     } catch (error) {
       report.problem(`grants["${call}"]`, messageOf(error));
       return [];
@@ -32,11 +31,14 @@ export function compileGrants({ grants }: MappingInput, report: Report): Compile
 
 /** Grants whose arguments are plain values. */
 export function toGrants(grants: MappingInput["grants"] = {}): Grant[] | undefined {
-  const all = Object.entries(grants).map(([call, written]): Grant => {
-    const { arguments: args, max } = typeof written === "string" ? {} : written;
-    return { call, mode: "read", ...(args && { arguments: args }), ...(max !== undefined && { max }) };
-  });
+  const all = Object.entries(grants).map(([call, written]): Grant => ({ call, ...toObjectForm(written) }));
   return all.length > 0 ? all : undefined;
+}
+
+type WrittenGrant = NonNullable<MappingInput["grants"]>[string];
+
+function toObjectForm(written: WrittenGrant): Exclude<WrittenGrant, string> {
+  return typeof written === "string" ? { mode: written } : written;
 }
 
 /** They are stored with each action. */

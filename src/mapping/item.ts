@@ -25,6 +25,7 @@ import {
   MAX_LENGTHS,
   type PlacedDraft,
   renderDraft,
+  renderWakeMode,
   type Terms,
   toAction,
 } from "./policy.ts";
@@ -117,21 +118,25 @@ interface Rendering {
   subject: string | undefined;
   /** About grants that were left out. */
   warnings?: string[];
+  modeWarning?: string;
 }
 
 async function renderItem(rendering: Rendering, mappingRun: MappingRun): Promise<ResolvedItem> {
   const { mapping, request, run, budget, log, state, config } = mappingRun;
-  const { input, context } = rendering;
+  const { input, context, event } = rendering;
   const keys = renderKeys(mapping, context, budget);
   const sessionKey = keys.session?.incomplete ? undefined : keys.session?.text;
   const granted = mapping.grants && renderGrants(mapping.grants, context, budget);
   rendering.warnings = granted?.warnings;
-  const draft = { ...renderDraft(mapping, context, budget), sessionKey, grants: granted?.grants };
+  const { mode, warning } = renderWakeMode(mapping, context, budget);
+  rendering.modeWarning = warning;
+  const draft = { ...renderDraft(mapping, context, budget), mode, sessionKey, grants: granted?.grants };
   const base = fillDraft(draft, request.hook);
   if (!mapping.bundle) return finishItem(rendering, mappingRun, { keys, base, drafts: [base] });
-  const { rawBody } = request;
+  const { rawBody, hook } = request;
   const payloadIsBody = request.payloadIsBody && input.payload === request.payload;
-  const call = { ...input, payloadIsBody, rawBody, base: toBase(base) };
+  const about = { hook, mapping: mapping.source.id, event };
+  const call = { ...input, ...about, payloadIsBody, rawBody, base: toBase(base) };
   const options = {
     run,
     bundle: mapping.bundle,
@@ -150,13 +155,13 @@ function finishItem(
   mappingRun: MappingRun,
   { keys, base, drafts }: { keys: ItemKeys; base: FilledDraft; drafts: FilledDraft[] },
 ): ResolvedItem {
-  const { mapping, request } = mappingRun;
-  const { context, event, subject, warnings: ofGrants = [] } = rendering;
+  const { mapping, request, config } = mappingRun;
+  const { context, event, subject, warnings: ofGrants = [], modeWarning } = rendering;
   const terms = toTerms(base, mappingRun, keys);
   const rendered = renderTarget(mappingRun, context);
   const refusal = rendered && findRefusal(rendered, mappingRun);
   const place = refusal === undefined ? rendered : undefined;
-  const applied = drafts.map((draft) => applyOpenClaw(draft, mappingRun.config));
+  const applied = drafts.map((draft) => applyOpenClaw(draft, config));
   const wanted = applied.map(({ draft }) => ({ ...draft, targets: toTargets(draft, base, mappingRun) }));
   const filled = wanted.map((draft) => toPlaces(draft, place));
   const actions = filled.map((draft) => toAction(draft, terms));
@@ -176,13 +181,17 @@ function finishItem(
         : `The reply will not be delivered${there}: ${refusal}`,
     );
   }
+  if (modeWarning !== undefined && actions.length > 0) warnings.push(modeWarning);
   if (turns.some(({ grants }) => grants)) warnings.push(...ofGrants);
-  warnings.push(...applied.flatMap((one) => one.warnings), ...findUnusedModels(actions, mappingRun.config));
+  warnings.push(...applied.flatMap((one) => one.warnings), ...findUnusedModels(actions, config));
   if (mapping.context && turns.length > 0) {
-    const read = renderContext(mapping.context, { context, budget: mappingRun.budget, tools: mappingRun.tools });
+    const isPublic = rendered !== undefined && isPublicPlace(rendered, config);
+    const read = renderContext(mapping.context, { context, isPublic, ...mappingRun });
     warnings.push(...read.warnings);
     for (const action of actions) if (action.kind === "agent") action.context = read.context;
   }
+  const serviceHost = toHost(mapping.place?.url?.render(context, mappingRun.budget));
+  for (const action of actions) if (action.kind === "agent" && serviceHost) action.serviceHost = serviceHost;
   const coalesced = mapping.coalesce ? coalesceActions(actions, mapping.coalesce.windowMs, keys.coalesce) : actions;
   const publication = actions.length > 0 ? publish(rendering, mappingRun) : undefined;
   return { event, subject, actions: coalesced, reason, warnings, publication, dedupe: keys.dedupe };
@@ -232,6 +241,7 @@ interface ReplyTarget {
   to: string;
   references?: string[];
   commit?: string;
+  isPrivate?: true;
 }
 
 const MAX_REFERENCES = 50;
@@ -262,7 +272,20 @@ function renderTarget(
         to,
         references: toReferences(place?.references?.render(context, budget)),
         commit: toCommit(place?.commit?.render(context, budget)),
+        isPrivate: place?.audience?.render(context, budget).trim() === "private" || undefined,
       };
+}
+
+/** What the operator says of the channel has precedence, as for a reply there. */
+function isPublicPlace({ channel, isPrivate }: ReplyTarget, { channelRules }: MappingRun["config"]): boolean {
+  const said = channelRules.get(channel)?.audience;
+  return said === undefined ? !isPrivate : said === "public";
+}
+
+/** The host of the event's own service, whose links are no way out. */
+function toHost(rendered = ""): string | undefined {
+  const url = rendered.trim();
+  return URL.canParse(url) ? new URL(url).host || undefined : undefined;
 }
 
 /** Anything else than a whole hash would name a commit of the sender's choice in a service's API. */

@@ -61,6 +61,12 @@ export function compileGlobs(globs: readonly string[]): (text: string) => boolea
   };
 }
 
+/** Tests the name of a call against a grant: names that differ in case are two calls. */
+export function compileCallPattern(pattern: string): (fullName: string) => boolean {
+  const pieces = pattern.split("*");
+  return (fullName) => matchesPieces(fullName, pieces);
+}
+
 /** Whether the pieces occur in order, the first at the start and the last at the end. */
 function matchesPieces(text: string, [first = "", ...others]: readonly string[]): boolean {
   const last = others.pop();

@@ -3,7 +3,7 @@ import type { ActionOverride } from "../config/schema/generated.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { HookError, messageOf } from "../errors.ts";
 import { createId } from "../shared/id.ts";
-import { blankToUndefined, tidyText, toChannelName, toOneLine } from "../shared/text.ts";
+import { blankToUndefined, cutText, tidyText, toChannelName, toOneLine } from "../shared/text.ts";
 import {
   type AgentAction,
   type Grant,
@@ -12,12 +12,13 @@ import {
   type ReplyTarget,
   SOURCE_CHANNEL,
   type TemplateField,
+  WAKE_MODES,
   type WakeMode,
   type RouteOrigin,
 } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
 import { compileGlobs } from "./pattern.ts";
-import { renderTargets, type TargetDraft } from "./targets.ts";
+import { isPrivate, renderTargets, type TargetDraft } from "./targets.ts";
 import type { Budget } from "./template/template.ts";
 
 /** What the operator allows and sets for an action. */
@@ -156,6 +157,7 @@ function toReplyTarget(
     references: toSource && references,
     commit: toSource && commit,
     update: (toSource && update) || undefined,
+    isPrivate: isPrivate(target, config.channelRules.get(channel)?.audience) || undefined,
   };
 }
 
@@ -299,10 +301,23 @@ export function renderDraft({ source, templates, targets }: CompiledMapping, con
     agentId: mapping.agentId,
     accountId: mapping.accountId,
     sessionMode: mapping.sessionMode,
-    mode: mapping.wakeMode,
     allowUnsafeExternalContent: mapping.allowUnsafeExternalContent,
   };
 }
+
+/** The mode that a mapping's template gives; without one the default counts. */
+export function renderWakeMode(
+  { templates }: CompiledMapping,
+  context: object,
+  budget: Budget,
+): { mode?: WakeMode; warning?: string } {
+  const text = toOneLine(templates.wakeMode?.render(context, budget) ?? "");
+  const mode = WAKE_MODES.find((known) => known === text);
+  if (mode !== undefined || text === "") return { mode };
+  return { warning: `wakeMode is now, because "${cutText(text, MAX_SHOWN)}" is not one of ${WAKE_MODES.join(", ")}.` };
+}
+
+const MAX_SHOWN = 60;
 
 export function fillDraft(draft: Draft, defaultName: string): FilledDraft {
   return {

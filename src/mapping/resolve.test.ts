@@ -52,6 +52,21 @@ describe("a mapping by template", () => {
     ]);
   });
 
+  test.each([
+    ["critical", "now", []],
+    ["warning", "next-heartbeat", []],
+    ["", "now", []],
+    ["odd", "now", ['wakeMode is now, because "later" is not one of now, next-heartbeat.']],
+  ])("chooses the mode of the severity %j by a template", async (severity, wakeMode, warnings) => {
+    const template =
+      '{{#if (eq severity "critical")}}now{{else if (eq severity "warning")}} next-heartbeat {{else if severity}}later{{/if}}';
+    const mapping = { messageTemplate: "x", wakeMode: template };
+    const result = await resolve("shop", { severity }, { mappings: [mapping] });
+    expect(result).toMatchObject({ actions: [{ wakeMode }], warnings });
+    const wake = { action: "wake", textTemplate: "x", wakeMode: template } as const;
+    expect((await resolve("shop", { severity }, { mappings: [wake] })).actions).toMatchObject([{ mode: wakeMode }]);
+  });
+
   test("uses templates and settings for all fields", async () => {
     const templates = {
       name: "Shop\n{{id}}",

@@ -2,7 +2,7 @@ import type { MappingInput } from "../config/schema/generated.ts";
 import { blankToUndefined, toChannelName } from "../shared/text.ts";
 import type { RouteOrigin } from "../types.ts";
 import type { Report } from "./report.ts";
-import { type Budget, compileField, type Template } from "./template/template.ts";
+import { type Budget, compileField, isYes, type Template } from "./template/template.ts";
 
 /** One item of a mapping's `deliver`. */
 export interface CompiledTarget {
@@ -11,6 +11,7 @@ export interface CompiledTarget {
   to?: Template;
   when?: Template;
   update?: boolean;
+  audience?: "public" | "private";
 }
 
 /** Where a reply is to go, before policy. */
@@ -23,11 +24,15 @@ export interface TargetDraft {
   channel: string;
   to?: string;
   update?: boolean;
+  /** Who can see it, if the operator says so. */
+  audience?: "public" | "private";
   /** The operator wrote the channel, and the recipient. */
   isOwnChannel: boolean;
   isOwnRecipient: boolean;
   /** The channel was `source`; `channel` and `to` now name its place. */
   toSource?: true;
+  /** The place is private, as its preset knows. */
+  isPrivate?: true;
   /** The ids of the mails before the answer, if the place is a mail. */
   references?: string[];
   /** The commit that the event names. */
@@ -38,7 +43,7 @@ export interface TargetDraft {
 export function compileTargets({ deliver }: MappingInput, report: Report): CompiledTarget[] | undefined {
   if (!Array.isArray(deliver)) return undefined;
   const names = deliver.map(({ name }) => name);
-  return deliver.flatMap(({ name, update, ...texts }, index) => {
+  return deliver.flatMap(({ name, update, audience, ...texts }, index) => {
     const at = `deliver[${index}]`;
     if (name !== undefined && names.indexOf(name) < index) {
       report.problem(`${at}.name`, `Another target has the name "${name}". Give each its own.`);
@@ -46,7 +51,7 @@ export function compileTargets({ deliver }: MappingInput, report: Report): Compi
     const compile = (field: "channel" | "to" | "when"): Template | undefined =>
       texts[field] === undefined ? undefined : compileField(`${at}.${field}`, texts[field], report);
     const channel = compile("channel");
-    return channel ? [{ name, update, channel, to: compile("to"), when: compile("when") }] : [];
+    return channel ? [{ name, update, audience, channel, to: compile("to"), when: compile("when") }] : [];
   });
 }
 
@@ -60,14 +65,14 @@ export function listTargetTemplates(targets: readonly CompiledTarget[] = []): [k
 }
 
 export function renderTargets(targets: readonly CompiledTarget[], context: object, budget: Budget): TargetDraft[] {
-  return targets.map(({ name, channel, to, when, update }) => {
-    const condition = when?.render(context, budget).trim();
+  return targets.map(({ name, channel, to, when, update, audience }) => {
     return {
       name,
-      isWanted: condition !== "" && condition !== "false",
+      isWanted: !when || isYes(when, context, budget),
       channel: toChannelName(blankToUndefined(channel.render(context, budget)) ?? "last"),
       to: blankToUndefined(to?.render(context, budget)),
       update,
+      audience,
       isOwnChannel: channel.isStatic,
       isOwnRecipient: to?.isStatic !== false,
     };
@@ -79,4 +84,15 @@ export function routeOriginOf({ channel, to, isOwnChannel, isOwnRecipient }: Tar
   if (channel === "last" && to === undefined) return "request";
   if (!isOwnChannel || !isOwnRecipient) return undefined;
   return channel === "last" || to === undefined ? "request" : "operator";
+}
+
+/**
+ * Whether only people whom the operator knows can see what is written to a target. A recipient that the operator wrote is
+ * private, one from an event is public unless its preset knows better; what the operator says has precedence.
+ */
+export function isPrivate(target: TargetDraft, ofChannel: "public" | "private" | undefined): boolean {
+  const said = target.audience ?? ofChannel;
+  if (said !== undefined) return said === "private";
+  if (target.toSource) return target.isPrivate === true;
+  return target.to !== undefined && routeOriginOf(target) === "operator";
 }

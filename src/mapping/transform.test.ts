@@ -24,6 +24,17 @@ describe("transform", () => {
   }
 
   describe("a transform's result", () => {
+    test("it knows its hook, its mapping and the sender's name of the event", async () => {
+      const show: InlineTransform = ({ hook, mapping, event }) => ({
+        message: JSON.stringify({ hook, mapping, event }),
+      });
+      const named = { ...agent, event: "order.{{id}}" };
+      expect((await run(named, show)).actions).toMatchObject([
+        { message: '{"hook":"shop","mapping":"m","event":"order.7"}' },
+      ]);
+      expect((await run(agent, show)).actions).toMatchObject([{ message: '{"hook":"shop","mapping":"m"}' }]);
+    });
+
     test("undefined keeps the base", async () => {
       expect(await actionsOf(agent, undefined)).toMatchObject([{ kind: "agent", message: "Order 7" }]);
     });

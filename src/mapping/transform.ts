@@ -3,7 +3,7 @@ import type { ActionOverride } from "../config/schema/generated.ts";
 import { createBuiltCheck, readSchema } from "../config/schema/validator.ts";
 import { HookError, TransformError } from "../errors.ts";
 import type { TransformBundle, TransformCall, TransformOutcome, TransformRunner } from "../transforms/runner.ts";
-import type { LogLine } from "../types.ts";
+import { type LogLine, SOURCE_CHANNEL } from "../types.ts";
 import { type Draft, type FilledDraft, textOf } from "./policy.ts";
 import type { RequestState } from "./state.ts";
 
@@ -15,7 +15,7 @@ export interface TransformDraftOptions {
   call: TransformCall;
   /** Absent: the mapping keeps none. */
   state?: RequestState;
-  /** The channels that an action may name besides `last`. */
+  /** The channels that an action may name besides `last` and `source`. */
   channelNames: string[];
   toChannel(name: string): string;
   /** Receives what the transform logs. */
@@ -67,10 +67,9 @@ async function callTransform(options: TransformDraftOptions): Promise<ActionOver
   if (value === undefined) return undefined;
   const results: unknown[] = Array.isArray(value) ? value : [value];
   const overrides = results.filter((one) => one !== null).map((one) => requireOverride(one, log));
-  const isKnown = ({ channel }: ActionOverride): boolean =>
-    ["last", ...channelNames].includes(toChannel(channel ?? "last"));
-  if (overrides.every(isKnown)) return overrides;
-  throw transformFailed({ message: `channel must be one of last, ${channelNames.join(", ")}`, log });
+  const known = ["last", SOURCE_CHANNEL, ...channelNames];
+  if (overrides.every(({ channel }) => known.includes(toChannel(channel ?? "last")))) return overrides;
+  throw transformFailed({ message: `channel must be one of ${known.join(", ")}`, log });
 }
 
 /** How many keys of the state one call can read. */
@@ -94,11 +93,12 @@ async function runWithState({ run, bundle, call, state }: TransformDraftOptions)
   }
 }
 
-/** The draft in the field names of a transform's `base`. */
+/** The draft in the field names of a transform's `base`. Where the mapping lists its targets, the base names no other place. */
 export function toBase(draft: FilledDraft): object {
-  const { text, message, mode, kind, allowUnsafeExternalContent, targets: _, grants: __, ...rest } = draft;
+  const { text, message, mode, kind, allowUnsafeExternalContent, channel, to, targets, grants: _, ...rest } = draft;
   if (kind === "wake") return { kind, text, mode, allowUnsafeExternalContent };
-  return { kind, message, wakeMode: mode, ...rest, allowUnsafeExternalContent };
+  const place = targets ? {} : { channel, to };
+  return { kind, message, wakeMode: mode, ...rest, ...place, allowUnsafeExternalContent };
 }
 
 /** Applies a transform's result: null clears a field, any other value replaces the base's. */

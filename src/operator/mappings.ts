@@ -4,8 +4,9 @@ import type { MappingInput } from "../config/schema/generated.ts";
 import type { MappingSource } from "../config/types.ts";
 import { parseObject } from "../shared/json.ts";
 import { readRegularFile } from "../shared/files.ts";
-import type { HookAction } from "../types.ts";
-import type { EventCounts, MappingUse } from "../telemetry/activity.ts";
+import type { MappingCount } from "../journal/journal.ts";
+import type { EventCounts } from "../telemetry/activity.ts";
+import type { EventStatus, HookAction } from "../types.ts";
 import type { Rejection } from "./rejections.ts";
 
 /** A mapping in the order in which it is tried. */
@@ -22,11 +23,13 @@ export interface MappingView {
   auth?: string;
   /** An earlier mapping takes all its requests. */
   shadowed: boolean;
+  /** Its turns wait. Absent: it is not paused. */
+  pausedSince?: string;
   /** The address to give to its sender; absent if it takes any path. */
   url?: string;
-  /** Its events since the start of the service, by how they began. */
+  /** Its events of the last seven days, by what became of them. */
   events: EventCounts;
-  /** The part of them that was refused or failed, from 0 to 1. */
+  /** The part of them that was refused or failed, also in a turn or a delivery, from 0 to 1. */
   errorRate: number;
   lastAt?: string;
   lastFailureAt?: string;
@@ -38,18 +41,28 @@ interface MappingListOptions {
   sources: MappingSource[];
   /** Ids of those that are never reached. */
   shadowed: ReadonlySet<string>;
-  uses: ReadonlyMap<string, MappingUse>;
+  counts: MappingCount[];
   /** Newest first. */
   rejections: Rejection[];
+  /** Since when mappings are paused, by their ids. */
+  pauses: ReadonlyMap<string, number>;
   /** The service's address with `hooks.path`. */
   hooksUrl: string;
 }
 
-export function toMappingViews({ sources, shadowed, uses, rejections, hooksUrl }: MappingListOptions): MappingView[] {
+export function toMappingViews({
+  sources,
+  shadowed,
+  counts,
+  rejections,
+  pauses,
+  hooksUrl,
+}: MappingListOptions): MappingView[] {
   const byHook = Map.groupBy(rejections, ({ hook }) => hook);
   return sources.map(({ id, preset, file, key, mapping, written = mapping }) => {
     const { match = {}, action = "agent", auth } = mapping;
-    const { events = {}, lastAt, lastFailureAt } = uses.get(id) ?? {};
+    const own = counts.filter(({ mapping: counted }) => counted === id);
+    const events: EventCounts = Object.fromEntries(own.map(({ status, count }) => [status, count]));
     const refused = match.path === undefined ? [] : (byHook.get(match.path) ?? []);
     return {
       id,
@@ -60,12 +73,13 @@ export function toMappingViews({ sources, shadowed, uses, rejections, hooksUrl }
       action,
       auth: auth?.scheme,
       shadowed: shadowed.has(id),
+      pausedSince: toIso(pauses.get(id)),
       url:
         match.path === undefined ? undefined : `${hooksUrl}/${match.path.split("/").map(encodeURIComponent).join("/")}`,
       events,
       errorRate: toErrorRate(events),
-      lastAt: toIso(lastAt),
-      lastFailureAt: toIso(lastFailureAt),
+      lastAt: toIso(lastOf(own)),
+      lastFailureAt: toIso(lastOf(own.filter(({ status }) => FAILURES.includes(status)))),
       rejected: { count: refused.length, lastAt: toIso(refused[0]?.at), reason: refused[0]?.reason },
     };
   });
@@ -73,7 +87,14 @@ export function toMappingViews({ sources, shadowed, uses, rejections, hooksUrl }
 
 function toErrorRate(events: EventCounts): number {
   const total = Object.values(events).reduce((sum, count) => sum + count, 0);
-  return total === 0 ? 0 : ((events.rejected ?? 0) + (events.failed ?? 0)) / total;
+  const failures = FAILURES.reduce((sum, status) => sum + (events[status] ?? 0), 0);
+  return total === 0 ? 0 : failures / total;
+}
+
+const FAILURES: readonly EventStatus[] = ["rejected", "failed", "dead"];
+
+function lastOf(counts: MappingCount[]): number | undefined {
+  return counts.length === 0 ? undefined : Math.max(...counts.map(({ lastAt }) => lastAt));
 }
 
 function toIso(time: number | undefined): string | undefined {

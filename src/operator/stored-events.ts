@@ -1,73 +1,73 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { HookError, HTTP_ERRORS } from "../errors.ts";
 import type { FindParser } from "../ingress/parse-body.ts";
-import type { EventRecord, EventSummary, Journal, Page } from "../journal/journal.ts";
+import type { EventRecord, EventSearch, EventSummary, Journal, Page, RunWait } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
+import { parsePath } from "../shared/json.ts";
 import { REDACTED } from "../shared/secret.ts";
 import type { EventStatus, HookRequest } from "../types.ts";
 
 type StoredEvents = Pick<Journal, "listEvents" | "getEvent">;
 
-export interface EventFilter extends Page {
+export interface EventFilter extends Page, Pick<EventSearch, "mapping" | "session" | SearchFacet> {
   prefix?: string;
   hook?: string;
   status?: EventStatus;
-  mapping?: string;
-  session?: string;
-  /** Text that the row or the body contains, in any case. */
+  /** Text that the row, the body, a prompt, a reply or an error contains, in any case; and fields: `payload.action = opened`. */
   q?: string;
 }
+
+type SearchFacet = "event" | "credential" | "model" | "channel" | "group";
 
 export interface FoundEvents {
   events: EventSummary[];
   /** The search ended before the last event: it continues with this as `before`. */
   more?: string;
+  /** How many events it looked at, and when the last of them was received. */
+  searched?: number;
+  searchedTo?: number;
 }
 
 const PAGE_SIZE = 100;
-/** How many events one search reads, and how many bodies: other requests wait meanwhile. */
-const MAX_READ = 5000;
-const MAX_BODIES = 500;
+/** When a search gives what it has found so far. */
+const SEARCH_MS = 120;
 
-/** Events, newest first. Those of a mapping, of a session or with a text are searched for, which is bounded. */
+/** Events, newest first. What no index has is searched for, a while at a time. */
 export async function findEvents(
-  journal: StoredEvents,
-  { mapping, session, q, ...page }: EventFilter,
+  journal: Pick<Journal, "listEvents" | "searchEvents">,
+  filter: EventFilter,
 ): Promise<FoundEvents> {
-  if (mapping === undefined && session === undefined && q === undefined) {
-    return { events: await journal.listEvents(page) };
-  }
-  const isOurs = (event: EventSummary): boolean =>
-    (mapping === undefined || event.mapping === mapping) &&
-    (session === undefined || event.actions.some(({ sessionKey }) => sessionKey === session));
-  const text = q?.toLowerCase() ?? "";
-  const found: EventSummary[] = [];
-  let { before } = page;
-  let bodies = 0;
-  for (let read = 0; read < MAX_READ; read += PAGE_SIZE) {
-    const events = await journal.listEvents({ ...page, before, limit: PAGE_SIZE });
-    for (const event of events) {
-      const isBodyRead = isOurs(event) && !rowOf(event).includes(text);
-      if (isBodyRead && bodies++ === MAX_BODIES) return { events: found, more: before };
-      if (isOurs(event) && (!isBodyRead || (await bodyOf(journal, event.id)).includes(text))) found.push(event);
-      before = event.id;
-      if (found.length === page.limit) return { events: found, more: before };
-    }
-    if (events.length < PAGE_SIZE) return { events: found };
-    await nextTurn();
-  }
-  return { events: found, more: before };
+  const { q, prefix, limit, before, ...facets } = filter;
+  const search = { ...facets, ...(q === undefined ? {} : parseSearch(q)) };
+  const { hook: _hook, status: _status, from: _from, to: _to, ...searched } = search;
+  if (Object.values(searched).every((value) => value === undefined))
+    return { events: await journal.listEvents(filter) };
+  const endsAt = performance.now() + SEARCH_MS;
+  const ids: string[] = [];
+  const progress: Pick<FoundEvents, "searched" | "searchedTo"> & { searched: number } = { searched: 0 };
+  let end = before;
+  do {
+    const chunk = await journal.searchEvents(search, end);
+    ids.push(...chunk.ids.filter((id) => prefix === undefined || id.startsWith(prefix)));
+    end = ids.length > limit ? ids[limit - 1] : chunk.end;
+    progress.searched += chunk.searched;
+    progress.searchedTo = chunk.at ?? progress.searchedTo;
+  } while (end !== undefined && ids.length < limit && performance.now() < endsAt);
+  const found = ids.slice(0, limit);
+  const events = found.length === 0 ? [] : await journal.listEvents({ ids: found, limit });
+  return { events, ...(end !== undefined && { more: end }), ...progress };
 }
 
-function rowOf(event: EventSummary): string {
-  const { id, hook, mapping, event: name, subject, actions } = event;
-  const sessions = actions.map(({ sessionKey }) => sessionKey);
-  return [id, hook, mapping, name, subject, toOutcome(event).outcome, ...sessions].join("\n").toLowerCase();
-}
+/** `payload.repository.full_name = "acme/shop"` */
+const FIELD = /(?:^|\s)((?:payload|headers|query)\.[^\s=]+)\s*=\s*(?:"([^"]*)"|(\S+))/g;
 
-async function bodyOf(journal: StoredEvents, id: string): Promise<string> {
-  const event = await journal.getEvent(id);
-  return event?.request.body.toString("utf8").toLowerCase() ?? "";
+/** Fields that a search names, and the text that is left. */
+function parseSearch(q: string): Pick<EventSearch, "fields" | "text"> {
+  const fields = Array.from(q.matchAll(FIELD), ([, name = "", quoted, plain = ""]) => {
+    const path = [...(parsePath(name) ?? name.split("."))];
+    return { path: path[0] === "headers" ? path.map((key) => key.toLowerCase()) : path, value: quoted ?? plain };
+  });
+  const text = q.replaceAll(FIELD, " ").trim();
+  return { ...(fields.length > 0 && { fields }), ...(text !== "" && { text }) };
 }
 
 export interface StoredEventFilter {
@@ -164,12 +164,17 @@ export function toOutcome(event: EventSummary): OutcomeView {
 
 function describe(event: EventSummary): string {
   const { failure, actions, reason } = event;
-  if (failure) return `${statusOf(failure.code)}${failure.message}`;
+  if (failure) return `${statusOf(failure.code)}${firstLine(failure.detail) ?? failure.message}`;
   if (actions.length === 0) return reason === undefined ? "skipped" : `skipped: ${reason}`;
   const wakes = actions.filter(({ kind }) => kind === "wake");
   const parts = wakes.length > 0 ? [wakes.length === 1 ? `wake (${wakes[0]?.mode})` : `${wakes.length} wakes`] : [];
   if (actions.length > wakes.length) parts.push(describeTurns(event, actions.length - wakes.length));
   return parts.join(" · ");
+}
+
+/** What a transform threw says more than that it failed. */
+function firstLine(detail = ""): string | undefined {
+  return detail.split("\n", 1)[0]?.trim() || undefined;
 }
 
 function statusOf(code: string): string {
@@ -188,14 +193,21 @@ type RunSummary = NonNullable<EventSummary["run"]>;
 type DeliverySummary = NonNullable<EventSummary["delivery"]>;
 
 function describeRun(run: RunSummary): string {
-  const { state, attempts, error, holdReason, waitingFor, startedAt, finishedAt } = run;
+  const { state, attempts, error, holdReason, waitingFor, waitsFor, startedAt, finishedAt } = run;
   if (state === "done") return `turn ${formatMs((finishedAt ?? 0) - (startedAt ?? 0))}`;
   if (state === "dead") return `turn failed: ${error}`;
-  if (state === "dropped") return `turn dropped: ${error}`;
+  if (state === "dropped") return error === "canceled" ? "turn canceled" : `turn dropped: ${error}`;
   if (state === "held") return `turn held: ${holdReason}`;
   if (state === "running") return attempts > 1 ? `turn running, attempt ${attempts}` : "turn running";
   if (waitingFor !== undefined) return `waiting for ${waitingFor}: ${error}`;
+  if (waitsFor) return describeWait(waitsFor);
   return error === undefined ? "turn waiting" : `attempt ${attempts} failed, will try again: ${error}`;
+}
+
+function describeWait({ kind, runId, holdReason, mapping }: RunWait): string {
+  if (kind === "held") return `waits behind a held turn (${holdReason})`;
+  if (kind === "turn") return "waits for another turn of its session";
+  return runId ? `waits behind a turn of the paused hook ${mapping}` : `waits: the hook ${mapping} is paused`;
 }
 
 function describeDelivery({ state, channel, to, route, attempts, error, others }: DeliverySummary): string {

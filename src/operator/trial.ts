@@ -7,6 +7,7 @@ import { toVisibleHeaders } from "../ingress/hook-request.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
 import type { Runtime } from "../runtime/build.ts";
 import type { Draft } from "../runtime/draft.ts";
+import { readOwn, toText } from "../shared/json.ts";
 import { createId } from "../shared/id.ts";
 import { TOKEN_PARAMETER } from "../shared/secret.ts";
 import {
@@ -38,7 +39,7 @@ export type Trial = { log: LogLine[]; durationMs: number } & (
     }
 );
 
-export interface AgentActionView extends Omit<AgentAction, "trustedName" | "routeBy" | "moreTargets"> {
+export interface AgentActionView extends Omit<AgentAction, "trustedName" | "routeBy" | "moreTargets" | "serviceHost"> {
   moreTargets?: Omit<ReplyTarget, "routeBy">[];
 }
 /** An action without what concerns only how its summary is written. */
@@ -48,8 +49,8 @@ export function toActionView(action: AgentAction): AgentActionView;
 export function toActionView(action: HookAction): ActionView;
 export function toActionView(action: HookAction): ActionView {
   if (action.kind !== "agent") return action;
-  const { trustedName: _, routeBy: __, moreTargets, ...shown } = action;
-  return { ...shown, moreTargets: moreTargets?.map(({ routeBy: ___, ...target }) => target) };
+  const { trustedName: _, routeBy: __, serviceHost: ___, moreTargets, ...shown } = action;
+  return { ...shown, moreTargets: moreTargets?.map(({ routeBy: ____, ...target }) => target) };
 }
 
 /**
@@ -81,7 +82,9 @@ export async function runTrial(
     if (!(error instanceof HookError)) throw error;
     const { status, code, message } = error;
     const { log = [], mapping, trace, message: cause } = error.detail;
-    const detail = status === 404 ? explainUnknownHook(request.hook, mappings) : trace || cause;
+    const unknown = (): string =>
+      draft ? explainMiss(request.hook, draft) : explainUnknownHook(request.hook, mappings);
+    const detail = status === 404 ? unknown() : trace || cause;
     return { ok: false, mapping, status, code, error: message, detail, log, durationMs: elapsed() };
   }
 }
@@ -149,6 +152,11 @@ function toTrialRequest(body: TrialInput, hooksPath: string): HookRequest {
     credential: ANY_CREDENTIAL,
     client: "127.0.0.1",
   };
+}
+
+function explainMiss(hook: string, draft: object): string {
+  const path = readOwn(readOwn(draft, "match"), "path");
+  return `The mapping is for the hook "${toText(path)}", and the request is to "${hook}": set match.path, or choose another request.`;
 }
 
 /** Only for the operator, since it names the hooks that exist. */

@@ -4,6 +4,7 @@ import { toPrompt } from "../boundary/boundary.ts";
 import { exactPayload } from "../shared/exact-json.ts";
 import { packageVersion } from "../shared/package.ts";
 import { cutText } from "../shared/text.ts";
+import type { FoundMissed } from "../catch-up/missed.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { BudgetStatus } from "../dispatch/hold.ts";
@@ -14,6 +15,7 @@ import type { AnsweredRequest } from "../ingress/server.ts";
 import type { McpRequestRecord } from "../mcp/audit.ts";
 import type {
   AbandonedEvent,
+  Approval,
   DeadLetter,
   Delivery,
   Entry,
@@ -29,16 +31,20 @@ import type {
   StoredRequest,
   Timings,
   Step,
+  WorkCounts,
 } from "../journal/journal.ts";
 import type { FolderStatus, MailStatus } from "../mail/watch/status.ts";
 import type { Runtime } from "../runtime/build.ts";
+import type { GrantRow } from "../runtime/grants.ts";
 import type { ReloadFailure } from "../runtime/reload.ts";
 import type { SandboxStatus } from "../transforms/runner.ts";
 import type { LogLine } from "../types.ts";
 import type { EventCounts, Minute } from "../telemetry/activity.ts";
+import type { DeadLetterChange, DeadLetterGroup } from "./dead-letters.ts";
 import type { Diff } from "./diff.ts";
 import type { MappingSourceView, MappingView } from "./mappings.ts";
 import { type Outcome, type OutcomeView, toOutcome } from "./stored-events.ts";
+import type { RecordedRequest, Recording } from "./recordings.ts";
 import type { Rejection } from "./rejections.ts";
 import type { SubscriptionRow } from "./subscriptions.ts";
 import { type AgentActionView, toActionView, type Trial } from "./trial.ts";
@@ -51,10 +57,11 @@ export interface OperatorAnswers {
   "GET /api/status": StatusView;
   "GET /api/stats": StatsView;
   "GET /metrics": string;
-  "GET /api/events": { events: EventView[]; more?: string };
+  "GET /api/events": { events: EventView[]; more?: string; searched?: number; searchedTo?: string };
   "GET /api/stream": string;
   "GET /api/events/export": string;
   "POST /api/events/:id/replay": unknown;
+  "POST /api/events/catch-up": CatchUpView;
   "GET /api/mappings": { hooksUrl: string; mappings: MappingView[] };
   "GET /api/mappings/:id/source": MappingSourceView;
   "GET /api/events/:id": EventTimeline;
@@ -64,10 +71,24 @@ export interface OperatorAnswers {
   "GET /api/runs": { runs: RunView[] };
   "GET /api/runs/:id": RunTimeline;
   "POST /api/runs/release": { ok: true; released: number };
+  "POST /api/runs/:id/cancel": { ok: true; id: string };
+  "POST /api/mappings/:id/pause": { ok: true; id: string };
+  "POST /api/mappings/:id/resume": { ok: true; id: string };
+  "GET /api/tools": ToolsView;
+  "GET /api/approvals": { approvals: ApprovalView[] };
+  "GET /api/approvals/:id": ApprovalView;
+  "POST /api/approvals/:id": { ok: true; approval: ApprovalView };
   "GET /api/spend": { since: string; spend: Spend[] };
   "GET /api/deliveries": { deliveries: View<Delivery>[] };
+  "POST /api/recordings": View<Recording>;
+  "GET /api/recordings": { recordings: RecordingRow[] };
+  "GET /api/recordings/:id": RecordingTimeline;
+  "DELETE /api/recordings/:id": { ok: true; id: string };
   "GET /api/rejections": { rejections: View<Rejection>[] };
   "GET /api/dead-letters": { deadLetters: DeadLetterView[] };
+  "GET /api/dead-letters/groups": { groups: DeadLetterGroupView[]; countedTo: number };
+  "POST /api/dead-letters/retry": DeadLetterChange;
+  "POST /api/dead-letters/drop": DeadLetterChange;
   "POST /api/dead-letters/:id/retry": { ok: true; id: string };
   "DELETE /api/dead-letters/:id": { ok: true; id: string };
   "GET /api/subscriptions": { subscriptions: View<SubscriptionRow>[] };
@@ -92,6 +113,7 @@ interface SubscriptionView extends View<SubscriptionRow> {
 /** The fields of a row in a list. */
 export type EventView = View<Omit<EventSummary, keyof Outcome>> & OutcomeView;
 export type DeadLetterView = View<DeadLetter>;
+type DeadLetterGroupView = View<DeadLetterGroup>;
 type EntryView = View<Omit<Entry, "sessionKey" | "boundary" | "urgent">>;
 
 /** Without the body's bytes: `payload` is what the hook made of the body, or the text of a body that it refused. */
@@ -116,12 +138,30 @@ export interface EventTimeline extends EventView {
 export type SessionTimeline = { key: string; entries: EntryView[] } & Partial<WithoutCount>;
 type WithoutCount = Omit<View<SessionSummary>, "key" | "entries">;
 
+export interface CatchUpView extends FoundMissed {
+  hook: string;
+}
+
+interface RecordingRow extends View<Recording> {
+  /** How many it has. */
+  requests: number;
+}
+
+export interface RecordingTimeline extends View<Recording> {
+  /** Oldest first. */
+  requests: RecordedView[];
+}
+
+type RecordedView = Omit<View<RecordedRequest>, "request"> & { request: RequestView };
+
 type MailView = Omit<MailStatus, "folders"> & { folders: View<FolderStatus>[] };
 
-interface StatsView {
-  /** How many events the journal has in each state. Counting ends at `countedTo`, so a state may have more. */
+interface StatsView extends WorkCounts {
+  /** How many events the journal has in each state, and runs and deliveries. Counting ends at `countedTo`, so a state may have more. */
   events: EventCounts;
   countedTo: number;
+  /** The refused requests among the last 500 since the start. */
+  refused: number;
   /** The last three hours of requests to hooks and agent turns, oldest first; minutes without anything are left out. */
   minutes: View<Minute>[];
 }
@@ -156,7 +196,14 @@ export function toNodesView(nodes: NodeRecord[]): Pick<StatusView, "nodes" | "no
 export type RunView = Omit<View<Run>, "action" | "steps"> & { action?: AgentActionView; steps?: StepView[] };
 
 /** What the driver needs to continue from an answer is nothing to read. */
-type StepView = View<Omit<Step, "answer" | "boundary">>;
+type StepView = View<Omit<Step, "answer" | "boundary" | "late">> & { late?: LateView };
+
+/** A result that came after a person had decided without it. */
+interface LateView {
+  state: Step["state"];
+  text?: string;
+  finishedAt?: string;
+}
 
 export function toRunView({ action, steps, ...run }: Run): RunView {
   return { ...toView(run), ...(action && { action: toActionView(action) }), steps: steps?.map(toStepView) };
@@ -168,8 +215,58 @@ export function toRunTimeline(run: Run, steps: Step[]): RunTimeline {
   return { ...toRunView(run), steps: steps.map(toStepView) };
 }
 
-function toStepView(step: Step): StepView {
-  return toView({ ...step, answer: undefined, boundary: undefined });
+/** What a person decides about, and how it has ended. */
+export type ApprovalView = Omit<View<Approval>, "deliveries"> & { deliveries?: HeldDelivery[] };
+
+/** A reply that waits. */
+interface HeldDelivery {
+  channel: string;
+  to?: string;
+  text: string;
+}
+
+export function toApprovalView({ deliveries, ...approval }: Approval): ApprovalView {
+  return {
+    ...toView(approval),
+    ...(deliveries && { deliveries: deliveries.map(({ channel, to, text }) => ({ channel, to, text })) }),
+  };
+}
+
+/** The tool sets in use. */
+export interface ToolsView {
+  sets: ToolSetView[];
+  grants: GrantRow[];
+}
+
+interface ToolSetView {
+  name: string;
+  kind: string;
+  audience: "private" | "public";
+  /** Calls that change something are not sent. */
+  dryRun: boolean;
+  /** Its calls are those of tools.lock.json. */
+  locked: boolean;
+  calls: ToolCallView[];
+}
+
+interface ToolCallView {
+  call: string;
+  description: string;
+  /** JSON Schema of the arguments. */
+  input: object;
+}
+
+export function toToolsView({ config, tools }: Pick<Runtime, "config" | "tools">, grants: GrantRow[]): ToolsView {
+  const sets = Array.from(tools.sets, ([name, { audience, calls, discover }]) => {
+    const { kind = "", dryRun = false } = config.agents.tools[name] ?? {};
+    const views = calls.map(({ fullName, description, input }) => ({ call: fullName, description, input }));
+    return { name, kind, audience, dryRun, locked: discover !== undefined, calls: views };
+  });
+  return { sets, grants };
+}
+
+function toStepView({ late, ...step }: Step): StepView {
+  return { ...toView({ ...step, answer: undefined, boundary: undefined }), ...(late && { late: toView(late) }) };
 }
 
 export function toEventView(summary: EventSummary): EventView {
@@ -194,6 +291,18 @@ export async function toEventTimeline(event: EventRecord, findParser: FindParser
     entries: event.entries.map(toEntryView),
     deliveries: event.deliveries.map(toView),
   };
+}
+
+export async function toRecordingTimeline(
+  recording: Recording,
+  requests: RecordedRequest[],
+  findParser: FindParser,
+): Promise<RecordingTimeline> {
+  const views = requests.map(async ({ request, ...one }) => ({
+    ...toView(one),
+    request: await toRequestView({ hook: recording.hook, request }, findParser),
+  }));
+  return { ...toView(recording), requests: await Promise.all(views) };
 }
 
 export function toSessionTimeline(session: SessionSummary, entries: Entry[]): SessionTimeline {
@@ -226,7 +335,10 @@ function toSummary(entries: Entry[]): string | undefined {
   return summaries.length > 0 ? summaries.map(toPrompt).join("\n") : undefined;
 }
 
-async function toRequestView({ hook, request: stored }: EventRecord, findParser: FindParser): Promise<RequestView> {
+async function toRequestView(
+  { hook, request: stored }: Pick<EventRecord, "hook" | "request">,
+  findParser: FindParser,
+): Promise<RequestView> {
   const { body, ...request } = stored;
   // It was not stored, and is not an empty form.
   if (body.length === 0) return { ...request, payload: "" };

@@ -18,6 +18,8 @@ interface CallOptions {
   /** Default: an empty object. */
   body?: unknown;
   stop?: AbortSignal;
+  /** The page is being left. */
+  isLast?: boolean;
 }
 
 /** Calls the operator API. Rejects with the sentence of a 4xx or 5xx. */
@@ -68,13 +70,13 @@ export async function signOut(): Promise<void> {
 async function send(
   endpoint: keyof OperatorAnswers,
   params: Params = {},
-  { body = {}, stop }: CallOptions = {},
+  { body = {}, stop, isLast }: CallOptions = {},
 ): Promise<Response> {
   const [method = "", path = ""] = endpoint.split(" ");
   const headers = { "content-type": "application/json" };
   const content = method === "GET" ? {} : { method, headers, body: JSON.stringify(body) };
   try {
-    const response = await fetch(`.${fill(path, params)}`, { ...content, signal: stop });
+    const response = await fetch(`.${fill(path, params)}`, { ...content, signal: stop, keepalive: isLast });
     answered();
     return response;
   } catch (cause) {
@@ -107,6 +109,9 @@ export type RunView = OperatorAnswers["GET /api/runs"]["runs"][number];
 export type DeliveryView = OperatorAnswers["GET /api/deliveries"]["deliveries"][number];
 export type RefusalView = OperatorAnswers["GET /api/rejections"]["rejections"][number];
 export type DeadLetterView = OperatorAnswers["GET /api/dead-letters"]["deadLetters"][number];
+export type DeadLetterGroupView = OperatorAnswers["GET /api/dead-letters/groups"]["groups"][number];
+export type ApprovalView = OperatorAnswers["GET /api/approvals"]["approvals"][number];
+export type SpendView = OperatorAnswers["GET /api/spend"]["spend"][number];
 export type StatusView = OperatorAnswers["GET /api/status"];
 export type EntryView = Timeline["entries"][number];
 export type MappingSource = OperatorAnswers["GET /api/mappings/:id/source"];

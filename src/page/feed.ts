@@ -1,11 +1,11 @@
 import type { EventView, RefusalView } from "./api.ts";
-import { type Filter, matchesFields, matchesText, refusalToRow, type Row, toRow } from "./row.ts";
+import { type Filter, isSearched, matchesFields, matchesText, refusalToRow, type Row, toRow } from "./row.ts";
 
 /** Reads from the service, newest first. */
 export interface FeedSource {
   readEvents(
     query: Omit<Filter, "text"> & { q?: string; before?: string; limit: number },
-  ): Promise<{ events: EventView[]; more?: string }>;
+  ): Promise<{ events: EventView[]; more?: string; searched?: number; searchedTo?: string }>;
   readRefusals(): Promise<RefusalView[]>;
 }
 
@@ -29,6 +29,8 @@ export interface Feed {
   listAll(): Row[];
   find(id: string): Row | undefined;
   state(): FeedState;
+  /** How many events the service has looked at for the filter, and how far back; undefined: it did not have to. */
+  progress(): { searched: number; searchedTo: string } | undefined;
   /** Why the last read failed. */
   problem(): string | undefined;
   /** Reads what has to be read: with `isOlderWanted` also older requests. */
@@ -54,8 +56,8 @@ interface FeedOptions {
 const BEGINNING = "";
 /** As many as the service keeps. */
 const MAX_REFUSALS = 500;
-/** How often the feed searches for more before a person has to ask for it. */
-const MAX_SEARCHES = 10;
+/** How often the feed searches for more before a person has to ask for it: each time for a tenth of a second. */
+const MAX_SEARCHES = 600;
 const SEARCH_MS = 1000;
 
 /** What has been read for a filter. */
@@ -70,6 +72,8 @@ interface View {
   newCursor?: string;
   isSearchDue: boolean;
   searches: number;
+  searched: number;
+  searchedTo?: string;
   isReading: boolean;
   isPaused: boolean;
 }
@@ -124,6 +128,8 @@ export function createFeed({
     listAll: () => ids.map((id) => rows.get(id)!).toReversed(),
     find: (id) => rows.get(id),
     state,
+    progress: () =>
+      view.searchedTo === undefined ? undefined : { searched: view.searched, searchedTo: view.searchedTo },
     problem: () => failure?.problem,
     read(isOlderWanted) {
       if (floor === undefined || view.isReading || failure) return;
@@ -164,12 +170,16 @@ export function createFeed({
 
   /** Reads the page below what is known. */
   function readOlder(): Promise<void> {
-    const before = view.cursor ?? (filter.text === undefined ? floor : undefined);
-    return readPage(before, (count, end) => {
-      view.cursor = end;
-      wanted += count;
-      view.isPaused = count === 0 && ++view.searches >= MAX_SEARCHES;
-    });
+    return readPage(
+      view.cursor ?? (isSearched(filter) ? undefined : floor),
+      (count, end, { searched = 0, searchedTo }) => {
+        view.cursor = end;
+        wanted += count;
+        view.searched += searched;
+        view.searchedTo = searchedTo ?? view.searchedTo;
+        view.isPaused = count === 0 && ++view.searches >= MAX_SEARCHES;
+      },
+    );
   }
 
   /** Looks for the text in the payloads of the events that came since the search began. */
@@ -186,7 +196,10 @@ export function createFeed({
   }
 
   /** `use` gets the size of the page, and the id down to which the service has looked. */
-  async function readPage(before: string | undefined, use: (count: number, end: string) => void): Promise<void> {
+  async function readPage(
+    before: string | undefined,
+    use: (count: number, end: string, progress: { searched?: number; searchedTo?: string }) => void,
+  ): Promise<void> {
     const mine = view;
     const since = clock;
     const turn = restarts;
@@ -194,17 +207,17 @@ export function createFeed({
     mine.isReading = true;
     try {
       const { text: q, ...fields } = filter;
-      const { events, more } = await source.readEvents({ ...fields, q, before, limit: page });
+      const { events, more, ...progress } = await source.readEvents({ ...fields, q, before, limit: page });
       if (!isCurrent()) return;
       const end = more ?? ((events.length === page && events.at(-1)?.id) || BEGINNING);
       for (const event of events) {
         putRead(toRow(event), since);
-        if (q !== undefined) view.found.add(event.id);
+        if (isSearched(filter)) view.found.add(event.id);
       }
       for (const [id, came] of view.unsearched) {
         if (came <= since && id >= end && (before === undefined || id < before)) view.unsearched.delete(id);
       }
-      use(events.length, end);
+      use(events.length, end, progress);
     } catch (error) {
       if (isCurrent()) fail(error, false);
     } finally {
@@ -236,7 +249,7 @@ export function createFeed({
     if (failure) return "failed";
     if (floor === undefined) return "loading";
     if (view.isPaused) return "paused";
-    return (view.cursor ?? (filter.text === undefined ? floor : undefined)) === BEGINNING ? "complete" : "more";
+    return (view.cursor ?? (isSearched(filter) ? undefined : floor)) === BEGINNING ? "complete" : "more";
   }
 
   function putRead(row: Row, since: number): void {
@@ -280,5 +293,6 @@ export function createFeed({
 }
 
 function createView(): View {
-  return { found: new Set(), unsearched: new Map(), isSearchDue: true, searches: 0, isReading: false, isPaused: false };
+  const counts = { searches: 0, searched: 0 };
+  return { found: new Set(), unsearched: new Map(), isSearchDue: true, ...counts, isReading: false, isPaused: false };
 }

@@ -4,13 +4,16 @@ import { createFeed } from "./feed.ts";
 
 /** Grows with every frame in which something has changed. */
 export const changes = signal(0);
+/** Grows with each question to a person, and each answer. */
+export const questions = signal(0);
 /** live: changes arrive, here or through another tab · lost: the service does not answer. */
 export const connection = signal<"connecting" | "live" | "lost">("connecting");
 
 /** The requests of the first screen. */
 export const feed = createFeed({
   source: {
-    readEvents: (query) => call("GET /api/events", query),
+    // Refused requests are no events: the page has all that the service keeps.
+    readEvents: async (query) => (query.status === "refused" ? { events: [] } : call("GET /api/events", query)),
     readRefusals: async () => (await call("GET /api/rejections", { limit: 500 })).rejections,
   },
   onChange: changed,
@@ -38,6 +41,7 @@ const MESSAGES = [
   "run",
   "delivery",
   "dead-letter",
+  "approval",
   "session",
   "rejection",
   "reload",
@@ -118,5 +122,6 @@ function take(name: string, data: string): void {
   else if (name === "rejection") feed.addRefusal(JSON.parse(data));
   // Something happened before the stream began, or while nobody listened.
   else if (name === "gap" || name === "ready") feed.restart();
+  if (name === "approval" || name === "gap" || name === "ready") questions.value++;
   changed();
 }

@@ -2,11 +2,19 @@ import { effect, signal } from "@preact/signals";
 import { type JSX, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { access, answeredAt, call, signIn, signOut } from "./api.ts";
-import { Event, replay } from "./event/event.tsx";
-import { DeadLetters, Mailboxes, Rejections } from "./lists/failures.tsx";
+import { Event } from "./event/event.tsx";
+import { replay } from "./parts/actions.tsx";
+import { Asking } from "./parts/ask.tsx";
+import { Approvals, useOpenApprovals } from "./lists/approvals.tsx";
+import { DeadLetters } from "./lists/dead-letters.tsx";
+import { Mailboxes } from "./lists/mailboxes.tsx";
 import { Mappings } from "./lists/mappings.tsx";
-import { Deliveries, Runs, Session, Sessions, Spend } from "./lists/runs.tsx";
+import { Refused } from "./lists/refused.tsx";
+import { Deliveries, Runs } from "./lists/runs.tsx";
+import { Session, Sessions } from "./lists/sessions.tsx";
+import { Spend } from "./lists/spend.tsx";
 import { connection, startLive } from "./live.ts";
+import { Title } from "./parts/title.tsx";
 import { hasDraft } from "./parts/draft.ts";
 import { Notice, Time, toVisible } from "./parts/controls.tsx";
 import { useLoad } from "./parts/load.tsx";
@@ -21,12 +29,13 @@ const SCREENS: { path: string; name: string; show(rest: string[], query: Record<
   {
     path: "sessions",
     name: "Sessions",
-    show: ([id], { after }) => (id === undefined ? <Sessions /> : <Session id={id} after={after} />),
+    show: ([id]) => (id === undefined ? <Sessions /> : <Session key={id} id={id} />),
   },
+  { path: "approvals", name: "Approvals", show: () => <Approvals /> },
   { path: "runs", name: "Runs", show: () => <Runs /> },
   { path: "deliveries", name: "Deliveries", show: () => <Deliveries /> },
   { path: "dead-letters", name: "Dead letters", show: () => <DeadLetters /> },
-  { path: "rejections", name: "Rejections", show: () => <Rejections /> },
+  { path: "refused", name: "Refused", show: () => <Refused /> },
   { path: "mailboxes", name: "Mailboxes", show: () => <Mailboxes /> },
   { path: "spend", name: "Spend", show: () => <Spend /> },
 ];
@@ -47,6 +56,7 @@ function App(): JSX.Element {
         </main>
       </div>
       <Notice />
+      <Asking />
       <Help />
     </>
   );
@@ -59,7 +69,7 @@ function Screen(): JSX.Element {
   if (screen) return screen.show(rest, route.value.query);
   return (
     <section class="page">
-      <h1>Page not found</h1>
+      <Title text="Page not found" />
       <a href={hrefTo([])}>Requests</a>
     </section>
   );
@@ -68,6 +78,7 @@ function Screen(): JSX.Element {
 function Navigation(): JSX.Element {
   const [first = ""] = route.value.path;
   const current = first === "events" ? "" : first;
+  const open = useOpenApprovals();
   return (
     <nav aria-label="Main">
       <a class="brand" href={hrefTo([])}>
@@ -78,6 +89,7 @@ function Navigation(): JSX.Element {
           <li key={path}>
             <a href={hrefTo([path].filter(Boolean))} aria-current={path === current ? "page" : undefined}>
               {name}
+              {path === "approvals" && open !== undefined && open > 0 && <b class="count">{open}</b>}
             </a>
           </li>
         ))}

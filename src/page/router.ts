@@ -8,7 +8,76 @@ interface Route {
 }
 
 const hash = signal(location.hash);
-window.addEventListener("hashchange", () => (hash.value = location.hash));
+
+/** Where a person was in a place: how far each list was scrolled, and the row that had the focus. */
+interface Spot {
+  scrolled: Map<string, number>;
+  row?: string;
+}
+
+/** By entry of the browser's history. */
+const spots = new Map<string, Spot>();
+let spot = startEntry();
+/** A heading that appears gets the focus, once, after a step to another place. */
+let isArriving = false;
+
+window.addEventListener("hashchange", () => {
+  const known = spots.get(history.state?.entry);
+  spot = known ?? startEntry();
+  isArriving = !known;
+  hash.value = location.hash;
+  if (known) restore(known);
+  else document.querySelector("main")?.scrollTo({ top: 0 });
+});
+document.addEventListener(
+  "scroll",
+  ({ target }) => {
+    if (target instanceof HTMLElement) spot.scrolled.set(target.tagName + target.className, target.scrollTop);
+  },
+  true,
+);
+document.addEventListener("focusin", ({ target }) => {
+  if (target instanceof HTMLElement && target.dataset["row"]) spot.row = target.dataset["row"];
+});
+
+function startEntry(): Spot {
+  const entry = crypto.randomUUID?.() ?? String(performance.now());
+  history.replaceState({ entry }, "");
+  const started: Spot = { scrolled: new Map() };
+  spots.set(entry, started);
+  return started;
+}
+
+const RESTORE_MS = 3000;
+
+/** The content comes later than the place. */
+function restore({ scrolled, row }: Spot): void {
+  const wanted = [...scrolled];
+  const until = performance.now() + RESTORE_MS;
+  const of = spot;
+  const step = (): void => {
+    if (spot !== of || performance.now() > until) return;
+    const isScrolled = wanted.every(([name, top]) => {
+      const element = [...document.querySelectorAll<HTMLElement>("main, .scroller")].find(
+        (each) => each.tagName + each.className === name,
+      );
+      element?.scrollTo({ top });
+      return element !== undefined && Math.abs(element.scrollTop - top) < 2;
+    });
+    const link = row === undefined ? undefined : document.querySelector<HTMLElement>(`[data-row="${CSS.escape(row)}"]`);
+    link?.focus({ preventScroll: true });
+    if (!isScrolled || (row !== undefined && !link)) requestAnimationFrame(step);
+  };
+  requestAnimationFrame(step);
+}
+
+/** Called by the heading of a place that is shown. */
+export function arrive(heading: HTMLElement | null, title: string): void {
+  document.title = `${title} · Hookline`;
+  if (!isArriving || !heading) return;
+  isArriving = false;
+  heading.focus({ preventScroll: true });
+}
 
 export const route = computed<Route>(() => {
   const [path = "", search = ""] = hash.value.replace(/^#\/?/, "").split(/\?(.*)/s);
@@ -29,7 +98,7 @@ export function goTo(path: readonly string[], query?: Record<string, string | un
 /** Changes parameters of the place without a step in the browser's history. */
 export function setQuery(changes: Record<string, string | undefined>): void {
   const { path, query } = route.value;
-  history.replaceState(null, "", hrefTo(path, { ...query, ...changes }));
+  history.replaceState(history.state, "", hrefTo(path, { ...query, ...changes }));
   hash.value = location.hash;
 }
 

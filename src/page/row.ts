@@ -1,7 +1,9 @@
 import type { EventView, RefusalView } from "./api.ts";
 
 /** A request with what has become of it so far. A change replaces it. */
-export interface Row extends Omit<EventView, "receivedAt"> {
+export interface Row extends Omit<EventView, "receivedAt" | "status"> {
+  /** refused: before its sender was known, so that there is no event. */
+  status: EventView["status"] | "refused";
   /** Milliseconds since the epoch. */
   at: number;
   /** Grows with each change in any row. */
@@ -12,8 +14,15 @@ export interface Row extends Omit<EventView, "receivedAt"> {
   refusal?: RefusalView;
 }
 
-export const FILTERS = ["hook", "mapping", "status", "session", "text"] as const;
+/** What only the service knows of a request. */
+const SEARCHED = ["text", "credential", "model", "channel", "group"] as const;
+export const FILTERS = ["hook", "mapping", "status", "session", "from", "to", "event", ...SEARCHED] as const;
 export type Filter = { [Name in (typeof FILTERS)[number]]?: string };
+
+/** Whether the service has to look for the requests: else the page knows which of its rows match. */
+export function isSearched(filter: Filter): boolean {
+  return SEARCHED.some((name) => filter[name] !== undefined);
+}
 
 export function toRow({ receivedAt, ...event }: EventView): Row {
   return { ...event, at: Date.parse(receivedAt), revision: 0 };
@@ -23,10 +32,13 @@ export function refusalToRow(refusal: RefusalView): Row {
   const { id, at, hook = "", reason, message, hint, repeated = 0 } = refusal;
   const times = repeated > 0 ? ` (${repeated + 1} times)` : "";
   const outcome = `${reason.replaceAll("_", " ")}: ${hint ?? message}${times}`;
-  return { id, hook, status: "rejected", at: Date.parse(at), revision: 0, actions: [], outcome, refusal };
+  return { id, hook, status: "refused", at: Date.parse(at), revision: 0, actions: [], outcome, refusal };
 }
 
-export function matchesFields(row: Row, { hook, mapping, status, session }: Filter): boolean {
+export function matchesFields(row: Row, { hook, mapping, status, session, event, from, to }: Filter): boolean {
+  if (event !== undefined && row.event !== event) return false;
+  if (from !== undefined && row.at < Date.parse(from)) return false;
+  if (to !== undefined && row.at >= Date.parse(to)) return false;
   if (hook !== undefined && row.hook !== hook) return false;
   if (mapping !== undefined && row.mapping !== mapping) return false;
   if (status !== undefined && row.status !== status) return false;
@@ -34,7 +46,8 @@ export function matchesFields(row: Row, { hook, mapping, status, session }: Filt
 }
 
 /** Without the payload, which only the service knows. */
-export function matchesText(row: Row, { text }: Filter): boolean {
+export function matchesText(row: Row, { text, credential, model, channel, group }: Filter): boolean {
+  if ((credential ?? model ?? channel ?? group) !== undefined) return false;
   return text === undefined || (row.words ??= wordsOf(row)).includes(text.toLowerCase());
 }
 

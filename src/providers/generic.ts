@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { OptionProblem, SignatureDefinition } from "../plugin.ts";
 import { NON_BLANK } from "../shared/json.ts";
-import { fixedAnswer, HANDSHAKE_OPTION } from "./handshakes.ts";
+import { HANDSHAKE_OPTION, withFixedHandshake } from "./handshakes.ts";
 import { HEADER, REPLAY_OPTION, SECRET, SECRET_ITSELF, type SignatureRow, TOLERANCE, URL_OPTION } from "./row.ts";
 import { createHmacKey, decodeStrictly } from "./signature.ts";
 import { checkSecrets, createVerifier } from "./verifier.ts";
@@ -68,10 +68,10 @@ export const hmac: SignatureDefinition<HmacOptions> = {
     handshake: "`handshake`",
   },
   check: (options) => [...checkSecrets(toHmacRow(options), options), ...checkParts(options), ...checkTimes(options)],
-  create: (options) => createVerifier(toHmacRow(options), options),
+  create: (options) => withFixedHandshake(createVerifier(toHmacRow(options), options), options.handshake),
 };
 
-function toHmacRow(options: HmacOptions): SignatureRow {
+function toHmacRow({ handshake: _handshake, ...options }: HmacOptions): SignatureRow {
   const { header, algorithm, idHeader, timestampHeader, timestampField, timestampUnit, secretEncoding, ...rest } =
     options;
   return {
@@ -83,7 +83,6 @@ function toHmacRow(options: HmacOptions): SignatureRow {
     timestamp: isTimed(options)
       ? { header: timestampHeader?.toLowerCase(), field: timestampField, unit: timestampUnit }
       : undefined,
-    handshake: rest.handshake && fixedAnswer(rest.handshake),
     toKey: (secret) => createHmacKey(toKeyBytes(secret, secretEncoding), algorithm),
   };
 }
@@ -95,7 +94,11 @@ function toKeyBytes(secret: string, encoding: HmacOptions["secretEncoding"]): Bu
   return bytes;
 }
 
-function isTimed({ timestampHeader, timestampField, list }: HmacOptions): boolean {
+function isTimed({
+  timestampHeader,
+  timestampField,
+  list,
+}: Pick<HmacOptions, "timestampHeader" | "timestampField" | "list">): boolean {
   return (timestampHeader ?? timestampField ?? list?.timestamp) !== undefined;
 }
 
@@ -151,7 +154,7 @@ export const header: SignatureDefinition<FromSchema<typeof headerSchema>> = {
   about: { header: "`name`", signed: SECRET_ITSELF, handshake: "`handshake`" },
   create({ name, secret, handshake }) {
     const row = { replay: "plain", header: name.toLowerCase(), algorithm: "secret", encoding: "latin1" } as const;
-    return createVerifier({ ...row, handshake: handshake && fixedAnswer(handshake) }, { secret });
+    return withFixedHandshake(createVerifier(row, { secret }), handshake);
   },
 };
 

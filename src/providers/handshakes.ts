@@ -2,7 +2,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import { createHmac } from "node:crypto";
 import { isObject, parseObject, parsePath, readPath, toObject } from "../shared/json.ts";
 import { sameSecret } from "../shared/secret.ts";
-import type { Bytes, Handshake, SignedHead } from "./provider.ts";
+import type { Bytes, Handshake, SignatureVerifier, SignedHead, SignedRequest } from "./provider.ts";
 import type { HandshakeRule } from "./row.ts";
 
 /** Maximum length of a text that is echoed or shown without a signature. */
@@ -176,13 +176,28 @@ export const HANDSHAKE_OPTION = {
   description: "How the sender checks that the hook exists. Such a request needs no signature and starts nothing.",
 } as const;
 
-/** An answer from the configuration, to requests whose bodies have certain fields. */
-export function fixedAnswer({ when, answer }: FromSchema<typeof HANDSHAKE_OPTION>): HandshakeRule {
+type FixedHandshake = FromSchema<typeof HANDSHAKE_OPTION>;
+
+/** The verifier with a handshake from the configuration; as it is without one. */
+export function withFixedHandshake(
+  verifier: SignatureVerifier,
+  handshake: FixedHandshake | undefined,
+): SignatureVerifier {
+  if (!handshake) return verifier;
+  const { mayBeUnsigned, answer } = fixedAnswer(handshake);
+  return {
+    ...verifier,
+    presents: (head) => verifier.presents(head) || mayBeUnsigned(head),
+    handshake: (request, result) => (result === "valid" || mayBeUnsigned(request) ? answer(request) : undefined),
+  };
+}
+
+/** The answer to requests whose bodies have certain fields. */
+function fixedAnswer({ when, answer }: FixedHandshake) {
   const fields = Object.entries(when).map(([path, value]) => ({ path: parsePath(path) ?? [path], value }));
   return {
-    about: "`handshake`",
     mayBeUnsigned: isShortPost,
-    answer({ method, body }) {
+    answer({ method, body }: SignedRequest): Handshake | undefined {
       const payload = parseObject(toShortText(body));
       const isHandshake = fields.every(({ path, value }) => {
         const sent = readPath(payload, path);

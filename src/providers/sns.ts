@@ -17,7 +17,7 @@ const schema = {
   properties: {
     topicArn: {
       anyOf: [TOPIC, { type: "array", minItems: 1, items: TOPIC }],
-      description: "The topics that may send. Everyone can have messages signed by AWS, for topics of their own.",
+      description: "The topics that may send. Everyone can have messages signed by AWS, for their own topics.",
     },
     tolerance: { ...TOLERANCE, default: "1h" },
   },

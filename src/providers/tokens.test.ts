@@ -109,10 +109,33 @@ describe("jwt with a secret", () => {
 
 test.each([
   [{ algorithms: ["RS256", "HS256"], jwks: "https://a.example" }, "algorithms"],
+  [{ algorithms: ["RS256", "ES256"], jwks: "https://a.example" }, "algorithms"],
   [{ algorithms: ["HS256"], jwks: "https://a.example" }, "secret"],
   [{ algorithms: ["ES256"], secret: "s" }, "secret"],
-])("a family of algorithms goes with one kind of key: %j", (options, key) => {
-  expect(providers["jwt"]?.check?.({ issuer: ISSUER, ...options }, { baseDir: "." })).toMatchObject([{ key }]);
+  [{ algorithms: ["ES256"], jwks: "https://a.example", issuer: undefined }, "issuer"],
+  [{ algorithms: ["ES256"], jwks: "https://a.example", audience: undefined }, "audience"],
+])("a family of algorithms goes with one kind of key, and public keys with a receiver: %j", (options, key) => {
+  const given = { issuer: ISSUER, audience: AUDIENCE, ...options };
+  expect(providers["jwt"]?.check?.(given, { baseDir: "." })).toMatchObject([{ key }]);
+});
+
+test("Google Chat: its service account as a claim, since Google signs for everybody", async () => {
+  const verifier = await createVerifier("jwt", {
+    jwks: server.url,
+    algorithms: ["RS256"],
+    issuer: "https://accounts.google.com",
+    audience: AUDIENCE,
+    claims: { email: "chat@system.gserviceaccount.com", email_verified: true },
+  });
+  const verify = async (claims: object) => {
+    const google = { iss: "https://accounts.google.com", aud: AUDIENCE, email_verified: true };
+    const token = await sign({ claims: { ...google, email: "chat@system.gserviceaccount.com", ...claims } });
+    return verifier.verify(toRequest({ headers: { authorization: `Bearer ${token}` }, body: BODY }));
+  };
+  expect(await verify({})).toBe("valid");
+  expect(await verify({ email: "stranger@example.com" })).toMatchObject({ reason: "wrong" });
+  expect(await verify({ email: undefined })).toMatchObject({ reason: "wrong" });
+  expect(await verify({ email_verified: "true" })).toMatchObject({ reason: "wrong" });
 });
 
 describe("a bot of Microsoft Teams", () => {

@@ -10,7 +10,9 @@ import {
   type VerifyToken,
 } from "../shared/json-web-token.ts";
 import { HTTP_URL, NON_BLANK, parseObject, toObject } from "../shared/json.ts";
+import { redactPayload } from "../shared/secret.ts";
 import { parseDuration } from "../shared/time.ts";
+import { HANDSHAKE_OPTION, withFixedHandshake } from "./handshakes.ts";
 import type { Bytes, SignatureRefusal, SignatureVerifier, SignedHead, SignedRequest } from "./provider.ts";
 import { HEADER, SECRET, TOLERANCE } from "./row.ts";
 import { valuesOf } from "./signature.ts";
@@ -29,13 +31,13 @@ const ALGORITHMS = {
 const jwtSchema = {
   type: "object",
   additionalProperties: false,
-  required: ["algorithms", "issuer"],
+  required: ["algorithms"],
   oneOf: [{ required: ["jwks"] }, { required: ["secret"] }],
   properties: {
     header: {
       ...HEADER,
       default: "Authorization",
-      description: "The header with the token. In Authorization it stands after `Bearer`.",
+      description: "The header with the token. In Authorization it may follow `Bearer`.",
     },
     jwks: { ...HTTP_URL, description: "The address of the sender's public keys, a JSON Web Key Set." },
     secret: SECRET,
@@ -46,8 +48,8 @@ const jwtSchema = {
       items: { enum: Object.values(ALGORITHMS).flat() },
       description: "Algorithms that count, all of one family: HS… with a secret, any other with jwks.",
     },
-    issuer: { ...NON_BLANK, description: "The claim `iss`." },
-    audience: { ...NON_BLANK, description: "The claim `aud`." },
+    issuer: { ...NON_BLANK, description: "The claim `iss`; required with jwks." },
+    audience: { ...NON_BLANK, description: "The claim `aud`; required with jwks." },
     claims: {
       type: "object",
       additionalProperties: { type: ["string", "number", "boolean"] },
@@ -64,6 +66,7 @@ const jwtSchema = {
       description: "Without it the token does not say which body it was made for.",
     },
     tolerance: { ...TOLERANCE, default: "1m" },
+    handshake: HANDSHAKE_OPTION,
   },
 } as const;
 
@@ -78,10 +81,13 @@ export const jwt: SignatureDefinition<JwtOptions> = {
     signed: "a token with `issuer`, `audience`, `claims`, and `bodyHash`",
     tolerance: "1m",
     replay: "*plain*, *timed* with `bodyHash`",
+    handshake: "`handshake`",
   },
-  check: checkAlgorithms,
-  create: ({ jwks, secret, ...rules }) =>
-    openToken({ ...rules, keys: jwks === undefined ? { secrets: trimAll(secret) } : { jwks } }),
+  check: (options) => [...checkAlgorithms(options), ...checkReceiver(options)],
+  async create({ jwks, secret, handshake, ...rules }) {
+    const keys = jwks === undefined ? { secrets: trimAll(secret) } : { jwks };
+    return withFixedHandshake(await openToken({ ...rules, keys }), handshake);
+  },
 };
 
 /** A public key must never be taken for a shared secret, so one family of algorithms goes with one kind of key. */
@@ -96,6 +102,16 @@ function checkAlgorithms({ algorithms, secret }: JwtOptions): OptionProblem[] {
     ? "A secret is required with HS algorithms, instead of jwks."
     : "A secret is for HS algorithms only. Set jwks instead.";
   return [{ key: "secret", message }];
+}
+
+/** A sender that publishes its keys signs for others too. A shared secret is for us alone. */
+function checkReceiver({ jwks, issuer, audience }: JwtOptions): OptionProblem[] {
+  if (jwks === undefined) return [];
+  const missing = Object.entries({ issuer, audience }).filter(([, value]) => value === undefined);
+  return missing.map(([key]) => ({
+    key,
+    message: "This setting is required with jwks: the sender signs tokens for other services with the same keys.",
+  }));
 }
 
 const netlifySchema = {
@@ -215,7 +231,7 @@ function signer(scheme: TokenScheme, secret = ""): SignatureVerifier["sign"] {
     const payload = {
       ...claims,
       ...(bodyHash && { [bodyHash.claim]: hash(body, bodyHash.encoding) }),
-      iss: [issuer].flat()[0],
+      iss: [issuer ?? []].flat()[0],
       aud: audience,
       iat: seconds,
       exp: seconds + TOKEN_LIFE_SECONDS,
@@ -229,8 +245,7 @@ function signer(scheme: TokenScheme, secret = ""): SignatureVerifier["sign"] {
 function readToken({ rawHeaders }: SignedHead, name: string): string | SignatureRefusal {
   const [value, ...more] = valuesOf(rawHeaders, name);
   if (value === undefined) return { reason: "missing", message: `The header ${name} is missing.` };
-  const token = name === "authorization" ? toBearer(value) : value;
-  if (token !== undefined && more.length === 0) return token;
+  if (more.length === 0) return (name === "authorization" && toBearer(value)) || value;
   return { reason: "malformed", message: `The header ${name} is malformed.` };
 }
 
@@ -260,4 +275,43 @@ export const googleOidc: SignatureDefinition<FromSchema<typeof googleSchema>> = 
   replay: () => "plain",
   about: { header: "`authorization`: `Bearer`", signed: "a token with audience and account", tolerance: "1m" },
   create: ({ tolerance, ...options }) => openToken({ ...toGoogleRules(options), header: "authorization", tolerance }),
+};
+
+const googleChatSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["audience"],
+  properties: {
+    audience: { ...audience, description: "The hook's address, as in the app's settings." },
+    serviceAccount: {
+      ...serviceAccount,
+      default: "chat@system.gserviceaccount.com",
+      description: "The e-mail address that the tokens are issued for. A Workspace add-on has another one.",
+    },
+    tolerance: { ...TOLERANCE, default: "1m" },
+    keysUrl,
+  },
+} as const;
+
+/** An app of Google Chat, also one that is a Workspace add-on. */
+export const googleChat: SignatureDefinition<FromSchema<typeof googleChatSchema>> = {
+  schema: googleChatSchema,
+  docs: "https://developers.google.com/workspace/chat/verify-requests-from-chat",
+  deliveryId: "{{default payload.message.name payload.chat.messagePayload.message.name}}",
+  // The token is good for any body.
+  replay: () => "plain",
+  about: { header: "`authorization`: `Bearer`", signed: "a token with audience and account", tolerance: "1m" },
+  create: async ({ tolerance, ...options }) => ({
+    ...(await openToken({ ...toGoogleRules(options), header: "authorization", tolerance })),
+    accept: 200,
+    senderTimeoutMs: 30_000,
+    // An add-on shows the token of the request, and those of its user, in the body too.
+    hideSecrets: (payload) =>
+      redactPayload(payload, [
+        ["token"],
+        ["configCompleteRedirectUrl"],
+        ["chat", "*", "configCompleteRedirectUri"],
+        ["authorizationEventObject", "*"],
+      ]),
+  }),
 };

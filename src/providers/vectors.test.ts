@@ -13,6 +13,15 @@ const vectors: [title: string, scheme: string, options: object, request: Request
     },
   ],
   [
+    "https://circleci.com/docs/guides/integration/outbound-webhooks/",
+    "hmac",
+    { secret: "hunter123", header: "circleci-signature", list: { separator: ",", signature: "v1" } },
+    {
+      headers: { "circleci-signature": "v1=9be2242094a9a8c00c64306f382a7f9d691de910b4a266f67bd314ef18ac49fa" },
+      body: "an-important-request-payload",
+    },
+  ],
+  [
     "https://docs.slack.dev/authentication/verifying-requests-from-slack",
     "slack",
     { secret: "8f742231b10e8888abcd99yyyzzz85a5" },

@@ -248,20 +248,6 @@ describe("a secret that cannot be one", () => {
   });
 });
 
-test("hmac: a part and its option belong together", () => {
-  const check = (options: object) =>
-    providers["hmac"]?.check?.({ secret: "s", header: "x", algorithm: "sha256", ...options }, { baseDir: "/" });
-  expect(check({ signed: ["timestamp", ".", "body"] })).toEqual([
-    { key: "timestampHeader", message: 'This setting is required, because signed contains "timestamp".' },
-  ]);
-  expect(check({ signed: ["body"], idHeader: "x-id" })).toEqual([
-    {
-      key: "idHeader",
-      message: 'This setting has no effect, because signed does not contain "id". Add it there, or remove the setting.',
-    },
-  ]);
-});
-
 test("a row of a plugin", async () => {
   const acme = defineSignature({ header: "x-acme", prefix: "v2:", encoding: "base64url", algorithm: "hmac-sha512" });
   const verifier = await acme.create(
@@ -351,57 +337,4 @@ test.each([
   const result = await sender.verifier.verify(toRequest({ headers, body, url }));
   if (isRight) expect(result).toBe("valid");
   else expect(result).toMatchObject({ reason: "wrong" });
-});
-
-describe("an HMAC in other forms", () => {
-  const hmacOf = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest("hex");
-  const body = JSON.stringify({ id: 1, at: Math.floor(NOW / 1000) });
-  const time = String(Math.floor(NOW / 1000));
-
-  test("a list with its time", async () => {
-    const verifier = await createVerifier("hmac", {
-      secret: SECRET,
-      header: "X-Signature",
-      list: { separator: ",", assign: "=", timestamp: "timestamp", signature: "signature" },
-      signed: ["timestamp", ".", "body"],
-    });
-    const header = `timestamp=${time},signature=${hmacOf(SECRET, `${time}.${body}`)}`;
-    const request = toRequest({ headers: { "x-signature": header }, body });
-    expect(await verifier.verify(request)).toBe("valid");
-    expect(await verifier.verify({ ...request, receivedAt: NOW + 600_000 })).toMatchObject({ reason: "expired" });
-  });
-
-  test("a time in the body", async () => {
-    const verifier = await createVerifier("hmac", { secret: SECRET, header: "X-Signature", timestampField: "at" });
-    const request = toRequest({ headers: { "x-signature": hmacOf(SECRET, body) }, body });
-    expect(await verifier.verify(request)).toBe("valid");
-    expect(await verifier.verify({ ...request, receivedAt: NOW + 600_000 })).toMatchObject({ reason: "expired" });
-  });
-
-  test.each(["base64", "hex"] as const)("a secret in %s", async (secretEncoding) => {
-    const key = Buffer.from("the bytes of the key");
-    const secret = key.toString(secretEncoding);
-    const verifier = await createVerifier("hmac", { secret, secretEncoding, header: "X-Signature" });
-    expect(await verifier.verify(toRequest({ headers: { "x-signature": hmacOf(key, body) }, body }))).toBe("valid");
-  });
-
-  test.each([
-    [{ secret: "not base64!", secretEncoding: "base64" }, "secret"],
-    [{ secret: SECRET, list: { separator: ",", signature: "v1", timestamp: "t" } }, "list.timestamp"],
-    [
-      { secret: SECRET, timestampField: "at", timestampHeader: "X-Time", signed: ["timestamp", "body"] },
-      "timestampField",
-    ],
-  ])("a problem: %j", (options, key) => {
-    const defaults = { header: "X-Signature", algorithm: "sha256", secretEncoding: "utf8", signed: ["body"] };
-    expect(providers["hmac"]?.check?.({ ...defaults, ...options }, { baseDir: "." })).toMatchObject([{ key }]);
-  });
-});
-
-test("a secret in a form", async () => {
-  const verifier = await createVerifier("field", { secret: SECRET, field: "token" });
-  const headers = { "content-type": "application/x-www-form-urlencoded" };
-  expect(await verifier.verify(toRequest({ headers, body: `token=${SECRET}&text=hi` }))).toBe("valid");
-  expect(await verifier.verify(toRequest({ headers, body: "token=x&text=hi" }))).toMatchObject({ reason: "wrong" });
-  expect(verifier.hideSecrets?.({ token: SECRET, text: "hi" })).toEqual({ token: "[redacted]", text: "hi" });
 });

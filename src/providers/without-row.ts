@@ -5,8 +5,8 @@ import { parseExactObject } from "../shared/exact-json.ts";
 import { isObject, NON_BLANK, parseObject, parsePath, readPath, replaceAt, toObject } from "../shared/json.ts";
 import { redactPayload, sameSecret } from "../shared/secret.ts";
 import { parseDuration } from "../shared/time.ts";
-import { graph as graphHandshake } from "./handshakes.ts";
-import type { SignatureRefusal, SignatureResult, SignedRequest } from "./provider.ts";
+import { graph as graphHandshake, HANDSHAKE_OPTION, withFixedHandshake } from "./handshakes.ts";
+import type { SignatureRefusal, SignatureResult, SignatureVerifier, SignedRequest } from "./provider.ts";
 import { SECRET, SECRET_ITSELF, TOLERANCE } from "./row.ts";
 import { createHmacKey, decodeStrictly, formatTimestamp, parseTimestamp } from "./signature.ts";
 import { checkTime, digestParts } from "./verifier.ts";
@@ -93,41 +93,44 @@ const fieldSchema = {
   properties: {
     secret: SECRET,
     field: { ...NON_BLANK, description: "The field with the secret: its name in a form, its path in a JSON body." },
+    handshake: HANDSHAKE_OPTION,
   },
 } as const;
 
-/** A secret in a field of the body, as Mattermost's and Rocket.Chat's outgoing webhooks have it. */
+/** A secret in a field of the body, as outgoing webhooks of Mattermost and Rocket.Chat and events of Lark have it. */
 export const field: SignatureDefinition<FromSchema<typeof fieldSchema>> = {
   schema: fieldSchema,
   replay: () => "plain",
-  about: { header: "body: `field`", signed: SECRET_ITSELF },
-  create({ secret, field: name }) {
-    const secrets = [secret].flat().map((text) => text.trim());
-    const path = parsePath(name) ?? [name];
-    return {
-      presents: ({ method }) => method === "POST",
-      hideSecrets: (payload) =>
-        redactPayload(payload, [isObject(payload) && name in payload ? [name] : path.map(String)]),
-      async verify(request) {
-        const form = await readForm(request);
-        const sent = form ? form[name] : readPath(parseObject(request.body.toString()), path);
-        if (typeof sent !== "string") return { reason: "missing", message: `The field ${name} is missing.` };
-        const isRight = secrets.some((known) => sameSecret(sent, known));
-        return isRight ? "valid" : { reason: "wrong", message: `The secret in the field ${name} is wrong.` };
-      },
-      sign({ body, contentType = "" }) {
-        const value = secrets[0] ?? "";
-        if (contentType.startsWith("application/x-www-form-urlencoded")) {
-          const form = new URLSearchParams(body.toString());
-          form.set(name, value);
-          return { headers: {}, body: Buffer.from(form.toString()) };
-        }
-        const payload = replaceAt(parseExactObject(body.toString()), path, value);
-        return { headers: {}, body: Buffer.from(JSON.stringify(payload)) };
-      },
-    };
-  },
+  about: { header: "body: `field`", signed: SECRET_ITSELF, handshake: "`handshake`" },
+  create: ({ secret, field: name, handshake }) => withFixedHandshake(createFieldVerifier(secret, name), handshake),
 };
+
+function createFieldVerifier(secret: string | readonly string[], name: string): SignatureVerifier {
+  const secrets = [secret].flat().map((text) => text.trim());
+  const path = parsePath(name) ?? [name];
+  return {
+    presents: ({ method }) => method === "POST",
+    hideSecrets: (payload) =>
+      redactPayload(payload, [isObject(payload) && name in payload ? [name] : path.map(String)]),
+    async verify(request) {
+      const form = await readForm(request);
+      const sent = form ? form[name] : readPath(parseObject(request.body.toString()), path);
+      if (typeof sent !== "string") return { reason: "missing", message: `The field ${name} is missing.` };
+      const isRight = secrets.some((known) => sameSecret(sent, known));
+      return isRight ? "valid" : { reason: "wrong", message: `The secret in the field ${name} is wrong.` };
+    },
+    sign({ body, contentType = "" }) {
+      const value = secrets[0] ?? "";
+      if (contentType.startsWith("application/x-www-form-urlencoded")) {
+        const form = new URLSearchParams(body.toString());
+        form.set(name, value);
+        return { headers: {}, body: Buffer.from(form.toString()) };
+      }
+      const payload = replaceAt(parseExactObject(body.toString()), path, value);
+      return { headers: {}, body: Buffer.from(JSON.stringify(payload)) };
+    },
+  };
+}
 
 const graphSchema = {
   type: "object",

@@ -15,7 +15,7 @@ import { createMappingIndex, findShadowed, isBuiltInHook, type MappingIndex } fr
 import type { DriverContext } from "../plugin.ts";
 import { isWithin, toObject } from "../shared/json.ts";
 import { readRegularFile } from "../shared/files.ts";
-import { toChannelName, didYouMean } from "../shared/text.ts";
+import { didYouMean, toChannelName, withPeriod } from "../shared/text.ts";
 import { type Log, silentLog } from "../telemetry/log.ts";
 import type { CodeCache } from "../transforms/code-cache.ts";
 import { compileTransform } from "../transforms/compile.ts";
@@ -87,6 +87,7 @@ export async function buildRuntime({
         listReplies(mapping, key).map((reply) => ({ ...reply, file })),
       ),
       ...config.alerts.map((rule) => ({ ...rule, file: config.file })),
+      ...(config.agents.approvals ? [{ ...config.agents.approvals, key: "agents.approvals", file: config.file }] : []),
     ],
     opened.channels,
   );
@@ -123,7 +124,7 @@ export async function buildRuntime({
       senders: opened.senders.filter(({ hook }) => !isBuiltInHook(hook)),
       takesTokens: (hook) =>
         mappings.some(({ credential, match: { path: at } }) => !credential && (!at || at === hook)),
-      publicUrl: config.gateway.publicUrl,
+      publicUrl: config.gateway.hooksUrl,
     }),
     drivers,
     mappings: createMappingIndex(mappings),
@@ -140,7 +141,7 @@ function checkContext({ mapping, file, key }: MappingSource, tools: ToolSets): C
   return (mapping.context ?? []).flatMap((entry, index): ConfigProblem[] => {
     const at = `${key}.context[${index}]`;
     const call = tools.find(entry.call);
-    if (!call) return [{ file, key: `${at}.call`, message: `${toStart(tools.explainMissing(entry.call))}.` }];
+    if (!call) return [{ file, key: `${at}.call`, message: withPeriod(tools.explainMissing(entry.call)) }];
     const { properties, additionalProperties } = call.input;
     const known = Object.keys(toObject(properties));
     const unknown = Object.keys(entry.arguments ?? {}).find((name) => !known.includes(name));
@@ -148,10 +149,6 @@ function checkContext({ mapping, file, key }: MappingSource, tools: ToolSets): C
     const message = `${entry.call} has no argument "${unknown}"${didYouMean(unknown, known)}`;
     return [{ file, key: `${at}.arguments`, message }];
   });
-}
-
-function toStart(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** What an operator accepts is used at once. */

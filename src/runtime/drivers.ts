@@ -6,16 +6,17 @@ import type { ChannelDriver } from "../channels/driver.ts";
 import type { ReadConfig } from "../config/load.ts";
 import { trimSlashes } from "../config/resolve.ts";
 import type { Auth } from "../config/schema/generated.ts";
-import type { MappingSource } from "../config/types.ts";
+import type { MappingSource, PresetReads } from "../config/types.ts";
 import { type ConfigProblem, DriverError, messageOf } from "../errors.ts";
 import type { Sender } from "../ingress/signature-authenticator.ts";
 import type { Mailbox } from "../mail/watch/service.ts";
 import { compileTemplate } from "../mapping/template/template.ts";
 import type { MailAccount } from "../mail/source.ts";
 import type { DriverContext, DriverDefinition } from "../plugin.ts";
-import { appendSegment } from "../shared/json.ts";
+import { appendSegment, toObject } from "../shared/json.ts";
 import { toTempDir } from "../shared/temporary-folder.ts";
 import { channelKind, withPeriod } from "../shared/text.ts";
+import { createReads } from "../tools/reads.ts";
 import { findEqualNames, type MadeSet, openToolSets, type ToolSets } from "../tools/tool-sets.ts";
 
 /** The configured drivers. Nothing is connected yet. */
@@ -49,9 +50,6 @@ export async function openDrivers(
     const set = await open(drivers.tools[block.kind], { key, name, options: block.options });
     if (set) made.set(name, { set, block });
   }
-  const tools = openToolSets(made);
-  const equalNames = findEqualNames(tools.list());
-  if (equalNames !== undefined) problems.push({ key: "agents.tools", message: equalNames });
   const mailboxes: Mailbox[] = [];
   for (const settings of config.hooks.mail) {
     const { kind = "", ...options } = settings.source ?? {};
@@ -71,6 +69,13 @@ export async function openDrivers(
     });
     if (channel) channels.set(name, channelKind(name) === name ? channel : asAccount(channel, name));
   }
+  for (const reads of config.hooks.reads) {
+    const opened = await openReads(reads);
+    if (opened) made.set(reads.set, opened);
+  }
+  const tools = openToolSets(made);
+  const equalNames = findEqualNames(tools.list());
+  if (equalNames !== undefined) problems.push({ key: "agents.tools", message: equalNames });
   const senders: OpenSender[] = [];
   for (const group of groupSenders(config.hooks.mappings)) {
     const { auth, key, file, credential: name } = group;
@@ -82,6 +87,38 @@ export async function openDrivers(
 
   function mailAccount(name: string): MailAccount | undefined {
     return mailboxes.find(({ settings }) => settings.name === name)?.source.account;
+  }
+
+  async function openReads({
+    channel,
+    baseUrl,
+    readToken,
+    calls,
+    ...reads
+  }: PresetReads): Promise<MadeSet | undefined> {
+    const { key, preset } = reads;
+    const block = channel === undefined ? undefined : config.channels[channel];
+    const service = channel === undefined ? undefined : drivers.channels[channelKind(channel)];
+    const asReader = readToken === undefined ? undefined : { ...block, token: readToken, app: undefined };
+    const driver =
+      asReader && service ? await open(service, { key, name: preset, options: asReader }) : channels.get(channel ?? "");
+    const openAccess =
+      driver?.openReads ??
+      (baseUrl !== undefined && readToken !== undefined
+        ? async () => ({ baseUrl, headers: { authorization: `Bearer ${readToken}` } })
+        : undefined);
+    if (!openAccess) {
+      const owner =
+        channel === undefined ? "" : `Add the block ${appendSegment("channels", channel)}, or set readToken`;
+      const message = `The context of "${preset}" is read with a credential that is missing. ${owner || "Set readToken"} beside context.`;
+      problems.push({ key, message });
+      return undefined;
+    }
+    const secret = readToken ?? toObject(block)["token"];
+    return {
+      set: createReads(reads.set, { calls, open: openAccess, compileTemplate }),
+      block: { ...READS, options: { headers: typeof secret === "string" ? { token: secret } : {} } },
+    };
   }
 
   async function open<Driver>(
@@ -107,6 +144,15 @@ export async function openDrivers(
     }
   }
 }
+
+/** As the defaults of `agents.tools`. */
+const READS = {
+  kind: "reads",
+  audience: "private",
+  maxResultLength: 60_000,
+  callTimeoutMs: 60_000,
+  dryRun: false,
+} as const;
 
 /** A driver under the name of an account, whose errors name the block of that account. */
 function asAccount(driver: ChannelDriver, name: string): ChannelDriver {

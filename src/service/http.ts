@@ -1,17 +1,23 @@
 import { isOnlyAck } from "../actions/agent.ts";
 import { createFindAnswer } from "../answers.ts";
+import { messageOf } from "../errors.ts";
+import type { HookOptions } from "../ingress/serve-hook.ts";
 import { createServer, type IngressServer } from "../ingress/server.ts";
+import { toStoredRequest } from "../journal/event.ts";
 import { createMailPush } from "../mail/gmail/pubsub.ts";
 import { listShadowed } from "../mapping/mapping-index.ts";
 import { findCompletionWait } from "../mapping/openclaw.ts";
 import { createOperatorRoutes } from "../operator/http/api.ts";
+import { createRecordings, type Recordings } from "../operator/recordings.ts";
 import { createRejectionLog } from "../operator/rejections.ts";
-import { toAnswerView, toView } from "../operator/views.ts";
+import { toAnswerView, toToolsView, toView } from "../operator/views.ts";
 import { createReceiver, type Receiver } from "../receive.ts";
 import { createRunResults, type RunResults } from "../run-results.ts";
 import type { Runtime } from "../runtime/build.ts";
+import { listGrants } from "../runtime/grants.ts";
 import { writeMetrics } from "../telemetry/metrics.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";
+import { type CatchUps, createCatchUps } from "./catch-up.ts";
 import { type Execution, readEvent } from "./execution.ts";
 import { createMcp, type Mcp } from "./mcp.ts";
 import { createOperations } from "./operations.ts";
@@ -24,6 +30,7 @@ export interface Http {
   results: RunResults;
   mcp: Mcp;
   replay: Receiver["replay"];
+  catchUps: CatchUps;
 }
 
 export interface HttpOptions {
@@ -50,6 +57,12 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
     stream.publish("rejection", rejection.id, () => toView(rejection));
     activity.rejected(rejection.reason);
   });
+  const catchUps = createCatchUps(parts, {
+    requireReady: operations.requireReady,
+    receive: async (request, runtime) => (await receiver.receive(request, runtime)).response,
+    alerts: () => execution().alerts,
+  });
+  const recordings = createRecordings(journal);
   const server = createServer({
     current,
     telemetry,
@@ -58,6 +71,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
     receive,
     readRun: results.read,
     rejections,
+    recordings: keepIn(recordings, parts),
     refused: receiver.record,
     answered: (answer) => stream.publish("answer", answer.id, () => toAnswerView(answer, current().config.hooks.path)),
     onHandshake: receiver.recordHandshake,
@@ -69,10 +83,14 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
         journal,
         findParser,
         rejections,
+        recordings,
+        catchUp: catchUps.ask,
+        takes: (hook) => current().mappings.names(hook),
         stream,
         activity,
         audit: mcp.audit,
         metrics: async () => writeMetrics(activity, await operations.status()),
+        tools: () => toToolsView(current(), listGrants(current().config, current().tools)),
         shadowed: () => new Set(listShadowed(current().mappings.mappings)),
         replay: receiver.replay,
       }),
@@ -80,7 +98,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
       "POST /mail/push": createMailPush({ mailboxes: () => execution().mail.mailboxes() }),
     },
   });
-  return { server, results, mcp, replay: receiver.replay };
+  return { server, results, mcp, replay: receiver.replay, catchUps };
 
   /** The answer comes with the commit, or with the run's reply if the mapping or the sender waits for it. */
   async function receive(request: HookRequest, runtime: Runtime): Promise<HttpResponse> {
@@ -92,4 +110,18 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
     if (seconds !== undefined) return results.waitForCompletion(accepted.response, seconds);
     return request.headers["prefer"] === undefined ? accepted.response : results.waitFor(request, accepted.response);
   }
+}
+
+/** A request is answered whether or not it can be kept. */
+function keepIn({ wants, add }: Recordings, { current, telemetry: { log } }: Parts): HookOptions["recordings"] {
+  const failed = (error: unknown): void => log.warn("a refused request was not recorded", { error: messageOf(error) });
+  return {
+    wants: (hook) => wants(hook).catch((error: unknown) => (failed(error), false)),
+    async add(request, answer) {
+      const { id, hook, receivedAt: at, rawBody, headers } = request;
+      const size = rawBody.length || Number(headers["content-length"] ?? 0);
+      const stored = toStoredRequest(request, current().config.hooks.redact);
+      await add(hook, { id, at, answer, size, request: stored }).catch(failed);
+    },
+  };
 }

@@ -1,3 +1,4 @@
+import { toCanceledSummary } from "../actions/agent.ts";
 import { readBudget } from "../dispatch/hold.ts";
 import { HookError } from "../errors.ts";
 import { resolveRequest } from "../mapping/resolve.ts";
@@ -18,6 +19,8 @@ export interface Operations {
   tryHook(body: unknown): Promise<Trial>;
   /** What a change would do to stored events. One at a time: it resolves every event twice. */
   diff(body: unknown): Promise<Diff>;
+  /** Ends an unfinished run for good. False if there is none with this id. Throws a 409 if it has ended. */
+  cancel(runId: string): Promise<boolean>;
   /** Rejects with the reason when the service cannot accept hooks. */
   requireReady(): Promise<void>;
 }
@@ -60,6 +63,21 @@ export function createOperations(parts: Parts, execution: () => Execution): Oper
         resolve: resolveWith(runtime),
         buildAll: (change) => drafts.buildAll(runtime, change),
       }).finally(() => (diffing = false));
+    },
+    async cancel(runId) {
+      const run = await journal.getRun(runId);
+      if (!run?.action) return false;
+      const finishedAt = Date.now();
+      const entries = [toCanceledSummary({ ...run, action: run.action }, finishedAt)];
+      if (
+        await journal.cancelRun(runId, {
+          finishedAt,
+          error: "canceled",
+          entries,
+        })
+      )
+        return true;
+      throw new HookError("run_ended");
     },
     async requireReady() {
       await journal.probe();

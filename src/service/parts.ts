@@ -23,6 +23,8 @@ export interface PartsOptions extends HooklineOptions {
   show?(stream: Readable): Promise<void>;
   /** For its sandbox. Default: new processes. */
   pool?: Pool;
+  /** The address of a tunnel to `serveHook`. */
+  hooksUrl?: string;
 }
 
 /** What every other part of the service works with. */
@@ -96,9 +98,16 @@ function createFindParser(current: () => Runtime): FindParser {
 }
 
 /** Reads the configuration at each call, and applies `host` and `port` of the options. */
-function createLoad({ config, env = process.env, host, port, role }: HooklineOptions): () => Promise<ReadConfig> {
+function createLoad({
+  config,
+  env = process.env,
+  host,
+  port,
+  role,
+  hooksUrl,
+}: PartsOptions): () => Promise<ReadConfig> {
   return async () => {
-    const read = await readConfig(config, env);
+    const read = await readConfig(config, env, { hooksUrl });
     const { gateway } = read.config;
     gateway.host = host ?? gateway.host;
     gateway.port = port ?? gateway.port;

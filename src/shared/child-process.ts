@@ -181,7 +181,7 @@ export function findMissingProgram(
 ): { key: string; message: string; level: "warning" }[] {
   const folders = file.includes("/") ? [""] : (env["PATH"]?.split(path.delimiter) ?? []);
   if (folders.some((folder) => existsSync(path.resolve(cwd, folder, file)))) return [];
-  const message = `there is no program "${file}" on this machine: install it, or write its whole path`;
+  const message = `There is no program "${file}" on this machine. Install it, or write its whole path.`;
   return [{ key: "command", message, level: "warning" }];
 }
 

@@ -1,7 +1,7 @@
 import { createTwoFilesPatch } from "diff";
 import { expect, test } from "vitest";
 import * as fc from "../../test/support/property.ts";
-import { parseHunks } from "./diff.ts";
+import { numberLines, parseHunks } from "./diff.ts";
 
 const PATCH = `@@ -1,3 +1,4 @@ function add() {
  one
@@ -49,4 +49,27 @@ test("the numbers find the lines of any two files", () => {
       }
     }),
   );
+});
+
+test("the numbers before the lines are those of the new file, of removed lines those of the old one", () => {
+  const diff = `--- a/x\n+++ b/x\n${PATCH}--- a/y\n+++ b/y\n@@ -1 +1 @@\n--- is a removed line\n+++ is an added line\n--- a/z\n`;
+  expect(numberLines(diff)).toBe(`--- a/x
++++ b/x
+@@ -1,3 +1,4 @@ function add() {
+    1  one
+    2 -two
+    2 +2
+    3 +2.5
+    4  three
+\\ No newline at end of file
+@@ -10,2 +11,1 @@
+   11  ten
+   11 -eleven
+--- a/y
++++ b/y
+@@ -1 +1 @@
+    1 --- is a removed line
+    1 +++ is an added line
+--- a/z
+`);
 });

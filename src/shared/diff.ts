@@ -9,7 +9,7 @@ export interface DiffLine {
   hunk: number;
 }
 
-const HUNK = /^@@ -(?<old>\d{1,9})(?:,\d{1,9})? \+(?<new>\d{1,9})(?:,\d{1,9})? @@/;
+const HUNK = /^@@ -(?<old>\d{1,9})(?:,(?<oldLines>\d{1,9}))? \+(?<new>\d{1,9})(?:,(?<newLines>\d{1,9}))? @@/;
 
 /** The lines of the hunks of one file, as `git diff` writes them. What comes before the first hunk is ignored. */
 export function parseHunks(patch: string): DiffLine[] {
@@ -38,3 +38,28 @@ const KINDS = new Map<string | undefined, DiffLine["kind"]>([
   ["-", "removed"],
   [" ", "same"],
 ]);
+
+/** A diff of several files with the number of each line before it: of a removed line in the old file, else in the new one. */
+export function numberLines(diff: string): string {
+  let left = { old: 0, new: 0 };
+  let at = { old: 0, new: 0 };
+  const lines = diff.split("\n").map((line) => {
+    const start = HUNK.exec(line)?.groups;
+    if (start) {
+      at = { old: Number(start["old"]), new: Number(start["new"]) };
+      left = { old: Number(start["oldLines"] ?? 1), new: Number(start["newLines"] ?? 1) };
+      return line;
+    }
+    // A removed line can look like the header of a file, so the hunk's length says where it ends.
+    const kind = left.old > 0 || left.new > 0 ? KINDS.get(line[0]) : undefined;
+    if (!kind) return line;
+    const number = kind === "removed" ? at.old : at.new;
+    for (const side of ["old", "new"] as const) {
+      if (kind === (side === "old" ? "added" : "removed")) continue;
+      at[side] += 1;
+      left[side] -= 1;
+    }
+    return `${String(number).padStart(5)} ${line}`;
+  });
+  return lines.join("\n");
+}

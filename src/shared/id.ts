@@ -30,6 +30,16 @@ function startAt(ms: number): void {
   counter = Number.parseInt(randomDigits(4), 16) & (MAX_COUNTER >> 1);
 }
 
+/** The lowest id of a time, in milliseconds since the epoch. */
+export function firstIdAt(ms: number): string {
+  const time = Math.min(Math.max(0, Math.floor(ms)), MAX_MS)
+    .toString(16)
+    .padStart(12, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
+}
+
+const MAX_MS = 2 ** 48 - 1;
+
 const ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** Whether the text has the form of an id. */

@@ -5,7 +5,8 @@ export interface TokenRules {
   /** The address of a JSON Web Key Set, or shared secrets. */
   keys: { jwks: string } | { secrets: readonly string[] };
   algorithms: readonly string[];
-  issuer: string | readonly string[];
+  /** Absent: any, as `audience`. */
+  issuer?: string | readonly string[];
   audience?: string;
   /** Claims with the values that they must have. */
   claims?: Record<string, string | number | boolean>;
@@ -41,7 +42,7 @@ export async function createTokenVerifier(rules: TokenRules): Promise<VerifyToke
   const remote = "jwks" in rules.keys ? openKeySet(rules.keys.jwks) : undefined;
   const keys = "secrets" in rules.keys ? rules.keys.secrets.map((secret) => Buffer.from(secret)) : [];
   const expected: JWTVerifyOptions = {
-    issuer: [rules.issuer].flat(),
+    issuer: rules.issuer && [rules.issuer].flat(),
     audience: rules.audience,
     algorithms: [...rules.algorithms],
     requiredClaims: requiresExpiry ? ["exp"] : [],

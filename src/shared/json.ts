@@ -116,3 +116,23 @@ function toField(object: Record<string, unknown>) {
 export const NON_BLANK = { type: "string", pattern: "\\S" } as const;
 
 export const HTTP_URL = { type: "string", pattern: "^https?://" } as const;
+
+/** Far above any real payload, far below the depth at which recursive code overflows the stack. */
+export const MAX_DEPTH = 1000;
+
+/** Whether a value nests deeper than `MAX_DEPTH`. */
+export function isTooDeep(value: unknown): boolean {
+  return isNested(value) && isDeeper(value, MAX_DEPTH);
+}
+
+function isDeeper(value: object, levels: number): boolean {
+  if (levels === 0) return true;
+  for (const field of Array.isArray(value) ? value : Object.values(value)) {
+    if (isNested(field) && isDeeper(field, levels - 1)) return true;
+  }
+  return false;
+}
+
+function isNested(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}

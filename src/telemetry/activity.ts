@@ -2,7 +2,6 @@ import type { EventStatus } from "../types.ts";
 
 const MINUTE_MS = 60_000;
 const MAX_MINUTES = 180;
-const MAX_MAPPINGS = 1000;
 /** Mappings, hooks and channels that are counted by name; the others are `other`. */
 const MAX_NAMES = 200;
 
@@ -24,13 +23,6 @@ export interface Minute {
 /** Events by how they began. */
 export type EventCounts = { [Status in EventStatus]?: number };
 
-/** The activity of a mapping since the start of the service. */
-export interface MappingUse {
-  events: EventCounts;
-  lastAt: number;
-  lastFailureAt?: number;
-}
-
 /**
  * What the service has done since its start, in memory: for the page and for `GET /metrics`. Times are in milliseconds. Names
  * are those of mappings, hooks and channels.
@@ -42,14 +34,19 @@ export interface Activity {
   recorded(event: { mapping: string | undefined; status: EventStatus; mappingMs?: number; commitMs?: number }): void;
   /** An attempt at a run has ended. */
   turned(turn: { result: "done" | "retried" | "dead" | "held"; ms: number; usage?: TokenUsage }): void;
+  /** A call of a model was answered, or not sent. `set` is undefined unless it is configured. */
+  called(call: { set: string | undefined; result: string }): void;
+  /** A person was asked. */
+  asked(kind: string): void;
   delivered(delivery: { channel: string; result: "sent" | "retried" | "failed" | "skipped"; ms: number }): void;
   rejected(reason: string): void;
   reloaded(isGood: boolean): void;
   /** The last three hours, oldest first; minutes without anything are left out. */
   minutes(): Minute[];
-  /** By mapping; the service's own hooks are among them. */
-  uses(): ReadonlyMap<string, MappingUse>;
-  counts: Record<"requests" | "events" | "runs" | "deliveries" | "rejections" | "reloads" | "tokens", Tally>;
+  counts: Record<
+    "requests" | "events" | "runs" | "calls" | "questions" | "deliveries" | "rejections" | "reloads" | "tokens",
+    Tally
+  >;
   durations: Record<"request" | "mapping" | "commit" | "turn" | "delivery", Durations>;
 }
 
@@ -60,11 +57,12 @@ interface TokenUsage {
 
 export function createActivity(): Activity {
   let minutes: Minute[] = [];
-  const uses = new Map<string, MappingUse>();
   const counts = {
     requests: createTally(),
     events: createTally(),
     runs: createTally(),
+    calls: createTally(),
+    questions: createTally(),
     deliveries: createTally(),
     rejections: createTally(),
     reloads: createTally(),
@@ -82,7 +80,6 @@ export function createActivity(): Activity {
     counts,
     durations,
     minutes: () => minutes.filter(({ at }) => at > Date.now() - MAX_MINUTES * MINUTE_MS),
-    uses: () => uses,
     answered({ hook, status, ms }) {
       counts.requests.add(hook, status);
       durations.request.add(ms);
@@ -97,12 +94,6 @@ export function createActivity(): Activity {
       counts.events.add(id, status);
       if (mappingMs !== undefined) durations.mapping.add(mappingMs);
       if (commitMs !== undefined) durations.commit.add(commitMs);
-      if (id === undefined) return;
-      const use = uses.get(id) ?? { events: {}, lastAt: 0 };
-      if (uses.size < MAX_MAPPINGS) uses.set(id, use);
-      use.events[status] = (use.events[status] ?? 0) + 1;
-      use.lastAt = Date.now();
-      if (status === "rejected" || status === "failed") use.lastFailureAt = use.lastAt;
     },
     turned({ result, ms, usage: { inputTokens = 0, outputTokens = 0 } = {} }) {
       counts.runs.add(result);
@@ -113,6 +104,8 @@ export function createActivity(): Activity {
       if (result === "done") minute.turns++;
       else if (result === "dead") minute.failedTurns++;
     },
+    called: ({ set, result }) => counts.calls.add(set, result),
+    asked: (kind) => counts.questions.add(kind),
     delivered({ channel, result, ms }) {
       counts.deliveries.add(channel, result);
       durations.delivery.add(ms);

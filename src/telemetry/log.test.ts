@@ -1,3 +1,5 @@
+import { spawnSync, type StdioOptions } from "node:child_process";
+import { openSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { createLog, toPrintable, toTerminalLine } from "./log.ts";
@@ -64,4 +66,24 @@ test("beside a live view, a terminal leaves out the results of steps", () => {
   expect(written({ isTTY: true, hasLiveView: true })).toEqual(["too long"]);
   expect(written({ isTTY: true, hasLiveView: false })).toEqual(["run done", "too long"]);
   expect(written({ isTTY: false, hasLiveView: true })).toEqual(["run done", "too long"]);
+});
+
+/** Two lines, so that one waits while the first is written. */
+const LOG_AND_EXIT = `
+  import { createLog } from ${JSON.stringify(new URL("log.ts", import.meta.url).href)};
+  const log = createLog("info");
+  log.info("first");
+  log.info("second");
+  process.exit();`;
+
+test("a log that cannot be written does not keep the process from its exit", () => {
+  const stdio: StdioOptions = ["ignore", "ignore", openSync("/dev/full", "w")];
+  const args = ["--input-type=module", "--eval", LOG_AND_EXIT];
+  expect(spawnSync(process.execPath, args, { stdio, timeout: 60_000 })).toMatchObject({ status: 0 });
+});
+
+test("what is not yet written at the exit is written then", () => {
+  const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", LOG_AND_EXIT]);
+  expect(status).toBe(0);
+  expect(String(stderr)).toContain("second");
 });

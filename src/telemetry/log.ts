@@ -1,3 +1,4 @@
+import { writeSync } from "node:fs";
 import { styleText } from "node:util";
 import { type DestinationStream, pino } from "pino";
 
@@ -43,13 +44,20 @@ export function createLog(level: LogLevel, { output = process.stderr, hasLiveVie
 /** How many characters of the log wait for a full disk to have space again; later lines are lost. */
 const MAX_UNWRITTEN = 16 * 1024 * 1024;
 
-/** A log that cannot be written, to a closed pipe or a full disk, does not end the service. */
+/** A log that cannot be written, to a closed pipe or a full disk, does not end the service, and does not keep it from its end. */
 function openStandardError(): DestinationStream {
   const stream = pino.destination({ dest: 2, maxLength: MAX_UNWRITTEN });
-  return stream.on("error", () => {
-    // At the exit, it would try until there is space.
-    stream.flushSync = () => {};
-  });
+  stream.on("error", () => {});
+  // It is called at the exit. The library's own would try until there is space.
+  stream.flushSync = () => {
+    const unwritten: string[] = Reflect.get(stream, "_bufs");
+    try {
+      for (const text of unwritten) writeSync(2, text);
+    } catch {
+      // What cannot be written is lost.
+    }
+  };
+  return stream;
 }
 
 function createTerminal(output: LogOutput, hasLiveView: boolean): DestinationStream {

@@ -20,6 +20,8 @@ const COUNTERS: { key: keyof Activity["counts"]; help: string; labels: [name: st
   { key: "requests", help: "Requests to hooks, by the status of the answer.", labels: ["hook", "status"] },
   { key: "events", help: "Recorded events.", labels: ["mapping", "status"] },
   { key: "runs", help: "Attempts at agent turns.", labels: ["result"] },
+  { key: "calls", help: "Calls of tool sets that models asked for.", labels: ["set", "result"] },
+  { key: "questions", help: "Questions to a person.", labels: ["kind"] },
   { key: "deliveries", help: "Attempts at deliveries.", labels: ["channel", "result"] },
   { key: "rejections", help: "Requests that were refused before they were recorded.", labels: ["reason"] },
   { key: "reloads", help: "Reloads of the configuration.", labels: ["result"] },

@@ -71,7 +71,7 @@ export function openConnection({
     },
     close() {
       agent?.close().catch(() => {});
-      // A call that has just begun in a configuration that was replaced gets a connection of its own.
+      // A call that has just begun in a configuration that was replaced gets its own connection.
       agent = undefined;
     },
   };

@@ -8,10 +8,16 @@ const RESERVED_HEADERS =
 /** A value with a line break would become a further header. */
 export function findHeaderProblem(headers: Record<string, string>): OptionProblem[] {
   const reserved = Object.keys(headers).find((name) => RESERVED_HEADERS.test(name));
-  if (reserved !== undefined) return [{ key: "headers", message: `must not set ${reserved}: each call has its own` }];
+  if (reserved !== undefined)
+    return [
+      {
+        key: "headers",
+        message: `The headers must not contain ${reserved}, because each call has its own. Remove it.`,
+      },
+    ];
   const broken = Object.entries(headers).find(([name, value]) => !isHeader(name, value));
   return broken
-    ? [{ key: appendSegment("headers", broken[0]), message: "is no valid header: check it for line breaks" }]
+    ? [{ key: appendSegment("headers", broken[0]), message: "This is not a valid header. Check it for line breaks." }]
     : [];
 }
 

@@ -72,6 +72,16 @@ test("templates that are the whole value keep their type, and what is missing is
   ]);
 });
 
+test("a header of the operator's replaces the usual one, however it is written", async () => {
+  await using server = await startToolServer();
+  const headers = { "Content-Type": "application/vnd.api+json", "User-Agent": "acme" };
+  const calls = { create: { description: "Creates.", post: "/x", body: { a: 1 } } };
+  await call(open({ baseUrl: server.url, headers, calls }), "create");
+  expect(server.requests).toMatchObject([
+    { headers: { "content-type": "application/vnd.api+json", "user-agent": "acme" } },
+  ]);
+});
+
 test("an error has the status and the host as its reason, and the answer as its text", async () => {
   await using server = await startToolServer();
   const set = open({ baseUrl: server.url, calls: { gone: { description: "Reads.", get: "/gone" } } });
@@ -80,28 +90,33 @@ test("an error has the status and the host as its reason, and the answer as its 
 });
 
 test.each([
-  ["a user in baseUrl", { baseUrl: "https://u:p@example.com" }, "must not contain a user"],
-  ["a query in baseUrl", { baseUrl: "https://example.com/?a=1" }, "must not contain ?"],
+  ["a user in baseUrl", { baseUrl: "https://u:p@example.com" }, "The URL must not contain a user"],
+  ["a query in baseUrl", { baseUrl: "https://example.com/?a=1" }, "The URL must not contain ?"],
   ["a header with a line break", { headers: { "x-a": "1\r\nx-b: 2" } }, "line breaks"],
-  ["a header of the connection", { headers: { Host: "other.example" } }, "must not set Host"],
+  ["a header of the connection", { headers: { Host: "other.example" } }, "The headers must not contain Host"],
   ["two methods", { calls: { a: { description: "A.", get: "/", post: "/" } } }, "exactly one of"],
-  ["a get with a body", { calls: { a: { description: "A.", get: "/", body: {} } } }, "use query"],
+  ["a get with a body", { calls: { a: { description: "A.", get: "/", body: {} } } }, "Use query"],
   [
     "a placeholder that is no argument",
     { calls: { a: { description: "A.", get: "/{id}" } } },
-    "{id} must be an argument",
+    "The placeholder {id} must be an argument",
   ],
   [
     "a placeholder that is optional",
     { calls: { a: { description: "A.", get: "/{id}", input: { id: { type: "string", optional: true } } } } },
-    "{id} must be an argument",
+    "The placeholder {id} must be an argument",
   ],
-  ["a query in the path", { calls: { a: { description: "A.", get: "/x?y" } } }, "write the parameters into query"],
+  ["a query in the path", { calls: { a: { description: "A.", get: "/x?y" } } }, "Write the parameters into query"],
   ["a path with a parent", { calls: { a: { description: "A.", get: "/x/../y" } } }, "a segment . or .."],
   [
     "a schema that is none",
     { calls: { a: { description: "A.", get: "/", input: { id: { type: "nothing" } } } } },
-    "must be",
+    "The schema cannot be used",
+  ],
+  [
+    "an option that is none",
+    { calls: { a: { description: "A.", get: "/", input: { id: { type: "string", optional: 1 } } } } },
+    "id.optional must be true or false",
   ],
 ])("check refuses %s", (_, options, message) => {
   const block = {
@@ -111,7 +126,8 @@ test.each([
     ...options,
   } as never;
   const problems = http.check?.(block, { baseDir: "/" }) ?? [];
-  expect(problems.map((problem) => problem.message).join()).toContain(message);
+  expect(problems.map((problem) => problem.message)).toEqual([expect.stringContaining(message)]);
+  expect(problems[0]?.message).toMatch(/^[A-Z].*\.$/s);
 });
 
 test("check accepts what createHttp can use", () => {

@@ -13,6 +13,7 @@ import {
   toUnknownOutcome,
 } from "./connection.ts";
 import { findHeaderProblem } from "./headers.ts";
+import { withPeriod } from "../shared/text.ts";
 import { compilePath, RefusedArgument } from "./path.ts";
 import type { CallResult, ToolCall, ToolSet } from "./tool-set.ts";
 import { compileFields, type CompileTemplate } from "../shared/template-values.ts";
@@ -115,11 +116,11 @@ function check({ baseUrl, headers = {}, calls }: HttpOptions): OptionProblem[] {
 function checkBaseUrl(baseUrl: string): OptionProblem[] {
   const key = "baseUrl";
   const url = URL.parse(baseUrl);
-  if (!url) return [{ key, message: "is not a URL such as https://api.example.com/v1" }];
+  if (!url) return [{ key, message: "This is not a URL such as https://api.example.com/v1." }];
   if (hasUser(url))
-    return [{ key, message: "must not contain a user or a password: set headers.Authorization instead" }];
+    return [{ key, message: "The URL must not contain a user or a password. Set headers.Authorization instead." }];
   if (url.search !== "" || url.hash !== "")
-    return [{ key, message: "must not contain ? or #: write parameters into query" }];
+    return [{ key, message: "The URL must not contain ? or #. Write parameters into query." }];
   return [];
 }
 
@@ -127,9 +128,10 @@ function checkCall(call: CallOptions, key: string): OptionProblem[] {
   const methods = METHODS.filter((method) => call[method] !== undefined);
   const [method] = methods;
   if (method === undefined || methods.length > 1) {
-    return [{ key, message: `needs exactly one of ${METHODS.join(", ")} with its path` }];
+    return [{ key, message: `A call needs exactly one of ${METHODS.join(", ")}, with its path.` }];
   }
-  if (method === "get" && call.body) return [{ key: `${key}.body`, message: "is not sent with get: use query" }];
+  if (method === "get" && call.body)
+    return [{ key: `${key}.body`, message: "A body is not sent with get. Use query." }];
   const { schema: input, problem } = toInputSchema(call.input);
   if (problem) return [{ key: `${key}.input`, message: problem }];
   try {
@@ -137,7 +139,12 @@ function checkCall(call: CallOptions, key: string): OptionProblem[] {
     const wrong = names.find((name) => !input.required.includes(name));
     return wrong === undefined
       ? []
-      : [{ key: `${key}.${method}`, message: `{${wrong}} must be an argument in input that is not optional` }];
+      : [
+          {
+            key: `${key}.${method}`,
+            message: `The placeholder {${wrong}} must be an argument in input that is not optional.`,
+          },
+        ];
   } catch (error) {
     return [{ key: `${key}.${method}`, message: messageOf(error) }];
   }
@@ -150,12 +157,22 @@ export function createHttp(
 ): ToolSet {
   const connection = openConnection({ baseUrl, private: isPrivate, resolve });
   const base = new URL(baseUrl);
-  const server = { origin: base.origin, root: base.pathname.replace(/\/+$/, ""), headers, connection };
+  const server = {
+    origin: base.origin,
+    root: base.pathname.replace(/\/+$/, ""),
+    headers: lowerNames(headers),
+    connection,
+  };
   return {
     name,
     calls: Object.entries(calls).map(([call, options]) => openCall(call, options, { ...server, compileTemplate })),
     close: () => connection.close(),
   };
+}
+
+/** By the name in lower case, so that a header of the operator's replaces the usual one. */
+function lowerNames(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 interface Server {
@@ -186,16 +203,17 @@ function openCall(name: string, options: CallOptions, server: Server): ToolCall 
           method: method.toUpperCase(),
           headers: {
             "user-agent": "hookline",
+            ...(body && { "content-type": "application/json" }),
             ...server.headers,
             ...(method !== "get" && { "idempotency-key": callId }),
-            ...(body && { "content-type": "application/json" }),
           },
           body: body && JSON.stringify(body(args)),
           signal,
         });
         return toResult(response.status, host, await readText(response, maxLength));
       } catch (error) {
-        if (error instanceof NotSent || error instanceof RefusedArgument) return toError(error.message);
+        if (error instanceof NotSent) return toUnreached(error);
+        if (error instanceof RefusedArgument) return toError(error.message);
         throw toUnknownOutcome(host, error, signal);
       }
     },
@@ -203,7 +221,7 @@ function openCall(name: string, options: CallOptions, server: Server): ToolCall 
 }
 
 /** The URL parser must not change the path: the server would get another one than was checked. */
-function toUrl(origin: string, path: string, query: Record<string, unknown>): URL {
+export function toUrl(origin: string, path: string, query: Record<string, unknown>): URL {
   const url = new URL(origin + path);
   if (url.pathname !== path) throw new RefusedArgument("The arguments make another path than the call says.");
   for (const [name, value] of Object.entries(query)) {
@@ -214,15 +232,19 @@ function toUrl(origin: string, path: string, query: Record<string, unknown>): UR
   return url;
 }
 
-function toResult(status: number, host: string, text: string): CallResult {
+export function toResult(status: number, host: string, text: string): CallResult {
   if (text.includes("\0")) return toError(`${status} from ${host}, with an answer that is no text.`);
   if (status >= 200 && status < 300) return { text, isError: false };
   const reason = `${status} from ${host}`;
   return { text: text === "" ? reason : `${reason}\n${text}`, isError: true, reason };
 }
 
-function toError(reason: string): CallResult {
+export function toError(reason: string): CallResult {
   return { text: reason, isError: true, reason };
+}
+
+export function toUnreached({ message }: NotSent): CallResult {
+  return { ...toError(message), isUnreached: true };
 }
 
 interface InputSchema extends Record<string, unknown> {
@@ -237,7 +259,8 @@ function toInputSchema(input: Record<string, unknown> = {}): { schema: InputSche
   const object: InputSchema = { type: "object", properties: {}, required: [], additionalProperties: false };
   for (const [name, written] of Object.entries(input)) {
     const { optional = false, ...own } = isObject(written) ? written : { type: written };
-    if (typeof optional !== "boolean") return { schema: object, problem: `${name}.optional must be true or false` };
+    if (typeof optional !== "boolean")
+      return { schema: object, problem: `The value of ${name}.optional must be true or false.` };
     object.properties[name] = own;
     if (!optional) object.required.push(name);
   }
@@ -245,6 +268,6 @@ function toInputSchema(input: Record<string, unknown> = {}): { schema: InputSche
     compileSchema(object, { untrusted: true });
     return { schema: object };
   } catch (error) {
-    return { schema: object, problem: messageOf(error) };
+    return { schema: object, problem: `The schema cannot be used: ${withPeriod(messageOf(error))}` };
   }
 }

@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { readRegularFile, replaceFile } from "../shared/files.ts";
+import { hashJson } from "../shared/hash.ts";
 import { isObject, parseJson, toObject, toObjects, toText } from "../shared/json.ts";
 import type { CallDescription } from "./tool-set.ts";
 
@@ -51,16 +51,5 @@ function toCall({
 
 /** The same for two calls that a model sees alike. */
 export function hashCall({ name, description, input }: CallDescription): string {
-  return createHash("sha256")
-    .update(toStableJson([name, description, input]))
-    .digest("hex");
-}
-
-/** JSON whose objects have their keys in order: a server may write them in any. */
-function toStableJson(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) =>
-    isObject(part)
-      ? Object.fromEntries(Object.entries(part).toSorted(([one], [other]) => (one < other ? -1 : 1)))
-      : part,
-  );
+  return hashJson([name, description, input]);
 }

@@ -55,15 +55,14 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
   let retryAt = 0;
   return {
     async listCalls(signal) {
-      return list(await connect(), signal);
+      return list(await connectWithin(signal), signal);
     },
     async call(name, args, { signal, callId }) {
-      const opened = await connect();
-      signal.throwIfAborted();
+      const opened = await connectWithin(signal);
       opened.inFlight += 1;
       try {
         const params = { name, arguments: args, _meta: { "hookline/callId": callId } };
-        // The caller has a time limit of its own.
+        // The caller has its own time limit.
         return await opened.client.callTool(params, { signal, timeout: 2 ** 31 - 1 });
       } catch (error) {
         throw await toCallError(error, signal);
@@ -75,7 +74,17 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
     close: retire,
   };
 
-  function connect(): Promise<Session> {
+  /** A connection is opened for all callers, so one that stops waiting does not end it. */
+  function connectWithin(signal: AbortSignal): Promise<Session> {
+    const stopped = new Promise<never>((_, reject) => {
+      const stop = (): void => reject(new NotSent(`The call was stopped before ${place} could be reached.`));
+      if (signal.aborted) stop();
+      else signal.addEventListener("abort", stop, { once: true });
+    });
+    return Promise.race([connect(), stopped]);
+  }
+
+  async function connect(): Promise<Session> {
     if (session) return session;
     if (Date.now() < retryAt) throw new NotSent(`${place} could not be reached, and is not tried again yet.`);
     const opening = open("auto")

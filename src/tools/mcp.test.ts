@@ -1,10 +1,15 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import { text as readText } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startMcpServer, stdioCommand } from "../../test/support/mcp-server.ts";
 import { describeToolSet } from "../contracts/tools.ts";
+import { DriverError } from "../errors.ts";
 import { writeLockedCalls } from "./lock.ts";
 import { createMcp, mcp } from "./mcp.ts";
 import type { CallResult, ToolSet } from "./tool-set.ts";
@@ -166,14 +171,84 @@ test("the official server with everything: its environment holds nothing of the 
   }
 });
 
+describe("a hostile server gets no further than its own call", () => {
+  const hostile: [string, (response: ServerResponse) => unknown][] = [
+    ["text that is no JSON", (response) => response.end("<html>")],
+    ["JSON that is no JSON-RPC", (response) => response.end('[{"jsonrpc":"9"}, null, 7]')],
+    ["another id", (response) => response.end('{"jsonrpc":"2.0","id":"other","result":{}}')],
+    ["100 MB", (response) => Readable.from(megabytes(100)).pipe(response)],
+    ["half an answer", (response) => response.write('{"jsonrpc":"2.0"') && setTimeout(() => response.destroy(), 20)],
+    ["events without end", (response) => flood(response)],
+  ];
+
+  test.each(hostile)("%s", async (name, misbehave) => {
+    const honest = await startMcpServer();
+    let isHostile = false;
+    const server = createServer(async (incoming, response) => {
+      const body = await readText(incoming);
+      response.setHeader("content-type", isHostile ? hostileType(name) : "application/json");
+      if (isHostile) {
+        misbehave(response.on("error", () => {}));
+        return;
+      }
+      const headers = incoming.headers as Record<string, string>;
+      try {
+        const { method } = incoming;
+        const answer = await fetch(honest.url, { method, headers, ...(method === "POST" && { body }) });
+        response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" });
+        response.flushHeaders();
+        for await (const chunk of answer.body ?? []) response.write(chunk);
+        response.end();
+      } catch {
+        response.destroy();
+      }
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    const set = await openAccepted({ url: `http://127.0.0.1:${(address as AddressInfo).port}/mcp` });
+    isHostile = true;
+    const signal = AbortSignal.timeout(3000);
+    const found = set.calls.find((one) => one.name === "ok")!;
+    const outcome = await found
+      .call({}, { signal, callId: "run-1/1", maxLength: 1000 })
+      .catch((error: unknown) => error);
+    if (outcome instanceof DriverError) expect(outcome.message.length).toBeLessThan(400);
+    else expect(outcome).toMatchObject({ isError: true, reason: expect.stringMatching(/./) });
+    set.close?.();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    await honest.close();
+  });
+
+  function hostileType(what: string): string {
+    return what === "events without end" ? "text/event-stream" : "application/json";
+  }
+
+  function* megabytes(count: number): Generator<Buffer> {
+    const part = Buffer.alloc(1_000_000, "a");
+    yield Buffer.from('{"jsonrpc":"2.0","id":1,"result":"');
+    for (let sent = 0; sent < count; sent += 1) yield part;
+  }
+
+  function flood(response: ServerResponse): void {
+    const event = 'data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n'.repeat(100);
+    const write = (): void => {
+      while (!response.destroyed && response.write(event));
+      if (!response.destroyed) response.once("drain", write);
+    };
+    write();
+  }
+});
+
 test.each([
-  [{}, "either url or command"],
-  [{ url: "https://a.example/mcp", command: ["x"] }, "either url or command"],
-  [{ url: "https://u:p@a.example/mcp" }, "must not contain a user"],
-  [{ url: "https://a.example/mcp", env: {} }, "is for command"],
-  [{ url: "https://a.example/mcp", headers: { Host: "b" } }, "must not set Host"],
-  [{ command: ["x"], headers: {} }, "is for url"],
+  [{}, "Set either url or command."],
+  [{ url: "https://a.example/mcp", command: ["x"] }, "Set either url or command."],
+  [{ url: "https://u:p@a.example/mcp" }, "The URL must not contain a user"],
+  [{ url: "https://a.example/mcp", env: {} }, "Variables are for command."],
+  [{ url: "https://a.example/mcp", headers: { Host: "b" } }, "The headers must not contain Host"],
+  [{ command: ["x"], headers: {} }, "Headers are for url."],
 ])("check refuses %j", (options, message) => {
   const problems = mcp.check?.({ private: false, ...options }, { baseDir: "/" }) ?? [];
-  expect(problems.map((problem) => problem.message).join()).toContain(message);
+  expect(problems[0]?.message).toContain(message);
+  for (const problem of problems) expect(problem.message).toMatch(/^[A-Z].*\.$/s);
 });

@@ -39,7 +39,7 @@ const schema = {
       type: "object",
       additionalProperties: { type: "string" },
       description:
-        "With command: what its environment has besides PATH, LANG and HOME, which is a folder of its own in the state folder.",
+        "With command: what its environment has besides PATH, LANG and HOME, which is its own folder in the state folder.",
     },
   },
 } as const;
@@ -52,16 +52,18 @@ function check(
   { url, command, headers, env }: McpOptions,
   { baseDir }: Pick<DriverContext, "baseDir">,
 ): OptionProblem[] {
-  if ((url === undefined) === (command === undefined)) return [{ message: "needs either url or command" }];
+  if ((url === undefined) === (command === undefined)) return [{ message: "Set either url or command." }];
   if (command) {
-    if (headers) return [{ key: "headers", message: "is for url: give a program its settings in env" }];
+    if (headers) return [{ key: "headers", message: "Headers are for url. Give a program its settings in env." }];
     return findMissingProgram(command, { cwd: baseDir, env: { ...pickEnvironment(["PATH"]), ...env } });
   }
   const address = URL.parse(url ?? "");
-  if (!address) return [{ key: "url", message: "is not a URL such as https://mcp.example.com/mcp" }];
+  if (!address) return [{ key: "url", message: "This is not a URL such as https://mcp.example.com/mcp." }];
   if (hasUser(address))
-    return [{ key: "url", message: "must not contain a user or a password: set headers.Authorization instead" }];
-  if (env) return [{ key: "env", message: "is for command: give a server its credential in headers" }];
+    return [
+      { key: "url", message: "The URL must not contain a user or a password. Set headers.Authorization instead." },
+    ];
+  if (env) return [{ key: "env", message: "Variables are for command. Give a server its credential in headers." }];
   return findHeaderProblem(headers ?? {});
 }
 
@@ -103,17 +105,16 @@ export function createMcp(
 }
 
 function toToolCall(set: string, locked: CallDescription, client: McpClient): ToolCall {
-  const hash = hashCall(locked);
   return {
     ...locked,
     async call(args, { signal, callId, maxLength }) {
       if (signal.aborted) throw new DriverError("The call was stopped before it was sent.", { retryable: true });
       try {
         const offered = (await client.listCalls(signal)).get(locked.name);
-        if (!offered || hashCall(offered) !== hash) return toChanged(set, locked.name, offered !== undefined);
+        if (!offered || !LOCK_RULES.isSame(offered, locked)) return toChanged(set, locked.name, offered !== undefined);
         return toResult(await client.call(locked.name, args, { signal, callId }), maxLength);
       } catch (error) {
-        if (error instanceof NotSent) return toError(error.message, error.message);
+        if (error instanceof NotSent) return { ...toError(error.message, error.message), isUnreached: true };
         if (error instanceof ServerError)
           return toError(error.reason, `${error.reason}\n${error.message}`.slice(0, maxLength));
         if (error instanceof DriverError || !signal.aborted) throw error;
@@ -122,6 +123,11 @@ function toToolCall(set: string, locked: CallDescription, client: McpClient): To
     },
   };
 }
+
+/** The tests of injections replace them. */
+export const LOCK_RULES = {
+  isSame: (offered: CallDescription, locked: CallDescription): boolean => hashCall(offered) === hashCall(locked),
+};
 
 /** The operator has accepted another text than the server has now. */
 function toChanged(set: string, call: string, isOffered: boolean): CallResult {

@@ -16,15 +16,16 @@ const PLACEHOLDER = /\{(\+?)([^{}]*)\}/g;
 /** Throws an `Error` that says what is wrong with the template. */
 export function compilePath(template: string): PathTemplate {
   const fixed = template.replaceAll(PLACEHOLDER, "x");
-  if (!template.startsWith("/")) throw new Error("must begin with a slash");
-  if (/[{}]/.test(fixed)) throw new Error("has a brace that belongs to no {name}");
-  if (/[?#]/.test(fixed)) throw new Error("must not contain ? or #: write the parameters into query");
+  if (!template.startsWith("/")) throw new Error("The path must begin with a slash.");
+  if (/[{}]/.test(fixed)) throw new Error("The path has a brace that belongs to no {name}.");
+  if (/[?#]/.test(fixed)) throw new Error("The path must not contain ? or #. Write the parameters into query.");
   if (findDanger(fixed)) {
-    throw new Error("must not contain a segment . or .., a backslash or a control character");
+    throw new Error("The path must not contain a segment . or .., a backslash or a control character.");
   }
-  if (new URL(`http://host${fixed}`).pathname !== fixed) throw new Error("has characters that must be percent-encoded");
+  if (new URL(`http://host${fixed}`).pathname !== fixed)
+    throw new Error("The path has characters that must be percent-encoded.");
   const names = Array.from(template.matchAll(PLACEHOLDER), ([, , name = ""]) => name);
-  if (names.includes("")) throw new Error("has a placeholder without a name");
+  if (names.includes("")) throw new Error("The path has a placeholder without a name.");
   return {
     names,
     render(args) {
@@ -32,7 +33,7 @@ export function compilePath(template: string): PathTemplate {
         encode(name, args[name], plus === "+"),
       );
       // Two harmless values in one segment can be `..` together.
-      const danger = findDanger(path);
+      const danger = PATH_RULES.findDanger(path);
       if (danger) throw new RefusedArgument(`The arguments make a path with ${danger}.`);
       return path;
     },
@@ -46,7 +47,7 @@ function encode(name: string, value: unknown, keepsSlashes: boolean): string {
   const text = String(value);
   if (text === "") throw new RefusedArgument(`The argument ${name} must not be empty.`);
   if (!text.isWellFormed()) throw new RefusedArgument(`The argument ${name} is no valid Unicode.`);
-  const danger = findDanger(text);
+  const danger = PATH_RULES.findDanger(text);
   if (danger) throw new RefusedArgument(`The argument ${name} must not contain ${danger}.`);
   const parts = keepsSlashes ? text.split("/") : [text];
   return parts.map(encodeURIComponent).join("/");
@@ -54,6 +55,9 @@ function encode(name: string, value: unknown, keepsSlashes: boolean): string {
 
 /** A server or a proxy may decode more than once. */
 const MAX_DECODINGS = 8;
+
+/** The tests of injections replace them. */
+export const PATH_RULES = { findDanger };
 
 /** What makes a server read another path, in the text or in what it decodes to. */
 function findDanger(text: string): string | undefined {

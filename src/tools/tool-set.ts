@@ -25,6 +25,8 @@ export interface CallResult {
   reason?: string;
   /** The call was not sent, because it differs from what the operator has accepted. */
   isChanged?: true;
+  /** The call was not sent, because there is no connection to the server of the set. */
+  isUnreached?: true;
 }
 
 export interface ToolCall extends CallDescription {

@@ -8,7 +8,7 @@ import { findEqualNames, openToolSets, type ToolSets } from "./tool-sets.ts";
 const SECRET = "credential-of-tests-123";
 
 function open(set: ToolSet, options: Record<string, unknown> = {}, callTimeoutMs = 60_000): ToolSets {
-  const block = { kind: "http", options, audience: undefined, maxResultLength: 1000, callTimeoutMs };
+  const block = { kind: "http", options, audience: undefined, maxResultLength: 1000, callTimeoutMs, dryRun: false };
   return openToolSets(new Map([[set.name, { set, block }]]));
 }
 

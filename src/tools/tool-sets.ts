@@ -3,9 +3,11 @@ import { EventEmitter } from "node:events";
 import { compileSchema, type SchemaCheck } from "../config/schema/validator.ts";
 import type { ToolSetBlock } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
-import { isObject } from "../shared/json.ts";
+import { hashJson } from "../shared/hash.ts";
+import { isObject, toObject } from "../shared/json.ts";
 import { cutText, didYouMean, toOneLine } from "../shared/text.ts";
 import { withTimeout } from "../shared/time.ts";
+import { hashCall } from "./lock.ts";
 import { createRedaction, type Redact } from "./redact.ts";
 import type { CallDescription, CallResult, ToolCall, ToolSet } from "./tool-set.ts";
 
@@ -17,6 +19,11 @@ export interface OpenCall extends CallDescription {
   modelName: string;
   /** Who can see what is asked of it. */
   audience: Audience;
+  /** Calls that change something are recorded instead of sent. */
+  dryRun: boolean;
+  timeoutMs: number;
+  /** Another one if what it does may have changed: its description, its arguments, or the block of its set. */
+  digest: string;
   /** What is wrong with arguments: one sentence for each; none if they fit the schema. */
   check(args: unknown): string[];
   /** The same for some of the arguments: others may be missing. */
@@ -42,27 +49,37 @@ export interface ToolSets {
   find(fullName: string): OpenCall | undefined;
   /** Every call, in the order of the configuration. */
   list(): OpenCall[];
-  /** Why there is no such call, and what to do: a sentence. */
+  /** Why there is no such call, and what to do, in whole sentences. */
   explainMissing(fullName: string): string;
-  /** Calls `listener` when a call was refused because it differs from what was accepted. */
-  watchChanges(listener: (change: ToolChange) => void): void;
+  /** Calls `listener` with what an operator should know of a call that was not sent. */
+  watchAlerts(listener: (alert: ToolAlert) => void): void;
   close(): void;
 }
 
-interface ToolChange {
-  /** The call. */
+interface ToolAlert {
+  kind: "tool-changed" | "tool-unreachable";
+  /** The call that differs, or the set that cannot be reached. */
   subject: string;
   /** A sentence for the operator. */
   text: string;
 }
 
-function toChange(subject: string): ToolChange {
-  const [set = ""] = subject.split(".", 1);
-  const text = `The call ${toOneLine(subject)} differs from what was accepted, so it is refused. See: webhooks tools accept ${set}`;
-  return { subject, text };
+function toChanged(fullName: string): ToolAlert {
+  const text = `The call ${toOneLine(fullName)} differs from what was accepted, so it is refused. See: webhooks tools accept ${setOf(fullName)}`;
+  return { kind: "tool-changed", subject: fullName, text };
 }
 
-type OnChange = (fullName: string) => void;
+function toUnreachable(fullName: string): ToolAlert {
+  const set = setOf(fullName);
+  const text = `The tool set ${set} cannot be reached, so its calls fail. See: webhooks tools call ${toOneLine(fullName)}`;
+  return { kind: "tool-unreachable", subject: set, text };
+}
+
+function setOf(fullName: string): string {
+  return fullName.split(".", 1)[0] ?? "";
+}
+
+type Raise = (alert: ToolAlert) => void;
 
 type Audience = "private" | "public";
 
@@ -78,24 +95,24 @@ export interface MadeSet {
 }
 
 export function openToolSets(made: ReadonlyMap<string, MadeSet>): ToolSets {
-  const changes = new EventEmitter<{ change: [ToolChange] }>();
-  const onChange = (fullName: string): void => void changes.emit("change", toChange(fullName));
-  const sets = new Map(Array.from(made, ([name, one]) => [name, openSet(name, one, onChange)]));
+  const alerts = new EventEmitter<{ alert: [ToolAlert] }>();
+  const raise: Raise = (alert) => void alerts.emit("alert", alert);
+  const sets = new Map(Array.from(made, ([name, one]) => [name, openSet(name, one, raise)]));
   const calls = new Map([...sets.values()].flatMap((set) => set.calls.map((call) => [call.fullName, call])));
   return {
     sets,
     find: (fullName) => calls.get(fullName),
     list: () => [...calls.values()],
     explainMissing(fullName) {
-      const [set = ""] = fullName.split(".", 1);
-      if (!sets.has(set)) return `there is no tool set "${set}" in agents.tools${didYouMean(set, [...sets.keys()])}`;
+      const set = setOf(fullName);
+      if (!sets.has(set)) return `There is no tool set "${set}" in agents.tools${didYouMean(set, [...sets.keys()])}`;
       if (sets.get(set)?.discover) {
-        return `"${fullName}" is not in tools.lock.json: see what the server offers, and accept it, with webhooks tools accept ${set}`;
+        return `"${fullName}" is not in tools.lock.json. See what the server offers, and accept it, with \`webhooks tools accept ${set}\`.`;
       }
       const own = [...calls.keys()].filter((name) => name.startsWith(`${set}.`));
-      return `the tool set "${set}" has no call "${fullName.slice(set.length + 1)}"${didYouMean(fullName, own)}`;
+      return `The tool set "${set}" has no call "${fullName.slice(set.length + 1)}"${didYouMean(fullName, own)}`;
     },
-    watchChanges: (listener) => void changes.on("change", listener),
+    watchAlerts: (listener) => void alerts.on("alert", listener),
     close: () => made.forEach(({ set }) => set.close?.()),
   };
 }
@@ -111,12 +128,12 @@ export function findEqualNames(calls: readonly OpenCall[]): string | undefined {
   return undefined;
 }
 
-function openSet(name: string, { set, block }: MadeSet, onChange: OnChange): OpenSet {
+function openSet(name: string, { set, block }: MadeSet, raise: Raise): OpenSet {
   const { redact, margin } = createRedaction([
     ...valuesOf(block.options["headers"]),
     ...valuesOf(block.options["env"]),
   ]);
-  const calls = set.calls.map((call) => openCall(name, call, { block, redact, margin, onChange }));
+  const calls = set.calls.map((call) => openCall(name, call, { block, redact, margin, raise }));
   const { discover } = set;
   return { audience: block.audience ?? "private", calls, ...(discover && { discover: discover.bind(set) }) };
 }
@@ -128,7 +145,7 @@ function valuesOf(values: unknown): string[] {
 function openCall(
   setName: string,
   call: ToolCall,
-  { block, redact, margin, onChange }: { block: ToolSetBlock; redact: Redact; margin: number; onChange: OnChange },
+  { block, redact, margin, raise }: { block: ToolSetBlock; redact: Redact; margin: number; raise: Raise },
 ): OpenCall {
   const { name, description, input, maxResultLength = block.maxResultLength } = call;
   const fullName = `${setName}.${name}`;
@@ -141,6 +158,9 @@ function openCall(
     description,
     input,
     audience,
+    dryRun: block.dryRun,
+    timeoutMs: block.callTimeoutMs,
+    digest: digestOf(call, block),
     check,
     checkSome,
     call: execute,
@@ -160,7 +180,7 @@ function openCall(
     const [problem] = check(args);
     if (problem !== undefined || !isObject(args)) return toRefusal(problem ?? "the arguments must be an object");
     const limit = options.maxResultLength ?? maxResultLength;
-    const { text, isError, reason, isChanged } = await withTimeout(
+    const { text, isError, reason, isChanged, isUnreached } = await withTimeout(
       // One more shows that there is more, and a secret that the limit cuts in two is read whole.
       (signal) => call.call(args, { signal, callId: options.callId, maxLength: limit + margin + 1 }),
       {
@@ -172,9 +192,17 @@ function openCall(
       if (error instanceof DriverError) throw withMessage(error, redact(error.message));
       throw error;
     });
-    if (isChanged) onChange(fullName);
+    if (isChanged) raise(toChanged(fullName));
+    if (isUnreached && !options.signal.aborted) raise(toUnreachable(fullName));
     return { text: shorten(redact(text), limit), isError, ...(reason !== undefined && { reason: redact(reason) }) };
   }
+}
+
+/** Without secrets, which may be replaced. */
+function digestOf(call: ToolCall, { options, ...block }: ToolSetBlock): string {
+  const { headers, env, ...rest } = options;
+  const names = [headers, env].map((values) => Object.keys(toObject(values)));
+  return hashJson([hashCall(call), block, rest, names]);
 }
 
 function toRefusal(problem: string): CallResult {

@@ -39,8 +39,12 @@ export type CompileResult =
   | { bundle?: undefined; problems: ConfigProblem[]; inputs: string[] };
 
 /** A transform's input as it is handed over: the body as bytes, and without the secrets, which the spec holds. */
-export interface TransformCall extends Omit<TransformInput, "rawBody" | "base" | "secrets" | "item" | "state"> {
+export interface TransformCall extends Omit<
+  TransformInput,
+  "rawBody" | "event" | "base" | "secrets" | "item" | "state"
+> {
   rawBody: Buffer;
+  event?: string;
   /** `payload` is `JSON.parse(rawBody)`, so only the bytes have to be sent. */
   payloadIsBody: boolean;
   base: object;

@@ -101,8 +101,8 @@ async function measureGroup({ who, start, cells, memory, start2xx }: Group): Pro
   }
 }
 
-function floorKey({ connections = 16, bytes = 1000, drain, asksModel }: Cell): string {
-  return `${connections} connections, ${bytes} bytes${drain ? ", Node client" : ""}${asksModel ? ", asks a model" : ""}`;
+function floorKey({ connections = 16, bytes = 1000, drain, turn }: Cell): string {
+  return `${connections} connections, ${bytes} bytes${drain ? ", Node client" : ""}${turn ? ` (${turn === "calls" ? "makes three calls" : "asks a model"})` : ""}`;
 }
 
 async function measureCell(

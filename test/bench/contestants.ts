@@ -37,15 +37,15 @@ export const BODY_1KB = bodyOf(1000);
 const TEXT = "{{repository.full_name}}: {{title}}";
 export const WAKE = { action: "wake", wakeMode: "next-heartbeat", textTemplate: TEXT };
 export const SIGNED = { ...WAKE, auth: { scheme: "github", secret: TOKEN } };
-export const AGENT = { messageTemplate: TEXT, deliver: false, wakeMode: "next-heartbeat" };
+const AGENT = { messageTemplate: TEXT, deliver: false, wakeMode: "next-heartbeat" };
 export const ONE_SESSION = { ...AGENT, sessionKey: "hook:one" };
 export const TRANSFORM = { action: "wake", wakeMode: "next-heartbeat", transform: { module: "bench.ts" } };
 const CODE = "export default ({ payload }) => ({ text: `${payload.repository.full_name}: ${payload.title}` });\n";
 
 /** Prints its address, as the minimal webhook service. */
-export function startFloor(model = ""): Promise<BenchServer> {
+export function startFloor(model = "", program = "floor.ts"): Promise<BenchServer> {
   return startServer({
-    command: [process.execPath, path.join(import.meta.dirname, "floor.ts")],
+    command: [process.execPath, path.join(import.meta.dirname, program)],
     env: { TOKEN, MODEL: model },
     hookPath: "/hooks/bench",
     headers: BEARER,
@@ -61,15 +61,26 @@ export function startHookline(folder: string, mapping: object): Promise<BenchSer
 
 /** The floor, which asks a model before it answers. */
 export function startAskingFloor(): Promise<BenchServer> {
-  return besideModel(startFloor);
+  return besideModel((model) => startFloor(model));
 }
 
-/** The built program, whose agent is a model behind HTTP. */
-export function startAgent(folder: string, mapping: object): Promise<BenchServer> {
+/** A loop of the AI SDK with three calls, which records nothing. */
+export function startBareLoop(): Promise<BenchServer> {
+  return besideModel((model) => startFloor(model, "bare-loop.ts"));
+}
+
+/** The built program, whose agent is a model behind HTTP. At `/hooks/calls` it makes three calls. */
+export function startAgent(folder: string): Promise<BenchServer> {
   return besideModel((baseUrl) => {
     const providers = { own: { kind: "openai-compatible", baseUrl } };
-    const agents = { providers, defaults: { model: "own/double", maxConcurrent: 16 } };
-    return serve(folder, [{ match: { path: "bench" }, ...mapping }], BEARER, { agents });
+    const show = { description: "One ticket.", get: "/tickets/{id}", input: { id: "integer" } };
+    const tools = { tickets: { kind: "http", baseUrl, private: true, calls: { show } } };
+    const agents = { providers, tools, defaults: { model: "own/double", maxConcurrent: 16 } };
+    const mappings = [
+      { match: { path: "bench" }, ...AGENT },
+      { match: { path: "calls" }, ...AGENT, grants: { "tickets.show": "read" } },
+    ];
+    return serve(folder, mappings, BEARER, { agents });
   });
 }
 

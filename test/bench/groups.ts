@@ -1,5 +1,4 @@
 import {
-  AGENT,
   bodyOf,
   findPeers,
   ONE_SESSION,
@@ -7,6 +6,7 @@ import {
   SIGNED,
   startAgent,
   startAskingFloor,
+  startBareLoop,
   startFloor,
   startHookline,
   startModules,
@@ -32,8 +32,8 @@ export interface Cell {
   drain?: true;
   /** As many requests, instead of a time. */
   requests?: number;
-  /** Compared with the floor that asks a model too. */
-  asksModel?: true;
+  /** Compared with the floor that asks a model too, or with a bare loop of the AI SDK that makes the same calls. */
+  turn?: "answer" | "calls";
 }
 
 const SIZES: Cell[] = [
@@ -68,7 +68,8 @@ export const groups: Group[] = [
     start2xx: "first 2xx",
     memory: "under load, 1 KB",
   },
-  { who: FLOOR, start: startAskingFloor, cells: [{ row: "asks a model", drain: true, asksModel: true }] },
+  { who: FLOOR, start: startAskingFloor, cells: [{ row: "asks a model", drain: true, turn: "answer" }] },
+  { who: FLOOR, start: startBareLoop, cells: [{ row: "makes three calls", drain: true, turn: "calls" }] },
   {
     who: US,
     start: (folder) => startHookline(folder, WAKE),
@@ -112,8 +113,16 @@ export const groups: Group[] = [
   },
   {
     who: US,
-    start: (folder) => startAgent(folder, AGENT),
-    cells: [{ row: "agent turn with a model over HTTP, executed, 1 KB, 16 connections", drain: true, asksModel: true }],
+    start: startAgent,
+    cells: [
+      { row: "agent turn with a model over HTTP, executed, 1 KB, 16 connections", drain: true, turn: "answer" },
+      {
+        row: "the same with three recorded calls, beside a bare loop of the AI SDK",
+        hook: "calls",
+        drain: true,
+        turn: "calls",
+      },
+    ],
   },
   {
     who: US,

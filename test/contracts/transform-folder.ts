@@ -54,6 +54,8 @@ export function toInput(payload: unknown, rest: Partial<TransformCall> = {}): Tr
     query: {},
     path: "/hooks/test",
     method: "POST",
+    hook: "test",
+    mapping: "mapping-0",
     now: "2026-03-04T05:06:07.890Z",
     base: { kind: "agent", message: "from the template" },
     ...rest,

@@ -42,6 +42,8 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
           query: { q: "1" },
           path: "/hooks/test",
           method: "POST",
+          hook: "test",
+          mapping: "mapping-0",
           now: "2026-03-04T05:06:07.890Z",
           base: { kind: "agent", message: "from the template" },
           secrets: { KEY: "s3cret" },

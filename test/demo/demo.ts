@@ -1,7 +1,7 @@
 /**
  * `npm run demo`: the main job on real input, for a person to read. The service runs as a separate process. The demo posts
  * GitHub's example payloads and two mails, prints what each led to, edits a transform, kills the service with work in it, and
- * leaves a folder to continue in.
+ * leaves a folder to continue in. `--page` shows the operator's page instead.
  */
 import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,6 +11,13 @@ import { githubPayload } from "../support/github.ts";
 import { type ServiceProcess, startProcess } from "../support/process.ts";
 import { startSlack } from "../support/slack.ts";
 import { print, printChange, printField, printTitle } from "./print.ts";
+
+const page = process.argv.indexOf("--page");
+if (page !== -1) {
+  const { showPage } = await import("./page.ts");
+  await showPage(process.argv[page + 1]);
+  process.exit(0);
+}
 
 const tokens = { hookToken: "demo-hook-token-0123456789", gatewayToken: "demo-gateway-token-0123456789" };
 /** How many turns of a slow agent are started at once before the service is killed. */

@@ -80,6 +80,13 @@ test("only events about the same object share a session", async () => {
     await keyOf({ id: 7 }),
     await keyOf({ data: { id: 7 } }, "order.created"),
     await keyOf({ data: { id: 7 } }, "customer.created"),
+    await keyOf({ data: { id: 7 } }),
+    await keyOf({ data: { id: 7, type: "orders" } }),
+    await keyOf({ data: { id: 7, type: "customers" } }),
+    await keyOf({ id: 7, object: "order" }, "created"),
+    await keyOf({ id: 7, object: "customer" }, "created"),
+    await keyOf({ id: 7, object_type: "refund" }, "created"),
+    await keyOf({ object: { id: 7 } }, "created"),
   ];
   expect(keys).toEqual([...new Set(keys)]);
   expect(await keyOf({ data: { id: 7 }, paid: true }, "order.paid")).toBe(keys[5]);

@@ -85,6 +85,8 @@ describe("webhooks presets enable", () => {
       [["github", "--yes"], 2, /--secret or --generate/],
       [["github", "--generate"], 2, /--yes/],
       [["whatsapp", "--secret", "x", "--yes"], 1, /with\.verifyToken: This value is required/],
+      [["sns", "--yes"], 2, /--with topicArn=/],
+      [["teams", "--yes"], 2, /--with appId=/],
       [["githup", "--generate"], 1, /did you mean "github"/],
     ] as const) {
       const result = await enable(...args);
@@ -100,6 +102,11 @@ describe("webhooks presets enable", () => {
       `"token": "'$(cat .webhooks/calendar-secret)'", "address": "https://<your host>/hooks/calendar" }'`,
     );
     expect(stdout).not.toContain("Add the preset");
+  });
+
+  test("makes a user and a password where the sender wants both", async () => {
+    expect(await enable("azuredevops", "--generate", "--yes")).toMatchObject({ code: 0 });
+    expect(read(".webhooks/azuredevops-secret")).toMatch(/^azuredevops:[0-9a-f]{64}\n$/);
   });
 
   test("a reference stays one, and a variable that is not set here is a warning", async () => {

@@ -12,7 +12,9 @@ import { createVerifier } from "../support/signatures.ts";
 const SECRET = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /** Their bodies are not JSON, or only the sender can sign them. They have their own tests. */
-const OTHERS = ["mail", "discord", "graph", "mailgun", "postmark", "sendgrid", "twilio"];
+const OTHERS = ["mail", "discord", "googlechat", "graph", "mailgun", "postmark", "sendgrid", "sns", "teams", "twilio"];
+/** Their secret is a user and a password. */
+const BASIC = ["azuredevops", "betterstack", "jenkins"];
 /** Answered before any mapping. */
 const HANDSHAKES = ["calendar/sync", "github/ping", "notion/verification", "slack/url-verification"];
 const sets = findSamples(PRESETS_FOLDER)
@@ -23,7 +25,7 @@ const sets = findSamples(PRESETS_FOLDER)
   }));
 const presets = sets.map(({ name: use }) => ({
   use,
-  with: { secret: SECRET, deliver: false, ...(use === "whatsapp" && { verifyToken: "v" }) },
+  with: { secret: secretOf(use), deliver: false, ...(use === "whatsapp" && { verifyToken: "v" }) },
 }));
 
 let service: Service;
@@ -34,7 +36,7 @@ afterAll(() => service.close());
 
 describe.each(sets)("$name", ({ name, samples }) => {
   test.each(samples)("sample $name", async (sample) => {
-    const response = await post(name, sample, SECRET);
+    const response = await post(name, sample, secretOf(name));
     expect(response.status).toBeLessThan(300);
     const event = await service.api(`/api/events/${response.headers.get("x-request-id")}`);
     const expected = readJson(`${sample.file}.expected.json`);
@@ -44,9 +46,13 @@ describe.each(sets)("$name", ({ name, samples }) => {
 
   test("another secret is refused", async () => {
     const [sample] = samples;
-    expect(sample && (await post(name, sample, `${SECRET}0000`)).status).toBe(401);
+    expect(sample && (await post(name, sample, `${secretOf(name)}0000`)).status).toBe(401);
   });
 });
+
+function secretOf(name: string): string {
+  return BASIC.includes(name) ? `hook:${SECRET}` : SECRET;
+}
 
 async function post(name: string, { file }: Sample, secret: string): Promise<Response> {
   const body = readFileSync(`${file}.json`);

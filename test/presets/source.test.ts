@@ -1,5 +1,5 @@
 /** Where a reply to an event of a preset goes, and that what follows there is the same session. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { channels } from "../../src/channels/index.ts";
 import type { ChannelDriver } from "../../src/channels/driver.ts";
@@ -10,7 +10,11 @@ const SETTINGS: NonNullable<UserConfig["channels"]> = {
   slack: { token: "t" },
   discord: { token: "t" },
   telegram: { token: "t" },
+  github: { token: "t" },
+  linear: { token: "t" },
   whatsapp: { token: "t", phoneNumberId: "1" },
+  mattermost: { token: "t", baseUrl: "https://chat.example.com" },
+  msteams: { appId: "a", appPassword: "p" },
   email: { host: "mail.example.com", from: "agent@example.com" },
 };
 
@@ -39,6 +43,10 @@ test.each([
   ["telegram", "direct-message", "telegram", expect.stringMatching(/^\d+$/)],
   ["telegram", "button", "telegram", expect.stringMatching(/^-?\d+(?:\/\d+)?(?::\d+)?$/)],
   ["whatsapp", "text", "whatsapp", "491510000001:wamid.HBg001"],
+  ["mattermost", "post", "mattermost", "hawos4dqtby53pd64o4a4cmeoo:axdygg1957njfe5pu38saikdho"],
+  ["teams", "mention", "msteams", expect.stringMatching(/^19:\w+@thread\.tacv2;messageid=\d+$/)],
+  ["teams", "direct-message", "msteams", expect.stringMatching(/^a:\w+$/)],
+  ["teams", "reaction", "msteams", expect.stringMatching(/;messageid=\d+$/)],
 ])("%s, %s", async (preset, name, channel, to) => {
   const answers = await answerTo(preset, sample(preset, name), { events: ["*"] });
   expect(answers).toMatchObject([{ channel, to }]);
@@ -50,6 +58,9 @@ test.each([
   ["postmark", "mail"],
   ["mailgun", "mail"],
   ["sendgrid", "mail"],
+  ["resend", "received"],
+  ["resend", "inbox-received"],
+  ["sns", "mail"],
 ])("%s, a mail", async (preset, name) => {
   expect(await answerTo(preset, sample(preset, name))).toMatchObject([
     { channel: "email", to: expect.stringMatching(/^\S+@\S+ <\S+@\S+> .+/) },
@@ -59,6 +70,7 @@ test.each([
 test.each([
   ["postmark", "bounce-hard"],
   ["mailgun", "failed-permanently"],
+  ["resend", "bounced"],
 ])("%s, %s, names no place", async (preset, name) => {
   expect(await answerTo(preset, sample(preset, name))).toMatchObject([{ to: undefined }]);
 });
@@ -122,4 +134,19 @@ test("the answer to our answer is in the session of the first mail", async () =>
   const messages = [MAIL, { ...MAIL, id: "c#2", messageId: "c@example.com", threadId: "a@example.com" }];
   const { actions } = await send({ source: "imap", messages });
   expect(new Set(actions.map((action) => action.kind === "agent" && action.sessionKey)).size).toBe(1);
+});
+
+test.each([
+  ["slack", "direct-message", true],
+  ["slack", "thread-reply", undefined],
+  ["github", "issue-comment", true],
+  ["linear", "issue-create", true],
+  ["telegram", "direct-message", undefined],
+])("others cannot see the place of %s, %s: %s", async (preset, name, isPrivate) => {
+  const send = await usePreset(preset, { channel: "source", events: ["*"] }, SETTINGS);
+  const file = new URL(`../../presets/${preset}/samples/${name}.request.json`, import.meta.url);
+  const { headers = {} } = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
+  const named = Object.fromEntries(Object.entries(headers).map(([key, value]) => [key.toLowerCase(), String(value)]));
+  const { actions } = await send(sample(preset, name), named);
+  expect(actions.map((action) => action.kind === "agent" && action.toSource && action.isPrivate)).toEqual([isPrivate]);
 });

@@ -17,6 +17,8 @@ export interface Client {
   try(hook: string, payload: unknown, headers?: Record<string, string>, mapping?: object): Promise<Json>;
   /** GETs from the operator API with the gateway token. */
   api(path: string): Promise<Json>;
+  /** Calls the operator API with the gateway token, whatever it answers. */
+  operate(method: string, path: string, body?: object): Promise<Answer>;
   /** Waits until the event is executed, and returns its timeline. */
   settled(eventId: string): Promise<Json>;
 }
@@ -54,6 +56,12 @@ export function createClient(url: string, tokens: { hookToken: string; gatewayTo
         headers: response.headers,
         body: text === "" ? undefined : JSON.parse(text),
       };
+    },
+    async operate(method, path, body) {
+      const headers = { authorization: `Bearer ${tokens.gatewayToken}`, "content-type": "application/json" };
+      const init = { method, headers, body: body && JSON.stringify(body) };
+      const response = await fetch(url + path, init);
+      return { status: response.status, headers: response.headers, body: await response.json() };
     },
     async settled(eventId) {
       let event: Json;

@@ -55,8 +55,10 @@ const SETTINGS: ResolvedConfig["agents"] = {
   maxConcurrent: 4,
   maxAttempts: 3,
   maxSteps: 20,
+  linkHosts: [],
   prices: {},
   budget: undefined,
+  approvals: undefined,
   heartbeat: { everyMs: 3_600_000, joinMs: 0, ack: "HEARTBEAT_OK" },
 };
 
@@ -73,10 +75,12 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
       tools: setup.tools ?? openToolSets(new Map()),
       limits: setup.limits ?? new Map(),
       config: {
+        gateway: { publicUrl: undefined },
         agents: { ...SETTINGS, ...setup.settings },
         session: { maxTurns: 32, maxTokens: 25_000, idleAfterMs: 3_600_000 },
         limits: { perSession: setup.maxReplies ?? 20 },
         channelRules: setup.channelRules ?? new Map(),
+        hooks: { mappings: [], agent: {} },
       },
     }),
     telemetry: silentTelemetry,

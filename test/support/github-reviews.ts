@@ -75,6 +75,11 @@ export async function startGithubReviews(
     return "lost";
   }
 
+  function toDiff(): string {
+    const files = pull.diffs[pull.head] ?? [];
+    return files.map(({ filename, patch }) => `--- a/${filename}\n+++ b/${filename}\n${patch}\n`).join("");
+  }
+
   function answer(method: string, url: string, body: string): Answer | "lost" | undefined {
     const { pathname, searchParams } = new URL(url, "http://localhost");
     if (pathname.startsWith(compare)) {
@@ -102,6 +107,10 @@ export async function startGithubReviews(
         : { status: 401, body: { message: "Bad credentials" } };
     if (own === "lost") {
       request.socket.destroy();
+      return;
+    }
+    if (url === path && headers.accept === "application/vnd.github.diff") {
+      response.end(toDiff());
       return;
     }
     if (own) {

@@ -5,6 +5,8 @@ export interface GithubServer {
   baseUrl: string;
   /** The token of the account `agent`, which may write. */
   token: string;
+  /** The token of the account `acme`, whose repository it is. */
+  ownerToken: string;
   /** Its GitHub App, installed on `acme`. */
   app: { id: string; installation: string; key: string };
   /** `acme/app#<number>` of an issue that has no comments. */
@@ -18,6 +20,7 @@ export interface GithubServer {
   close(): Promise<void>;
 }
 
+const OWNER_TOKEN = "ghp_acme-0000000";
 const REPO = "/repos/acme/app";
 
 /** Starts the GitHub of `emulate` on a free loopback port, with one repository and one issue. */
@@ -27,7 +30,7 @@ export async function startGithub({ privateKey }: { privateKey?: string } = {}):
     service: "github",
     port: 0,
     seed: {
-      tokens: { "ghp_agent-000000": { login: "agent", scopes }, "ghp_acme-0000000": { login: "acme", scopes } },
+      tokens: { "ghp_agent-000000": { login: "agent", scopes }, [OWNER_TOKEN]: { login: "acme", scopes } },
       github: {
         users: [{ login: "agent" }, { login: "acme" }],
         repos: [{ owner: "acme", name: "app" }],
@@ -50,7 +53,7 @@ export async function startGithub({ privateKey }: { privateKey?: string } = {}):
   const asPerson = async (method: string, path: string, body?: object): Promise<unknown> => {
     const response = await fetch(`${baseUrl}${path}`, {
       method,
-      headers: { authorization: "Bearer ghp_acme-0000000", "content-type": "application/json" },
+      headers: { authorization: `Bearer ${OWNER_TOKEN}`, "content-type": "application/json" },
       ...(body && { body: JSON.stringify(body) }),
     });
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
@@ -61,6 +64,7 @@ export async function startGithub({ privateKey }: { privateKey?: string } = {}):
   return {
     baseUrl,
     token: "ghp_agent-000000",
+    ownerToken: OWNER_TOKEN,
     app: { id: "7", installation: "70", key: privateKey ?? "" },
     issue,
     async openPullRequest() {

@@ -13,6 +13,8 @@ export interface MattermostServer {
   ids(): string[];
   /** The id of a post that people wrote, and of each message above the post that began its thread. */
   root: string;
+  /** The id of a reply to it. */
+  reply: string;
   roots(): unknown[];
   typingCount(): number;
   close(): Promise<void>;
@@ -33,10 +35,11 @@ interface State {
 
 const TOKEN = "mattermost-test-token-0000";
 const ROOT = "root".padEnd(26, "1");
+const REPLY = "reply".padEnd(26, "1");
 const CHANNEL = "4yfx3k5b7tgpxq9ncmwz1d8ora";
 
 /**
- * A double of a Mattermost server, written from its API reference, "Create a post", "Patch a post", "Publish a user typing event" and "Errors":
+ * A double of a Mattermost server, written from its API reference, "Create a post", "Get a post", "Patch a post", "Publish a user typing event" and "Errors":
  * https://developers.mattermost.com/api-documentation/#/operations/CreatePost. It was not compared with a Mattermost server.
  */
 export async function startMattermost(): Promise<MattermostServer> {
@@ -50,6 +53,7 @@ export async function startMattermost(): Promise<MattermostServer> {
     messages: () => posts.map(({ message }) => message),
     ids: () => posts.map(({ id }) => id),
     root: ROOT,
+    reply: REPLY,
     roots: () => posts.map(({ root_id }) => root_id),
     typingCount: () => state.typing,
     close: () => server.close(),
@@ -82,6 +86,12 @@ function answer(state: State, { method, path, headers, body }: JsonRequest): Jso
     posts.splice(at, 1);
     return { status: 200, body: { status: "OK" } };
   }
+  const people = new Map([
+    [`/api/v4/posts/${ROOT}`, { id: ROOT, channel_id: CHANNEL, root_id: "", message: "Once upon a time." }],
+    [`/api/v4/posts/${REPLY}`, { id: REPLY, channel_id: CHANNEL, root_id: ROOT, message: "And then?" }],
+  ]);
+  const written = people.get(path ?? "");
+  if (method === "GET" && written) return { status: 200, body: written };
   if (method !== "POST" || path !== "/api/v4/posts") {
     return mattermostError(404, "api.context.404.app_error", "Sorry, we could not find the page.");
   }

@@ -74,7 +74,7 @@ export const OPTIONS: Record<string, object> = {
 };
 
 /** Schemes with tests apart: only their sender can produce a request, or it shows a JSON Web Token. */
-export const APART = ["sns", "google-oidc", "msteams", "jwt", "netlify"];
+export const APART = ["sns", "google-oidc", "google-chat", "msteams", "jwt", "netlify"];
 
 export async function createSenders(): Promise<Sender[]> {
   const schemes = Object.keys(providers).filter((scheme) => !APART.includes(scheme));

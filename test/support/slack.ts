@@ -9,6 +9,8 @@ export interface SlackServer {
   channel: string;
   /** The messages in the channel as Slack stores them, oldest first. */
   messages(channel?: string): Promise<string[]>;
+  /** The timestamp of the first message in the channel whose text this is about. */
+  find(matches: (text: string) => boolean): Promise<string | undefined>;
   /** Posts to the channel, and gives the message's timestamp. */
   post(text: string): Promise<string>;
   /** The texts of a thread, its first message included, as Slack stores them. */
@@ -42,7 +44,8 @@ export async function startSlack(): Promise<SlackServer> {
     baseUrl,
     token: TOKEN,
     channel,
-    messages: (id = channel) => readMessages(baseUrl, id),
+    messages: async (id = channel) => (await readMessages(baseUrl, id)).map(({ text }) => text),
+    find: async (matches) => (await readMessages(baseUrl, channel)).find(({ text }) => matches(text))?.ts,
     post: async (text) => (await call<{ ts: string }>(baseUrl, "chat.postMessage", { channel, text })).ts,
     async thread(ts) {
       const { messages } = await call<{ messages: { text: string }[] }>(baseUrl, "conversations.replies", {
@@ -69,12 +72,12 @@ async function findChannel(baseUrl: string): Promise<string> {
   return found.id;
 }
 
-async function readMessages(baseUrl: string, channel: string): Promise<string[]> {
-  const { messages } = await call<{ messages: { text: string }[] }>(baseUrl, "conversations.history", {
+async function readMessages(baseUrl: string, channel: string): Promise<{ text: string; ts: string }[]> {
+  const { messages } = await call<{ messages: { text: string; ts: string }[] }>(baseUrl, "conversations.history", {
     channel,
     limit: "999",
   });
-  return messages.map(({ text }) => text).toReversed();
+  return messages.toReversed();
 }
 
 async function call<Answer>(baseUrl: string, method: string, fields: Record<string, string> = {}): Promise<Answer> {

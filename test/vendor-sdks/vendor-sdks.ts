@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -14,7 +15,7 @@ export interface SdkRequest {
 export interface VendorSdk {
   library: string;
   scheme: string;
-  options: { secret: string };
+  options: { secret: string; [option: string]: unknown };
   /** What the library can read. Default: any text. */
   bodies?: "json" | "linear" | "form" | "not empty";
   /** Throws or gives something false for a request that it refuses. */
@@ -44,6 +45,8 @@ const line = load("@line/bot-sdk");
 const discord = load("discord-interactions");
 const { EventWebhook } = load("@sendgrid/eventwebhook");
 const twilio = load("twilio");
+const mux = new (load("@mux/mux-node").default)({ tokenId: "id", tokenSecret: "token" }).webhooks;
+const livekit = load("livekit-server-sdk");
 
 /** Senders with a public key: the test signs. */
 export const publicKeySdks: {
@@ -208,5 +211,37 @@ export const vendorSdks: VendorSdk[] = [
     sign: (body) => ({
       "x-twilio-signature": twilio.getExpectedTwilioSignature(secret, HOOK_URL, toParams(body)),
     }),
+  },
+  {
+    library: "@mux/mux-node",
+    scheme: "hmac",
+    options: {
+      secret,
+      header: "Mux-Signature",
+      list: { separator: ",", timestamp: "t", signature: "v1" },
+      signed: ["timestamp", ".", "body"],
+    },
+    async verify({ headers, body }) {
+      await mux.verifySignature(body, headers, secret);
+      return true;
+    },
+  },
+  {
+    library: "livekit-server-sdk",
+    scheme: "jwt",
+    options: {
+      secret,
+      algorithms: ["HS256"],
+      issuer: "APIkey1",
+      bodyHash: { claim: "sha256", encoding: "base64" },
+    },
+    bodies: "json",
+    verify: ({ headers, body }) =>
+      new livekit.WebhookReceiver("APIkey1", secret).receive(body, headers["authorization"]?.replace("Bearer ", "")),
+    async sign(body) {
+      const token = new livekit.AccessToken("APIkey1", secret, { ttl: 300 });
+      token.sha256 = createHash("sha256").update(body).digest("base64");
+      return { authorization: await token.toJwt() };
+    },
   },
 ];

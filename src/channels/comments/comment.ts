@@ -16,7 +16,7 @@ export interface ReviewPlace<Body, C = Call> {
 export interface RenderedReview<Body> extends Omit<Review, "comments"> {
   body: Body;
   mark: string;
-  /** Each with a mark of its own, because the service sends an event about each. */
+  /** Each with its own mark, because the service sends an event about each. */
   comments: (LineComment & { body: Body; mark: string })[];
   /** An earlier attempt may have been accepted, as a whole or in part. */
   mayBeSent: boolean;
@@ -54,10 +54,14 @@ const STOP_TIMEOUT_MS = 10_000;
 /** A channel that writes comments into another service. */
 export function createCommentChannel<Body, C = Call>(
   { toMark = toHtmlMark, render, add, edit, remove, find, reviews, startWorking, ...place }: CommentPlace<Body, C>,
-  open: (signal: AbortSignal, to: string, readEvent?: OutgoingMessage["readEvent"]) => Promise<C>,
+  open: {
+    (signal: AbortSignal, to: string, readEvent?: OutgoingMessage["readEvent"]): Promise<C>;
+    openReads?: ChannelDriver["openReads"];
+  },
 ): ChannelDriver {
   return {
     ...place,
+    openReads: open.openReads,
     needsAllow: true,
     canUpdate: true,
     async send(message, signal) {

@@ -37,6 +37,8 @@ const PERMISSIONS = {
   issue: { issues: "write", pull_requests: "write" },
   commit: { contents: "read" },
   discussion: { discussions: "write" },
+  /** What the installation may: a refused permission would refuse the token. */
+  repository: undefined,
 } as const;
 
 /** What a recipient is: `acme/app` and the kind of place there. */
@@ -53,7 +55,7 @@ export function createGithubApi({ baseUrl, token, app }: GithubAccess, placeOf: 
     baseUrl,
     token: findTokens ? (to, context) => findTokens(placeOf(to), context) : token,
     headers: toHeaders,
-    explain,
+    explain: explainGithub,
   });
 }
 
@@ -131,12 +133,12 @@ async function fetchInstallation(
     service: "GitHub",
     url: `${baseUrl.replace(/\/$/, "")}/repos/${repository}/installation`,
     method: "GET",
-    headers: toHeaders(signToken(app, Math.floor(Date.now() / 1000))),
+    headers: toHeaders(signAppToken(app, Math.floor(Date.now() / 1000))),
     signal,
   });
   if (answer.status === 200) return requireId(answer.body["id"], "GitHub");
   throw toRefusal("GitHub", answer, {
-    ...explain(answer),
+    ...explainGithub(answer),
     advice: `Install the app on ${repository}, and check channels.github.app: its id and key.`,
   });
 }
@@ -151,7 +153,7 @@ function createInstallationTokens(
     const answer = await request({
       service: "GitHub",
       url: `${baseUrl.replace(/\/$/, "")}/app/installations/${app.installation}/access_tokens`,
-      headers: toHeaders(signToken(app, Math.floor(Date.now() / 1000))),
+      headers: toHeaders(signAppToken(app, Math.floor(Date.now() / 1000))),
       body: { permissions: PERMISSIONS[kind] },
       signal,
     });
@@ -166,7 +168,7 @@ function createInstallationTokens(
 }
 
 /** The app's proof of itself, a JWT. Its times allow for a clock that is a minute off. */
-function signToken({ id, key }: GithubApp, now: number): string {
+export function signAppToken({ id, key }: GithubApp, now: number): string {
   const claims = { iat: now - 60, exp: now + 540, iss: id };
   const signed = [{ alg: "RS256", typ: "JWT" }, claims].map(encode).join(".");
   try {
@@ -205,7 +207,7 @@ export function createAsk(call: Call, baseUrl: string): Ask {
     // Without a type, it is a failure of GitHub's own.
     const status = typeof type === "string" ? (STATUSES.get(type) ?? 422) : 500;
     const refused = { ...answer, status, body: { message } };
-    throw toRefusal("GitHub", refused, explain(refused));
+    throw toRefusal("GitHub", refused, explainGithub(refused));
   };
 }
 
@@ -217,7 +219,7 @@ const ADVICE = new Map([
 ]);
 
 /** A rate limit is also answered by 403. */
-function explain(answer: HttpAnswer): Refusal {
+export function explainGithub(answer: HttpAnswer): Refusal {
   const reason = answer.body["message"];
   const retryAfterMs = toRateLimit(answer);
   if (retryAfterMs !== undefined) return { reason, retryable: true, retryAfterMs };

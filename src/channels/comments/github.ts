@@ -121,8 +121,11 @@ export function createGithub(options: GithubOptions): ChannelDriver {
       },
     },
     createGithubApi({ baseUrl, token, app }, (to) => {
-      const { owner = "", repo = "" } = PLACE.exec(to)?.groups ?? {};
-      return { kind: parsePlace(to).kind, repository: `${owner}/${repo}` };
+      const { owner, repo } = PLACE.exec(to)?.groups ?? {};
+      // A read is about a repository.
+      return owner === undefined
+        ? { kind: "repository", repository: to }
+        : { kind: parsePlace(to).kind, repository: `${owner}/${repo}` };
     }),
   );
 }

@@ -38,7 +38,7 @@ export function createNotion({ token, baseUrl = "https://api.notion.com" }: Noti
   const open = createApi({
     service: "Notion",
     baseUrl,
-    root: "/v1/comments",
+    root: "/v1",
     token,
     headers: () => ({ authorization: `Bearer ${token}`, "notion-version": "2025-09-03" }),
     advice: ADVICE,
@@ -47,7 +47,7 @@ export function createNotion({ token, baseUrl = "https://api.notion.com" }: Noti
     {
       name: "notion",
       limit: LIMIT,
-      // Notion also limits how many pieces with a style of their own a comment has.
+      // Notion also limits how many pieces with their own style a comment has.
       async measureMarkdown(text) {
         const runs = toRuns(await renderMarkdown(text, RICH_TEXT));
         return Math.max(text.length, Math.ceil((runs.length / (MAX_RUNS - 1)) * LIMIT));
@@ -63,11 +63,11 @@ export function createNotion({ token, baseUrl = "https://api.notion.com" }: Noti
       },
       async add(to, body, call) {
         const { target } = await locate(to, call);
-        const answer = await call("POST", "", { ...target, ...body });
+        const answer = await call("POST", "/comments", { ...target, ...body });
         return requireId(answer.body["id"], "Notion");
       },
       async edit(_, messageId, body, call) {
-        return isSuccess(await call("PATCH", `/${encodeURIComponent(messageId)}`, body, GONE));
+        return isSuccess(await call("PATCH", `/comments/${encodeURIComponent(messageId)}`, body, GONE));
       },
       async find(to, mark, call) {
         const { block } = await locate(to, call);
@@ -82,7 +82,7 @@ export function createNotion({ token, baseUrl = "https://api.notion.com" }: Noti
 async function locate(to: string, call: Call): Promise<{ target: object; block: string }> {
   const { page = "", comment } = PLACE.exec(to)?.groups ?? {};
   if (comment === undefined) return { target: { parent: { page_id: page } }, block: page };
-  const { body } = await call("GET", `/${comment}`);
+  const { body } = await call("GET", `/comments/${comment}`);
   const { page_id: pageId, block_id: blockId } = toObject(body["parent"]);
   return {
     target: { discussion_id: requireId(body["discussion_id"], "Notion") },
@@ -96,7 +96,7 @@ const MAX_PAGES = 10;
 async function findMarked(block: string, mark: string, call: Call): Promise<string | undefined> {
   let query = `block_id=${block}&page_size=100`;
   for (let page = 0; page < MAX_PAGES; page += 1) {
-    const { body } = await call("GET", `?${query}`);
+    const { body } = await call("GET", `/comments?${query}`);
     const found = toObjects(body["results"]).find((comment) => toPlainText(comment).startsWith(mark));
     if (found) return requireId(found["id"], "Notion");
     const next = body["next_cursor"];

@@ -1,4 +1,4 @@
-import type { MarkedToken, Token, Tokens } from "marked";
+import { type MarkedToken, parseMarkdown, type Token, type Tokens, toKnown } from "../../shared/markdown.ts";
 
 /** How a service writes what Markdown can say. Each function gets text that is already in the service's form, unless it says otherwise. */
 export interface Dialect {
@@ -35,10 +35,9 @@ const MAX_DEPTH = 40;
  * target, an image becomes its address, HTML is text, and nothing notifies a whole group.
  */
 export async function renderMarkdown(markdown: string, dialect: Dialect): Promise<string> {
-  const { lexer } = await import("marked");
   let rendered: string | undefined;
   try {
-    rendered = renderBlocks(lexer(markdown, { gfm: true }), { dialect, depth: 0 });
+    rendered = renderBlocks(await parseMarkdown(markdown), { dialect, depth: 0 });
   } catch {
     // The library refuses thousands of nested quotes, for example.
   }
@@ -56,12 +55,6 @@ export function measureAs(dialect: Dialect): (markdown: string) => Promise<numbe
 interface Place {
   dialect: Dialect;
   depth: number;
-}
-
-/** Only extensions of the library, which are not used, add other kinds of tokens. */
-function toKnown(tokens: Token[]): MarkedToken[] {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- See above.
-  return tokens as MarkedToken[];
 }
 
 function renderBlocks(tokens: Token[], place: Place): string {

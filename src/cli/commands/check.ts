@@ -12,6 +12,7 @@ import { tryRuntime } from "../context.ts";
 import { formatCount, formatDuration } from "../format.ts";
 import { type CliIo, print, printError, printJson, printWarnings, style } from "../io.ts";
 import { type OperatorClient, type ServiceFlags, showAnswer } from "../operator-client.ts";
+import { findGrants, formatGrants } from "./grants.ts";
 import { countModelCalls, describeModelCalls } from "./model-calls.ts";
 
 export function addCheck(program: Command, io: CliIo): void {
@@ -21,7 +22,7 @@ export function addCheck(program: Command, io: CliIo): void {
     .option("--config <file>", CONFIG_HELP)
     .option("--strict", "exit 1 on a warning too", false)
     .option("--types", "check the types of the transforms too, with the project's own TypeScript", false)
-    .option("--json", "print one JSON object: ok, file, mappings, modelCalls, problems, warnings", false)
+    .option("--json", "print one JSON object: ok, file, mappings, modelCalls, grants, problems, warnings", false)
     .action((flags: CheckFlags) => check(flags, io));
 }
 
@@ -41,14 +42,15 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
   if (!isOk) io.exitCode = EXIT_CODES.failed;
   if (flags.json) {
     const modelCalls = config && countModelCalls(config);
-    return printJson(io, { ok: isOk, file: config?.file, mappings, modelCalls, problems, warnings });
+    const grants = findGrants(runtime);
+    return printJson(io, { ok: isOk, file: config?.file, mappings, modelCalls, grants, problems, warnings });
   }
   printWarnings(io, warnings.map(toSentence));
   if (problems.length > 0) throw new ConfigError(problems);
   const names = mappings.length > 0 ? `: ${mappings.join(", ")}` : "";
   if (isOk && config) {
     print(io, `${config.file} is valid (${formatCount(mappings.length, "mapping")}${names})`);
-    for (const line of describeModelCalls(config)) print(io, line);
+    for (const line of [...describeModelCalls(config), ...formatGrants(findGrants(runtime))]) print(io, line);
   } else printError(io, `${formatCount(warnings.length, "warning")}, which --strict does not allow.`);
 }
 

@@ -11,9 +11,9 @@ type Shell = (typeof SHELLS)[number];
 
 const INSTALL = `
 Where to put it:
-  bash  webhooks completion bash > ~/.local/share/bash-completion/completions/webhooks
-  zsh   webhooks completion zsh > "\${fpath[1]}/_webhooks"
-  fish  webhooks completion fish > ~/.config/fish/completions/webhooks.fish`;
+  bash  webhooks completion bash | tee ~/.local/share/bash-completion/completions/{hookline,webhooks} > /dev/null
+  zsh   webhooks completion zsh > "\${fpath[1]}/_hookline"
+  fish  webhooks completion fish | tee ~/.config/fish/completions/{hookline,webhooks}.fish > /dev/null`;
 
 export function addCompletion(program: Command, io: CliIo): void {
   program
@@ -79,8 +79,8 @@ function writeBash(places: Place[]): string {
     const hooks = takesHook ? " hooks=1" : "";
     return `    ${quote(name && ` ${name}`)}) words=${quote(texts)} valued=${quote(` ${valued.join(" ")} `)}${hooks} ;;`;
   });
-  return `# bash completion for webhooks
-_webhooks() {
+  return `# bash completion for hookline, and its other name webhooks
+_hookline() {
   local at="" words="" valued="" hooks="" index
   for ((index = 1; index < COMP_CWORD; index++)); do
     case "$at \${COMP_WORDS[index]}" in
@@ -94,10 +94,10 @@ ${cases.join("\n")}
   # Without a word here, bash completes file names.
   if [[ $valued == *" \${COMP_WORDS[COMP_CWORD - 1]} "* ]]; then return; fi
   # A hook is the first word after the command.
-  if [[ $hooks && $COMP_CWORD == 2 ]]; then words+=" $(webhooks completion hooks 2>/dev/null)"; fi
+  if [[ $hooks && $COMP_CWORD == 2 ]]; then words+=" $("\${COMP_WORDS[0]}" completion hooks 2>/dev/null)"; fi
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
-complete -o bashdefault -o default -F _webhooks webhooks
+complete -o bashdefault -o default -F _hookline hookline webhooks
 `;
 }
 
@@ -107,8 +107,8 @@ function writeZsh(places: Place[]): string {
     const described = words.map(({ text, about }) => quote(`${text}:${about}`)).join(" ");
     return `    ${quote(name && ` ${name}`)}) known=(${described}); valued=(${valued.join(" ")})${hooks} ;;`;
   });
-  return `#compdef webhooks
-_webhooks() {
+  return `#compdef hookline webhooks
+_hookline() {
   local at="" hooks="" index
   local -a known valued
   for ((index = 2; index < CURRENT; index++)); do
@@ -120,10 +120,10 @@ _webhooks() {
 ${cases.join("\n")}
   esac
   if ((\${valued[(Ie)\${words[CURRENT-1]}]})); then _files; return; fi
-  if [[ -n $hooks && $CURRENT == 3 ]]; then known+=(\${(f)"$(webhooks completion hooks 2>/dev/null)"}); fi
-  _describe 'webhooks' known || _files
+  if [[ -n $hooks && $CURRENT == 3 ]]; then known+=(\${(f)"$(\${words[1]} completion hooks 2>/dev/null)"}); fi
+  _describe 'hookline' known || _files
 }
-if [ "$funcstack[1]" = _webhooks ]; then _webhooks "$@"; else compdef _webhooks webhooks; fi
+if [ "$funcstack[1]" = _hookline ]; then _hookline "$@"; else compdef _hookline hookline webhooks; fi
 `;
 }
 
@@ -131,19 +131,19 @@ function writeFish(places: Place[]): string {
   const hooks = places
     .filter(({ takesHook }) => takesHook)
     .map(({ name }) => {
-      const condition = quoteFish(`__webhooks_at ${quoteFish(name)}; and test (count (commandline -opc)) = 2`);
-      return `complete -c webhooks -n ${condition} -f -a "(webhooks completion hooks 2>/dev/null)"`;
+      const condition = quoteFish(`__hookline_at ${quoteFish(name)}; and test (count (commandline -opc)) = 2`);
+      return `complete -c hookline -n ${condition} -f -a "(__hookline_hooks)"`;
     });
   const lines = places.flatMap(({ name, words, valued }) =>
     words.map(({ text, about }) => {
       const word = text.startsWith("--") ? `-l ${text.slice(2)}` : `-f -a ${text}`;
       const value = valued.includes(text) ? " -r" : "";
-      return `complete -c webhooks -n ${quoteFish(`__webhooks_at ${quoteFish(name)}`)} ${word}${value} -d ${quoteFish(about)}`;
+      return `complete -c hookline -n ${quoteFish(`__hookline_at ${quoteFish(name)}`)} ${word}${value} -d ${quoteFish(about)}`;
     }),
   );
   const names = places.filter(({ name }) => name !== "").map(({ name }) => quoteFish(name));
-  return `# fish completion for webhooks
-function __webhooks_at
+  return `# fish completion for hookline, and its other name webhooks
+function __hookline_at
   set -l at ""
   for word in (commandline -opc)[2..]
     set -l next (string trim "$at $word")
@@ -153,7 +153,12 @@ function __webhooks_at
   end
   test "$at" = "$argv[1]"
 end
+function __hookline_hooks
+  set -l words (commandline -opc)
+  $words[1] completion hooks 2>/dev/null
+end
 ${[...lines, ...hooks].join("\n")}
+complete -c webhooks -w hookline
 `;
 }
 

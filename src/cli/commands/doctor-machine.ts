@@ -21,7 +21,7 @@ export function ok(name: string, message: string): CheckResult {
   return { name, level: "ok", message };
 }
 
-function note(name: string, message: string): CheckResult {
+export function note(name: string, message: string): CheckResult {
   return { name, level: "note", message };
 }
 

@@ -9,7 +9,9 @@ import { toPrintable } from "../../telemetry/log.ts";
 import { CONFIG_HELP, EXIT_CODES } from "../command.ts";
 import { locateConfig, tryRuntime } from "../context.ts";
 import { formatCount } from "../format.ts";
+import type { GrantRow } from "../../runtime/grants.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
+import { findGrants, formatGrants } from "./grants.ts";
 import {
   checkDisk,
   checkJournal,
@@ -21,6 +23,7 @@ import {
   ok,
   problem,
 } from "./doctor-machine.ts";
+import { checkSenders } from "./doctor-senders.ts";
 
 export function addDoctor(program: Command, io: CliIo): void {
   program
@@ -28,10 +31,10 @@ export function addDoctor(program: Command, io: CliIo): void {
     .summary("Check configuration and machine before the service is deployed.")
     .description(
       "Check configuration and machine before the service is deployed: the problems and warnings of `webhooks check`, who " +
-        "can reach it, secrets, unsafe content, state folder, journal, disk, file watcher, sandbox, database and clock. Exits 1 on a problem.",
+        "can reach it, secrets, unsafe content, state folder, journal, disk, file watcher, sandbox, database and clock, and the webhooks of presets at their senders. Exits 1 on a problem.",
     )
     .option("--config <file>", CONFIG_HELP)
-    .option("--json", "print one JSON object: ok, checks", false)
+    .option("--json", "print one JSON object: ok, checks, grants", false)
     .action((flags: { config?: string; json: boolean }) => diagnose(flags, io));
 }
 
@@ -39,22 +42,24 @@ async function diagnose({ config: flag, json }: { config?: string; json: boolean
   const file = locateConfig(flag, io);
   // One that cannot be parsed, or does not fit its schema, is undefined.
   const { config } = (await readConfig(file, io.env).catch(() => undefined)) ?? {};
+  const { results, grants } = await checkConfiguration(file, config, io);
   const checks = [
     // An older Node does not get as far as this.
     ok("node", process.version),
-    ...(await checkConfiguration(file, config, io)),
+    ...results,
     ...(config ? [checkStateFolder(config.store.path), checkDisk(config.store.path)] : []),
     ...(config && !config.store.postgres ? [checkJournal(config.store.path)] : []),
     checkWatcher(path.dirname(file)),
     await checkSandbox(),
-    ...(config ? await checkRemote(config) : []),
+    ...(config ? (await Promise.all([checkRemote(config), checkSenders(config)])).flat() : []),
   ];
   const problems = checks.filter(({ level }) => level === "problem");
   if (problems.length > 0) io.exitCode = EXIT_CODES.failed;
-  if (json) return printJson(io, { ok: problems.length === 0, checks });
+  if (json) return printJson(io, { ok: problems.length === 0, checks, grants });
   print(
     io,
     ...checks.flatMap(formatResult),
+    ...formatGrants(grants),
     "",
     problems.length === 0 ? "No problems." : formatCount(problems.length, "problem") + ".",
   );
@@ -71,13 +76,18 @@ function formatResult({ name, level, message, next }: CheckResult): string[] {
 }
 
 /** What loading finds, then what only matters to a service that others can reach. */
-async function checkConfiguration(file: string, config: ResolvedConfig | undefined, io: CliIo): Promise<CheckResult[]> {
+async function checkConfiguration(
+  file: string,
+  config: ResolvedConfig | undefined,
+  io: CliIo,
+): Promise<{ results: CheckResult[]; grants?: GrantRow[] }> {
   const { runtime, problems } = await tryRuntime(file, io);
   const found = [...problems, ...(runtime?.warnings ?? [])].map(toResult);
-  if (!config) return found;
+  if (!config) return { results: found };
   const isFine = ok("configuration", `${file}, ${formatCount(config.hooks.mappings.length, "mapping")}`);
   const results = found.length > 0 ? found : [isFine];
-  return [...results, ...checkGateway(config), ...checkSecrets(config), ...checkContent(config)];
+  const own = [...checkGateway(config), ...checkSecrets(config), ...checkContent(config)];
+  return { results: [...results, ...own], grants: findGrants(runtime) };
 }
 
 function toResult({ file, line, column, key, message }: ConfigProblem): CheckResult {

@@ -25,7 +25,7 @@ test("mappings that cost the same are one line", async () => {
     "model calls of an event: 1, 1 for the heartbeat, which all within 30 s share (push, issues)",
     "model calls of an event: 1 for each item (alerts)",
     "model calls of an event: 1 for the heartbeat, which all within 30 s share (note)",
-    "model calls of an event: none of its own (log)",
+    "model calls of an event: none by itself (log)",
   ]);
 });
 

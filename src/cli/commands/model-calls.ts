@@ -16,12 +16,13 @@ export function countModelCalls({ hooks }: Pick<ResolvedConfig, "hooks">): Model
 }
 
 function toModelCalls({ id, mapping }: MappingSource): ModelCalls {
-  const { action = "agent", agent, forEach, wakeMode = "now" } = mapping;
+  const { action = "agent", agent, forEach, wakeMode } = mapping;
   return {
     mapping: id,
     turns: action === "wake" || agent === "none" ? 0 : 1,
     perItem: forEach !== undefined,
-    heartbeat: wakeMode === "now" ? "now" : "later",
+    // A template may say either.
+    heartbeat: wakeMode === "next-heartbeat" ? "later" : "now",
   };
 }
 
@@ -39,5 +40,5 @@ function describe({ turns, perItem, heartbeat }: ModelCalls, joinMs: number): st
   const turn = turns === 0 ? [] : [perItem ? "1 for each item" : "1"];
   const shared = joinMs === 0 ? "" : `, which all within ${joinMs / 1000} s share`;
   const told = heartbeat === "now" ? [`1 for the heartbeat${shared}`] : [];
-  return [...turn, ...told].join(", ") || "none of its own";
+  return [...turn, ...told].join(", ") || "none by itself";
 }

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ReadConfig } from "../../config/load.ts";
+import { requirePreset } from "../../config/presets/file.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import { didYouMean } from "../../shared/text.ts";
 import type { MappingInput } from "../../config/schema/generated.ts";
@@ -29,9 +30,11 @@ import {
   toUnreachable,
 } from "../operator-client.ts";
 import { toFreshRequest } from "../samples/fresh-request.ts";
+import { requirePresetSample } from "../samples/preset-samples.ts";
 import { readRequest } from "../samples/sample.ts";
 
 interface SendFlags extends ServiceFlags {
+  sample?: string;
   as?: string;
   secret?: string;
   header: Record<string, string>;
@@ -39,20 +42,26 @@ interface SendFlags extends ServiceFlags {
 }
 
 export function addSend(program: Command, io: CliIo): void {
-  addServiceOptions(program.command("send").description("Post a file to a running service, as its sender would."))
+  addServiceOptions(
+    program
+      .command("send")
+      .description("Post a file, or a sample of a preset, to a running service, as its sender would."),
+  )
     .argument("<hook>", "name of the hook: what follows the hooks path in its URL")
-    .argument("<file>", "file with the body; - for standard input")
+    .argument("[file]", "file with the body; - for standard input")
+    .option("--sample <name>", "instead of a file: a sample of the hook's preset, as pull-request-opened")
     .option("--as <scheme>", "sign as this sender does (default: by the hook's auth, else with a hook token)")
     .option("--secret <secret>", "a secret or token instead of the configured one")
     .option("--header <name:value>", "a header of the request; may be repeated", addPair(":"), {})
     .option("--wait", "wait until the event is executed, and show it", false)
-    .action((hook: string, file: string, flags: SendFlags) => sendFile(trimSlashes(hook), file, flags, io));
+    .action((hook: string, file: string | undefined, flags: SendFlags) => send(trimSlashes(hook), file, flags, io));
 }
 
 /** Exit code 1 when the service refuses the request, or with `--wait` when the event fails. */
-async function sendFile(hook: string, file: string, flags: SendFlags, io: CliIo): Promise<void> {
-  const input = await readInput(file, io);
+async function send(hook: string, named: string | undefined, flags: SendFlags, io: CliIo): Promise<void> {
   const read = await loadServiceConfig(flags.config, io, /^/);
+  const file = named === undefined || flags.sample !== undefined ? findSample(hook, named, { flags, read }) : named;
+  const input = await readInput(file, io);
   const client = flags.wait ? await createOperatorClient(flags, io) : undefined;
   const { query, headers: given } = readSampleRequest(file, io);
   const type = typeOf(file, { ...given, ...flags.header });
@@ -71,6 +80,26 @@ async function sendFile(hook: string, file: string, flags: SendFlags, io: CliIo)
   const guess = status === 404 ? didYouMean(hook, listHooks(read)) : "";
   if (guess !== "") printError(io, `There is no hook "${hook}"${guess}`);
   if (event) print(io, "", ...formatEvent(event, { maxPayloadLines: 0 }));
+}
+
+/** The file of the sample that the flag names. */
+function findSample(
+  hook: string,
+  file: string | undefined,
+  { flags, read }: { flags: SendFlags; read: Loaded },
+): string {
+  if (flags.sample === undefined)
+    throw problem("Name a file with the body, or a sample of the hook's preset with --sample.");
+  if (file !== undefined) throw problem("A request has one body: name either a file or --sample.");
+  return `${requirePresetSample(findPreset(hook, read), flags.sample).file}.json`;
+}
+
+/** The preset of the hook in the configuration, else the one of its name. */
+function findPreset(hook: string, { config }: Loaded): string {
+  const used = config.hooks.mappings.find(
+    ({ mapping, preset }) => preset && trimSlashes(mapping.match?.path ?? "") === hook,
+  );
+  return used?.preset ?? requirePreset(hook);
 }
 
 /** The names of the hooks in the configuration. */

@@ -79,7 +79,9 @@ async function acceptCalls(
   const set = sets.get(name);
   if (!set) throw new ConfigError([{ message: explainMissing(name) }]);
   if (!set.discover)
-    throw new ConfigError([{ message: `the calls of "${name}" are in the configuration: nothing to accept` }]);
+    throw new ConfigError([
+      { message: `The calls of "${name}" are in the configuration, so there is nothing to accept.` },
+    ]);
   const offered = await set
     .discover(AbortSignal.any([io.stopSignal(), AbortSignal.timeout(ACCEPT_MS)]))
     .catch(toConfigError);

@@ -3,13 +3,20 @@ import { once } from "node:events";
 import path from "node:path";
 import type { Command } from "commander";
 import type { HooklineService } from "../../hookline.ts";
-import { describeError } from "../command.ts";
+import { describeError, UsageError } from "../command.ts";
+import { locateConfig, readDotEnv } from "../context.ts";
 import { clearScreen, type CliIo, print, style } from "../io.ts";
 import { saveSample } from "../samples/save.ts";
 import { addServeOptions, serve, type ServeFlags } from "./serve.ts";
 import type { LiveView } from "./view.ts";
 
-type DevFlags = ServeFlags & { json: boolean };
+interface DevFlags extends ServeFlags {
+  json: boolean;
+  envFile?: string;
+  /** The program, or true for the usual one. */
+  tunnel?: string | true;
+  register: boolean;
+}
 
 export function addDev(program: Command, io: CliIo): void {
   addServeOptions(
@@ -18,19 +25,52 @@ export function addDev(program: Command, io: CliIo): void {
       .description("Serve during development: show each request with its reply, and reload at every save."),
   )
     .option("--json", "print one JSON object for each change", false)
+    .option(
+      "--tunnel [program]",
+      "give the hooks a public address by an installed program, as cloudflared (the default), ngrok or 'my-tunnel {port}'",
+    )
+    .option(
+      "--register",
+      "with --tunnel: register the webhooks of presets at their senders, and remove them at the end",
+      false,
+    )
     .action((flags: DevFlags) => develop(flags, io));
 }
 
-async function develop({ json, ...flags }: DevFlags, io: CliIo): Promise<void> {
-  await serve(flags, io, {
-    show: json ? "json" : "lines",
-    onListening(service, view, url) {
-      if (json || !io.stdin.isTTY) return () => {};
-      const actions = createActions({ service, view, url, flags, io });
-      print(io, "", describeKeys(actions), "");
-      return followKeys(io, actions, (error) => print(io, describeError(error)));
-    },
-  });
+async function develop({ json, envFile, tunnel, register, ...flags }: DevFlags, io: CliIo): Promise<void> {
+  const file = locateConfig(flags.config, io);
+  if (envFile === undefined) readDotEnv(file, io);
+  const show = json ? "json" : "lines";
+  if (tunnel === undefined) {
+    if (register)
+      throw new UsageError(
+        "--register needs --tunnel. `webhooks presets enable --register` registers one preset for good.",
+      );
+    return serve(flags, io, {
+      show,
+      onListening: (service, view, url) => followActions({ service, view, url, flags, io }, json),
+    });
+  }
+  const { serveWithTunnel } = await import("./dev-tunnel.ts");
+  await serveWithTunnel({ file, program: tunnel === true ? "cloudflared" : tunnel, register }, io, (hooksUrl, opened) =>
+    serve(flags, io, {
+      show,
+      hooksUrl,
+      onListening(service, view, url) {
+        opened(service);
+        return followActions({ service, view, url, flags, io }, json);
+      },
+    }),
+  );
+}
+
+/** On a terminal, keys do something. Returns how to stop. */
+function followActions(session: Session, json: boolean): () => void {
+  const { io } = session;
+  if (json || !io.stdin.isTTY) return () => {};
+  const actions = createActions(session);
+  print(io, "", describeKeys(actions), "");
+  return followKeys(io, actions, (error) => print(io, describeError(error)));
 }
 
 interface Session {

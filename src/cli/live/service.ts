@@ -14,6 +14,8 @@ import { createLiveView, type LiveView } from "./view.ts";
 export interface ServeOptions {
   /** Whether to show each request, and how. Default: lines on a terminal, else not at all. */
   show?: "lines" | "json";
+  /** The address of a tunnel to the hooks. */
+  hooksUrl?: string;
   /** Called once it listens; the result, before it stops. */
   onListening?(service: HooklineService, view: LiveView, url: string): () => void;
 }
@@ -24,7 +26,7 @@ export async function runService(
   io: CliIo,
   options: ServeOptions,
 ): Promise<void> {
-  const { show = io.stdout.isTTY ? "lines" : undefined, onListening } = options;
+  const { show = io.stdout.isTTY ? "lines" : undefined, hooksUrl, onListening } = options;
   const json = show === "json";
   const view: LiveView | undefined = show && createLiveView({ io, read: (id) => hookline.event(id), json });
   const stop = io.stopSignal();
@@ -32,6 +34,7 @@ export async function runService(
   const starting: Promise<HooklineService> = createHookline({
     config: file,
     env: io.env,
+    hooksUrl,
     ...flags,
     show:
       view &&
@@ -47,10 +50,10 @@ export async function runService(
   let stopListening: (() => void) | undefined;
   try {
     const { url } = await hookline.listen();
-    if (json) printJsonLine(io, { url });
+    if (json) printJsonLine(io, { url, hooksUrl });
     else {
       print(io, `Hookline ${packageVersion()}, configured by ${file}`);
-      if (show) print(io, ...describeRuntime(hookline.runtime(), url));
+      if (show) print(io, ...describeRuntime(hookline.runtime(), hooksUrl ?? url));
       print(io, `Listening on ${url}`, ...otherUrls(hookline.runtime().config.gateway.host, url));
     }
     stopListening = view && onListening?.(hookline, view, url);

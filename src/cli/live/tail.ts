@@ -45,7 +45,7 @@ async function tail({ hook, status, json, ...service }: TailFlags, io: CliIo): P
   /** Shows what one connection says, until it ends. */
   async function follow(): Promise<void> {
     const query = { hook, status, after, answers: "true" };
-    const response = await client.send("GET", "/api/stream", query, signal).catch((error: unknown) => {
+    const response = await client.send("GET", "/api/stream", query, { signal }).catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });
     if (!response) return;

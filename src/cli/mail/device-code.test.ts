@@ -56,7 +56,11 @@ test("shows page and code, and polls until the consent is given", async () => {
 });
 
 test.each([
-  ["the consent is declined", { status: 400, body: { error: "authorization_declined" } }, "authorization_declined"],
+  [
+    "the consent is declined",
+    { status: 400, body: { error: "authorization_declined", error_description: "device-1: no." } },
+    "authorization_declined: …: no.",
+  ],
   ["the code has expired", { status: 400, body: { error: "expired_token" } }, "expired_token"],
   ["there is no refresh token", { status: 200, body: { access_token: "a" } }, "offline_access"],
 ])("rejects if %s", async (_, answer, reason) => {

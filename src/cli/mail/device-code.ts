@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { MailError } from "../../errors.ts";
 import { cleanLine } from "../../mail/message/text.ts";
+import { withPeriod } from "../../shared/text.ts";
 import { type OAuthClient, postForm } from "../../mail/oauth.ts";
 
 interface DeviceCodeOptions extends OAuthClient {
@@ -27,9 +28,9 @@ const SLOW_DOWN_SECONDS = 5;
 /** Asks for access to a mailbox with a device code (RFC 8628). Rejects with a `MailError`. */
 export async function requestDeviceCode(options: DeviceCodeOptions): Promise<DeviceConsent> {
   const { clientId, scope } = options;
-  const { answer } = await postForm(options.deviceUrl, { client_id: clientId, scope });
+  const { answer, reason } = await postForm(options.deviceUrl, { client_id: clientId, scope });
   const { device_code: code, user_code: userCode, verification_uri: url, interval, expires_in: expiry } = answer;
-  if (typeof code !== "string" || typeof userCode !== "string" || typeof url !== "string") throw refusal(answer.error);
+  if (typeof code !== "string" || typeof userCode !== "string" || typeof url !== "string") throw refusal(reason);
   const waiting = {
     code,
     intervalSeconds: typeof interval === "number" ? interval : DEFAULT_INTERVAL_SECONDS,
@@ -47,16 +48,15 @@ async function poll(
   let seconds = intervalSeconds;
   while (performance.now() < endsAt) {
     await sleep(seconds * 1000, undefined, { signal });
-    const { answer, isTemporary } = await postForm(tokenUrl, form);
+    const { answer, reason, isTemporary } = await postForm(tokenUrl, form);
     if (typeof answer.refresh_token === "string" && answer.refresh_token) return answer.refresh_token;
     if (answer.access_token) throw refusal("no refresh token: the scope offline_access may be missing");
     if (answer.error === "slow_down") seconds += SLOW_DOWN_SECONDS;
-    else if (answer.error !== "authorization_pending" && !isTemporary) throw refusal(answer.error);
+    else if (answer.error !== "authorization_pending" && !isTemporary) throw refusal(reason);
   }
   throw refusal("expired_token");
 }
 
-function refusal(error: unknown): MailError {
-  const reason = typeof error === "string" ? cleanLine(error, 100) : "no reason given";
-  return new MailError("login", `The consent was not given: ${reason}.`);
+function refusal(reason = "no reason given"): MailError {
+  return new MailError("login", `The consent was not given: ${withPeriod(reason)}`);
 }

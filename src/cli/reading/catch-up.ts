@@ -1,16 +1,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { toHeaders } from "../../channels/comments/github-api.ts";
+import { callGithub, openGithubDeliveries } from "../../catch-up/github.ts";
+import type { FoundMissed, MissedEvent } from "../../catch-up/missed.ts";
+import { findRegistration, requirePreset } from "../../config/presets/file.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
-import { ConfigError } from "../../errors.ts";
-import { isObject, readPath, toText } from "../../shared/json.ts";
-import { parseRetryAfter } from "../../shared/network.ts";
+import { ConfigError, DriverError } from "../../errors.ts";
+import type { OperatorAnswers } from "../../operator/views.ts";
+import { findVendor } from "../../registration/vendors.ts";
+import { readPath, toText } from "../../shared/json.ts";
+import { toPrintable } from "../../telemetry/log.ts";
 import { EXIT_CODES, UsageError } from "../command.ts";
-import { causeOf, loadConfig } from "../context.ts";
+import { loadConfig } from "../context.ts";
 import { formatCount, formatDuration, formatTable } from "../format.ts";
-import { type CliIo, print, printError, printJson } from "../io.ts";
+import { type CliIo, print, printError, printJson, printWarnings } from "../io.ts";
+import { createOperatorClient, requireAnswer, type ServiceFlags } from "../operator-client.ts";
 
-export interface CatchUpFlags {
-  config?: string;
+export interface CatchUpFlags extends ServiceFlags {
+  path?: string;
   repo?: string;
   org?: string;
   hookId?: string;
@@ -19,75 +24,88 @@ export interface CatchUpFlags {
   /** In ISO 8601. */
   since: string;
   dryRun: boolean;
-  json: boolean;
 }
 
-/** Has GitHub send again what did not arrive: events none of whose attempts was answered 2xx. */
-export async function catchUpGithub(flags: CatchUpFlags, io: CliIo): Promise<void> {
+/** Gets from a sender what did not arrive: events none of whose attempts was answered 2xx. */
+export async function catchUp(name: string, flags: CatchUpFlags, io: CliIo): Promise<void> {
+  const preset = requirePreset(name);
+  if (!findRegistration(preset)?.catchUp) {
+    throw new UsageError(`The sender of ${preset} does not say what did not arrive. GitHub, GitLab and Stripe do.`);
+  }
+  const isByHand = [flags.repo, flags.org, flags.hookId, flags.token, flags.api].some((flag) => flag !== undefined);
+  if (preset === "github" && isByHand) return catchUpGithub(flags, io);
+  if (isByHand) throw new UsageError("--repo, --org, --hook-id, --token and --api are for GitHub.");
+  return askService(preset, flags, io);
+}
+
+/** The running service does it, with the token and the place of the preset. */
+async function askService(preset: string, flags: CatchUpFlags, io: CliIo): Promise<void> {
+  const { since, dryRun, path: hook } = flags;
+  const client = await createOperatorClient(flags, io);
+  const body = { preset, hook, since, dryRun };
+  const response = await requireAnswer(await client.send("POST", "/api/events/catch-up", {}, { body }));
+  const found: OperatorAnswers["POST /api/events/catch-up"] = JSON.parse(await response.text());
+  if (flags.json) return printJson(io, { ok: true, since, ...found });
+  showMissed(found, [findVendor(preset)?.service ?? preset, since], io);
+  const count = formatCount(found.missed.length, "event");
+  if (dryRun && found.missed.length > 0) print(io, `${count} did not arrive. Without --dry-run, they are got again.`);
+  else if (found.missed.length > 0) print(io, `The service gets ${count} again. \`webhooks tail\` shows them.`);
+}
+
+/** With a webhook that is named here, no service needs to run. */
+async function catchUpGithub(flags: CatchUpFlags, io: CliIo): Promise<void> {
   const { since } = flags;
   const place = toPlace(flags);
   const { config } = await loadConfig(flags.config, io);
   const api = flags.api ?? (io.env["GITHUB_API_URL"] || "https://api.github.com");
   const base = `${api.replace(/\/+$/, "")}/${place}/hooks`;
-  const github = createGithubHooks(base, findToken(flags, config, io), io);
-  const hookId = flags.hookId ?? (await findHook(github, config));
-  const missed = await findMissed(github, hookId, since);
+  const token = findToken(flags, config, io);
+  const hookId = flags.hookId ?? (await findHook(base, token, config, io));
+  const deliveries = openGithubDeliveries(`${base}/${hookId}`, token);
+  const found = await withRateLimit(() => deliveries.find(Date.parse(since)), io);
 
   const redelivered: string[] = [];
-  const failures: Report["failures"] = [];
-  for (const { id } of flags.dryRun ? [] : missed) {
+  const failures: { id: string; message: string }[] = [];
+  for (const event of flags.dryRun ? [] : found.missed) {
     try {
-      await github.redeliver(hookId, id);
-      redelivered.push(id);
+      await withRateLimit(() => deliveries.repeat(event), io);
+      redelivered.push(event.id);
     } catch (error) {
       // One event that is too old must not keep back the others.
       if (!(error instanceof ConfigError)) throw error;
-      failures.push({ id, message: error.message });
+      failures.push({ id: event.id, message: error.message });
     }
   }
   if (failures.length > 0) io.exitCode = EXIT_CODES.failed;
-  if (flags.json) return printJson(io, { ok: failures.length === 0, hookId, since, missed, redelivered, failures });
-  report({ missed, redelivered, failures }, flags, io);
-}
-
-interface Report {
-  missed: Delivery[];
-  redelivered: string[];
-  failures: { id: string; message: string }[];
-}
-
-function report({ missed, redelivered, failures }: Report, { since, dryRun }: CatchUpFlags, io: CliIo): void {
-  if (missed.length === 0) return print(io, `Every event that GitHub sent since ${since} has arrived.`);
-  const rows = missed.map(({ deliveredAt, event, action, status, guid }) => [
-    deliveredAt,
-    action === undefined ? event : `${event}.${action}`,
-    status,
-    guid,
-  ]);
-  print(io, ...formatTable(["sent", "event", "answer", "delivery"], rows), "");
+  if (flags.json) {
+    return printJson(io, { ok: failures.length === 0, hookId, since, missed: found.missed, redelivered, failures });
+  }
+  showMissed(found, ["GitHub", since], io);
   printError(io, ...failures.map(({ id, message }) => `${id}: ${message}`));
-  const count = formatCount(missed.length, "event");
-  if (dryRun) print(io, `${count} did not arrive. Without --dry-run, GitHub sends them again.`);
+  const count = formatCount(found.missed.length, "event");
+  if (found.missed.length === 0) return;
+  if (flags.dryRun) print(io, `${count} did not arrive. Without --dry-run, GitHub sends them again.`);
   else print(io, `GitHub sends ${redelivered.length} of ${count} again. \`webhooks tail\` shows them.`);
 }
 
-/** The latest attempt of each event without one that was answered 2xx, oldest event first. */
-async function findMissed(github: GithubHooks, hookId: string, since: string): Promise<Delivery[]> {
-  const latest = new Map<string, Delivery>();
-  const arrived = new Set<string>();
-  for await (const delivery of github.deliveries(hookId)) {
-    // Newest first. ISO 8601 times in UTC sort as text.
-    if (delivery.deliveredAt < since) break;
-    if (delivery.statusCode >= 200 && delivery.statusCode < 300) arrived.add(delivery.guid);
-    else if (!latest.has(delivery.guid)) latest.set(delivery.guid, delivery);
-  }
-  return [...latest.values()].filter(({ guid }) => !arrived.has(guid)).toReversed();
+function showMissed({ missed, notes }: FoundMissed, [sender, since]: [string, string], io: CliIo): void {
+  printWarnings(io, notes);
+  if (missed.length === 0) return print(io, `Every event that ${sender} sent since ${since} has arrived.`);
+  print(io, ...formatTable(["sent", "event", "answer", "delivery"], missed.map(toRow)), "");
+}
+
+function toRow({ at = "", event, status = "", guid = "" }: MissedEvent): string[] {
+  return [at, event, status, guid].map(toPrintable);
 }
 
 /** The only webhook, or the one that posts to this service. */
-async function findHook(github: GithubHooks, { gateway: { publicUrl }, hooks }: ResolvedConfig): Promise<string> {
-  const all = await github.list();
-  const ours = publicUrl === undefined ? all : all.filter(({ url }) => url.startsWith(`${publicUrl}${hooks.path}/`));
+async function findHook(base: string, token: string, config: ResolvedConfig, io: CliIo): Promise<string> {
+  const { gateway, hooks } = config;
+  const { items } = await withRateLimit(() => callGithub("GET", `${base}?per_page=100`, { token }), io);
+  const all = items.map((hook) => ({ id: toText(hook["id"]), url: toText(readPath(hook, ["config", "url"])) }));
+  const ours = all.filter(
+    ({ url }) => gateway.publicUrl === undefined || url.startsWith(`${gateway.publicUrl}${hooks.path}/`),
+  );
   const [hook, other] = ours;
   if (hook && !other) return hook.id;
   const listed = all.map(({ id, url }) => `${id} (${url.replace(/[?#].*/, "")})`).join(", ") || "there is none";
@@ -110,126 +128,30 @@ function toPlace({ repo, org }: CatchUpFlags): string {
   throw new UsageError("Name either --repo <owner>/<name> or --org <name>.");
 }
 
-/** An attempt of GitHub to deliver an event, as its API lists it. */
-interface Delivery {
-  /** As written: it can be larger than the integers that a number holds. */
-  id: string;
-  /** The same for all attempts of an event: `X-GitHub-Delivery`. */
-  guid: string;
-  deliveredAt: string;
-  /** 0: no answer. */
-  statusCode: number;
-  /** What GitHub says of the answer: `OK`, `timed out`. */
-  status: string;
-  event: string;
-  action?: string;
-}
-
-const ANSWER_MS = 20_000;
 /** A longer wait is left to the person. */
 const MAX_WAIT_MS = 60_000;
-const PAGE = 100;
 
-type GithubHooks = ReturnType<typeof createGithubHooks>;
-
-/**
- * GitHub's API for the webhooks of a repository or an organization. `base`: the address of its list.
- * https://docs.github.com/en/rest/repos/webhooks, https://docs.github.com/en/rest/orgs/webhooks
- */
-function createGithubHooks(base: string, token: string, io: CliIo) {
-  return {
-    async list(): Promise<{ id: string; url: string }[]> {
-      const { items } = await call("GET", `${base}?per_page=${PAGE}`);
-      return items.map((hook) => ({ id: toText(hook["id"]), url: toText(readPath(hook, ["config", "url"])) }));
-    },
-    /** Newest first. */
-    async *deliveries(hookId: string): AsyncGenerator<Delivery> {
-      for (let cursor: string | undefined = ""; cursor !== undefined;) {
-        const query: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
-        const page = await call("GET", `${base}/${hookId}/deliveries?per_page=${PAGE}${query}`);
-        yield* page.items.map(toDelivery);
-        cursor = page.next === cursor ? undefined : page.next;
-      }
-    },
-    async redeliver(hookId: string, deliveryId: string): Promise<void> {
-      await call("POST", `${base}/${hookId}/deliveries/${deliveryId}/attempts`);
-    },
-  };
-
-  async function call(method: string, url: string): Promise<{ items: Record<string, unknown>[]; next?: string }> {
-    for (;;) {
-      const response = await send(method, url);
-      const text = await response.text();
-      if (response.ok) {
-        const items: unknown = text === "" ? [] : parse(text);
-        return { items: Array.isArray(items) ? items.filter(isObject) : [], next: nextCursor(response) };
-      }
-      const waitMs = limitedFor(response);
-      if (waitMs === undefined) throw refused(`GitHub answered ${response.status}: ${explain(response, text)}`);
-      if (waitMs > MAX_WAIT_MS) {
-        const until = new Date(Date.now() + waitMs).toISOString();
+/** Waits out a short rate limit. A refusal is a `ConfigError`, for the person. */
+async function withRateLimit<Result>(work: () => Promise<Result>, io: CliIo): Promise<Result> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof DriverError)) throw error;
+      const { retryAfterMs, message } = error;
+      if (retryAfterMs === undefined) throw refused(message);
+      if (retryAfterMs > MAX_WAIT_MS) {
+        const until = new Date(Date.now() + retryAfterMs).toISOString();
         throw refused(
           `GitHub's rate limit is used up until ${until}. Run the command again then: it leaves out what has arrived.`,
         );
       }
-      printError(io, `GitHub's rate limit: waiting ${formatDuration(waitMs)}.`);
-      await sleep(waitMs);
+      printError(io, `GitHub's rate limit: waiting ${formatDuration(retryAfterMs)}.`);
+      await sleep(retryAfterMs);
     }
-  }
-
-  async function send(method: string, url: string): Promise<Response> {
-    const signal = AbortSignal.timeout(ANSWER_MS);
-    return fetch(url, { method, headers: toHeaders(token), signal, redirect: "error" }).catch((error: unknown) => {
-      throw refused(`GitHub does not answer at ${new URL(url).origin}: ${causeOf(error)}`);
-    });
   }
 }
 
 function refused(message: string): ConfigError {
   return new ConfigError([{ message }]);
-}
-
-/** Integers as they are written. */
-function parse(text: string): unknown {
-  const keepIds = (key: string, value: unknown, context?: { source?: string }): unknown =>
-    key === "id" && typeof value === "number" ? context?.source : value;
-  return JSON.parse(text, keepIds);
-}
-
-function toDelivery(item: Record<string, unknown>): Delivery {
-  return {
-    id: toText(item["id"]),
-    guid: toText(item["guid"]),
-    deliveredAt: toText(item["delivered_at"]),
-    statusCode: Number(item["status_code"] ?? 0),
-    status: toText(item["status"]),
-    event: toText(item["event"]),
-    action: toText(item["action"]) || undefined,
-  };
-}
-
-/** Only the cursor is taken from the answer, so that the token is sent nowhere else. */
-function nextCursor({ headers }: Response): string | undefined {
-  const next = /<([^>]+)>;\s*rel="next"/.exec(headers.get("link") ?? "")?.[1];
-  return (next && URL.parse(next)?.searchParams.get("cursor")) || undefined;
-}
-
-/** Milliseconds to wait; undefined if the refusal has another reason. */
-function limitedFor({ status, headers }: Response): number | undefined {
-  if (status !== 403 && status !== 429) return undefined;
-  const asked = parseRetryAfter(headers.get("retry-after"));
-  if (asked !== undefined) return asked;
-  if (headers.get("x-ratelimit-remaining") !== "0") return undefined;
-  return Math.max(1000, Number(headers.get("x-ratelimit-reset")) * 1000 - Date.now());
-}
-
-const REASONS: Record<number, string> = {
-  401: "the token is not valid",
-  403: "the token may not read this webhook: it needs read and write access to webhooks (classic: admin:repo_hook, admin:org_hook)",
-  404: "there is no such repository, organization or webhook, or the token may not see it",
-  422: "GitHub has no longer the payload of this delivery",
-};
-
-function explain({ status }: Response, text: string): string {
-  return REASONS[status] ?? text.slice(0, 200);
 }

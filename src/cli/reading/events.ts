@@ -6,7 +6,6 @@ import { EVENT_STATUSES } from "../../types.ts";
 import {
   addListOptions,
   addServiceOptions,
-  CONFIG_HELP,
   createSince,
   EXIT_CODES,
   toDigits,
@@ -31,7 +30,7 @@ import {
   takeFirst,
 } from "../operator-client.ts";
 import { type SaveOptions, saveSample } from "../samples/save.ts";
-import { type CatchUpFlags, catchUpGithub } from "./catch-up.ts";
+import { catchUp, type CatchUpFlags } from "./catch-up.ts";
 
 type ShowFlags = ServiceFlags & { last: boolean; payload: boolean };
 type SaveFlags = ServiceFlags & SaveOptions & { last: boolean };
@@ -83,19 +82,22 @@ export function addEvents(program: Command, io: CliIo): void {
     .option("--dry-run", "only count the events", false)
     .action((ids: string[], flags: ReplayFlags) => replayEvents(ids, flags, io));
 
-  events
-    .command("catch-up")
-    .summary("Have a sender send again what did not arrive.")
+  addServiceOptions(
+    events.command("catch-up"),
+    "print one JSON object: ok, missed and, with --repo or --org, redelivered",
+  )
+    .summary("Get from a sender what did not arrive.")
     .description(
-      "Have GitHub send again the events of a repository's or an organization's webhook that did not arrive, because no " +
-        "attempt was answered 2xx. GitHub keeps them for three days.",
+      "Get from the sender of a preset the events that did not arrive, because no attempt was answered 2xx: GitHub and GitLab " +
+        "send them again, Stripe's are read from its API. The running service does it; with --repo or --org, none has to run.",
     )
-    .argument("<sender>", "github", toOneOf(["github"]))
-    .option("--repo <owner/name>", "the repository that has the webhook")
-    .option("--org <name>", "the organization that has the webhook")
+    .argument("<preset>", "github, gitlab or stripe")
+    .option("--path <hook>", "the hook's name, if the preset is used for several")
+    .option("--repo <owner/name>", "GitHub: the repository that has the webhook")
+    .option("--org <name>", "GitHub: the organization that has the webhook")
     .option(
       "--hook-id <id>",
-      "the webhook, if several lead to this service: the number in its address at GitHub",
+      "GitHub: the webhook, if several lead to this service: the number in its address",
       toDigits,
     )
     .addOption(createSince("only events sent since then: a duration before now, or a date", "3d"))
@@ -105,9 +107,7 @@ export function addEvents(program: Command, io: CliIo): void {
       "API of GitHub Enterprise Server (default: $GITHUB_API_URL, else https://api.github.com)",
     )
     .option("--dry-run", "only list the events", false)
-    .option("--config <file>", CONFIG_HELP)
-    .option("--json", "print one JSON object: ok, missed, redelivered, failures", false)
-    .action((_sender: string, flags: CatchUpFlags) => catchUpGithub(flags, io));
+    .action((preset: string, flags: CatchUpFlags) => catchUp(preset, flags, io));
 
   const toFile = events.command("export").description("Write everything about events, one line of JSON each.");
   addFilterOptions(addServiceOptions(toFile, "the only format")).action((flags: FilterFlags) => writeExport(flags, io));

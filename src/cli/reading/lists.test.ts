@@ -9,6 +9,7 @@ const letter: DeadLetterView = {
   eventId: "e-1",
   hook: "build",
   error: `Slack refused the message: ${"why ".repeat(50)}`,
+  group: "gone",
   attempts: 8,
   at: "2026-11-20T14:00:00.000Z",
 };

@@ -56,13 +56,36 @@ export function addLists(program: Command, io: CliIo): void {
       showAnswer(flags, io, (client) => client.call("GET /api/runs/:id", { id }), formatRun),
     );
   addServiceOptions(runs.command("release").description("Start runs that agents.budget or limits.perSession holds."))
+    .argument("[id]", "only this run, as `runs list` shows it")
     .option("--reason <text>", "only those that are held for this reason, as `runs list --state held` shows it")
-    .action(({ reason, ...flags }: ServiceFlags & { reason?: string }) =>
+    .option("--session <key>", "only that of this session")
+    .action((run: string | undefined, { reason, session, ...flags }: ReleaseFlags) =>
       showAnswer(
         flags,
         io,
-        async (client) => ({ released: (await client.call("POST /api/runs/release", { reason })).released }),
+        async (client) => ({
+          released: (
+            await client.call("POST /api/runs/release", {
+              reason,
+              session,
+              run,
+            })
+          ).released,
+        }),
         ({ released }) => [released === 0 ? "No run is held." : `${formatCount(released, "run")} released.`],
+      ),
+    );
+
+  addServiceOptions(runs.command("cancel").description("End an unfinished run for good, without a reply."))
+    .argument("<id>", "id of the run, as `runs list` shows it")
+    .action((id: string, flags: ServiceFlags) =>
+      showAnswer(
+        flags,
+        io,
+        async (client) => ({
+          canceled: (await client.call("POST /api/runs/:id/cancel", { id })).id,
+        }),
+        ({ canceled }) => [`${canceled}  canceled`],
       ),
     );
 
@@ -91,6 +114,8 @@ export function addLists(program: Command, io: CliIo): void {
   );
   addDeadLetters(program, io);
 }
+
+type ReleaseFlags = ServiceFlags & { reason?: string; session?: string };
 
 /** A command that prints a list of the API. */
 function addList<Row>(

@@ -32,13 +32,14 @@ export function formatRun(run: RunTimeline): string[] {
 }
 
 function formatStep(step: Step): string[] {
-  const { n, kind, call, model, state, startedAt, finishedAt, sources, title } = step;
+  const { n, kind, call, model, state, startedAt, finishedAt, sources, title, decided } = step;
   const ms = finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(startedAt);
   const facts = [
     startedAt,
     state === "done" ? undefined : state,
     ms === undefined ? undefined : `${ms} ms`,
     formatUsed(step),
+    decided && `${decided.decision} by ${decided.by}`,
     sources.length > 0 ? `private: ${sources.join(", ")}` : undefined,
   ];
   const name = [`${n}`, kind, call ?? model ?? title ?? ""].join("  ");

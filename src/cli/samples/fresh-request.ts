@@ -2,6 +2,7 @@ import { randomBytes, randomInt, randomUUID } from "node:crypto";
 import type { MappingInput } from "../../config/schema/generated.ts";
 import { parsePayloadPath, readValues } from "../../mapping/pattern.ts";
 import { isObject, parsePath, readPath } from "../../shared/json.ts";
+import { isIdPath, listTemplatePaths } from "../../shared/template-paths.ts";
 
 export interface SentRequest {
   headers: Record<string, string>;
@@ -45,18 +46,12 @@ function parseOrUndefined(text: string): unknown {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 function freshenHeaders(headers: Record<string, string>, mappings: readonly MappingInput[]): Record<string, string> {
-  const read = new Set(mappings.flatMap(({ dedupe }) => listPaths(dedupe)));
+  const read = new Set(mappings.flatMap(({ dedupe }) => listTemplatePaths(dedupe)));
   const entries = Object.entries(headers).map(([name, value]) => {
     if (UUID.test(value)) return [name, randomUUID()];
     return [name, read.has(`headers.${name.toLowerCase()}`) ? toFreshText(value) : value];
   });
   return Object.fromEntries(entries);
-}
-
-/** The paths in a template, in their order. */
-function listPaths(template = ""): string[] {
-  const expressions = template.match(/\{\{[^{}]*\}\}/g) ?? [];
-  return expressions.flatMap((expression) => expression.replaceAll(/"[^"]*"/g, "").match(/[\w@][\w.@[\]-]*/g) ?? []);
 }
 
 /** A field of the body with an id; in a list, each item has its own. */
@@ -65,14 +60,12 @@ interface Id {
   values: (string | number)[];
 }
 
-const ID = /(?:id|guid|token|fingerprint|key|identifier|ts|etag)\]?$/i;
-
 /** The ids that `dedupe` reads and the body has; of one event, one that also chooses the session only if there is no other. */
 function findIds({ dedupe, sessionKey, forEach }: MappingInput, payload: unknown): Id[] {
-  const inSession = new Set(listPaths(sessionKey));
+  const inSession = new Set(listTemplatePaths(sessionKey));
   const items = readValues(payload, parsePayloadPath(forEach ?? "payload") ?? []);
-  const found = listPaths(dedupe).flatMap((path) => {
-    const id = ID.test(path) && !path.startsWith("headers.") ? readId(path, payload, items) : undefined;
+  const found = listTemplatePaths(dedupe).flatMap((path) => {
+    const id = isIdPath(path) && !path.startsWith("headers.") ? readId(path, payload, items) : undefined;
     return id && id.values.length > 0 ? { id, isChoice: inSession.has(path) } : [];
   });
   if (forEach !== undefined) return found.map(({ id }) => id);
@@ -121,7 +114,9 @@ function freshenMessageId(text: string): string {
 
 /** Where the body has no id, a delivery is known by a header, if `dedupe` reads one. */
 function addDeliveryHeader(headers: Record<string, string>, mappings: readonly MappingInput[]): void {
-  const read = mappings.flatMap(({ dedupe }) => listPaths(dedupe).filter((path) => path.startsWith("headers.")));
+  const read = mappings.flatMap(({ dedupe }) =>
+    listTemplatePaths(dedupe).filter((path) => path.startsWith("headers.")),
+  );
   const names = read.map((path) => path.slice("headers.".length));
   const isThere = Object.keys(headers).some((name) => names.includes(name.toLowerCase()));
   if (names[0] !== undefined && !isThere) headers[names[0]] = randomUUID();

@@ -97,7 +97,8 @@ export function isNamed(names: string[]): (set: SampleSet, sample: Sample) => bo
   return (set, { name }) => names.some((wanted) => `${set.name}/${name}/`.startsWith(`${wanted}/`));
 }
 
-function listSamples(folder: string): Sample[] {
+/** Those of one folder, by name. */
+export function listSamples(folder: string): Sample[] {
   return readdirSync(folder)
     .filter((file) => file.endsWith(".json") && !/\.(expected|request)\.json$/.test(file))
     .toSorted()

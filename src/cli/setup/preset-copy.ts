@@ -15,6 +15,7 @@ import { readConfigText } from "../../drivers.ts";
 import { readPreset } from "../../config/presets/file.ts";
 import { fillMappings, mailboxesFor } from "../../config/presets/load.ts";
 import { resolveParameters } from "../../config/presets/parameters.ts";
+import { findReadName, listReadNames } from "../../config/presets/reads.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, toSentence } from "../../errors.ts";
@@ -34,7 +35,7 @@ export interface CopyFlags {
 export async function copyPreset(name: string, flags: CopyFlags, io: CliIo): Promise<void> {
   const target = readTarget(locateConfig(flags.config, io), io.env);
   const before = await readConfigText(target.file, target.text ?? "", { env: io.env });
-  const { plan, hook, mappings, replaces } = planCopy(target, before.config, { name, hook: flags.path });
+  const { plan, hook, mappings, replaces, leftOut } = planCopy(target, before.config, { name, hook: flags.path });
   requireNew(plan);
   const after = await readConfigText(plan.file, plan.after, { env: io.env, unwritten: plan.newFiles });
   const known = before.problems.map(({ message }) => message);
@@ -44,7 +45,7 @@ export async function copyPreset(name: string, flags: CopyFlags, io: CliIo): Pro
   if (!flags.print) writePlan(plan);
 
   const files = [...(plan.newFiles?.keys() ?? [])];
-  const warnings = after.warnings.map(toSentence);
+  const warnings = [...after.warnings.map(toSentence), ...leftOut.map(explainLeftOut)];
   if (flags.json) {
     const result = { ok: true, file: plan.file, written: !flags.print, hook, replaces, mappings, files, warnings };
     return printJson(io, result);
@@ -71,6 +72,8 @@ interface PresetCopy {
   plan: ConfigPlan;
   hook: string;
   mappings: Record<string, unknown>[];
+  /** The names in `context`, which the copy lacks. */
+  leftOut: string[];
   /** Whether the configuration used the preset, so that the mappings replace it. */
   replaces: boolean;
 }
@@ -93,7 +96,7 @@ function planCopy(
     const message = `The preset "${name}" is used for ${use.hook} and ${another.hook}: choose one with --path.`;
     throw new ConfigError([{ file: target.file, key: use.key, message }]);
   }
-  const given = use?.with ?? (wanted === undefined ? {} : { path: wanted });
+  const given = withoutReads(use?.with ?? (wanted === undefined ? {} : { path: wanted }));
   const hook = use?.hook ?? wanted ?? name;
   if (!/^\w[\w.-]*(?:\/\w[\w.-]*)*$/.test(hook)) {
     const message = `The hook "${hook}" cannot be the name of a folder: expected letters, digits, dots, - and _.`;
@@ -126,7 +129,17 @@ function planCopy(
   const newFiles = readFiles(read.folder, folder);
   for (const file of shared) newFiles.set(path.join(folder, path.basename(file)), readText(file));
   const plan = planChanges(target, changes, { secretFiles: new Map(), newFiles });
-  return { plan, hook, mappings, replaces: use !== undefined };
+  return { plan, hook, mappings, replaces: use !== undefined, leftOut: listReadNames(use?.with["context"]) };
+}
+
+function explainLeftOut(name: string): string {
+  return `The context "${name}" is left out, because only a preset can read it. A call of agents.tools can replace it.`;
+}
+
+/** Only a preset can read by names: a mapping of the user's own needs calls of `agents.tools`. */
+function withoutReads({ context, readToken: _token, ...rest }: Record<string, unknown>): Record<string, unknown> {
+  const calls = Array.isArray(context) ? context.filter((entry) => findReadName(entry) === undefined) : [];
+  return calls.length > 0 ? { ...rest, context: calls } : rest;
 }
 
 /** With what a reader looks for first at the start, and the preset's module in the hook's own folder. */

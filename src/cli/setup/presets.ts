@@ -3,7 +3,9 @@ import { dirname, relative } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import {
   createSecret,
+  findUses,
   isSecretOption,
+  planChanges,
   planUse,
   readTarget,
   requireUnused,
@@ -12,17 +14,22 @@ import {
 import { readConfigText } from "../../drivers.ts";
 import { findPresets, readPreset, requirePreset } from "../../config/presets/file.ts";
 import { writeConnectSteps, writePresetPage } from "../../config/presets/page.ts";
-import { toParametersSchema } from "../../config/presets/parameters.ts";
+import { readAuth, toParametersSchema } from "../../config/presets/parameters.ts";
 import { resolveReferences } from "../../config/references.ts";
 import { trimSlashes } from "../../config/resolve.ts";
-import { toSentence } from "../../errors.ts";
+import { ConfigError, toSentence } from "../../errors.ts";
+import { toSlackAppLink } from "../../registration/slack-manifest.ts";
+import { findVendor } from "../../registration/vendors.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
 import { addPair, addWriteOptions, CONFIG_HELP, UsageError } from "../command.ts";
-import { locateNewConfig } from "../context.ts";
+import { loadConfig, locateNewConfig } from "../context.ts";
 import { wrapWords } from "../format.ts";
 import { type CliIo, print, printJson, printJsonLine, printWarnings, style } from "../io.ts";
-import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange, type WriteFlags } from "./change.ts";
+import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange } from "./change.ts";
 import { type CopyFlags, copyPreset } from "./preset-copy.ts";
+import { removeTunnelWebhooks } from "../live/tunnel-webhooks.ts";
+import { registerPreset, type RegisterFlags, unregisterPreset } from "./registration.ts";
+import { addVerify } from "./verify.ts";
 import { MissingAnswer, type Terminal } from "./terminal.ts";
 
 export function addPresets(program: Command, io: CliIo): void {
@@ -59,9 +66,34 @@ export function addPresets(program: Command, io: CliIo): void {
     .option("--path <hook>", "the hook's name (default: the preset's)")
     .option("--events <names>", "the events that lead to an action, separated by commas")
     .option("--with <name=value>", "another option of the preset; may be repeated", addPair("="), {})
+    .option("--register [place]", "register the webhook by the sender's API: in this repository, project or team")
+    .option("--unregister", "delete the webhook at the sender, and leave the configuration", false)
+    .option("--replace", "register it instead of another webhook, where there can be only one", false)
+    .option(
+      "--token <token>",
+      "token of the sender's API (default: apiToken, or that of the channel); it is not stored",
+    )
     .action((name: string, flags: EnableFlags) =>
       runChange(flags, io, () => enablePreset(requirePreset(name), flags, io)),
     );
+  const disable = presets.command("disable").argument("<name>", "name of the preset");
+  addWriteOptions(disable)
+    .description("Remove a preset from the configuration.")
+    .option("--config <file>", CONFIG_HELP)
+    .option("--path <hook>", "the hook's name (default: the preset's)")
+    .option(
+      "--unregister",
+      "delete its webhook at the sender first, and what `webhooks dev --tunnel` left there",
+      false,
+    )
+    .option(
+      "--token <token>",
+      "token of the sender's API (default: apiToken, or that of the channel); it is not stored",
+    )
+    .action((name: string, flags: EnableFlags) =>
+      runChange(flags, io, () => disablePreset(requirePreset(name), flags, io)),
+    );
+  addVerify(presets, io);
   presets
     .command("copy")
     .description("Replace a preset by its mappings, templates and samples, as your own to change.")
@@ -73,11 +105,10 @@ export function addPresets(program: Command, io: CliIo): void {
     .action((name: string, flags: CopyFlags) => copyPreset(requirePreset(name), flags, io));
 }
 
-interface EnableFlags extends WriteFlags {
-  config?: string;
+interface EnableFlags extends RegisterFlags {
+  unregister: boolean;
   secret?: string;
   generate: boolean;
-  path?: string;
   events?: string;
   with: Record<string, string>;
 }
@@ -89,12 +120,20 @@ interface Person {
 
 /** Adds a preset to the configuration with its secret in a file, and says what to set at the sender. */
 async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
+  const vendor = findVendor(name);
+  if (flags.unregister) return unregister(name, flags, io);
+  if (vendor && flags.register !== undefined) {
+    if (flags.secret !== undefined) throw new UsageError("Give either --register or --secret, not both.");
+    return registerPreset(name, { vendor, options: readOptions(flags) }, flags, io);
+  }
   const terminal = openTerminal(flags, io);
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
   requireUnused(target, name, flags.path);
   const url = toUrl(target, flags.path ?? name);
   // Some senders show their secret only when the hook is created there.
   terminal?.note(`URL: ${url}\n${writeConnectSteps(name, url)}`);
+  const byHand = flags.register === undefined ? [] : describeByHand(name, url);
+  if (!flags.json) print(io, ...byHand);
 
   const plan = planUse(target, { name, options: await askOptions(name, flags, { io, terminal }) });
   await loadPlan(plan, io);
@@ -106,13 +145,73 @@ async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promis
   const found = await readConfigText(file, plan.after, { env: io.env, unwritten: plan.secretFiles });
   const warnings = [...found.problems, ...found.warnings].map(toSentence);
   if (flags.json) {
-    const result = { ok: true, file, written, url, steps, secretFiles, diff: plainChange(plan), warnings };
+    const result = {
+      ok: true,
+      file,
+      written,
+      url,
+      notes: byHand,
+      steps,
+      secretFiles,
+      diff: plainChange(plan),
+      warnings,
+    };
     return printJsonLine(io, result);
   }
   if (written) printWritten(plan, io);
   else print(io, "Nothing was written.");
   print(io, `URL: ${url}`, steps);
   printWarnings(io, warnings);
+}
+
+/** What the person has to do, because nothing can be registered by an API. */
+function describeByHand(name: string, url: string): string[] {
+  if (name !== "slack")
+    return [`The webhook of ${name} cannot be registered by an API. See \`webhooks presets show ${name}\`.`];
+  const { events } = readPreset(name).preset;
+  return ["Create the Slack app with its address and events at:", toSlackAppLink(url, events?.default ?? [])];
+}
+
+async function unregister(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
+  const vendor = findVendor(name);
+  if (!vendor)
+    throw new ConfigError([
+      { message: `The webhook of ${name} cannot be deleted by an API. Delete it at the sender.` },
+    ]);
+  const removed = await unregisterPreset(name, vendor, flags, io);
+  if (flags.json) printJsonLine(io, { ok: true, removed });
+  else if (removed.length > 0) print(io, `Deleted at ${vendor.service}: ${removed.join(", ")}.`);
+}
+
+/** Removes a preset from the configuration, and its webhook before. */
+async function disablePreset(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
+  const terminal = openTerminal(flags, io);
+  const vendor = findVendor(name);
+  const removed = flags.unregister && vendor ? await unregisterPreset(name, vendor, flags, io) : [];
+  if (flags.unregister && !flags.dryRun) {
+    const { config } = await loadConfig(flags.config, io);
+    const left = await removeTunnelWebhooks(config, { preset: name, hook: flags.path ?? name });
+    if (!flags.json) print(io, ...left);
+  }
+  const target = readTarget(locateNewConfig(flags.config, io), io.env);
+  const use = findUses(target, name).find(({ hook }) => hook === (flags.path ?? name));
+  if (!use)
+    throw new ConfigError([
+      { file: target.file, message: `The preset "${name}" is not used for this hook. Name it with --path.` },
+    ]);
+  const plan = planChanges(target, [{ kind: "remove", path: use.at }], { secretFiles: new Map() });
+  await loadPlan(plan, io);
+  const written = await applyPlan(plan, flags, io, terminal);
+  if (flags.json) printJsonLine(io, { ok: true, file: plan.file, written, removed, diff: plainChange(plan) });
+  else if (written) printWritten(plan, io);
+  else print(io, "Nothing was written.");
+}
+
+/** The options that flags give. */
+function readOptions(flags: Pick<EnableFlags, "events" | "with">): Record<string, unknown> {
+  const events = flags.events?.split(",").map((event) => event.trim());
+  const others = Object.entries(flags.with).map(([option, text]) => [option, parseValue(text)]);
+  return { events, ...Object.fromEntries(others) };
 }
 
 /** The options for `with`. Missing ones are asked for. */
@@ -123,12 +222,14 @@ export async function askOptions(
 ): Promise<Record<string, unknown>> {
   const { preset } = readPreset(name);
   const { properties } = toParametersSchema(preset);
-  const events = flags.events?.split(",").map((event) => event.trim());
-  const secret = "secret" in properties ? await askSecret(flags, person) : undefined;
-  const others = Object.entries(flags.with).map(([option, text]) => [option, parseValue(text)]);
-  const options: Record<string, unknown> = { path: flags.path, secret, events, ...Object.fromEntries(others) };
+  const given = readOptions(flags);
+  const usual = Object.entries(properties).map(([option, schema]) => [option, schema["default"]]);
+  const { credential, scheme } = readAuth(preset, { ...Object.fromEntries(usual), ...given });
+  const makeSecret = (): string => (scheme === "basic" ? `${name}:${createSecret()}` : createSecret());
+  const secret = credential === "secret" ? await askSecret(flags, person, makeSecret) : undefined;
+  const options: Record<string, unknown> = { path: flags.path, secret, ...given };
   const secrets = Object.keys(preset.parameters ?? {}).filter(isSecretOption);
-  const { required = [] } = preset;
+  const required = [...(preset.required ?? []), ...(credential === undefined ? [] : [credential])];
   for (const missing of [...required, ...secrets].filter((option) => options[option] === undefined)) {
     const description = toText(properties[missing]?.["description"]);
     if (person.terminal) options[missing] = await person.terminal.text({ message: `${missing}: ${description}` });
@@ -140,9 +241,10 @@ export async function askOptions(
 async function askSecret(
   { secret, generate }: Pick<EnableFlags, "secret" | "generate">,
   { io, terminal }: Person,
+  makeSecret: () => string,
 ): Promise<string> {
   if (secret !== undefined && generate) throw new UsageError("Give either --secret or --generate, not both.");
-  if (generate) return createSecret();
+  if (generate) return makeSecret();
   if (secret !== undefined) {
     const given = secret === "-" ? (await readAll(io.stdin)).replace(/\r?\n$/, "") : secret;
     if (given.trim() === "") throw new UsageError("--secret must not be empty.");
@@ -156,7 +258,7 @@ async function askSecret(
       { value: "make", label: "Make one, to be entered at the sender" },
     ],
   });
-  return choice === "make" ? createSecret() : terminal.secret("Secret (hidden)");
+  return choice === "make" ? makeSecret() : terminal.secret("Secret (hidden)");
 }
 
 /** `true`, `5` and `["a"]` are values; anything else is text. */

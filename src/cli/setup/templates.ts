@@ -4,7 +4,7 @@ import { type Change, editConfig } from "../../config/edit/edit-config.ts";
 import { isYaml, parseSource } from "../../config/parse/source.ts";
 import { replaceFile } from "../../shared/files.ts";
 import { PACKAGE_ROOT } from "../../shared/package.ts";
-import { type Shape, toDeclaration } from "../reading/infer.ts";
+import { type Shape, toDeclaration } from "../reading/shape.ts";
 
 const TRANSFORMS = path.join(PACKAGE_ROOT, "transforms");
 
@@ -16,18 +16,32 @@ const COMPILER_OPTIONS = "tsconfig.json";
  * Writes what an editor needs into the folder of the transforms: types, which belong to this version and are needed without the package, and compiler options,
  * which belong to the user if they exist. Gives the absolute paths of the files that were written and of those that were not.
  */
-export function writeEditorFiles(folder: string): { written: string[]; kept: string[] } {
+export function writeEditorFiles(
+  folder: string,
+  { usesPresets = false }: { usesPresets?: boolean } = {},
+): { written: string[]; kept: string[] } {
   const written: string[] = [];
   const kept: string[] = [];
   // The file would hide the types of a package that is installed.
-  for (const name of isPackageInstalled(folder) ? [COMPILER_OPTIONS] : [TYPES, COMPILER_OPTIONS]) {
+  const isInstalled = isPackageInstalled(folder);
+  for (const name of isInstalled ? [COMPILER_OPTIONS] : [TYPES, COMPILER_OPTIONS]) {
     const file = path.join(folder, name);
-    const text = readFileSync(path.join(TRANSFORMS, name), "utf8");
-    const isKept = existsSync(file) && (name === COMPILER_OPTIONS || readFileSync(file, "utf8") === text);
-    (isKept ? kept : written).push(file);
-    if (!isKept) replaceFile(file, text);
+    const before = existsSync(file) ? readFileSync(file, "utf8") : undefined;
+    const template = readFileSync(path.join(TRANSFORMS, name), "utf8");
+    const usual = name === COMPILER_OPTIONS ? (before ?? template) : template;
+    const text = name === COMPILER_OPTIONS && usesPresets && !isInstalled ? mapPresetTypes(file, usual) : usual;
+    (before === text ? kept : written).push(file);
+    if (before !== text) replaceFile(file, text);
   }
   return { written, kept };
+}
+
+/** The compiler options with the place of the types of this installation, which is not in a `node_modules` above. */
+function mapPresetTypes(file: string, text: string): string {
+  const types = path.join(PACKAGE_ROOT, "presets/index.d.ts");
+  return editConfig(file, text, [
+    { kind: "set", path: ["compilerOptions", "paths", "hookline/presets"], value: [types] },
+  ]);
 }
 
 /** VS Code reads JSON5 as JSON with comments with a setting, and YAML with an extension. */
@@ -95,6 +109,27 @@ export function writeModule(name: string, shape: Shape, base: "message" | "text"
     toDeclaration("Payload", shape),
     "",
     ...lines,
+    "};",
+    "export default transform;",
+  ].join("\n")}\n`;
+}
+
+/** A new transform for an event of a preset, or for all. `type`: the name of its payloads, `base`: the field of its action. */
+export function writePresetModule(type: string, event: string | undefined, base: "message" | "text"): string {
+  const guard = [
+    "  // Other events keep the preset's action.",
+    `  if (event !== ${JSON.stringify(event)}) return undefined;`,
+    "",
+  ];
+  return `${[
+    'import type { Transform, TransformResult } from "hookline";',
+    `import type { ${type} } from "hookline/presets";`,
+    "",
+    `const transform: Transform<${type}> = ({ event, payload, base }): TransformResult => {`,
+    ...(event === undefined ? [] : guard),
+    "  // `base` is the preset's action. Return undefined to keep it, null to skip the request.",
+    '  console.log("fields", event, Object.keys(payload).join(", ")); // Shown with the event.',
+    `  return { ${base}: base.${base} };`,
     "};",
     "export default transform;",
   ].join("\n")}\n`;

@@ -1,28 +1,31 @@
 import type { Command } from "commander";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { type Change, editConfig } from "../../config/edit/edit-config.ts";
-import { findUses, readTarget, type Target } from "../../config/edit/plan.ts";
-import { readConfigText } from "../../drivers.ts";
-import { trimSlashes } from "../../config/resolve.ts";
-import type { MappingSource } from "../../config/types.ts";
+import { editConfig } from "../../config/edit/edit-config.ts";
+import { readTarget } from "../../config/edit/plan.ts";
+import { readPreset, requirePreset } from "../../config/presets/file.ts";
+import { toTypeName } from "../../config/presets/type-name.ts";
 import { ConfigError } from "../../errors.ts";
 import { isBuiltInHook } from "../../mapping/mapping-index.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import { replaceFile } from "../../shared/files.ts";
-import { isObject, readPath, toKeyPath } from "../../shared/json.ts";
+import { didYouMean } from "../../shared/text.ts";
 import { addItem, addServiceOptions } from "../command.ts";
 import { locateNewConfig, locateTransforms, readPayload } from "../context.ts";
 import { type CliIo, listFiles, print, printJson, printWarnings } from "../io.ts";
 import { createOperatorClient, readEvent, type ServiceFlags } from "../operator-client.ts";
-import { addValue, createShape } from "../reading/infer.ts";
+import { addValue, createShape } from "../reading/shape.ts";
+import { listEvents, type PresetSample, readPresetSamples } from "../samples/preset-samples.ts";
 import { saveSample } from "../samples/save.ts";
-import { readTemplate, writeEditorFiles, writeModule } from "./templates.ts";
+import { readTemplate, writeEditorFiles, writeModule, writePresetModule } from "./templates.ts";
+import { planPreset, planTransform, type TransformPlan } from "./transform-plan.ts";
 
 interface NewFlags extends ServiceFlags {
   dir?: string;
   sample: string[];
   fromEvent: string[];
+  preset?: string;
+  event?: string;
   print: boolean;
 }
 
@@ -33,6 +36,8 @@ export function addTransform(program: Command, io: CliIo): void {
     .argument("<name>", "name of the module, and of the hook if it gets one")
     .option("--sample <file>", "a JSON payload: a sample, and part of the payload's type; may be repeated", addItem, [])
     .option("--from-event <id>", "the payload of a stored event, as with --sample; last is the newest", addItem, [])
+    .option("--preset <name>", "the types of a preset's payloads, its samples, and its action as the base")
+    .option("--event <name>", "with --preset: only events of this name, as pull_request.opened")
     .option("--print", "print the mapping and leave the configuration as it is", false)
     .option("--dir <folder>", "folder of the transforms (default: hooks.transformsDir, else ./transforms)")
     .action((name: string, flags: NewFlags) => newTransform(name, flags, io));
@@ -45,12 +50,14 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
   const payloads = await Promise.all(flags.sample.map((file) => readPayload(file, io)));
   const events = await readEvents(flags, io);
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
-  const plan = await planTransform(target, name, events[0]);
-  const files = toFiles(name, payloads, { events, plan, flags });
+  const preset = readPresetEvent(flags);
+  const plan = preset ? planPreset(target, name, preset.name) : await planTransform(target, name, events[0]);
+  const files = preset ? toPresetFiles(name, preset) : toFiles(name, payloads, { events, plan, flags });
   requireFree(folder, Object.keys(files));
 
   for (const [file, text] of Object.entries(files)) write(path.join(folder, file), text);
-  const written = [...Object.keys(files).map((file) => path.join(folder, file)), ...writeEditorFiles(folder).written];
+  const editor = writeEditorFiles(folder, { usesPresets: preset !== undefined });
+  const written = [...Object.keys(files).map((file) => path.join(folder, file)), ...editor.written];
   const isAdded = plan !== undefined && !flags.print && flags.dir === undefined && target.text !== undefined;
   if (isAdded)
     replaceFile(target.file, editConfig(target.file, target.text ?? "", [plan.change]), { expected: target.text });
@@ -70,8 +77,10 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
   print(io, "Written:", ...listFiles(io, written), "");
   if (!plan || !mapping) print(io, `${place} has a mapping of this hook already.`);
   else if (isAdded) print(io, `Added to ${plan.hasBase ? plan.key : "hooks.mappings"} in ${place}:`, `  ${mapping}`);
-  else print(io, "The mapping for hooks.mappings in your configuration:", `  ${mapping}`);
-  if (payloads.length > 0) print(io, "", "Record what it gives for the sample:", `  ${test} --update`);
+  else print(io, `For ${preset ? plan.key : "hooks.mappings"} in your configuration:`, `  ${mapping}`);
+  if (preset && plan?.isNewUse && isSigned(preset.name))
+    print(io, "Its sender's requests need the hook token until you set the secret in with.");
+  if (payloads.length > 0 || preset) print(io, "", "Record what it gives for the sample:", `  ${test} --update`);
   print(io, "", "Run its samples at every save:", `  ${test} --watch`);
 }
 
@@ -96,6 +105,52 @@ function toFiles(
     `${JSON.stringify(payload, undefined, 2)}\n`,
   ]);
   return { [`${name}.ts`]: writeModule(name, shape, base), ...Object.fromEntries(samples) };
+}
+
+/** Whether its sender has a secret. */
+function isSigned(preset: string): boolean {
+  return readPreset(preset).preset.common?.["auth"] !== undefined;
+}
+
+/** What a new transform of a preset is about. */
+interface PresetEvent {
+  name: string;
+  /** undefined: all. */
+  event?: string;
+  samples: PresetSample[];
+}
+
+/** Throws a `ConfigError` if there is no such preset or event. */
+function readPresetEvent({ preset, event, sample, fromEvent }: NewFlags): PresetEvent | undefined {
+  const refuse = (message: string): ConfigError => new ConfigError([{ message }]);
+  if (preset === undefined) {
+    if (event === undefined) return undefined;
+    throw refuse(
+      "--event names an event of a preset: set --preset too. The payload of a stored event is --from-event.",
+    );
+  }
+  if (sample.length + fromEvent.length > 0)
+    throw refuse("With --preset, the samples are those of the preset: leave out --sample and --from-event.");
+  const name = requirePreset(preset);
+  const samples = readPresetSamples(name);
+  const known = listEvents(readPreset(name).preset, samples);
+  if (event !== undefined && !known.includes(event)) {
+    const otherwise = `; \`webhooks presets show ${name}\` lists its events`;
+    throw refuse(`The preset "${name}" has no event "${event}"${didYouMean(event, known, otherwise)}`);
+  }
+  return { name, event, samples: samples.filter((one) => event === undefined || one.event === event) };
+}
+
+/** The module, and the preset's samples. */
+function toPresetFiles(name: string, { name: preset, event, samples }: PresetEvent): Record<string, string> {
+  const isWake = readPreset(preset).preset.mappings.every(({ action }) => action === "wake");
+  const copies = samples.flatMap(({ name: sample, file }) =>
+    [".json", ".request.json"]
+      .filter((extension) => existsSync(file + extension))
+      .map((extension) => [`${name}.samples/${sample}${extension}`, readFileSync(file + extension, "utf8")]),
+  );
+  const module = writePresetModule(toTypeName(preset), event, isWake ? "text" : "message");
+  return { [`${name}.ts`]: module, ...Object.fromEntries(copies) };
 }
 
 /** `{ match: { path: "ci" } }` */
@@ -126,61 +181,4 @@ function requireFree(folder: string, files: string[]): void {
 function write(file: string, text: string): void {
   mkdirSync(path.dirname(file), { recursive: true });
   writeFileSync(file, text);
-}
-
-/** The change of a configuration that calls a new transform. */
-interface TransformPlan {
-  change: Change;
-  shown: unknown;
-  /** `hooks.mappings[0]` */
-  key: string;
-  /** Something gives the transform an action to start from. */
-  hasBase: boolean;
-}
-
-/**
- * Plans to call a new module: from the mapping or the preset that took the event, else from a new mapping. Throws a
- * `ConfigError` if that has a transform already. undefined: the hook has a mapping that nothing is known about.
- */
-async function planTransform(target: Target, name: string, event?: EventTimeline): Promise<TransformPlan | undefined> {
-  const source = event?.mapping === undefined ? undefined : await findSource(target, event.mapping);
-  if (!source || !event) return planMapping(target, name, event);
-  const { preset, key, id, mapping } = source;
-  const use = preset === undefined ? undefined : findUses(target, preset).find(({ hook }) => hook === event.hook);
-  if (preset !== undefined && !use) {
-    throw new ConfigError([
-      { file: target.file, message: `The preset "${preset}" is not in hooks.presets: add it there.` },
-    ]);
-  }
-  // A preset's own transform may be replaced.
-  if (mapping.transform && (!use || use.with["transform"] !== undefined)) {
-    const message = `The mapping "${id}" has the transform ${mapping.transform.module} already. Make samples for it with \`webhooks events save\`.`;
-    throw new ConfigError([{ file: target.file, key, message }]);
-  }
-  const shown = { module: `${name}.ts` };
-  const at = use?.at ?? ["hooks", "mappings", Number(/\d+/.exec(key)?.[0])];
-  const place = use ? [...at, "with", "transform"] : [...at, "transform"];
-  const isText = use !== undefined && !isObject(readPath(target.written, at.map(String)));
-  const change: Change = isText
-    ? { kind: "set", path: at, value: { use: preset, with: { ...use.with, transform: shown } } }
-    : { kind: "set", path: place, value: shown };
-  return { change, shown, key: toKeyPath(place), hasBase: true };
-}
-
-async function findSource({ file, text = "", env }: Target, id: string): Promise<MappingSource | undefined> {
-  const { hooks } = (await readConfigText(file, text, { env })).config;
-  return hooks.mappings.find((source) => source.id === id);
-}
-
-function planMapping({ written }: Target, name: string, event?: EventTimeline): TransformPlan | undefined {
-  const listed = readPath(written, ["hooks", "mappings"]);
-  const mappings: unknown[] = Array.isArray(listed) ? listed : [];
-  const hooks = mappings.map((mapping) => trimSlashes(String(readPath(mapping, ["match", "path"]))));
-  const isFree = event !== undefined && !isBuiltInHook(event.hook) && !hooks.includes(event.hook);
-  const hook = isFree ? event.hook : name;
-  if (hooks.includes(hook)) return undefined;
-  const instructions = "Find the likely cause and say what to do.";
-  const shown = { match: { path: hook }, transform: { module: `${name}.ts` }, instructions };
-  const change: Change = { kind: "add", path: ["hooks", "mappings"], value: { id: name, ...shown } };
-  return { change, shown, key: toKeyPath(["hooks", "mappings", mappings.length]), hasBase: false };
 }

@@ -24,6 +24,11 @@ export function requirePreset(name: string): string {
   throw new ConfigError([{ message: `There is no preset "${name}"${didYouMean(name, known)}` }]);
 }
 
+/** What the API of a preset's sender can register; undefined: nothing, or there is no such preset. */
+export function findRegistration(name: string): Preset["registration"] {
+  return findPresets().includes(name) ? readPreset(name).preset.registration : undefined;
+}
+
 export interface PresetFile {
   preset: Preset;
   /** Absolute, as `folder`. */

@@ -8,7 +8,7 @@ import { readOwn } from "../../shared/json.ts";
 import type { ReadConfig } from "../load.ts";
 import { checkConfig } from "../../drivers.ts";
 import type { UserConfig } from "../schema/generated.ts";
-import { findPresets, readPreset } from "./file.ts";
+import { findPresets, PRESETS_FOLDER, readPreset } from "./file.ts";
 
 const CI = {
   name: "ci",
@@ -144,6 +144,40 @@ describe("a preset in use", () => {
     expect(config.hooks.mappings.map(({ mapping }) => mapping)).toMatchObject([changed, changed]);
   });
 
+  describe("with what is added to its own conditions", () => {
+    const rule = { value: "{{repo}}", is: "sandbox", reason: "it is the sandbox" };
+    const own = { value: "{{by}}", is: "bot", reason: "a bot sent it" };
+    const where = { properties: { n: { type: "number" } } };
+
+    test.each<[unknown, object[]]>([
+      [{ bots: false, rules: [rule] }, [rule]],
+      [{ rules: [rule] }, [own, rule]],
+      [[rule], [own, rule]],
+    ])("ignore: %j", async (ignore, rules) => {
+      const { config, problems } = await load({ presets: [useCi({ ignore })] });
+      expect(problems).toEqual([]);
+      expect(config.hooks.mappings.map(({ mapping }) => mapping.ignore)).toEqual([rules, rules]);
+    });
+
+    test("where", async () => {
+      const { config, problems } = await load({ presets: [useCi({ where })] });
+      expect(problems).toEqual([]);
+      const [first, second] = config.hooks.mappings.map(({ mapping }) => mapping.match?.where);
+      expect([first, second]).toEqual([{ allOf: [{ required: ["x"] }, where] }, where]);
+    });
+
+    test.each([
+      [{ ignore: [{ value: "{{by}}" }] }, "ignore[0].reason: This value is required."],
+      [
+        { ignore: { rules: [{ ...rule, iz: "x" }] } },
+        'ignore.rules[0].iz: The key "iz" is unknown; did you mean "is"?',
+      ],
+      [{ where: "x" }, "where: This value must be an object or a boolean, not a string."],
+    ])("a problem is theirs: %j", async (parameters, message) => {
+      expect(await errors({ presets: [useCi(parameters)] })).toEqual([`hooks.presets[0].with.${message}`]);
+    });
+  });
+
   test("with fields full adds the payload to the message", async () => {
     const { config } = await load({ presets: [useCi({ fields: "full" })] });
     expect(config.hooks.mappings[0]?.mapping.messageTemplate).toBe("x\n\nPayload:\n{{json payload}}");
@@ -151,6 +185,28 @@ describe("a preset in use", () => {
 
   test("with a single mapping gives it its own name", async () => {
     expect((await load({ presets: ["mail"] })).config.hooks.mappings.map(({ id }) => id)).toEqual(["mail"]);
+  });
+
+  test("has its auth once it has the credential, which is not always a secret", async () => {
+    const topicArn = "arn:aws:sns:eu-west-1:123456789012:alerts";
+    const authsOf = async (use: string, given: Record<string, string>) => {
+      const { config, warnings } = await load({ presets: [{ use, with: given }] }, PRESETS_FOLDER);
+      return { auth: config.hooks.mappings[0]?.mapping.auth, warnings: warnings.map(({ message }) => message) };
+    };
+    expect(await authsOf("sns", { topicArn })).toMatchObject({ auth: { scheme: "sns", topicArn } });
+    expect(await authsOf("teams", { appId: "a" })).toMatchObject({ auth: { scheme: "msteams", appId: "a" } });
+    for (const [use, credential] of [
+      ["sns", "topicArn"],
+      ["teams", "appId"],
+      ["circleci", "secret"],
+    ] as const) {
+      expect(await authsOf(use, {})).toMatchObject({
+        auth: undefined,
+        warnings: expect.arrayContaining([expect.stringContaining(`Set with.${credential}.`)]),
+      });
+    }
+    const outgoing = { scheme: "outgoing-webhook" };
+    expect((await authsOf("teams", outgoing)).warnings.join()).toContain("Set with.secret.");
   });
 
   test("is refused twice under one path", async () => {
@@ -223,6 +279,57 @@ describe("parameters", () => {
       'hooks.mail.channel: There is no channel "slakc"; did you mean "slack"?',
     ]);
   });
+});
+
+describe("dedupe in with", () => {
+  const gitlab = (dedupe: unknown) => ({
+    presets: [{ use: "gitlab", with: { secret: "a-long-shared-secret", dedupe } }],
+  });
+  const builtIn = async (hooks: object) => (await findProblems({ hooks, channels })).errors;
+
+  test.each([false, "{{object_kind}}", "{{now}}"])("a plain scheme needs the delivery's id: %j", async (dedupe) => {
+    expect(await builtIn(gitlab(dedupe))).toEqual([
+      "hooks.presets[0].with.dedupe: The scheme gitlab is plain: only dedupe recognizes a request that is sent again. " +
+        "Use a template with the delivery's id, such as {{headers.idempotency-key}}.",
+    ]);
+  });
+
+  test("replaces the preset's own", async () => {
+    expect(await builtIn(gitlab("{{headers.x-gitlab-event-uuid}}:{{user.name}}"))).toEqual([]);
+    const { config } = await checkConfig(
+      { hooks: { presets: [{ use: "github", with: { secret: "a-long-shared-secret", dedupe: false } }] } },
+      { file: "/etc/webhooks.json5", baseDir: "/etc", env: {} },
+    );
+    expect(config.hooks.mappings.map(({ mapping }) => mapping.dedupe)).toEqual(
+      config.hooks.mappings.map(() => undefined),
+    );
+  });
+
+  test("the preset generic has one for its parameter", async () => {
+    const generic = (dedupe?: unknown) => ({
+      presets: [{ use: "generic", with: { secret: "a-long-token-of-a-sender", dedupe } }],
+    });
+    expect(await builtIn(generic())).toEqual([]);
+    expect(await builtIn(generic("{{event_id}}"))).toEqual([]);
+    expect(await builtIn(generic(false))).toEqual([expect.stringContaining("The scheme token is plain")]);
+  });
+});
+
+test("settings of the run and the request replace the preset's own", async () => {
+  const settings = {
+    coalesce: { key: "{{kind}}", windowMs: 60_000 },
+    rateLimit: { max: 5, per: "1h" },
+    concurrency: 2,
+    maxBodyBytes: 1000,
+    wakeMode: "{{#if urgent}}now{{else}}next-heartbeat{{/if}}",
+    dedupe: "{{id}}",
+  };
+  const { config, problems } = await load({ presets: [useCi(settings)] });
+  expect(problems).toEqual([]);
+  expect(config.hooks.mappings.map(({ mapping }) => mapping)).toMatchObject([settings, settings]);
+  expect(await errors({ presets: [useCi({ wakeMode: "later" })] })).toEqual([
+    'hooks.presets[0].with.wakeMode: This value must be "now", "next-heartbeat" or a template of one of them.',
+  ]);
 });
 
 // Otherwise anyone who has seen a request could send it again.

@@ -1,7 +1,7 @@
 import { didYouMean } from "../../shared/text.ts";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { appendSegment, isWithin, readOwn, toObject, toText, isObject } from "../../shared/json.ts";
+import { appendSegment, isWithin, readOwn, readPath, toObject, toText, isObject } from "../../shared/json.ts";
 import type { Source } from "../parse/source.ts";
 import { type Reference, withReferences } from "../references.ts";
 import { error, type Finding, warning } from "../rules/finding.ts";
@@ -9,22 +9,26 @@ import type { MappingInput, Preset } from "../schema/generated.ts";
 import { checkMappingSchema } from "../schema/blocks.ts";
 import { type SchemaProblem, toConfigProblem } from "../schema/problems.ts";
 import type { Drivers } from "../plugins.ts";
-import type { MailSettings, MappingSource, PresetUse, ResolvedConfig } from "../types.ts";
+import type { MailSettings, MappingSource, PresetReads, PresetUse, ResolvedConfig } from "../types.ts";
+import { findLostId, splitAdditions, withAdditions } from "./additions.ts";
 import { findPresets, type PresetFile, readPreset } from "./file.ts";
 import {
   type FillOptions,
   fillParameters,
   type Parameters,
   type ParameterUse,
+  readAuth,
   resolveParameters,
   SETTINGS,
 } from "./parameters.ts";
+import { findReads, withReads } from "./reads.ts";
 
 type Hooks = ResolvedConfig["hooks"];
 
 /** The additions of the presets in use, in their order. */
 export interface LoadedPresets {
   mappings: MappingSource[];
+  reads: PresetReads[];
   /** Problems without a file are about the configuration. */
   findings: Finding[];
   /** Which key of a preset's file has its value from which key of the configuration. */
@@ -43,7 +47,7 @@ export function loadPresets(
   drivers: Drivers,
   references: readonly Reference[] = [],
 ): LoadedPresets {
-  const loaded: LoadedPresets = { mappings: [], findings: [], origins: [], sources: new Map() };
+  const loaded: LoadedPresets = { mappings: [], reads: [], findings: [], origins: [], sources: new Map() };
   const known = findPresets(root);
   const names = hooks.presets.map(({ name }) => name).filter((name) => known.includes(name));
   const files = new Map(names.map((name) => [name, readPreset(name, root)]));
@@ -110,6 +114,9 @@ function expandPreset(
   if (refused.length > 0) return;
 
   const readFile = (name: string): string => readFileSync(path.join(folder, name), "utf8");
+  loaded.findings.push(...checkDedupe(preset, parameters, { readFile, mailbox, drivers }));
+  const reads = findReads(preset, use, parameters, readFile);
+  if (reads) loaded.reads.push(reads);
   const values = withReferences(parameters.values, parameters.keyOf, references);
   const written = references.length > 0 ? fillMappings(preset, { values }, { readFile, mailbox }) : [];
   for (const [index, filled] of fillMappings(preset, parameters, { readFile, mailbox }).entries()) {
@@ -134,10 +141,25 @@ function expandPreset(
       baseDir: folder,
     });
   }
-  if (preset.common?.["auth"] !== undefined && !("secret" in parameters.values)) {
-    const message = `Without a secret, "${preset.name}" accepts only requests with the hook token, which few senders can add. Set with.secret.`;
+  const { credential } = readAuth(preset, parameters.values);
+  if (credential !== undefined && !(credential in parameters.values)) {
+    const missing = credential === "secret" ? "a secret" : credential;
+    const message = `Without ${missing}, "${preset.name}" accepts only requests with the hook token, which few senders can add. Set with.${credential}.`;
     loaded.findings.push(warning(use.key, message));
   }
+}
+
+function checkDedupe(
+  preset: Preset,
+  { values, keyOf }: Parameters,
+  { drivers, ...options }: FillMappingsOptions & Pick<ExpandOptions, "drivers">,
+): Finding[] {
+  const { dedupe, ...others } = values;
+  const usual = readPath(preset.parameters, ["dedupe", "default"]);
+  if (dedupe === usual) return [];
+  const own = fillMappings(preset, { values: usual === undefined ? others : { ...others, dedupe: usual } }, options);
+  const [lost] = own.flatMap(({ value }) => findLostId(dedupe, value, drivers) ?? []);
+  return lost === undefined ? [] : [error(keyOf("dedupe"), lost)];
 }
 
 /** A mapping of a preset with its parameters, not checked yet. */
@@ -149,39 +171,48 @@ interface FilledMapping {
   uses: ParameterUse[];
 }
 
+interface FillMappingsOptions extends Pick<FillOptions, "readFile"> {
+  mailbox: Defaults | undefined;
+}
+
 export function fillMappings(
   preset: Preset,
-  { values }: Pick<Parameters, "values">,
-  { readFile, mailbox }: Pick<FillOptions, "readFile"> & { mailbox: Defaults | undefined },
+  { values: given }: Pick<Parameters, "values">,
+  { readFile, mailbox }: FillMappingsOptions,
 ): FilledMapping[] {
   const only = mailbox?.only && mailbox.settings.name;
   const suffix = only === undefined ? "" : `-${only}`;
-  const hook = String(values["path"]);
+  const hook = String(given["path"]);
+  const { values, additions } = splitAdditions(given, preset);
   const fill = (part: object, key: string) => fillParameters(part, key, { values, readFile });
   // Once, so that the mappings share what they have in common.
   const common = fill(toCommon(preset, values), "common");
   return preset.mappings.map((template, index) => {
     const key = `mappings[${index}]${suffix}`;
     const own = fill(without(template, values), key);
-    const merged = merge(common.value, own.value);
-    const value = withAccount(values["fields"] === "full" ? withPayload(merged) : merged, values["account"]);
+    const { value: merged, uses: added } = withAdditions(merge(common.value, own.value), additions, key);
+    const shown = values["fields"] === "full" ? withPayload(merged) : merged;
+    const value = withReads(withAccount(shown, values["account"]), preset, { values, id: merged["id"] });
     if (only !== undefined) value["match"] = { ...toObject(value["match"]), source: only };
     const id = (preset.mappings.length === 1 ? hook : `${hook}-${toText(value["id"] ?? index)}`) + suffix;
     return {
       id,
       key,
       value,
-      uses: [...common.uses.map((use) => ({ ...use, key: use.key.replace("common", key) })), ...own.uses],
+      // First: the places of the others are those before rules are left out.
+      uses: [...added, ...common.uses.map((use) => ({ ...use, key: use.key.replace("common", key) })), ...own.uses],
     };
   });
 }
 
 /** The fields that all mappings of a preset share, with its path and the given settings. */
-function toCommon({ common = {} }: Preset, values: Parameters["values"]): object {
+function toCommon(preset: Preset, values: Parameters["values"]): object {
+  const { common = {} } = preset;
   const match = { path: { $param: "path" }, ...toObject(common["match"]) };
   const given = SETTINGS.filter((name) => name in values).map((name) => [name, { $param: name }]);
-  // Without a secret, the sender needs the hook token.
-  const auth = "secret" in values ? common["auth"] : undefined;
+  // Without it, the sender needs the hook token.
+  const { credential } = readAuth(preset, values);
+  const auth = credential === undefined || credential in values ? common["auth"] : undefined;
   return { ...without(common, values), auth, match, ...Object.fromEntries(given) };
 }
 

@@ -3,12 +3,13 @@ import path from "node:path";
 import { isObject, toObject } from "../../shared/json.ts";
 import { type PresetFile, PRESETS_FOLDER, readPreset } from "./file.ts";
 import { SETTINGS, toParametersSchema } from "./parameters.ts";
+import { toTypeName } from "./type-name.ts";
 
 /** The page of a preset as Markdown: its `page.md`, then events, options and example from its data and samples. */
 export function writePresetPage(name: string): string {
   const read = readPreset(name);
   const page = readFileSync(path.join(read.folder, "page.md"), "utf8").trim();
-  return `${[page, ...writeEvents(read), ...writeOptions(read), ...writeExample(read)].join("\n\n")}\n`;
+  return `${[page, ...writeEvents(read), ...writeOptions(read), ...writeReads(read), ...writeExample(read), ...writeSamples(read)].join("\n\n")}\n`;
 }
 
 /** All presets on one page as Markdown: what each does, and the message of one of its samples. */
@@ -61,8 +62,8 @@ function toList(names: string[]): string {
 
 function writeOptions({ preset }: PresetFile): string[] {
   const { properties } = toParametersSchema(preset);
-  const isSetting = (name: string): boolean => SETTINGS.some((setting) => setting === name);
-  const own = Object.entries(properties).filter(([name]) => !isSetting(name));
+  const settings = SETTINGS.filter((name) => !Object.hasOwn(preset.parameters ?? {}, name));
+  const own = Object.entries(properties).filter(([name]) => !settings.some((setting) => setting === name));
   const rows = own.flatMap(([name, schema]) =>
     isObject(schema["properties"])
       ? Object.entries(schema["properties"]).map(([key, child]) => toRow(`${name}.${key}`, child, preset))
@@ -71,7 +72,7 @@ function writeOptions({ preset }: PresetFile): string[] {
   return [
     "## Options",
     ["| Option | Default | Meaning |", "|---|---|---|", ...rows].join("\n"),
-    `Like every preset, it also takes ${toList([...SETTINGS])}, which replace its own values.`,
+    `Like every preset, it also takes ${toList(settings)}, which replace its own values.`,
   ];
 }
 
@@ -87,6 +88,22 @@ function toCell(value: unknown): string {
   return text.includes("{{") || typeof value !== "string" ? `\`${text}\`` : text.replaceAll("|", "\\|");
 }
 
+function writeReads({ preset: { reads } }: PresetFile): string[] {
+  if (!reads) return [];
+  const { channel, calls } = reads;
+  const credential =
+    channel === undefined
+      ? "`readToken` is the credential."
+      : `The credential is that of \`channels.${channel}\`, or \`readToken\`.`;
+  return [
+    "## Context",
+    `\`context\` can name what is read for the agent before it is asked. ${credential}`,
+    Object.entries(calls)
+      .map(([name, { title }]) => `- \`${name}\`: ${title.toLowerCase()}`)
+      .join("\n"),
+  ];
+}
+
 /** The message of a sample that leads to an action. */
 function writeExample({ preset, folder }: PresetFile): string[] {
   const files = globSync(`samples/${preset.example ?? "*"}.expected.json`, { cwd: folder }).toSorted();
@@ -97,4 +114,16 @@ function writeExample({ preset, folder }: PresetFile): string[] {
   const [message] = actions.flatMap((action) => (isObject(action) ? (action["message"] ?? action["text"] ?? []) : []));
   if (typeof message !== "string") return [];
   return ["## Example", "What the agent gets, after the instructions:", `\`\`\`\`text\n${message}\n\`\`\`\``];
+}
+
+function writeSamples({ preset: { name }, folder }: PresetFile): string[] {
+  const files = globSync("samples/*.json", { cwd: folder }).toSorted();
+  const samples = files
+    .map((file) => path.basename(file, ".json"))
+    .filter((file) => !/\.(expected|request)$/.test(file));
+  return [
+    "## Try it, and write your own code",
+    `\`npx hookline send ${name} --sample ${samples[0]}\` posts a sample to the running service, as the sender would. The samples: ${toList(samples)}.`,
+    `\`npx hookline transform new mine --preset ${name}\` writes a transform that gets this preset's action, with the type \`${toTypeName(name)}\` of \`hookline/presets\` for its payloads.`,
+  ];
 }

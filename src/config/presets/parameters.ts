@@ -1,4 +1,4 @@
-import { appendSegment, isObject, readPath } from "../../shared/json.ts";
+import { appendSegment, isObject, readOwn, readPath, type Segment, toObject, toText } from "../../shared/json.ts";
 import { ACCOUNT_NAME } from "../../shared/text.ts";
 import { error, type Finding } from "../rules/finding.ts";
 import type { Preset } from "../schema/generated.ts";
@@ -28,8 +28,13 @@ export const SETTINGS = [
   "publish",
   "action",
   "context",
+  "coalesce",
+  "rateLimit",
+  "concurrency",
+  "dedupe",
   "maxBodyBytes",
   "transform",
+  "state",
 ] as const;
 
 type Schema = Record<string, unknown>;
@@ -51,23 +56,74 @@ const IGNORE: Schemas = {
 
 /** The JSON Schema of what `with` may hold. */
 export function toParametersSchema(preset: Preset): Schema & { properties: Schemas } {
-  const { name, parameters = {}, required = [], common } = preset;
+  const { name, parameters = {}, required = [], common, registration } = preset;
+  const settings = settingSchemas(parameters);
   const properties: Schemas = {
-    ...(common?.["auth"] !== undefined && { secret: SECRET }),
+    ...(takesSecret(common?.["auth"]) && { secret: SECRET }),
     path: { type: "string", pattern: "[^/]", default: name, description: "The hook's name: what follows hooks.path." },
     ...(preset.events && { events: toEventsSchema(preset.events) }),
-    ...(preset.ignore && { ignore: toIgnoreSchema(preset.ignore) }),
+    ignore: toIgnoreSchema(preset),
+    where: WHERE,
     ...(hasSource(preset) && { account: ACCOUNT }),
     ...parameters,
+    ...toRegistrationSchemas(registration),
     fields: {
       enum: ["short", "full"],
       default: "short",
       description: "full: the message ends with the whole payload.",
     },
-    ...settingSchemas(),
+    ...(preset.reads && { readToken: READ_TOKEN }),
+    ...settings,
+    context: withReadNames(settings["context"] ?? {}, preset),
   };
   return { type: "object", additionalProperties: false, required, properties };
 }
+
+function takesSecret(auth: unknown): boolean {
+  return isObject(auth) && (auth["$param"] === "secret" || Object.values(auth).some(takesSecret));
+}
+
+/** What `auth` is with these values. */
+export interface PresetAuth {
+  scheme: unknown;
+  /** The parameter that it needs: the secret, or what names the sender if that signs with its own keys. */
+  credential: string | undefined;
+}
+
+export function readAuth({ common, parameters = {} }: Preset, values: Parameters["values"]): PresetAuth {
+  const { value, uses } = fillParameters(common?.["auth"], "auth", { values, readFile: () => "" });
+  const names = uses.map(({ name }) => name);
+  const own = names.find((name) => parameters[name]?.["default"] === undefined);
+  return { scheme: readOwn(value, "scheme"), credential: names.includes("secret") ? "secret" : own };
+}
+
+function toRegistrationSchemas(registration: Preset["registration"]): Schemas {
+  if (!registration) return {};
+  return {
+    ...(registration.place && { place: registration.place }),
+    apiToken: API_TOKEN,
+    apiUrl: API_URL,
+    ...(registration.catchUp && { catchUp: CATCH_UP }),
+  };
+}
+
+const API_TOKEN: Schema = {
+  type: "string",
+  pattern: "\\S",
+  description: "Token of the sender's API, to register its webhook. Default: that of the channel's account.",
+};
+
+const API_URL: Schema = {
+  type: "string",
+  pattern: "^https?://",
+  description: "Address of the sender's API. Default: that of the channel's account, else the sender's own.",
+};
+
+const CATCH_UP: Schema = {
+  type: "boolean",
+  default: false,
+  description: "After a gap, gets from the sender what did not arrive.",
+};
 
 /** Whether its events name a place on a channel. */
 function hasSource({ common = {}, mappings }: Preset): boolean {
@@ -79,6 +135,28 @@ const ACCOUNT: Schema = {
   pattern: `^${ACCOUNT_NAME}$`,
   description:
     "1 to 24 small letters, digits and -: the account of the channel that answers at the source, as in slack:eu.",
+};
+
+/** `context` as a preset with reads takes it: their names too, alone or as the `call` of an item. */
+function withReadNames(schema: Schema, { reads }: Preset): Schema {
+  if (!reads) return schema;
+  const names = Object.keys(reads.calls);
+  const item = toObject(schema["items"]);
+  const properties = toObject(item["properties"]);
+  const { pattern, ...other } = toObject(properties["call"]);
+  const call = {
+    ...other,
+    pattern: `^(?:${names.join("|")})$|${toText(pattern)}`,
+    description: `The call: ${names.join(", ")} or <set>.<call>.`,
+  };
+  const named = { type: "string", enum: names };
+  return { ...schema, items: { anyOf: [named, { ...item, properties: { ...properties, call } }] } };
+}
+
+const READ_TOKEN: Schema = {
+  type: "string",
+  minLength: 1,
+  description: "The token that reads what `context` names. Default: that of the channel.",
 };
 
 const SECRET: Schema = {
@@ -101,14 +179,28 @@ function toEventsSchema({ known, default: usual }: NonNullable<Preset["events"]>
   };
 }
 
-function toIgnoreSchema(ignore: NonNullable<Preset["ignore"]>): Schema {
-  const properties = Object.entries(ignore).map(([name, own]) => [name, own === true ? IGNORE[name] : own]);
+const WHERE: Schema = {
+  type: ["object", "boolean"],
+  additionalProperties: true,
+  description: "A JSON Schema that the payload must satisfy too. Other payloads are skipped.",
+};
+
+/** Switches of the preset's own rules and further rules, or these alone as a list. */
+function toIgnoreSchema({ ignore = {} }: Preset): Schema {
+  const switches = Object.entries(ignore).map(([name, own]) => [name, own === true ? IGNORE[name] : own]);
+  const { items } = readMappingSchema("ignore");
+  const rules = {
+    type: "array",
+    items,
+    description: "Rules as in the `ignore` of a mapping, beside the preset's own.",
+  };
   return {
-    type: "object",
+    type: ["object", "array"],
     additionalProperties: false,
+    items,
     default: {},
-    description: "What leads to no action, and is recorded as skipped.",
-    properties: Object.fromEntries(properties),
+    description: "What leads to no action, and is recorded as skipped. A list has only `rules`.",
+    properties: { ...Object.fromEntries(switches), rules },
   };
 }
 
@@ -118,16 +210,29 @@ const ACTION: Schema = {
   description: "none, with publish: its events start nothing, and are only published.",
 };
 
-/** Without their defaults, since only what is given replaces what the preset says. */
-function settingSchemas(): Schemas {
-  const { properties } = readSchema("mapping");
-  return Object.fromEntries(
-    SETTINGS.map((name) => {
-      if (name === "action") return [name, ACTION];
-      const { default: _, ...schema } = isObject(properties) && isObject(properties[name]) ? properties[name] : {};
-      return [name, schema];
-    }),
-  );
+/** What the switches of `ignore` are unless they are given. */
+export function toIgnoreDefaults(preset: Preset): Record<string, unknown> {
+  const entries = Object.entries(toObject(toIgnoreSchema(preset)["properties"]));
+  const defaults = entries.map(([name, schema]) => [name, readOwn(schema, "default")]);
+  return Object.fromEntries(defaults.filter(([, value]) => value !== undefined));
+}
+
+/** Without their defaults, since only what is given replaces what the preset says, unless it has its own schema for one. */
+function settingSchemas(own: object): Schemas {
+  const schemas = SETTINGS.filter((name) => !Object.hasOwn(own, name)).map((name): [string, Schema] => {
+    if (name === "action") return [name, ACTION];
+    const { default: _, ...schema } = readMappingSchema(name);
+    return [name, name === "dedupe" ? withFalse(schema) : schema];
+  });
+  return Object.fromEntries(schemas);
+}
+
+function readMappingSchema(name: string): Schema {
+  return toObject(readPath(readSchema("mapping"), ["properties", name]));
+}
+
+function withFalse({ description = "", ...schema }: Schema): Schema {
+  return { anyOf: [schema, { const: false }], description: `${String(description)} false: none.` };
 }
 
 /** What a use of a preset gives it, with the defaults. */
@@ -170,7 +275,7 @@ export interface ParameterUse {
   key: string;
   /** The parameter, and the rest of its dotted path. */
   name: string;
-  path: string[];
+  path: Segment[];
 }
 
 export interface FillOptions {

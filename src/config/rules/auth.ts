@@ -18,7 +18,7 @@ export function checkAuth(source: MappingSource, config: ResolvedConfig, provide
       : []),
     ...checkSecrets(`${key}.secret`, auth["secret"], config),
     ...checkRepeats(source, scheme),
-    ...(scheme?.signsUrl ? checkUrl(`${key}.url`, source, config.gateway.publicUrl) : []),
+    ...(scheme?.signsUrl ? checkUrl(`${key}.url`, source, config.gateway.hooksUrl) : []),
   ];
 }
 

@@ -49,7 +49,7 @@ export function listAccounts(name: string, { channels }: Pick<ResolvedConfig, "c
   return Object.keys(channels).filter((other) => other !== name && channelKind(other) === channelKind(name));
 }
 
-/** Why a channel cannot be used, and what to write. A channel without a block of its own does not stand for one of its accounts. */
+/** Why a channel cannot be used, and what to write. A channel without its own block does not stand for one of its accounts. */
 export function describeMissingChannel(
   name: string,
   { channels, channelNames }: Pick<ResolvedConfig, "channels" | "channelNames">,

@@ -14,23 +14,7 @@ export function checkGrants(
   { agents }: ResolvedConfig,
 ): Finding[] {
   if (!grants || Object.keys(grants).length === 0) return [];
-  const sets = Object.keys(agents.tools);
-  const findings = Object.entries(grants).flatMap(([call, written]) => {
-    const at = appendSegment(key, call);
-    const [set = ""] = call.split(".", 1);
-    const { mode, arguments: args } = typeof written === "string" ? { mode: written } : written;
-    return [
-      ...(sets.includes(set)
-        ? []
-        : [error(at, `There is no tool set "${set}" in agents.tools${didYouMean(set, sets)}`)]),
-      ...(mode === "read"
-        ? []
-        : [error(at, `"${mode}" cannot be granted yet, because nobody could be asked: write "read".`)]),
-      ...(args && call.includes("*")
-        ? [error(`${at}.arguments`, "A pattern cannot fix arguments, since each call has its own. Name the call.")]
-        : []),
-    ];
-  });
+  const findings = Object.entries(grants).flatMap(([call, written]) => checkGrant(key, call, written, agents));
   const named = staticText(model ?? agents.model ?? "") ?? "";
   const id = agents.models?.find(({ alias }) => alias === named)?.id ?? named;
   const [provider = ""] = id.split("/", 1);
@@ -41,6 +25,39 @@ export function checkGrants(
   ];
 }
 
+function checkGrant(
+  key: string,
+  call: string,
+  written: NonNullable<MappingInput["grants"]>[string],
+  { tools, approvals }: ResolvedConfig["agents"],
+): Finding[] {
+  const at = appendSegment(key, call);
+  const sets = Object.keys(tools);
+  const [set = ""] = call.split(".", 1);
+  const { mode, arguments: args, free, retry } = typeof written === "string" ? { mode: written } : written;
+  const isPattern = call.includes("*");
+  const both = free?.find((name) => args && Object.hasOwn(args, name));
+  return [
+    ...(sets.includes(set) ? [] : [error(at, `There is no tool set "${set}" in agents.tools${didYouMean(set, sets)}`)]),
+    ...(isPattern && mode === "allow"
+      ? [error(at, 'A pattern cannot grant "allow". Name each call that needs nobody.')]
+      : []),
+    ...(isPattern && args
+      ? [error(`${at}.arguments`, "A pattern cannot fix arguments, since each call has its own. Name the call.")]
+      : []),
+    ...(isPattern && free
+      ? [error(`${at}.free`, "A pattern cannot name arguments, since each call has its own. Name the call.")]
+      : []),
+    ...(both === undefined ? [] : [error(`${at}.free`, `The argument "${both}" is fixed, so it cannot be free.`)]),
+    ...(retry === true && mode === "read"
+      ? [warning(`${at}.retry`, "It is not used: calls that only read are always repeated.")]
+      : []),
+    ...(mode === "ask" && !approvals
+      ? [warning(at, "Nobody is told when it asks: set agents.approvals, or look at the page.")]
+      : []),
+  ];
+}
+
 /** Grants outside of mappings, where there is no event that a template could read. */
 export function checkFixedGrants(config: ResolvedConfig): Finding[] {
   const { agent } = config.hooks;
@@ -48,7 +65,17 @@ export function checkFixedGrants(config: ResolvedConfig): Finding[] {
   return [
     ...checkPlain("hooks.agent.grants", agent.grants, config),
     ...checkPlain("agents.defaults.heartbeat.grants", heartbeat.grants, config),
+    ...checkReads("agents.defaults.heartbeat.grants", heartbeat.grants),
   ];
+}
+
+/** A heartbeat keeps no steps, so nothing could be known of its calls after a crash. */
+function checkReads(key: string, grants: MappingInput["grants"] = {}): Finding[] {
+  return Object.entries(grants).flatMap(([call, written]) =>
+    (typeof written === "string" ? written : written.mode) === "read"
+      ? []
+      : [error(appendSegment(key, call), 'A heartbeat can only be granted "read".')],
+  );
 }
 
 function checkPlain(key: string, grants: MappingInput["grants"] = {}, config: ResolvedConfig): Finding[] {

@@ -552,6 +552,18 @@ test("a heartbeat's route has a configured channel and a recipient", async () =>
   ]);
 });
 
+test("people who may answer by a message need a preset that verifies it", async () => {
+  const channels = { slack: { token: "t" }, discord: { token: "t" } };
+  const of = async (channel: string, presets: NonNullable<UserConfig["hooks"]>["presets"] = []) => {
+    const agents = { approvals: { channel, to: "C1", by: ["slack:T0ACME/U0ANN"] } };
+    const { warnings } = await findProblems({ agents, channels, hooks: { presets } });
+    return warnings.filter((warning) => warning.startsWith("agents.approvals"));
+  };
+  expect(await of("slack", [{ use: "slack", with: { secret: "s3cret-of-slack" } }])).toEqual([]);
+  expect(await of("slack", ["slack"])).toEqual([expect.stringContaining('Add the preset "slack" with a secret')]);
+  expect(await of("discord")).toEqual([expect.stringContaining("Only messages in slack, telegram, github can")]);
+});
+
 test("a database has no size limit", async () => {
   const url = "postgres://hookline@db.example.com/hookline";
   const config: UserConfig = { gateway: GATEWAY, store: { url, retention: { maxBytes: 2 ** 30 } } };

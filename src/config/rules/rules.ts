@@ -1,13 +1,14 @@
 import { BlockList, isIP } from "node:net";
 import type { DriverDefinition } from "../../plugin.ts";
 import { appendSegment } from "../../shared/json.ts";
-import { channelKind } from "../../shared/text.ts";
+import { channelKind, toChannelName } from "../../shared/text.ts";
 import { SOURCE_CHANNEL } from "../../types.ts";
 import type { Drivers } from "../plugins.ts";
 import { trimSlashes } from "../resolve.ts";
-import { MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../types.ts";
+import { type ApprovalSettings, MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../types.ts";
 import { checkAgents } from "./agents.ts";
 import { checkTokens } from "./auth.ts";
+import { checkCatchUp } from "./catch-up.ts";
 import { checkChannel, error, type Finding, findUnused, staticText, warning } from "./finding.ts";
 import { checkFixedGrants } from "./grants.ts";
 import { checkDefaultSessionKey, checkMappings } from "./mappings.ts";
@@ -31,9 +32,11 @@ const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
   checkTools,
   checkStore,
   checkAlerts,
+  checkApprovals,
   checkHeartbeat,
   checkFixedGrants,
   checkMcp,
+  checkCatchUp,
 ];
 
 /** Each driver checks its own block. */
@@ -193,6 +196,37 @@ function checkHeartbeat(config: ResolvedConfig): Finding[] {
   if (to === undefined) return [error(`${key}.to`, "Set a recipient too, or no channel.")];
   return checkChannel(`${key}.channel`, channel, config);
 }
+
+/** Questions go to a channel that is configured. */
+function checkApprovals(config: ResolvedConfig): Finding[] {
+  const { approvals } = config.agents;
+  if (!approvals) return [];
+  const where = [
+    ...checkChannel("agents.approvals.channel", approvals.channel, config),
+    ...checkAnswers(approvals, config),
+  ];
+  if (approvals.expiresMs <= MAX_EXPIRY_MS) return where;
+  return [...where, error("agents.approvals.expires", "A question can wait for 30 days at most: set 30d or less.")];
+}
+
+/** Messages are answers only if the preset of their service verifies them. */
+function checkAnswers({ channel, by }: ApprovalSettings, { hooks }: ResolvedConfig): Finding[] {
+  const kind = channelKind(channel);
+  const isTaken = hooks.mappings.some(
+    ({ preset, mapping: { auth, source } }) =>
+      preset === kind && auth && toChannelName(source?.channel ?? "") === channel,
+  );
+  if (by.length === 0 || isTaken) return [];
+  const remedy = CHATS.includes(kind)
+    ? `Add the preset "${kind}" with a secret${kind === channel ? "" : " and this account"}, which verifies who wrote.`
+    : `Only messages in ${CHATS.join(", ")} can. Remove by, and answer on the page or with webhooks approvals.`;
+  return [warning("agents.approvals.by", `No message on ${channel} can answer a question. ${remedy}`)];
+}
+
+const CHATS = ["slack", "telegram", "github"];
+
+/** As long as its code names it. */
+const MAX_EXPIRY_MS = 30 * 86_400_000;
 
 /** Each alert has a channel that is configured, and what its kind needs. */
 function checkAlerts(config: ResolvedConfig): Finding[] {

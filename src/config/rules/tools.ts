@@ -12,9 +12,9 @@ export function checkTools({ agents }: ResolvedConfig): Finding[] {
     const isPlain = toText(options["baseUrl"] ?? options["url"]).startsWith("http:") && options["private"] !== true;
     return [
       ...(audience === undefined && !KINDS_WITH_ADDRESSES.includes(kind)
-        ? [error(`${key}.audience`, 'must be "private" or "public": its server may fetch any address')]
+        ? [error(`${key}.audience`, 'Set "private" or "public": the server of this set may fetch any address.')]
         : []),
-      ...(isPlain ? [warning(key, "sends its calls unencrypted over http: use https, or set private: true")] : []),
+      ...(isPlain ? [warning(key, "The calls are sent unencrypted over http. Use https, or set private: true.")] : []),
     ];
   });
 }

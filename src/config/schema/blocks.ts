@@ -34,6 +34,11 @@ const CHANNEL_RULES = {
     items: { type: "string", minLength: 1 },
     description: "Recipients that a payload may choose; * stands for any characters.",
   },
+  audience: {
+    enum: ["private", "public"],
+    description:
+      "Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.",
+  },
   dryRun: {
     type: "boolean",
     default: false,
@@ -61,6 +66,12 @@ const TOOL_RULES = {
     maximum: 86_400,
     default: 60,
     description: "How long a call may take, in seconds.",
+  },
+  dryRun: {
+    type: "boolean",
+    default: false,
+    description:
+      "Record calls that change something, and tell the model that they were not sent, instead of sending them.",
   },
 };
 

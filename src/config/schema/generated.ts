@@ -193,6 +193,25 @@ export interface Preset {
       | boolean;
   };
   /**
+   * The sender's API can register the webhook: the parameters apiToken and apiUrl, and these.
+   */
+  registration?: {
+    /**
+     * The parameter `place`: its JSON Schema.
+     */
+    place?: {
+      [k: string]: unknown;
+    };
+    /**
+     * Nothing can be registered without a place.
+     */
+    placeRequired?: boolean;
+    /**
+     * The parameter `catchUp`: what did not arrive can be found.
+     */
+    catchUp?: boolean;
+  };
+  /**
    * Parameters that must be given.
    */
   required?: string[];
@@ -204,6 +223,88 @@ export interface Preset {
    * The sample that the page shows. Default: the first that leads to an action.
    */
   example?: string;
+  /**
+   * What `context` can name: what a person would open first, read from the sender's API.
+   */
+  reads?: {
+    /**
+     * The channel whose block has the credential and the address.
+     */
+    channel?: string;
+    /**
+     * Without a channel: the address of the API. The credential is the parameter readToken.
+     */
+    baseUrl?: string;
+    calls: {
+      [k: string]: {
+        /**
+         * Its title in the prompt.
+         */
+        title: string;
+        /**
+         * Path of the GET request, with {name} for an argument.
+         */
+        get: string;
+        query?: {
+          [k: string]: string | number;
+        };
+        /**
+         * The header of this name. Default: that of the channel.
+         */
+        accept?: string;
+        /**
+         * Templates over the event. If one lacks a value, the read is left out with a warning.
+         */
+        arguments: {
+          [k: string]: string;
+        };
+        /**
+         * Template over the event: if it is blank, the read is left out.
+         */
+        when?: string;
+        /**
+         * The ids of the mappings that have it. Default: all.
+         */
+        mappings?: string[];
+        /**
+         * The argument that says whose credential reads it, for channels with several.
+         */
+        place?: string;
+        /**
+         * A list that is read first: get is read for each of its first 3 items with these values; {id} is an item's.
+         */
+        each?: {
+          /**
+           * A path, beginning with /.
+           */
+          get: string;
+          /**
+           * The field of the answer with the list. Default: the answer is the list.
+           */
+          items?: string;
+          where: {
+            [k: string]: string[];
+          };
+        };
+        /**
+         * One redirect to another host is followed, without the credential.
+         */
+        redirects?: boolean;
+        /**
+         * Template over `answer`, the JSON that was read. Default: the text as it is.
+         */
+        template?:
+          | string
+          | {
+              [k: string]: unknown;
+            };
+        /**
+         * diff: the numbers of the lines are written before them. failure: the part of a log that ends with its last error.
+         */
+        show?: "diff" | "failure";
+      };
+    };
+  };
   /**
    * What all mappings have in common. A mapping's own field replaces one of the same name, except in match.
    */
@@ -587,6 +688,12 @@ export interface UserConfig {
       };
     };
     /**
+     * Hosts to which links in replies may have a query and a fragment, also after the agent has read something private. *.example.com stands for every host below example.com.
+     *
+     * Items: A host such as docs.example.com, or *.example.com.
+     */
+    linkHosts?: string[];
+    /**
      * What a model costs per million tokens, in your currency, by provider/model. A run's cost is stored with it.
      */
     prices?: {
@@ -608,6 +715,29 @@ export interface UserConfig {
          */
         cacheWrite?: number;
       };
+    };
+    /**
+     * Where a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without it, they are answered on the operator's page, by webhooks approvals, or by the API.
+     */
+    approvals?: {
+      /**
+       * A channel that is configured.
+       */
+      channel: string;
+      /**
+       * Recipient on it.
+       */
+      to: string;
+      /**
+       * How long a question waits. Then it is denied. A question about an outcome waits until it is answered.
+       */
+      expires?: string;
+      /**
+       * Who may answer in a message, by id: slack:T0ACME/U0ANN, telegram:4711, github:583231. Names do not count.
+       *
+       * Items: A channel and the id of a person there: slack:T0ACME/U0ANN, github:583231.
+       */
+      by?: string[];
     };
     /**
      * Holds further runs once it is spent. A day begins at 00:00 UTC.
@@ -637,7 +767,7 @@ export interface UserConfig {
    */
   alerts?: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. subscription-suspended: an agent's callback has failed for 15 minutes, or the secret of its subscription cannot be read.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. tool-unreachable: there is no connection to the server of a tool set, and a call failed. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed. catch-up: after a gap, a sender could not give everything that did not arrive. subscription-suspended: an agent's callback has failed for 15 minutes, or the secret of its subscription cannot be read.
      *
      * @minItems 1
      */
@@ -650,6 +780,10 @@ export interface UserConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "tool-unreachable"
+        | "approval-waiting"
+        | "outcome-unknown"
+        | "catch-up"
         | "subscription-suspended"
       ),
       ...(
@@ -660,6 +794,10 @@ export interface UserConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "tool-unreachable"
+        | "approval-waiting"
+        | "outcome-unknown"
+        | "catch-up"
         | "subscription-suspended"
       )[]
     ];
@@ -772,7 +910,7 @@ export interface Grants {
     | "allow"
     | {
         /**
-         * read: the call only reads, as the operator knows.
+         * read: the call only reads, as the operator knows. ask: it changes something, and a person is asked each time. allow: it changes something, and nobody is asked.
          */
         mode: "read" | "ask" | "allow";
         /**
@@ -782,9 +920,17 @@ export interface Grants {
           [k: string]: unknown;
         };
         /**
-         * How often the model may ask for the call in a run, refused calls included. Default: any number of times.
+         * Arguments that the model may fill. The model does not see those that are neither fixed nor free. Default: with allow none, else all that are not fixed.
+         */
+        free?: string[];
+        /**
+         * How often the model may ask for the call in a run, refused and denied calls included. Default: for read any number of times, else 1.
          */
         max?: number;
+        /**
+         * true: after a crash, a call whose result is not known is repeated with the same call id. Default: a person is asked.
+         */
+        retry?: boolean;
       };
 }
 /**
@@ -921,9 +1067,9 @@ export interface MappingInput {
    */
   agent?: "none";
   /**
-   * now: start a heartbeat at once. next-heartbeat: wait for the next periodic one.
+   * now: start a heartbeat at once. next-heartbeat: wait for the next periodic one. Or a template of one of them: if it renders blank it is now, and any other text is now with a warning.
    */
-  wakeMode?: "now" | "next-heartbeat";
+  wakeMode?: string;
   /**
    * Template. Prefix of the summary. Default: the hook's name.
    */
@@ -974,6 +1120,10 @@ export interface MappingInput {
          * Template. If it renders blank or false, the reply is not sent to this target.
          */
         when?: string;
+        /**
+         * Who can see what is written there. Default: that of the channel's block, or of the place.
+         */
+        audience?: "private" | "public";
       }[];
   /**
    * Template. The name of a configured channel, last or source. Default: last.
@@ -1003,6 +1153,14 @@ export interface MappingInput {
      * Template. The whole hash of the commit that a review is about.
      */
     commit?: string;
+    /**
+     * Template. Who can see what is written there: private, or anything else for public. The audience of the channel's block has precedence.
+     */
+    audience?: string;
+    /**
+     * Template. An address of the service that the event is about. In a reply from private text, links to its host stay whole.
+     */
+    url?: string;
   };
   /**
    * The reply is a review of the pull request or merge request of the event, with comments on lines. The value is the strongest verdict that the agent may give; true is comment.
@@ -1079,7 +1237,7 @@ export interface MappingInput {
       | "allow"
       | {
           /**
-           * read: the call only reads, as the operator knows.
+           * read: the call only reads, as the operator knows. ask: it changes something, and a person is asked each time. allow: it changes something, and nobody is asked.
            */
           mode: "read" | "ask" | "allow";
           /**
@@ -1089,9 +1247,17 @@ export interface MappingInput {
             [k: string]: unknown;
           };
           /**
-           * How often the model may ask for the call in a run, refused calls included. Default: any number of times.
+           * Arguments that the model may fill. The model does not see those that are neither fixed nor free. Default: with allow none, else all that are not fixed.
+           */
+          free?: string[];
+          /**
+           * How often the model may ask for the call in a run, refused and denied calls included. Default: for read any number of times, else 1.
            */
           max?: number;
+          /**
+           * true: after a crash, a call whose result is not known is repeated with the same call id. Default: a person is asked.
+           */
+          retry?: boolean;
         };
   };
   /**
@@ -1105,7 +1271,7 @@ export interface MappingInput {
   /**
    * The service that posts received mails here. source and messages: [mail] are added to the payload, in the form of the mail preset.
    */
-  mail?: "mailgun" | "postmark" | "sendgrid";
+  mail?: "mailgun" | "postmark" | "sendgrid" | "ses";
   /**
    * Path of an array in the payload. Each item becomes one action, as {{item}} with {{index}}. [*] in the path stands for each item of an array: entry[*].messages.
    */
@@ -1166,9 +1332,13 @@ export interface MappingInput {
      */
     maxLength?: number;
     /**
-     * If it cannot be read, the run is retried. Default: the agent is told, and asked without it.
+     * If it cannot be read, the run is retried. Default: the agent is asked without it, with a note.
      */
     required?: boolean;
+    /**
+     * Template: if it is blank or `false`, this context is left out.
+     */
+    when?: string;
   }[];
   /**
    * Requests with the same key within the window become one agent run, which starts when the window closes and has all their messages. Wakes do not need it: a heartbeat takes all pending events.
@@ -1208,7 +1378,7 @@ export interface MappingInput {
      */
     memoryMb?: number;
     /**
-     * request: calls share frozen globals, and each has its own module variables. strict: each call gets a context of its own, which costs more.
+     * request: calls share frozen globals, and each has its own module variables. strict: each call gets its own context, which costs more.
      */
     isolation?: "request" | "strict";
     /**
@@ -1681,6 +1851,10 @@ export interface ToolsHttp {
    * How long a call may take, in seconds.
    */
   callTimeoutSeconds?: number;
+  /**
+   * Record calls that change something, and tell the model that they were not sent, instead of sending them.
+   */
+  dryRun?: boolean;
 }
 /**
  * The tools of an MCP server, as far as tools.lock.json has them.
@@ -1711,7 +1885,7 @@ export interface ToolsMcp {
    */
   command?: [string, ...string[]];
   /**
-   * With command: what its environment has besides PATH, LANG and HOME, which is a folder of its own in the state folder.
+   * With command: what its environment has besides PATH, LANG and HOME, which is its own folder in the state folder.
    */
   env?: {
     [k: string]: string;
@@ -1728,6 +1902,10 @@ export interface ToolsMcp {
    * How long a call may take, in seconds.
    */
   callTimeoutSeconds?: number;
+  /**
+   * Record calls that change something, and tell the model that they were not sent, instead of sending them.
+   */
+  dryRun?: boolean;
 }
 /**
  * The calls of agents.tools that the model may ask for in a heartbeat. All of them read.
@@ -1739,7 +1917,7 @@ export interface Grants1 {
     | "allow"
     | {
         /**
-         * read: the call only reads, as the operator knows.
+         * read: the call only reads, as the operator knows. ask: it changes something, and a person is asked each time. allow: it changes something, and nobody is asked.
          */
         mode: "read" | "ask" | "allow";
         /**
@@ -1749,9 +1927,17 @@ export interface Grants1 {
           [k: string]: unknown;
         };
         /**
-         * How often the model may ask for the call in a run, refused calls included. Default: any number of times.
+         * Arguments that the model may fill. The model does not see those that are neither fixed nor free. Default: with allow none, else all that are not fixed.
+         */
+        free?: string[];
+        /**
+         * How often the model may ask for the call in a run, refused and denied calls included. Default: for read any number of times, else 1.
          */
         max?: number;
+        /**
+         * true: after a crash, a call whose result is not known is repeated with the same call id. Default: a person is asked.
+         */
+        retry?: boolean;
       };
 }
 /**
@@ -1831,6 +2017,10 @@ export interface ChannelsWhatsapp {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -1858,6 +2048,10 @@ export interface ChannelsSignal {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -1887,6 +2081,10 @@ export interface ChannelsTelegram {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -1914,6 +2112,10 @@ export interface ChannelsDiscord {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -1943,6 +2145,10 @@ export interface ChannelsSlack {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -1971,6 +2177,10 @@ export interface ChannelsMattermost {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -1996,6 +2206,10 @@ export interface ChannelsImessage {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2036,6 +2250,10 @@ export interface ChannelsMsteams {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2093,6 +2311,10 @@ export interface ChannelsEmail {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2139,6 +2361,10 @@ export interface ChannelsHttp {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2197,6 +2423,10 @@ export interface ChannelsGithub {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2237,6 +2467,10 @@ export interface ChannelsGitlab {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2276,6 +2510,10 @@ export interface ChannelsGitea {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2330,6 +2568,10 @@ export interface ChannelsLinear {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2361,6 +2603,10 @@ export interface ChannelsJira {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2406,6 +2652,10 @@ export interface ChannelsBitbucket {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2437,6 +2687,10 @@ export interface ChannelsPagerduty {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2482,6 +2736,10 @@ export interface ChannelsSentry {
    */
   allow?: string[];
   /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
   dryRun?: boolean;
@@ -2509,6 +2767,10 @@ export interface ChannelsNotion {
    * Recipients that a payload may choose; * stands for any characters.
    */
   allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
   /**
    * Record deliveries as skipped, with what would have been sent, instead of sending them.
    */
@@ -2849,6 +3111,12 @@ export interface ValidConfig {
       };
     };
     /**
+     * Hosts to which links in replies may have a query and a fragment, also after the agent has read something private. *.example.com stands for every host below example.com.
+     *
+     * Items: A host such as docs.example.com, or *.example.com.
+     */
+    linkHosts: string[];
+    /**
      * What a model costs per million tokens, in your currency, by provider/model. A run's cost is stored with it.
      */
     prices: {
@@ -2870,6 +3138,29 @@ export interface ValidConfig {
          */
         cacheWrite?: number;
       };
+    };
+    /**
+     * Where a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without it, they are answered on the operator's page, by webhooks approvals, or by the API.
+     */
+    approvals?: {
+      /**
+       * A channel that is configured.
+       */
+      channel: string;
+      /**
+       * Recipient on it.
+       */
+      to: string;
+      /**
+       * How long a question waits. Then it is denied. A question about an outcome waits until it is answered.
+       */
+      expires: string;
+      /**
+       * Who may answer in a message, by id: slack:T0ACME/U0ANN, telegram:4711, github:583231. Names do not count.
+       *
+       * Items: A channel and the id of a person there: slack:T0ACME/U0ANN, github:583231.
+       */
+      by: string[];
     };
     /**
      * Holds further runs once it is spent. A day begins at 00:00 UTC.
@@ -2899,7 +3190,7 @@ export interface ValidConfig {
    */
   alerts: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. subscription-suspended: an agent's callback has failed for 15 minutes, or the secret of its subscription cannot be read.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. tool-unreachable: there is no connection to the server of a tool set, and a call failed. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed. catch-up: after a gap, a sender could not give everything that did not arrive. subscription-suspended: an agent's callback has failed for 15 minutes, or the secret of its subscription cannot be read.
      *
      * @minItems 1
      */
@@ -2912,6 +3203,10 @@ export interface ValidConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "tool-unreachable"
+        | "approval-waiting"
+        | "outcome-unknown"
+        | "catch-up"
         | "subscription-suspended"
       ),
       ...(
@@ -2922,6 +3217,10 @@ export interface ValidConfig {
         | "budget"
         | "model-unavailable"
         | "tool-changed"
+        | "tool-unreachable"
+        | "approval-waiting"
+        | "outcome-unknown"
+        | "catch-up"
         | "subscription-suspended"
       )[]
     ];

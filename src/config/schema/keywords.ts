@@ -32,6 +32,19 @@ export function findUnknownKeywords(schema: unknown): UnknownKeyword[] {
   }
 }
 
+/**
+ * OpenAPI's `nullable` means nothing without `type`, where ajv refuses it. The schema itself is not changed.
+ */
+export function withoutLooseNullable<Whole>(schema: Whole): Whole {
+  const copy = structuredClone(schema);
+  const visit = (part: Record<string, unknown>): void => {
+    if (!("type" in part)) delete part["nullable"];
+    for (const child of listChildren(part, "")) visit(child.schema);
+  };
+  if (isObject(copy)) visit(copy);
+  return copy;
+}
+
 /** As a sentence. */
 export function toUnknownKeyword(name: string): string {
   return `"${name}" is not a keyword of the schema's draft ($schema names it, the default is draft-07), so it is ignored.`;

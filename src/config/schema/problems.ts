@@ -1,7 +1,7 @@
 import type { ConfigProblem } from "../../errors.ts";
 import { readOwn, type Segment, toKeyPath } from "../../shared/json.ts";
 import { didYouMean, withPeriod } from "../../shared/text.ts";
-import { toRule } from "./rule-text.ts";
+import { toNameRule, toRule } from "./rule-text.ts";
 import type { Violation } from "./violations.ts";
 
 /** Keywords that report a field that the schema does not know. */
@@ -39,7 +39,7 @@ export function toSchemaProblem(violation: Violation, root: unknown, subject: st
   const { segments, value } = follow(violation.instancePath, root);
   const name = namedField(violation);
   const place = name === undefined ? segments : [...segments, name];
-  const rule = toRule(violation, value);
+  const rule = violation.propertyName === undefined ? toRule(violation, value) : toNameRule(violation);
   const isUnknown = UNKNOWN_FIELD.includes(violation.keyword);
   const subjectPath = toKeyPath(plainStart(isUnknown ? segments : place));
   return {
@@ -65,12 +65,12 @@ function follow(pointer: string, root: unknown): { segments: Segment[]; value: u
   return { segments, value };
 }
 
-/** The field that is missing or unknown: its violation is reported on the object. */
-function namedField({ keyword, params }: Violation): string | undefined {
+/** The field that is missing, unknown or has a wrong name: its violation is reported on the object. */
+function namedField({ keyword, params, propertyName }: Violation): string | undefined {
   const name =
     keyword === "required"
       ? params["missingProperty"]
-      : (params["additionalProperty"] ?? params["unevaluatedProperty"]);
+      : (params["additionalProperty"] ?? params["unevaluatedProperty"] ?? propertyName);
   return typeof name === "string" ? name : undefined;
 }
 

@@ -83,6 +83,7 @@ const PATTERNS: Record<string, string> = {
   "^https?://[^\\s/?#]+(/[^\\s?#]*)?$": "must be an address such as https://hooks.example.com, without ? and #",
   "^\\d+(ms|s|m|h|d)$": DURATION,
   "^[1-9]\\d*(ms|s|m|h|d)$": DURATION,
+  "^(now|next-heartbeat)$|\\{\\{": 'must be "now", "next-heartbeat" or a template of one of them',
 };
 
 function toPatternRule(pattern: string, description: unknown): string {
@@ -90,6 +91,15 @@ function toPatternRule(pattern: string, description: unknown): string {
   if (known !== undefined) return known;
   if (typeof description !== "string") return `must match ${pattern}`;
   return `does not have the expected form (${description.replace(/\.$/, "")})`;
+}
+
+/** The same for the name of a field. */
+export function toNameRule({ keyword, params, parentSchema }: Violation): string {
+  const description = parentSchema?.["description"];
+  if (typeof description === "string") return `must have another name (${description.replace(/\.$/, "")})`;
+  return keyword === "pattern"
+    ? `must have a name that matches ${String(params["pattern"])}`
+    : "must have another name";
 }
 
 function listTypes(types: unknown): string {

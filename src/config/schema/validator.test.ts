@@ -46,6 +46,12 @@ describe("compileSchema", () => {
     [{ properties: { n: { exclusiveMaximum: 0 } } }, { n: 0 }, "n must be less than 0"],
     [{ dependencies: { a: ["b"] } }, { a: 1 }, "the payload must have property b when property a is present"],
     [{ not: { required: ["a"] } }, { a: "secret" }, "the payload must not match the schema of not"],
+    [{ propertyNames: { pattern: "^[a-z]+$" } }, { A1: 1 }, "A1 must have a name that matches ^[a-z]+$"],
+    [
+      { propertyNames: { maxLength: 1, description: "One letter." } },
+      { ab: 1 },
+      "ab must have another name (One letter)",
+    ],
     [false, { a: "secret" }, "the payload boolean schema is false"],
     [{ if: { required: ["a"] }, else: { required: ["b"] } }, {}, "b is required"],
   ])("%j says so", (schema, value, sentence) => {

@@ -5,6 +5,7 @@ import path from "node:path";
 import { PACKAGE_ROOT } from "../../shared/package.ts";
 import { createAjv, limitReferences, requireValidSchema, type SchemaOptions } from "./ajv.ts";
 import { compiledChecks, type Validate } from "./compiled-checks.ts";
+import { withoutLooseNullable } from "./keywords.ts";
 import { type SchemaProblem, toSchemaProblem } from "./problems.ts";
 
 /** Finds what does not fit the schema. Never throws. */
@@ -17,7 +18,7 @@ export type SchemaCheck = (value: unknown) => SchemaProblem[];
 export function compileSchema(schema: unknown, options: SchemaOptions = {}): SchemaCheck {
   requireSchema(schema);
   requireValidSchema(schema);
-  return compileValid(schema, options);
+  return compileValid(withoutLooseNullable(schema), options);
 }
 
 /** A check by a schema of ours: what the build has compiled under the name `built`, else compiled at the first use. */

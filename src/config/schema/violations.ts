@@ -6,6 +6,8 @@ export interface Violation {
   schemaPath: string;
   params: Record<string, unknown>;
   message?: string;
+  /** The violation is about this key of the object. */
+  propertyName?: string;
   /** The schema that contains the keyword. */
   parentSchema?: Record<string, unknown>;
 }
@@ -21,6 +23,8 @@ export function selectErrors(violations: Violation[]): Violation[] {
       .reduce(collapseAnyOf, violations)
       // `if` only points at the error of its `then` or `else`, which is reported too.
       .filter(({ keyword }) => keyword !== "if")
+      // It repeats the error of the name.
+      .filter(({ keyword }) => keyword !== "propertyNames")
       // Each item that is not what `contains` asks for has a separate error.
       .filter(({ schemaPath }) => !schemaPath.includes("/contains/"))
   );

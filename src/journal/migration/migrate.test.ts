@@ -5,6 +5,7 @@ import { open as openSqlite } from "../../../test/contracts/journal/openers/sqli
 import {
   nextId,
   NOW,
+  sampleApproval,
   sampleDelivery,
   sampleEntry,
   sampleEvent,
@@ -77,7 +78,9 @@ async function readAll(journal: Journal): Promise<unknown> {
     deadLetters: await journal.listDeadLetters(page),
     pending: await journal.pendingSystemEvents(),
     spend: await journal.spend({ since: 0 }),
+    approvals: await journal.listApprovals(page),
     state: await journal.readState("pull-requests", ["count", "last"]),
+    notes: await journal.listNotes("ready"),
     routes: [await journal.lastRoute(), await journal.lastRoute("slack"), await journal.lastRoute("discord")],
     sent: await journal.wasSent("C1:1", 0),
     replies: await journal.countReplies("thread", 0),
@@ -112,11 +115,14 @@ async function fillMore(journal: Journal): Promise<void> {
   ];
   for (const event of events) await journal.accept(sampleEvent(event));
   for (const run of await journal.claimRuns(10, NOW)) {
-    if (run.sessionKey === "held") await journal.holdRun(run, "budget");
-    else await complete(journal, run);
+    if (run.sessionKey === "held") {
+      const asked = await sampleApproval(journal, run, { question: sampleDelivery(run.id, { eventId: run.eventId }) });
+      await journal.holdRun(run, "approval", { asked: [asked], open: [], steps: [] });
+    } else await complete(journal, run);
   }
   await addJoined(journal);
   await fillPublications(journal);
+  await journal.writeNotes([{ kind: "ready", key: "last", json: "1" }]);
   const heartbeat = await sampleHeartbeat(journal, { consumedSeqs: [(await journal.pendingSystemEvents())[0]!.seq] });
   await journal.completeHeartbeat(
     heartbeat,
@@ -191,6 +197,7 @@ async function createFilled(): Promise<string> {
   await fillMore(journal);
   const id = nextId();
   await journal.accept(sampleEvent({ id, actions: [sampleWake("last", id)] }));
+  await journal.pauseMapping("paused", NOW);
   await journal.close();
   return at;
 }
@@ -327,7 +334,7 @@ describe("refuses", () => {
   });
 
   test("a folder without a journal", async () => {
-    await expect(migrate(folder(), await createPostgresUrl())).rejects.toThrow("the file does not exist");
+    await expect(migrate(folder(), await createPostgresUrl())).rejects.toThrow("The file does not exist.");
   });
 
   test("a database that holds anything", async () => {

@@ -97,12 +97,16 @@ export function journalSources(database: Database): Source[] {
     },
     copyOf(database, "answers", { key: ["event_id"] }),
     copyOf(database, "steps", { key: ["run_id", "n"] }),
+    copyOf(database, "approvals", { key: ["seq"], change: withoutSeq }),
+    copyOf(database, "approval_codes", { key: ["code"] }),
+    copyOf(database, "pauses", { key: ["mapping"] }),
     copyOf(database, "run_starts", { key: ["mapping", "started_at", "run_seq"] }),
     copyOf(database, "sessions", { key: ["key"] }),
     copyOf(database, "deliveries", { key: ["seq"], change: (row) => ({ ...row, edits: row.edits ?? 0 }) }),
     copyOf(database, "routes", { key: ["seq"] }),
     copyOf(database, "sent_messages", { key: ["id", "channel"] }),
     copyOf(database, "idempotency_keys", { key: ["scope", "key"], change: withEventId }),
+    copyOf(database, "notes", { key: ["kind", "key"] }),
     copyOf(database, "state", { key: ["mapping", "key"] }),
     copyOf(database, "publications", { key: ["seq"] }),
     copyOf(database, "publication_types", { key: ["name"] }),
@@ -163,4 +167,9 @@ function toJoinedRows({ run_id = null, place = null, event_id = null, message, a
 function withEventId(row: Row): Row {
   const { eventId }: { eventId: string } = JSON.parse(text(row.receipt));
   return { ...row, event_id: eventId };
+}
+
+/** PostgreSQL lists approvals in the order of their ids. */
+function withoutSeq({ seq: _seq, ...row }: Row): Row {
+  return row;
 }

@@ -17,6 +17,7 @@ import { fromEvent, integer, text, toDetail } from "../rows.ts";
 import { MAX_CORRECTION_MS } from "../waits.ts";
 import { awaitEarlierCommits } from "./changes.ts";
 import { Conflict, type Sql } from "./database.ts";
+import { readPaused } from "./pauses.ts";
 import { type AddedKey, addKeys, type Keys, nameOf, readKeys } from "./idempotency.ts";
 import { addPublications } from "./publications.ts";
 import { addState, applyState, type BatchState, listStateKeys, readBatchState } from "./state.ts";
@@ -164,9 +165,7 @@ async function write(
   const runs = commits.flatMap(({ event, plan }) =>
     plan.actions.flatMap((action) => (isRun(action) && !action.joins ? [{ event, ...action }] : [])),
   );
-  const entries = commits.flatMap(({ plan }) =>
-    plan.actions.flatMap((action) => (isRun(action) || isNone(action) ? [] : [action.entry])),
-  );
+  const entries = await listEntries(transaction, commits);
   const publications = commits.flatMap(({ plan }) => listPublications(plan));
   await closeWindows(transaction, runs);
   const batch = new Batch();
@@ -187,6 +186,19 @@ async function write(
   if (runs.length > 0) transaction.announce("run");
   if (entries.some(({ urgent }) => urgent)) transaction.announce("heartbeat");
   if (publications.length > 0) transaction.announce("publication");
+}
+
+/** The wake of a paused mapping is noted, and starts no heartbeat. */
+async function listEntries(transaction: Transaction, commits: Accepted[]): Promise<NewEntry[]> {
+  const entries = commits.flatMap(({ event: { mapping }, plan }) =>
+    plan.actions.flatMap((action) => (isRun(action) || isNone(action) ? [] : [{ mapping, entry: action.entry }])),
+  );
+  const urgent = entries.filter(({ entry }) => entry.urgent);
+  const paused = await readPaused(
+    transaction,
+    urgent.map(({ mapping }) => mapping),
+  );
+  return entries.map(({ mapping = "", entry }) => (paused.has(mapping) ? { ...entry, urgent: false } : entry));
 }
 
 function reportEvent({ report }: Transaction, { id }: NewEvent, { actions }: Commit): void {

@@ -22,7 +22,7 @@ export interface Changes {
 
 const CHANNEL = "hookline";
 const RECONNECT_MS = 1000;
-const WORK: readonly NewWork[] = ["run", "delivery", "heartbeat", "lease", "publication"];
+const WORK: readonly NewWork[] = ["run", "delivery", "heartbeat", "lease", "cancel", "publication"];
 
 export interface ChangesOptions {
   database: PostgresDatabase;

@@ -52,6 +52,10 @@ const READY_MAPPINGS = `
     UNION ALL
     SELECT ${firstMapping("mapping > ready.mapping")} FROM ready WHERE ready.mapping IS NOT NULL)`;
 
+/** The claim leaves out mappings that are paused. */
+const UNPAUSED =
+  "(SELECT mapping FROM ready WHERE mapping IS NOT NULL AND mapping NOT IN (SELECT mapping FROM hookline.pauses)) AS ready";
+
 /** In the order of arrival: those that need not wait, and as many of those whose wait is over. */
 const dueOf = (condition: string, order: string): string => `
   SELECT * FROM (SELECT id, seq, due_at FROM hookline.runs
@@ -75,7 +79,7 @@ const CLAIM_RUNS = `
     SELECT id FROM (
       SELECT due.*, row_number() OVER (PARTITION BY ready.mapping ORDER BY due_at, seq) AS nth,
         coalesce(limited.slots, $1) AS slots
-      FROM ready
+      FROM ${UNPAUSED}
       LEFT JOIN json_to_recordset($3::json) AS limited (mapping text, slots integer)
         ON limited.mapping COLLATE "C" = ready.mapping
       CROSS JOIN LATERAL (
@@ -147,7 +151,7 @@ export async function nextDueAt(
 async function nextRunAt(sql: Sql, limits: RunLimits): Promise<number> {
   const rows = await sql.all(
     `WITH RECURSIVE ${READY_MAPPINGS}
-     SELECT mapping, ${NEXT_RUN} AS at FROM ready WHERE mapping IS NOT NULL`,
+     SELECT mapping, ${NEXT_RUN} AS at FROM ${UNPAUSED}`,
   );
   const moments = rows.map(async (row) => {
     const mapping = text(row.mapping);

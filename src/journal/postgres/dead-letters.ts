@@ -1,31 +1,54 @@
 import { isId } from "../../shared/id.ts";
-import type { DeadLetter, Page } from "../journal.ts";
+import type { DeadLetter, Journal } from "../journal.ts";
+import { RUN_DROPPED } from "../approval.ts";
 import { optional, type Row, text, toDeadLetter } from "../rows.ts";
+import { withdrawApprovals } from "./approvals.ts";
 import type { Sql } from "./database.ts";
 import { lockOf } from "./deliveries.ts";
 import { updateEventCounts } from "./counters.ts";
-import { lock, reportAll, sessionLock, type Transaction } from "./transaction.ts";
+import { lock, reportAll, sessionLock, toPostgresText, type Transaction } from "./transaction.ts";
 
 /*
  * Dead letters are dead runs of hooks and failed deliveries. A failed heartbeat is not one: the next heartbeat gets its
  * system events.
  */
 
-export async function listDeadLetters({ all }: Sql, { limit, before }: Page): Promise<DeadLetter[]> {
+export async function listDeadLetters(
+  { all }: Sql,
+  { limit, before, kind, hook, group, failedFrom, failedTo }: Parameters<Journal["listDeadLetters"]>[0],
+): Promise<DeadLetter[]> {
   if (before !== undefined && !isId(before)) return [];
-  const rows = await all(`(${DEAD_RUNS}) UNION ALL (${FAILED_DELIVERIES}) ORDER BY id DESC LIMIT $2`, [before, limit]);
+  const [hookText, groupText] = [hook, group].map((value) => value && toPostgresText(value));
+  const rows = await all(`(${DEAD_RUNS}) UNION ALL (${FAILED_DELIVERIES}) ORDER BY id DESC LIMIT $2`, [
+    before,
+    limit,
+    kind,
+    hookText,
+    groupText,
+    failedFrom,
+    failedTo,
+  ]);
   return rows.map(toDeadLetter);
 }
 
+const HOOK_OF_DELIVERY = "(SELECT hook FROM hookline.event_states AS event WHERE event.id = deliveries.event_id)";
+
+const isChosen = (kind: DeadLetter["kind"], hook: string): string => `
+  ($3::text IS NULL OR $3 = '${kind}') AND ($4::text IS NULL OR ${hook} = $4)
+  AND ($5::text IS NULL OR error_group = $5) AND ($6::bigint IS NULL OR finished_at >= $6)
+  AND ($7::bigint IS NULL OR finished_at < $7)`;
+
 const DEAD_RUNS = `
-  SELECT id, 'run' AS kind, event_id, hook, error, attempts, finished_at FROM hookline.runs
-  WHERE state = 'dead' AND kind = 'hook' AND ($1::uuid IS NULL OR id < $1) ORDER BY id DESC LIMIT $2`;
+  SELECT id, 'run' AS kind, event_id, hook, error, error_group, attempts, finished_at FROM hookline.runs
+  WHERE state = 'dead' AND kind = 'hook' AND ($1::uuid IS NULL OR id < $1) AND ${isChosen("run", "hook")}
+  ORDER BY id DESC LIMIT $2`;
 
 const FAILED_DELIVERIES = `
   SELECT id, 'delivery' AS kind, event_id,
-    (SELECT hook FROM hookline.event_states AS event WHERE event.id = deliveries.event_id) AS hook,
-    error, attempts, finished_at
-  FROM hookline.deliveries WHERE state = 'failed' AND ($1::uuid IS NULL OR id < $1) ORDER BY id DESC LIMIT $2`;
+    ${HOOK_OF_DELIVERY} AS hook, error, error_group, attempts, finished_at
+  FROM hookline.deliveries
+  WHERE state = 'failed' AND ($1::uuid IS NULL OR id < $1) AND ${isChosen("delivery", HOOK_OF_DELIVERY)}
+  ORDER BY id DESC LIMIT $2`;
 
 export async function retryDeadLetter(transaction: Transaction, id: string, now: number): Promise<boolean> {
   const letter = await lockLetter(transaction, id);
@@ -46,6 +69,7 @@ export async function dropDeadLetter(transaction: Transaction, id: string): Prom
   if (!row) return false;
   updateEventCounts(transaction, [{ ...toOrigin(row), open: 0, dead: -1 }]);
   await reportEnd(transaction, id, row);
+  if (letter.kind === "run") await withdrawApprovals(transaction, { runId: id }, RUN_DROPPED);
   return true;
 }
 

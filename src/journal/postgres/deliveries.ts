@@ -1,4 +1,5 @@
 import type { ChannelName, DeliveryState } from "../../types.ts";
+import { toErrorGroup } from "../error-group.ts";
 import type { Claim, ClaimedDelivery, DeliveryEnd, DeliveryProgress, NewDelivery, Route } from "../journal.ts";
 import { mayReplace, toEditsColumn, integer, optional, type Row, text, toDelivery, toWarningsColumn } from "../rows.ts";
 import type { Sql, TransactionSql } from "./database.ts";
@@ -121,7 +122,7 @@ export async function progressDelivery(
 
 const PROGRESS_DELIVERY = `
   UPDATE hookline.deliveries SET parts_sent = $3, route = coalesce($4, route),
-    message_id = CASE WHEN conversation IS NOT NULL THEN
+    message_id = CASE WHEN conversation IS NOT NULL OR edits = 4 THEN
       -- The statement may be executed again after its commit.
       CASE WHEN parts_sent < $3 THEN nullif(concat_ws(chr(10), message_id, $5::text), '') ELSE message_id END END
   WHERE id = $1 AND claims = $2 AND state = 'sending'`;
@@ -174,6 +175,7 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
     partsSent,
     messageId && toPostgresText(messageId),
     toWarningsColumn(warnings),
+    state === "failed" && error !== undefined ? toPostgresText(toErrorGroup(error)) : undefined,
   ];
   const [, row] = await Promise.all([lock(transaction, [lockOf(own)]), transaction.get(FINISH_DELIVERY, values)]);
   if (!row) return transaction.isRepeated && hasState(transaction, claim, state);
@@ -195,9 +197,9 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
 }
 
 const FINISH_DELIVERY = `
-  UPDATE hookline.deliveries SET state = $3, finished_at = $4, route = coalesce($5, route), error = $6, warnings = $9,
+  UPDATE hookline.deliveries SET state = $3, finished_at = $4, route = coalesce($5, route), error = $6, warnings = $9, error_group = $10,
     parts_sent = coalesce($7, parts_sent),
-    message_id = CASE WHEN conversation IS NOT NULL THEN nullif(concat_ws(chr(10), message_id, $8::text), '') END
+    message_id = CASE WHEN conversation IS NOT NULL OR edits = 4 THEN nullif(concat_ws(chr(10), message_id, $8::text), '') END
   WHERE id = $1 AND claims = $2 AND state = 'sending'
   RETURNING id, event_id, run_id, channel, recipient, route_by`;
 

@@ -19,7 +19,7 @@ export interface Renewal {
   hadEnded: boolean;
 }
 
-/** In a transaction of its own: nothing that waits for other work may keep it from being committed. */
+/** In a separate transaction: nothing that waits for other work may keep it from being committed. */
 export async function renewLease(
   { get, node }: Transaction,
   forMs: number,

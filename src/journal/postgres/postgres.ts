@@ -3,12 +3,15 @@ import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type Log, silentLog } from "../../telemetry/log.ts";
 import type { Change, Journal, NewWork, NodeInfo } from "../journal.ts";
+import * as approvalReads from "../approval-reads.ts";
 import * as publications from "../publication-rows.ts";
 import * as reads from "../reads.ts";
 import { bytes } from "../rows.ts";
+import { searchEvents } from "../search.ts";
 import { createSign } from "../sign.ts";
 import { acceptEvents } from "./accept.ts";
 import { recordAnswer } from "./answers.ts";
+import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approvals.ts";
 import { awaitEarlierCommits, type Changes, createChanges, recordChanges } from "./changes.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
 import { createDatabase, type PostgresDatabase, type Sql } from "./database.ts";
@@ -17,6 +20,9 @@ import { claimDeliveries, finishDelivery, giveBackDelivery, progressDelivery, re
 import { confirmReplays, findReplay } from "./idempotency.ts";
 import { acquireLease, endNode, listNodes, type Recovered, releaseLease, renewLease, returnWork } from "./leases.ts";
 import { compareClocks, createNode, createNodeLease, forgetLater, type Node, takeLostTokens } from "./node.ts";
+import { writeNotes } from "./notes.ts";
+import { cancelRun } from "./cancel.ts";
+import { pauseMapping, resumeMapping } from "./pauses.ts";
 import {
   endSubscription,
   identifyStore,
@@ -28,6 +34,7 @@ import {
 import { createReader, readStats } from "./read.ts";
 import { addPartitions, sweep } from "./retention.ts";
 import {
+  completeAsking,
   completeHeartbeat,
   endRuns,
   failHeartbeat,
@@ -40,6 +47,7 @@ import {
 } from "./runs.ts";
 import { recordSteps } from "./steps.ts";
 import { migrate, requireComplete } from "./schema.ts";
+import { createSearchReader } from "./search.ts";
 import { createGroup, type Transaction } from "./transaction.ts";
 
 /** The first lease of this node, until it is renewed. */
@@ -159,21 +167,40 @@ function createJournal(parts: Parts): PostgresJournal {
       return found?.kind === "replayed" ? replays.add(found) : found;
     },
     readState: readShared(reads.readState),
+    listNotes: readShared(reads.listNotes),
+    writeNotes: write(writeNotes),
     recordAnswer: write(recordAnswer),
     findAnswer: readShared(reads.findAnswer),
 
     claimRuns: take(claimRuns),
-    completeRun: (claim, outcome) => ends.add(toCompletion(claim, outcome)),
+    completeRun: (claim, outcome) =>
+      outcome.questions ? write(completeAsking)(claim, outcome) : ends.add(toCompletion(claim, outcome)),
     recordSteps: write(recordSteps),
+    isClaimed: readShared(reads.isClaimed),
+    settleCall: write(settleCall),
     listSteps: readShared(reads.listSteps),
     retryRun: write(retryRun),
     giveBackRun: write(giveBackRun),
     releaseRun: write(releaseRun),
     holdRun: write(holdRun),
     releaseHeld: write(releaseHeld),
+    cancelRun: write(cancelRun),
+    findLost: readShared(reads.findLost),
+    pauseMapping: write(pauseMapping),
+    resumeMapping: write(resumeMapping),
+    listPauses: readShared(reads.listPauses),
     spend: readShared(reads.readSpend),
     deadLetterRun: (claim, failure) =>
       ends.add({ claim, state: "dead", ...failure, deliveries: failure.deliveries ?? [] }),
+
+    reserveCodes: write(reserveCodes),
+    decideApproval: write(decideApproval),
+    async expireApprovals(now) {
+      return (await readShared(approvalReads.hasExpired)(now)) ? write(expireApprovals)(now) : 0;
+    },
+    listApprovals: readShared(approvalReads.listApprovals),
+    getApproval: readShared(approvalReads.getApproval),
+    findAsked: readShared(approvalReads.findAsked),
 
     pendingSystemEvents: readShared(reads.listPendingSystemEvents),
     completeHeartbeat: write(completeHeartbeat),
@@ -202,6 +229,9 @@ function createJournal(parts: Parts): PostgresJournal {
     history: readShared(reads.history),
     listEvents: readShared(reads.listEvents),
     countEvents: readShared(reads.countEvents),
+    countWork: readShared(reads.countWork),
+    searchEvents: read((sql, ...search) => searchEvents(createSearchReader(sql, node.clockOffsetMs), ...search)),
+    countByMapping: readShared(reads.countByMapping),
     getEvent: readShared(reads.getEvent),
     listSessions: readShared(reads.listSessions),
     getSession: readShared(reads.getSession),

@@ -12,6 +12,8 @@ const TABLES: ReadTables = {
   entries: "hookline.entries",
   isOfEvents: "event_id = ANY($1::uuid[])",
   mainTurns: "hookline.entries",
+  // Not as JSON: a text may have escapes that PostgreSQL refuses. It is the first key.
+  mappingOf: `substring(detail from '^{"mapping":"([^"]*)"')`,
   order: "id",
   body: "SELECT body FROM hookline.bodies WHERE event_id = $1",
   isJoined: `EXISTS (SELECT 1 FROM hookline.joined_events AS joined

@@ -3,7 +3,9 @@ import { integer, text, toDetail } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { sweepSpend } from "./counters.ts";
 import { sweepPublications } from "./publications.ts";
+import { sweepNotes } from "./notes.ts";
 import { sweepState } from "./state.ts";
+import { sweepCodes, sweepLooseApprovals } from "./approvals.ts";
 import { MIGRATION_LOCK } from "./schema.ts";
 import { toJson, type Transaction } from "./transaction.ts";
 
@@ -23,7 +25,10 @@ export async function sweep(transaction: Transaction, retention: Retention): Pro
     (await sweepSentMessages(transaction, keepMessagesFrom)) +
     (await sweepSpend(transaction, keepFrom, BATCH)) +
     (await sweepPublications(transaction, keepFrom, BATCH)) +
-    (await sweepState(transaction, retention.now, BATCH));
+    (await sweepState(transaction, retention.now, BATCH)) +
+    (await sweepNotes(transaction, retention.now, BATCH)) +
+    (await sweepCodes(transaction, retention.now, BATCH)) +
+    (await sweepLooseApprovals(transaction, BATCH));
   if (deleted > 0) return true;
   await addPartitions(transaction, Date.now());
   await dropPartitions(transaction, keepFrom);
@@ -50,7 +55,8 @@ async function sweepEvents(sql: Sql, keepFrom: number): Promise<number> {
   const runs = rows.flatMap((row) => toDetail(row).actions.flatMap(({ runId }) => runId ?? []));
   await sql.run(
     `WITH removed AS (DELETE FROM hookline.runs WHERE id = ANY($1::uuid[]) AND event_id = ANY($2::uuid[]) RETURNING id),
-     removed_steps AS (DELETE FROM hookline.steps WHERE run_id IN (SELECT id FROM removed))
+     removed_steps AS (DELETE FROM hookline.steps WHERE run_id IN (SELECT id FROM removed)),
+     removed_approvals AS (DELETE FROM hookline.approvals WHERE run_id IN (SELECT id FROM removed))
      DELETE FROM hookline.joined_events WHERE run_id IN (SELECT id FROM removed)`,
     [runs, ids],
   );

@@ -1,7 +1,10 @@
-import { MAIN_SESSION } from "../../types.ts";
-import type { Claim, GiveBack, Lease, NewDelivery, NewEntry, TurnOutcome } from "../journal.ts";
+import { MAIN_SESSION, QUESTION_HOLDS } from "../../types.ts";
+import { isId } from "../../shared/id.ts";
+import type { Claim, GiveBack, HeldFilter, Lease, NewDelivery, NewEntry, Questions, TurnOutcome } from "../journal.ts";
+import { toErrorGroup } from "../error-group.ts";
 import { fromOutcome, integer, optional, text } from "../rows.ts";
 import { addEntries } from "./accept.ts";
+import { holdForQuestions, insertApprovals, locksOf } from "./approvals.ts";
 import { addSpend, addToCounts, updateEventCounts } from "./counters.ts";
 import { addDeliveries } from "./deliveries.ts";
 import { isLeaseHeld } from "./leases.ts";
@@ -28,18 +31,28 @@ export interface RunEnd {
   deliveries: NewDelivery[];
 }
 
+/** Ends a run whose reply a person must see first. */
+export async function completeAsking(transaction: Transaction, claim: Claim, outcome: TurnOutcome): Promise<boolean> {
+  const { questions = [] } = outcome;
+  const [isRecorded = false] = await endRuns(transaction, [toCompletion(claim, outcome)], locksOf(questions));
+  // At a repetition the earlier attempt has recorded them.
+  const isKnown = await transaction.get("SELECT 1 FROM hookline.approvals WHERE id = $1", [questions[0]?.id]);
+  if (isRecorded && !isKnown) await insertApprovals(transaction, questions);
+  return isRecorded;
+}
+
 export function toCompletion(claim: Claim, outcome: TurnOutcome): RunEnd {
   const { finishedAt, entries, deliveries } = outcome;
   return { claim, state: "done", finishedAt, outcome, entries, deliveries };
 }
 
 /** Ends runs, and makes the next of their sessions ready. False for each whose claim is lost. */
-export async function endRuns(transaction: Transaction, ends: RunEnd[]): Promise<boolean[]> {
+export async function endRuns(transaction: Transaction, ends: RunEnd[], moreLocks: string[] = []): Promise<boolean[]> {
   const { withBegin, isRepeated } = transaction;
   const ids = ends.map(({ claim }) => claim.id);
   const rows = await withBegin.all("SELECT session_key FROM hookline.runs WHERE id = ANY($1::uuid[])", [ids]);
   const recipients = ends.flatMap(({ deliveries }) => deliveries.map(recipientLock));
-  const locks = [...rows.map((row) => sessionLock(text(row.session_key))), ...recipients];
+  const locks = [...rows.map((row) => sessionLock(text(row.session_key))), ...recipients, ...moreLocks];
   const batch = toBatch(ends, transaction.clockOffsetMs);
   if (ends.some(({ deliveries }) => deliveries.length > 0)) transaction.announce("delivery");
   if (ends.some(({ entries }) => entries.some(({ urgent }) => urgent))) transaction.announce("heartbeat");
@@ -80,16 +93,19 @@ function toBatch(ends: RunEnd[], clockOffsetMs: number): Batch {
     state,
     finished_at: finishedAt,
     error,
+    error_group: error === undefined ? undefined : toErrorGroup(error),
     outcome: outcome && fromOutcome(outcome),
     open: length - 1,
     dead: state === "dead" ? 1 : 0,
   }));
-  const columns = `id uuid, token bigint, state text, finished_at bigint, error text, outcome text, open integer, dead integer`;
+  const columns = `id uuid, token bigint, state text, finished_at bigint, error text, error_group text, outcome text, open integer,
+    dead integer`;
   batch.add("run_end", rows, `SELECT *, 'running' AS claimed FROM json_to_recordset($rows) AS row (${columns})`);
   // With the state as a constant, PostgreSQL reads the index of all running runs.
   batch.addOver(
     "ended",
-    `UPDATE hookline.runs SET state = row.state, finished_at = row.finished_at, error = row.error, outcome = row.outcome
+    `UPDATE hookline.runs SET state = row.state, finished_at = row.finished_at, error = row.error,
+       error_group = row.error_group, outcome = row.outcome
      FROM run_end AS row WHERE runs.id = ANY(ARRAY(SELECT id FROM run_end)) AND runs.id = row.id AND runs.claims = row.token
        AND runs.state = row.claimed
      RETURNING runs.id, runs.id AS run_id, event_id, hook, mapping, session_key, row.open, row.dead`,
@@ -131,7 +147,7 @@ function reportsOf({ claim: { id }, state, entries, deliveries }: RunEnd, eventI
   return [...reportsOfEntries(entries), ...reportsOfDeliveries(deliveries), ...ended];
 }
 
-function reportsOfEntries(entries: NewEntry[]): Report[] {
+export function reportsOfEntries(entries: NewEntry[]): Report[] {
   return entries.map(({ sessionKey }) => ({ change: { kind: "session", key: sessionKey } }));
 }
 
@@ -168,7 +184,13 @@ export async function releaseRun(transaction: Transaction, claim: Claim): Promis
   return leaveRun(transaction, claim, { state: "ready", set: "attempts = attempts - 1" }, []);
 }
 
-export async function holdRun(transaction: Transaction, claim: Claim, reason: string): Promise<boolean> {
+export async function holdRun(
+  transaction: Transaction,
+  claim: Claim,
+  reason: string,
+  questions?: Questions,
+): Promise<boolean> {
+  if (questions) return holdForQuestions(transaction, claim, reason, questions);
   const set = "hold_reason = $3, attempts = attempts - 1";
   return leaveRun(transaction, claim, { state: "held", set }, [toPostgresText(reason)]);
 }
@@ -198,12 +220,19 @@ async function leaveRun(
 /** Each is the first of its session, and was due when it was claimed. */
 export async function releaseHeld(
   transaction: Transaction,
-  { reason, forGood = false }: { reason?: string; forGood?: boolean } = {},
+  { reason, runs, sessionKey, forGood = false }: HeldFilter & { forGood?: boolean } = {},
 ): Promise<number> {
   const rows = await transaction.all(
     `UPDATE hookline.runs SET state = 'ready', hold_reason = CASE WHEN $2 THEN hold_reason END
-     WHERE state = 'held' AND ($1::text IS NULL OR hold_reason = $1) RETURNING id, event_id`,
-    [reason === undefined ? null : toPostgresText(reason), forGood],
+     WHERE state = 'held' AND hold_reason <> ALL($5::text[]) AND ($1::text IS NULL OR hold_reason = $1)
+       AND ($3::uuid[] IS NULL OR id = ANY($3::uuid[])) AND ($4::text IS NULL OR session_key = $4) RETURNING id, event_id`,
+    [
+      reason === undefined ? null : toPostgresText(reason),
+      forGood,
+      runs?.filter(isId) ?? null,
+      sessionKey === undefined ? null : toPostgresText(sessionKey),
+      Object.values(QUESTION_HOLDS),
+    ],
   );
   if (rows.length > 0) transaction.announce("run");
   const released = rows.map((row) => ({ id: text(row.id), eventId: optional(text, row.event_id) }));
@@ -221,7 +250,8 @@ export async function completeHeartbeat(
   { id, startedAt, consumedSeqs, lease }: { id: string; startedAt: number; consumedSeqs: number[]; lease: Lease },
   outcome: TurnOutcome,
 ): Promise<boolean> {
-  await lock(transaction, outcome.deliveries.map(recipientLock));
+  const { questions = [] } = outcome;
+  await lock(transaction, [...outcome.deliveries.map(recipientLock), ...locksOf(questions)]);
   if (!(await isLeaseHeld(transaction, lease))) return false;
   const end = {
     id,
@@ -245,6 +275,7 @@ export async function completeHeartbeat(
     dead: 0,
   }));
   for (const change of changes) updateEventCounts(transaction, [change]);
+  await insertApprovals(transaction, questions);
   await transaction.run("UPDATE hookline.entries SET pending = 0 WHERE seq = ANY($1::bigint[]) AND pending = 1", [
     consumedSeqs,
   ]);

@@ -64,6 +64,7 @@ const VERSION_1 = `
     unavailable_since bigint,         -- the start of an outage of its model's provider; NULL: it has answered since
     waiting_for text,                 -- that provider
     error text,
+    error_group text,                 -- of a dead run: its error, as toErrorGroup writes it
     outcome text,                     -- JSON: reply, model, usage, warnings
     action text                       -- JSON: AgentAction
   ) WITH (fillfactor = 70);
@@ -87,6 +88,11 @@ const VERSION_1 = `
   ) WITH (fillfactor = 70);
   CREATE INDEX state_expiry ON hookline.state (expires_at) WHERE expires_at IS NOT NULL;
 
+  CREATE TABLE hookline.pauses (      -- mappings whose runs are not claimed
+    mapping text COLLATE "C" PRIMARY KEY,
+    since bigint NOT NULL
+  );
+
   CREATE TABLE hookline.run_starts (  -- of mappings with a rate limit, within its period
     mapping text COLLATE "C" NOT NULL,
     started_at bigint NOT NULL,       -- by the database's clock
@@ -109,6 +115,26 @@ const VERSION_1 = `
     state text NOT NULL,
     detail text NOT NULL,             -- JSON: Step
     PRIMARY KEY (run_id, n)
+  );
+
+  CREATE TABLE hookline.approvals (   -- questions to a person
+    id uuid PRIMARY KEY,
+    run_id uuid NOT NULL,
+    event_id uuid,
+    mapping text COLLATE "C" NOT NULL,
+    code text COLLATE "C" NOT NULL,
+    state text NOT NULL,
+    expires_at bigint,                -- NULL: never
+    question_id uuid,                 -- the delivery that asks
+    detail text NOT NULL,             -- JSON: what is asked
+    decision text                     -- JSON: how it has ended; NULL: it is open
+  );
+  CREATE INDEX approvals_run ON hookline.approvals (run_id);
+  CREATE INDEX approvals_state ON hookline.approvals (state, id);
+  CREATE INDEX approvals_open ON hookline.approvals (mapping) WHERE state = 'open';
+  CREATE TABLE hookline.approval_codes (  -- of questions of the last 30 days
+    code text COLLATE "C" PRIMARY KEY,
+    reserved_at bigint NOT NULL
   );
 
   CREATE TABLE hookline.entries (
@@ -157,11 +183,12 @@ const VERSION_1 = `
     parts_sent integer NOT NULL,
     route text,                       -- JSON: Route
     error text,
+    error_group text,                 -- of a failed one
     warnings text,                    -- JSON: list of sentences
     text text NOT NULL,
     conversation text,                -- the session whose reply goes to the place of its event
-    edits integer NOT NULL DEFAULT 0, -- 1: it replaces the conversation's earlier message, 2: it says that its run has failed, 3: it replaces that
-    message_id text                   -- of each part, a line each, in a conversation
+    edits integer NOT NULL DEFAULT 0, -- 1: it replaces the conversation's earlier message, 2: it says that its run has failed, 3: it replaces that, 4: it asks a person
+    message_id text                   -- of each part, a line each, in a conversation or of a question
   ) WITH (fillfactor = 70);
   CREATE INDEX deliveries_conversation ON hookline.deliveries (conversation, created_at) WHERE conversation IS NOT NULL;
   CREATE INDEX deliveries_due ON hookline.deliveries (due_at, seq) WHERE state = 'pending' AND not_before IS NULL;
@@ -253,6 +280,15 @@ const VERSION_1 = `
     probes integer NOT NULL DEFAULT 0,
     info text                         -- JSON: NodeInfo
   ) WITH (fillfactor = 50);
+
+  CREATE TABLE hookline.notes (       -- what the service remembers for itself
+    kind text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    expires_at bigint,                -- NULL: never
+    value text NOT NULL,              -- JSON
+    PRIMARY KEY (kind, key)
+  );
+  CREATE INDEX notes_expiry ON hookline.notes (expires_at) WHERE expires_at IS NOT NULL;
 
   CREATE TABLE hookline.changes (     -- of the last minutes, while a node wants to know of them
     tx xid8 NOT NULL DEFAULT pg_current_xact_id(),

@@ -10,13 +10,14 @@ import {
   planEvent,
   toReplay,
 } from "../plan.ts";
-import type { AcceptResult, NewEvent } from "../records.ts";
+import type { AcceptResult, NewEntry, NewEvent } from "../records.ts";
 import { fromEvent, text } from "../rows.ts";
 import { MAX_CORRECTION_MS } from "../waits.ts";
 import type { Database } from "./database.ts";
 import { insertEntry } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
 import { insertPublication } from "./publications.ts";
+import { isPaused } from "./pauses.ts";
 import { insertJoined, insertRun } from "./runs.ts";
 import { writeState } from "./state.ts";
 
@@ -38,12 +39,20 @@ export function acceptEvent(transaction: Transaction, event: NewEvent): AcceptRe
   for (const action of actions) {
     if (action.publication) insertPublication(transaction, action.publication);
     if (isNone(action)) continue;
-    if (!isRun(action)) insertEntry(transaction, action.entry, { eventSeq: seq });
+    if (!isRun(action))
+      insertEntry(transaction, withoutHaste(transaction, event, action.entry), {
+        eventSeq: seq,
+      });
     else if (action.joins) insertJoined(transaction, seq, action);
     else insertRun(transaction, event, action, seq);
   }
   transaction.report({ kind: "event", id: event.id });
   return { kind: "committed", receipt: { ...receipt, replayed: false } };
+}
+
+/** The wake of a paused mapping is noted, and starts no heartbeat. */
+function withoutHaste(database: Database, { mapping }: NewEvent, entry: NewEntry): NewEntry {
+  return entry.urgent && isPaused(database, mapping) ? { ...entry, urgent: false } : entry;
 }
 
 function insertEvent(transaction: Transaction, event: NewEvent, plan: Commit, seq: number): void {

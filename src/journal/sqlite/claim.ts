@@ -80,7 +80,7 @@ interface Due {
   mapping: string;
 }
 
-/** Steps from one mapping to the next in each index, whatever the number of runs between them. */
+/** Without paused ones. Steps from one mapping to the next in each index, whatever the number of runs between them. */
 function listReadyMappings(database: Database): string[] {
   const mappings = [FIRST_DUE, FIRST_LATER].flatMap((first) => {
     const found: string[] = [];
@@ -93,7 +93,8 @@ function listReadyMappings(database: Database): string[] {
     }
     return found;
   });
-  return [...new Set(mappings)];
+  const paused = database.all("SELECT mapping FROM pauses").map((row) => text(row.mapping));
+  return [...new Set(mappings).difference(new Set(paused))];
 }
 
 const FIRST_DUE =

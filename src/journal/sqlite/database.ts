@@ -30,12 +30,18 @@ export interface DatabaseOptions {
   /** How long a statement waits for another connection's lock, in milliseconds; it blocks the event loop. */
   busyTimeoutMs: number;
   readOnly?: boolean;
+  /** Functions of its SQL, by name. */
+  functions?: Record<string, (value: unknown) => number>;
 }
 
 /** Opens an SQLite file, and creates it unless `readOnly`, readable by its owner alone. */
-export function openDatabase(file: string, { busyTimeoutMs, readOnly = false }: DatabaseOptions): Database {
+export function openDatabase(
+  file: string,
+  { busyTimeoutMs, readOnly = false, functions = {} }: DatabaseOptions,
+): Database {
   if (!readOnly) createPrivately(file);
   const connection = new DatabaseSync(file, { timeout: busyTimeoutMs, readOnly });
+  for (const [name, call] of Object.entries(functions)) connection.function(name, call);
   const statements = new Map<string, StatementSync>();
 
   function prepare(sql: string): StatementSync {

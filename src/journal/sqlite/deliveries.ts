@@ -1,5 +1,6 @@
 import type { ChannelName } from "../../types.ts";
 import type { Claim, ClaimedDelivery, DeliveryEnd, DeliveryProgress, NewDelivery, Route } from "../journal.ts";
+import { toErrorGroup } from "../error-group.ts";
 import { reportDeadLetter, reportDelivery, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { mayReplace, toEditsColumn, integer, optional, type Row, text, toDelivery, toWarningsColumn } from "../rows.ts";
@@ -117,7 +118,8 @@ export function finishDelivery(transaction: Transaction, { id, token }: Claim, e
   const row = transaction.get(FIND_CLAIMED, id, token);
   if (!row) return false;
   const noted = toWarningsColumn(warnings);
-  transaction.run(FINISH_DELIVERY, state, at, routeText, error, noted, partsSent, messageId, integer(row.seq));
+  const group = state === "failed" && error !== undefined ? toErrorGroup(error) : undefined;
+  transaction.run(FINISH_DELIVERY, state, at, routeText, error, group, noted, partsSent, messageId, integer(row.seq));
   if (end.state === "sent") {
     rememberRoute(transaction, end.route, optional(text, row.route_by));
     rememberMessage(transaction, { channel: end.route.channel, messageId }, at);
@@ -156,7 +158,8 @@ const CLAIM_DELIVERY = `
   UPDATE OR FAIL deliveries SET state = 'sending', not_before = NULL, attempts = attempts + 1, claims = claims + 1
   WHERE seq = ?`;
 
-const SET_MESSAGE = "message_id = iif(conversation IS NULL, NULL, nullif(concat_ws(char(10), message_id, ?), ''))";
+const SET_MESSAGE =
+  "message_id = iif(conversation IS NULL AND edits IS NOT 4, NULL, nullif(concat_ws(char(10), message_id, ?), ''))";
 
 const PROGRESS_DELIVERY = `
   UPDATE OR FAIL deliveries SET parts_sent = ?, route = coalesce(?, route), ${SET_MESSAGE} WHERE id = ? AND claims = ? AND state = 'sending'`;
@@ -171,8 +174,8 @@ const FIND_CLAIMED = `
   WHERE id = ? AND claims = ? AND state = 'sending'`;
 
 const FINISH_DELIVERY = `
-  UPDATE OR FAIL deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?, warnings = ?,
-    parts_sent = coalesce(?, parts_sent), ${SET_MESSAGE} WHERE seq = ?`;
+  UPDATE OR FAIL deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?,
+    error_group = ?, warnings = ?, parts_sent = coalesce(?, parts_sent), ${SET_MESSAGE} WHERE seq = ?`;
 
 const PROMOTE_NEXT = `
   UPDATE OR FAIL deliveries SET state = 'pending' WHERE seq =

@@ -1,6 +1,6 @@
 import { JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { DeliveryState, RunState } from "../../types.ts";
+import type { ApprovalState, DeliveryState, RunState } from "../../types.ts";
 import type { Change, NewWork } from "../journal.ts";
 import { optional, type Row, text } from "../rows.ts";
 import { type Database, toUnavailable, transact } from "./database.ts";
@@ -221,6 +221,12 @@ export function reportDeadLetter(transaction: Transaction, letter: number | Row,
   const row = typeof letter === "number" ? readRun(transaction, letter) : letter;
   transaction.report({ kind: "dead-letter", ...idsOf(row), isDead });
   reportEvents(transaction, row);
+}
+
+export function reportApproval(transaction: Transaction, approval: Row, state: ApprovalState): void {
+  if (!transaction.isWatched()) return;
+  transaction.report({ kind: "approval", ...idsOf(approval), state });
+  reportEvents(transaction, approval);
 }
 
 function readRun(transaction: Transaction, seq: number): Row {

@@ -21,6 +21,7 @@ const TABLES: ReadTables = {
   entries: ENTRIES,
   isOfEvents: "event_seq IN (SELECT seq FROM events WHERE id = ANY($1))",
   mainTurns: "entries INDEXED BY entries_main_turns",
+  mappingOf: "detail ->> '$.mapping'",
   order: "seq",
   body: "SELECT body FROM events JOIN bodies ON event_seq = seq WHERE id = $1",
   isJoined: `EXISTS (SELECT 1 FROM joined_events AS joined JOIN events AS own ON own.seq = joined.event_seq

@@ -6,7 +6,9 @@ import { releasePending } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
 import { sweepSpend } from "./counters.ts";
 import { sweepPublications } from "./publications.ts";
+import { sweepNotes } from "./notes.ts";
 import { sweepState } from "./state.ts";
+import { sweepCodes, sweepLooseApprovals } from "./approvals.ts";
 
 /** Most rows of a kind, and most bytes of bodies, that one commit deletes: it blocks the event loop. */
 const BATCH = 100;
@@ -28,7 +30,10 @@ export function sweep(transaction: Transaction, retention: Retention): boolean {
       isTooLarge: usedBytes(transaction) > (retention.maxBytes ?? Infinity),
       limit: BATCH,
     }) +
-    sweepState(transaction, retention.now, KEY_BATCH);
+    sweepState(transaction, retention.now, KEY_BATCH) +
+    sweepNotes(transaction, retention.now, KEY_BATCH) +
+    sweepCodes(transaction, retention.now, KEY_BATCH) +
+    sweepLooseApprovals(transaction, BATCH);
   return deleted > 0 || freesPages(transaction);
 }
 
@@ -72,6 +77,7 @@ const RUNS_OF_EVENT = `
 function deleteRun({ run }: Transaction, row: Row): void {
   const seq = integer(row.seq);
   run("DELETE FROM steps WHERE run_id = (SELECT id FROM runs WHERE seq = ?)", seq);
+  run("DELETE FROM approvals WHERE run_id = (SELECT id FROM runs WHERE seq = ?)", seq);
   run("DELETE FROM runs WHERE seq = ?", seq);
   run("DELETE FROM run_actions WHERE run_seq = ?", seq);
   run("DELETE FROM joined_events WHERE run_seq = ?", seq);

@@ -1,6 +1,17 @@
-import { MAIN_SESSION, type RunState } from "../../types.ts";
+import { MAIN_SESSION, QUESTION_HOLDS, type RunState } from "../../types.ts";
 import { type NewRun, toAccessText } from "../plan.ts";
-import type { Claim, GiveBack, NewEntry, NewEvent, RunFailure, TurnOutcome } from "../records.ts";
+import type {
+  Claim,
+  GiveBack,
+  HeldFilter,
+  NewEntry,
+  NewEvent,
+  Questions,
+  RunFailure,
+  TurnOutcome,
+} from "../records.ts";
+import { toErrorGroup } from "../error-group.ts";
+import { holdForQuestions, insertApprovals } from "./approvals.ts";
 import { reportDeadLetter, reportRun, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { fromOutcome, integer, type Row, text } from "../rows.ts";
@@ -53,6 +64,7 @@ export function completeRun(transaction: Transaction, claim: Claim, outcome: Tur
   recordSpend(transaction, run.row, { ...(outcome.lastStep ?? outcome), finishedAt: outcome.finishedAt });
   if (outcome.lastStep) insertStep(transaction, claim.id, outcome.lastStep);
   insertDeliveries(transaction, outcome.deliveries, outcome.finishedAt);
+  insertApprovals(transaction, outcome.questions ?? []);
   const waitsFor = outcome.deliveries.filter(({ eventId }) => eventId !== undefined).length;
   updateRunCounts(transaction, run, { open: waitsFor - 1, dead: 0 });
   reportRun(transaction, run.seq, "done");
@@ -100,16 +112,19 @@ export function releaseRun(transaction: Transaction, { id, token }: Claim): bool
   return reportState(transaction, transaction.get(RELEASE_RUN, id, token), "ready");
 }
 
-export function holdRun(transaction: Transaction, { id, token }: Claim, reason: string): boolean {
+export function holdRun(transaction: Transaction, claim: Claim, reason: string, questions?: Questions): boolean {
+  if (questions) return holdForQuestions(transaction, claim, reason, questions);
+  const { id, token } = claim;
   return reportState(transaction, transaction.get(HOLD_RUN, reason, id, token), "held");
 }
 
 /** Each is the first of its session, and was due when it was claimed. */
 export function releaseHeld(
   transaction: Transaction,
-  { reason, forGood = false }: { reason?: string; forGood?: boolean } = {},
+  { reason, runs, sessionKey, forGood = false }: HeldFilter & { forGood?: boolean } = {},
 ): number {
-  const released = transaction.all(RELEASE_HELD, reason, Number(forGood));
+  const values = [reason, Number(forGood), runs && JSON.stringify(runs), sessionKey, ...Object.values(QUESTION_HOLDS)];
+  const released = transaction.all(RELEASE_HELD, ...values);
   if (released.length > 0) transaction.announce("run");
   for (const row of released) reportState(transaction, row, "ready");
   return released.length;
@@ -140,13 +155,20 @@ function endRun(transaction: Transaction, claim: Claim, end: End): EndedRun | un
   const row = findClaimed(transaction, claim);
   if (!row) return undefined;
   const seq = integer(row.seq);
-  transaction.run(END_RUN, end.state, end.finishedAt, end.error, end.outcome, seq);
+  const group = end.error === undefined ? undefined : toErrorGroup(end.error);
+  transaction.run(END_RUN, end.state, end.finishedAt, end.error, group, end.outcome, seq);
   transaction.counters.add({ runs: -1 });
-  if (transaction.run(PROMOTE_NEXT, text(row.session_key)) > 0) transaction.announce("run");
+  promoteNext(transaction, text(row.session_key));
   return { seq, runSeq: seq, eventSeq: integer(row.event_seq), row };
 }
 
-const END_RUN = "UPDATE OR FAIL runs SET state = ?, finished_at = ?, error = ?, outcome = ? WHERE seq = ?";
+/** The next of the session can start. */
+export function promoteNext(transaction: Transaction, sessionKey: string): void {
+  if (transaction.run(PROMOTE_NEXT, sessionKey) > 0) transaction.announce("run");
+}
+
+const END_RUN =
+  "UPDATE OR FAIL runs SET state = ?, finished_at = ?, error = ?, error_group = ?, outcome = ? WHERE seq = ?";
 
 const PROMOTE_NEXT = `
   UPDATE OR FAIL runs SET state = 'ready' WHERE seq =
@@ -169,7 +191,8 @@ const HOLD_RUN = `
 
 const RELEASE_HELD = `
   UPDATE OR FAIL runs SET state = 'ready', hold_reason = iif(?2, hold_reason, NULL)
-  WHERE state = 'held' AND (?1 IS NULL OR hold_reason = ?1) RETURNING seq`;
+  WHERE state = 'held' AND hold_reason NOT IN (?5, ?6) AND (?1 IS NULL OR hold_reason = ?1)
+    AND (?3 IS NULL OR id IN (SELECT value FROM json_each(?3))) AND (?4 IS NULL OR session_key = ?4) RETURNING seq`;
 
 /* A heartbeat is never queued: its run is recorded when it has ended. Recording it again changes nothing. */
 
@@ -183,6 +206,7 @@ export function completeHeartbeat(
   recordSpend(transaction, undefined, outcome);
   insertEntries(transaction, outcome.entries, { runSeq });
   insertDeliveries(transaction, outcome.deliveries, outcome.finishedAt);
+  insertApprovals(transaction, outcome.questions ?? []);
   consumeSystemEvents(transaction, consumedSeqs);
   return true;
 }

@@ -43,6 +43,7 @@ const VERSION_1 = `
     started_at INTEGER,
     finished_at INTEGER,
     error TEXT,
+    error_group TEXT,                 -- of a dead run: its error, as toErrorGroup writes it
     hold_reason TEXT,                 -- of a held run, and of one that was released for good
     unavailable_since INTEGER,        -- the start of an outage of its model's provider; NULL: it has answered since
     waiting_for TEXT,                 -- that provider
@@ -69,6 +70,27 @@ const VERSION_1 = `
     detail TEXT NOT NULL,             -- JSON: Step
     PRIMARY KEY (run_id, n)
   ) STRICT;
+
+  CREATE TABLE approvals (            -- questions to a person
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,                 -- UUIDv7
+    run_id TEXT NOT NULL,
+    event_id TEXT,
+    mapping TEXT NOT NULL,
+    code TEXT NOT NULL,
+    state TEXT NOT NULL,
+    expires_at INTEGER,               -- NULL: never
+    question_id TEXT,                 -- the delivery that asks
+    detail TEXT NOT NULL,             -- JSON: what is asked
+    decision TEXT                     -- JSON: how it has ended; NULL: it is open
+  ) STRICT;
+  CREATE UNIQUE INDEX approvals_id ON approvals (id);
+  CREATE INDEX approvals_run ON approvals (run_id);
+  CREATE INDEX approvals_open ON approvals (mapping) WHERE state = 'open';
+  CREATE TABLE approval_codes (       -- of questions of the last 30 days
+    code TEXT PRIMARY KEY,
+    reserved_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE entries (
     seq INTEGER PRIMARY KEY,          -- a cursor
@@ -142,6 +164,20 @@ const VERSION_1 = `
   ) STRICT;
   CREATE INDEX state_expiry ON state (expires_at) WHERE expires_at IS NOT NULL;
 
+  CREATE TABLE notes (                -- what the service remembers for itself
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    expires_at INTEGER,               -- NULL: never
+    value TEXT NOT NULL,              -- JSON
+    PRIMARY KEY (kind, key)
+  ) STRICT;
+  CREATE INDEX notes_expiry ON notes (expires_at) WHERE expires_at IS NOT NULL;
+
+  CREATE TABLE pauses (               -- mappings whose runs are not claimed
+    mapping TEXT PRIMARY KEY,
+    since INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
   CREATE TABLE run_starts (           -- of mappings with a rate limit, within its period
     mapping TEXT NOT NULL,
     started_at INTEGER NOT NULL,
@@ -166,12 +202,13 @@ const VERSION_1 = `
     parts_sent INTEGER NOT NULL,
     route TEXT,                       -- JSON: Route
     error TEXT,
+    error_group TEXT,                 -- of a failed one
     warnings TEXT,                    -- JSON: list of sentences
     text TEXT NOT NULL,
     claims INTEGER NOT NULL DEFAULT 0,  -- the token of the last claim
     conversation TEXT,                -- the session whose reply goes to the place of its event
-    edits INTEGER,                    -- 1: it replaces the conversation's earlier message, 2: it says that its run has failed, 3: it replaces that
-    message_id TEXT                   -- of each part, a line each, in a conversation
+    edits INTEGER,                    -- 1: it replaces the conversation's earlier message, 2: it says that its run has failed, 3: it replaces that, 4: it asks a person
+    message_id TEXT                   -- of each part, a line each, in a conversation or of a question
   ) STRICT;
 
   CREATE TABLE sent_messages (        -- of deliveries in the last hour

@@ -6,6 +6,7 @@ import type { Journal } from "../journal.ts";
 import { bytes } from "../rows.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
 import { recordAnswer } from "./answers.ts";
+import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approvals.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
 import { type Database, openMigrated, toUnavailable } from "./database.ts";
 import { LOCK_FILE, makeFolder, ownFolder, toConfigError } from "./folder.ts";
@@ -23,6 +24,8 @@ import {
   unsubscribe,
 } from "./publications.ts";
 import { createReader, readStats } from "./read.ts";
+import { cancelRun } from "./cancel.ts";
+import { pauseMapping, resumeMapping } from "./pauses.ts";
 import { sweep, usedBytes } from "./retention.ts";
 import {
   completeHeartbeat,
@@ -35,11 +38,14 @@ import {
   giveBackRun,
   retryRun,
 } from "./runs.ts";
+import * as approvalReads from "../approval-reads.ts";
 import * as publications from "../publication-rows.ts";
 import * as reads from "../reads.ts";
 import { createSign } from "../sign.ts";
 import { createCounters } from "./counters.ts";
+import { writeNotes } from "./notes.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
+import { createSearcher, type Searcher } from "./search.ts";
 import { recordSteps } from "./steps.ts";
 
 export interface SqliteJournalOptions {
@@ -83,6 +89,7 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
       file,
       commits,
       recovery,
+      searcher: createSearcher(file),
       close() {
         database.close();
         owner.release();
@@ -98,7 +105,7 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
 /** Opens an existing journal file for this process alone. Throws a `ConfigError` if it cannot be used. */
 export function openJournalFile(folder: string): { database: Database; release(): void } {
   const file = fileIn(folder);
-  if (!existsSync(file)) throw new ConfigError([{ message: "the file does not exist", file, key: "store.path" }]);
+  if (!existsSync(file)) throw new ConfigError([{ message: "The file does not exist.", file, key: "store.path" }]);
   const owner = ownFolder(folder);
   try {
     const database = openMigrated(file, JOURNAL_SCHEMA);
@@ -151,10 +158,15 @@ function fileIn(folder: string): string {
   return path.join(folder, "journal.db");
 }
 
-function createJournal(
-  transaction: Transaction,
-  { file, commits, recovery, close }: { file: string; commits: GroupCommit; recovery: Recovery; close(): void },
-): Journal {
+interface Parts {
+  file: string;
+  commits: GroupCommit;
+  recovery: Recovery;
+  searcher: Searcher;
+  close(): void;
+}
+
+function createJournal(transaction: Transaction, { file, commits, recovery, searcher, close }: Parts): Journal {
   let closed = false;
   let storeId: Promise<string> | undefined;
 
@@ -189,24 +201,47 @@ function createJournal(
       return commits.write(() => operation(transaction, ...args));
     };
 
+  const requireOpen = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    if (closed) throw new JournalUnavailable("the journal is closed");
+    return work();
+  };
+
   return {
     accept: write(acceptEvent),
     findReplay: readWith(transaction, findReplay),
     readState: read(reads.readState),
+    listNotes: read(reads.listNotes),
+    writeNotes: write(writeNotes),
     recordAnswer: write(recordAnswer),
     findAnswer: read(reads.findAnswer),
 
     claimRuns: claim(claimRuns),
     completeRun: write(completeRun),
     recordSteps: write(recordSteps),
+    isClaimed: read(reads.isClaimed),
+    settleCall: write(settleCall),
     listSteps: read(reads.listSteps),
     retryRun: write(retryRun),
     giveBackRun: write(giveBackRun),
     releaseRun: write(releaseRun),
     holdRun: write(holdRun),
     releaseHeld: write(releaseHeld),
+    cancelRun: write(cancelRun),
+    findLost: read(reads.findLost),
+    pauseMapping: write(pauseMapping),
+    resumeMapping: write(resumeMapping),
+    listPauses: read(reads.listPauses),
     spend: read(reads.readSpend),
     deadLetterRun: write(deadLetterRun),
+
+    reserveCodes: write(reserveCodes),
+    decideApproval: write(decideApproval),
+    async expireApprovals(now) {
+      return (await read(approvalReads.hasExpired)(now)) ? write(expireApprovals)(now) : 0;
+    },
+    listApprovals: read(approvalReads.listApprovals),
+    getApproval: read(approvalReads.getApproval),
+    findAsked: read(approvalReads.findAsked),
 
     pendingSystemEvents: read(reads.listPendingSystemEvents),
     completeHeartbeat: write(completeHeartbeat),
@@ -234,6 +269,9 @@ function createJournal(
     history: read(reads.history),
     listEvents: read(reads.listEvents),
     countEvents: read(reads.countEvents),
+    countWork: read(reads.countWork),
+    searchEvents: (search, before) => requireOpen(() => searcher.searchEvents(search, before)),
+    countByMapping: (from) => requireOpen(() => searcher.countByMapping(from)),
     getEvent: read(reads.getEvent),
     listSessions: read(reads.listSessions),
     getSession: read(reads.getSession),
@@ -271,6 +309,7 @@ function createJournal(
       if (closed) return;
       closed = true;
       commits.close();
+      await searcher.close();
       close();
     },
   };

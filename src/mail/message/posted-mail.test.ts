@@ -34,6 +34,14 @@ const sendgrid = {
   text: "Hi",
 };
 
+const ses = (content: string, action: object = {}) => ({
+  Message: JSON.stringify({
+    mail: { headers: [{ name: "From", value: "Ann <ann@example.com>" }] },
+    receipt: { spfVerdict: { status: "FAIL" }, action },
+    content,
+  }),
+});
+
 test.each([
   ["postmark", postmark, { from: "Ann 'A' Lee <ann@example.com>", to: ["bob@example.org"], subject: "a" }],
   ["postmark", { RawEmail: RAW }, { from: "Ann <ann@example.com>" }],
@@ -42,10 +50,31 @@ test.each([
   ["mailgun", { from: "ann@example.com", "Message-Id": "<1@example.com>", "body-html": ["<b>Hi</b>"] }, {}],
   ["sendgrid", sendgrid, { from: "Ann <ann@example.com>" }],
   ["sendgrid", { email: RAW, from: "else@example.com" }, { from: "Ann <ann@example.com>" }],
+  ["ses", ses(RAW), { authentication: { server: "Amazon SES", spf: "fail" } }],
+  ["ses", ses(btoa(RAW), { encoding: "BASE64" }), { from: "Ann <ann@example.com>" }],
 ] as const)("reads what %s posts", async (service, payload, expected) => {
   const mail = await read(service, payload);
   expect(mail).toMatchObject({ sender: "ann@example.com", messageId: "1@example.com", body: "Hi", ...expected });
   expect((await read(service, payload))?.id).toBe(mail?.id);
+});
+
+test("a mail in base64 keeps the bytes of its charset", async () => {
+  const latin = Buffer.from(
+    RAW.replace("<p>Hi</p>", "<p>Grüße</p>").replace("text/html", "text/html; charset=latin1"),
+    "latin1",
+  );
+  expect(await read("ses", ses(latin.toString("base64"), { encoding: "BASE64" }))).toMatchObject({ body: "Grüße" });
+});
+
+test("a mail of which SES sends only the common header", async () => {
+  const common = {
+    from: ["Ann <ann@example.com>"],
+    to: ["a@example.org", "b@example.org"],
+    messageId: "<1@example.com>",
+  };
+  const Message = JSON.stringify({ mail: { commonHeaders: { ...common, subject: "a" } }, receipt: {} });
+  const expected = { from: common.from[0], to: common.to, subject: "a", messageId: "1@example.com", body: "" };
+  expect(await read("ses", { Message })).toMatchObject(expected);
 });
 
 test("a text that is both plain and HTML appears once, HTML without what a reader would not see", async () => {

@@ -23,7 +23,7 @@ interface PostedParts {
   text: string;
   html: string;
   /** The mail as it is, if the service is set up so. */
-  raw: string;
+  raw: string | Buffer;
   attachments: MailAttachment[];
   /** The service's own results, which the mail itself cannot contain. */
   authentication?: MailAuthentication;
@@ -33,7 +33,7 @@ type Field = [name: string, value: string];
 type Payload = Record<string, unknown>;
 
 /** How the services post a received mail. */
-const SERVICES = { mailgun: readMailgun, postmark: readPostmark, sendgrid: readSendgrid };
+const SERVICES = { mailgun: readMailgun, postmark: readPostmark, sendgrid: readSendgrid, ses: readSes };
 export type MailService = keyof typeof SERVICES;
 
 /** Text after this is not read. Attachments of a mail that is posted as it is are listed up to here. */
@@ -48,9 +48,9 @@ export async function readServiceMail(
   const payload = toObject(posted);
   const parts = SERVICES[service](payload);
   const { header, text, html, raw, authentication } = parts;
-  const isRaw = text.trim() === "" && html.trim() === "" && raw !== "";
+  const isRaw = text.trim() === "" && html.trim() === "" && raw.length > 0;
   const bytes = isRaw
-    ? Buffer.from(raw.slice(0, MAX_RAW_CHARACTERS))
+    ? toBytes(raw)
     : assembleMail(Buffer.from(toBlock(header)), text.trim() ? [toEntity("plain", text)] : [toEntity("html", html)]);
   const attachments = isRaw && parts.attachments.length === 0 ? undefined : parts.attachments;
   const facts = { folder: "", labels: [], receivedAt, attachments };
@@ -59,6 +59,10 @@ export async function readServiceMail(
     throw new HookError("invalid_payload", { message: `The payload holds no mail of ${service}.` });
   const messages = [{ ...mail, authentication: authentication ?? mail.authentication }];
   return { ...payload, source: service, messages };
+}
+
+function toBytes(raw: string | Buffer): Buffer {
+  return typeof raw === "string" ? Buffer.from(raw.slice(0, MAX_RAW_CHARACTERS)) : raw.subarray(0, MAX_RAW_CHARACTERS);
 }
 
 /** https://postmarkapp.com/developer/webhooks/inbound-webhook. `Headers` lacks the fields that are also keys of the payload. */
@@ -121,6 +125,40 @@ function readSendgrid(payload: Payload): PostedParts {
     raw: textAt(payload, "email"),
     attachments: files.length > 0 ? files : named.map((file) => toAttachment(file, "filename", "type", "size")),
     ...((spf || dkim) && { authentication: { server: "SendGrid", ...(spf && { spf }), ...(dkim && { dkim }) } }),
+  };
+}
+
+/** The fields of a mail that SES names otherwise. */
+const HEADER_NAMES = new Map([
+  ["replyTo", "Reply-To"],
+  ["messageId", "Message-ID"],
+]);
+
+/** https://docs.aws.amazon.com/ses/latest/dg/receiving-email-notifications-contents.html, as JSON in a message of SNS. */
+function readSes({ Message: message }: Payload): PostedParts {
+  const { mail, receipt, content } = parseObject(typeof message === "string" ? message : "{}");
+  const isBase64 = textAt(readOwn(receipt, "action"), "encoding") === "BASE64";
+  const raw = textAt({ content }, "content");
+  const resultOf = (test: string): string => textAt(readOwn(receipt, `${test}Verdict`), "status").toLowerCase();
+  const [spf, dkim, dmarc] = ["spf", "dkim", "dmarc"].map(resultOf);
+  const fields = listOf(readOwn(mail, "headers")).map((field): Field => [
+    textAt(field, "name"),
+    textAt(field, "value"),
+  ]);
+  const common = readOwn(mail, "commonHeaders");
+  const given = ["from", "to", "cc", "replyTo", "subject", "date", "messageId"].map((name): Field => [
+    HEADER_NAMES.get(name) ?? name,
+    textAt(common, name).replaceAll("\n", ", "),
+  ]);
+  return {
+    header: fields.length > 0 ? fields : given,
+    text: "",
+    html: "",
+    raw: isBase64 ? Buffer.from(raw, "base64") : raw,
+    attachments: [],
+    ...((spf || dkim || dmarc) && {
+      authentication: { server: "Amazon SES", ...(spf && { spf }), ...(dkim && { dkim }), ...(dmarc && { dmarc }) },
+    }),
   };
 }
 

@@ -5,6 +5,10 @@ describe("helpers", () => {
   test.each([
     ["json", [{ a: [1] }], '{"a":[1]}'],
     ["json", [undefined], "null"],
+    ["parse", ["true"], true],
+    ["parse", ["no JSON"], undefined],
+    ["parse", ["[".repeat(2000) + "]".repeat(2000)], undefined],
+    ["parse", [7], 7],
     ["default", ["", null, "third"], "third"],
     ["default", [0, "other"], 0],
     ["truncate", ["short", 5], "short"],
@@ -14,6 +18,8 @@ describe("helpers", () => {
     ["truncate", ["text", "no number"], "text"],
     ["before", ["https://a.example/rest/1/rest/2", "/rest/"], "https://a.example"],
     ["before", ["no mark", "/"], "no mark"],
+    ["rest", ["zen:event-type:ticket.created", "event-type:"], "ticket.created"],
+    ["rest", ["no mark", "/"], "no mark"],
     ["join", [["a", 1, { b: 2 }]], 'a, 1, {"b":2}'],
     ["join", [["a", "b"], " | "], "a | b"],
     ["join", ["no list"], "no list"],
@@ -44,9 +50,12 @@ describe("helpers", () => {
     expect(HELPERS["date"]?.run(value)).toBe(expected);
   });
 
-  test.each(["date", "lower", "upper", "join", "truncate", "before"])("%s of a missing value is missing", (name) => {
-    expect([undefined, null].map((value) => HELPERS[name]?.run(value, 5))).toEqual([undefined, undefined]);
-  });
+  test.each(["date", "lower", "upper", "join", "truncate", "before", "rest", "parse"])(
+    "%s of a missing value is missing",
+    (name) => {
+      expect([undefined, null].map((value) => HELPERS[name]?.run(value, 5))).toEqual([undefined, undefined]);
+    },
+  );
 
   test("date takes a format", () => {
     expect(HELPERS["date"]?.run("2026-11-20T09:08:07Z", "DD.MM.YYYY HH:mm:ss")).toBe("20.11.2026 09:08:07");

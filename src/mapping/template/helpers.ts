@@ -1,5 +1,5 @@
-import { ExactNumber } from "../../shared/exact-json.ts";
-import { toText } from "../../shared/json.ts";
+import { ExactNumber, parseExact } from "../../shared/exact-json.ts";
+import { isTooDeep, toText } from "../../shared/json.ts";
 import { cutText } from "../../shared/text.ts";
 
 /** A helper that gives a value: `{{truncate body 100}}`, `(eq action "opened")`. */
@@ -16,6 +16,8 @@ export interface Helper {
 /** Everything a template can call beside `if`, `unless`, `each`, `with` and `lookup`. None throws, whatever the values. */
 export const HELPERS: Record<string, Helper> = {
   json: { takes: [1, 1], showsMissing: true, run: (value) => JSON.stringify(value ?? null) },
+  /** The value that a text contains as JSON, for senders that put JSON into a string. Missing for any other text. */
+  parse: { takes: [1, 1], readsText: true, run: ofValue(parse) },
   /** The first value that is not missing, null or empty text. */
   default: {
     takes: [2, Infinity],
@@ -25,6 +27,8 @@ export const HELPERS: Record<string, Helper> = {
   truncate: { takes: [2, 2], readsText: true, run: ofValue(truncate) },
   /** The text in front of the first such mark; all of it without one: `{{before url "/rest/"}}`. */
   before: { takes: [2, 2], readsText: true, run: ofValue(before) },
+  /** The rest of the text, behind the first such mark; all of it without one. */
+  rest: { takes: [2, 2], readsText: true, run: ofValue(textBehind) },
   /** The items of a list, separated by `, ` or the second value. */
   join: { takes: [1, 2], run: ofValue(join) },
   /** A mail's text with long quotes and long addresses shortened. */
@@ -46,6 +50,16 @@ function ofValue(run: Helper["run"]): Helper["run"] {
   return (value, ...rest) => (value === undefined || value === null ? undefined : run(value, ...rest));
 }
 
+function parse(value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  try {
+    const parsed = parseExact(value);
+    return isTooDeep(parsed) ? undefined : parsed;
+  } catch {
+    return undefined;
+  }
+}
+
 function truncate(value: unknown, length: unknown): string {
   const text = toText(value);
   const max = Number(length);
@@ -57,6 +71,12 @@ function before(value: unknown, mark: unknown): string {
   const text = toText(value);
   const end = text.indexOf(toText(mark));
   return end === -1 ? text : text.slice(0, end);
+}
+
+function textBehind(value: unknown, mark: unknown): string {
+  const [text, found] = [toText(value), toText(mark)];
+  const start = text.indexOf(found);
+  return start === -1 ? text : text.slice(start + found.length);
 }
 
 function join(list: unknown, separator: unknown = ", "): string {

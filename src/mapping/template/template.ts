@@ -290,6 +290,11 @@ function compilePath({ data, depth, parts }: hbs.AST.PathExpression): Read | und
   };
 }
 
+/** Whether a condition says yes: it is not blank, and not `false`. */
+export function isYes(condition: Template, context: object, limit: Budget): boolean {
+  return !["", "false"].includes(condition.render(context, limit).trim());
+}
+
 /** Compiles the template of a mapping's field. Reports one that cannot be used, and gives undefined. */
 export function compileField(field: string, source: string, report: Report, syntax?: Syntax): Template | undefined {
   try {

@@ -1,10 +1,11 @@
 import { Readable } from "node:stream";
 import { type FindParser, isJson } from "../../ingress/parse-body.ts";
 import type { EventRecord, Journal } from "../../journal/journal.ts";
-import { readOwn } from "../../shared/json.ts";
+import { HookError } from "../../errors.ts";
+import { readOwn, toObject, toText } from "../../shared/json.ts";
 import type { HttpResponse } from "../../types.ts";
 import { findEvents, listSince, type StoredEventFilter } from "../stored-events.ts";
-import { toEventTimeline, toEventView } from "../views.ts";
+import { type CatchUpView, toEventTimeline, toEventView } from "../views.ts";
 import {
   answering,
   HOOK,
@@ -15,6 +16,7 @@ import {
   STATUS,
   text,
   time,
+  TIMES,
   type RoutesOf,
 } from "./route.ts";
 
@@ -22,28 +24,48 @@ export interface EventParts {
   journal: Journal;
   findParser: FindParser;
   /** Runs the event's request again as a new one, and gives the answer that its sender would get. */
-  replay(event: EventRecord): Promise<HttpResponse>;
+  replay(event: EventRecord, options: { deliver: boolean }): Promise<HttpResponse>;
+  /** Gets what did not arrive from a preset's sender, or only says what it would get. */
+  catchUp(request: { preset: string; hook?: string; since: number; dryRun: boolean }): Promise<CatchUpView>;
 }
+
+/** Senders keep no more. */
+const MAX_SINCE_MS = 72 * 3_600_000;
+
+const MAX_GROUP = 300;
 
 type EventPath = `/api/events${string}`;
 
 /** What was received, and running it again. */
-export function createEventRoutes({ journal, findParser, replay }: EventParts): RoutesOf<EventPath> {
+export function createEventRoutes({ journal, findParser, replay, catchUp }: EventParts): RoutesOf<EventPath> {
   return {
     "GET /api/events": answering({
-      about: "Events, newest first. With `more`, a search continues with it as `before`.",
+      about:
+        "Events, newest first. A search gives what it has found in a tenth of a second: with `more`, it continues with that as `before`.",
       query: {
         ...PAGE,
+        ...TIMES,
         prefix: text("Only events whose ids begin with it."),
         hook: HOOK,
         status: STATUS,
         mapping: text("Only events of this mapping."),
         session: SESSION,
-        q: text("Only events whose row or body contains this text, in any case."),
+        event: text("Only events with this name."),
+        credential: text("Only events that this credential let in."),
+        model: text("Only events with a turn that this model answered."),
+        channel: text("Only events with a delivery to this channel."),
+        group: text("Only events with a dead letter of this error group.", MAX_GROUP),
+        q: text(
+          "Only events whose row, body, prompts, replies or errors contain this text, in any case, and whose fields have these values: `payload.action = opened`, `headers.x-github-delivery = …`.",
+        ),
       },
       async answer({ query }) {
-        const { events, more } = await findEvents(journal, query);
-        return { events: events.map(toEventView), more };
+        const { events, searchedTo, ...found } = await findEvents(journal, query);
+        return {
+          events: events.map(toEventView),
+          ...found,
+          searchedTo: searchedTo === undefined ? undefined : new Date(searchedTo).toISOString(),
+        };
       },
     }),
     "GET /api/events/export": responding({
@@ -60,6 +82,31 @@ export function createEventRoutes({ journal, findParser, replay }: EventParts): 
         headers: { "Content-Type": "application/x-ndjson" },
         body: Readable.from(exportEvents(journal, query, findParser)),
       }),
+    }),
+    "POST /api/events/catch-up": answering({
+      about:
+        "What a preset's sender could not deliver since a time. Unless dryRun is true, it arrives again from now on, also after a restart.",
+      body: {
+        type: "object",
+        required: ["preset"],
+        properties: {
+          preset: { type: "string" },
+          hook: { type: "string", description: "Default: the preset's name." },
+          since: { type: "string", format: "date-time", description: "Default: three days ago." },
+          dryRun: { type: "boolean" },
+        },
+      },
+      example: { preset: "stripe", dryRun: true },
+      async answer({ readJson }) {
+        const { preset, hook, since, dryRun } = toObject(await readJson());
+        const from = since === undefined ? Date.now() - MAX_SINCE_MS : Date.parse(toText(since));
+        if (typeof preset !== "string" || Number.isNaN(from)) {
+          const message = "preset must be a text, and since a time in ISO 8601.";
+          throw new HookError("invalid_payload", { message });
+        }
+        const named = typeof hook === "string" ? hook : undefined;
+        return catchUp({ preset, hook: named, since: from, dryRun: dryRun === true });
+      },
     }),
     "GET /api/events/:id": answering({
       about: "One event: request, mapping, log, error, runs, entries, deliveries.",
@@ -78,11 +125,18 @@ export function createEventRoutes({ journal, findParser, replay }: EventParts): 
     }),
     "POST /api/events/:id/replay": responding({
       about: "Runs the event again as a new one, through the current mappings, and answers as the hook would.",
-      body: { type: "object", properties: { payload: { description: "Instead of the event's own." } } },
+      body: {
+        type: "object",
+        properties: {
+          payload: { description: "Instead of the event's own." },
+          deliver: { const: false, description: "No reply is delivered." },
+        },
+      },
       example: {},
       async respond({ params: { id = "" }, exchange, readJson }) {
         const body = isJson(exchange.headers["content-type"] ?? "") ? await readJson() : undefined;
-        return replay(withPayload(requireFound(await journal.getEvent(id), "event"), body));
+        const event = requireFound(await journal.getEvent(id), "event");
+        return replay(withPayload(event, body), { deliver: readOwn(body, "deliver") !== false });
       },
     }),
   };

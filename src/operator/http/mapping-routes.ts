@@ -1,6 +1,6 @@
 import type { ResolvedConfig } from "../../config/types.ts";
 import { json } from "../../ingress/router.ts";
-import type { Activity } from "../../telemetry/activity.ts";
+import type { Journal } from "../../journal/journal.ts";
 import { type Diff, DIFF_SCHEMA } from "../diff.ts";
 import { toMappingSourceView, toMappingViews } from "../mappings.ts";
 import type { RejectionLog } from "../rejections.ts";
@@ -9,7 +9,6 @@ import { answering, requireFound, responding, type RoutesOf } from "./route.ts";
 
 export interface MappingParts {
   config(): ResolvedConfig;
-  activity: Pick<Activity, "uses">;
   /** Ids of the mappings that are never reached. */
   shadowed(): ReadonlySet<string>;
   rejections: Pick<RejectionLog, "list">;
@@ -17,9 +16,13 @@ export interface MappingParts {
   tryHook(trial: unknown): Promise<Trial>;
   /** Compares stored events under the loaded and other mappings. */
   diff(body: unknown): Promise<Diff>;
+  journal: Pick<Journal, "pauseMapping" | "resumeMapping" | "listPauses" | "countByMapping">;
 }
 
 const MAX_REJECTIONS = 500;
+const COUNTED_MS = 7 * 86_400_000;
+/** Pages ask again with every change. */
+const CACHED_MS = 5000;
 const MAX_DIFF_BYTES = 4 * 1024 * 1024;
 
 type MappingPath = `/api/mappings${string}` | "/api/try" | "/api/diff";
@@ -27,23 +30,27 @@ type MappingPath = `/api/mappings${string}` | "/api/try" | "/api/diff";
 /** The mappings, and what others would do. `address` is that of the service for senders. */
 export function createMappingRoutes({
   config,
-  activity,
   shadowed,
   rejections,
   tryHook,
   diff,
+  journal,
   address,
 }: MappingParts & { address(): string }): RoutesOf<MappingPath> {
+  const counts = cached(() => journal.countByMapping(Date.now() - COUNTED_MS), CACHED_MS);
+  const findMapping = (id: string) => config().hooks.mappings.find((mapping) => mapping.id === id);
   return {
     "GET /api/mappings": answering({
       about: "The mappings in the order in which they are tried, with the address for the sender and what they did.",
-      answer() {
+      async answer() {
+        const pauses = await journal.listPauses();
         const hooksUrl = address() + config().hooks.path;
         const views = toMappingViews({
           sources: config().hooks.mappings,
           shadowed: shadowed(),
-          uses: activity.uses(),
+          counts: await counts(),
           rejections: rejections.list(MAX_REJECTIONS),
+          pauses: new Map(pauses.map(({ mapping, since }) => [mapping, since])),
           hooksUrl,
         });
         return { hooksUrl, mappings: views };
@@ -52,8 +59,23 @@ export function createMappingRoutes({
     "GET /api/mappings/:id/source": answering({
       about: "What a mapping is made of: its fields, the code of its transform, its samples. Without secrets.",
       answer({ params: { id = "" } }) {
-        const found = config().hooks.mappings.find((mapping) => mapping.id === id);
-        return toMappingSourceView(requireFound(found, "mapping"));
+        return toMappingSourceView(requireFound(findMapping(id), "mapping"));
+      },
+    }),
+    "POST /api/mappings/:id/pause": answering({
+      about: "Lets the mapping's turns wait until it is resumed. Requests are accepted and answered as before.",
+      async answer({ params: { id = "" } }) {
+        requireFound(findMapping(id), "mapping");
+        await journal.pauseMapping(id, Date.now());
+        return { ok: true as const, id };
+      },
+    }),
+    "POST /api/mappings/:id/resume": answering({
+      about: "Lets the turns of a paused mapping start, in their order.",
+      async answer({ params: { id = "" } }) {
+        // One that is not in the configuration any more may still be paused.
+        if (!(await journal.resumeMapping(id))) requireFound(findMapping(id), "mapping");
+        return { ok: true as const, id };
       },
     }),
     "POST /api/try": responding({
@@ -71,5 +93,17 @@ export function createMappingRoutes({
       example: { since: "1h", config: { hooks: { mappings: [], presets: [] } } },
       answer: async ({ readJson }) => diff(await readJson(MAX_DIFF_BYTES)),
     }),
+  };
+}
+
+/** Reads at most once in this time. */
+function cached<Value>(read: () => Promise<Value>, forMs: number): () => Promise<Value> {
+  let known: { value: Promise<Value>; until: number } | undefined;
+  return () => {
+    if (known && performance.now() < known.until) return known.value;
+    const value = read();
+    known = { value, until: performance.now() + forMs };
+    value.catch(() => (known = undefined));
+    return value;
   };
 }

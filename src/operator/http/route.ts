@@ -99,19 +99,19 @@ function readOnce(query: URLSearchParams, name: string): string | undefined {
   return value || undefined;
 }
 
-export function text(about: string): Parameter<string | undefined> {
+export function text(about: string, maxLength = MAX_TEXT): Parameter<string | undefined> {
   return {
     about,
-    schema: { type: "string", maxLength: MAX_TEXT },
+    schema: { type: "string", maxLength },
     parse(value, name) {
-      if (value === undefined || value.length <= MAX_TEXT) return value;
-      throw invalid(`${name} may have at most ${MAX_TEXT} characters.`);
+      if (value === undefined || value.length <= maxLength) return value;
+      throw invalid(`${name} may have at most ${maxLength} characters.`);
     },
   };
 }
 
 /** The id of an item. */
-function itemId(about: string): Parameter<string | undefined> {
+export function itemId(about: string): Parameter<string | undefined> {
   return {
     about,
     schema: { type: "string", format: "uuid" },
@@ -188,4 +188,8 @@ function invalid(message: string): HookError {
 export const HOOK = text("Only this hook.");
 export const STATUS = oneOf("Only events in this state.", EVENT_STATUSES);
 export const SESSION = text("Only events with an action in this session.");
+export const TIMES = {
+  from: time("Only what is of then or later."),
+  to: time("Only what is of before then."),
+};
 export const PAGE = { limit: limit(), before: itemId("Only what is older than the item with this id.") };

@@ -9,7 +9,7 @@ import { answering, HOOK, limit, oneOf, responding, SESSION, STATUS, text, type 
 import type { LiveStream } from "./stream.ts";
 
 export interface ServiceParts {
-  journal: Pick<Journal, "countEvents">;
+  journal: Pick<Journal, "countEvents" | "countWork">;
   status(): Promise<StatusView>;
   activity: Pick<Activity, "minutes">;
   /** The text of `GET /metrics`. */
@@ -52,9 +52,11 @@ export function createServiceRoutes({
       answer: () => status(),
     }),
     "GET /api/stats": answering({
-      about: "Events by state, and what happened in each of the last minutes.",
+      about: "Events, runs and deliveries by state, and what happened in each of the last minutes.",
       answer: async () => ({
         events: await journal.countEvents(MAX_COUNT),
+        ...(await journal.countWork(MAX_COUNT)),
+        refused: rejections.list(MAX_COUNT).length,
         countedTo: MAX_COUNT,
         minutes: activity.minutes().map(toView),
       }),

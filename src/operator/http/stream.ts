@@ -6,7 +6,7 @@ import { toEventView } from "../views.ts";
 
 /**
  * The messages of the stream by name. Each is the latest state of one thing: what changed several times in between comes
- * once. `run`, `delivery`, `dead-letter` and `session` only say that something changed; an event comes with its row. An `answer`
+ * once. `run`, `delivery`, `dead-letter`, `approval` and `session` only say that something changed; an event comes with its row. An `answer`
  * is what a sender got; the readers that did not ask for it do without.
  */
 type MessageName =
@@ -16,6 +16,7 @@ type MessageName =
   | "run"
   | "delivery"
   | "dead-letter"
+  | "approval"
   | "session"
   | "rejection"
   | "answer"

@@ -1,17 +1,36 @@
 import type { Journal } from "../../journal/journal.ts";
 import { startOfDay } from "../../shared/time.ts";
-import { DELIVERY_STATES, MAIN_SESSION, RUN_STATES } from "../../types.ts";
+import { DELIVERY_STATES, type DeliveryState, MAIN_SESSION, RUN_STATES, type RunState } from "../../types.ts";
+import { CHANGE_SCHEMA, changeDeadLetters, groupDeadLetters, MAX_LETTERS } from "../dead-letters.ts";
 import { toRunTimeline, toRunView, toSessionTimeline, toView } from "../views.ts";
-import { answering, cursor, limit, oneOf, PAGE, requireFound, text, time, type RoutesOf } from "./route.ts";
+import {
+  answering,
+  cursor,
+  HOOK,
+  itemId,
+  limit,
+  oneOf,
+  PAGE,
+  requireFound,
+  text,
+  time,
+  TIMES,
+  type RoutesOf,
+} from "./route.ts";
 
 export interface WorkParts {
   journal: Journal;
+  /** Ends an unfinished run for good. False if there is none with this id. Throws a 409 if it has ended. */
+  cancel(runId: string): Promise<boolean>;
 }
 
 type WorkPath = `/api/${"sessions" | "runs" | "deliveries" | "dead-letters"}${string}` | "/api/spend";
 
+const MAX_GROUP = 300;
+const WAITING = "waiting" as const;
+
 /** What became of events: conversations, runs, deliveries and dead letters. */
-export function createWorkRoutes({ journal }: WorkParts): RoutesOf<WorkPath> {
+export function createWorkRoutes({ journal, cancel }: WorkParts): RoutesOf<WorkPath> {
   return {
     "GET /api/sessions": answering({
       about: "Sessions, the one with the newest entry first.",
@@ -20,7 +39,11 @@ export function createWorkRoutes({ journal }: WorkParts): RoutesOf<WorkPath> {
     }),
     "GET /api/sessions/:key*": answering({
       about: "One session with its entries, oldest first. The main session is `main`.",
-      query: { limit: limit(1000), after: cursor("Only entries after the one with this seq.") },
+      query: {
+        limit: limit(1000),
+        after: cursor("Only entries after the one with this seq."),
+        before: cursor("The last entries before the one with this seq, instead."),
+      },
       async answer({ params: { key = "" }, query }) {
         const found = await journal.getSession(key, query);
         if (!found && key === MAIN_SESSION) return { key, entries: [] };
@@ -30,8 +53,17 @@ export function createWorkRoutes({ journal }: WorkParts): RoutesOf<WorkPath> {
     }),
     "GET /api/runs": answering({
       about: "Agent turns, newest first.",
-      query: { ...PAGE, state: oneOf("Only runs in this state.", RUN_STATES) },
-      answer: async ({ query }) => ({ runs: (await journal.listRuns(query)).map(toRunView) }),
+      query: {
+        ...PAGE,
+        ...TIMES,
+        state: oneOf("Only runs in this state; waiting: ready or queued.", [...RUN_STATES, WAITING]),
+        hook: HOOK,
+        session: text("Only runs of this session."),
+      },
+      async answer({ query: { state, session: sessionKey, ...page } }) {
+        const states: RunState[] | RunState | undefined = state === WAITING ? ["ready", "queued"] : state;
+        return { runs: (await journal.listRuns({ ...page, sessionKey, state: states })).map(toRunView) };
+      },
     }),
     "GET /api/runs/:id": answering({
       about: "One agent turn with its steps: context that was read, answers of the model, calls.",
@@ -41,30 +73,87 @@ export function createWorkRoutes({ journal }: WorkParts): RoutesOf<WorkPath> {
       },
     }),
     "POST /api/runs/release": answering({
-      about: "Lets held runs start.",
-      query: { reason: text("Only those that are held for this reason.") },
-      answer: async ({ query: { reason } }) => ({
+      about: "Lets held runs start, but not those that wait for an approval or an outcome.",
+      query: {
+        reason: text("Only those that are held for this reason."),
+        session: text("Only that of this session."),
+        run: itemId("Only this run."),
+      },
+      answer: async ({ query: { reason, session: sessionKey, run } }) => ({
         ok: true as const,
-        released: await journal.releaseHeld({ reason, forGood: true }),
+        released: await journal.releaseHeld({
+          reason,
+          sessionKey,
+          runs: run === undefined ? undefined : [run],
+          forGood: true,
+        }),
       }),
     }),
+    "POST /api/runs/:id/cancel": answering({
+      about: "Ends an unfinished turn for good: no reply, no delivery. Its session goes on with the next turn.",
+      async answer({ params: { id = "" } }) {
+        requireFound((await cancel(id)) || undefined, "run");
+        return { ok: true as const, id };
+      },
+    }),
     "GET /api/spend": answering({
-      about: "What agents used, by hook, mapping and model.",
-      query: { since: time("From then on; default: the start of today, UTC.") },
-      answer: async ({ query: { since = startOfDay() } }) => ({
+      about: "What agents used, by day (UTC), hook, mapping and model.",
+      query: {
+        since: time("From then on; default: the start of today, UTC."),
+        until: time("Before then."),
+      },
+      answer: async ({ query: { since = startOfDay(), until } }) => ({
         since: new Date(since).toISOString(),
-        spend: await journal.spend({ since }),
+        spend: await journal.spend({ since, until }),
       }),
     }),
     "GET /api/deliveries": answering({
       about: "Deliveries, newest first.",
-      query: { ...PAGE, state: oneOf("Only deliveries in this state.", DELIVERY_STATES) },
-      answer: async ({ query }) => ({ deliveries: (await journal.listDeliveries(query)).map(toView) }),
+      query: {
+        ...PAGE,
+        ...TIMES,
+        state: oneOf("Only deliveries in this state; waiting: pending or queued.", [...DELIVERY_STATES, WAITING]),
+        channel: text("Only deliveries to this channel."),
+      },
+      async answer({ query: { state, ...page } }) {
+        const states: DeliveryState[] | DeliveryState | undefined = state === WAITING ? ["pending", "queued"] : state;
+        return { deliveries: (await journal.listDeliveries({ ...page, state: states })).map(toView) };
+      },
     }),
     "GET /api/dead-letters": answering({
       about: "Runs and deliveries that failed permanently, newest first.",
-      query: PAGE,
-      answer: async ({ query }) => ({ deadLetters: (await journal.listDeadLetters(query)).map(toView) }),
+      query: {
+        ...PAGE,
+        kind: oneOf("Only runs or only deliveries.", ["run", "delivery"] as const),
+        hook: HOOK,
+        group: text("Only those of this error group.", MAX_GROUP),
+        from: time("Only what failed then or later."),
+        to: time("Only what failed before then."),
+      },
+      async answer({ query: { from: failedFrom, to: failedTo, ...filter } }) {
+        const letters = await journal.listDeadLetters({ ...filter, failedFrom, failedTo });
+        return { deadLetters: letters.map(toView) };
+      },
+    }),
+    "GET /api/dead-letters/groups": answering({
+      about: "Dead letters by hook, kind and error, the largest group first. Counting ends at `countedTo`.",
+      query: { from: time("Only what failed then or later."), to: time("Only what failed before then.") },
+      async answer({ query: { from: failedFrom, to: failedTo } }) {
+        const letters = await journal.listDeadLetters({ failedFrom, failedTo, limit: MAX_LETTERS });
+        return { groups: groupDeadLetters(letters).map(toView), countedTo: MAX_LETTERS };
+      },
+    }),
+    "POST /api/dead-letters/retry": answering({
+      about: "Counts the dead letters of a group, or with the count's `token` retries exactly those.",
+      body: CHANGE_SCHEMA,
+      example: { kind: "run" },
+      answer: async ({ readJson }) => changeDeadLetters(journal, "retry", await readJson()),
+    }),
+    "POST /api/dead-letters/drop": answering({
+      about: "Counts the dead letters of a group, or with the count's `token` drops exactly those.",
+      body: CHANGE_SCHEMA,
+      example: { kind: "run" },
+      answer: async ({ readJson }) => changeDeadLetters(journal, "drop", await readJson()),
     }),
     "POST /api/dead-letters/:id/retry": answering({
       about: "Gives a dead letter all its attempts again.",

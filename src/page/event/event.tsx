@@ -1,12 +1,14 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { replay } from "../parts/actions.tsx";
+import { Title } from "../parts/title.tsx";
 import { call, readBody, type Timeline } from "../api.ts";
 import { changes, feed } from "../live.ts";
 import {
   Copy,
   Detail,
   download,
-  notifyOf,
+  formatMs,
   Pairs,
   parseJson,
   State,
@@ -19,7 +21,7 @@ import { Entry } from "../parts/conversation.tsx";
 import { hasDraft, useDraft } from "../parts/draft.ts";
 import { Loading, useLoad } from "../parts/load.tsx";
 import { Tree } from "../parts/tree.tsx";
-import { goTo, hrefTo } from "../router.ts";
+import { hrefTo } from "../router.ts";
 import { Steps } from "./timeline.tsx";
 
 /** One request: what came, what was made of it, and what became of that. */
@@ -34,22 +36,26 @@ export function Event({ id }: { id: string }): JSX.Element {
 }
 
 function Details({ event }: { event: Timeline }): JSX.Element {
-  const { id, hook, mapping, event: name, subject, status, replayOf, request, warnings, entries } = event;
+  const { id, hook, mapping, event: name, subject, replayOf, request, warnings, entries } = event;
   const [isEdited, setEdited] = useState(() => hasDraft(`replay ${id}`));
   const hasBody = request.payload !== "";
+  const refersTo = (facet: string, value: string): JSX.Element => (
+    <a href={hrefTo([], { [facet]: value })}>{toLine(value, 80)}</a>
+  );
   return (
     <>
       <header>
-        <h1>
+        <Title text={`${toLine(hook, 40)} ${toLine(subject ?? name, 60)}`}>
           <b>{toLine(hook, 80)}</b>
           {name !== undefined && <span> {toLine(name, 80)}</span>}
-        </h1>
+        </Title>
         {subject !== undefined && <p class="subject">{toVisible(subject)}</p>}
+        <Verdict event={event} />
         <p class="facts">
-          <State state={status} />
           <Time at={event.receivedAt} />
           {mapping !== undefined && <a href={hrefTo(["mappings", mapping])}>{toLine(mapping, 80)}</a>}
           <code>{id}</code> <Copy text={id} label="Copy id" />
+          {event.credential !== undefined && refersTo("credential", event.credential)}
           {replayOf !== undefined && <a href={hrefTo(["events", replayOf])}>replay of an earlier event</a>}
         </p>
         <p class="actions">
@@ -84,7 +90,7 @@ function Details({ event }: { event: Timeline }): JSX.Element {
       </div>
       {entries.some(({ role }) => role !== "system") && (
         <>
-          <h2>Prompt and reply</h2>
+          <h2>Conversation</h2>
           <div class="conversation">
             {entries
               .filter(({ role }) => role !== "system")
@@ -95,6 +101,18 @@ function Details({ event }: { event: Timeline }): JSX.Element {
         </>
       )}
     </>
+  );
+}
+
+/** What became of it, in one line, with the way to what it waits for. */
+function Verdict({ event: { status, outcome, durationMs, runs } }: { event: Timeline }): JSX.Element {
+  const wait = runs.find(({ waitsFor }) => waitsFor?.eventId !== undefined)?.waitsFor;
+  return (
+    <p class="verdict">
+      <State state={status} /> <b>{toVisible(outcome)}</b>
+      {durationMs !== undefined && <span class="quiet">{formatMs(durationMs)} in all</span>}
+      {wait?.eventId !== undefined && <a href={hrefTo(["events", wait.eventId])}>the turn before it</a>}
+    </p>
   );
 }
 
@@ -110,6 +128,7 @@ function Payload({ id, value }: { id: string; value: unknown }): JSX.Element {
         </button>
       </h2>
       {isRaw ? <RawBody id={id} /> : <Tree value={value} />}
+      {value !== "" && <Copy text={JSON.stringify(value, undefined, 2)} label="Copy the payload" />}
     </>
   );
 }
@@ -117,16 +136,6 @@ function Payload({ id, value }: { id: string; value: unknown }): JSX.Element {
 function RawBody({ id }: { id: string }): JSX.Element {
   const loaded = useLoad(`body ${id}`, () => readBody(id), 0);
   return <Loading from={loaded}>{(text) => <Detail text={text} />}</Loading>;
-}
-
-/** Runs it again as a new event, and goes there. Resolves to whether it did. */
-export async function replay(id: string, payload?: unknown): Promise<boolean> {
-  const body = payload === undefined ? {} : { payload };
-  const work = call("POST /api/events/:id/replay", { id }, { body });
-  const { eventId } = Object(await notifyOf(work, () => "Replayed as a new event.", "Not replayed"));
-  if (typeof eventId !== "string") return false;
-  goTo(["events", eventId]);
-  return true;
 }
 
 function EditedReplay({ event }: { event: Timeline }): JSX.Element {

@@ -12,7 +12,8 @@ import {
   toLine,
   toVisible,
 } from "../parts/controls.tsx";
-import { Log, Prompt, SessionLink } from "../parts/conversation.tsx";
+import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
+import { Log, Prompt, SessionLink, Words } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";
 
 interface StepProps {
@@ -53,7 +54,7 @@ export function Steps({ event }: { event: Timeline }): JSX.Element {
         </Step>
       )}
       <Mapped event={event} />
-      <Transformed log={log} ms={timings?.transformMs} />
+      <Transformed log={log} ms={timings?.transformMs} isGood={error?.code !== "transform_failed"} />
       {error !== undefined && (
         <Step name={status === "rejected" ? "Refused" : "Failed"} tone={status === "rejected" ? "warn" : "bad"}>
           <b>{error.code}</b> {toVisible(error.message)}
@@ -97,10 +98,10 @@ function Mapped({ event: { mapping, error, hook, timings } }: { event: Timeline 
   );
 }
 
-function Transformed({ log, ms }: { log: Timeline["log"]; ms?: number }): JSX.Element | null {
+function Transformed({ log, ms, isGood }: { log: Timeline["log"]; ms?: number; isGood: boolean }): JSX.Element | null {
   if (log.length === 0 && ms === undefined) return null;
   return (
-    <Step name="Transform" ms={ms} tone="good">
+    <Step name="Transform" ms={ms} tone={isGood ? "good" : "bad"}>
       <Log log={log} />
     </Step>
   );
@@ -111,7 +112,7 @@ const msBetween = (from: string | undefined, to: string | undefined): number | u
 
 function RunSteps({ run }: { run: RunView }): JSX.Element {
   const { state, attempts, createdAt, dueAt, startedAt, finishedAt, model, error, warnings } = run;
-  const { holdReason, waitingFor } = run;
+  const { holdReason, waitingFor, reply } = run;
   const isWaiting = state === "ready" || state === "queued" || state === "held";
   const tone = state === "done" ? "good" : state === "dead" || state === "dropped" ? "bad" : error ? "warn" : "live";
   return (
@@ -136,10 +137,61 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         <Usage run={run} />
         <Detail text={error} />
         {state === "dead" && <RetryButton id={run.id} />}
-        {holdReason !== undefined && <p class="warn">{toVisible(holdReason)}</p>}
+        {holdReason !== undefined && (
+          <p class="warn">
+            held: {toVisible(holdReason)}
+            {isAsking(run) && (
+              <>
+                {" "}
+                <a href={hrefTo(["approvals"])}>Decide</a>
+              </>
+            )}
+          </p>
+        )}
+        <Waits run={run} />
         <Warnings texts={warnings} />
+        {reply !== undefined && <Reply text={reply} />}
+        {isUnfinished(run) && (
+          <p class="actions">
+            {isReleasable(run) && (
+              <button type="button" onClick={() => void releaseRuns({ run: run.id }, "This turn")}>
+                Release
+              </button>
+            )}
+            <button type="button" onClick={() => void cancelRun(run)}>
+              Cancel the turn
+            </button>
+          </p>
+        )}
       </Step>
     </>
+  );
+}
+
+/** The reply is what most people come for. */
+function Reply({ text }: { text: string }): JSX.Element {
+  return (
+    <div class="entry assistant">
+      <Words text={text.trim() || "(no text)"} />
+    </div>
+  );
+}
+
+/** Why it has not started, with the way there. */
+function Waits({ run: { waitsFor } }: { run: RunView }): JSX.Element | null {
+  if (!waitsFor) return null;
+  const { kind, eventId, holdReason, mapping } = waitsFor;
+  const before =
+    kind === "held" ? `a held turn (${holdReason})` : kind === "paused" ? "a turn of a paused hook" : "another turn";
+  return (
+    <p class="warn">
+      waits for {eventId === undefined ? "its hook" : <a href={hrefTo(["events", eventId])}>{before}</a>}
+      {mapping !== undefined && (
+        <>
+          : <a href={hrefTo(["mappings", mapping])}>{toLine(mapping, 60)}</a> is paused
+        </>
+      )}
+    </p>
   );
 }
 

@@ -1,7 +1,9 @@
 import type { JSX } from "preact";
 import { call, type MappingView, type StatusView } from "../api.ts";
-import { Copy, Detail, formatNumber, State, Text, Time, toLine, Warnings } from "../parts/controls.tsx";
+import { confirmed } from "../parts/ask.tsx";
+import { Copy, Detail, formatNumber, notifyOf, State, Text, Time, toLine, Warnings } from "../parts/controls.tsx";
 import { Loading, useLoad } from "../parts/load.tsx";
+import { Title } from "../parts/title.tsx";
 import { Table } from "../parts/table.tsx";
 import { hrefTo } from "../router.ts";
 
@@ -11,31 +13,35 @@ export function Mappings({ id }: { id?: string }): JSX.Element {
   const loaded = useLoad("mappings", () => call("GET /api/mappings"));
   return (
     <section class="page">
-      <h1>Mappings</h1>
+      <Title text="Mappings" />
       <Loading from={status}>{(data) => <Configuration status={data} />}</Loading>
       <Loading from={loaded}>
         {({ mappings }) => {
           const chosen = mappings.find((mapping) => mapping.id === id);
           return (
             <>
-              {chosen && <Details mapping={chosen} />}
               <Table
                 label="Mappings in the order in which they are tried"
                 items={mappings}
                 keyOf={(mapping) => mapping.id}
+                detailOf={(mapping) =>
+                  mapping === chosen ? <Details mapping={mapping} reload={loaded.reload} /> : undefined
+                }
                 empty={<Empty />}
                 columns={[
                   { name: "Mapping", show: (mapping) => <MappingLink mapping={mapping} /> },
+                  { name: "Sender", show: (mapping) => <Sender mapping={mapping} /> },
                   { name: "Matches", kind: "wide", show: (mapping) => <Conditions mapping={mapping} /> },
                   { name: "Action", show: ({ action }) => action },
                   { name: "Credential", show: ({ auth }) => auth ?? "hook token" },
-                  { name: "Events", kind: "number", show: ({ events }) => formatNumber(sum(events)) },
-                  { name: "Errors", kind: "number", show: ({ errorRate }) => <Rate share={errorRate} /> },
+                  { name: "Events", kind: "number", show: (mapping) => <EventCount mapping={mapping} /> },
+                  { name: "Failed", kind: "number", show: ({ errorRate }) => <Rate share={errorRate} /> },
                   { name: "Refused", kind: "number", show: (mapping) => <Refused mapping={mapping} /> },
                   { name: "Last", show: ({ lastAt }) => <Time at={lastAt} /> },
+                  { name: "Last failure", show: ({ lastFailureAt }) => <Time at={lastFailureAt} /> },
                 ]}
               />
-              <p class="quiet">Counts since the start of the service.</p>
+              <p class="quiet">Events of the last seven days. Refused requests since the start of the service.</p>
             </>
           );
         }}
@@ -76,12 +82,33 @@ function Configuration({
   );
 }
 
-function MappingLink({ mapping: { id, preset, shadowed } }: { mapping: MappingView }): JSX.Element {
+/** The address that its sender has. */
+function Sender({ mapping: { match, url } }: { mapping: MappingView }): JSX.Element {
+  const path = "path" in match ? String(match.path) : undefined;
+  if (path === undefined || url === undefined) return <span class="quiet">any</span>;
+  return <span title={url}>/{toLine(path, 60)}</span>;
+}
+
+const WEEK_MS = 7 * 86_400_000;
+
+/** The link has exactly the rows that are counted. */
+function EventCount({ mapping: { id, events } }: { mapping: MappingView }): JSX.Element {
+  const from = new Date(Date.now() - WEEK_MS).toISOString();
+  return <a href={hrefTo([], { mapping: id, from })}>{formatNumber(sum(events))}</a>;
+}
+
+function MappingLink({ mapping: { id, preset, shadowed, pausedSince } }: { mapping: MappingView }): JSX.Element {
   return (
     <>
       <a data-row={id} href={hrefTo(["mappings", id])}>
         {toLine(id, 60)}
       </a>
+      {pausedSince !== undefined && (
+        <>
+          {" "}
+          <State state="paused" />
+        </>
+      )}
       {preset !== undefined && preset !== id && <span class="quiet"> {preset}</span>}
       {shadowed && (
         <>
@@ -113,17 +140,22 @@ function Rate({ share }: { share: number }): JSX.Element {
   return <span class={share > 0 ? "bad" : "quiet"}>{`${Math.round(share * 1000) / 10} %`}</span>;
 }
 
-function Refused({ mapping: { rejected } }: { mapping: MappingView }): JSX.Element {
+function Refused({ mapping }: { mapping: MappingView }): JSX.Element {
+  const { rejected } = mapping;
   if (rejected.count === 0) return <span class="quiet">0</span>;
   return (
-    <a class="warn" href={hrefTo(["rejections"])} title={rejected.reason}>
+    <a
+      class="warn"
+      href={hrefTo(["refused"], { hook: "path" in mapping.match ? String(mapping.match.path) : undefined })}
+      title={rejected.reason}
+    >
       {rejected.count}
     </a>
   );
 }
 
-function Details({ mapping }: { mapping: MappingView }): JSX.Element {
-  const { id, url, file, key, auth, events, lastAt, lastFailureAt, rejected } = mapping;
+function Details({ mapping, reload }: { mapping: MappingView; reload(): void }): JSX.Element {
+  const { id, url, file, key, auth, events, lastAt, lastFailureAt, rejected, pausedSince } = mapping;
   const counts = Object.entries(events).map(([state, count]) => `${formatNumber(count)} ${state}`);
   return (
     <div class="panel">
@@ -137,7 +169,7 @@ function Details({ mapping }: { mapping: MappingView }): JSX.Element {
       )}
       <p class="facts">
         <span>Credential: {auth === undefined ? "the hook token" : `signature ${auth}`}</span>
-        <span>{counts.length > 0 ? counts.join(", ") : "no event since the start"}</span>
+        <span>{counts.length > 0 ? counts.join(", ") : "no event in the last seven days"}</span>
         <span>
           last event <Time at={lastAt} />
         </span>
@@ -153,7 +185,15 @@ function Details({ mapping }: { mapping: MappingView }): JSX.Element {
           </span>
         )}
       </p>
+      {pausedSince !== undefined && (
+        <p class="warn">
+          Paused since <Time at={pausedSince} />: requests are accepted and answered, and their turns wait.
+        </p>
+      )}
       <p class="actions">
+        <button type="button" onClick={() => void pauseOrResume(mapping).then(reload)}>
+          {pausedSince === undefined ? "Pause" : "Resume"}
+        </button>
         <a class="button" href={hrefTo(["playground"], { mapping: id })}>
           Open in playground
         </a>
@@ -163,6 +203,21 @@ function Details({ mapping }: { mapping: MappingView }): JSX.Element {
       </p>
     </div>
   );
+}
+
+async function pauseOrResume({ id, pausedSince }: MappingView): Promise<void> {
+  if (pausedSince !== undefined) {
+    await notifyOf(
+      call("POST /api/mappings/:id/resume", { id }),
+      () => "Its turns start in their order.",
+      "Not resumed",
+    );
+    return;
+  }
+  const text =
+    "Its requests are accepted and answered as before. Their turns wait until you resume it, and so do later turns of the same sessions.";
+  if (!(await confirmed(`Pause ${toLine(id, 60)}?`, text, "Pause"))) return;
+  await notifyOf(call("POST /api/mappings/:id/pause", { id }), () => "It is paused.", "Not paused");
 }
 
 function Empty(): JSX.Element {

@@ -50,6 +50,17 @@ export function Pairs({ label, pairs }: { label?: string; pairs: Record<string, 
   );
 }
 
+const ZONE = new Intl.DateTimeFormat("en", { timeZoneName: "short" });
+
+/** With the day, the zone of this browser, and how long ago it was. */
+export function toWholeTime(at: number | string): string {
+  const date = new Date(at);
+  const zone = ZONE.formatToParts(date).find(({ type }) => type === "timeZoneName")?.value ?? "";
+  const ago = Date.now() - date.getTime();
+  const relative = ago < 0 ? `in ${formatMs(-ago)}` : `${formatMs(ago)} ago`;
+  return `${date.toLocaleDateString("en-CA")} ${date.toTimeString().slice(0, 8)} ${zone}, ${relative}`;
+}
+
 /** Today only the time, else also the day; the whole time on hover. */
 export function Time({ at }: { at: string | undefined }): JSX.Element {
   if (at === undefined) return <>–</>;
@@ -57,7 +68,7 @@ export function Time({ at }: { at: string | undefined }): JSX.Element {
   const isToday = date.toDateString() === new Date().toDateString();
   const day = isToday ? "" : `${date.toLocaleDateString("en-CA").slice(5)} `;
   return (
-    <time dateTime={at} title={at}>
+    <time dateTime={at} title={toWholeTime(at)}>
       {day}
       {date.toTimeString().slice(0, 8)}
     </time>
@@ -115,7 +126,7 @@ export function download(name: string, content: unknown): void {
   URL.revokeObjectURL(link.href);
 }
 
-const notice = signal<{ text: string; tone: "good" | "bad" } | undefined>(undefined);
+const notice = signal<{ text: string; tone: "good" | "bad"; undo?(): void } | undefined>(undefined);
 const SHOWN_MS = 5000;
 let timer: ReturnType<typeof setTimeout>;
 
@@ -126,15 +137,46 @@ export function notify(text: string, tone: "good" | "bad" = "good"): void {
   timer = setTimeout(() => (notice.value = undefined), SHOWN_MS);
 }
 
+/** What a person can still undo; it happens on leaving at the latest. */
+let undoable: { act(isLeaving: boolean): void; timer: ReturnType<typeof setTimeout> } | undefined;
+
+/** Says what will happen in five seconds, unless it is undone. Another one, or leaving the page, makes it happen at once. */
+export function delayed(text: string, act: (isLeaving: boolean) => void, undone: () => void): void {
+  actNow(false);
+  const later = setTimeout(() => actNow(false), SHOWN_MS);
+  undoable = { act, timer: later };
+  notify(text);
+  notice.value = {
+    text,
+    tone: "good",
+    undo() {
+      clearTimeout(later);
+      undoable = undefined;
+      notify("Nothing was changed.");
+      undone();
+    },
+  };
+}
+
+function actNow(isLeaving: boolean): void {
+  if (!undoable) return;
+  clearTimeout(undoable.timer);
+  const { act } = undoable;
+  undoable = undefined;
+  act(isLeaving);
+}
+
+window.addEventListener("pagehide", () => actNow(true));
+
 /** Says what became of the work; undefined if it failed. */
 export async function notifyOf<Result>(
   work: Promise<Result>,
-  done: (result: Result) => string,
+  done: ((result: Result) => string) | undefined,
   failed: string,
 ): Promise<Result | undefined> {
   try {
     const result = await work;
-    notify(done(result));
+    if (done) notify(done(result));
     return result;
   } catch (error) {
     notify(`${failed}: ${messageOf(error)}`, "bad");
@@ -145,7 +187,12 @@ export async function notifyOf<Result>(
 export function Notice(): JSX.Element {
   return (
     <div class={`notice ${notice.value?.tone ?? ""}`} role="status">
-      {notice.value?.text}
+      {notice.value && <span>{notice.value.text}</span>}
+      {notice.value?.undo && (
+        <button type="button" onClick={notice.value.undo}>
+          Undo
+        </button>
+      )}
     </div>
   );
 }

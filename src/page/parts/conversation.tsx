@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import type { EntryView, Timeline } from "../api.ts";
 import { hrefTo } from "../router.ts";
 import { Text, Time, toLine, toVisible } from "./controls.tsx";
@@ -21,28 +22,58 @@ export function Entry({ entry: { role, text, at, eventId, pending } }: { entry: 
 const BOUNDARY =
   /((?:SECURITY NOTICE:[^\n]*\n)?<<<EXTERNAL_UNTRUSTED_CONTENT id="([^"]+)">>>\n)([\s\S]*?)(\n<<<END_EXTERNAL_UNTRUSTED_CONTENT id="\2">>>)/g;
 
-/** The safety boundary is drawn as a box around the untrusted text. */
-export function Prompt({ text }: { text: string }): JSX.Element {
-  const parts: JSX.Element[] = [];
+interface Part {
+  text: string;
+  /** The source of a text inside the safety boundary; undefined: the operator's own words. */
+  source?: string;
+}
+
+/** Splits a prompt at its safety boundaries. The head of each says where its text came from. */
+function toParts(prompt: string): Part[] {
+  const parts: Part[] = [];
   let end = 0;
-  for (const { index, 0: whole, 1: opening = "", 3: content = "", 4: closing = "" } of text.matchAll(BOUNDARY)) {
-    if (text.slice(end, index).trim()) parts.push(<Words key={end} text={text.slice(end, index).trim()} />);
-    parts.push(
-      <section key={index} class="boundary" aria-label="Untrusted content">
-        <p class="quiet marker">{opening.trim()}</p>
-        <Words text={content} />
-        <p class="quiet marker">{closing.trim()}</p>
-      </section>,
-    );
+  for (const { index, 0: whole, 3: content = "" } of prompt.matchAll(BOUNDARY)) {
+    parts.push({ text: prompt.slice(end, index).trim() });
+    const [, source = "", , text = content] =
+      /^Source: ([^\n]*)\n((?:[A-Z]\w*: [^\n]*\n)*)---\n([\s\S]*)$/.exec(content) ?? [];
+    parts.push({ text, source: source || "outside" });
     end = index + whole.length;
   }
-  if (text.slice(end).trim()) parts.push(<Words key={end} text={text.slice(end).trim()} />);
-  return <>{parts}</>;
+  parts.push({ text: prompt.slice(end).trim() });
+  return parts.filter(({ text, source }) => source !== undefined || text !== "");
+}
+
+/** What the agent was given. The safety boundary is a label; what was sent exactly is one click away. */
+export function Prompt({ text }: { text: string }): JSX.Element {
+  const [isExact, setExact] = useState(false);
+  const parts = toParts(text);
+  if (parts.every(({ source }) => source === undefined)) return <Words text={text} />;
+  return (
+    <>
+      {isExact ? (
+        <Words text={text} />
+      ) : (
+        parts.map(({ text: words, source }, index) =>
+          source === undefined ? (
+            <Words key={index} text={words} />
+          ) : (
+            <section key={index} class="boundary" aria-label="Untrusted content">
+              <p class="marker">untrusted · {toLine(source, 80)}</p>
+              <Words text={words} />
+            </section>
+          ),
+        )
+      )}
+      <button type="button" class="small" aria-pressed={isExact} onClick={() => setExact(!isExact)}>
+        Show as sent
+      </button>
+    </>
+  );
 }
 
 const MAX_WORDS = 20_000;
 
-function Words({ text }: { text: string }): JSX.Element {
+export function Words({ text }: { text: string }): JSX.Element {
   return (
     <pre class="words">
       <bdi>{toVisible(text.slice(0, MAX_WORDS))}</bdi>

@@ -2,6 +2,7 @@ import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { changes } from "../live.ts";
 import { messageOf, toVisible } from "./controls.tsx";
+import { Title } from "./title.tsx";
 
 interface Loaded<Data> {
   data?: Data;
@@ -11,6 +12,8 @@ interface Loaded<Data> {
 
 /** How often a list is read again while the stream reports changes. */
 const REFRESH_MS = 1000;
+/** A list does not stay on an error. */
+const RETRY_MS = 5000;
 
 /** Loads data when `key` changes, and again as `revision` does: by default, after changes that the stream reports. */
 export function useLoad<Data>(key: string, load: () => Promise<Data>, revision = changes.value): Loaded<Data> {
@@ -18,21 +21,28 @@ export function useLoad<Data>(key: string, load: () => Promise<Data>, revision =
   const [turn, setTurn] = useState(0);
   const loadedAt = useRef(0);
   const latest = useRef(key);
+  const again = useRef<ReturnType<typeof setTimeout>>(undefined);
   latest.current = key;
   useEffect(() => {
     const isFirst = state.key !== key || (state.data === undefined && state.error === undefined);
     const timer = setTimeout(
       () => {
         loadedAt.current = Date.now();
-        load().then(
+        share(key, load).then(
           (data) => latest.current === key && setState({ key, data }),
-          (error: unknown) =>
-            latest.current === key && setState((before) => ({ key, data: before.data, error: messageOf(error) })),
+          (error: unknown) => {
+            if (latest.current !== key) return;
+            setState((before) => ({ key, data: before.data, error: messageOf(error) }));
+            again.current = setTimeout(() => setTurn((before) => before + 1), RETRY_MS);
+          },
         );
       },
       isFirst ? 0 : Math.max(0, REFRESH_MS - (Date.now() - loadedAt.current)),
     );
-    return () => clearTimeout(timer);
+    return () => {
+      clearTimeout(timer);
+      clearTimeout(again.current);
+    };
   }, [key, turn, revision]);
   return {
     ...(state.key === key ? state : {}),
@@ -41,6 +51,18 @@ export function useLoad<Data>(key: string, load: () => Promise<Data>, revision =
       setTurn((before) => before + 1);
     },
   };
+}
+
+const inFlight = new Map<string, Promise<unknown>>();
+
+/** Parts that load the same at the same time do so once. */
+function share<Data>(key: string, load: () => Promise<Data>): Promise<Data>;
+function share(key: string, load: () => Promise<unknown>): Promise<unknown> {
+  const known = inFlight.get(key);
+  if (known) return known;
+  const work = load().finally(() => inFlight.delete(key));
+  inFlight.set(key, work);
+  return work;
 }
 
 interface LoadingProps<Data> {
@@ -78,7 +100,7 @@ interface PageProps<Data> extends LoadingProps<Data> {
 export function Page<Data>({ title, intro, ...loading }: PageProps<Data>): JSX.Element {
   return (
     <section class="page">
-      <h1>{title}</h1>
+      <Title text={title} />
       {intro}
       <Loading {...loading} />
     </section>

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import { type ComponentChildren, Fragment, type JSX } from "preact";
 import { hrefTo, route, setQuery } from "../router.ts";
 import { toLine } from "./controls.tsx";
 
@@ -12,9 +12,11 @@ interface Column<Item> {
 interface TableProps<Item> {
   label: string;
   items: readonly Item[];
-  columns: Column<Item>[];
+  columns: readonly Column<Item>[];
   keyOf(item: Item): string;
   empty: ComponentChildren;
+  /** Shown below its row; undefined: nothing. */
+  detailOf?(item: Item): ComponentChildren;
   /** The keys are ids, and older items can be asked for. */
   isPaged?: boolean;
   /** Keys of the selected items, for actions on several at once. */
@@ -22,62 +24,68 @@ interface TableProps<Item> {
   onSelect?(selected: ReadonlySet<string>): void;
 }
 
-/** A dense table; on a narrow screen each row becomes a block. */
+/** A dense table; where there is little room each row becomes a block. */
 export function Table<Item>(props: TableProps<Item>): JSX.Element {
-  const { label, items, columns, keyOf, empty, isPaged, selected = new Set<string>(), onSelect } = props;
+  const { label, items, columns, keyOf, empty, isPaged, selected = new Set<string>(), onSelect, detailOf } = props;
   if (items.length === 0) return <div class="empty">{empty}</div>;
   const keys = items.map(keyOf);
   const isAll = keys.every((key) => selected.has(key));
   const table = (
-    <table aria-label={label}>
-      <thead>
-        <tr>
-          {onSelect && (
-            <th class="check">
-              <input
-                type="checkbox"
-                aria-label="Select all"
-                checked={isAll}
-                onChange={() => onSelect(new Set(isAll ? [] : keys))}
-              />
-            </th>
-          )}
-          {columns.map(({ name, kind }) => (
-            <th key={name} scope="col" class={kind}>
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {items.map((item) => {
-          const key = keyOf(item);
-          return (
-            <tr
-              key={key}
-              data-row={onSelect ? key : undefined}
-              aria-selected={onSelect ? selected.has(key) : undefined}
-            >
-              {onSelect && (
-                <td class="check">
-                  <input
-                    type="checkbox"
-                    aria-label={`Select ${key}`}
-                    checked={selected.has(key)}
-                    onChange={() => onSelect(selected.symmetricDifference(new Set([key])))}
-                  />
-                </td>
-              )}
-              {columns.map(({ name, kind, show }) => (
-                <td key={name} class={kind} data-name={name}>
-                  {show(item)}
-                </td>
-              ))}
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+    <div class="table">
+      <table aria-label={label}>
+        <thead>
+          <tr>
+            {onSelect && (
+              <th class="check">
+                <input
+                  type="checkbox"
+                  aria-label="Select all"
+                  checked={isAll}
+                  onChange={() => onSelect(new Set(isAll ? [] : keys))}
+                />
+              </th>
+            )}
+            {columns.map(({ name, kind }) => (
+              <th key={name} scope="col" class={kind}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((item) => {
+            const key = keyOf(item);
+            const detail = detailOf?.(item);
+            return (
+              <Fragment key={key}>
+                <tr data-row={onSelect ? key : undefined} aria-selected={onSelect ? selected.has(key) : undefined}>
+                  {onSelect && (
+                    <td class="check">
+                      <input
+                        type="checkbox"
+                        aria-label={`Select ${key}`}
+                        checked={selected.has(key)}
+                        onChange={() => onSelect(selected.symmetricDifference(new Set([key])))}
+                      />
+                    </td>
+                  )}
+                  {columns.map(({ name, kind, show }) => (
+                    <td key={name} class={kind} data-name={name}>
+                      {show(item)}
+                    </td>
+                  ))}
+                </tr>
+                {detail !== undefined && (
+                  <tr class="details">
+                    <td colSpan={columns.length + (onSelect ? 1 : 0)}>{detail}</td>
+                  </tr>
+                )}
+              </Fragment>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
   );
   if (!isPaged || items.length < PAGE_SIZE) return table;
   const { path, query } = route.value;
@@ -104,12 +112,33 @@ export function EventLink({ id, row, children }: { id?: string; row: string; chi
   );
 }
 
+/** What the list is filtered by, from links of other places; each can be taken away. */
+export function Chosen({ names }: { names: readonly string[] }): JSX.Element | null {
+  const { query } = route.value;
+  const chosen = names.filter((name) => query[name]);
+  if (chosen.length === 0) return null;
+  return (
+    <p class="actions">
+      {chosen.map((name) => (
+        <button
+          key={name}
+          type="button"
+          class="chosen"
+          onClick={() => setQuery({ [name]: undefined, before: undefined })}
+        >
+          {name === "group" ? "error" : name}: {toLine(query[name], 60)} ✕
+        </button>
+      ))}
+    </p>
+  );
+}
+
 /** A choice of states that is part of the place's URL. */
-export function StateFilter({ states }: { states: readonly string[] }): JSX.Element {
-  const { state = "" } = route.value.query;
+export function StateFilter({ states, usual = "" }: { states: readonly string[]; usual?: string }): JSX.Element {
+  const { state = usual } = route.value.query;
   return (
     <p class="choices" role="group" aria-label="State">
-      {["", ...states].map((choice) => (
+      {[usual === "" ? "" : "all", ...states].map((choice) => (
         <button
           key={choice}
           type="button"

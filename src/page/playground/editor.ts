@@ -126,12 +126,18 @@ const toSuggestions = (detail: string, labels: string): Suggestion[] =>
 
 const KEYWORDS: Record<"template" | "typescript", Suggestion[]> = {
   template: [
-    ...toSuggestions("helper", "json default truncate before join brief lower upper date eq and or not lookup"),
+    ...toSuggestions(
+      "helper",
+      "json default truncate before rest parse join brief lower upper date eq and or not lookup",
+    ),
     ...toSuggestions("block", "#if #unless #each #with else /if /unless /each /with"),
     ...toSuggestions("request", "headers query path method now item index"),
   ],
   typescript: [
-    ...toSuggestions("input", "payload rawBody headers query path method now base secrets item index"),
+    ...toSuggestions(
+      "input",
+      "payload rawBody headers query path method hook mapping event now base secrets item index",
+    ),
     ...toSuggestions(
       "action field",
       "kind message text name sessionKey wakeMode mode deliver channel to model thinking timeoutSeconds",

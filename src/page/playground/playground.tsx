@@ -8,7 +8,7 @@ import { Loading, Page, useLoad, useWidget } from "../parts/load.tsx";
 import { listSuggestions } from "../parts/tree.tsx";
 import { route, setQuery } from "../router.ts";
 import type { EditorOptions, Problem } from "./editor.ts";
-import { Comparison, createSource, findProblems, Result, toDraft, type TrialRequest, useTrial } from "./trial.tsx";
+import { Comparison, createSource, findProblems, Result, toDraft, useTrial } from "./trial.tsx";
 
 /** Edits a mapping on a payload, and shows what it makes of it as one types. Nothing is recorded or written. */
 export function Playground(): JSX.Element {
@@ -49,7 +49,8 @@ function LoadedWorkbench({ id, taken }: { id: string; taken: string[] }): JSX.El
     `source ${id} ${event}`,
     async () => {
       const found = event === "" ? undefined : await call("GET /api/events/:id", { id: event });
-      const known = id || found?.mapping;
+      // An event that no mapping took, or one that is gone, begins a new one for its hook.
+      const known = id || (found?.mapping !== undefined && taken.includes(found.mapping) ? found.mapping : undefined);
       const source =
         known === undefined
           ? createSource(found?.hook, taken)
@@ -85,14 +86,26 @@ interface WorkbenchProps {
 function Workbench({ name, source, event }: WorkbenchProps): JSX.Element {
   const { sample = event ? "" : (source.samples[0]?.name ?? ""), view } = route.value.query;
   const posted = useDraft(`${name} ${sample}`, () => toRequest(source, event, sample));
-  const written = useDraft(name, () => ({ fields: textFieldsOf(source), code: source.transform?.code }));
-  const request = posted.work;
-  const { fields, code } = written.work;
+  const written = useDraft(name, () => ({
+    fields: textFieldsOf(source),
+    others: JSON.stringify(otherFieldsOf(source), undefined, 2),
+    code: source.transform?.code,
+  }));
+  const { fields, others, code } = written.work;
   const setField = (field: string, text: string): void =>
-    written.change({ code, fields: { ...fields, [field]: text } });
-  const payload = useMemo(() => parseJson(request.payload), [request.payload]);
-  const tried = useTrial(source, { request, payload, fields, code });
-  const paths = useMemo(() => listSuggestions(payload.value, request), [payload.value]);
+    written.change({ ...written.work, fields: { ...fields, [field]: text } });
+  const payload = useMemo(() => parseJson(posted.work.payload), [posted.work.payload]);
+  const headers = useMemo(() => parseTexts(posted.work.headers), [posted.work.headers]);
+  const query = useMemo(() => parseTexts(posted.work.query), [posted.work.query]);
+  const request = useMemo(
+    () => ({ hook: posted.work.hook, headers: headers.value, query: query.value }),
+    [posted.work.hook, headers, query],
+  );
+  const parsed = useMemo(() => parseObject(others), [others]);
+  const draft = useMemo(() => toDraft(source, { fields, others: parsed.value }), [fields, parsed]);
+  const error = payload.error ?? headers.error ?? query.error ?? parsed.error;
+  const tried = useTrial({ request, payload: payload.value, error, draft, code });
+  const paths = useMemo(() => listSuggestions(payload.value, request), [payload.value, request]);
   const problemsOf = (field: string): Problem[] => findProblems(tried.trial, field, source);
   return (
     <div class="playground">
@@ -117,12 +130,37 @@ function Workbench({ name, source, event }: WorkbenchProps): JSX.Element {
             key={posted.origin}
             label="Payload"
             language="text"
-            text={request.payload}
+            text={posted.work.payload}
             paths={() => []}
-            problems={payload.error === undefined ? [] : [{ message: payload.error }]}
-            onChange={(text) => posted.change({ ...request, payload: text })}
+            problems={toProblems(payload.error)}
+            onChange={(text) => posted.change({ ...posted.work, payload: text })}
           />
         </Field>
+        <details class="field">
+          <summary>
+            Hook, headers and query <span class="quiet">of the request</span>
+          </summary>
+          <label>
+            Hook
+            <input
+              value={posted.work.hook}
+              onInput={({ currentTarget }) => posted.change({ ...posted.work, hook: currentTarget.value })}
+            />
+          </label>
+          {(["headers", "query"] as const).map((part) => (
+            <Field key={part} label={part}>
+              <Editor
+                key={posted.origin}
+                label={part}
+                language="text"
+                text={posted.work[part]}
+                paths={() => []}
+                problems={toProblems((part === "headers" ? headers : query).error)}
+                onChange={(text) => posted.change({ ...posted.work, [part]: text })}
+              />
+            </Field>
+          ))}
+        </details>
         {code !== undefined && (
           <Field label={`transform: ${source.transform?.file.split(/[\\/]/).at(-1) ?? ""}`}>
             <Editor
@@ -132,7 +170,7 @@ function Workbench({ name, source, event }: WorkbenchProps): JSX.Element {
               text={code}
               paths={() => paths}
               problems={problemsOf("transform")}
-              onChange={(text) => written.change({ fields, code: text })}
+              onChange={(text) => written.change({ ...written.work, code: text })}
             />
           </Field>
         )}
@@ -151,7 +189,21 @@ function Workbench({ name, source, event }: WorkbenchProps): JSX.Element {
           </Field>
         ))}
         <AddField fields={fields} onAdd={(field) => setField(field, "")} />
-        <CopyToFile source={source} fields={fields} code={code} />
+        <Field label="All other fields: id, match, and the rest">
+          <Editor
+            key={written.origin}
+            label="other fields"
+            language="text"
+            text={others}
+            paths={() => []}
+            problems={[
+              ...toProblems(parsed.error),
+              ...Object.keys(parsed.value).flatMap((field) => problemsOf(field).map(({ message }) => ({ message }))),
+            ]}
+            onChange={(text) => written.change({ ...written.work, others: text })}
+          />
+        </Field>
+        <CopyToFile source={source} mapping={{ ...parsed.value, ...withoutBlank(fields) }} code={code} />
       </div>
       <div class="result" aria-live="polite">
         <p class="choices" role="group" aria-label="View">
@@ -165,7 +217,7 @@ function Workbench({ name, source, event }: WorkbenchProps): JSX.Element {
             <span class="quiet">{formatMs(tried.trial.durationMs)} in the service</span>
           )}
         </p>
-        {view === "week" ? <Comparison draft={{ mapping: toDraft(source, fields), code }} /> : <Result {...tried} />}
+        {view === "week" ? <Comparison draft={{ mapping: draft, code }} /> : <Result {...tried} />}
       </div>
     </div>
   );
@@ -185,15 +237,54 @@ function Unsaved({ drafts }: { drafts: Draft<unknown>[] }): JSX.Element | null {
   );
 }
 
-function toRequest({ fields, samples }: MappingSource, event: WorkbenchProps["event"], sample: string): TrialRequest {
+/** The request as it is edited. */
+interface EditedRequest {
+  hook: string;
+  /** JSON. */
+  payload: string;
+  headers: string;
+  query: string;
+}
+
+function toRequest({ fields, samples }: MappingSource, event: WorkbenchProps["event"], sample: string): EditedRequest {
   const chosen = samples.find(({ name }) => name === sample);
   const { payload, headers, query } = chosen ?? event?.request ?? { payload: { example: "value" } };
+  const write = (value: unknown): string => JSON.stringify(value, undefined, 2);
   return {
     hook: event?.hook ?? fields.match?.path ?? "new",
-    payload: JSON.stringify(payload, undefined, 2),
-    headers: toStrings(headers),
-    query: toStrings(query),
+    payload: write(payload),
+    headers: write(toStrings(headers)),
+    query: write(toStrings(query)),
   };
+}
+
+const toProblems = (message: string | undefined): Problem[] => (message === undefined ? [] : [{ message }]);
+
+function parseObject(text: string): { value: Record<string, unknown>; error?: string } {
+  const { value, error } = parseJson(text);
+  if (error !== undefined) return { value: {}, error };
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return { value: {}, error: "This must be an object: { … }." };
+  }
+  return { value: { ...value } };
+}
+
+/** An object whose values are texts. */
+function parseTexts(text: string): { value: Record<string, string>; error?: string } {
+  const { value, error } = parseObject(text);
+  const texts = toStrings(value);
+  const other = Object.keys(value).find((name) => texts[name] === undefined);
+  return { value: texts, error: error ?? (other === undefined ? undefined : `The value of ${other} must be a text.`) };
+}
+
+function withoutBlank(fields: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(fields).filter(([, text]) => text !== ""));
+}
+
+/** What is not a template, with the id. */
+function otherFieldsOf({ id, fields }: MappingSource): Record<string, unknown> {
+  const templates: readonly string[] = TEMPLATE_FIELDS;
+  return { id, ...Object.fromEntries(Object.entries(fields).filter(([name]) => !templates.includes(name))) };
 }
 
 function toStrings(values: unknown): Record<string, string> {
@@ -221,15 +312,14 @@ function AddField({ fields, onAdd }: { fields: Record<string, string>; onAdd(nam
 
 interface CopyToFileProps {
   source: MappingSource;
-  fields: Record<string, string>;
+  mapping: object;
   code?: string;
 }
 
 /** The text for the file: the page never writes it itself. */
-function CopyToFile({ source, fields, code }: CopyToFileProps): JSX.Element {
-  const { id, file, key, transform, preset } = source;
-  const set = Object.fromEntries(Object.entries(fields).filter(([, text]) => text !== ""));
-  const mapping = JSON.stringify({ ...source.fields, id, ...set }, undefined, 2);
+function CopyToFile({ source, mapping: written, code }: CopyToFileProps): JSX.Element {
+  const { file, key, transform, preset } = source;
+  const mapping = JSON.stringify(written, undefined, 2);
   return (
     <div class="panel">
       <h3>Copy to file</h3>

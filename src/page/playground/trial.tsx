@@ -1,10 +1,10 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { TEMPLATE_FIELDS } from "../../types.ts";
 import { type Diff, type MappingSource, call, type Trial } from "../api.ts";
 import { Detail, formatNumber, messageOf, Pairs, toLine, toVisible, Warnings } from "../parts/controls.tsx";
 import { Log, Prompt } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";
+import { diffWords } from "./words.ts";
 import type { Problem } from "./editor.ts";
 
 /** A new mapping for a hook; its id is none of those that are taken. */
@@ -14,40 +14,39 @@ export function createSource(hook = "new", taken: string[] = []): MappingSource 
   return { id, key: "", fields: { match: { path: hook }, messageTemplate: "{{json payload}}" }, samples: [] };
 }
 
-export interface TrialRequest {
-  hook: string;
-  payload: string;
-  headers: Record<string, string>;
-  query: Record<string, string>;
-}
-
 export interface TrialState {
   trial?: Trial;
   error?: string;
 }
 
 interface Work {
-  request: TrialRequest;
-  payload: { value?: unknown; error?: string };
-  fields: Record<string, string>;
+  request: { hook: string; headers: Record<string, string>; query: Record<string, string> };
+  payload: unknown;
+  /** A text that cannot be read: nothing is tried. */
+  error: string | undefined;
+  draft: DraftMapping;
   code: string | undefined;
+}
+
+interface DraftMapping {
+  id: string;
+  [field: string]: unknown;
 }
 
 /** Long enough that a word is not tried letter by letter, short enough to feel at once. */
 const TYPING_MS = 60;
 
 /** Tries the work whenever it changes; an answer to an earlier state is not shown. */
-export function useTrial(source: MappingSource, { request, payload, fields, code }: Work): TrialState {
+export function useTrial({ request, payload, error: unreadable, draft, code }: Work): TrialState {
   const [tried, setTried] = useState<TrialState>({});
   useEffect(() => {
-    if (payload.error !== undefined) return undefined;
+    if (unreadable !== undefined) return undefined;
     const stop = new AbortController();
     const timer = setTimeout(() => {
-      const { hook, headers, query } = request;
-      const mapping = toDraft(source, fields);
-      const body = { hook, payload: payload.value, headers, query, mapping, code };
+      const body = { ...request, payload, mapping: draft, code };
       call("POST /api/try", {}, { body, stop: stop.signal }).then(
-        (trial) => setTried({ trial }),
+        // A request that is refused as such has not been tried.
+        (trial) => setTried("log" in trial ? { trial } : { error: Object(trial).error }),
         (error: unknown) => !stop.signal.aborted && setTried({ error: String(error) }),
       );
     }, TYPING_MS);
@@ -55,21 +54,24 @@ export function useTrial(source: MappingSource, { request, payload, fields, code
       clearTimeout(timer);
       stop.abort();
     };
-  }, [request, payload, fields, code]);
+  }, [request, payload, unreadable, draft, code]);
   return tried;
 }
 
-/** Only what differs from the loaded mapping; null removes a field. */
+/** Only what differs from the loaded mapping; null removes a field. A new one, or one with another id, is whole. */
 export function toDraft(
   source: MappingSource,
-  fields: Record<string, string>,
-): { id: string; [field: string]: unknown } {
-  const isNew = source.key === "";
-  const base = isNew ? source.fields : {};
-  const changed = TEMPLATE_FIELDS.filter(
-    (name) => fields[name] !== undefined && fields[name] !== (source.fields[name] ?? ""),
-  );
-  return { ...base, id: source.id, ...Object.fromEntries(changed.map((name) => [name, fields[name] || null])) };
+  { fields, others }: { fields: Record<string, string>; others: Record<string, unknown> },
+): DraftMapping {
+  const { id: given, ...own } = others;
+  const id = typeof given === "string" && given !== "" ? given : source.id;
+  const set = Object.fromEntries(Object.entries(fields).filter(([, text]) => text !== ""));
+  const whole: Record<string, unknown> = { ...own, ...set };
+  if (source.key === "" || id !== source.id) return { ...whole, id };
+  const loaded: Record<string, unknown> = source.fields;
+  const names = new Set([...Object.keys(loaded), ...Object.keys(whole)].filter((name) => name !== "id"));
+  const changed = [...names].filter((name) => JSON.stringify(whole[name]) !== JSON.stringify(loaded[name]));
+  return { id, ...Object.fromEntries(changed.map((name) => [name, whole[name] ?? null])) };
 }
 
 export function Result({ trial, error }: TrialState): JSX.Element {
@@ -115,7 +117,7 @@ const OWN_PLACE = ["text", "message", "instructions", "trustedName", "allowUnsaf
 
 function Action({ action }: { action: (Trial & { ok: true })["actions"][number] }): JSX.Element {
   const { kind, ...rest } = action;
-  const text = action.kind === "none" ? "" : action.kind === "wake" ? action.text : action.message;
+  const text = "message" in action ? action.message : "text" in action ? action.text : "";
   const fields = Object.entries(rest)
     .filter(([name, value]) => !OWN_PLACE.includes(name) && value !== undefined)
     .map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
@@ -179,28 +181,63 @@ function DiffResult({ diff: { events, equal, unknown, groups } }: { diff: Diff }
           <h3 class={kind === "failing" ? "bad" : "warn"}>
             {formatNumber(count)} {toLine(label, 200)}
           </h3>
-          {examples.map(({ eventId, hook, before, after }) => (
-            <dl key={eventId} class="pairs">
-              <div>
-                <dt>
-                  <a href={hrefTo(["events", eventId])}>{toLine(hook, 60)}</a> now
-                </dt>
-                <dd>{describe(before)}</dd>
-              </div>
-              <div>
-                <dt>draft</dt>
-                <dd>{describe(after)}</dd>
-              </div>
-            </dl>
+          {examples.map((example) => (
+            <Changed key={example.eventId} example={example} />
           ))}
+          {count > examples.length && <p class="quiet">and {formatNumber(count - examples.length)} more</p>}
         </div>
       ))}
     </>
   );
 }
 
-function describe({ actions, reason, error }: Diff["groups"][number]["examples"][number]["before"]): string {
-  if (error !== undefined) return toLine(`refused: ${error}`, 300);
-  if (actions.length === 0) return toLine(`skipped: ${reason ?? "no action"}`, 300);
-  return toLine(actions.map((action) => JSON.stringify(action)).join(" "), 600);
+type Example = Diff["groups"][number]["examples"][number];
+
+/** Only the fields that differ, with their changed words marked. */
+function Changed({ example: { eventId, hook, before, after } }: { example: Example }): JSX.Element {
+  const [earlier, later] = [toFields(before), toFields(after)];
+  const names = [...new Set([...Object.keys(earlier), ...Object.keys(later)])];
+  const changed = names.filter((name) => earlier[name] !== later[name]);
+  return (
+    <dl class="pairs changes">
+      <div>
+        <dt>event</dt>
+        <dd>
+          <a href={hrefTo(["events", eventId])}>{toLine(hook, 60)}</a>
+        </dd>
+      </div>
+      {changed.map((name) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            <Words before={earlier[name] ?? ""} after={later[name] ?? ""} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Words({ before, after }: { before: string; after: string }): JSX.Element {
+  return (
+    <bdi>
+      {diffWords(before, after).map(({ kind, text }, index) => {
+        if (kind === "same") return toVisible(text.length > 160 ? `${text.slice(0, 60)} … ${text.slice(-60)}` : text);
+        return kind === "removed" ? <del key={index}>{toVisible(text)}</del> : <ins key={index}>{toVisible(text)}</ins>;
+      })}
+    </bdi>
+  );
+}
+
+/** The fields of each action, or why there is none. */
+function toFields({ mapping, actions, reason, error }: Example["before"]): Record<string, string> {
+  if (error !== undefined) return { result: `refused: ${error}` };
+  if (actions.length === 0) return { result: `skipped: ${reason ?? "no action"}` };
+  const fields = actions.flatMap((action, index) =>
+    Object.entries(action).map(([name, value]) => [
+      actions.length > 1 ? `${index + 1}. ${name}` : name,
+      typeof value === "string" ? value : JSON.stringify(value),
+    ]),
+  );
+  return { ...(mapping !== undefined && { mapping }), ...Object.fromEntries(fields) };
 }

@@ -61,7 +61,7 @@ function toOptions(element: HTMLElement, series: readonly Series[], format: (val
   return {
     width: element.clientWidth,
     height: HEIGHT,
-    padding: [6, 0, 0, 0],
+    padding: [6, 20, 0, 0],
     cursor: { drag: { x: false, y: false }, points: { size: 5 } },
     legend: { show: false },
     scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.1)] } },

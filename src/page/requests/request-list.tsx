@@ -2,10 +2,10 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, type MappingsView } from "../api.ts";
 import { changes, feed } from "../live.ts";
-import { Copy, formatMs, State, toLine, toneOf } from "../parts/controls.tsx";
+import { Copy, formatMs, formatNumber, State, Time, toLine, toneOf, toWholeTime } from "../parts/controls.tsx";
 import { Failure, Loading, useLoad } from "../parts/load.tsx";
 import { hrefTo } from "../router.ts";
-import type { Filter, Row } from "../row.ts";
+import { type Filter, isSearched, type Row } from "../row.ts";
 
 const OVERSCAN = 8;
 const NARROW = matchMedia("(max-width: 1000px)");
@@ -29,10 +29,11 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
   else held.current ??= rows;
   const { shown, waiting } = hold(rows, held.current);
 
+  const items = withDays(shown);
   const rowHeight = NARROW.matches ? 54 : 30;
   const first = Math.max(0, Math.floor(view.top / rowHeight) - OVERSCAN);
-  const last = Math.min(shown.length, Math.ceil((view.top + view.height) / rowHeight) + OVERSCAN);
-  const isNearEnd = last > shown.length - OVERSCAN;
+  const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowHeight) + OVERSCAN);
+  const isNearEnd = last > items.length - OVERSCAN;
   // Each answer draws the list again, so that this goes on until there are enough, or no more.
   useEffect(() => {
     if (isTyped) feed.read(isNearEnd);
@@ -52,6 +53,7 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
 
   return (
     <div class="list">
+      <Progress filter={filter} count={shown.length} />
       <p class="liveness" role="status">
         {isStill && waiting > 0 ? (
           <button
@@ -76,16 +78,12 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
         {shown.length === 0 && state !== "paused" && state !== "failed" ? (
           <Nothing filter={filter} isComplete={state === "complete"} />
         ) : (
-          <ol style={{ height: `${shown.length * rowHeight}px` }}>
-            {shown.slice(first, last).map((row, index) => (
-              <Line
-                key={row.id}
-                row={row}
-                top={(first + index) * rowHeight}
-                place={first + index + 1}
-                count={shown.length}
-              />
-            ))}
+          <ol style={{ height: `${items.length * rowHeight}px` }}>
+            {items.slice(first, last).map((item, index) => {
+              const top = (first + index) * rowHeight;
+              if ("day" in item) return <Day key={item.day} day={item.day} top={top} />;
+              return <Line key={item.id} row={item} top={top} place={first + index + 1} count={items.length} />;
+            })}
           </ol>
         )}
         {state === "paused" && (
@@ -105,6 +103,57 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
   );
 }
 
+/** How far a search has come. */
+function Progress({ filter, count }: { filter: Filter; count: number }): JSX.Element | null {
+  const { data } = useLoad("status", () => call("GET /api/status"));
+  const progress = feed.progress();
+  if (!isSearched(filter) || !progress) return null;
+  const isComplete = feed.state() === "complete";
+  return (
+    <p class="progress quiet" role="status">
+      {isComplete ? "Searched all" : "Searched"} {formatNumber(progress.searched)}
+      {!isComplete && data && ` of ${formatNumber(data.queue.events)}`} requests
+      {!isComplete && (
+        <>
+          , back to <Time at={progress.searchedTo} />
+        </>
+      )}
+      : {formatNumber(count)} found
+    </p>
+  );
+}
+
+/** The rows, with a heading where another day begins; today has none. */
+function withDays(rows: readonly Row[]): (Row | { day: number })[] {
+  const items: (Row | { day: number })[] = [];
+  let end = Infinity;
+  let day = startOfDay(Date.now());
+  for (const row of rows) {
+    if (row.at < day) {
+      day = startOfDay(row.at);
+      if (day < end) items.push({ day });
+      end = day;
+    }
+    items.push(row);
+  }
+  return items;
+}
+
+/** In the zone of this browser. */
+function startOfDay(at: number): number {
+  return new Date(at).setHours(0, 0, 0, 0);
+}
+
+const DAY = new Intl.DateTimeFormat("en", { weekday: "long", day: "numeric", month: "long", year: "numeric" });
+
+function Day({ day, top }: { day: number; top: number }): JSX.Element {
+  return (
+    <li class="day" style={{ transform: `translateY(${top}px)` }}>
+      <time dateTime={new Date(day).toISOString()}>{DAY.format(day)}</time>
+    </li>
+  );
+}
+
 interface LineProps {
   row: Row;
   top: number;
@@ -116,10 +165,10 @@ function Line({ row, top, place, count }: LineProps): JSX.Element {
   const { id, at, hook, mapping, event, subject, status, refusal, replayOf, outcome, durationMs } = row;
   const content = (
     <>
-      <time dateTime={new Date(at).toISOString()} title={new Date(at).toISOString()}>
+      <time dateTime={new Date(at).toISOString()} title={toWholeTime(at)}>
         {clock(at)}
       </time>
-      <State state={refusal ? "refused" : status} />
+      <State state={status} />
       <span class="what">
         {replayOf && <span class="quiet">replay </span>}
         <b>{toLine(hook, 60) || "no hook"}</b>
@@ -136,7 +185,9 @@ function Line({ row, top, place, count }: LineProps): JSX.Element {
       <a
         data-row={id}
         data-event={refusal ? undefined : id}
-        href={refusal ? hrefTo(["rejections"]) : hrefTo(["events", id])}
+        href={
+          refusal ? hrefTo(["refused"], { hook: hook || undefined, reason: refusal.reason }) : hrefTo(["events", id])
+        }
       >
         {content}
       </a>
@@ -192,7 +243,7 @@ function FirstCommand({ data: { hooksUrl, mappings } }: { data: MappingsView }):
 }
 
 function useIsTyped(filter: Filter): boolean {
-  const [isTyped, setTyped] = useState(filter.text === undefined);
+  const [isTyped, setTyped] = useState(!isSearched(filter));
   useEffect(() => {
     const timer = setTimeout(() => setTyped(true), TYPING_MS);
     return () => clearTimeout(timer);

@@ -1,11 +1,13 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { EVENT_STATUSES, type EventStatus } from "../../types.ts";
-import { call, type StatsView } from "../api.ts";
+import { call, type StatsView, type StatusView } from "../api.ts";
 import { feed } from "../live.ts";
 import { type Filter, FILTERS } from "../row.ts";
 import { formatMs, formatNumber, toLine } from "../parts/controls.tsx";
 import { useLoad, useWidget } from "../parts/load.tsx";
+import { TimeFilter } from "../parts/times.tsx";
+import { Title } from "../parts/title.tsx";
 import { hrefTo, route, setQuery } from "../router.ts";
 import type { Series } from "./charts.ts";
 import { RequestList } from "./request-list.tsx";
@@ -16,13 +18,16 @@ export function Requests(): JSX.Element {
   const filter: Filter = Object.fromEntries(FILTERS.flatMap((name) => (query[name] ? [[name, query[name]]] : [])));
   return (
     <section class="feed" aria-label="Requests">
-      <h1 class="hidden">Requests</h1>
+      <Title text="Requests" isHidden />
       <Overview />
       <FilterBar filter={filter} />
       <RequestList key={JSON.stringify(filter)} filter={filter} />
     </section>
   );
 }
+
+/** What links of other screens filter by. */
+const FACETS = ["session", "event", "credential", "model", "channel", "group"] as const;
 
 function FilterBar({ filter }: { filter: Filter }): JSX.Element {
   // A list that changes with every frame could not be chosen from.
@@ -60,21 +65,29 @@ function FilterBar({ filter }: { filter: Filter }): JSX.Element {
         type="search"
         name="search"
         aria-label="Search requests"
-        placeholder="Search requests and payloads ( / )"
+        placeholder="Search, or payload.action = opened ( / )"
+        title="Text of a payload, a prompt, a reply or an error, in any case. A field: payload.repository.full_name = acme/shop, headers.x-github-delivery = …"
         maxLength={200}
         value={filter.text ?? ""}
         onInput={(event) => setQuery({ text: event.currentTarget.value })}
       />
+      <TimeFilter />
       {choose("hook", names.hooks)}
       {choose("mapping", names.mappings)}
-      {choose("status", EVENT_STATUSES)}
-      {filter.session && (
-        <button type="button" class="chosen" onClick={() => setQuery({ session: undefined })}>
-          session {toLine(filter.session, 30)} ✕
-        </button>
+      {choose("status", [...EVENT_STATUSES, "refused"])}
+      {FACETS.map(
+        (name) =>
+          filter[name] && (
+            <button key={name} type="button" class="chosen" onClick={() => setQuery({ [name]: undefined })}>
+              {name === "group" ? "error" : name} {toLine(filter[name], 30)} ✕
+            </button>
+          ),
       )}
       {Object.keys(filter).length > 0 && (
-        <button type="button" onClick={() => setQuery(Object.fromEntries(FILTERS.map((name) => [name, undefined])))}>
+        <button
+          type="button"
+          onClick={() => setQuery(Object.fromEntries([...FILTERS, "period"].map((name) => [name, undefined])))}
+        >
           Clear
         </button>
       )}
@@ -83,6 +96,12 @@ function FilterBar({ filter }: { filter: Filter }): JSX.Element {
 }
 
 const SHOWN: readonly EventStatus[] = ["accepted", "done", "skipped", "rejected", "failed", "dead"];
+/** Unfinished turns, as the list of runs filters them. */
+const TURNS = [
+  ["running", ["running"]],
+  ["waiting", ["ready", "queued"]],
+  ["held", ["held"]],
+] as const;
 const MINUTE_MS = 60_000;
 const MINUTES = 60;
 
@@ -95,13 +114,27 @@ function Overview(): JSX.Element {
   return (
     <div class="overview">
       <div class="counts">
-        {SHOWN.map((name) => {
-          const count = stats && (stats.events[name] ?? 0);
-          const isCapped = stats !== undefined && count === stats.countedTo;
-          return <Count key={name} name={name} count={count} isCapped={isCapped} href={hrefTo([], { status: name })} />;
-        })}
-        <Count name="running" count={status?.queue.runningRuns} href={hrefTo(["runs"], { state: "running" })} />
-        <Count name="waiting" count={status?.queue.pendingRuns} href={hrefTo(["runs"], { state: "ready" })} />
+        {SHOWN.map((name) => (
+          <Count
+            key={name}
+            name={name}
+            count={stats && (stats.events[name] ?? 0)}
+            max={stats?.countedTo}
+            href={hrefTo([], { status: name })}
+          />
+        ))}
+        <Count name="refused" count={stats?.refused} href={hrefTo([], { status: "refused" })} />
+        {TURNS.map(([name, states]) => (
+          <Count
+            key={name}
+            name={name}
+            title={`${name} turns`}
+            count={stats && states.reduce((sum, state) => sum + stats.runs[state], 0)}
+            max={stats?.countedTo}
+            href={hrefTo(["runs"], { state: name })}
+          />
+        ))}
+        <BudgetUse budget={status?.budget} />
       </div>
       <ChartBox
         label="Requests per minute"
@@ -136,17 +169,29 @@ function Overview(): JSX.Element {
 
 interface CountProps {
   name: string;
+  title?: string;
   /** undefined: not known yet. */
   count: number | undefined;
-  /** There may be more. */
-  isCapped?: boolean;
+  /** Counting ends there: there may be more. */
+  max?: number;
   href: string;
 }
 
-function Count({ name, count, isCapped = false, href }: CountProps): JSX.Element {
+function Count({ name, title, count, max = Infinity, href }: CountProps): JSX.Element {
   return (
-    <a href={href}>
-      <b>{count === undefined ? "–" : `${formatNumber(count)}${isCapped ? "+" : ""}`}</b> {name}
+    <a href={href} title={title}>
+      <b>{count === undefined ? "–" : `${formatNumber(count)}${count >= max ? "+" : ""}`}</b> {name}
+    </a>
+  );
+}
+
+/** How much of today's budget is used. */
+function BudgetUse({ budget }: { budget: StatusView["budget"] }): JSX.Element | null {
+  if (budget?.perDay === undefined) return null;
+  const share = Math.round((budget.spentToday / budget.perDay) * 100);
+  return (
+    <a href={hrefTo(["spend"])} class={share >= 100 ? "bad" : undefined}>
+      <b>{share} %</b> budget
     </a>
   );
 }

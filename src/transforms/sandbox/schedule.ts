@@ -4,7 +4,7 @@ import type { Worker } from "./worker.ts";
 
 /** Jobs given to a worker in advance, so that it never waits for the pipe. */
 const MAX_BACKLOG = 64;
-/** The bodies of calls in a batch: for larger ones, an order of their own costs little. */
+/** The bodies of calls in a batch: for larger ones, a separate order costs little. */
 const MAX_BATCH_BYTES = 256 * 1024;
 /** Below this, moving a job elsewhere gains nothing, and a batch costs less. */
 const SHORT_WAIT_MS = 2;

@@ -26,6 +26,7 @@ export function describeAccepting(open: OpenJournal): void {
           kind: "hook",
           eventId: event.id,
           hook: "github",
+          mapping: "pull-requests",
           sessionKey: "session",
           action,
           state: "ready",

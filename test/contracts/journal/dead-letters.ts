@@ -17,8 +17,8 @@ export function describeDeadLetters(open: OpenJournal): void {
 
       const letters = await journal.listDeadLetters({ limit: 10 });
       expect(letters).toEqual([
-        { ...second, kind: "delivery", hook: "github", error: "gone", attempts: 1, at: NOW + 20 },
-        { ...first, kind: "run", hook: "github", error: "no", attempts: 1, at: NOW + 10 },
+        { ...second, kind: "delivery", hook: "github", error: "gone", group: "gone", attempts: 1, at: NOW + 20 },
+        { ...first, kind: "run", hook: "github", error: "no", group: "no", attempts: 1, at: NOW + 10 },
       ]);
       expect(await journal.listDeadLetters({ limit: 1 })).toEqual([letters[0]]);
       expect(await journal.listDeadLetters({ limit: 10, before: second.id })).toEqual([letters[1]]);

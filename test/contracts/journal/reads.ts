@@ -253,6 +253,8 @@ export function describeReads(open: OpenJournal): void {
       expect(await journal.history("s", 2)).toMatchObject(entries.slice(0, 2).map(toTurn));
       expect(await journal.pendingSystemEvents()).toMatchObject([...wakes, { text: reply, boundary }]);
       expect((await journal.getSession("main", { limit: 3 }))?.entries).toMatchObject([...wakes, { text: reply }]);
+      const end = { limit: 1, before: Number.MAX_SAFE_INTEGER };
+      expect((await journal.getSession("main", end))?.entries).toMatchObject([{ text: reply }]);
       // The events are deleted, and with them what the texts repeat.
       await sweepAll(journal, { now: NOW + 100, keepFrom: NOW + 100 });
       expect(await journal.listEvents({ limit: 10 })).toEqual([]);

@@ -1,8 +1,10 @@
 import type {
   AcceptResult,
+  ClaimedRun,
   Idempotency,
   Journal,
   NewAction,
+  NewApproval,
   NewDelivery,
   NewEntry,
   NewEvent,
@@ -102,6 +104,33 @@ export function sampleOutcome(parts: Partial<TurnOutcome> = {}): TurnOutcome {
 
 export function sampleDelivery(runId: string, parts: Partial<NewDelivery> = {}): NewDelivery {
   return { id: nextId(), runId, channel: "slack", to: "C1", routeBy: "operator", text: "Done.", ...parts };
+}
+
+/** A question about a call of the run. */
+export async function sampleApproval(
+  journal: Journal,
+  { id: runId, eventId }: ClaimedRun,
+  parts: Partial<NewApproval> = {},
+): Promise<NewApproval> {
+  const [code = ""] = await journal.reserveCodes(1);
+  return {
+    id: nextId(),
+    kind: "call",
+    code,
+    runId,
+    eventId,
+    hook: "github",
+    mapping: "pull-requests",
+    step: 2,
+    call: "tickets.create",
+    arguments: { title: "a b" },
+    hash: "abc",
+    basis: "def",
+    sources: ["tickets"],
+    askedAt: NOW,
+    expiresAt: NOW + 1000,
+    ...parts,
+  };
 }
 
 /** A heartbeat of the node that holds the lease. */

@@ -21,8 +21,9 @@ export function describeSpend(open: OpenJournal): void {
       const heartbeat = await sampleHeartbeat(journal);
       await journal.completeHeartbeat(heartbeat, sampleOutcome({ ...outcome, model: undefined, cost: 0.25 }));
 
-      const both = { runs: 2, inputTokens: 2000, outputTokens: 20, cost: 1 };
-      const one = { runs: 1, ...usage };
+      const day = new Date(NOW).toISOString().slice(0, 10);
+      const both = { day, runs: 2, inputTokens: 2000, outputTokens: 20, cost: 1 };
+      const one = { day, runs: 1, ...usage };
       const main = { hook: "", mapping: "", model: "", ...one, cost: 0.25 };
       const b = { hook: "b", mapping: "", model: "local/small", ...one, cost: 0 };
       expect(await journal.spend({ since: 0 })).toEqual([
@@ -43,6 +44,7 @@ export function describeSpend(open: OpenJournal): void {
       await complete(journal, {}, "s", { usage, finishedAt: hour + 1 });
       expect(await journal.spend({ since: hour - HOUR_MS })).toMatchObject([{ runs: 2 }]);
       expect(await journal.spend({ since: hour })).toMatchObject([{ runs: 1 }]);
+      expect(await journal.spend({ since: 0, until: hour })).toMatchObject([{ runs: 1 }]);
       while (await journal.sweep({ now: NOW, keepFrom: hour + HOUR_MS }));
       expect(await journal.spend({ since: 0 })).toMatchObject([{ runs: 1 }]);
       while (await journal.sweep({ now: NOW, keepFrom: hour + DAY_MS }));

@@ -1,0 +1,69 @@
+import { type Bounded, protect } from "../boundary/boundary.ts";
+import type { ApprovalDraft } from "../approvals/ask.ts";
+import type { Approval, ApprovalUse, Questions, Step } from "../journal/journal.ts";
+import { inSpan } from "../telemetry/traces.ts";
+import type { CallRules } from "./rules.ts";
+
+/** Where the steps of a run are recorded, and what the journal and the nodes know of it. */
+export interface StepStore {
+  list(): Promise<Step[]>;
+  /** False, and nothing is recorded, if another node has the run, or knows more about it. */
+  record(steps: Step[], uses?: ApprovalUse[]): Promise<boolean>;
+  /** The questions of the run, oldest first. */
+  approvals(): Promise<Approval[]>;
+  /** Whether the run is still this node's: asked before each effect. */
+  isHeld(): Promise<boolean>;
+  /** Keeps a result although another node has the run. */
+  settle(result: Step): Promise<void>;
+  /** Whether another node has another configuration. */
+  isDisputed(): Promise<boolean>;
+}
+
+/** Rejects with `ClaimLost` if another node has the run. */
+export async function recordSteps(steps: Step[], store: StepStore | undefined, uses?: ApprovalUse[]): Promise<void> {
+  if (store && !(await store.record(steps, uses))) throw new ClaimLost();
+}
+
+/** Another node has the run, or knows more about it: this one drops what it has. */
+export class ClaimLost extends Error {
+  override name = "ClaimLost";
+}
+
+/** A question of a turn. */
+export type TurnQuestion = Omit<ApprovalDraft, "runId" | "eventId" | "hook">;
+
+/** What a turn waits for: as `Questions`. */
+export interface Waiting extends Pick<Questions, "steps" | "open"> {
+  drafts: TurnQuestion[];
+  /** One of them is about an outcome. */
+  isUnknown: boolean;
+}
+
+/** The turn cannot go on before a person has decided. */
+export class Suspended extends Error {
+  override name = "Suspended";
+  waiting: Waiting;
+
+  constructor(waiting: Waiting) {
+    super("the turn waits for a person");
+    this.waiting = waiting;
+  }
+}
+
+/** Whether a step has its result. */
+export function isFinished({ state }: Step): boolean {
+  return state === "done" || state === "failed";
+}
+
+/** What a call gave, inside the boundary, under its name. */
+export function toResultText(text: string, name: string, { origin }: CallRules): Bounded {
+  return protect(text, { allowUnsafeExternalContent: false }, { ...origin, source: `tool ${name}` });
+}
+
+/** Sends a call in a span. */
+export function inCallSpan<Result>(callId: string, name: string, send: (callId: string) => Result): Result {
+  return inSpan("execute_tool", (describeSpan) => {
+    describeSpan?.({ "gen_ai.tool.name": name, "gen_ai.tool.call.id": callId });
+    return send(callId);
+  });
+}

@@ -1,0 +1,34 @@
+import { CONFUSABLES, OTHER_CONFUSABLES } from "./confusables.generated.ts";
+
+/**
+ * A text for a person who decides by what they see: each character that is invisible, controls the direction or the device,
+ * or looks like ASCII without being it is written as its number, `\u{202e}`. Line ends and tabs stay.
+ */
+export function toVisible(text: string): string {
+  if (PLAIN.test(text)) return text;
+  const marked = text.replaceAll(HIDDEN, (found) => Array.from(found, toNumber).join(""));
+  return Array.from(marked, (char) => (isConfusable(char) ? toNumber(char) : char)).join("");
+}
+
+const PLAIN = /^[\n\t\x20-\x7e]*$/;
+
+/**
+ * Control and format characters, lone surrogates and unassigned characters, white space that is no plain space, what has no
+ * form by default, the blank Braille pattern, and marks that change how ASCII looks.
+ */
+const HIDDEN =
+  /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800](?<![\n\t])|(?! )\p{Zs}|(?<=^|[\0-\x7f])\p{M}+/gu;
+
+const TABLE: ReadonlySet<string> = new Set(
+  [...Object.values(CONFUSABLES), OTHER_CONFUSABLES].flatMap((chars) => Array.from(chars)),
+);
+
+/** Digits of other scripts are numbers to a program, and look like other digits. */
+function isConfusable(char: string): boolean {
+  if (char <= "\x7f") return false;
+  return TABLE.has(char) || /\p{Nd}/u.test(char) || /^[\x20-\x7e]+$/.test(char.normalize("NFKD"));
+}
+
+function toNumber(char: string): string {
+  return `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`;
+}

@@ -1,0 +1,84 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { DriverError, messageOf } from "../errors.ts";
+import type { MissedEvents } from "./missed.ts";
+
+/** A catch-up that is under way: a row of the journal, so that whatever ends the process, another continues it. */
+export interface CatchUp {
+  preset: string;
+  hook: string;
+  /** From when on, in milliseconds since the epoch. */
+  since: number;
+  /** When the gap was found. */
+  foundAt: number;
+  /** The order of the last event that was dealt with. */
+  cursor?: string;
+  /** How many were. */
+  done: number;
+  /** Events that the sender does not have any more, and why, the first ones. */
+  failures: { id: string; message: string }[];
+}
+
+/** What a catch-up leaves. */
+export interface CatchUpResult {
+  /** How many events arrive again. */
+  repeated: number;
+  failures: CatchUp["failures"];
+  /** Events beyond the limit. */
+  left: number;
+  notes: string[];
+}
+
+/** How many events one catch-up gets. */
+const MAX_EVENTS = 1000;
+const MAX_FAILURES = 20;
+const RETRY_MS = 5000;
+const MAX_RETRY_MS = 10 * 60_000;
+/** Then it is given up. */
+const MAX_MS = 24 * 3_600_000;
+
+export interface CatchUpOptions {
+  events: MissedEvents;
+  /** Writes the row. */
+  save(catchUp: CatchUp): Promise<void>;
+  signal: AbortSignal;
+  now?(): number;
+}
+
+/** Gets the events again, oldest first. Resolves once nothing is left to do; rejects if it is stopped, or must be tried again later. */
+export async function runCatchUp(
+  catchUp: CatchUp,
+  { events, save, signal, now = Date.now }: CatchUpOptions,
+): Promise<CatchUpResult> {
+  const { missed, notes } = await retry(() => events.find(catchUp.since));
+  const todo = missed.filter(({ order }) => order > (catchUp.cursor ?? ""));
+  const wanted = todo.slice(0, Math.max(0, MAX_EVENTS - catchUp.done));
+  let current = catchUp;
+  for (const [index, event] of wanted.entries()) {
+    if (index > 0) await delay(events.paceMs, undefined, { signal });
+    let failure: { id: string; message: string } | undefined;
+    try {
+      await retry(() => events.repeat(event));
+    } catch (error) {
+      // One event that is too old must not keep back the others.
+      if (signal.aborted || !(error instanceof DriverError) || error.retryable) throw error;
+      failure = { id: event.id, message: messageOf(error) };
+    }
+    const failures = failure ? [...current.failures, failure].slice(0, MAX_FAILURES) : current.failures;
+    current = { ...current, cursor: event.order, done: current.done + 1, failures };
+    await save(current);
+  }
+  const { done, failures } = current;
+  return { repeated: done - failures.length, failures, left: todo.length - wanted.length, notes };
+
+  async function retry<Result>(work: () => Promise<Result>): Promise<Result> {
+    for (let waitMs = RETRY_MS; ; waitMs = Math.min(waitMs * 2, MAX_RETRY_MS)) {
+      try {
+        return await work();
+      } catch (error) {
+        if (signal.aborted || !(error instanceof DriverError) || !error.retryable) throw error;
+        if (now() - catchUp.foundAt > MAX_MS) throw new DriverError(error.message, { retryable: false, cause: error });
+        await delay(error.retryAfterMs ?? waitMs, undefined, { signal });
+      }
+    }
+  }
+}

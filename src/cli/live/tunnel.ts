@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { ConfigError, messageOf } from "../../errors.ts";
+import { toPrintable } from "../../telemetry/log.ts";
+
+/** Takes a request to a hook, and nothing else. */
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+export interface Tunnel {
+  /** The public address, without a slash at the end. */
+  url: string;
+  /** From now on, requests go there. */
+  serve(handler: Handler): void;
+  close(): Promise<void>;
+}
+
+export interface TunnelOptions {
+  /** A command with `{port}`; without it, the port is its last argument. */
+  program: string;
+  cwd: string;
+  env: NodeJS.ProcessEnv;
+  stateDir: string;
+  /** Called if the program ends by itself. */
+  ended(message: string): void;
+}
+
+const MAX_START_MS = 60_000;
+const MAX_OUTPUT = 8000;
+
+/** Programs whose arguments are known. The first mention of their documentation is no address of a tunnel. */
+const KNOWN: Record<string, { args: string; address?: RegExp }> = {
+  cloudflared: {
+    // Its own file may define other tunnels, which it would start instead.
+    args: "tunnel --no-autoupdate --config {empty} --url http://127.0.0.1:{port}",
+    address: /https:\/\/[a-z0-9-]+\.trycloudflare\.com/,
+  },
+  ngrok: { args: "http {port} --log stdout", address: /https:\/\/[\w.-]+\.ngrok[\w.-]*/ },
+  tailscale: { args: "funnel {port}" },
+};
+const ANY_ADDRESS = /https:\/\/[\w.-]+(?::\d+)?/;
+
+/** Starts the program in front of a port that serves nothing but hooks. Throws a `ConfigError` if it gives no address. */
+export async function openTunnel({ program, cwd, env, stateDir, ended }: TunnelOptions): Promise<Tunnel> {
+  let handler: Handler = refuse;
+  const server = createServer((request, response) => handler(request, response));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const port = String(typeof address === "object" ? address?.port : address);
+  const { command, args, pattern } = toCommand(program, { port, stateDir });
+  const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+  try {
+    const url = await readAddress(child, { command, pattern });
+    child.once("exit", (code, signal) =>
+      ended(`The tunnel's program ended (${signal ?? code}): no sender reaches this service.`),
+    );
+    return { url, serve: (next) => void (handler = next), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+
+  async function close(): Promise<void> {
+    child.removeAllListeners("exit");
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
+      const gone = once(child, "exit");
+      child.kill();
+      await gone;
+    }
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+}
+
+function refuse(request: IncomingMessage, response: ServerResponse): void {
+  request.resume();
+  response.writeHead(503, { "retry-after": "2" }).end();
+}
+
+function toCommand(
+  program: string,
+  { port, stateDir }: { port: string; stateDir: string },
+): { command: string; args: string[]; pattern: RegExp } {
+  const [command = "", ...given] = Array.from(
+    program.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g),
+    (match) => match.slice(1).find((part) => part !== undefined) ?? "",
+  );
+  const known = given.length === 0 ? KNOWN[path.basename(command)] : undefined;
+  const words = known?.args.split(" ") ?? (program.includes("{port}") ? given : [...given, "{port}"]);
+  const empty = path.join(stateDir, "tunnel.yml");
+  if (words.includes("{empty}")) {
+    mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+    writeFileSync(empty, "");
+  }
+  const args = words.map((word) => word.replaceAll("{port}", port).replaceAll("{empty}", empty));
+  return { command, args, pattern: known?.address ?? ANY_ADDRESS };
+}
+
+/** The first https address that the program prints. What it prints afterwards is read, and dropped. */
+async function readAddress(
+  child: ChildProcess,
+  { command, pattern }: { command: string; pattern: RegExp },
+): Promise<string> {
+  const found = Promise.withResolvers<string>();
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    let line = "";
+    stream?.setEncoding("utf8").on("data", (text: string) => {
+      if (output.length < MAX_OUTPUT) output += text;
+      line = (line + text).slice(-MAX_OUTPUT);
+      // Not one of which the rest is still to come.
+      const url = pattern.exec(line.slice(0, line.lastIndexOf("\n") + 1))?.[0];
+      if (url !== undefined) found.resolve(new URL(url).origin);
+    });
+  }
+  const fail = (why: string): void => found.reject(toError(command, why, output));
+  child.once("error", (error) =>
+    fail(`it cannot be started (${messageOf(error)}): install it, or name another program`),
+  );
+  child.once("exit", (code, signal) => fail(`it ended (${signal ?? code}) before it named an https address`));
+  const timer = setTimeout(() => fail(`it named no https address within ${MAX_START_MS / 1000} s`), MAX_START_MS);
+  try {
+    return await found.promise;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function toError(command: string, why: string, output: string): ConfigError {
+  const said = output
+    .trim()
+    .split("\n")
+    .slice(-5)
+    .map((line) => `  ${toPrintable(line)}`);
+  return new ConfigError([
+    { message: `The tunnel's program ${command} failed: ${why}.`, excerpt: said.join("\n") || undefined },
+  ]);
+}

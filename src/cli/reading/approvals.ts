@@ -1,0 +1,135 @@
+import type { Command } from "commander";
+import { toVisible } from "../../boundary/visible.ts";
+import { ConfigError } from "../../errors.ts";
+import { readPages } from "../../operator/stored-events.ts";
+import type { ApprovalView } from "../../operator/views.ts";
+import { isId } from "../../shared/id.ts";
+import { toPrintable } from "../../telemetry/log.ts";
+import { APPROVAL_STATES, type Decision } from "../../types.ts";
+import { addListOptions, addServiceOptions, toOneOf, UsageError } from "../command.ts";
+import { formatTable } from "../format.ts";
+import { type CliIo, style } from "../io.ts";
+import { type ListFlags, type OperatorClient, type ServiceFlags, showAnswer } from "../operator-client.ts";
+
+interface DecisionBody {
+  decision: Decision;
+  reason?: string;
+  result?: string;
+}
+
+/** `webhooks approvals`: the questions that agents' turns ask a person. */
+export function addApprovals(program: Command, io: CliIo): void {
+  const approvals = program
+    .command("approvals")
+    .description("Show and answer the questions of agents: about calls, their outcomes, and replies.");
+  addListOptions(approvals.command("list").description("List questions, newest first."))
+    .option("--state <state>", "only questions in this state", toOneOf(APPROVAL_STATES), "open")
+    .action((flags: ListFlags & { state: string }) =>
+      showAnswer(
+        flags,
+        io,
+        async (client) =>
+          (await client.call("GET /api/approvals", { state: flags.state, limit: flags.limit })).approvals,
+        formatApprovals,
+      ),
+    );
+  const add = (name: string, description: string): Command =>
+    addServiceOptions(approvals.command(name).description(description)).argument("<code>", "its code or its id");
+  add("show", "Show everything about a question.").action((code: string, flags: ServiceFlags) =>
+    showAnswer(flags, io, (client) => findApproval(client, code), formatApproval),
+  );
+  add("approve", "Let a call be sent, or a reply be delivered.").action((code: string, flags: ServiceFlags) =>
+    decide(code, { decision: "approve" }, flags, io),
+  );
+  add("deny", "Refuse a call or a reply.")
+    .option("--reason <text>", "why, for the model")
+    .action((code: string, { reason, ...flags }: ServiceFlags & { reason?: string }) =>
+      decide(code, { decision: "deny", reason }, flags, io),
+    );
+  add("settle", "Say what became of a call whose outcome is not known.")
+    .option("--done [result]", "it was executed, and gave this")
+    .option("--again", "repeat it, with the same call id", false)
+    .option("--give-up", "nobody can find it out", false)
+    .action((code: string, { done, again, giveUp, ...flags }: ServiceFlags & SettleFlags) =>
+      decide(code, toSettlement({ done, again, giveUp }), flags, io),
+    );
+}
+
+interface SettleFlags {
+  done?: string | true;
+  again: boolean;
+  giveUp: boolean;
+}
+
+function toSettlement({ done, again, giveUp }: SettleFlags): DecisionBody {
+  if ([done !== undefined, again, giveUp].filter(Boolean).length !== 1) {
+    throw new UsageError("Say one of --done, --again and --give-up.");
+  }
+  if (done === undefined) return { decision: again ? "again" : "give-up" };
+  return { decision: "done", ...(done !== true && { result: done }) };
+}
+
+async function decide(code: string, body: DecisionBody, flags: ServiceFlags, io: CliIo): Promise<void> {
+  await showAnswer(
+    flags,
+    io,
+    async (client) => {
+      const { id } = await findApproval(client, code);
+      return (await client.call("POST /api/approvals/:id", { id }, body)).approval;
+    },
+    (approval) => [`${approval.code}  ${approval.call ?? "reply"}  ${describeEnd(approval)}`],
+  );
+}
+
+/** The newest with this code. */
+async function findApproval(client: OperatorClient, code: string): Promise<ApprovalView> {
+  if (isId(code)) return client.call("GET /api/approvals/:id", { id: code });
+  const all = readPages(async (page) => (await client.call("GET /api/approvals", page)).approvals);
+  for await (const approval of all) if (approval.code === code.toLowerCase()) return approval;
+  throw new ConfigError([{ message: `No question has the code ${code}. \`webhooks approvals list\` shows them.` }]);
+}
+
+function formatApprovals(approvals: ApprovalView[]): string[] {
+  const rows = approvals.map(({ code, kind, call, mapping, hook, askedAt, expiresAt, state }) => [
+    code,
+    kind,
+    call ?? "",
+    mapping || hook,
+    askedAt,
+    expiresAt ?? "",
+    state,
+  ]);
+  return formatTable(["code", "about", "call", "mapping", "asked", "until", "state"], rows, "No questions.");
+}
+
+function formatApproval(approval: ApprovalView): string[] {
+  const { id, code, kind, call, mapping, hook = "", runId, eventId, sources, earlier, againAt } = approval;
+  const details: [string, string | undefined][] = [
+    ["id", id],
+    ["mapping", mapping || hook],
+    ["event", eventId],
+    ["run", runId],
+    ["asked", approval.askedAt],
+    ["until", approval.expiresAt],
+    ["again", againAt && `possible from ${againAt}`],
+    ["has read", sources.join(", ") || undefined],
+    ["earlier", earlier?.join(", ")],
+  ];
+  const replies = approval.deliveries ?? [];
+  return [
+    `${style("bold", code)}  ${kind}${call === undefined ? "" : `  ${toPrintable(call)}`}  ${describeEnd(approval)}`,
+    ...details.flatMap(([name, value]) =>
+      value === undefined ? [] : [`${style("dim", name.padEnd(9))}${toPrintable(value)}`],
+    ),
+    ...(approval.arguments ? toVisible(JSON.stringify(approval.arguments, undefined, 2)).split("\n") : []),
+    ...replies.flatMap(({ channel, to = "", text }) => [
+      `${style("dim", "to")} ${toPrintable(`${channel} ${to}`)}`,
+      ...toVisible(text).split("\n"),
+    ]),
+  ];
+}
+
+function describeEnd({ state, decision, by, reason }: ApprovalView): string {
+  const person = decision === undefined ? "" : ` (${decision} by ${by})`;
+  return toPrintable(`${state}${person}${reason === undefined ? "" : `: ${reason}`}`);
+}

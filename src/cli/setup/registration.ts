@@ -1,0 +1,332 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { setInEnvFile, withEnvFile } from "../../config/env-file.ts";
+import {
+  createSecret,
+  findUses,
+  isReference,
+  planChanges,
+  planUse,
+  readTarget,
+  type ConfigPlan,
+  type Target,
+  type WrittenUse,
+  writePlan,
+} from "../../config/edit/plan.ts";
+import { type ApiAccess, listEvents, toApiAccess, toHookUrl } from "../../config/presets/api-access.ts";
+import { findRegistration } from "../../config/presets/file.ts";
+import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
+import { readConfigText } from "../../drivers.ts";
+import { ConfigError, messageOf } from "../../errors.ts";
+import { type HookApi, type Vendor, type WantedHook } from "../../registration/hook-api.ts";
+import { planRegistration, type RegistrationPlan, runRegistration } from "../../registration/register.ts";
+import { toText, withoutUndefined } from "../../shared/json.ts";
+import { EXIT_CODES } from "../command.ts";
+import { locateNewConfig } from "../context.ts";
+import { type CliIo, print, printError, printJsonLine, printWarnings } from "../io.ts";
+import {
+  confirmWrite,
+  loadPlan,
+  openTerminal,
+  plainChange,
+  printWritten,
+  showChange,
+  type WriteFlags,
+} from "./change.ts";
+import { MissingAnswer, type Terminal } from "./terminal.ts";
+
+export interface RegisterFlags extends WriteFlags {
+  config?: string;
+  envFile?: string;
+  path?: string;
+  /** Where the webhook is, if it is given. */
+  register?: string | boolean;
+  token?: string;
+  replace: boolean;
+}
+
+/** A preset's use with the API of its sender. */
+interface Sender {
+  vendor: Vendor;
+  use: PresetUse;
+  hooks: HookApi;
+  url: string;
+}
+
+const CALLS_MS = 60_000;
+
+/** Adds the preset to the configuration if it is not there, and registers its webhook at the sender. */
+export async function registerPreset(
+  name: string,
+  { vendor, options }: { vendor: Vendor; options: Record<string, unknown> },
+  flags: RegisterFlags,
+  io: CliIo,
+): Promise<void> {
+  const terminal = openTerminal(flags, io);
+  const registration = await prepare(name, { vendor, options, flags, io, terminal });
+  const { plan, actions, sender } = registration;
+  if (!flags.json) print(io, ...(plan.before === plan.after ? [] : [showChange(plan)]), ...actions);
+  if (flags.dryRun) {
+    if (!flags.json) return print(io, "Nothing was written.");
+    return printJsonLine(io, { ok: true, written: false, url: sender.url, actions, diff: plainChange(plan) });
+  }
+  await confirmWrite(flags.yes, terminal, plan.file);
+  await execute(registration, flags, io);
+}
+
+interface Registration {
+  plan: ConfigPlan;
+  sender: Sender;
+  steps: RegistrationPlan;
+  wanted: WantedHook;
+  /** The environment variable with the secret; undefined: the configuration has the secret itself, or a file. */
+  variable: string | undefined;
+  /** A new secret of our own. */
+  made: string | undefined;
+  isStored: boolean;
+  envFile: string;
+  /** What will be done, in a sentence each. */
+  actions: string[];
+}
+
+/** Reads what there is, here and at the sender, and changes nothing. */
+async function prepare(
+  name: string,
+  {
+    vendor,
+    options,
+    flags,
+    io,
+    terminal,
+  }: Omit<OpenOptions, "env" | "flags"> & { options: object; flags: RegisterFlags },
+): Promise<Registration> {
+  const { target, envFile } = readPlace(flags, io);
+  const written = findUses(target, name).find(({ hook }) => hook === (flags.path ?? name));
+  const place = await askPlace(name, flags, written, terminal);
+  const { reference, variable } = toSecretReference(written, flags.path ?? name);
+  const plan = written
+    ? planChange(target, name, written, { ...options, place, secret: reference })
+    : planUse(target, { name, options: { path: flags.path, ...options, place, secret: reference } });
+  const isStored = variable === undefined || Boolean(io.env[variable]);
+  const made = isStored || vendor.secretBy === "vendor" ? undefined : createSecret();
+  // The sender's own secret is not known yet.
+  const env = isStored || variable === undefined ? io.env : { ...io.env, [variable]: made ?? createSecret() };
+  await loadPlan(plan, { ...io, env });
+
+  const sender = await openSender(name, plan, { vendor, flags, env, io, terminal });
+  const { hooks, url, use } = sender;
+  const found = await hooks.find(url);
+  if (found.length === 0) await refuseOther(sender, flags);
+  const steps = planRegistration(vendor, found, isStored);
+  const secret = vendor.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
+  const toSet = made === undefined ? [] : [`In ${path.relative(io.cwd, envFile)}: set ${variable} to a new secret.`];
+  return {
+    plan,
+    sender,
+    steps,
+    wanted: { url, secret, events: listEvents(use) },
+    variable,
+    made,
+    isStored,
+    envFile,
+    actions: [...describeSteps(steps, sender), ...toSet],
+  };
+}
+
+/** In this order, whatever ends the command can be continued: no webhook is made whose secret is not on disk. */
+async function execute(registration: Registration, { json }: RegisterFlags, io: CliIo): Promise<void> {
+  const { plan, sender, steps, wanted, variable, made, isStored, envFile, actions } = registration;
+  const { vendor, hooks, url } = sender;
+  const store = (secret: string): void => void (variable !== undefined && setInEnvFile(envFile, variable, secret));
+  if (made !== undefined) store(made);
+  writePlan(plan);
+  try {
+    const id = await runRegistration(steps, hooks, wanted, store);
+    const isByVendor = vendor.secretBy === "vendor" && steps.kind !== "update";
+    const restart = made !== undefined || isByVendor ? toRestart(variable, envFile, io) : [];
+    if (json)
+      return printJsonLine(io, { ok: true, file: plan.file, written: true, url, id, actions, restart: restart[0] });
+    if (plan.before !== plan.after) printWritten(plan, io);
+    print(io, `${vendor.service} posts to ${url} (webhook ${id}).`, ...restart);
+    if (isByVendor && isStored && variable !== undefined) {
+      printWarnings(io, [`if ${variable} is set in the environment, it wins over ${envFile}: remove it there`]);
+    }
+  } catch (error) {
+    io.exitCode = EXIT_CODES.failed;
+    const message = messageOf(error);
+    if (json) return printJsonLine(io, { ok: false, error: message, code: "sender", file: plan.file, written: true });
+    printError(io, message, "The configuration was written. Run the command again: it continues.");
+  }
+}
+
+/** Removes the webhooks that post to the preset's address. */
+export async function unregisterPreset(
+  name: string,
+  vendor: Vendor,
+  flags: RegisterFlags,
+  io: CliIo,
+): Promise<string[]> {
+  const terminal = openTerminal(flags, io);
+  const { target } = readPlace(flags, io);
+  const use = findUses(target, name).find(({ hook }) => hook === (flags.path ?? name));
+  if (!use) {
+    throw new ConfigError([
+      { file: target.file, message: `The preset "${name}" is not used for this hook. Name it with --path.` },
+    ]);
+  }
+  const plan = planChanges(target, [], { secretFiles: new Map() });
+  const { hooks, url } = await openSender(name, plan, { vendor, flags, env: io.env, io, terminal });
+  const found = await hooks.find(url);
+  if (!flags.json) {
+    const none = `${vendor.service} has no webhook that posts to ${url}.`;
+    print(
+      io,
+      ...(found.length === 0
+        ? [none]
+        : found.map((id) => `At ${vendor.service}: delete the webhook ${id}, which posts to ${url}.`)),
+    );
+  }
+  if (flags.dryRun || found.length === 0) return [];
+  if (!flags.yes) {
+    if (!terminal) throw new MissingAnswer("--yes", "cannot ask whether to delete the webhook (--dry-run shows it)");
+    if (!(await terminal.confirm("Delete it?"))) return [];
+  }
+  for (const id of found) await hooks.remove(id);
+  return found;
+}
+
+/** The configuration and the file with its variables, which the command has read. */
+function readPlace(flags: RegisterFlags, io: CliIo): { target: Target; envFile: string } {
+  const file = locateNewConfig(flags.config, io);
+  const envFile = path.resolve(io.cwd, flags.envFile ?? path.join(path.dirname(file), ".env"));
+  if (existsSync(envFile)) io.env = withEnvFile(io.env, envFile);
+  return { target: readTarget(file, io.env), envFile };
+}
+
+async function askPlace(
+  name: string,
+  { register }: RegisterFlags,
+  use: WrittenUse | undefined,
+  terminal: Terminal | undefined,
+): Promise<unknown> {
+  const registration = findRegistration(name);
+  const given = typeof register === "string" ? register : use?.with["place"];
+  if (given !== undefined || !registration?.placeRequired) return given;
+  const about = toText(registration.place?.["description"]);
+  if (!terminal) throw new MissingAnswer("--register <place>", about);
+  return terminal.text({ message: about });
+}
+
+/** `variable`: what the configuration names; undefined: it has the secret itself, or a file. */
+function toSecretReference(use: WrittenUse | undefined, hook: string): { reference: unknown; variable?: string } {
+  const written = use?.with["secret"];
+  if (written === undefined) {
+    const variable = `${hook
+      .toUpperCase()
+      .replaceAll(/[^A-Z0-9]+/g, "_")
+      .replace(/^(?=\d)/, "_")}_SECRET`;
+    return { reference: `\${${variable}}`, variable };
+  }
+  const [current] = [written].flat();
+  return { reference: written, variable: /^\$\{([A-Za-z_]\w*)\}$/.exec(toText(current))?.[1] };
+}
+
+function planChange(target: Target, name: string, use: WrittenUse, options: Record<string, unknown>): ConfigPlan {
+  const changed = { ...use.with, ...withoutUndefined(options) };
+  return planChanges(target, [{ kind: "set", path: use.at, value: { use: name, with: changed } }], {
+    secretFiles: new Map(),
+  });
+}
+
+interface OpenOptions {
+  vendor: Vendor;
+  flags: Pick<RegisterFlags, "path" | "token">;
+  env: NodeJS.ProcessEnv;
+  io: CliIo;
+  terminal: Terminal | undefined;
+}
+
+/** Opens the sender's API with the stored token, that of the command line or the environment, or one that is asked for. */
+async function openSender(
+  name: string,
+  { file, after, secretFiles }: Pick<ConfigPlan, "file" | "after" | "secretFiles">,
+  { vendor, flags, env, io, terminal }: OpenOptions,
+): Promise<Sender> {
+  const { config } = await readConfigText(file, after, { env, unwritten: secretFiles });
+  const use = config.hooks.presets.find(
+    (one) => one.name === name && (one.with["path"] ?? name) === (flags.path ?? name),
+  );
+  if (!use)
+    throw new ConfigError([{ file, message: `The preset "${name}" is not used for this hook. Name it with --path.` }]);
+  const access = toApiAccess(use, config);
+  const token = await findToken(vendor, access, { flags, io, terminal });
+  return {
+    vendor,
+    use,
+    url: requireUrl(use, config),
+    hooks: connectSender(vendor, access, token, AbortSignal.timeout(CALLS_MS)),
+  };
+}
+
+export function connectSender(
+  vendor: Vendor,
+  { baseUrl, place, account }: ApiAccess,
+  token: string,
+  signal: AbortSignal,
+): HookApi {
+  return vendor.connect({ token, baseUrl, place, account, signal });
+}
+
+/** A stored token whose variable is not set counts as none. Empty: a GitHub App signs its own. */
+async function findToken(
+  { service, tokenVariables, tokenNeeds }: Vendor,
+  { token, account }: ApiAccess,
+  { flags, io, terminal }: Pick<OpenOptions, "flags" | "io" | "terminal">,
+): Promise<string> {
+  const variable = tokenVariables.find((known) => io.env[known]);
+  const found = flags.token ?? (isReference(token) ? undefined : token);
+  if (found !== undefined) return found;
+  if (account["app"] !== undefined && account["token"] === undefined) return "";
+  if (variable !== undefined) return io.env[variable] ?? "";
+  const needs = `The token needs ${tokenNeeds}. It is not stored.`;
+  if (terminal) return terminal.secret(`Token of ${service}'s API (hidden). ${needs}`);
+  throw new MissingAnswer(`--token, or ${tokenVariables[0]},`, needs);
+}
+
+export function requireUrl(use: PresetUse, config: ResolvedConfig): string {
+  const url = toHookUrl(use, config);
+  if (url !== undefined) return url;
+  const message = "The sender must know a public address. Set it, such as https://hooks.example.com.";
+  throw new ConfigError([{ key: "gateway.publicUrl", message }]);
+}
+
+async function refuseOther({ vendor, hooks, url }: Sender, { replace }: RegisterFlags): Promise<void> {
+  const other = await hooks.findOther?.(url);
+  if (other === undefined || replace) return;
+  const shown = other.replace(/[?#].*/, "");
+  const message = `${vendor.service} can have one webhook, and it posts to ${shown}. With --replace, it posts to ${url} instead.`;
+  throw new ConfigError([{ message }]);
+}
+
+function describeSteps(steps: RegistrationPlan, { vendor, url, use }: Sender): string[] {
+  const place = use.with["place"] === undefined ? "" : ` (${toText(use.with["place"])})`;
+  const at = `At ${vendor.service}${place}:`;
+  if (steps.kind === "create") return [`${at} create a webhook that posts to ${url}.`];
+  if (steps.kind === "renew") {
+    return [
+      `${at} replace the webhook ${steps.ids.join(", ")}, whose secret is not stored, by a new one that posts to ${url}.`,
+    ];
+  }
+  return [
+    `${at} set events and secret of the webhook ${steps.id} again, which posts to ${url}.`,
+    ...steps.others.map((id) => `${at} delete the webhook ${id}, which posts there too.`),
+  ];
+}
+
+function toRestart(variable: string | undefined, envFile: string, { cwd }: CliIo): string[] {
+  if (variable === undefined) return [];
+  const start = `webhooks serve --env-file ${path.relative(cwd, envFile)}`;
+  return [
+    `Restart the service, so that it reads ${variable}: \`${start}\`. \`webhooks dev\` reads .env beside the configuration.`,
+  ];
+}

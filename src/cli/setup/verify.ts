@@ -1,0 +1,159 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Command } from "commander";
+import { builtInDrivers } from "../../drivers.ts";
+import { requirePreset } from "../../config/presets/file.ts";
+import { toApiAccess, toHook } from "../../config/presets/api-access.ts";
+import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
+import { ConfigError, messageOf } from "../../errors.ts";
+import type { OperatorAnswers } from "../../operator/views.ts";
+import { findVendor } from "../../registration/vendors.ts";
+import { readOwn } from "../../shared/json.ts";
+import { toPrintable } from "../../telemetry/log.ts";
+import { addServiceOptions, EXIT_CODES, toDigits } from "../command.ts";
+import { loadConfig } from "../context.ts";
+import { type CliIo, print, printJson } from "../io.ts";
+import { createOperatorClient, type OperatorClient, type ServiceFlags } from "../operator-client.ts";
+import { connectSender, requireUrl } from "./registration.ts";
+
+type Rejection = OperatorAnswers["GET /api/rejections"]["rejections"][number];
+
+interface VerifyFlags extends ServiceFlags {
+  path?: string;
+  wait: string;
+}
+
+export function addVerify(presets: Command, io: CliIo): void {
+  addServiceOptions(presets.command("verify"), "print one JSON object: ok, event, reason")
+    .description(
+      "Wait for one signed event of a preset's sender, ask the sender for a test delivery where its API has one, and explain a refusal.",
+    )
+    .argument("<name>", "name of the preset")
+    .option("--path <hook>", "the hook's name, if the preset is used for several")
+    .option("--wait <seconds>", "how long to wait", toDigits, "120")
+    .action((name: string, flags: VerifyFlags) => verify(requirePreset(name), flags, io));
+}
+
+const POLL_MS = 500;
+const TEST_MS = 10_000;
+
+type Outcome = { kind: "arrived"; event: string } | { kind: "refused"; reason: string } | { kind: "nothing" };
+
+async function verify(name: string, flags: VerifyFlags, io: CliIo): Promise<void> {
+  const { config } = await loadConfig(flags.config, io);
+  const use = config.hooks.presets.find(
+    (one) => one.name === name && (one.with["path"] ?? name) === (flags.path ?? name),
+  );
+  if (!use) {
+    const message = `The preset "${name}" is not used for this hook. Add it with \`webhooks presets enable ${name}\`.`;
+    throw new ConfigError([{ file: config.file, message }]);
+  }
+  const hook = toHook(use);
+  const { mapping } =
+    config.hooks.mappings.find(({ preset, mapping: { match } }) => preset === name && match?.path === hook) ?? {};
+  const headers = listSignatureHeaders(mapping?.auth?.scheme);
+  const client = await createOperatorClient(flags, io);
+  const seen = await readSeen(client, hook);
+  const asked = await askForTest(use, config);
+  if (!flags.json) print(io, asked, `Waiting up to ${flags.wait} s for a signed event of ${hook}.`);
+
+  const outcome = await waitForOutcome();
+  if (outcome.kind !== "arrived") io.exitCode = EXIT_CODES.failed;
+  const nothing = `Nothing arrived at ${config.hooks.path}/${hook}. Check the address at the sender, and that it can be reached: \`webhooks doctor\`.`;
+  const reason = outcome.kind === "refused" ? outcome.reason : outcome.kind === "nothing" ? nothing : undefined;
+  if (flags.json) {
+    return printJson(io, {
+      ok: outcome.kind === "arrived",
+      event: outcome.kind === "arrived" ? outcome.event : undefined,
+      reason,
+    });
+  }
+  print(
+    io,
+    reason ??
+      `A signed event arrived${outcome.kind === "arrived" ? `: ${outcome.event}` : ""}. The secret and the address are right.`,
+  );
+
+  async function waitForOutcome(): Promise<Outcome> {
+    const signal = io.stopSignal();
+    const endsAt = performance.now() + Number(flags.wait) * 1000;
+    while (!signal.aborted && performance.now() < endsAt) {
+      const { events } = await client.call("GET /api/events", { hook, limit: 20 });
+      const event = events.find(({ id, replayOf }) => !seen.has(id) && replayOf === undefined);
+      if (event) {
+        const { credential } = await client.call("GET /api/events/:id", { id: event.id });
+        if (credential?.startsWith("auth:")) return { kind: "arrived", event: event.id };
+      }
+      const { rejections } = await client.call("GET /api/rejections", { limit: 20 });
+      const refused = rejections
+        .filter(({ id }) => !seen.has(id))
+        .map((one) => explain(one, { hook, headers }))
+        .find(Boolean);
+      if (refused !== undefined) return { kind: "refused", reason: toPrintable(refused) };
+      await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
+    }
+    return { kind: "nothing" };
+  }
+}
+
+async function readSeen(client: OperatorClient, hook: string): Promise<Set<string>> {
+  const { events } = await client.call("GET /api/events", { hook, limit: 20 });
+  const { rejections } = await client.call("GET /api/rejections", { limit: 500 });
+  return new Set([...events, ...rejections].map(({ id }) => id));
+}
+
+/** What was asked of the sender, in a sentence. */
+async function askForTest(use: PresetUse, config: ResolvedConfig): Promise<string> {
+  const vendor = findVendor(use.name);
+  const byHand = "Cause an event at the sender, or send its test delivery.";
+  if (!vendor) return byHand;
+  const access = toApiAccess(use, config);
+  if (access.token === undefined)
+    return `${byHand} ${vendor.service} was not asked for one, because no token is stored.`;
+  try {
+    const url = requireUrl(use, config);
+    const hooks = connectSender(vendor, access, access.token, AbortSignal.timeout(TEST_MS));
+    const [id] = await hooks.find(url);
+    if (id === undefined) {
+      return `${vendor.service} has no webhook that posts to ${url}: register it with \`webhooks presets enable ${use.name} --register\`.`;
+    }
+    if (!hooks.test) return byHand;
+    await hooks.test(id);
+    return `${vendor.service} was asked for a test delivery.`;
+  } catch (error) {
+    return `${byHand} ${vendor.service} was asked for one in vain: ${messageOf(error)}`;
+  }
+}
+
+function listSignatureHeaders(scheme: string | undefined): string[] {
+  const about = scheme === undefined ? undefined : builtInDrivers.providers[scheme]?.about;
+  const header = readOwn(about, "header");
+  return typeof header === "string" ? (header.match(/[a-z][a-z\d]*(?:-[a-z\d]+)+/g) ?? []) : [];
+}
+
+/** Why the sender's request was refused, and what to do; undefined: it was somebody else's. */
+function explain(
+  { hook: posted, reason, hint, message, headers }: Rejection,
+  wanted: { hook: string; headers: string[] },
+): string | undefined {
+  if (posted !== wanted.hook) {
+    const isSenders = wanted.headers.some((name) => headers.includes(name));
+    if (!isSenders) return undefined;
+    return `Wrong path: a request with the sender's signature came to "${posted ?? "another path"}", but the hook is "${wanted.hook}". Change the address at the sender.`;
+  }
+  const proxy = headers.some((name) => /^(?:via|forwarded|x-forwarded-|cf-|x-amzn-)/.test(name));
+  switch (reason) {
+    case "wrong":
+      return (
+        "Wrong secret, or a changed body: the signature does not fit. Set the secret of the configuration at the sender again" +
+        (proxy
+          ? ". If it is the same, the proxy in front changes the body: it must pass the bytes on as they came."
+          : "; if it is the same, something on the way changes the body.")
+      );
+    case "missing":
+      return "The request had no signature: set the secret at the sender, or somebody else sent it.";
+    case "expired":
+      return `The signature is too old or too new: ${hint ?? "compare the clocks"}.`;
+    default:
+      return `It was refused (${reason}): ${message}`;
+  }
+}

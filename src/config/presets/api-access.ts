@@ -1,0 +1,49 @@
+import { readOwn, toObject, toText } from "../../shared/json.ts";
+import { trimSlashes } from "../resolve.ts";
+import type { PresetUse, ResolvedConfig } from "../types.ts";
+import { readPreset } from "./file.ts";
+
+/** How the API of a preset's sender is called. */
+export interface ApiAccess {
+  /** undefined: none is stored. */
+  token: string | undefined;
+  baseUrl: string | undefined;
+  /** Where the webhook is. */
+  place: string | undefined;
+  /** The block of the channel's account. */
+  account: Record<string, unknown>;
+}
+
+/** The preset's own options, else those of the channel's account. */
+export function toApiAccess(use: PresetUse, { channels }: Pick<ResolvedConfig, "channels">): ApiAccess {
+  const { account: name, apiToken, apiUrl, place } = use.with;
+  const account = toObject(readOwn(channels, typeof name === "string" ? `${use.name}:${name}` : use.name));
+  return {
+    token: toText(apiToken).trim() || toText(account["token"]) || undefined,
+    baseUrl: toText(apiUrl) || toText(account["baseUrl"]) || undefined,
+    place: toText(place) || undefined,
+    account,
+  };
+}
+
+/** The name of its hook. */
+export function toHook({ name, with: { path } }: PresetUse): string {
+  return trimSlashes(toText(path ?? name));
+}
+
+/** The address that its sender posts to; undefined: no public address is known. */
+export function toHookUrl(
+  use: PresetUse,
+  { gateway, hooks }: Pick<ResolvedConfig, "gateway" | "hooks">,
+): string | undefined {
+  return gateway.hooksUrl && `${gateway.hooksUrl}${hooks.path}/${toHook(use)}`;
+}
+
+/** Its events by their names: `*` and families are replaced by what they stand for. */
+export function listEvents({ name, with: { events } }: PresetUse): string[] {
+  const { known = [], default: usual = [] } = readPreset(name).preset.events ?? {};
+  const wanted = Array.isArray(events) ? events.map(String) : usual;
+  const isWanted = (event: string): boolean =>
+    wanted.some((one) => one === event || one === "*" || (one.endsWith(".*") && event.startsWith(one.slice(0, -1))));
+  return known.filter((event) => !event.endsWith("*") && isWanted(event));
+}

@@ -1,0 +1,57 @@
+import type { TurnContext } from "../actions/agent.ts";
+import type { Waiting } from "../actions/steps.ts";
+import { toApprovals } from "../approvals/ask.ts";
+import type { ClaimedRun, Run } from "../journal/journal.ts";
+import { QUESTION_HOLDS } from "../types.ts";
+import type { DispatchContext } from "./context.ts";
+
+/** Names what a run of this mapping asks a person, by the configuration in use. */
+export function createAsk({ journal, current, telemetry }: DispatchContext, mapping = ""): TurnContext["ask"] {
+  return (drafts) => {
+    const { config, channels } = current();
+    for (const { kind } of drafts) telemetry.activity.asked(kind);
+    return toApprovals(drafts, {
+      journal,
+      settings: config.agents.approvals,
+      channels,
+      mapping,
+      publicUrl: config.gateway.publicUrl,
+    });
+  };
+}
+
+/** Holds a run until a person has decided. False if the claim is lost. */
+export async function suspendRun(run: ClaimedRun, waiting: Waiting, context: DispatchContext): Promise<boolean> {
+  const { journal, telemetry } = context;
+  const { steps, drafts, open, isUnknown } = waiting;
+  const { id: runId, eventId, hook } = run;
+  const earlier = drafts.some(({ kind }) => kind === "call") ? await findEarlierCalls(run, context) : [];
+  const ask = createAsk(context, run.mapping);
+  const named = drafts.map((draft) => (draft.kind === "call" && earlier.length > 0 ? { ...draft, earlier } : draft));
+  const asked = await ask(named.map((draft) => ({ ...draft, runId, eventId, hook })));
+  const reason = isUnknown ? QUESTION_HOLDS.outcome : QUESTION_HOLDS.approval;
+  const isRecorded = await journal.holdRun(run, reason, { steps, asked, open });
+  const fields = { step: "turn", runId, eventId, hook, reason, questions: asked.length };
+  if (isRecorded) telemetry.log.info("run held: a person is asked", fields);
+  telemetry.activity.turned({ result: "held", ms: 0 });
+  return isRecorded;
+}
+
+/** How far back the replays of an event are followed. */
+const MAX_REPLAYS = 10;
+
+/** The calls that may have been executed in the runs of the event that this one replays. */
+async function findEarlierCalls({ eventId }: Pick<Run, "eventId">, { journal }: DispatchContext): Promise<string[]> {
+  const calls = new Set<string>();
+  let id = eventId && (await journal.getEvent(eventId))?.replayOf;
+  for (let count = 0; id !== undefined && count < MAX_REPLAYS; count++) {
+    const event = await journal.getEvent(id);
+    const steps = event?.runs.flatMap((run) => run.steps ?? []) ?? [];
+    for (const { call, callId, state } of steps) {
+      const isSent = callId !== undefined && state !== "waiting" && state !== "failed";
+      if (isSent && call !== undefined) calls.add(call);
+    }
+    id = event?.replayOf;
+  }
+  return [...calls];
+}

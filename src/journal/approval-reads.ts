@@ -1,0 +1,63 @@
+import { isId } from "../shared/id.ts";
+import type { ApprovalState, ChannelName } from "../types.ts";
+import type { Page } from "./journal.ts";
+import type { Approval, AskedApproval } from "./records.ts";
+import { listPage, type Reader, withinPage } from "./reads.ts";
+import { integer, text, toApproval } from "./rows.ts";
+
+/* The reads of approvals, as those of `reads.ts`. */
+
+const APPROVALS = "hookline.approvals";
+
+export async function listApprovals(
+  reader: Reader,
+  { state, runId, eventId, ...page }: Page & { state?: ApprovalState; runId?: string; eventId?: string },
+): Promise<Approval[]> {
+  const { limit, before } = page;
+  if ([before, runId, eventId].some((id) => id !== undefined && !isId(id))) return [];
+  const found = await listPage(reader, {
+    from: APPROVALS,
+    conditions: [
+      ["state =", state],
+      ["run_id =", runId],
+      ["event_id =", eventId],
+      ...withinPage(reader, APPROVALS, page),
+    ],
+    limit,
+  });
+  return found.map(toApproval);
+}
+
+export async function getApproval({ get }: Reader, id: string): Promise<Approval | undefined> {
+  const row = isId(id) ? await get(`SELECT * FROM ${APPROVALS} WHERE id = $1`, [id]) : undefined;
+  return row && toApproval(row);
+}
+
+export async function hasExpired({ get }: Reader, now: number): Promise<boolean> {
+  return (
+    (await get(`SELECT 1 AS found FROM ${APPROVALS} WHERE state = 'open' AND expires_at <= $1 LIMIT 1`, [now])) !==
+    undefined
+  );
+}
+
+export async function findAsked(
+  { get }: Reader,
+  code: string,
+  channel: ChannelName,
+  to: string,
+): Promise<AskedApproval | undefined> {
+  const row = await get(
+    `SELECT approvals.*, deliveries.finished_at AS sent_at, deliveries.message_id
+     FROM hookline.approvals JOIN hookline.deliveries ON deliveries.id = approvals.question_id
+     WHERE approvals.code = $1 AND deliveries.state = 'sent' AND deliveries.channel = $2 AND deliveries.recipient = $3
+     ORDER BY approvals.id DESC LIMIT 1`,
+    [code, channel, to],
+  );
+  if (!row) return undefined;
+  const messageIds = row.message_id === null ? [] : text(row.message_id).split("\n");
+  return {
+    approval: toApproval(row),
+    sentAt: integer(row.sent_at),
+    messageIds,
+  };
+}

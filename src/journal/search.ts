@@ -1,0 +1,210 @@
+import { readPath, toText } from "../shared/json.ts";
+import { listEventRows, type Reader, type ReadValue } from "./reads.ts";
+import type { EventSearch, FieldCondition, SearchChunk } from "./records.ts";
+import { bytes, type EventDetail, integer, optional, type Row, text, toDetail } from "./rows.ts";
+
+/** SQL that tests whether a column contains the text. The values are those from $2 on. */
+export interface TextSql {
+  ofText(column: string): string;
+  ofBytes(column: string): string;
+  values: ReadValue[];
+}
+
+/** A store, as searches use it. */
+export interface SearchReader extends Reader {
+  /** The column of an event that its bodies and entries name it by, and their own column for it. */
+  key: "id" | "seq";
+  keyOfParts: string;
+  toTextSql(text: string): TextSql;
+}
+
+/** How many events a chunk has: a search never asks for one event at a time. */
+const CHUNK = 500;
+
+interface Candidate {
+  id: string;
+  key: string;
+  hook: string;
+  isSettled: boolean;
+  /** Most are not parsed. */
+  json: string;
+  detail: EventDetail;
+}
+
+/** Looks through the next events, newest first. A search is as many of these as its caller wants. */
+export async function searchEvents(reader: SearchReader, search: EventSearch, before?: string): Promise<SearchChunk> {
+  const { from, to, hook, status } = search;
+  const rows = await listEventRows(reader, { limit: CHUNK, before, from, to, hook, status });
+  const last = rows.at(-1);
+  let found = rows.map((row) => toCandidate(row, reader.key)).filter((candidate) => matchesDetail(candidate, search));
+  for (const narrow of NARROWINGS) if (found.length > 0) found = await narrow(reader, found, search);
+  return {
+    ids: found.map(({ id }) => id),
+    searched: rows.length,
+    at: optional(integer, last?.received_at ?? null),
+    end: rows.length === CHUNK ? text(last?.id) : undefined,
+  };
+}
+
+function toCandidate(row: Row, key: SearchReader["key"]): Candidate {
+  let detail: EventDetail | undefined;
+  return {
+    id: text(row.id),
+    key: String(row[key]),
+    hook: text(row.hook),
+    isSettled: row.open === 0 && row.dead === 0,
+    json: text(row.detail),
+    get detail() {
+      return (detail ??= toDetail(row));
+    },
+  };
+}
+
+function matchesDetail(candidate: Candidate, search: EventSearch): boolean {
+  const { mapping, event, credential, session, fields = [] } = search;
+  if ((mapping ?? event ?? credential ?? session) === undefined && fields.length === 0) return true;
+  const { detail } = candidate;
+  if (mapping !== undefined && detail.mapping !== mapping) return false;
+  if (event !== undefined && detail.event !== event) return false;
+  if (credential !== undefined && detail.credential !== credential) return false;
+  if (session !== undefined && !detail.actions.some(({ sessionKey }) => sessionKey === session)) return false;
+  return fields.every(({ path, value }) => path[0] === "payload" || toText(readPath(detail.request, path)) === value);
+}
+
+type Narrow = (reader: SearchReader, found: Candidate[], search: EventSearch) => Promise<Candidate[]>;
+
+/** The cheapest first. */
+const NARROWINGS: Narrow[] = [byChannel, byModel, byGroup, byPayload, byText];
+
+async function byChannel({ all }: SearchReader, found: Candidate[], { channel }: EventSearch): Promise<Candidate[]> {
+  if (channel === undefined) return found;
+  const sql = "SELECT event_id FROM hookline.deliveries WHERE event_id = ANY($1::uuid[]) AND channel = $2";
+  return keep(found, await all(sql, [idsOf(found), channel]));
+}
+
+async function byModel({ all }: SearchReader, found: Candidate[], { model }: EventSearch): Promise<Candidate[]> {
+  if (model === undefined) return found;
+  const sql = "SELECT id, outcome FROM hookline.runs WHERE id = ANY($1::uuid[]) AND outcome IS NOT NULL";
+  const rows = await all(sql, [runsOf(found)]);
+  return keepRuns(
+    found,
+    rows.filter((row) => JSON.parse(text(row.outcome)).model === model),
+  );
+}
+
+async function byGroup({ all }: SearchReader, found: Candidate[], { group }: EventSearch): Promise<Candidate[]> {
+  if (group === undefined) return found;
+  const isOf = (state: string): string => `state = '${state}' AND error_group = $2`;
+  const runs = `SELECT id FROM hookline.runs WHERE id = ANY($1::uuid[]) AND ${isOf("dead")}`;
+  const deliveries = `SELECT event_id FROM hookline.deliveries WHERE event_id = ANY($1::uuid[]) AND ${isOf("failed")}`;
+  const ofRuns = keepRuns(found, await all(runs, [runsOf(found), group]));
+  const ofDeliveries = keep(found, await all(deliveries, [idsOf(found), group]));
+  return found.filter((candidate) => ofRuns.includes(candidate) || ofDeliveries.includes(candidate));
+}
+
+async function byPayload(
+  { all, keyOfParts }: SearchReader,
+  found: Candidate[],
+  { fields = [] }: EventSearch,
+): Promise<Candidate[]> {
+  const wanted = fields.filter(({ path: [root] }) => root === "payload");
+  if (wanted.length === 0) return found;
+  const sql = `SELECT ${keyOfParts} AS key, body FROM hookline.bodies WHERE ${keyOfParts} = ANY($1::uuid[])`;
+  const rows = await all(sql, [keysOf(found)]);
+  return keepKeys(
+    found,
+    rows.filter((row) => hasValues(bytes(row.body).toString("utf8"), wanted)),
+  );
+}
+
+function hasValues(body: string, fields: FieldCondition[]): boolean {
+  // Most bodies are not parsed: a value stands in them as it is, unless it is escaped.
+  if (!body.includes("\\") && fields.some(({ value }) => !body.includes(value))) return false;
+  try {
+    const payload: unknown = JSON.parse(body);
+    return fields.every(({ path, value }) => toText(readPath(payload, path.slice(1))) === value);
+  } catch {
+    return false;
+  }
+}
+
+async function byText(reader: SearchReader, found: Candidate[], search: EventSearch): Promise<Candidate[]> {
+  if (search.text === undefined) return found;
+  const { all, toTextSql, keyOfParts } = reader;
+  const isInText = createTextTest(search.text);
+  const { ofText, ofBytes, values } = toTextSql(search.text);
+  const hits = new Set(found.filter((candidate) => isInText(roughRowOf(candidate)) && isInText(rowOf(candidate))));
+  const rest = (): Candidate[] => found.filter((candidate) => !hits.has(candidate));
+  const ofKeys = `${keyOfParts} = ANY($1::uuid[])`;
+  const parts = [
+    `SELECT ${keyOfParts} AS key FROM hookline.bodies WHERE ${ofKeys} AND ${ofBytes("body")}`,
+    `SELECT ${keyOfParts} AS key FROM hookline.entries WHERE ${ofKeys} AND role <> 'system' AND ${ofText("text")}`,
+  ];
+  for (const sql of parts)
+    for (const hit of keepKeys(rest(), await all(sql, [keysOf(rest()), ...values]))) hits.add(hit);
+  const ofDeliveries = `SELECT event_id FROM hookline.deliveries WHERE event_id = ANY($1::uuid[])
+    AND (${["channel", "recipient", "error"].map((column) => ofText(column)).join(" OR ")})`;
+  for (const hit of keep(rest(), await all(ofDeliveries, [idsOf(rest()), ...values]))) hits.add(hit);
+  const open = rest().filter(({ isSettled }) => !isSettled);
+  const ofRuns = `SELECT id FROM ${reader.tables.runs} WHERE id = ANY($1::uuid[])
+    AND (${["error", "hold_reason", "action"].map((column) => ofText(column)).join(" OR ")})`;
+  if (open.length > 0) for (const hit of keepRuns(open, await all(ofRuns, [runsOf(open), ...values]))) hits.add(hit);
+  return found.filter((candidate) => hits.has(candidate));
+}
+
+function rowOf({ id, hook, detail: { mapping, event, subject, reason, failure, actions } }: Candidate): string {
+  const parts = actions.flatMap(({ sessionKey, runId }) => [sessionKey, runId]);
+  return [id, hook, mapping, event, subject, reason, failure?.code, failure?.message, failure?.detail, ...parts].join(
+    "\n",
+  );
+}
+
+/** More than `rowOf`, and nothing of it is parsed. */
+const roughRowOf = ({ id, hook, json }: Candidate): string => `${id}\n${hook}\n${json}`;
+
+const idsOf = (found: Candidate[]): string[] => found.map(({ id }) => id);
+
+const keysOf = (found: Candidate[]): string[] => found.map(({ key }) => key);
+
+const runsOf = (found: Candidate[]): string[] =>
+  found.flatMap(({ detail }) => detail.actions.flatMap(({ runId }) => runId ?? []));
+
+/** Those whose `event_id` is among the rows. */
+function keep(found: Candidate[], rows: Row[]): Candidate[] {
+  const ids = new Set(rows.map((row) => text(row.event_id)));
+  return found.filter(({ id }) => ids.has(id));
+}
+
+/** Those whose `key` is among the rows. */
+function keepKeys(found: Candidate[], rows: Row[]): Candidate[] {
+  const keys = new Set(rows.map((row) => String(row.key)));
+  return found.filter(({ key }) => keys.has(key));
+}
+
+/** Those with a run whose `id` is among the rows. */
+function keepRuns(found: Candidate[], rows: Row[]): Candidate[] {
+  const ids = new Set(rows.map((row) => text(row.id)));
+  return found.filter(({ detail }) => detail.actions.some(({ runId = "" }) => ids.has(runId)));
+}
+
+/* Case is folded. In JSON, a text may stand with escapes. */
+
+const ESCAPE = /\\u([\da-f]{4})/gi;
+
+/** Tests whether texts contain this one, in any case, also with the escapes of JSON. */
+export function createTextTest(wanted: string): (value: string) => boolean {
+  const lower = wanted.toLowerCase();
+  const escaped = JSON.stringify(lower).slice(1, -1);
+  // An expression of ASCII alone is several times as fast as changing the case of the text.
+  // eslint-disable-next-line no-control-regex
+  const isPlain = /^[\x20-\x7e]*$/.test(wanted);
+  const forms = [...new Set([lower, escaped])];
+  const expression = new RegExp(forms.map((form) => RegExp.escape(form)).join("|"), isPlain ? "i" : "iu");
+  return (value) =>
+    expression.test(value) ||
+    (!isPlain &&
+      value.includes("\\u") &&
+      expression.test(
+        value.replaceAll(ESCAPE, (_all, code: string) => String.fromCharCode(Number.parseInt(code, 16))),
+      ));
+}

@@ -1,0 +1,171 @@
+import type { JSX } from "preact";
+import { call, type SpendView, type StatusView } from "../api.ts";
+import { formatCost, formatNumber, toLine } from "../parts/controls.tsx";
+import { Page, useLoad } from "../parts/load.tsx";
+import { Table } from "../parts/table.tsx";
+import { hrefTo, route, setQuery } from "../router.ts";
+
+const DAY_MS = 86_400_000;
+/** By name: how many days ago they begin, and end. */
+const PERIODS: Record<string, [number, number]> = {
+  today: [0, 0],
+  yesterday: [1, 1],
+  "7 days": [6, 0],
+  "30 days": [29, 0],
+};
+const GROUPS = ["hook", "mapping", "model"] as const;
+type Group = (typeof GROUPS)[number];
+
+const startOfDay = (daysAgo: number): number => Math.floor(Date.now() / DAY_MS - daysAgo) * DAY_MS;
+
+/** The tokens and the cost of turns, by hook, mapping or model, and by day. */
+export function Spend(): JSX.Element {
+  const { period = "today", by = "hook" } = route.value.query;
+  const [first, last] = PERIODS[period] ?? [0, 0];
+  const group = GROUPS.find((name) => name === by) ?? "hook";
+  const since = new Date(startOfDay(first)).toISOString();
+  const until = new Date(startOfDay(last) + DAY_MS).toISOString();
+  const loaded = useLoad(`spend ${since} ${until}`, () => call("GET /api/spend", { since, until }));
+  const { data: status } = useLoad("status", () => call("GET /api/status"));
+  const choices = (
+    <>
+      <Choices
+        label="Period"
+        names={Object.keys(PERIODS)}
+        chosen={period}
+        choose={(name) => setQuery({ period: name })}
+      />
+      <Choices label="By" names={GROUPS} chosen={group} choose={(name) => setQuery({ by: name })} />
+      <Budget budget={status?.budget} />
+    </>
+  );
+  return (
+    <Page title="Spend" intro={choices} from={loaded}>
+      {({ spend }) => (
+        <>
+          <Sums spend={spend} group={group} />
+          {first > 1 && <Days spend={spend} from={startOfDay(first)} />}
+          <p class="quiet">Days begin at 00:00 UTC.</p>
+        </>
+      )}
+    </Page>
+  );
+}
+
+interface ChoicesProps {
+  label: string;
+  names: readonly string[];
+  chosen: string;
+  choose(name: string): void;
+}
+
+function Choices({ label, names, chosen, choose }: ChoicesProps): JSX.Element {
+  return (
+    <p class="choices" role="group" aria-label={label}>
+      {names.map((name) => (
+        <button key={name} type="button" aria-pressed={name === chosen} onClick={() => choose(name)}>
+          {name}
+        </button>
+      ))}
+    </p>
+  );
+}
+
+function Budget({ budget }: { budget: StatusView["budget"] }): JSX.Element | null {
+  if (!budget) return null;
+  const { perDay, spentToday, heldRuns, unit } = budget;
+  const write = (amount: number): string => (unit === "cost" ? formatCost(amount) || "0" : formatNumber(amount));
+  return (
+    <p class="facts">
+      <span>
+        Budget of today: {write(spentToday)}
+        {perDay !== undefined && ` of ${write(perDay)}`} {unit}
+      </span>
+      {perDay !== undefined && (
+        <meter min={0} max={perDay} high={perDay * 0.8} value={spentToday} aria-label="budget used" />
+      )}
+      {heldRuns > 0 && <a href={hrefTo(["runs"], { state: "held" })}>Turns are held</a>}
+    </p>
+  );
+}
+
+type Sum = Pick<SpendView, "runs" | "inputTokens" | "outputTokens" | "cost"> & { name: string };
+
+function addUp(name: string, rows: readonly SpendView[]): Sum {
+  const total = { name, runs: 0, inputTokens: 0, outputTokens: 0, cost: 0 };
+  for (const { runs, inputTokens, outputTokens, cost } of rows) {
+    total.runs += runs;
+    total.inputTokens += inputTokens;
+    total.outputTokens += outputTokens;
+    total.cost += cost;
+  }
+  return total;
+}
+
+const BLANK: Record<Group, string> = { hook: "heartbeat", mapping: "no mapping", model: "no model named" };
+
+function Sums({ spend, group }: { spend: readonly SpendView[]; group: Group }): JSX.Element {
+  const sums = [...Map.groupBy(spend, (row) => row[group])]
+    .map(([name, rows]) => addUp(name || BLANK[group], rows))
+    .toSorted((one, other) => other.cost - one.cost || other.inputTokens - one.inputTokens);
+  return (
+    <Table
+      label={`Spend by ${group}`}
+      items={sums.length > 1 ? [...sums, addUp("total", spend)] : sums}
+      keyOf={({ name }) => name}
+      empty={
+        <p>
+          No turn has said what it used. Prices are in <code>agents.prices</code>, limits in <code>agents.budget</code>.
+        </p>
+      }
+      columns={[
+        {
+          name: group.slice(0, 1).toUpperCase() + group.slice(1),
+          kind: "wide",
+          show: ({ name }) => <b>{toLine(name, 80)}</b>,
+        },
+        ...AMOUNTS,
+      ]}
+    />
+  );
+}
+
+const AMOUNTS = [
+  { name: "Turns", kind: "number", show: ({ runs }: Sum) => formatNumber(runs) },
+  { name: "Tokens in", kind: "number", show: ({ inputTokens }: Sum) => formatNumber(inputTokens) },
+  { name: "Tokens out", kind: "number", show: ({ outputTokens }: Sum) => formatNumber(outputTokens) },
+  { name: "Cost", kind: "number", show: ({ cost }: Sum) => formatCost(cost) },
+] as const;
+
+/** A bar for each day, of its cost, or of its tokens if nothing has a price. */
+function Days({ spend, from }: { spend: readonly SpendView[]; from: number }): JSX.Element {
+  const byDay = Map.groupBy(spend, ({ day }) => day);
+  const days: Sum[] = [];
+  for (let at = from; at <= Date.now(); at += DAY_MS) {
+    const day = new Date(at).toISOString().slice(0, 10);
+    days.push(addUp(day, byDay.get(day) ?? []));
+  }
+  const amountOf = ({ cost, inputTokens, outputTokens }: Sum): number =>
+    days.some((day) => day.cost > 0) ? cost : inputTokens + outputTokens;
+  const highest = Math.max(...days.map(amountOf), Number.MIN_VALUE);
+  return (
+    <>
+      <h2>By day</h2>
+      <Table
+        label="Spend by day"
+        items={days.toReversed()}
+        keyOf={({ name }) => name}
+        empty=""
+        columns={[
+          { name: "Day", show: ({ name }) => name },
+          {
+            name: "Share",
+            kind: "wide",
+            show: (day) => <meter min={0} max={highest} value={amountOf(day)} aria-label={`spend of ${day.name}`} />,
+          },
+          ...AMOUNTS,
+        ]}
+      />
+    </>
+  );
+}

@@ -1,0 +1,81 @@
+import type { JSX } from "preact";
+import { route, setQuery } from "../router.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** The start of a day of this browser, some days ago. */
+function startOfDay(daysAgo: number): number {
+  const today = new Date();
+  return new Date(today.getFullYear(), today.getMonth(), today.getDate() - daysAgo).getTime();
+}
+
+/** Periods by name. Without an end, what comes now is in them. */
+const PERIODS: Record<string, () => { from: number; to?: number }> = {
+  "last hour": () => ({ from: Date.now() - HOUR_MS }),
+  today: () => ({ from: startOfDay(0) }),
+  yesterday: () => ({ from: startOfDay(1), to: startOfDay(0) }),
+  "last 7 days": () => ({ from: Date.now() - 7 * DAY_MS }),
+};
+
+/** A choice of a period, which the URL keeps as two times. */
+export function TimeFilter({ children }: { children?: JSX.Element }): JSX.Element {
+  const { from, to, period = "" } = route.value.query;
+  const isOwn = period === "" && (from !== undefined || to !== undefined);
+  const choose = (name: string): void => {
+    const chosen = PERIODS[name]?.();
+    setQuery({
+      period: chosen && name,
+      from: chosen && new Date(chosen.from).toISOString(),
+      to: chosen?.to === undefined ? undefined : new Date(chosen.to).toISOString(),
+      before: undefined,
+    });
+  };
+  return (
+    <>
+      <select
+        aria-label="time"
+        class={from || to ? "chosen" : ""}
+        value={isOwn ? "between" : period}
+        onChange={({ currentTarget: { value } }) =>
+          value === "between"
+            ? setQuery({ period: undefined, from: new Date(startOfDay(1)).toISOString() })
+            : choose(value)
+        }
+      >
+        <option value="">time: all</option>
+        {Object.keys(PERIODS).map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+        <option value="between">between…</option>
+      </select>
+      {isOwn && (
+        <span class="between">
+          <Moment name="from" at={from} /> <Moment name="to" at={to} />
+        </span>
+      )}
+      {children}
+    </>
+  );
+}
+
+/** In the zone of this browser. */
+function Moment({ name, at }: { name: "from" | "to"; at: string | undefined }): JSX.Element {
+  const date = at === undefined ? undefined : new Date(at);
+  const local = date && new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+  return (
+    <input
+      type="datetime-local"
+      aria-label={name}
+      value={local ?? ""}
+      onChange={({ currentTarget: { value } }) =>
+        setQuery({ [name]: value === "" ? undefined : new Date(value).toISOString(), before: undefined })
+      }
+    />
+  );
+}
+
+/** The times of the URL, for the API. */
+export function timesOf({ from, to }: Record<string, string | undefined>): { from?: string; to?: string } {
+  return { from, to };
+}

@@ -1,0 +1,73 @@
+import { createApi, requireId } from "../channels/http.ts";
+import { readPath, toObject, toObjects, toText } from "../shared/json.ts";
+import { callWith, type HookAccess, type HookApi, type Vendor } from "./hook-api.ts";
+
+const PAGE = 100;
+
+/** https://developer.pagerduty.com/api-reference/, Webhook Subscriptions */
+export const pagerduty: Vendor = {
+  service: "PagerDuty",
+  secretBy: "vendor",
+  tokenVariables: ["PAGERDUTY_TOKEN", "PAGERDUTY_API_KEY"],
+  tokenNeeds: "permission to write (webhook_subscriptions.write)",
+  connect,
+};
+
+const ADVICE = new Map([
+  [401, "Check the API key."],
+  [403, `Give the API key ${pagerduty.tokenNeeds}.`],
+]);
+
+function connect(access: HookAccess): HookApi {
+  const { token, baseUrl = "https://api.pagerduty.com", place } = access;
+  const api = createApi({
+    service: "PagerDuty",
+    baseUrl,
+    token,
+    headers: () => ({ authorization: `Token token=${token}`, accept: "application/vnd.pagerduty+json;version=2" }),
+    advice: ADVICE,
+    explain: ({ body }) => ({ reason: toObject(body["error"])["message"] }),
+  });
+  const call = callWith(api, access);
+  const base = "/webhook_subscriptions";
+  const [kind, of] = place?.split(":") ?? ["account"];
+  const filter = { type: `${kind}_reference`, ...(of !== undefined && { id: of }) };
+  const toEvents = (events: string[]): string[] => events.filter((event) => event !== "pagey.ping");
+  return {
+    async find(url) {
+      const found: string[] = [];
+      for (let offset = 0; ; offset += PAGE) {
+        const { body } = await call("GET", `${base}?limit=${PAGE}&offset=${offset}`);
+        const page = toObjects(body["webhook_subscriptions"]);
+        const ours = page.filter((one) => readPath(one, ["delivery_method", "url"]) === url);
+        found.push(...ours.map(({ id }) => requireId(id, "PagerDuty")));
+        if (body["more"] !== true || page.length === 0) return found;
+      }
+    },
+    async create({ url, events }) {
+      const subscription = {
+        type: "webhook_subscription",
+        description: "Hookline",
+        active: true,
+        events: toEvents(events),
+        delivery_method: { type: "http_delivery_method", url },
+        filter,
+      };
+      const { body } = await call("POST", base, { webhook_subscription: subscription });
+      const made = toObject(body["webhook_subscription"]);
+      const secret = toText(readPath(made, ["delivery_method", "secret"])) || undefined;
+      return { id: requireId(made["id"], "PagerDuty"), secret };
+    },
+    async update(id, { events }) {
+      await call("PUT", `${base}/${id}`, { webhook_subscription: { active: true, events: toEvents(events), filter } });
+    },
+    remove: async (id) => void (await call("DELETE", `${base}/${id}`, undefined, [404])),
+    async health(id) {
+      const subscription = toObject((await call("GET", `${base}/${id}`)).body["webhook_subscription"]);
+      const isPaused = readPath(subscription, ["delivery_method", "temporarily_disabled"]) === true;
+      const notes = isPaused ? ["PagerDuty has disabled it for a while, because deliveries failed"] : [];
+      return { isEnabled: subscription["active"] === true && !isPaused, notes };
+    },
+    test: async (id) => void (await call("POST", `${base}/${id}/ping`)),
+  };
+}

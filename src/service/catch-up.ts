@@ -1,0 +1,262 @@
+import { type CatchUp, type CatchUpResult, runCatchUp } from "../catch-up/run.ts";
+import { openMissedEvents } from "../catch-up/senders.ts";
+import type { FoundMissed, MissedEvents } from "../catch-up/missed.ts";
+import { listEvents, toApiAccess, toHook, toHookUrl } from "../config/presets/api-access.ts";
+import { findRegistration } from "../config/presets/file.ts";
+import type { PresetUse } from "../config/types.ts";
+import { DriverError, HookError, JournalUnavailable, messageOf } from "../errors.ts";
+import { listSince } from "../operator/stored-events.ts";
+import type { Runtime } from "../runtime/build.ts";
+import { createId } from "../shared/id.ts";
+import { parseObject, readOwn, toText } from "../shared/json.ts";
+import { toOneLine } from "../shared/text.ts";
+import type { HookRequest, HttpResponse } from "../types.ts";
+import type { Alerts } from "../dispatch/alerts.ts";
+import type { Parts } from "./parts.ts";
+
+/** Finds the times in which no node was ready, and gets from senders what they could not deliver then. */
+export interface CatchUps {
+  start(): void;
+  /** Begins a catch-up, or only says what it would get. Throws a `HookError` if the preset's sender cannot be asked. */
+  ask(request: {
+    preset: string;
+    hook?: string;
+    since: number;
+    dryRun: boolean;
+  }): Promise<FoundMissed & { hook: string }>;
+  /** Ends what runs; the next start continues it. */
+  close(): Promise<void>;
+}
+
+export interface CatchUpParts {
+  /** Rejects when the service cannot accept hooks. */
+  requireReady(): Promise<void>;
+  receive(request: HookRequest, runtime: Runtime): Promise<HttpResponse>;
+  alerts(): Alerts;
+}
+
+const TICK_MS = 60_000;
+/** A longer time without a ready node is a gap. */
+const MAX_GAP_MS = 2 * 60_000;
+/** What was under way when the gap began. */
+const BEFORE_MS = 5 * 60_000;
+/** Senders keep no more, and an older event is seldom wanted. */
+const MAX_SINCE_MS = 72 * 3_600_000;
+
+/** The kinds of notes: when a node was ready last, and the catch-ups that are under way, by hook. */
+const READY = "ready";
+const KIND = "catch-up";
+
+export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: CatchUpParts): CatchUps {
+  const { journal, current, telemetry, findParser } = parts;
+  const { log } = telemetry;
+  const shutdown = new AbortController();
+  const { signal } = shutdown;
+  let timer: NodeJS.Timeout | undefined;
+  let ticking: Promise<void> | undefined;
+  /** By hook. */
+  const running = new Map<string, Promise<void>>();
+
+  return {
+    start() {
+      void tick();
+      timer = setInterval(() => void tick(), TICK_MS).unref();
+    },
+    async ask({ preset, hook = preset, since, dryRun }) {
+      const use = findUse(preset, hook);
+      if (!use) throw new HookError("not_found", { message: `The preset ${preset} is not used for this hook.` });
+      try {
+        const found = await openEvents(use).then((events) => events.find(since));
+        if (!dryRun) {
+          await journal.writeNotes([toNote({ preset, hook, since, foundAt: Date.now(), done: 0, failures: [] })]);
+          void tick();
+        }
+        return { hook, ...found };
+      } catch (error) {
+        if (error instanceof DriverError) throw new HookError("sender_refused", { message: error.message });
+        throw error;
+      }
+    },
+    async close() {
+      clearInterval(timer);
+      shutdown.abort(new Error("the service is shutting down"));
+      await ticking;
+      await Promise.all(running.values());
+    },
+  };
+
+  function tick(): Promise<void> {
+    ticking ??= check()
+      .catch((error: unknown) => {
+        if (!signal.aborted) log.warn("catch-up not checked", { error: messageOf(error) });
+      })
+      .finally(() => (ticking = undefined));
+    return ticking;
+  }
+
+  async function check(): Promise<void> {
+    const { gateway, hooks } = current().config;
+    // A worker answers no sender.
+    if (gateway.role !== "worker" && hooks.enabled) await noteReady();
+    // Only a node that executes has alerts.
+    if (gateway.role === "ingress") return;
+    for (const { json } of await journal.listNotes(KIND)) {
+      const catchUp: CatchUp = JSON.parse(json);
+      if (signal.aborted || running.has(catchUp.hook)) continue;
+      running.set(
+        catchUp.hook,
+        perform(catchUp).finally(() => running.delete(catchUp.hook)),
+      );
+    }
+  }
+
+  /** Notes that this node is ready. What a gap before it asks for is noted in the same commit. */
+  async function noteReady(): Promise<void> {
+    await requireReady();
+    const now = Date.now();
+    const [last] = await journal.listNotes(READY);
+    const readyAt = last && Number(JSON.parse(last.json));
+    const isGap = readyAt !== undefined && now - readyAt > MAX_GAP_MS;
+    const since = Math.max((readyAt ?? now) - BEFORE_MS, now - MAX_SINCE_MS);
+    const pending = isGap ? await listPending() : new Set();
+    const uses = isGap ? current().config.hooks.presets.filter((use) => use.with["catchUp"] === true) : [];
+    // One that is under way began earlier, and reads to the present.
+    const found = uses
+      .map((use): CatchUp => ({ preset: use.name, hook: toHook(use), since, foundAt: now, done: 0, failures: [] }))
+      .filter(({ hook }) => !pending.has(hook));
+    if (found.length > 0) log.info("gap found", { step: "catch-up", from: toIso(readyAt ?? now), to: toIso(now) });
+    await journal.writeNotes([{ kind: READY, key: "last", json: String(now) }, ...found.map(toNote)]);
+  }
+
+  async function listPending(): Promise<Set<string>> {
+    return new Set((await journal.listNotes(KIND)).map(({ json }) => toText(parseObject(json)["hook"])));
+  }
+
+  /** One node at a time. Never rejects. */
+  async function perform(catchUp: CatchUp): Promise<void> {
+    const { preset, hook } = catchUp;
+    const lease = await journal.lease(`${KIND}:${hook}`).catch(() => undefined);
+    if (!lease) return;
+    try {
+      const result = await runOnce(catchUp);
+      await journal.writeNotes([{ kind: KIND, key: keyOf(catchUp) }]);
+      report(catchUp, result);
+    } catch (error) {
+      if (signal.aborted || error instanceof JournalUnavailable) return;
+      if (error instanceof DriverError && error.retryable) return;
+      log.error("catch-up failed", { step: "catch-up", hook, error: messageOf(error) });
+      await journal.writeNotes([{ kind: KIND, key: keyOf(catchUp) }]).catch(() => undefined);
+      raise(hook, `what ${preset} could not deliver since ${toIso(catchUp.since)} was not found. The log says why.`);
+    } finally {
+      await journal.releaseLease(lease).catch(() => undefined);
+    }
+  }
+
+  async function runOnce(catchUp: CatchUp): Promise<CatchUpResult> {
+    const use = findUse(catchUp.preset, catchUp.hook);
+    if (!use) throw new DriverError("the preset is not used any more", { retryable: false });
+    const events = await openEvents(use);
+    return runCatchUp(catchUp, { events, signal, save: (next) => journal.writeNotes([toNote(next)]) });
+  }
+
+  function report({ hook, preset, since }: CatchUp, { repeated, failures, left, notes }: CatchUpResult): void {
+    log.info("caught up", {
+      step: "catch-up",
+      hook,
+      repeated,
+      failed: failures.length,
+      left,
+      why: failures[0]?.message,
+    });
+    const told = [
+      ...(left > 0 ? [`${left} events are left: run \`webhooks events catch-up ${preset}\` again.`] : []),
+      ...(failures.length > 0 ? [`${failures.length} events cannot be got again.`] : []),
+      ...notes,
+    ];
+    if (told.length > 0) raise(hook, `caught up since ${toIso(since)}. ${told.join(" ")}`);
+  }
+
+  function raise(hook: string, text: string): void {
+    log.warn("catch-up is not complete", { step: "catch-up", hook, text });
+    alerts().raise({ kind: "catch-up", subject: hook, text: `The hook ${toOneLine(hook)}: ${toOneLine(text)}` });
+  }
+
+  function findUse(preset: string, hook: string): PresetUse | undefined {
+    return current().config.hooks.presets.find((use) => use.name === preset && toHook(use) === hook);
+  }
+
+  async function openEvents(use: PresetUse): Promise<MissedEvents> {
+    const { config } = current();
+    const { token = "", ...access } = toApiAccess(use, config);
+    if (!findRegistration(use.name)?.catchUp) {
+      throw new DriverError(`The sender of ${use.name} does not say what did not arrive.`, { retryable: false });
+    }
+    if (token === "") throw new DriverError(`Set with.apiToken, or channels.${use.name}.token.`, { retryable: false });
+    const hook = toHook(use);
+    return openMissedEvents(
+      use.name,
+      { ...access, token, signal },
+      {
+        url: toHookUrl(use, config) ?? "",
+        events: listEvents(use),
+        readKnown: (since) => readKnownIds(parts, hook, since),
+        enter: (event) => enter(hook, use.name, event),
+      },
+    );
+  }
+
+  /** As if its sender had sent it: the same credential, and so the same keys against repeats. */
+  async function enter(hook: string, preset: string, event: Record<string, unknown>): Promise<void> {
+    const runtime = current();
+    const { credential } =
+      runtime.mappings.mappings.find(({ source, match }) => source.preset === preset && match.path === hook) ?? {};
+    if (credential === undefined) throw new DriverError("the preset has no secret", { retryable: false });
+    const contentType = "application/json";
+    const rawBody = Buffer.from(JSON.stringify(event));
+    const request: HookRequest = {
+      id: createId(),
+      hook,
+      method: "POST",
+      path: `${runtime.config.hooks.path}/${hook}`,
+      query: {},
+      headers: { "content-type": contentType },
+      rawBody,
+      ...(await findParser(contentType, hook)(rawBody)),
+      contentType,
+      receivedAt: Date.now(),
+      credential,
+      client: KIND,
+      isCaughtUp: true,
+    };
+    try {
+      await receive(request, runtime);
+    } catch (error) {
+      if (!(error instanceof HookError) && !(error instanceof JournalUnavailable)) throw error;
+      const retryable = !(error instanceof HookError) || error.status === 503;
+      throw new DriverError(error.message, { retryable, cause: error });
+    }
+  }
+}
+
+/** What has arrived since a time, also by another attempt of the sender. */
+async function readKnownIds({ journal }: Parts, hook: string, since: number): Promise<Set<string>> {
+  const known = new Set<string>();
+  for await (const { request, status } of listSince(journal, { hook, since })) {
+    if (status !== "rejected" && status !== "failed")
+      known.add(toText(readOwn(parseObject(request.body.toString("utf8")), "id")));
+  }
+  return known;
+}
+
+/** One that is asked for while another is under way comes after it. */
+function keyOf({ hook, foundAt }: CatchUp): string {
+  return `${hook} ${foundAt}`;
+}
+
+function toNote(catchUp: CatchUp): { kind: string; key: string; json: string } {
+  return { kind: KIND, key: keyOf(catchUp), json: JSON.stringify(catchUp) };
+}
+
+function toIso(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,30 @@
+/** `node test/browser/screenshots.ts`: takes the pictures of docs/guide/page.md from the seeded service. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { startBrowser } from "../support/browser.ts";
+import { refuseSome, writeSeed } from "../support/seed.ts";
+import { GATEWAY_TOKEN, openService } from "../support/service.ts";
+
+const DOCS = path.join(import.meta.dirname, "../../docs/guide");
+const PLACES = { "page-requests": "", "page-playground": "playground?mapping=ci" };
+
+const folder = mkdtempSync(path.join(tmpdir(), "hookline-screenshots-"));
+await writeSeed(folder);
+const service = await openService(folder);
+await refuseSome(service.url);
+const browser = await startBrowser();
+const { page, go } = await browser.open(service.url);
+await page.getByLabel("Gateway token").fill(GATEWAY_TOKEN);
+await page.getByRole("button", { name: "Sign in" }).click();
+await page.getByRole("status").getByText("live").waitFor();
+for (const [name, place] of Object.entries(PLACES)) {
+  await go(place);
+  // The charts and the editor load when they are first shown.
+  await page.waitForTimeout(1500);
+  await page.screenshot({ path: path.join(DOCS, `${name}.png`) });
+}
+await browser.close();
+await service.close();
+rmSync(folder, { recursive: true, force: true });
+process.exit(0);

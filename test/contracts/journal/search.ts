@@ -1,0 +1,184 @@
+import { describe, expect, test } from "vitest";
+import type { EventSearch, Journal, NewEvent } from "../../../src/journal/journal.ts";
+import { firstIdAt } from "../../../src/shared/id.ts";
+import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
+import { NOW, nextId, sampleDelivery, sampleEntry, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
+
+export function describeSearch(open: OpenJournal): void {
+  describe("a search", () => {
+    const { start } = useJournals(open);
+
+    test.for<[string, EventSearch]>([
+      ["the body, in any case", { text: "dISKFULL" }],
+      ["the body, beyond ASCII", { text: "STRASSE É" }],
+      ["the body, as JSON escapes it", { text: 'say "no"' }],
+      ["the subject", { text: "acme/shop#7" }],
+      ["an id", { text: "0000000000aa" }],
+      ["a prompt", { text: "please look" }],
+      ["a reply", { text: "All Is Well" }],
+      ["the place of a delivery", { text: "c0ops" }],
+      ["the error of a delivery", { text: "CHANNEL_NOT_FOUND" }],
+      ["a mapping", { mapping: "wanted" }],
+      ["a name", { event: "check.failed" }],
+      ["a credential", { credential: "auth:wanted" }],
+      ["a session", { session: "the session" }],
+      ["a model", { model: "local/big" }],
+      ["a channel", { channel: "telegram" }],
+      ["an error group", { group: "channel_not_found in …" }],
+      ["a field of the payload", { fields: [{ path: ["payload", "labels", "0", "name"], value: "bug" }] }],
+      ["a number in the payload", { fields: [{ path: ["payload", "number"], value: "42" }] }],
+      ["a header", { fields: [{ path: ["headers", "x-delivery"], value: "d-1" }] }],
+      ["several of them", { text: "diskfull", mapping: "wanted", channel: "telegram", hook: "ci" }],
+    ])("finds %s", async ([, search]) => {
+      const journal = await start();
+      const wanted = await addWanted(journal);
+      const others = [sampleEvent({ request: requestOf('{"name":"other","labels":[],"number":420}') }), sampleEvent()];
+      for (const other of others) await journal.accept(other);
+      expect(await findAll(journal, search)).toEqual([wanted.id]);
+      expect(await findAll(journal, { ...search, text: "nothing has this" })).toEqual([]);
+    });
+
+    test("of an error finds runs that wait for another attempt, or died", async () => {
+      const journal = await start();
+      const [waiting, dead] = [sampleRun("a"), sampleRun("b")];
+      const events = [sampleEvent({ actions: [waiting] }), sampleEvent({ actions: [dead] })];
+      for (const event of events) await journal.accept(event);
+      await journal.claimRuns(2, NOW);
+      await journal.retryRun(claimOf(waiting.runId), NOW + 1000, "overloaded: 529");
+      await journal.deadLetterRun(claimOf(dead.runId), { finishedAt: NOW, error: "no model 17", entries: [] });
+      expect(await findAll(journal, { text: "Overloaded" })).toEqual([events[0]!.id]);
+      expect(await findAll(journal, { text: "NO MODEL" })).toEqual([events[1]!.id]);
+      expect(await findAll(journal, { group: "no model …" })).toEqual([events[1]!.id]);
+    });
+
+    test("continues where it ended, and reads all without leaving out any", async () => {
+      const journal = await start();
+      const events = Array.from({ length: 1203 }, (_, index) =>
+        sampleEvent({ actions: [], status: "skipped", request: requestOf(`{"n":"n${index % 2}"}`) }),
+      );
+      await Promise.all(events.map((event) => journal.accept(event)));
+      const wanted = events.filter((_, index) => index % 2 === 1).map(({ id }) => id);
+      expect((await findAll(journal, { text: "N1" })).toSorted()).toEqual(wanted.toSorted());
+      const first = await journal.searchEvents({ text: "N1" });
+      expect(first).toMatchObject({ searched: 500, at: NOW });
+      expect((await journal.searchEvents({ text: "N1" }, first.end)).ids.some((id) => first.ids.includes(id))).toBe(
+        false,
+      );
+    });
+
+    test("and a list keep within a time", async () => {
+      const journal = await start();
+      const at = (ms: number): string => firstIdAt(NOW + ms).replace("0000-0000", "7000-8000");
+      for (const ms of [0, 1000, 2000]) {
+        await journal.accept(sampleEvent({ id: at(ms), receivedAt: NOW + ms, actions: [], status: "skipped" }));
+      }
+      const ids = async (times: Pick<EventSearch, "from" | "to">): Promise<string[]> =>
+        (await journal.listEvents({ limit: 9, ...times })).map(({ id }) => id);
+      expect(await ids({ from: NOW + 1000 })).toEqual([at(2000), at(1000)]);
+      expect(await ids({ to: NOW + 2000 })).toEqual([at(1000), at(0)]);
+      expect(await ids({ from: NOW + 500, to: NOW + 1500 })).toEqual([at(1000)]);
+      expect(await ids({ from: NOW + 5000 })).toEqual([]);
+      expect(await ids({ to: NOW })).toEqual([]);
+      expect(await findAll(journal, { text: "github", from: NOW + 500, to: NOW + 1500 })).toEqual([at(1000)]);
+      expect(await journal.countByMapping(NOW + 1000)).toEqual([
+        { mapping: "pull-requests", status: "skipped", count: 2, lastAt: NOW + 2000 },
+      ]);
+    });
+  });
+
+  describe("counts and lists of work", () => {
+    const { start } = useJournals(open);
+
+    test("have each state, and several states together", async () => {
+      const journal = await start();
+      const runs = ["a", "a", "b", "c", "d"].map((session) => sampleRun(session));
+      for (const run of runs) await journal.accept(sampleEvent({ actions: [run] }));
+      const [first, , held, dead] = runs.map(({ runId }) => runId);
+      await journal.claimRuns(3, NOW);
+      await journal.holdRun(claimOf(held!), "budget");
+      await journal.deadLetterRun(claimOf(dead!), { finishedAt: NOW, error: "no", entries: [] });
+      await journal.failHeartbeat({ id: nextId(), startedAt: NOW, finishedAt: NOW, error: "no" });
+      const counted = { ready: 1, queued: 1, running: 1, held: 1, dead: 1 };
+      expect(await journal.countWork(10)).toEqual({
+        runs: counted,
+        deliveries: { pending: 0, queued: 0, sending: 0, failed: 0 },
+      });
+      const waiting = await journal.listRuns({ limit: 9, state: ["ready", "queued"] });
+      expect(waiting.map(({ state }) => state).toSorted()).toEqual(["queued", "ready"]);
+      expect(waiting.find(({ state }) => state === "queued")?.waitsFor).toMatchObject({ kind: "turn", runId: first });
+      expect(await journal.listRuns({ limit: 9, sessionKey: "a" })).toHaveLength(2);
+    });
+
+    test("dead letters of a kind, a hook, a group and a time", async () => {
+      const journal = await start();
+      const runs = ["a", "b"].map((session) => sampleRun(session));
+      await journal.accept(sampleEvent({ hook: "one", actions: [runs[0]!] }));
+      await journal.accept(sampleEvent({ hook: "two", actions: [runs[1]!] }));
+      await journal.claimRuns(2, NOW);
+      for (const [index, { runId }] of runs.entries()) {
+        await journal.deadLetterRun(claimOf(runId), {
+          finishedAt: NOW + index,
+          error: `no model ${index}`,
+          entries: [],
+        });
+      }
+      const ids = async (filter: object): Promise<string[]> =>
+        (await journal.listDeadLetters({ limit: 9, ...filter })).map(({ id }) => id);
+      const [first, second] = runs.map(({ runId }) => runId);
+      expect(await ids({ kind: "run", group: "no model …" })).toEqual([second, first]);
+      expect(await ids({ kind: "delivery" })).toEqual([]);
+      expect(await ids({ hook: "one" })).toEqual([first]);
+      expect(await ids({ failedTo: NOW + 1 })).toEqual([first]);
+      expect(await ids({ failedFrom: NOW + 1 })).toEqual([second]);
+      expect(await ids({ group: "other" })).toEqual([]);
+    });
+  });
+}
+
+function requestOf(body: string): NewEvent["request"] {
+  return { ...sampleEvent().request, body: Buffer.from(body) };
+}
+
+/** An event that differs from others in everything that can be searched for. */
+async function addWanted(journal: Journal): Promise<NewEvent> {
+  const { runId, action } = sampleRun("the session");
+  const body = JSON.stringify({ name: "DiskFull", text: 'Say "no". straße é', labels: [{ name: "bug" }], number: 42 });
+  const { request } = sampleEvent();
+  const event = sampleEvent({
+    id: "01997b1c-0000-7000-8000-0000000000aa",
+    hook: "ci",
+    mapping: "wanted",
+    event: "check.failed",
+    subject: "acme/shop#7: Fix the total",
+    credential: "auth:wanted",
+    request: { ...request, headers: { "x-delivery": "d-1" }, body: Buffer.from(body.replace("ß", "ss")) },
+    actions: [{ runId, action }],
+  });
+  await journal.accept(event);
+  await journal.claimRuns(1, NOW);
+  const own = { sessionKey: "the session", eventId: event.id, runId };
+  const entries = [
+    sampleEntry({ ...own, text: "Please look." }),
+    sampleEntry({ ...own, role: "assistant", text: "All is well." }),
+  ];
+  const delivery = sampleDelivery(runId, { eventId: event.id, channel: "telegram", to: "C0OPS" });
+  await journal.completeRun(claimOf(runId), sampleOutcome({ entries, deliveries: [delivery], model: "local/big" }));
+  await journal.claimDeliveries(1, NOW + 10);
+  await journal.finishDelivery(claimOf(delivery.id), {
+    state: "failed",
+    at: NOW + 20,
+    error: "channel_not_found in 7",
+  });
+  return event;
+}
+
+async function findAll(journal: Journal, search: EventSearch): Promise<string[]> {
+  const ids: string[] = [];
+  let end: string | undefined;
+  do {
+    const chunk = await journal.searchEvents(search, end);
+    ids.push(...chunk.ids);
+    ({ end } = chunk);
+  } while (end !== undefined);
+  return ids;
+}

@@ -1,0 +1,52 @@
+/** `.env` beside the configuration for `dev`, and `--env-file` for every command that reads the configuration. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { leafCommands } from "../src/cli/command.ts";
+import { createProgram } from "../src/cli/all-commands.ts";
+import { createTestIo, runWebhooks, startWebhooks } from "./support/cli.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "./support/service.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-env-file-"));
+  write("webhooks.json5", JSON.stringify(withTokens({ gateway: { port: 0, auth: { token: "${GATEWAY}" } } })));
+  write(".env", `GATEWAY=${GATEWAY_TOKEN}\n`);
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function write(name: string, text: string): void {
+  writeFileSync(path.join(folder, name), text);
+}
+
+test("dev reads .env beside the configuration; serve reads the file that is named", async () => {
+  for (const args of [["dev"], ["serve", "--env-file", ".env"]]) {
+    const running = startWebhooks(folder, [...args, "--json"]);
+    await expect.poll(running.stdout).toContain("http://127.0.0.1:");
+    const { url } = JSON.parse(running.stdout().split("\n")[0] ?? "");
+    const headers = { authorization: `Bearer ${GATEWAY_TOKEN}` };
+    expect((await fetch(`${url}/api/status`, { headers })).status).toBe(200);
+    running.stop();
+    expect((await running.ended).code).toBe(0);
+  }
+  expect((await runWebhooks(folder, "serve")).stderr).toContain("The environment variable GATEWAY is not set.");
+});
+
+test("the real environment wins", async () => {
+  write("other.env", "GATEWAY=\n");
+  const equal = { env: { GATEWAY: HOOK_TOKEN } };
+  expect(await startWebhooks(folder, ["check", "--env-file", ".env"], equal).ended).toMatchObject({ code: 1 });
+  expect(await startWebhooks(folder, ["check", "--env-file", ".env"]).ended).toMatchObject({ code: 0 });
+  const missing = await runWebhooks(folder, "check", "--env-file", "gone.env");
+  expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining("gone.env") });
+});
+
+test("every command that reads the configuration has the option", () => {
+  const { io } = createTestIo(folder);
+  const without = leafCommands(createProgram(io)).filter(
+    ({ options }) =>
+      options.some(({ long }) => long === "--config") !== options.some(({ long }) => long === "--env-file"),
+  );
+  expect(without.map((command) => command.name())).toEqual([]);
+});

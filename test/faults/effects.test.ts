@@ -1,0 +1,84 @@
+/**
+ * `kill -9` during turns whose calls change something: no call is executed twice, and none is lost silently. Short here;
+ * `KILLS=500 SEED=7 npx vitest run --config test/vitest.config.ts test/faults/effects.test.ts` is as long as one likes.
+ */
+import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { createClient, waitFor } from "../support/client.ts";
+import { createPostgresUrl } from "../support/postgres.ts";
+import { startProcess } from "../support/process.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, openService } from "../support/service.ts";
+import { killAtRandom } from "./effects/random-kills.ts";
+import { finishTurn, postTurn, prepareTurn, type TurnReport } from "./effects/turn.ts";
+
+const { KILLS, SEED = 1 } = process.env;
+const kills = Number(KILLS ?? 2);
+/** What is sent between two commits is done when a kill comes before the second, and not yet when it comes after the first. */
+const SIDES = KILLS === undefined ? (["before"] as const) : (["before", "after"] as const);
+const TIMEOUT_MS = 1_800_000 + kills * 60_000;
+const TOKENS = { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN };
+const PRELOAD = path.join(import.meta.dirname, "effects/kill-at-commit.mjs");
+
+/** More than a turn has. */
+const MAX_COMMITS = 100;
+
+/** Kills a service at a commit, starts another, and gives what became of the turn. Undefined if the turn has fewer commits. */
+async function killAt(commit: number, side: "before" | "after"): Promise<TurnReport | undefined> {
+  const turn = await prepareTurn();
+  const killFile = path.join(turn.folder, "kill");
+  const env = { NODE_OPTIONS: `--import=${PRELOAD}`, HOOKLINE_KILL_AT: killFile };
+  const killed = await startProcess(turn.configFile, env);
+  let isDead = false;
+  killed.child.once("exit", () => (isDead = true));
+  const client = createClient(killed.url, TOKENS);
+  const { body } = await postTurn(client);
+  writeFileSync(killFile, `${commit} ${side}`);
+  // It fails with the kill.
+  const survived = finishTurn(client, turn, body.eventId).catch(() => waitFor(() => isDead, "the kill"));
+  const isDone = (await Promise.race([survived, waitFor(() => isDead, "the kill")])) !== true;
+  if (isDone) await killed.end("SIGKILL");
+  const last = await openService(turn.folder);
+  const report = await finishTurn(last, turn, body.eventId);
+  await last.hookline.close();
+  await turn.close();
+  return isDone ? undefined : report;
+}
+
+test.each(SIDES)("a kill %s each commit", { timeout: TIMEOUT_MS }, async (side) => {
+  const reports: TurnReport[] = [];
+  for (let commit = 1; commit < MAX_COMMITS; commit++) {
+    const report = await killAt(commit, side);
+    if (!report) break;
+    reports.push(report);
+    expect([commit, side, report]).toEqual([commit, side, { twice: 0, wrong: 0, unknown: report.unknown }]);
+  }
+  const unknown = reports.reduce((sum, report) => sum + report.unknown, 0);
+  console.log(
+    `${reports.length} kills ${side} a commit: nothing twice or lost, ${unknown} outcomes that a person said`,
+  );
+  expect(reports.length).toBeGreaterThan(5);
+  expect(unknown).toBeGreaterThan(0);
+});
+
+test.each(["SQLite", "PostgreSQL"])("kills at any moment, on %s", { timeout: TIMEOUT_MS }, async (name) => {
+  const store = name === "SQLite" ? undefined : { url: await createPostgresUrl() };
+  const report = await killAtRandom({ store, nodes: store ? 2 : 1, kills, seed: Number(SEED) });
+  console.log(`${kills} kills at any moment on ${name}: ${JSON.stringify(report)}`);
+  expect(report).toMatchObject({ turns: kills, twice: 0, wrong: 0 });
+});
+
+test("the same turn as a plain loop, which starts again after a kill, repeats what it has done", async () => {
+  const turn = await prepareTurn();
+  const record = path.join(turn.folder, "calls");
+  const program = fileURLToPath(import.meta.resolve("./effects/plain-loop.ts"));
+  const runLoop = (killAfter: number) =>
+    promisify(execFile)(process.execPath, [program, turn.models.baseUrl, record, `${killAfter}`]);
+  await expect(runLoop(1)).rejects.toMatchObject({ signal: "SIGKILL" });
+  expect(await runLoop(0)).toEqual({ stdout: "All done.\n", stderr: "" });
+  expect(turn.lines()).toHaveLength(4);
+  await turn.close();
+});

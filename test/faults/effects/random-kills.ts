@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { UserConfig } from "../../../src/config/schema/generated.ts";
+import { type Client, createClient } from "../../support/client.ts";
+import { type ServiceProcess, startProcess } from "../../support/process.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN } from "../../support/service.ts";
+import { createRandom } from "../campaign/random.ts";
+import { answerAll, finishTurn, postTurn, prepareTurn, type TurnReport } from "./turn.ts";
+
+const TOKENS = { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN };
+
+/** About as long as a turn. */
+const MAX_PAUSE_MS = 1500;
+
+/** Turns while one of the nodes after the other is killed, at any moment. Adds up what became of all of them. */
+export async function killAtRandom(options: {
+  store?: UserConfig["store"];
+  nodes: number;
+  kills: number;
+  seed: number;
+}): Promise<TurnReport & { turns: number }> {
+  const { kills, seed } = options;
+  const random = createRandom(seed);
+  const turn = await prepareTurn(options.store);
+  const start = async (): Promise<Node> => {
+    const service = await startProcess(turn.configFile);
+    return { service, client: createClient(service.url, TOKENS) };
+  };
+  const nodes = await Promise.all(Array.from({ length: options.nodes }, start));
+  const ended = new AbortController();
+  const person = answerUntil(ended.signal, () => answerAll(nodes[0]!.client, turn));
+  const eventIds: string[] = [];
+  for (let count = 0; count < kills; count++) {
+    const index = count % nodes.length;
+    const { body } = await postTurn(nodes[index]!.client);
+    eventIds.push(body.eventId);
+    await sleep(random.next() * MAX_PAUSE_MS);
+    await nodes[index]!.service.end("SIGKILL");
+    nodes[index] = await start();
+  }
+  const reports: TurnReport[] = [];
+  for (const eventId of eventIds) reports.push(await finishTurn(nodes[0]!.client, turn, eventId));
+  ended.abort();
+  await person;
+  await Promise.all(nodes.map(({ service }) => service.end("SIGTERM")));
+  await turn.close();
+  const add = (field: keyof TurnReport): number => reports.reduce((sum, report) => sum + report[field], 0);
+  return { turns: eventIds.length, twice: add("twice"), wrong: add("wrong"), unknown: add("unknown") };
+}
+
+interface Node {
+  service: ServiceProcess;
+  client: Client;
+}
+
+/** A node that is killed does not answer. */
+async function answerUntil(signal: AbortSignal, answer: () => Promise<unknown>): Promise<void> {
+  while (!signal.aborted) {
+    await answer().catch(() => undefined);
+    await sleep(50);
+  }
+}

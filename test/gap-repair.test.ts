@@ -1,0 +1,205 @@
+/** `catchUp: true`: what senders could not deliver while no node was ready, against doubles that fail deliveries. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { UserConfig } from "../src/config/schema/generated.ts";
+import { startWebhooks } from "./support/cli.ts";
+import { createClient, waitFor } from "./support/client.ts";
+import { startGithubSender, startGitlabSender, startStripeSender } from "./support/missed-events.ts";
+import { type ServiceProcess, startProcess } from "./support/process.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "./support/service.ts";
+
+const SECRET = "a-signing-secret-of-good-length";
+const TOKEN = "an-api-token-for-tests";
+
+let folder: string;
+let port: number;
+let service: ServiceProcess | undefined;
+const cleanUp: (() => Promise<void>)[] = [];
+beforeEach(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-gap-"));
+  port = await findPort();
+});
+afterEach(async () => {
+  await service?.end("SIGKILL");
+  service = undefined;
+  for (const close of cleanUp.splice(0)) await close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function findPort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address ? address.port : 0;
+}
+
+const url = (): string => `http://127.0.0.1:${port}`;
+const hookUrl = (name: string): string => `${url()}/hooks/${name}`;
+const hookOf = (name: string) => ({ url: hookUrl(name), secret: SECRET, token: TOKEN });
+
+function writeConfig(presets: Record<string, object>, more: UserConfig = {}): string {
+  const uses = Object.entries(presets).map(([use, options]) => ({
+    use,
+    with: { secret: SECRET, apiToken: TOKEN, catchUp: true, ...options },
+  }));
+  const file = path.join(folder, "webhooks.json5");
+  const gateway = { publicUrl: url() };
+  writeFileSync(file, JSON.stringify(withTokens({ gateway, hooks: { presets: uses }, ...more })));
+  return file;
+}
+
+const client = () => createClient(url(), { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
+
+async function stop(minutesAgo: number): Promise<void> {
+  await service?.end("SIGKILL");
+  service = undefined;
+  using database = new DatabaseSync(path.join(folder, ".webhooks/journal.db"));
+  database.prepare("UPDATE notes SET value = ? WHERE kind = 'ready'").run(String(Date.now() - minutesAgo * 60_000));
+}
+
+/** How often each delivery is there, of those that were not answered as a repeat. */
+async function readArrived(hook: string, idOf: (event: ReturnType<typeof JSON.parse>) => string): Promise<string[]> {
+  const { events } = await client().api(`/api/events?hook=${hook}&limit=1000`);
+  const all: string[] = [];
+  for (const { id } of events) all.push(idOf(await client().api(`/api/events/${id}`)));
+  return all.toSorted();
+}
+const githubId = ({ request }: ReturnType<typeof JSON.parse>): string => request.headers["x-github-delivery"];
+const stripeId = ({ request }: ReturnType<typeof JSON.parse>): string => request.payload.id;
+
+test("an outage under load, and a kill in the middle of the catch-up: nothing is missing, nothing is there twice", async () => {
+  const github = await startGithubSender(hookOf("github"));
+  const stripe = await startStripeSender(hookOf("stripe"));
+  cleanUp.push(github.close, stripe.close);
+  const file = writeConfig({ github: { apiUrl: github.url, place: "acme/shop" }, stripe: { apiUrl: stripe.url } });
+  service = await startProcess(file, {}, port);
+  const wait = () => waitFor(() => readReady() || undefined);
+  await wait();
+
+  const sent = { github: [] as string[], stripe: [] as string[] };
+  const emit = async (count: number): Promise<void> => {
+    for (let n = 0; n < count; n++) {
+      sent.github.push(await github.emit());
+      sent.stripe.push(await stripe.emit());
+    }
+  };
+  await emit(4);
+  const load = emit(12);
+  await stop(10);
+  await load;
+  service = await startProcess(file, {}, port);
+  const more = emit(3);
+  await expect.poll(() => github.repeated.length).toBeGreaterThan(2);
+  await service.end("SIGKILL");
+  service = await startProcess(file, {}, port);
+  await more;
+
+  await expect.poll(() => readArrived("github", githubId)).toEqual(sent.github.toSorted());
+  await expect.poll(() => readArrived("stripe", stripeId)).toEqual(sent.stripe.toSorted());
+  // Stripe tries for days what was answered by nobody.
+  await stripe.retry();
+  await expect.poll(() => countNotes("catch-up")).toBe(0);
+  expect(await readArrived("stripe", stripeId)).toEqual(sent.stripe.toSorted());
+  expect(await readArrived("github", githubId)).toEqual(sent.github.toSorted());
+
+  const { events } = await client().api("/api/events?hook=stripe&limit=1000");
+  const all = await Promise.all(events.map(({ id }: { id: string }) => client().api(`/api/events/${id}`)));
+  const caughtUp = all.filter(({ request }) => request.client === "catch-up");
+  expect(caughtUp.length).toBeGreaterThan(0);
+  expect(new Set(all.map(({ credential }) => credential))).toEqual(new Set(["auth:stripe"]));
+});
+
+test("GitLab: what was logged arrives again, and what cannot be found is said", async () => {
+  const gitlab = await startGitlabSender(hookOf("gitlab"));
+  cleanUp.push(gitlab.close);
+  const file = writeConfig({ gitlab: { apiUrl: gitlab.url, place: "acme/shop" } });
+  service = await startProcess(file, {}, port);
+  await waitFor(() => readReady() || undefined);
+  const first = await gitlab.emit();
+  await stop(10);
+  const lost: string[] = [];
+  for (let n = 0; n < 6; n++) lost.push(await gitlab.emit());
+  gitlab.enable();
+  service = await startProcess(file, {}, port);
+  await expect.poll(() => gitlab.repeated.length).toBeGreaterThan(0);
+  const key = ({ request }: ReturnType<typeof JSON.parse>): string => request.headers["idempotency-key"];
+  await expect.poll(() => readArrived("gitlab", key)).toEqual([first, ...lost.slice(0, 1)].toSorted());
+
+  const asked = await startWebhooks(folder, [
+    "events",
+    "catch-up",
+    "gitlab",
+    "--url",
+    url(),
+    "--since",
+    "1h",
+    "--dry-run",
+    "--json",
+  ]).ended;
+  const { missed, notes } = JSON.parse(asked.stdout);
+  expect(missed.map(({ guid }: { guid: string }) => guid)).toEqual(lost.slice(1, 4));
+  expect(notes).toEqual([expect.stringMatching(/what happened between \d{4}-\S+Z and \d{4}-\S+Z cannot be found/)]);
+});
+
+test("events catch-up stripe gets what is missing once, and says that the API version differs", async () => {
+  const stripe = await startStripeSender(hookOf("stripe"));
+  cleanUp.push(stripe.close);
+  const file = writeConfig({ stripe: { apiUrl: stripe.url, catchUp: false } });
+  const missed = await stripe.emit();
+  service = await startProcess(file, {}, port);
+  const arrived = await stripe.emit();
+  const args = ["events", "catch-up", "stripe", "--url", url(), "--since", "1h"];
+  const { code, stdout, stderr } = await startWebhooks(folder, args).ended;
+  expect({ code, stdout }).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("The service gets 1 event again."),
+  });
+  expect(stderr).toContain("API version 2025-01-01, but those of the endpoint have 2026-01-01");
+  await expect.poll(() => readArrived("stripe", stripeId)).toEqual([missed, arrived].toSorted());
+  expect((await startWebhooks(folder, args).ended).stdout).toContain("has arrived");
+});
+
+test("a short stop is no gap", async () => {
+  const github = await startGithubSender(hookOf("github"));
+  cleanUp.push(github.close);
+  const file = writeConfig({ github: { apiUrl: github.url, place: "acme/shop" } });
+  service = await startProcess(file, {}, port);
+  await waitFor(() => readReady() || undefined);
+  await stop(1);
+  await github.emit();
+  service = await startProcess(file, {}, port);
+  const before = readReady();
+  await waitFor(() => (readReady() !== before ? true : undefined));
+  expect([countNotes("catch-up"), github.repeated]).toEqual([0, []]);
+});
+
+test.each([
+  [{ github: { apiToken: undefined, place: "acme/shop" } }, "catchUp needs a stored token"],
+  [{ github: {} }, "catchUp needs to know where the webhook is"],
+  [{ telegram: {} }, 'The key "catchUp" is unknown'],
+])("%j is refused at load", async (presets, message) => {
+  writeConfig(presets);
+  expect(await startWebhooks(folder, ["check"]).ended).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(message),
+  });
+});
+
+function readNotes(kind: string): { value: string }[] {
+  using database = new DatabaseSync(path.join(folder, ".webhooks/journal.db"), { readOnly: true });
+  return database.prepare("SELECT value FROM notes WHERE kind = ?").all(kind) as { value: string }[];
+}
+
+/** 0: no node was ready yet. */
+function readReady(): number {
+  return Number(readNotes("ready")[0]?.value ?? 0);
+}
+
+function countNotes(kind: string): number {
+  return readNotes(kind).length;
+}

@@ -1,0 +1,118 @@
+/** An operator cancels turns, pauses hooks and releases what is held, by the API and by commands. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { runWebhooks } from "./support/cli.ts";
+import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts";
+
+let service: Service;
+beforeEach(async () => {
+  const mappings = ["one", "two"].map((id) => ({
+    id,
+    match: { path: id },
+    sessionKey: "{{session}}",
+    messageTemplate: "{{text}}",
+    deliver: false,
+  }));
+  service = await startService({
+    config: {
+      hooks: {
+        mappings: [
+          ...mappings,
+          {
+            id: "bell",
+            match: { path: "bell" },
+            action: "wake",
+            textTemplate: "{{text}}",
+          },
+        ],
+      },
+      agents: {
+        providers: {
+          slow: { kind: "command", command: ["sleep", "600"] },
+          cat: { kind: "command", command: ["cat"] },
+        },
+        defaults: { model: "cat/x" },
+      },
+    },
+  });
+});
+afterEach(() => service.close());
+
+test("a canceled turn ends at once without a reply, and the main session says so", async () => {
+  const { body: slow } = await service.post("agent", {
+    message: "wait",
+    model: "slow/x",
+    sessionKey: "s",
+  });
+  await expect.poll(async () => (await service.api(`/api/runs/${slow.runId}`)).state).toBe("running");
+  const { body: next } = await service.post("agent", {
+    message: "next",
+    sessionKey: "s",
+  });
+  expect((await service.api(`/api/events/${next.eventId}`)).outcome).toBe("waits for another turn of its session");
+
+  expect(await ask("runs", "cancel", slow.runId, "--json")).toEqual({
+    canceled: slow.runId,
+  });
+  expect(await service.settled(next.eventId)).toMatchObject({ status: "done" });
+  const event = await service.settled(slow.eventId);
+  expect(event).toMatchObject({
+    status: "done",
+    outcome: "turn canceled",
+    deliveries: [],
+  });
+  expect(event.runs).toMatchObject([{ state: "dropped", error: "canceled" }]);
+  const { entries } = await service.api("/api/sessions/main");
+  expect(entries.map(({ text }: { text: string }) => text).join()).toContain("An operator canceled this turn.");
+
+  const again = await post(`/api/runs/${slow.runId}/cancel`);
+  expect(again).toMatchObject({ status: 409, body: { code: "run_ended" } });
+  expect(await post(`/api/runs/${crypto.randomUUID()}/cancel`)).toMatchObject({
+    status: 404,
+  });
+});
+
+test("a paused hook accepts requests, its turns wait and say so, and resuming keeps their order", async () => {
+  expect(await ask("hooks", "pause", "one", "--json")).toEqual({ id: "one" });
+  const sent = [];
+  for (const text of ["a", "b"]) sent.push((await service.post("one", { text, session: "s" })).body.eventId);
+  const { body: other } = await service.post("two", {
+    text: "c",
+    session: "s",
+  });
+  const { body: free } = await service.post("two", { text: "d", session: "t" });
+  await service.settled(free.eventId);
+  const outcome = async (id: string): Promise<string> => (await service.api(`/api/events/${id}`)).outcome;
+  expect(await outcome(sent[0])).toBe("waits: the hook one is paused");
+  expect(await outcome(other.eventId)).toBe("waits behind a turn of the paused hook one");
+  const { mappings } = await service.api("/api/mappings");
+  expect(mappings.map(({ pausedSince }: { pausedSince?: string }) => pausedSince !== undefined)).toEqual([
+    true,
+    false,
+    false,
+  ]);
+
+  expect(await ask("hooks", "resume", "one", "--json")).toEqual({ id: "one" });
+  await service.settled(other.eventId);
+  const runs = (await service.api("/api/runs")).runs.filter(
+    ({ sessionKey }: { sessionKey: string }) => sessionKey === "s",
+  );
+  expect(runs.map(({ eventId }: { eventId: string }) => eventId)).toEqual([other.eventId, sent[1], sent[0]]);
+  const starts = runs.map(({ startedAt }: { startedAt: string }) => startedAt);
+  expect(starts).toEqual(starts.toSorted().toReversed());
+  expect(await post("/api/mappings/nothing/pause")).toMatchObject({
+    status: 404,
+  });
+});
+
+async function ask(...args: string[]): Promise<unknown> {
+  const { stdout } = await runWebhooks(service.folder, ...args, "--url", service.url);
+  return JSON.parse(stdout);
+}
+
+async function post(path: string): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(service.url + path, {
+    method: "POST",
+    headers: { authorization: `Bearer ${GATEWAY_TOKEN}` },
+  });
+  return { status: response.status, body: await response.json() };
+}

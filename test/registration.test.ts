@@ -1,0 +1,297 @@
+/** `webhooks presets enable --register` and `--unregister`, `presets disable` and `doctor`, against doubles of the vendors' APIs. */
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { readEnvFile } from "../src/config/env-file.ts";
+import { startWebhooks } from "./support/cli.ts";
+import { startGithub } from "./support/github-server.ts";
+import { startJsonServer } from "./support/json-server.ts";
+import { startVendor, TOKEN, type VendorServer } from "./support/hook-vendors.ts";
+import { spawnWebhooks } from "./support/process.ts";
+import { withTokens } from "./support/service.ts";
+
+/** `doctor` asks it. */
+const PUBLIC_URL = "https://127.0.0.1:9";
+const VENDOR_MADE = new Set(["stripe", "pagerduty"]);
+const PLACES: Record<string, string> = { gitlab: "acme/app", gitea: "acme/app", bitbucket: "acme/app" };
+const NAMES = ["gitlab", "gitea", "bitbucket", "jira", "linear", "telegram", "stripe", "pagerduty"];
+
+let folder: string;
+let vendor: VendorServer;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-register-"));
+  write(
+    "webhooks.json5",
+    `// Kept.\n${JSON.stringify(withTokens({ gateway: { publicUrl: PUBLIC_URL } }), undefined, 2)}\n`,
+  );
+});
+afterEach(async () => {
+  await vendor?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function write(name: string, text: string): void {
+  writeFileSync(path.join(folder, name), text);
+}
+const config = (): string => readFileSync(path.join(folder, "webhooks.json5"), "utf8");
+const dotEnv = (): Record<string, string> =>
+  existsSync(path.join(folder, ".env")) ? readEnvFile(path.join(folder, ".env")) : {};
+
+function register(name: string, ...more: string[]) {
+  const place = PLACES[name] === undefined ? [] : [PLACES[name]];
+  const given = ["--register", ...place, "--token", TOKEN, "--with", `apiUrl=${vendor.url}`, "--yes", ...more];
+  return startWebhooks(folder, ["presets", "enable", name, ...given]).ended;
+}
+
+/** Exactly one webhook, whose secret is stored. */
+function expectRegistered(name: string): void {
+  const secret = dotEnv()[`${name.toUpperCase()}_SECRET`];
+  expect(vendor.hooks).toMatchObject([{ url: `${PUBLIC_URL}/hooks/${name}`, secret, isActive: true }]);
+  expect(secret).toMatch(/^\S{16,}$/);
+}
+
+describe.each(NAMES)("%s", (name) => {
+  beforeEach(async () => {
+    vendor = await startVendor(name);
+  });
+
+  test("is registered, and again with the same secret", async () => {
+    const first = await register(name);
+    expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining("create a webhook that posts to") });
+    expect(first.stdout).toContain("Restart the service");
+    expectRegistered(name);
+    expect(first.stdout).not.toContain(vendor.hooks[0]?.secret);
+    expect(vendor.hooks[0]?.events.length).toBeGreaterThan(0);
+    expect(config()).toContain(`\${${name.toUpperCase()}_SECRET}`);
+    expect(config()).toContain("// Kept.");
+    expect(config()).not.toContain(TOKEN);
+    expect(statSync(path.join(folder, ".env")).mode & 0o777).toBe(0o600);
+    expect((await startWebhooks(folder, ["check", "--env-file", ".env"]).ended).code).toBe(0);
+
+    const [before] = structuredClone(vendor.hooks);
+    if (!VENDOR_MADE.has(name)) vendor.hooks[0]!.secret = "changed at the vendor";
+    const again = await register(name);
+    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("set events and secret of the webhook") });
+    expectRegistered(name);
+    expect(vendor.hooks[0]).toMatchObject({ id: before?.id, secret: before?.secret, events: before?.events });
+  });
+
+  test("stopped at any call and run again, there is one webhook, and its secret is stored", async () => {
+    for (let index = 0; ; index++) {
+      for (const when of ["before", "after"] as const) {
+        vendor.hooks.length = 0;
+        rmSync(path.join(folder, ".env"), { force: true });
+        const from = vendor.requests.length;
+        vendor.lose(index, when);
+        const stopped = await register(name);
+        const calls = vendor.requests.length - from;
+        if (calls <= index) return expectRegistered(name);
+        expect(stopped.code).toBe(1);
+        vendor.lose(-1, "before");
+        expect(await register(name)).toMatchObject({ code: 0 });
+        expectRegistered(name);
+      }
+    }
+  });
+
+  test("a webhook of ours without a stored secret ends with one", async () => {
+    vendor.add({ url: `${PUBLIC_URL}/hooks/${name}`, secret: "forgotten" });
+    vendor.add({ url: `${PUBLIC_URL}/hooks/${name}/other`, secret: "theirs" });
+    if (name === "telegram") vendor.hooks.pop();
+    expect(await register(name)).toMatchObject({ code: 0 });
+    const ours = vendor.hooks.filter(({ url }) => url === `${PUBLIC_URL}/hooks/${name}`);
+    expect(ours).toMatchObject([{ secret: dotEnv()[`${name.toUpperCase()}_SECRET`] }]);
+    expect(vendor.hooks.length).toBe(name === "telegram" ? 1 : 2);
+  });
+
+  test("--unregister deletes exactly ours; doctor says what is missing", async () => {
+    await register(name);
+    if (name !== "telegram") vendor.add({ url: "https://other.example.com/x" });
+    const doctor = async () => {
+      const { stdout } = await startWebhooks(folder, ["doctor", "--json", "--env-file", ".env"]).ended;
+      const { checks }: { checks: { name: string }[] } = JSON.parse(stdout);
+      return checks.filter((check) => check.name === `preset ${name}`);
+    };
+    expect(await doctor()).toMatchObject([
+      { level: "note", message: expect.stringContaining("not checked: no token") },
+    ]);
+    write("webhooks.json5", config().replace('"apiUrl"', `"apiToken": "${TOKEN}", "apiUrl"`));
+    expect(await doctor()).toMatchObject([{ level: "ok", message: expect.stringContaining("posts to") }]);
+    const removed = await startWebhooks(folder, ["presets", "disable", name, "--unregister", "--yes"]).ended;
+    expect(removed).toMatchObject({ code: 0, stdout: expect.stringContaining("delete the webhook") });
+    expect(vendor.hooks.map(({ url }) => url)).toEqual(name === "telegram" ? [] : ["https://other.example.com/x"]);
+    expect(config()).not.toContain(`"${name}"`);
+  });
+});
+
+test.each(["gitea", "stripe", "pagerduty"])(
+  "%s: killed at any call and run again, there is one webhook",
+  async (name) => {
+    vendor = await startVendor(name);
+    const place = PLACES[name] === undefined ? [] : [PLACES[name]];
+    const file = path.join(folder, "webhooks.json5");
+    const args = [
+      "presets",
+      "enable",
+      name,
+      "--register",
+      ...place,
+      "--token",
+      TOKEN,
+      "--with",
+      `apiUrl=${vendor.url}`,
+      "--yes",
+    ];
+    for (let call = 1; ; call++) {
+      vendor.hooks.length = 0;
+      rmSync(path.join(folder, ".env"), { force: true });
+      const child = spawnWebhooks([...args, "--config", file]);
+      child.stdout.resume();
+      child.stderr.resume();
+      const ended = once(child, "exit");
+      const from = vendor.requests.length;
+      // The vendor handles the request, and nobody hears of it.
+      vendor.onRequest = (count) => void (count === from + call && child.kill("SIGKILL"));
+      const [code] = await ended;
+      if (code !== null) return expectRegistered(name);
+      expect(await register(name)).toMatchObject({ code: 0 });
+      expectRegistered(name);
+    }
+  },
+);
+
+test("github: a repository has one webhook with the events of the preset", async () => {
+  const github = await startGithub();
+  vendor = { ...(await startVendor("gitea")), close: github.close };
+  const enable = (...more: string[]) =>
+    startWebhooks(folder, [
+      "presets",
+      "enable",
+      "github",
+      "--register",
+      "acme/app",
+      "--token",
+      github.ownerToken,
+      "--with",
+      `apiUrl=${github.baseUrl}`,
+      "--yes",
+      ...more,
+    ]).ended;
+  const list = () => github.asPerson("GET", "/repos/acme/app/hooks");
+  expect(await enable("--events", "issues.opened,issues.closed,pull_request.*")).toMatchObject({ code: 0 });
+  const settings = { url: `${PUBLIC_URL}/hooks/github`, content_type: "json" };
+  const ours = { active: true, events: ["issues", "pull_request"], config: settings };
+  expect(await list()).toMatchObject([ours]);
+  await github.asPerson("POST", "/repos/acme/app/hooks", { name: "web", config: settings, events: ["push"] });
+  await github.asPerson("POST", "/repos/acme/app/hooks", {
+    name: "web",
+    config: { ...settings, url: `${settings.url}2` },
+  });
+  ours.events = ["push"];
+  const again = await enable("--events", "push");
+  expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("which posts there too") });
+  expect(await list()).toMatchObject([ours, { config: { url: `${settings.url}2` } }]);
+});
+
+test("a GitHub App gets address and secret, and another address only with --replace", async () => {
+  const { privateKey } = generateKeyPairSync("rsa", {
+    modulusLength: 2048,
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    publicKeyEncoding: { type: "spki", format: "pem" },
+  });
+  const app: Record<string, unknown> = { url: "https://other.example.com/app" };
+  const server = await startJsonServer(({ method, path: target, body, headers }) => {
+    if (target !== "/app/hook/config" || !headers.authorization?.startsWith("Bearer ey"))
+      return { status: 404, body: {} };
+    return { status: 200, body: method === "PATCH" ? Object.assign(app, body) : { url: app["url"] } };
+  });
+  vendor = { ...(await startVendor("gitea")), close: server.close };
+  const channels = { github: { app: { id: "7", key: privateKey }, baseUrl: server.url } };
+  write("webhooks.json5", JSON.stringify(withTokens({ gateway: { publicUrl: PUBLIC_URL }, channels })));
+  const env = { GITHUB_TOKEN: "", GH_TOKEN: "" };
+  const enable = (...more: string[]) =>
+    startWebhooks(folder, ["presets", "enable", "github", "--register", "acme/app", "--yes", ...more], { env }).ended;
+  expect(await enable()).toMatchObject({ code: 1, stderr: expect.stringContaining("--replace") });
+  expect(await enable("--replace")).toMatchObject({ code: 0 });
+  expect(app).toMatchObject({
+    url: `${PUBLIC_URL}/hooks/github`,
+    secret: dotEnv()["GITHUB_SECRET"],
+    content_type: "json",
+  });
+});
+
+test("a vendor that is away, or that has disabled the webhook, is seen by doctor", async () => {
+  vendor = await startVendor("gitlab");
+  await register("gitlab");
+  write("webhooks.json5", config().replace('"apiUrl"', `"apiToken": "${TOKEN}", "apiUrl"`));
+  vendor.hooks[0]!.isActive = false;
+  const args = ["doctor", "--json", "--env-file", ".env"];
+  expect((await startWebhooks(folder, args).ended).stdout).toContain("alert_status is disabled");
+  await vendor.close();
+  const { checks }: { checks: object[] } = JSON.parse((await startWebhooks(folder, args).ended).stdout);
+  expect(checks).toContainEqual({
+    name: "preset gitlab",
+    level: "note",
+    message: expect.stringContaining("GitLab gave no answer"),
+  });
+});
+
+test("another address of a bot is replaced only with --replace", async () => {
+  vendor = await startVendor("telegram");
+  vendor.add({ url: "https://other.example.com/bot?secret=x", secret: "theirs" });
+  const refused = await register("telegram");
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("--replace") });
+  expect(refused.stderr).toContain("posts to https://other.example.com/bot. ");
+  expect(refused.stderr).not.toContain("secret=x");
+  expect(vendor.hooks).toMatchObject([{ secret: "theirs" }]);
+  expect(existsSync(path.join(folder, ".env"))).toBe(false);
+  expect(await register("telegram", "--replace")).toMatchObject({ code: 0 });
+  expectRegistered("telegram");
+});
+
+test("--dry-run shows what it would do, and does nothing", async () => {
+  vendor = await startVendor("gitea");
+  const before = config();
+  const { code, stdout } = await register("gitea", "--dry-run");
+  expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("create a webhook") });
+  expect([config(), vendor.hooks, dotEnv()]).toEqual([before, [], {}]);
+});
+
+test("events and place decide what is asked for", async () => {
+  vendor = await startVendor("jira");
+  expect(await register("jira", "--events", "comment_created,sprint_started", "--register", "SHOP")).toMatchObject({
+    code: 0,
+  });
+  expect(vendor.hooks[0]).toMatchObject({
+    events: ["comment_created", "sprint_started"],
+    body: { filters: { "issue-related-events-section": "project = SHOP" } },
+  });
+});
+
+test.each([
+  [["github", "--register"], 2, "--register <place> is missing: Where its webhook is"],
+  [["telegram", "--register"], 2, "--token, or TELEGRAM_TOKEN, is missing"],
+  [["telegram", "--register", "--secret", "x"], 2, "either --register or --secret"],
+  [["github", "--register", "../..", "--token", "x"], 1, "with.place"],
+])("%j says what is missing", async (args, code, message) => {
+  const result = await startWebhooks(folder, ["presets", "enable", ...args, "--yes"], { env: { TELEGRAM_TOKEN: "" } })
+    .ended;
+  expect(result).toMatchObject({ code, stderr: expect.stringContaining(message) });
+});
+
+test("Slack has a link that creates the app; others have their page", async () => {
+  vendor = await startVendor("gitea");
+  const enable = (name: string) =>
+    startWebhooks(folder, ["presets", "enable", name, "--register", "--generate", "--dry-run"]).ended;
+  const link = /https:\/\/api\.slack\.com\/apps\?new_app=1&manifest_json=(\S+)/.exec(
+    (await enable("slack")).stdout,
+  )?.[1];
+  expect(JSON.parse(decodeURIComponent(link ?? ""))).toMatchObject({
+    settings: { event_subscriptions: { request_url: `${PUBLIC_URL}/hooks/slack` } },
+    oauth_config: { scopes: { bot: expect.arrayContaining(["im:history"]) } },
+  });
+  expect((await enable("sentry")).stdout).toContain("webhooks presets show sentry");
+});

@@ -1,0 +1,351 @@
+import { randomBytes } from "node:crypto";
+import { buildSchema, graphqlSync } from "graphql";
+import { type JsonAnswer, type JsonRequest, startJsonServer } from "./json-server.ts";
+
+/** A webhook as a vendor has it. */
+interface VendorHook {
+  id: string;
+  url: string;
+  secret: string | undefined;
+  events: string[];
+  isActive: boolean;
+  /** What else was asked for. */
+  body: Record<string, unknown>;
+}
+
+export interface VendorServer {
+  url: string;
+  hooks: VendorHook[];
+  /** The requests so far: method and path. */
+  requests: string[];
+  /** Loses a request, counted from the next one: before the vendor sees it, or only its answer. */
+  lose(index: number, when: "before" | "after"): void;
+  /** Called with each request. */
+  onRequest?(count: number): void;
+  /** Adds one as a person does. */
+  add(hook: Partial<VendorHook>): void;
+  close(): Promise<void>;
+}
+
+export const TOKEN = "lin_api_token-for-tests";
+
+interface Store {
+  hooks: VendorHook[];
+  add(hook: Partial<VendorHook>): VendorHook;
+  edit(id: string, change: Partial<VendorHook>): VendorHook | undefined;
+  remove(id: string): boolean;
+  /** Answers by idempotency key. */
+  answers: Map<string, JsonAnswer>;
+}
+
+type Vendor = (request: JsonRequest, store: Store) => JsonAnswer;
+
+const NOT_FOUND: JsonAnswer = { status: 404, body: { message: "Not found" } };
+const ok = (body: unknown, status = 200): JsonAnswer => ({ status, body });
+/** undefined stays so. */
+const optional = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+const texts = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
+
+/** The usual REST of a list of webhooks under `base`. */
+function rest(
+  base: string,
+  {
+    read,
+    show,
+    wrap = (list) => list,
+    update = "PATCH",
+  }: {
+    read(body: Record<string, unknown>): Partial<VendorHook>;
+    show(hook: VendorHook): unknown;
+    wrap?(list: unknown[]): unknown;
+    update?: "PATCH" | "PUT";
+  },
+): Vendor {
+  return ({ method, path = "", body }, store) => {
+    const [place = ""] = path.split("?");
+    const page = Number(new URLSearchParams(path.split("?")[1]).get("page") ?? 1);
+    if (place === base && method === "GET") return ok(wrap(page > 1 ? [] : store.hooks.map(show)));
+    if (place === base && method === "POST") return ok(show(store.add({ ...read(body), body })), 201);
+    const [id = "", more] = decodeURIComponent(place.slice(base.length + 1)).split("/");
+    const hook = place.startsWith(`${base}/`) ? store.hooks.find((one) => one.id === id) : undefined;
+    if (!hook) return NOT_FOUND;
+    if (more === "events" || more === "deliveries") return ok([]);
+    if (more !== undefined) return { status: 204, body: undefined };
+    if (method === "DELETE") return store.remove(id) ? { status: 204, body: undefined } : NOT_FOUND;
+    if (method === update) store.edit(id, { ...read(body), body });
+    return ok(show(hook));
+  };
+}
+
+const isAuthorized: Record<string, (request: JsonRequest) => boolean> = {
+  gitlab: ({ headers }) => headers["private-token"] === TOKEN,
+  gitea: ({ headers }) => headers.authorization === `token ${TOKEN}`,
+  pagerduty: ({ headers }) => headers.authorization === `Token token=${TOKEN}`,
+  telegram: ({ path }) => path?.startsWith(`/bot${TOKEN}/`) === true,
+  linear: ({ headers }) => headers.authorization === TOKEN,
+};
+const hasBearer = ({ headers }: JsonRequest): boolean => headers.authorization === `Bearer ${TOKEN}`;
+
+/** Written from the vendors' references, by the name of the preset. */
+const vendors: Record<string, Vendor> = {
+  gitlab: rest("/api/v4/projects/acme%2Fapp/hooks", {
+    read: ({ url, token, ...flags }) => ({
+      url: String(url),
+      secret: optional(token),
+      events: Object.entries(flags).flatMap(([name, value]) =>
+        value === true && name.endsWith("_events") ? [name] : [],
+      ),
+    }),
+    show: ({ id, url, isActive }) => ({
+      id: Number(id),
+      url,
+      alert_status: isActive ? "executable" : "disabled",
+      disabled_until: null,
+    }),
+    update: "PUT",
+  }),
+  gitea: rest("/api/v1/repos/acme/app/hooks", {
+    read: ({ config, events, active }) => {
+      const { url, secret } = Object(config);
+      return { url, secret, events: texts(events), isActive: active === true };
+    },
+    show: ({ id, url, events, isActive }) => ({
+      id: Number(id),
+      type: "gitea",
+      config: { url, content_type: "json" },
+      events,
+      active: isActive,
+    }),
+  }),
+  bitbucket: rest("/repositories/acme/app/hooks", {
+    read: ({ url, secret, events, active }) => ({
+      url: String(url),
+      ...(secret !== undefined && { secret: optional(secret) }),
+      events: texts(events),
+      isActive: active === true,
+    }),
+    show: ({ id, url, secret, events, isActive }) => ({
+      uuid: id,
+      url,
+      events,
+      active: isActive,
+      secret_set: secret !== undefined,
+    }),
+    wrap: (values) => ({ values, pagelen: 100 }),
+    update: "PUT",
+  }),
+  jira: ({ method, path = "", body }, store) => {
+    const base = "/rest/webhooks/1.0/webhook";
+    const show = ({ id, url, events, isActive }: VendorHook) => ({
+      self: `https://acme.example${base}/${id}`,
+      name: "Hookline",
+      url,
+      events,
+      enabled: isActive,
+    });
+    const read = {
+      url: String(body["url"]),
+      secret: optional(body["secret"]),
+      events: texts(body["events"]),
+      body,
+    };
+    if (path === base) return method === "GET" ? ok(store.hooks.map(show)) : ok(show(store.add(read)), 201);
+    const id = path.slice(base.length + 1);
+    const hook = store.hooks.find((one) => one.id === id);
+    if (!hook) return NOT_FOUND;
+    if (method === "DELETE") return store.remove(id) ? { status: 204, body: undefined } : NOT_FOUND;
+    if (method === "PUT") store.edit(id, read);
+    return ok(show(hook));
+  },
+  stripe: ({ method, path = "", headers, text }, store) => {
+    const base = "/v1/webhook_endpoints";
+    const form = new URLSearchParams(text);
+    const show = ({ id, url, events, isActive }: VendorHook) => ({
+      id,
+      object: "webhook_endpoint",
+      url,
+      enabled_events: events,
+      status: isActive ? "enabled" : "disabled",
+    });
+    const read = {
+      url: form.get("url") ?? undefined,
+      events: form.getAll("enabled_events[]"),
+      isActive: form.get("disabled") !== "true",
+    };
+    if (path.startsWith(`${base}?`)) return ok({ object: "list", data: store.hooks.map(show), has_more: false });
+    if (path === base && method === "POST") {
+      const key = headers["idempotency-key"];
+      const known = typeof key === "string" ? store.answers.get(key) : undefined;
+      if (known) return known;
+      const hook = store.add({
+        ...read,
+        id: `we_${randomBytes(6).toString("hex")}`,
+        secret: `whsec_${randomBytes(16).toString("hex")}`,
+      });
+      const answer = ok({ ...show(hook), secret: hook.secret });
+      if (typeof key === "string") store.answers.set(key, answer);
+      return answer;
+    }
+    const id = path.slice(base.length + 1);
+    const hook = store.hooks.find((one) => one.id === id);
+    if (!hook) return { status: 404, body: { error: { message: "No such webhook endpoint" } } };
+    if (method === "DELETE") return store.remove(id) ? ok({ id, deleted: true }) : NOT_FOUND;
+    if (method === "POST") store.edit(id, read);
+    return ok(show(hook));
+  },
+  pagerduty: ({ method, path = "", body }, store) => {
+    const base = "/webhook_subscriptions";
+    const show = ({ id, url, events, isActive }: VendorHook, secret: string | null = null) => ({
+      id,
+      type: "webhook_subscription",
+      active: isActive,
+      events,
+      delivery_method: { type: "http_delivery_method", url, secret, temporarily_disabled: false },
+    });
+    const asked = Object(body["webhook_subscription"]);
+    if (path.startsWith(`${base}?`))
+      return ok({ webhook_subscriptions: store.hooks.map((hook) => show(hook)), more: false });
+    if (path === base) {
+      const hook = store.add({
+        url: asked.delivery_method.url,
+        events: texts(asked.events),
+        secret: randomBytes(16).toString("hex"),
+        body: asked,
+      });
+      return ok({ webhook_subscription: show(hook, hook.secret) }, 201);
+    }
+    const [id = "", more] = path.slice(base.length + 1).split("/");
+    const hook = store.hooks.find((one) => one.id === id);
+    if (!hook) return { status: 404, body: { error: { message: "Not Found" } } };
+    if (more === "ping") return { status: 202, body: undefined };
+    if (method === "DELETE") return store.remove(id) ? { status: 204, body: undefined } : NOT_FOUND;
+    if (method === "PUT") store.edit(id, { events: texts(asked.events), isActive: asked.active });
+    return ok({ webhook_subscription: show(hook) });
+  },
+  telegram: ({ path = "", body }, store) => {
+    const [hook] = store.hooks;
+    const call = path.split("/").at(-1);
+    if (call === "getWebhookInfo")
+      return ok({ ok: true, result: { url: hook?.url ?? "", has_custom_certificate: false, pending_update_count: 0 } });
+    store.hooks.length = 0;
+    if (call === "setWebhook") {
+      store.add({
+        id: "bot",
+        url: String(body["url"]),
+        secret: String(body["secret_token"]),
+        events: texts(body["allowed_updates"]),
+        body,
+      });
+    }
+    return ok({ ok: true, result: true });
+  },
+  linear: ({ path, body }, store) => {
+    if (path !== "/graphql") return NOT_FOUND;
+    const edit = (id: string, input: Record<string, unknown>) =>
+      store.edit(id, {
+        secret: String(input["secret"]),
+        events: texts(input["resourceTypes"]),
+        url: String(input["url"]),
+      });
+    const result = graphqlSync({
+      schema: LINEAR,
+      source: String(body["query"]),
+      variableValues: Object(body["variables"]),
+      rootValue: {
+        webhooks: () => ({
+          nodes: store.hooks.map(({ id, url, isActive }) => ({ id, url, enabled: isActive })),
+          pageInfo: { hasNextPage: false, endCursor: null },
+        }),
+        webhookCreate({ input }: { input: Record<string, unknown> }) {
+          const hook = store.add({
+            url: String(input["url"]),
+            secret: String(input["secret"]),
+            events: texts(input["resourceTypes"]),
+            body: input,
+          });
+          return { success: true, webhook: { id: hook.id } };
+        },
+        webhookUpdate: ({ id, input }: { id: string; input: Record<string, unknown> }) => ({
+          success: edit(id, input) !== undefined,
+        }),
+        webhookDelete: ({ id }: { id: string }) => ({ success: store.remove(id) }),
+      },
+    });
+    return ok(result);
+  },
+};
+
+/** What is used of https://studio.apollographql.com/public/Linear-API/variant/current/schema/reference. */
+const LINEAR = buildSchema(`
+  type Query { webhooks(first: Int, after: String): WebhookConnection! }
+  type Mutation {
+    webhookCreate(input: WebhookCreateInput!): WebhookPayload!
+    webhookUpdate(id: String!, input: WebhookUpdateInput!): WebhookPayload!
+    webhookDelete(id: String!): DeletePayload!
+  }
+  input WebhookCreateInput {
+    label: String, id: String, enabled: Boolean, secret: String, url: String!, resourceTypes: [String!]!
+    teamId: String, allPublicTeams: Boolean
+  }
+  input WebhookUpdateInput { label: String, secret: String, enabled: Boolean, url: String, resourceTypes: [String!] }
+  type Webhook { id: ID!, url: String, enabled: Boolean! }
+  type WebhookConnection { nodes: [Webhook!]!, pageInfo: PageInfo! }
+  type PageInfo { hasNextPage: Boolean!, endCursor: String }
+  type WebhookPayload { success: Boolean!, webhook: Webhook }
+  type DeletePayload { success: Boolean! }
+`);
+
+/** Starts a double of a vendor's API for webhooks on a free loopback port. */
+export async function startVendor(name: string): Promise<VendorServer> {
+  const hooks: VendorHook[] = [];
+  let made = 0;
+  let lost: { index: number; when: "before" | "after" } | undefined;
+  const requests: string[] = [];
+  const store: Store = {
+    hooks,
+    answers: new Map(),
+    add(hook) {
+      const added = {
+        id: String((made += 1)),
+        url: "",
+        secret: undefined,
+        events: [],
+        isActive: true,
+        body: {},
+        ...hook,
+      };
+      hooks.push(added);
+      return added;
+    },
+    edit(id, change) {
+      const hook = hooks.find((one) => one.id === id);
+      return hook && Object.assign(hook, JSON.parse(JSON.stringify(change)));
+    },
+    remove(id) {
+      const at = hooks.findIndex((one) => one.id === id);
+      return hooks.splice(at, at === -1 ? 0 : 1).length > 0;
+    },
+  };
+  const answer = vendors[name];
+  if (!answer) throw new Error(`There is no double of ${name}.`);
+  const vendor: VendorServer = {
+    url: "",
+    hooks,
+    requests,
+    lose: (index, when) => void (lost = { index, when }),
+    add: (hook) => void store.add(hook),
+    close: () => server.close(),
+  };
+  const server = await startJsonServer((request) => {
+    requests.push(`${request.method} ${request.path}`);
+    vendor.onRequest?.(requests.length);
+    const isLost = lost?.index === 0 ? lost.when : undefined;
+    if (lost) lost = { ...lost, index: lost.index - 1 };
+    if (isLost === "before") return "lost";
+    if (!(isAuthorized[name] ?? hasBearer)(request)) return { status: 401, body: { message: "Unauthorized" } };
+    const answered = answer(request, store);
+    return isLost === "after" ? "lost" : answered;
+  });
+  vendor.url = server.url.replace(/\/$/, "");
+  return vendor;
+}
