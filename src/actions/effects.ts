@@ -170,7 +170,7 @@ function askOutcome({ n, name, granted }: PlannedCall, known: Step, state: State
   state.unknownAt = Math.min(state.unknownAt, n);
 }
 
-/** Of a call whose set is not configured any more. */
+/** The time limit of a call whose set is not configured any more, in milliseconds. */
 const UNKNOWN_TIMEOUT_MS = 60_000;
 
 /** Sends a call between the commit that says so and the commit of its result. */

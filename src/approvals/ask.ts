@@ -15,9 +15,9 @@ export interface AskOptions {
   /** Where and how long people are asked. undefined: on the page only, and for `DEFAULT_EXPIRY_MS`. */
   settings: ApprovalSettings | undefined;
   channels: ReadonlyMap<string, ChannelDriver>;
-  /** Of the run that asks; empty for the built-in hooks. */
+  /** The mapping of the run that asks; empty for the built-in hooks. */
   mapping: string;
-  /** Of the operator's page, without a slash at its end. */
+  /** The address of the operator's page, without a slash at its end. */
   publicUrl: string | undefined;
 }
 

@@ -8,7 +8,7 @@ export interface Question {
   code: string;
   /** The full name of the call; absent for a reply. */
   call?: string;
-  /** Of a call, as it would be sent. */
+  /** The arguments of a call, as it would be sent. */
   arguments?: object;
   reply?: { channel: string; to?: string; text: string };
   /** The mapping of the event, or its hook. */

@@ -4,11 +4,11 @@ import { toObject, toText } from "../shared/json.ts";
 import type { MissedEvent, MissedEvents } from "./missed.ts";
 
 const PAGE = 100;
-/** Of seven days. */
+/** The pages of seven days. */
 const MAX_PAGES = 100;
 /** GitLab repeats five events a minute for a webhook and a user. */
 const PACE_MS = 12_500;
-/** After so many failures in a row, GitLab disables a webhook for a while, and logs nothing meanwhile. */
+/** After this many failures in a row, GitLab disables a webhook for a while, and logs nothing meanwhile. */
 const DISABLING_FAILURES = 4;
 
 /**

@@ -6,7 +6,7 @@ import type { MissedEvent, MissedEvents } from "./missed.ts";
 
 const PAGE = 100;
 const MAX_PAGES = 200;
-/** Stripe filters by so many types at most. */
+/** Stripe filters by this many types at most. */
 const MAX_TYPES = 20;
 
 export interface StripeOptions {

@@ -69,7 +69,7 @@ interface ServeHookOptions<Runtime extends IngressRuntime> extends HookOptions<R
 const UNVERIFIED_BYTES = 56 * 1024 * 1024;
 const THROTTLED_BYTES = 8 * 1024 * 1024;
 
-/** Of a hook that is recorded, these refusals are kept. */
+/** These refusals are kept for a hook that is recorded. */
 const RECORDED: ReadonlySet<number> = new Set([401, 404, 405, 429]);
 const MAX_RECORDED_BYTES = 256 * 1024;
 

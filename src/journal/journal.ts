@@ -70,7 +70,7 @@ export interface DeliveryFilter {
   channel?: string;
 }
 
-/** Of a time: when it failed. */
+/** The time of a dead letter is that of its failure. */
 export interface DeadLetterFilter {
   kind?: DeadLetter["kind"];
   hook?: string;

@@ -63,7 +63,7 @@ export interface SubscriptionProgress {
   lastDeliveryAt?: number;
   /** A category. */
   lastError?: string;
-  /** Why it has ended. The subscriber is told once more, then it is deleted. */
+  /** Why it has ended. The subscriber gets one more message, then it is deleted. */
   ended?: { code: number; message: string; data?: object; at: number };
   /** The newest of what was given up. */
   abandoned: AbandonedEvent[];
@@ -104,7 +104,7 @@ export interface Publications {
   subscribe(terms: SubscriptionTerms, progress: SubscriptionProgress): Promise<SubscribeResult>;
   /** False if there is none. */
   unsubscribe(id: string): Promise<boolean>;
-  /** Ends it: its subscriber is told. False if there is none. */
+  /** Ends it, and tells its subscriber. False if there is none. */
   end(id: string, ended: NonNullable<SubscriptionProgress["ended"]>): Promise<boolean>;
   /** Saves how far subscriptions have come, and deletes others. False if the lease is lost. */
   saveProgress(

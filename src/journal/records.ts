@@ -509,7 +509,7 @@ export interface RunFailure {
 
 /** What a search finds; undefined: anything. */
 export interface EventSearch {
-  /** Of this time or later, and before this time. */
+  /** From this time on, and before this one. */
   from?: number;
   to?: number;
   hook?: string;

@@ -74,7 +74,7 @@ export function renderContext(
       JSON.stringify(args).length > MAX_ARGUMENTS
         ? `its arguments have more than ${MAX_ARGUMENTS} characters`
         : tools?.find(entry.call)?.check(args)[0];
-    // What a preset reads is about the place of its event, so whoever sees that place can see it.
+    // What a preset reads is about the place of its event, so everybody who sees that place can see it.
     const shown = isPublic && isPresetCall(entry.call) ? { isPublic } : {};
     if (problem === undefined) return [{ ...entry, ...shown, arguments: args }];
     warnings.push(`The context "${entry.title}" is left out: ${problem}.`);

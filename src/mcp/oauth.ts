@@ -9,7 +9,7 @@ export interface Issuer {
   readSubject(token: string): Promise<string | undefined>;
 }
 
-/** Whoever could make a token with a shared secret could make any. */
+/** With a shared secret, its holder could make any token. */
 const ALGORITHMS = [
   "RS256",
   "RS384",

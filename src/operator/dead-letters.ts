@@ -4,7 +4,7 @@ import type { DeadLetter, DeadLetterFilter, Journal } from "../journal/journal.t
 
 /** Failures that have their hook, their kind and the words of their error in common. */
 export interface DeadLetterGroup extends Pick<DeadLetter, "kind" | "hook" | "group"> {
-  /** Of the newest. */
+  /** The error of the newest. */
   error: string;
   count: number;
   /** Times of the first and the last failure. */

@@ -1,7 +1,7 @@
 import type { PublicationState, Subscription } from "../journal/journal.ts";
 import { REDACTED } from "../shared/secret.ts";
 
-/** active: delivers · suspended: until the subscriber asks again · ended: the subscriber is told · expired: it was not refreshed. */
+/** active: delivers · suspended: until the subscriber asks again · ended: the subscriber gets a last message · expired: it was not refreshed. */
 type SubscriptionState = "active" | "suspended" | "ended" | "expired";
 
 /** A subscription without its secrets. */

@@ -58,7 +58,11 @@ const schema = {
         additionalProperties: false,
         required: ["description"],
         properties: {
-          description: { type: "string", pattern: "\\S", description: "What the call does, for whoever chooses it." },
+          description: {
+            type: "string",
+            pattern: "\\S",
+            description: "What the call does, for the person or model that chooses it.",
+          },
           get: PATH,
           post: PATH,
           put: PATH,

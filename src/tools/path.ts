@@ -71,7 +71,7 @@ function findDanger(text: string): string | undefined {
     if (next === decoded) return undefined;
     decoded = next;
   }
-  return "so many levels of percent-encoding";
+  return "too many levels of percent-encoding";
 }
 
 /** Each valid escape on its own: a broken one must not hide the others. */

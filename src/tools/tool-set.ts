@@ -2,7 +2,7 @@
 export interface CallDescription {
   /** Its name within the set. */
   name: string;
-  /** What it does, for whoever chooses it. */
+  /** What it does, for the person or model that chooses it. */
   description: string;
   /** JSON Schema of the arguments, of type `object`. */
   input: Record<string, unknown>;

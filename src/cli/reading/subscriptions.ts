@@ -24,7 +24,7 @@ export function addSubscriptions(program: Command, io: CliIo): void {
     .action((id: string, flags: ServiceFlags) =>
       showAnswer(flags, io, (client) => client.call("GET /api/subscriptions/:id", { id }), formatSubscription),
     );
-  addServiceOptions(subscriptions.command("end").description("End a subscription. Its subscriber is told."))
+  addServiceOptions(subscriptions.command("end").description("End a subscription, and tell its subscriber."))
     .argument("<id>", "id of the subscription, as `subscriptions list` shows it")
     .action((id: string, flags: ServiceFlags) =>
       showAnswer(

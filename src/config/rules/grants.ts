@@ -53,7 +53,7 @@ function checkGrant(
       ? [warning(`${at}.retry`, "It is not used: calls that only read are always repeated.")]
       : []),
     ...(mode === "ask" && !approvals
-      ? [warning(at, "Nobody is told when it asks: set agents.approvals, or look at the page.")]
+      ? [warning(at, "Nobody gets a message when it asks. Set agents.approvals, or look at the page.")]
       : []),
   ];
 }

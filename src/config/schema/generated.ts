@@ -1783,7 +1783,7 @@ export interface ToolsHttp {
   calls: {
     [k: string]: {
       /**
-       * What the call does, for whoever chooses it.
+       * What the call does, for the person or model that chooses it.
        */
       description: string;
       /**

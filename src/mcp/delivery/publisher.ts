@@ -44,7 +44,7 @@ interface Held {
   types: Map<string, object>;
   couriers: Map<string, Courier>;
   feed?: Feed;
-  /** Of the subscriptions, and of the configuration that they were checked with. */
+  /** The version of the subscriptions, and the generation of the configuration that they were checked with. */
   version: number;
   generation: number;
   /** When to look for what has to be saved. */

@@ -65,7 +65,7 @@ const DECISION_SCHEMA = {
       enum: DECISIONS,
       description: "approve or deny: a call or a reply. done, again or give-up: a call whose outcome is not known.",
     },
-    reason: { type: "string", maxLength: MAX_REASON, description: "The model is told the reason of a denial." },
+    reason: { type: "string", maxLength: MAX_REASON, description: "The model gets the reason of a denial." },
     result: { type: "string", maxLength: MAX_RESULT, description: "With done: what the call gave, for the model." },
   },
 };

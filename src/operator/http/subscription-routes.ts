@@ -12,7 +12,7 @@ export interface SubscriptionParts {
   audit: { list(limit: number): McpRequestRecord[] };
 }
 
-/** Of the subscriber's own code for access that was taken away. */
+/** The code that subscribers know for access that was taken away. */
 const FORBIDDEN = -32012;
 
 /** Subscriptions of agents, and what principals ask the MCP endpoint for. */
@@ -41,7 +41,7 @@ export function createSubscriptionRoutes({
       },
     }),
     "DELETE /api/subscriptions/:id": answering({
-      about: "Ends a subscription. Its subscriber is told.",
+      about: "Ends a subscription, and tells its subscriber.",
       async answer({ params: { id = "" } }) {
         const ended = { code: FORBIDDEN, message: "The operator has ended the subscription.", at: Date.now() };
         // Nobody would tell it without the endpoint.
