@@ -111,6 +111,7 @@ export type RefusalView = OperatorAnswers["GET /api/rejections"]["rejections"][n
 export type DeadLetterView = OperatorAnswers["GET /api/dead-letters"]["deadLetters"][number];
 export type DeadLetterGroupView = OperatorAnswers["GET /api/dead-letters/groups"]["groups"][number];
 export type ApprovalView = OperatorAnswers["GET /api/approvals"]["approvals"][number];
+export type RecordingTimeline = OperatorAnswers["GET /api/recordings/:id"];
 export type SpendView = OperatorAnswers["GET /api/spend"]["spend"][number];
 export type StatusView = OperatorAnswers["GET /api/status"];
 export type EntryView = Timeline["entries"][number];

@@ -9,10 +9,12 @@ import { Approvals, useOpenApprovals } from "./lists/approvals.tsx";
 import { DeadLetters } from "./lists/dead-letters.tsx";
 import { Mailboxes } from "./lists/mailboxes.tsx";
 import { Mappings } from "./lists/mappings.tsx";
+import { Recording, Recordings } from "./lists/recordings.tsx";
 import { Refused } from "./lists/refused.tsx";
 import { Deliveries, Runs } from "./lists/runs.tsx";
 import { Session, Sessions } from "./lists/sessions.tsx";
 import { Spend } from "./lists/spend.tsx";
+import { Subscriptions } from "./lists/subscriptions.tsx";
 import { connection, startLive } from "./live.ts";
 import { Title } from "./parts/title.tsx";
 import { hasDraft } from "./parts/draft.ts";
@@ -36,6 +38,12 @@ const SCREENS: { path: string; name: string; show(rest: string[], query: Record<
   { path: "deliveries", name: "Deliveries", show: () => <Deliveries /> },
   { path: "dead-letters", name: "Dead letters", show: () => <DeadLetters /> },
   { path: "refused", name: "Refused", show: () => <Refused /> },
+  {
+    path: "recordings",
+    name: "Recordings",
+    show: ([id]) => (id === undefined ? <Recordings /> : <Recording key={id} id={id} />),
+  },
+  { path: "subscriptions", name: "Subscriptions", show: () => <Subscriptions /> },
   { path: "mailboxes", name: "Mailboxes", show: () => <Mailboxes /> },
   { path: "spend", name: "Spend", show: () => <Spend /> },
 ];

@@ -474,7 +474,7 @@ test("a service that has stopped does not look like an empty one", async () => {
   await go("");
   await again.post("wake", { text: "after the stop" });
   await expect.poll(() => page.locator(".scroller li").count()).toBe(2);
-  expect(problems.filter((problem) => !/ERR_(?:CONNECTION_REFUSED|FAILED)|503/.test(problem))).toEqual([]);
+  expect(problems.filter((problem) => !/ERR_(?:CONNECTION_(?:REFUSED|RESET)|FAILED)|503/.test(problem))).toEqual([]);
   await page.context().close();
   await again.close();
 });

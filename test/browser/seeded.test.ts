@@ -57,7 +57,7 @@ function listScreens(): string[] {
     "playground?mapping=ci",
     `playground?event=${find(({ hook }) => hook === "metrics")}`,
     ..."mappings mappings/linear sessions sessions/main sessions/support runs runs?state=held".split(" "),
-    ..."approvals approvals?state=all deliveries dead-letters refused mailboxes spend spend?period=7+days nowhere".split(
+    ..."approvals approvals?state=all deliveries dead-letters refused recordings subscriptions mailboxes spend spend?period=7+days nowhere".split(
       " ",
     ),
   ];
@@ -282,3 +282,24 @@ test("the eleven tasks take at most four clicks each", async () => {
   expect(Object.entries(counted).filter(([, count]) => count > 4)).toEqual([]);
   expect(tab.problems).toEqual([]);
 }, 240_000);
+
+test("the request of a sender that nobody knows becomes a mapping in the playground", async () => {
+  const { page, go } = tab;
+  await go("recordings");
+  await page.getByLabel("Record the hook").fill("new-sender");
+  await page.getByRole("button", { name: "Record", exact: true }).click();
+  await page.getByRole("link", { name: "new-sender" }).waitFor();
+  const request = { method: "POST", headers: { "content-type": "application/json" }, body: '{"alarm":"door open"}' };
+  expect((await fetch(`${service.url}/hooks/new-sender`, request)).ok).toBe(false);
+  await page.getByRole("link", { name: "new-sender" }).click();
+  const build = page.getByRole("link", { name: "Build a mapping from it" });
+  await expect
+    .poll(async () => {
+      await page.reload();
+      return build.count();
+    })
+    .toBe(1);
+  await build.click();
+  await page.getByText("door open").first().waitFor();
+  await page.getByText("new-sender").first().waitFor();
+});

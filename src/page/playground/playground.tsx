@@ -44,11 +44,12 @@ export function Playground(): JSX.Element {
 
 /** Loads what the work starts from: the mapping's source, and the event. */
 function LoadedWorkbench({ id, taken }: { id: string; taken: string[] }): JSX.Element {
-  const { event = "" } = route.value.query;
+  const { event = "", recording = "", request = "" } = route.value.query;
   const loaded = useLoad(
-    `source ${id} ${event}`,
+    `source ${id} ${event}${request}`,
     async () => {
-      const found = event === "" ? undefined : await call("GET /api/events/:id", { id: event });
+      const found =
+        event === "" ? await findRecorded(recording, request) : await call("GET /api/events/:id", { id: event });
       // An event that no mapping took, or one that is gone, begins a new one for its hook.
       const known = id || (found?.mapping !== undefined && taken.includes(found.mapping) ? found.mapping : undefined);
       const source =
@@ -61,9 +62,20 @@ function LoadedWorkbench({ id, taken }: { id: string; taken: string[] }): JSX.El
   );
   return (
     <Loading from={loaded}>
-      {(start) => <Workbench name={`${id} ${event}`} source={start.source} event={start.event} />}
+      {(start) => <Workbench name={`${id} ${event}${request}`} source={start.source} event={start.event} />}
     </Loading>
   );
+}
+
+/** A request to a hook that no mapping takes. */
+async function findRecorded(
+  recording: string,
+  request: string,
+): Promise<(NonNullable<WorkbenchProps["event"]> & { mapping?: undefined }) | undefined> {
+  if (recording === "") return undefined;
+  const { hook, requests } = await call("GET /api/recordings/:id", { id: recording });
+  const found = requests.find(({ id }) => id === request);
+  return found && { hook, request: found.request };
 }
 
 /** Without a sample, the newest event of the mapping is what one most likely has in mind. */

@@ -1,0 +1,107 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { call, type RecordingTimeline } from "../api.ts";
+import { formatNumber, notifyOf, Pairs, Time, toLine } from "../parts/controls.tsx";
+import { Page, useLoad } from "../parts/load.tsx";
+import { Table } from "../parts/table.tsx";
+import { Tree } from "../parts/tree.tsx";
+import { goTo, hrefTo } from "../router.ts";
+
+/** What hooks that no mapping takes were sent, to build a mapping from. */
+export function Recordings(): JSX.Element {
+  const loaded = useLoad("recordings", () => call("GET /api/recordings"));
+  return (
+    <Page title="Recordings" intro={<Start reload={loaded.reload} />} from={loaded}>
+      {({ recordings }) => (
+        <Table
+          label="Recordings"
+          items={recordings}
+          keyOf={({ id }) => id}
+          empty={
+            <p>Nothing is recorded. Answers to senders stay as they are, 404 or 401, and nothing is dispatched.</p>
+          }
+          columns={[
+            {
+              name: "Hook",
+              kind: "wide",
+              show: ({ id, hook }) => (
+                <a href={hrefTo(["recordings", id])} data-row={id}>
+                  {toLine(hook, 100)}
+                </a>
+              ),
+            },
+            { name: "Requests", kind: "number", show: ({ requests }) => formatNumber(requests) },
+            { name: "Started", show: ({ startedAt }) => <Time at={startedAt} /> },
+            { name: "Records until", show: ({ endsAt }) => <Time at={endsAt} /> },
+            { name: "Deleted", show: ({ expiresAt }) => <Time at={expiresAt} /> },
+          ]}
+        />
+      )}
+    </Page>
+  );
+}
+
+function Start({ reload }: { reload(): void }): JSX.Element {
+  const [path, setPath] = useState("");
+  const start = (): void => {
+    const work = call("POST /api/recordings", {}, { body: { path } });
+    void notifyOf(work, () => "Recording for 10 minutes, 20 requests at most.", "Not started").then(reload);
+  };
+  return (
+    <form
+      class="actions"
+      onSubmit={(event) => {
+        event.preventDefault();
+        start();
+      }}
+    >
+      <label>
+        Record the hook <input value={path} required onInput={({ currentTarget }) => setPath(currentTarget.value)} />
+      </label>
+      <button type="submit" class="main">
+        Record
+      </button>
+    </form>
+  );
+}
+
+export function Recording({ id }: { id: string }): JSX.Element {
+  const loaded = useLoad(`recording ${id}`, () => call("GET /api/recordings/:id", { id }));
+  const remove = async (): Promise<void> => {
+    await notifyOf(call("DELETE /api/recordings/:id", { id }), () => "Deleted.", "Not deleted");
+    goTo(["recordings"]);
+  };
+  return (
+    <Page title="Recording" from={loaded}>
+      {({ hook, requests }) => (
+        <>
+          <p class="actions">
+            <b>{toLine(hook, 100)}</b>
+            <button type="button" onClick={() => void remove()}>
+              Delete
+            </button>
+          </p>
+          {requests.length === 0 && <p class="empty">No request has come yet.</p>}
+          {requests.map((one) => (
+            <Request key={one.id} recording={id} one={one} />
+          ))}
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Request({ recording, one }: { recording: string; one: RecordingTimeline["requests"][number] }): JSX.Element {
+  const { id, at, answer, request } = one;
+  return (
+    <article class="panel">
+      <p class="facts">
+        <Time at={at} />
+        <span>answered {answer}</span>
+        <a href={hrefTo(["playground"], { recording, request: id })}>Build a mapping from it</a>
+      </p>
+      <Pairs label="Headers" pairs={request.headers} />
+      <Tree value={request.payload} />
+    </article>
+  );
+}
