@@ -70,7 +70,7 @@ export async function openDrivers(
     if (channel) channels.set(name, channelKind(name) === name ? channel : asAccount(channel, name));
   }
   for (const reads of config.hooks.reads) {
-    const opened = await openReads(reads);
+    const opened = await openPresetReads(reads);
     if (opened) made.set(reads.set, opened);
   }
   const tools = openToolSets(made);
@@ -89,36 +89,32 @@ export async function openDrivers(
     return mailboxes.find(({ settings }) => settings.name === name)?.source.account;
   }
 
-  async function openReads({
-    channel,
-    baseUrl,
-    readToken,
-    calls,
-    ...reads
-  }: PresetReads): Promise<MadeSet | undefined> {
-    const { key, preset } = reads;
-    const block = channel === undefined ? undefined : config.channels[channel];
-    const service = channel === undefined ? undefined : drivers.channels[channelKind(channel)];
-    const asReader = readToken === undefined ? undefined : { ...block, token: readToken, app: undefined };
-    const driver =
-      asReader && service ? await open(service, { key, name: preset, options: asReader }) : channels.get(channel ?? "");
-    const openAccess =
-      driver?.openReads ??
-      (baseUrl !== undefined && readToken !== undefined
-        ? async () => ({ baseUrl, headers: { authorization: `Bearer ${readToken}` } })
-        : undefined);
-    if (!openAccess) {
-      const owner =
-        channel === undefined ? "" : `Add the block ${appendSegment("channels", channel)}, or set readToken`;
-      const message = `The context of "${preset}" is read with a credential that is missing. ${owner || "Set readToken"} beside context.`;
+  async function openPresetReads(reads: PresetReads): Promise<MadeSet | undefined> {
+    const { set, preset, channel, readToken, calls, key } = reads;
+    const access = await findReadAccess(reads);
+    if (!access) {
+      const step = channel === undefined ? "" : `Add the block ${appendSegment("channels", channel)}, or set`;
+      const message = `The context of "${preset}" is read with a credential that is missing. ${step || "Set"} readToken beside context.`;
       problems.push({ key, message });
       return undefined;
     }
-    const secret = readToken ?? toObject(block)["token"];
+    const secret = readToken ?? toObject(config.channels[channel ?? ""])["token"];
     return {
-      set: createReads(reads.set, { calls, open: openAccess, compileTemplate }),
+      set: createReads(set, { calls, open: access, compileTemplate }),
       block: { ...READS, options: { headers: typeof secret === "string" ? { token: secret } : {} } },
     };
+  }
+
+  /** The preset's own token has precedence over the credential of its channel. */
+  async function findReadAccess(reads: PresetReads): Promise<ChannelDriver["openReads"]> {
+    const { preset: name, channel, baseUrl, readToken, key } = reads;
+    if (channel !== undefined && readToken === undefined) return channels.get(channel)?.openReads;
+    if (channel !== undefined) {
+      const options = { ...config.channels[channel], token: readToken, app: undefined };
+      return (await open(drivers.channels[channelKind(channel)], { key, name, options }))?.openReads;
+    }
+    if (baseUrl === undefined || readToken === undefined) return undefined;
+    return async () => ({ baseUrl, headers: { authorization: `Bearer ${readToken}` } });
   }
 
   async function open<Driver>(
