@@ -39,6 +39,8 @@ export default defineConfig({
     experimental: { viteModuleRunner: false },
     // Generous, for machines ten times slower. `expect.poll` times out first and shows the last value.
     testTimeout: 240_000,
+    // The message of a failure shows whole values: of a run elsewhere, only the last lines may be seen.
+    chaiConfig: { truncateThreshold: 1000 },
     hookTimeout: 240_000,
     expect: { poll: { timeout: 120_000 } },
   },

@@ -11,5 +11,12 @@ test("behind PgBouncer: answers to commits are lost, and a synchronous standby i
     hasStandby: true,
     hasPgBouncer: true,
   });
-  expect(report).toMatchObject({ lost: 0, duplicated: 0, outOfOrder: 0, turnsAgain: {}, messagesAgain: {} });
+  const { lost, duplicated, outOfOrder, turnsAgain, messagesAgain } = report;
+  const again = { turnsAgain: {}, messagesAgain: {} };
+  expect({ lost, duplicated, outOfOrder, turnsAgain, messagesAgain }).toEqual({
+    lost: 0,
+    duplicated: 0,
+    outOfOrder: 0,
+    ...again,
+  });
 });

@@ -134,6 +134,11 @@ function createJournal(parts: Parts): PostgresJournal {
   ): ((...args: Args) => Promise<Result>) =>
     read((sql, ...args: Args) => operation(createReader(sql, node.clockOffsetMs), ...args));
 
+  const inTransaction =
+    <Args extends unknown[], Result>(operation: (reader: reads.Reader, ...args: Args) => Promise<Result>) =>
+    (transaction: Transaction, ...args: Args): Promise<Result> =>
+      operation(createReader(transaction, node.clockOffsetMs), ...args);
+
   const lease = createNodeLease(node, (forMs, info) =>
     commit({ ...parts, database: leaseDatabase }, async (transaction) => {
       const before = node.now();
@@ -176,7 +181,8 @@ function createJournal(parts: Parts): PostgresJournal {
     completeRun: (claim, outcome) =>
       outcome.questions ? write(completeAsking)(claim, outcome) : ends.add(toCompletion(claim, outcome)),
     recordSteps: write(recordSteps),
-    isClaimed: readShared(reads.isClaimed),
+    isClaimed: async (claim) =>
+      (await readShared(reads.isClaimed)(claim)) || write(inTransaction(reads.isClaimed))(claim),
     settleCall: write(settleCall),
     listSteps: readShared(reads.listSteps),
     retryRun: write(retryRun),
@@ -202,7 +208,12 @@ function createJournal(parts: Parts): PostgresJournal {
     getApproval: readShared(approvalReads.getApproval),
     findAsked: readShared(approvalReads.findAsked),
 
-    pendingSystemEvents: readShared(reads.listPendingSystemEvents),
+    // A heartbeat tells others of them.
+    pendingSystemEvents: write(async (transaction, limit) => {
+      const events = await inTransaction(reads.listPendingSystemEvents)(transaction, limit);
+      if (events.length > 0) awaitEarlierCommits(transaction, node.id);
+      return events;
+    }),
     completeHeartbeat: write(completeHeartbeat),
     failHeartbeat: write(failHeartbeat),
 
@@ -324,8 +335,8 @@ async function commit<Result>(
       });
       isWatchedElsewhere = (await row)?.watched === 1;
       if (isWatchedElsewhere) recordChanges(sql, node.id, reported);
-      // What an earlier attempt committed.
-      if (isRepeated) awaitEarlierCommits(sql, node.id);
+      // What an earlier attempt committed, and what has ended a claim.
+      if (isRepeated || isRefused(value)) awaitEarlierCommits(sql, node.id);
       return value;
     }, ASK_WATCHED(node.id));
     changes.publish(announced, reported, { areRecorded: isWatchedElsewhere && reported.length > 0 });
@@ -334,6 +345,11 @@ async function commit<Result>(
     forgetLater(node, tokens);
     throw error;
   }
+}
+
+/** A claim is lost, or one of several. */
+function isRefused(value: unknown): boolean {
+  return value === false || (Array.isArray(value) && value.includes(false));
 }
 
 const ASK_WATCHED = (node: string): string => `SELECT EXISTS (
