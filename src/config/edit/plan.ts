@@ -244,6 +244,11 @@ export function createSecret(): string {
   return randomBytes(32).toString("hex");
 }
 
+/** One for a preset: basic authentication has the preset's name as its user. */
+export function createPresetSecret(preset: string, scheme: unknown): string {
+  return scheme === "basic" ? `${preset}:${createSecret()}` : createSecret();
+}
+
 function toHook(name: string, given: unknown): string {
   return trimSlashes(typeof given === "string" ? given : name);
 }
