@@ -234,6 +234,22 @@ test("github: a repository has one webhook with the events of the preset", async
   expect(await list()).toMatchObject([ours, { config: { url: `${settings.url}2` } }]);
 });
 
+test("github: an organization has one webhook, which --unregister deletes; a token goes to a file, also the second time", async () => {
+  const github = await startGithub();
+  vendor = { ...(await startVendor("gitea")), close: github.close };
+  const path = "/orgs/acme-org/hooks";
+  const run = (...args: string[]) => startWebhooks(folder, args).ended;
+  const given = ["--with", `apiUrl=${github.baseUrl}`, "--with", `apiToken=${github.ownerToken}`, "--yes"];
+  const enable = () => run("presets", "enable", "github", "--register", "acme-org", "--events", "issues.*", ...given);
+  expect(await enable()).toMatchObject({ code: 0, stdout: expect.stringContaining("At GitHub (acme-org): create") });
+  expect(await enable()).toMatchObject({ code: 0 });
+  const ours = { active: true, events: ["issues"], config: { url: `${PUBLIC_URL}/hooks/github` } };
+  expect(await github.asPerson("GET", path)).toMatchObject([ours]);
+  expect(config()).not.toContain(github.ownerToken);
+  expect(await run("presets", "disable", "github", "--unregister", "--yes")).toMatchObject({ code: 0 });
+  expect(await github.asPerson("GET", path)).toEqual([]);
+});
+
 test("a GitHub App gets address and secret, and another address only with --replace", async () => {
   const { privateKey } = generateKeyPairSync("rsa", {
     modulusLength: 2048,
@@ -288,6 +304,72 @@ test("another address of a bot is replaced only with --replace", async () => {
   expect(existsSync(path.join(folder, ".env"))).toBe(false);
   expect(await register("telegram", "--replace")).toMatchObject({ code: 0 });
   expectRegistered("telegram");
+});
+
+test("Azure DevOps: one subscription an event and project; a person's filter stays, another project is left alone", async () => {
+  vendor = await startVendor("azuredevops");
+  const url = `${PUBLIC_URL}/hooks/azuredevops`;
+  const inProject = (projectId: string, filter: object = {}) => ({
+    body: { publisherId: "tfs", publisherInputs: { projectId, ...filter } },
+  });
+  const project = "6ce954b1-ce1f-45d1-b94d-e6bf2464ba2c";
+  const branch = { branch: "main" };
+  vendor.add({ url, events: ["git.push"], isActive: false, ...inProject(project, branch) });
+  vendor.add({ url, events: ["git.push"], ...inProject(project) });
+  vendor.add({ url, events: ["git.repo.created"], ...inProject(project) });
+  vendor.add({ url, events: ["git.push"], ...inProject("another") });
+  const { code, stdout } = await register("azuredevops");
+  expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("set events and secret of") });
+  expect(stdout).toContain("webhook 1 (and 1 more)");
+  expect(stdout).toContain("delete the webhook 2, which posts there too");
+  const secret = dotEnv()["AZUREDEVOPS_SECRET"];
+  expect(secret).toMatch(/^azuredevops:[0-9a-f]{64}$/);
+  expect(vendor.hooks).toMatchObject([
+    { id: "1", events: ["git.push"], isActive: true, secret, body: { publisherInputs: branch } },
+    { id: "4", secret: undefined },
+    { events: ["workitem.created"], secret, body: { publisherInputs: { projectId: project } } },
+  ]);
+});
+
+test("Shopify: the secret of the app is asked for; a family is its topics; a topic that is gone is seen by doctor", async () => {
+  vendor = await startVendor("shopify");
+  const enable = (...more: string[]) =>
+    startWebhooks(folder, [
+      ...["presets", "enable", "shopify", "--register", "acme", "--with", `apiUrl=${vendor.url}`],
+      ...["--with", `apiToken=${TOKEN}`, "--events", "orders/*", "--yes", ...more],
+    ]).ended;
+  expect(await enable()).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--secret, or SHOPIFY_SECRET, is missing"),
+  });
+  expect(await enable("--secret", "${ELSEWHERE}")).toMatchObject({ code: 2 });
+  expect(vendor.hooks).toEqual([]);
+  expect(await enable("--secret", APP_SECRET)).toMatchObject({ code: 0 });
+  const orders = ["ORDERS_CANCELLED", "ORDERS_CREATE", "ORDERS_PAID", "ORDERS_RISK_ASSESSMENT_CHANGED"];
+  expect(vendor.hooks.flatMap(({ events }) => events)).toEqual(orders);
+  // Shopify removes a subscription whose deliveries fail.
+  vendor.hooks.shift();
+  const { stdout } = await startWebhooks(folder, ["doctor", "--env-file", ".env"]).ended;
+  expect(stdout).toContain("not subscribed to ORDERS_CANCELLED");
+});
+
+test("Zendesk: a webhook of triggers is left alone", async () => {
+  vendor = await startVendor("zendesk");
+  vendor.add({ url: `${PUBLIC_URL}/hooks/zendesk`, secret: "theirs", events: ["conditional_ticket_events"] });
+  expect(await register("zendesk")).toMatchObject({ code: 0, stdout: expect.stringContaining("create a webhook") });
+  const events = ["messaging_ticket.message_added", "ticket.comment_added", "ticket.created"];
+  expect(vendor.hooks).toMatchObject([
+    { secret: "theirs" },
+    { secret: dotEnv()["ZENDESK_SECRET"], events: events.map((event) => `zen:event-type:${event}`) },
+  ]);
+});
+
+test("PagerDuty sends again to a webhook that it had disabled for a while", async () => {
+  vendor = await startVendor("pagerduty");
+  await register("pagerduty");
+  vendor.hooks[0]!.body["paused"] = true;
+  expect(await register("pagerduty")).toMatchObject({ code: 0 });
+  expect(vendor.hooks).toMatchObject([{ body: { paused: false } }]);
 });
 
 test("--dry-run shows what it would do, and does nothing", async () => {

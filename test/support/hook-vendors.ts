@@ -296,8 +296,7 @@ const vendors: Record<string, Vendor> = {
             return refuse("You cannot create a webhook subscription with the specified topic");
           if (store.hooks.some(({ url, events }) => url === uri && events[0] === topic))
             return refuse("Address for this topic has already been taken");
-          const id = `gid://shopify/WebhookSubscription/${store.hooks.length + 1}`;
-          return { webhookSubscription: show(store.add({ id, url: uri, events: [topic] })), userErrors: [] };
+          return { webhookSubscription: show(store.add({ url: uri, events: [topic] })), userErrors: [] };
         },
         webhookSubscriptionUpdate({ id, webhookSubscription: { uri } }: { id: string } & ShopifyCreate) {
           const hook = store.edit(id, { url: uri });
@@ -327,7 +326,17 @@ const vendors: Record<string, Vendor> = {
       subscriptions: events,
     });
     const read = { url: asked.endpoint, events: texts(asked.subscriptions), isActive: asked.status === "active" };
-    if (place === base && method === "GET") return ok({ webhooks: store.hooks.map(show), meta: { has_more: false } });
+    const params = new URLSearchParams(path.split("?")[1]);
+    if (place === base && method === "GET") {
+      // Small pages, so that there are several.
+      const after = Number(params.get("page[after]") ?? 0);
+      const meta = { has_more: store.hooks.length > after + 1, after_cursor: String(after + 1) };
+      return ok({ webhooks: store.hooks.slice(after, after + 1).map(show), meta });
+    }
+    if (place === `${base}/test`) {
+      store.edit(params.get("webhook_id") ?? "", { body: Object(body["request"]) });
+      return ok({ response: { status: 200 } });
+    }
     if (place === base) {
       const secret = randomBytes(24).toString("base64");
       return ok({ webhook: show(store.add({ ...read, secret })) }, 201);

@@ -23,7 +23,7 @@ import { ConfigError, messageOf } from "../../errors.ts";
 import { type HookApi, type Vendor, type WantedHook } from "../../registration/hook-api.ts";
 import { showHookId } from "../../registration/subscriptions.ts";
 import { planRegistration, type RegistrationPlan, runRegistration } from "../../registration/register.ts";
-import { toText, withoutUndefined } from "../../shared/json.ts";
+import { toText } from "../../shared/json.ts";
 import { EXIT_CODES, UsageError } from "../command.ts";
 import { locateNewConfig } from "../context.ts";
 import { type CliIo, print, printError, printJsonLine, printWarnings } from "../io.ts";
@@ -109,9 +109,9 @@ async function prepare(
   const written = findUses(target, name).find(({ hook }) => hook === (flags.path ?? name));
   const place = await askPlace(name, flags, written, terminal);
   const { reference, variable } = toSecretReference(written, flags.path ?? name);
-  const plan = written
-    ? planChange(target, name, written, { ...options, place, secret: reference })
-    : planUse(target, { name, options: { path: flags.path, ...options, place, secret: reference } });
+  // A secret that the configuration has itself stays there.
+  const secret = variable === undefined ? undefined : reference;
+  const plan = planUse(target, { name, options: { path: flags.path, ...options, place, secret }, use: written });
   const isStored = variable === undefined || Boolean(io.env[variable]);
   const toStore = await getSecret(name, { vendor, variable, isStored, flags, io, terminal });
   // The sender's own secret is not known yet.
@@ -124,14 +124,14 @@ async function prepare(
   const found = await hooks.find(url);
   if (found.length === 0) await refuseOther(sender, flags);
   const steps = planRegistration(vendor, found, isStored);
-  const secret = vendor.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
+  const ours = vendor.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
   const what = vendor.secretBy === "app" ? "the app's secret" : "a new secret";
   const toSet = toStore === undefined ? [] : [`In ${path.relative(io.cwd, envFile)}: set ${variable} to ${what}.`];
   return {
     plan,
     sender,
     steps,
-    wanted: { url, secret, events: listEvents(use) },
+    wanted: { url, secret: ours, events: listEvents(use) },
     variable,
     toStore,
     isStored,
@@ -278,13 +278,6 @@ function toSecretReference(use: WrittenUse | undefined, hook: string): { referen
   }
   const [current] = [written].flat();
   return { reference: written, variable: /^\$\{([A-Za-z_]\w*)\}$/.exec(toText(current))?.[1] };
-}
-
-function planChange(target: Target, name: string, use: WrittenUse, options: Record<string, unknown>): ConfigPlan {
-  const changed = { ...use.with, ...withoutUndefined(options) };
-  return planChanges(target, [{ kind: "set", path: use.at, value: { use: name, with: changed } }], {
-    secretFiles: new Map(),
-  });
 }
 
 interface OpenOptions {
