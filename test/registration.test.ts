@@ -237,17 +237,17 @@ test("github: a repository has one webhook with the events of the preset", async
 test("github: an organization has one webhook, which --unregister deletes; a token goes to a file, also the second time", async () => {
   const github = await startGithub();
   vendor = { ...(await startVendor("gitea")), close: github.close };
-  const path = "/orgs/acme-org/hooks";
+  const hooks = "/orgs/acme-org/hooks";
   const run = (...args: string[]) => startWebhooks(folder, args).ended;
   const given = ["--with", `apiUrl=${github.baseUrl}`, "--with", `apiToken=${github.ownerToken}`, "--yes"];
   const enable = () => run("presets", "enable", "github", "--register", "acme-org", "--events", "issues.*", ...given);
   expect(await enable()).toMatchObject({ code: 0, stdout: expect.stringContaining("At GitHub (acme-org): create") });
   expect(await enable()).toMatchObject({ code: 0 });
   const ours = { active: true, events: ["issues"], config: { url: `${PUBLIC_URL}/hooks/github` } };
-  expect(await github.asPerson("GET", path)).toMatchObject([ours]);
+  expect(await github.asPerson("GET", hooks)).toMatchObject([ours]);
   expect(config()).not.toContain(github.ownerToken);
   expect(await run("presets", "disable", "github", "--unregister", "--yes")).toMatchObject({ code: 0 });
-  expect(await github.asPerson("GET", path)).toEqual([]);
+  expect(await github.asPerson("GET", hooks)).toEqual([]);
 });
 
 test("a GitHub App gets address and secret, and another address only with --replace", async () => {
@@ -333,11 +333,9 @@ test("Azure DevOps: one subscription an event and project; a person's filter sta
 
 test("Shopify: the secret of the app is asked for; a family is its topics; a topic that is gone is seen by doctor", async () => {
   vendor = await startVendor("shopify");
+  const given = ["--with", `apiUrl=${vendor.url}`, "--with", `apiToken=${TOKEN}`, "--events", "orders/*", "--yes"];
   const enable = (...more: string[]) =>
-    startWebhooks(folder, [
-      ...["presets", "enable", "shopify", "--register", "acme", "--with", `apiUrl=${vendor.url}`],
-      ...["--with", `apiToken=${TOKEN}`, "--events", "orders/*", "--yes", ...more],
-    ]).ended;
+    startWebhooks(folder, ["presets", "enable", "shopify", "--register", "acme", ...given, ...more]).ended;
   expect(await enable()).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("--secret, or SHOPIFY_SECRET, is missing"),

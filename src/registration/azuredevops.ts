@@ -1,6 +1,6 @@
 import { createApi, requireId, toBasic } from "../channels/http.ts";
 import { DriverError } from "../errors.ts";
-import { readPath, toObject, toObjects, toText } from "../shared/json.ts";
+import { readPath, toObjects, toText } from "../shared/json.ts";
 import { callWith, type HookAccess, type HookApi, type Vendor, type WantedHook } from "./hook-api.ts";
 import { toOneHook } from "./subscriptions.ts";
 

@@ -15,8 +15,11 @@ export function openGraphql(
 ): Graphql {
   async function ask(query: string, variables: object): Promise<Record<string, unknown>> {
     const answer = await call("POST", path, { query, variables });
-    const [error] = toObjects(answer.body["errors"]);
-    if (!error) return toObject(answer.body["data"]);
+    const data = toObject(answer.body["data"]);
+    // Shopify says in each mutation's own list why it has changed nothing.
+    const refused = Object.values(data).flatMap((done) => toObjects(toObject(done)["userErrors"]));
+    const [error] = [...toObjects(answer.body["errors"]), ...refused];
+    if (!error) return data;
     const { userPresentableMessage, code } = toObject(error["extensions"]);
     const reason = userPresentableMessage ?? error["message"];
     throw toRefusal(service, answer, { reason, retryable: code === "THROTTLED", advice });

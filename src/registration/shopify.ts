@@ -1,6 +1,5 @@
 import { createApi, requireId } from "../channels/http.ts";
-import { DriverError } from "../errors.ts";
-import { toObject, toObjects, toText } from "../shared/json.ts";
+import { readPath, toText } from "../shared/json.ts";
 import { openGraphql } from "./graphql.ts";
 import { callWith, type HookAccess, type HookApi, type Vendor } from "./hook-api.ts";
 import { toOneHook } from "./subscriptions.ts";
@@ -54,12 +53,6 @@ function connect(access: HookAccess): HookApi {
     path: PATH,
     advice: `The token needs ${shopify.tokenNeeds}.`,
   });
-  async function change(query: string, field: string, variables: object): Promise<Record<string, unknown>> {
-    const done = toObject((await ask(query, variables))[field]);
-    const [error] = toObjects(done["userErrors"]);
-    if (!error) return done;
-    throw new DriverError(`Shopify refused it: ${toText(error["message"])}`, { retryable: false });
-  }
   return toOneHook({
     async list() {
       const found = await list(LIST, "webhookSubscriptions");
@@ -72,13 +65,13 @@ function connect(access: HookAccess): HookApi {
     },
     toNames: (events) => events.map(toTopic).filter((topic) => !COMPLIANCE_TOPICS.has(topic)),
     async create(topic, { url: uri }) {
-      const done = await change(CREATE, "webhookSubscriptionCreate", { topic, input: { uri, format: "JSON" } });
-      return requireId(toObject(done["webhookSubscription"])["id"], "Shopify");
+      const data = await ask(CREATE, { topic, input: { uri, format: "JSON" } });
+      return requireId(readPath(data, ["webhookSubscriptionCreate", "webhookSubscription", "id"]), "Shopify");
     },
     async update({ id }, { url: uri }) {
-      await change(UPDATE, "webhookSubscriptionUpdate", { id, input: { uri, format: "JSON" } });
+      await ask(UPDATE, { id, input: { uri, format: "JSON" } });
     },
-    remove: async (id) => void (await change(REMOVE, "webhookSubscriptionDelete", { id })),
+    remove: async (id) => void (await ask(REMOVE, { id })),
   });
 }
 

@@ -2,7 +2,7 @@ import { DriverError, messageOf } from "../errors.ts";
 import type { HookApi, HookHealth, WantedHook } from "./hook-api.ts";
 
 /** A subscription that posts one event to an address. */
-export interface Subscription {
+interface Subscription {
   id: string;
   url: string;
   /** As the sender names it. */
