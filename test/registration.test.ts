@@ -293,6 +293,14 @@ test("a vendor that is away, or that has disabled the webhook, is seen by doctor
   });
 });
 
+test.each(["jira", "bitbucket"])("%s: a webhook whose secret somebody has removed is seen by doctor", async (name) => {
+  vendor = await startVendor(name);
+  await register(name);
+  write("webhooks.json5", config().replace('"apiUrl"', `"apiToken": "${TOKEN}", "apiUrl"`));
+  vendor.hooks[0]!.secret = undefined;
+  expect((await startWebhooks(folder, ["doctor", "--env-file", ".env"]).ended).stdout).toContain("it has no secret");
+});
+
 test("another address of a bot is replaced only with --replace", async () => {
   vendor = await startVendor("telegram");
   vendor.add({ url: "https://other.example.com/bot?secret=x", secret: "theirs" });

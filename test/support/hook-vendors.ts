@@ -138,12 +138,13 @@ const vendors: Record<string, Vendor> = {
   }),
   jira: ({ method, path = "", body }, store) => {
     const base = "/rest/webhooks/1.0/webhook";
-    const show = ({ id, url, events, isActive }: VendorHook) => ({
+    const show = ({ id, url, secret, events, isActive }: VendorHook) => ({
       self: `https://acme.example${base}/${id}`,
       name: "Hookline",
       url,
       events,
       enabled: isActive,
+      isSigned: secret !== undefined,
     });
     const read = {
       url: String(body["url"]),
