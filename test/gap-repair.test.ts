@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { UserConfig } from "../src/config/schema/generated.ts";
 import { startWebhooks } from "./support/cli.ts";
 import { createClient, waitFor } from "./support/client.ts";
+import { withClock } from "./support/clock.ts";
 import { startGithubSender, startGitlabSender, startStripeSender } from "./support/missed-events.ts";
 import { type ServiceProcess, startProcess } from "./support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "./support/service.ts";
@@ -18,8 +19,12 @@ const TOKEN = "an-api-token-for-tests";
 let folder: string;
 let port: number;
 let service: ServiceProcess | undefined;
+/** How far the clocks of service and senders are ahead, so that a gap of minutes needs no waiting. */
+let aheadMs: number;
+const now = (): number => Date.now() + aheadMs;
 const cleanUp: (() => Promise<void>)[] = [];
 beforeEach(async () => {
+  aheadMs = 0;
   folder = mkdtempSync(path.join(tmpdir(), "hookline-gap-"));
   port = await findPort();
 });
@@ -40,7 +45,7 @@ async function findPort(): Promise<number> {
 
 const url = (): string => `http://127.0.0.1:${port}`;
 const hookUrl = (name: string): string => `${url()}/hooks/${name}`;
-const hookOf = (name: string) => ({ url: hookUrl(name), secret: SECRET, token: TOKEN });
+const hookOf = (name: string) => ({ url: hookUrl(name), secret: SECRET, token: TOKEN, now });
 
 function writeConfig(presets: Record<string, object>, more: UserConfig = {}): string {
   const uses = Object.entries(presets).map(([use, options]) => ({
@@ -55,11 +60,18 @@ function writeConfig(presets: Record<string, object>, more: UserConfig = {}): st
 
 const client = () => createClient(url(), { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
 
-async function stop(minutesAgo: number): Promise<void> {
+async function start(file: string): Promise<void> {
+  service = await startProcess(file, withClock(aheadMs), port);
+}
+
+/** Kills the service. */
+async function stop(): Promise<void> {
   await service?.end("SIGKILL");
   service = undefined;
-  using database = new DatabaseSync(path.join(folder, ".webhooks/journal.db"));
-  database.prepare("UPDATE notes SET value = ? WHERE kind = 'ready'").run(String(Date.now() - minutesAgo * 60_000));
+}
+
+function passMinutes(count: number): void {
+  aheadMs += count * 60_000;
 }
 
 /** How often each delivery is there, of those that were not answered as a repeat. */
@@ -77,7 +89,7 @@ test("an outage under load, and a kill in the middle of the catch-up: nothing is
   const stripe = await startStripeSender(hookOf("stripe"));
   cleanUp.push(github.close, stripe.close);
   const file = writeConfig({ github: { apiUrl: github.url, place: "acme/shop" }, stripe: { apiUrl: stripe.url } });
-  service = await startProcess(file, {}, port);
+  await start(file);
   const wait = () => waitFor(() => readReady() || undefined);
   await wait();
 
@@ -89,14 +101,18 @@ test("an outage under load, and a kill in the middle of the catch-up: nothing is
     }
   };
   await emit(4);
-  const load = emit(12);
-  await stop(10);
+  const load = emit(4);
+  await stop();
   await load;
-  service = await startProcess(file, {}, port);
+  for (let minute = 0; minute < 10; minute++) {
+    passMinutes(1);
+    await emit(1);
+  }
+  await start(file);
   const more = emit(3);
   await expect.poll(() => github.repeated.length).toBeGreaterThan(2);
-  await service.end("SIGKILL");
-  service = await startProcess(file, {}, port);
+  await stop();
+  await start(file);
   await more;
 
   await expect.poll(() => readArrived("github", githubId)).toEqual(sent.github.toSorted());
@@ -118,14 +134,15 @@ test("GitLab: what was logged arrives again, and what cannot be found is said", 
   const gitlab = await startGitlabSender(hookOf("gitlab"));
   cleanUp.push(gitlab.close);
   const file = writeConfig({ gitlab: { apiUrl: gitlab.url, place: "acme/shop" } });
-  service = await startProcess(file, {}, port);
+  await start(file);
   await waitFor(() => readReady() || undefined);
   const first = await gitlab.emit();
-  await stop(10);
+  await stop();
   const lost: string[] = [];
   for (let n = 0; n < 6; n++) lost.push(await gitlab.emit());
+  passMinutes(10);
   gitlab.enable();
-  service = await startProcess(file, {}, port);
+  await start(file);
   await expect.poll(() => gitlab.repeated.length).toBeGreaterThan(0);
   const key = ({ request }: ReturnType<typeof JSON.parse>): string => request.headers["idempotency-key"];
   await expect.poll(() => readArrived("gitlab", key)).toEqual([first, ...lost.slice(0, 1)].toSorted());
@@ -151,7 +168,7 @@ test("events catch-up stripe gets what is missing once, and says that the API ve
   cleanUp.push(stripe.close);
   const file = writeConfig({ stripe: { apiUrl: stripe.url, catchUp: false } });
   const missed = await stripe.emit();
-  service = await startProcess(file, {}, port);
+  await start(file);
   const arrived = await stripe.emit();
   const args = ["events", "catch-up", "stripe", "--url", url(), "--since", "1h"];
   const { code, stdout, stderr } = await startWebhooks(folder, args).ended;
@@ -168,11 +185,12 @@ test("a short stop is no gap", async () => {
   const github = await startGithubSender(hookOf("github"));
   cleanUp.push(github.close);
   const file = writeConfig({ github: { apiUrl: github.url, place: "acme/shop" } });
-  service = await startProcess(file, {}, port);
+  await start(file);
   await waitFor(() => readReady() || undefined);
-  await stop(1);
+  await stop();
+  passMinutes(1);
   await github.emit();
-  service = await startProcess(file, {}, port);
+  await start(file);
   const before = readReady();
   await waitFor(() => (readReady() !== before ? true : undefined));
   expect([countNotes("catch-up"), github.repeated]).toEqual([0, []]);

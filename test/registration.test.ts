@@ -15,9 +15,42 @@ import { withTokens } from "./support/service.ts";
 
 /** `doctor` asks it. */
 const PUBLIC_URL = "https://127.0.0.1:9";
-const VENDOR_MADE = new Set(["stripe", "pagerduty"]);
-const PLACES: Record<string, string> = { gitlab: "acme/app", gitea: "acme/app", bitbucket: "acme/app" };
-const NAMES = ["gitlab", "gitea", "bitbucket", "jira", "linear", "telegram", "stripe", "pagerduty"];
+const VENDOR_MADE = new Set(["stripe", "pagerduty", "zendesk"]);
+const APP_SECRET = "shpss_secret-of-the-app";
+const PLACES: Record<string, string> = {
+  gitlab: "acme/app",
+  gitea: "acme/app",
+  bitbucket: "acme/app",
+  shopify: "acme.myshopify.com",
+  zendesk: "acme",
+  azuredevops: "acme/My shop",
+};
+/** Senders with a subscription for each event: what is asked for, and what is subscribed to. The others are refused. */
+const PER_EVENT: Record<string, { asked: string; got: string[]; refused: string }> = {
+  shopify: {
+    asked: "orders/create,orders/paid,subscription_contracts/fail,shop/redact",
+    got: ["ORDERS_CREATE", "ORDERS_PAID"],
+    refused: "SUBSCRIPTION_CONTRACTS_FAIL",
+  },
+  azuredevops: {
+    asked: "git.push,workitem.created,ms.advancedsecurity.alert-created-event",
+    got: ["git.push", "workitem.created"],
+    refused: "ms.advancedsecurity.alert-created-event",
+  },
+};
+const NAMES = [
+  "gitlab",
+  "gitea",
+  "bitbucket",
+  "jira",
+  "linear",
+  "telegram",
+  "stripe",
+  "pagerduty",
+  "shopify",
+  "zendesk",
+  "azuredevops",
+];
 
 let folder: string;
 let vendor: VendorServer;
@@ -40,17 +73,26 @@ const config = (): string => readFileSync(path.join(folder, "webhooks.json5"), "
 const dotEnv = (): Record<string, string> =>
   existsSync(path.join(folder, ".env")) ? readEnvFile(path.join(folder, ".env")) : {};
 
-function register(name: string, ...more: string[]) {
+function toArgs(name: string): string[] {
   const place = PLACES[name] === undefined ? [] : [PLACES[name]];
-  const given = ["--register", ...place, "--token", TOKEN, "--with", `apiUrl=${vendor.url}`, "--yes", ...more];
-  return startWebhooks(folder, ["presets", "enable", name, ...given]).ended;
+  const events = PER_EVENT[name] ? ["--events", PER_EVENT[name].asked] : [];
+  const secret = name === "shopify" && !dotEnv()["SHOPIFY_SECRET"] ? ["--secret", APP_SECRET] : [];
+  const given = ["--token", TOKEN, "--with", `apiUrl=${vendor.url}`, ...events, ...secret, "--yes"];
+  return ["presets", "enable", name, "--register", ...place, ...given];
 }
 
-/** Exactly one webhook, whose secret is stored. */
+function register(name: string, ...more: string[]) {
+  return startWebhooks(folder, [...toArgs(name), ...more]).ended;
+}
+
+/** Exactly one webhook, or one for each event, whose secret is stored. */
 function expectRegistered(name: string): void {
-  const secret = dotEnv()[`${name.toUpperCase()}_SECRET`];
-  expect(vendor.hooks).toMatchObject([{ url: `${PUBLIC_URL}/hooks/${name}`, secret, isActive: true }]);
-  expect(secret).toMatch(/^\S{16,}$/);
+  const stored = dotEnv()[`${name.toUpperCase()}_SECRET`];
+  const secret = name === "shopify" ? undefined : stored;
+  const ours = { url: `${PUBLIC_URL}/hooks/${name}`, secret, isActive: true };
+  const wanted = PER_EVENT[name]?.got.map((event) => ({ ...ours, events: [event] })) ?? [ours];
+  expect(vendor.hooks).toMatchObject(wanted);
+  expect(stored).toMatch(name === "shopify" ? /^shpss_secret-of-the-app$/ : /^\S{16,}$/);
 }
 
 describe.each(NAMES)("%s", (name) => {
@@ -63,7 +105,8 @@ describe.each(NAMES)("%s", (name) => {
     expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining("create a webhook that posts to") });
     expect(first.stdout).toContain("Restart the service");
     expectRegistered(name);
-    expect(first.stdout).not.toContain(vendor.hooks[0]?.secret);
+    expect(first.stdout).not.toContain(dotEnv()[`${name.toUpperCase()}_SECRET`]);
+    if (PER_EVENT[name]) expect(first.stderr).toContain(`${PER_EVENT[name].refused} does not arrive`);
     expect(vendor.hooks[0]?.events.length).toBeGreaterThan(0);
     expect(config()).toContain(`\${${name.toUpperCase()}_SECRET}`);
     expect(config()).toContain("// Kept.");
@@ -72,7 +115,8 @@ describe.each(NAMES)("%s", (name) => {
     expect((await startWebhooks(folder, ["check", "--env-file", ".env"]).ended).code).toBe(0);
 
     const [before] = structuredClone(vendor.hooks);
-    if (!VENDOR_MADE.has(name)) vendor.hooks[0]!.secret = "changed at the vendor";
+    const isOurs = !VENDOR_MADE.has(name) && name !== "shopify";
+    if (isOurs) vendor.hooks[0]!.secret = "changed at the vendor";
     const again = await register(name);
     expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("set events and secret of the webhook") });
     expectRegistered(name);
@@ -98,18 +142,21 @@ describe.each(NAMES)("%s", (name) => {
   });
 
   test("a webhook of ours without a stored secret ends with one", async () => {
-    vendor.add({ url: `${PUBLIC_URL}/hooks/${name}`, secret: "forgotten" });
-    vendor.add({ url: `${PUBLIC_URL}/hooks/${name}/other`, secret: "theirs" });
-    if (name === "telegram") vendor.hooks.pop();
+    const events = PER_EVENT[name]?.got.slice(0, 1) ?? [];
+    if (name !== "shopify") vendor.add({ url: `${PUBLIC_URL}/hooks/${name}`, secret: "forgotten", events });
+    else vendor.add({ url: `${PUBLIC_URL}/hooks/${name}`, events });
+    if (name !== "telegram") vendor.add({ url: `${PUBLIC_URL}/hooks/${name}/other`, secret: "theirs", events });
     expect(await register(name)).toMatchObject({ code: 0 });
-    const ours = vendor.hooks.filter(({ url }) => url === `${PUBLIC_URL}/hooks/${name}`);
-    expect(ours).toMatchObject([{ secret: dotEnv()[`${name.toUpperCase()}_SECRET`] }]);
-    expect(vendor.hooks.length).toBe(name === "telegram" ? 1 : 2);
+    const others = vendor.hooks.filter(({ secret }) => secret === "theirs");
+    expect(others.length).toBe(name === "telegram" ? 0 : 1);
+    for (const other of others) vendor.hooks.splice(vendor.hooks.indexOf(other), 1);
+    expectRegistered(name);
   });
 
   test("--unregister deletes exactly ours; doctor says what is missing", async () => {
     await register(name);
-    if (name !== "telegram") vendor.add({ url: "https://other.example.com/x" });
+    const events = PER_EVENT[name]?.got.slice(0, 1) ?? [];
+    if (name !== "telegram") vendor.add({ url: "https://other.example.com/x", events });
     const doctor = async () => {
       const { stdout } = await startWebhooks(folder, ["doctor", "--json", "--env-file", ".env"]).ended;
       const { checks }: { checks: { name: string }[] } = JSON.parse(stdout);
@@ -119,7 +166,11 @@ describe.each(NAMES)("%s", (name) => {
       { level: "note", message: expect.stringContaining("not checked: no token") },
     ]);
     write("webhooks.json5", config().replace('"apiUrl"', `"apiToken": "${TOKEN}", "apiUrl"`));
-    expect(await doctor()).toMatchObject([{ level: "ok", message: expect.stringContaining("posts to") }]);
+    expect(await doctor()).toMatchObject([
+      PER_EVENT[name]
+        ? { level: "note", message: expect.stringContaining(`not subscribed to ${PER_EVENT[name].refused}`) }
+        : { level: "ok", message: expect.stringContaining("posts to") },
+    ]);
     const removed = await startWebhooks(folder, ["presets", "disable", name, "--unregister", "--yes"]).ended;
     expect(removed).toMatchObject({ code: 0, stdout: expect.stringContaining("delete the webhook") });
     expect(vendor.hooks.map(({ url }) => url)).toEqual(name === "telegram" ? [] : ["https://other.example.com/x"]);
@@ -127,28 +178,15 @@ describe.each(NAMES)("%s", (name) => {
   });
 });
 
-test.each(["gitea", "stripe", "pagerduty"])(
+test.each(["gitea", "stripe", "pagerduty", "shopify", "zendesk", "azuredevops"])(
   "%s: killed at any call and run again, there is one webhook",
   async (name) => {
     vendor = await startVendor(name);
-    const place = PLACES[name] === undefined ? [] : [PLACES[name]];
     const file = path.join(folder, "webhooks.json5");
-    const args = [
-      "presets",
-      "enable",
-      name,
-      "--register",
-      ...place,
-      "--token",
-      TOKEN,
-      "--with",
-      `apiUrl=${vendor.url}`,
-      "--yes",
-    ];
     for (let call = 1; ; call++) {
       vendor.hooks.length = 0;
       rmSync(path.join(folder, ".env"), { force: true });
-      const child = spawnWebhooks([...args, "--config", file]);
+      const child = spawnWebhooks([...toArgs(name), "--config", file]);
       child.stdout.resume();
       child.stderr.resume();
       const ended = once(child, "exit");
@@ -196,6 +234,22 @@ test("github: a repository has one webhook with the events of the preset", async
   expect(await list()).toMatchObject([ours, { config: { url: `${settings.url}2` } }]);
 });
 
+test("github: an organization has one webhook, which --unregister deletes; a token goes to a file, also the second time", async () => {
+  const github = await startGithub();
+  vendor = { ...(await startVendor("gitea")), close: github.close };
+  const hooks = "/orgs/acme-org/hooks";
+  const run = (...args: string[]) => startWebhooks(folder, args).ended;
+  const given = ["--with", `apiUrl=${github.baseUrl}`, "--with", `apiToken=${github.ownerToken}`, "--yes"];
+  const enable = () => run("presets", "enable", "github", "--register", "acme-org", "--events", "issues.*", ...given);
+  expect(await enable()).toMatchObject({ code: 0, stdout: expect.stringContaining("At GitHub (acme-org): create") });
+  expect(await enable()).toMatchObject({ code: 0 });
+  const ours = { active: true, events: ["issues"], config: { url: `${PUBLIC_URL}/hooks/github` } };
+  expect(await github.asPerson("GET", hooks)).toMatchObject([ours]);
+  expect(config()).not.toContain(github.ownerToken);
+  expect(await run("presets", "disable", "github", "--unregister", "--yes")).toMatchObject({ code: 0 });
+  expect(await github.asPerson("GET", hooks)).toEqual([]);
+});
+
 test("a GitHub App gets address and secret, and another address only with --replace", async () => {
   const { privateKey } = generateKeyPairSync("rsa", {
     modulusLength: 2048,
@@ -239,6 +293,14 @@ test("a vendor that is away, or that has disabled the webhook, is seen by doctor
   });
 });
 
+test.each(["jira", "bitbucket"])("%s: a webhook whose secret somebody has removed is seen by doctor", async (name) => {
+  vendor = await startVendor(name);
+  await register(name);
+  write("webhooks.json5", config().replace('"apiUrl"', `"apiToken": "${TOKEN}", "apiUrl"`));
+  vendor.hooks[0]!.secret = undefined;
+  expect((await startWebhooks(folder, ["doctor", "--env-file", ".env"]).ended).stdout).toContain("it has no secret");
+});
+
 test("another address of a bot is replaced only with --replace", async () => {
   vendor = await startVendor("telegram");
   vendor.add({ url: "https://other.example.com/bot?secret=x", secret: "theirs" });
@@ -250,6 +312,70 @@ test("another address of a bot is replaced only with --replace", async () => {
   expect(existsSync(path.join(folder, ".env"))).toBe(false);
   expect(await register("telegram", "--replace")).toMatchObject({ code: 0 });
   expectRegistered("telegram");
+});
+
+test("Azure DevOps: one subscription an event and project; a person's filter stays, another project is left alone", async () => {
+  vendor = await startVendor("azuredevops");
+  const url = `${PUBLIC_URL}/hooks/azuredevops`;
+  const inProject = (projectId: string, filter: object = {}) => ({
+    body: { publisherId: "tfs", publisherInputs: { projectId, ...filter } },
+  });
+  const project = "6ce954b1-ce1f-45d1-b94d-e6bf2464ba2c";
+  const branch = { branch: "main" };
+  vendor.add({ url, events: ["git.push"], isActive: false, ...inProject(project, branch) });
+  vendor.add({ url, events: ["git.push"], ...inProject(project) });
+  vendor.add({ url, events: ["git.repo.created"], ...inProject(project) });
+  vendor.add({ url, events: ["git.push"], ...inProject("another") });
+  const { code, stdout } = await register("azuredevops");
+  expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("set events and secret of") });
+  expect(stdout).toContain("webhook 1 (and 1 more)");
+  expect(stdout).toContain("delete the webhook 2, which posts there too");
+  const secret = dotEnv()["AZUREDEVOPS_SECRET"];
+  expect(secret).toMatch(/^azuredevops:[0-9a-f]{64}$/);
+  expect(vendor.hooks).toMatchObject([
+    { id: "1", events: ["git.push"], isActive: true, secret, body: { publisherInputs: branch } },
+    { id: "4", secret: undefined },
+    { events: ["workitem.created"], secret, body: { publisherInputs: { projectId: project } } },
+  ]);
+});
+
+test("Shopify: the secret of the app is asked for; a family is its topics; a topic that is gone is seen by doctor", async () => {
+  vendor = await startVendor("shopify");
+  const given = ["--with", `apiUrl=${vendor.url}`, "--with", `apiToken=${TOKEN}`, "--events", "orders/*", "--yes"];
+  const enable = (...more: string[]) =>
+    startWebhooks(folder, ["presets", "enable", "shopify", "--register", "acme", ...given, ...more]).ended;
+  expect(await enable()).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--secret, or SHOPIFY_SECRET, is missing"),
+  });
+  expect(await enable("--secret", "${ELSEWHERE}")).toMatchObject({ code: 2 });
+  expect(vendor.hooks).toEqual([]);
+  expect(await enable("--secret", APP_SECRET)).toMatchObject({ code: 0 });
+  const orders = ["ORDERS_CANCELLED", "ORDERS_CREATE", "ORDERS_PAID", "ORDERS_RISK_ASSESSMENT_CHANGED"];
+  expect(vendor.hooks.flatMap(({ events }) => events)).toEqual(orders);
+  // Shopify removes a subscription whose deliveries fail.
+  vendor.hooks.shift();
+  const { stdout } = await startWebhooks(folder, ["doctor", "--env-file", ".env"]).ended;
+  expect(stdout).toContain("not subscribed to ORDERS_CANCELLED");
+});
+
+test("Zendesk: a webhook of triggers is left alone", async () => {
+  vendor = await startVendor("zendesk");
+  vendor.add({ url: `${PUBLIC_URL}/hooks/zendesk`, secret: "theirs", events: ["conditional_ticket_events"] });
+  expect(await register("zendesk")).toMatchObject({ code: 0, stdout: expect.stringContaining("create a webhook") });
+  const events = ["messaging_ticket.message_added", "ticket.comment_added", "ticket.created"];
+  expect(vendor.hooks).toMatchObject([
+    { secret: "theirs" },
+    { secret: dotEnv()["ZENDESK_SECRET"], events: events.map((event) => `zen:event-type:${event}`) },
+  ]);
+});
+
+test("PagerDuty sends again to a webhook that it had disabled for a while", async () => {
+  vendor = await startVendor("pagerduty");
+  await register("pagerduty");
+  vendor.hooks[0]!.body["paused"] = true;
+  expect(await register("pagerduty")).toMatchObject({ code: 0 });
+  expect(vendor.hooks).toMatchObject([{ body: { paused: false } }]);
 });
 
 test("--dry-run shows what it would do, and does nothing", async () => {

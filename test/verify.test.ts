@@ -1,7 +1,9 @@
 /** `webhooks presets verify`: one signed event, or why it was refused. */
+import { createHmac } from "node:crypto";
 import { sign } from "@octokit/webhooks-methods";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startWebhooks } from "./support/cli.ts";
+import { startVendor, TOKEN } from "./support/hook-vendors.ts";
 import { type Service, startService } from "./support/service.ts";
 
 const SECRET = "a-signing-secret-of-good-length";
@@ -40,6 +42,37 @@ test("a signed event is what it waits for", async () => {
     stdout: expect.stringContaining("The secret and the address are right."),
   });
   expect(stdout).toContain("no token is stored");
+});
+
+test("Zendesk is asked for a test delivery, which is signed and leads to no action", async () => {
+  const vendor = await startVendor("zendesk");
+  const url = "https://hooks.example.com/hooks/zendesk";
+  vendor.add({ url, secret: SECRET });
+  const options = { secret: SECRET, apiToken: TOKEN, apiUrl: vendor.url, place: "acme" };
+  const config = { gateway: { publicUrl: "https://hooks.example.com" } };
+  const zendesk = await startService({
+    config: { ...config, hooks: { presets: [{ use: "zendesk", with: options }] } },
+  });
+  const args = ["presets", "verify", "zendesk", "--url", zendesk.url];
+  const running = startWebhooks(zendesk.folder, args);
+  await expect.poll(running.stdout).toContain("Zendesk was asked for a test delivery.");
+  const { endpoint, payload } = vendor.hooks[0]!.body;
+  expect(endpoint).toBe(url);
+  const time = new Date().toISOString();
+  const signature = createHmac("sha256", SECRET)
+    .update(`${time}${String(payload)}`)
+    .digest("base64");
+  const headers = {
+    "content-type": "application/json",
+    "x-zendesk-webhook-signature": signature,
+    "x-zendesk-webhook-signature-timestamp": time,
+  };
+  await fetch(`${zendesk.url}/hooks/zendesk`, { method: "POST", headers, body: String(payload) });
+  expect(await running.ended).toMatchObject({ code: 0, stdout: expect.stringContaining("A signed event arrived") });
+  const { runs } = await zendesk.api("/api/runs");
+  expect(runs).toEqual([]);
+  await zendesk.close();
+  await vendor.close();
 });
 
 test.each<[string, () => Promise<unknown>, RegExp]>([

@@ -15,9 +15,11 @@ export interface CreatedHook {
   id: string;
   /** The one that the sender has made, which it shows only now. */
   secret?: string;
+  /** What the sender has not taken, in a sentence each. */
+  notes?: string[];
 }
 
-interface HookHealth {
+export interface HookHealth {
   isEnabled: boolean;
   /** What the sender says of it, in a sentence each: why it is off, its last failures. */
   notes: string[];
@@ -30,10 +32,11 @@ export interface HookApi {
   create(wanted: WantedHook): Promise<CreatedHook>;
   /** A repeated `create` gets the first answer again, with its secret, while that webhook is there. */
   isCreateRepeatable?: true;
-  /** Also sets the secret again. */
-  update(id: string, wanted: WantedHook): Promise<void>;
+  /** Also sets the secret again. Resolves to what the sender has not taken, in a sentence each. */
+  update(id: string, wanted: WantedHook): Promise<string[] | void>;
   remove(id: string): Promise<void>;
-  health(id: string): Promise<HookHealth>;
+  /** `events`: those that should arrive. */
+  health(id: string, events: readonly string[]): Promise<HookHealth>;
   /** Asks for a test delivery. Absent: the sender has none. */
   test?(id: string): Promise<void>;
   /** Where there can be only one: the address of another that `create` would replace. */
@@ -55,8 +58,8 @@ export interface HookAccess {
 export interface Vendor {
   /** "GitHub" */
   service: string;
-  /** Who makes the secret. */
-  secretBy: "us" | "vendor";
+  /** Who makes the secret. app: an app of the sender has one for all its webhooks, which a person copies. */
+  secretBy: "us" | "vendor" | "app";
   /** Environment variables that usually have its token. */
   tokenVariables: readonly string[];
   /** Completes "The token needs …". */

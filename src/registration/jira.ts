@@ -2,7 +2,7 @@ import { createApi, requireId, toBasic } from "../channels/http.ts";
 import { toObjects, toText } from "../shared/json.ts";
 import { callWith, type HookAccess, type HookApi, type Vendor, type WantedHook } from "./hook-api.ts";
 
-/** The webhooks that an administrator makes. https://developer.atlassian.com/cloud/jira/platform/webhooks/ */
+/** The webhooks that an administrator makes. https://developer.atlassian.com/cloud/jira/platform/webhooks/#secure-admin-webhooks */
 export const jira: Vendor = {
   service: "Jira",
   secretBy: "us",
@@ -49,7 +49,10 @@ function connect(access: HookAccess): HookApi {
     create: async (wanted) => ({ id: toId((await call("POST", "/webhook", toBody(wanted))).body["self"]) }),
     update: async (id, wanted) => void (await call("PUT", `/webhook/${id}`, { ...toBody(wanted), enabled: true })),
     remove: async (id) => void (await call("DELETE", `/webhook/${id}`, undefined, [404])),
-    health: async (id) => ({ isEnabled: (await call("GET", `/webhook/${id}`)).body["enabled"] !== false, notes: [] }),
+    async health(id) {
+      const { enabled, isSigned } = (await call("GET", `/webhook/${id}`)).body;
+      return { isEnabled: enabled !== false, notes: isSigned === false ? ["it has no secret"] : [] };
+    },
   };
 }
 

@@ -1,8 +1,9 @@
-import { createApi, requireId, toRefusal } from "../channels/http.ts";
-import { toObject, toObjects, toText } from "../shared/json.ts";
+import { createApi, requireId } from "../channels/http.ts";
+import { toObject, toObjects } from "../shared/json.ts";
+import { openGraphql } from "./graphql.ts";
 import { callWith, familiesOf, type HookAccess, type HookApi, type Vendor } from "./hook-api.ts";
 
-/** https://linear.app/developers/webhooks */
+/** https://linear.app/developers/webhooks, https://github.com/linear/linear/blob/master/packages/sdk/src/schema.graphql */
 export const linear: Vendor = {
   service: "Linear",
   secretBy: "us",
@@ -35,10 +36,16 @@ function connect(access: HookAccess): HookApi {
     headers,
     explain: ({ body }) => ({ reason: toObjects(body["errors"])?.[0]?.["message"] }),
   });
-  const call = callWith(api, access);
+  const { ask, list } = openGraphql(callWith(api, access), {
+    service: "Linear",
+    path: "/graphql",
+    advice: `The API key needs ${linear.tokenNeeds}.`,
+  });
   return {
     async find(url) {
-      return (await list()).filter((hook) => hook["url"] === url).map(({ id }) => requireId(id, "Linear"));
+      return (await list(FIND, "webhooks"))
+        .filter((hook) => hook["url"] === url)
+        .map(({ id }) => requireId(id, "Linear"));
     },
     async create({ url, secret, events }) {
       const scope = place === undefined ? { allPublicTeams: true } : { teamId: place };
@@ -51,29 +58,10 @@ function connect(access: HookAccess): HookApi {
     },
     remove: async (id) => void (await ask(REMOVE, { id })),
     async health(id) {
-      const hook = (await list()).find((one) => one["id"] === id);
+      const hook = (await list(FIND, "webhooks")).find((one) => one["id"] === id);
       return { isEnabled: hook?.["enabled"] === true, notes: [] };
     },
   };
-
-  async function list(): Promise<Record<string, unknown>[]> {
-    const found: Record<string, unknown>[] = [];
-    for (let after: string | undefined; ;) {
-      const { nodes, pageInfo } = toObject((await ask(FIND, { after }))["webhooks"]);
-      found.push(...toObjects(nodes));
-      const { hasNextPage, endCursor } = toObject(pageInfo);
-      if (hasNextPage !== true || endCursor === after) return found;
-      after = toText(endCursor);
-    }
-  }
-
-  async function ask(query: string, variables: object): Promise<Record<string, unknown>> {
-    const answer = await call("POST", "/graphql", { query, variables });
-    const [error] = toObjects(answer.body["errors"]);
-    if (!error) return toObject(answer.body["data"]);
-    const reason = toObject(error["extensions"])["userPresentableMessage"] ?? error["message"];
-    throw toRefusal("Linear", answer, { reason, retryable: false, advice: `The API key needs ${linear.tokenNeeds}.` });
-  }
 }
 
 function toTypes(events: string[]): string[] {

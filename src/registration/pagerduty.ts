@@ -59,15 +59,20 @@ function connect(access: HookAccess): HookApi {
       return { id: requireId(made["id"], "PagerDuty"), secret };
     },
     async update(id, { events }) {
-      await call("PUT", `${base}/${id}`, { webhook_subscription: { active: true, events: toEvents(events), filter } });
+      const changed = { active: true, events: toEvents(events), filter };
+      const { body } = await call("PUT", `${base}/${id}`, { webhook_subscription: changed });
+      if (isPaused(toObject(body["webhook_subscription"]))) await call("POST", `${base}/${id}/enable`);
     },
     remove: async (id) => void (await call("DELETE", `${base}/${id}`, undefined, [404])),
     async health(id) {
       const subscription = toObject((await call("GET", `${base}/${id}`)).body["webhook_subscription"]);
-      const isPaused = readPath(subscription, ["delivery_method", "temporarily_disabled"]) === true;
-      const notes = isPaused ? ["PagerDuty has disabled it for a while, because deliveries failed"] : [];
-      return { isEnabled: subscription["active"] === true && !isPaused, notes };
+      const notes = isPaused(subscription) ? ["PagerDuty has disabled it for a while, because deliveries failed"] : [];
+      return { isEnabled: subscription["active"] === true && notes.length === 0, notes };
     },
     test: async (id) => void (await call("POST", `${base}/${id}/ping`)),
   };
+}
+
+function isPaused(subscription: Record<string, unknown>): boolean {
+  return readPath(subscription, ["delivery_method", "temporarily_disabled"]) === true;
 }

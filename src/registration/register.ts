@@ -15,29 +15,29 @@ export function planRegistration(
 ): RegistrationPlan {
   const [id, ...others] = found;
   if (id === undefined) return { kind: "create" };
-  return secretBy === "us" || isSecretStored ? { kind: "update", id, others } : { kind: "renew", ids: [...found] };
+  return secretBy !== "vendor" || isSecretStored ? { kind: "update", id, others } : { kind: "renew", ids: [...found] };
 }
 
 /**
  * Makes the webhook. It can be stopped between any two calls and run again. A secret of our own must be on disk before;
- * `store` puts one that the sender has made there. Resolves to the webhook's id.
+ * `store` puts one that the sender has made there.
  */
 export async function runRegistration(
   plan: RegistrationPlan,
   hooks: HookApi,
   wanted: WantedHook,
   store: (secret: string) => void,
-): Promise<string> {
+): Promise<{ id: string; notes: string[] }> {
   if (plan.kind === "update") {
-    await hooks.update(plan.id, wanted);
+    const notes = (await hooks.update(plan.id, wanted)) ?? [];
     for (const id of plan.others) await hooks.remove(id);
-    return plan.id;
+    return { id: plan.id, notes };
   }
   const old = plan.kind === "renew" ? plan.ids : [];
   // Otherwise it is deleted first, so that there are never two.
   if (!hooks.isCreateRepeatable) for (const id of old) await hooks.remove(id);
-  const { id, secret } = await hooks.create(wanted);
+  const { id, secret, notes = [] } = await hooks.create(wanted);
   if (secret !== undefined) store(secret);
   if (hooks.isCreateRepeatable) for (const other of old) if (other !== id) await hooks.remove(other);
-  return id;
+  return { id, notes };
 }

@@ -25,7 +25,7 @@ const REPO = "/repos/acme/app";
 
 /** Starts the GitHub of `emulate` on a free loopback port, with one repository and one issue. */
 export async function startGithub({ privateKey }: { privateKey?: string } = {}): Promise<GithubServer> {
-  const scopes = ["repo", "admin:repo_hook"];
+  const scopes = ["repo", "admin:repo_hook", "admin:org_hook"];
   const emulator = await createEmulator({
     service: "github",
     port: 0,
@@ -33,6 +33,7 @@ export async function startGithub({ privateKey }: { privateKey?: string } = {}):
       tokens: { "ghp_agent-000000": { login: "agent", scopes }, [OWNER_TOKEN]: { login: "acme", scopes } },
       github: {
         users: [{ login: "agent" }, { login: "acme" }],
+        orgs: [{ login: "acme-org", members: [{ login: "acme", role: "admin" }] }],
         repos: [{ owner: "acme", name: "app" }],
         ...(privateKey && {
           apps: [

@@ -83,6 +83,8 @@ const isAuthorized: Record<string, (request: JsonRequest) => boolean> = {
   pagerduty: ({ headers }) => headers.authorization === `Token token=${TOKEN}`,
   telegram: ({ path }) => path?.startsWith(`/bot${TOKEN}/`) === true,
   linear: ({ headers }) => headers.authorization === TOKEN,
+  shopify: ({ headers }) => headers["x-shopify-access-token"] === TOKEN,
+  azuredevops: ({ headers }) => headers.authorization === `Basic ${Buffer.from(`:${TOKEN}`).toString("base64")}`,
 };
 const hasBearer = ({ headers }: JsonRequest): boolean => headers.authorization === `Bearer ${TOKEN}`;
 
@@ -136,12 +138,13 @@ const vendors: Record<string, Vendor> = {
   }),
   jira: ({ method, path = "", body }, store) => {
     const base = "/rest/webhooks/1.0/webhook";
-    const show = ({ id, url, events, isActive }: VendorHook) => ({
+    const show = ({ id, url, secret, events, isActive }: VendorHook) => ({
       self: `https://acme.example${base}/${id}`,
       name: "Hookline",
       url,
       events,
       enabled: isActive,
+      isSigned: secret !== undefined,
     });
     const read = {
       url: String(body["url"]),
@@ -195,12 +198,12 @@ const vendors: Record<string, Vendor> = {
   },
   pagerduty: ({ method, path = "", body }, store) => {
     const base = "/webhook_subscriptions";
-    const show = ({ id, url, events, isActive }: VendorHook, secret: string | null = null) => ({
+    const show = ({ id, url, events, isActive, body: { paused } }: VendorHook, secret: string | null = null) => ({
       id,
       type: "webhook_subscription",
       active: isActive,
       events,
-      delivery_method: { type: "http_delivery_method", url, secret, temporarily_disabled: false },
+      delivery_method: { type: "http_delivery_method", url, secret, temporarily_disabled: paused === true },
     });
     const asked = Object(body["webhook_subscription"]);
     if (path.startsWith(`${base}?`))
@@ -218,6 +221,7 @@ const vendors: Record<string, Vendor> = {
     const hook = store.hooks.find((one) => one.id === id);
     if (!hook) return { status: 404, body: { error: { message: "Not Found" } } };
     if (more === "ping") return { status: 202, body: undefined };
+    if (more === "enable") hook.body["paused"] = false;
     if (method === "DELETE") return store.remove(id) ? { status: 204, body: undefined } : NOT_FOUND;
     if (method === "PUT") store.edit(id, { events: texts(asked.events), isActive: asked.active });
     return ok({ webhook_subscription: show(hook) });
@@ -267,15 +271,178 @@ const vendors: Record<string, Vendor> = {
         },
         webhookUpdate: ({ id, input }: { id: string; input: Record<string, unknown> }) => ({
           success: edit(id, input) !== undefined,
+          webhook: { id },
         }),
         webhookDelete: ({ id }: { id: string }) => ({ success: store.remove(id) }),
       },
     });
     return ok(result);
   },
+  shopify: ({ path, body }, store) => {
+    if (path !== "/admin/api/2026-10/graphql.json") return { status: 404, body: { errors: "Not Found" } };
+    const show = ({ id, url, events }: VendorHook) => ({ id, topic: events[0], uri: url });
+    const refuse = (message: string) => ({ webhookSubscription: null, userErrors: [{ field: ["topic"], message }] });
+    const result = graphqlSync({
+      schema: SHOPIFY,
+      source: String(body["query"]),
+      variableValues: Object(body["variables"]),
+      rootValue: {
+        webhookSubscriptions: () => ({
+          nodes: store.hooks.map(show),
+          pageInfo: { hasNextPage: false, endCursor: null },
+        }),
+        webhookSubscriptionCreate({ topic, webhookSubscription: { uri } }: ShopifyCreate) {
+          // The app has no scope for subscriptions.
+          if (topic.startsWith("SUBSCRIPTION_"))
+            return refuse("You cannot create a webhook subscription with the specified topic");
+          if (store.hooks.some(({ url, events }) => url === uri && events[0] === topic))
+            return refuse("Address for this topic has already been taken");
+          return { webhookSubscription: show(store.add({ url: uri, events: [topic] })), userErrors: [] };
+        },
+        webhookSubscriptionUpdate({ id, webhookSubscription: { uri } }: { id: string } & ShopifyCreate) {
+          const hook = store.edit(id, { url: uri });
+          return hook
+            ? { webhookSubscription: show(hook), userErrors: [] }
+            : refuse("Webhook subscription does not exist");
+        },
+        webhookSubscriptionDelete: ({ id }: { id: string }) => ({
+          deletedWebhookSubscriptionId: store.remove(id) ? id : null,
+          userErrors: [],
+        }),
+      },
+    });
+    return ok(result);
+  },
+  zendesk: ({ method, path = "", body }, store) => {
+    const base = "/api/v2/webhooks";
+    const [place = ""] = path.split("?");
+    const asked = Object(body["webhook"]);
+    const show = ({ id, url, events, isActive }: VendorHook) => ({
+      id,
+      name: "Hookline",
+      endpoint: url,
+      http_method: "POST",
+      request_format: "json",
+      status: isActive ? "active" : "inactive",
+      subscriptions: events,
+    });
+    const read = { url: asked.endpoint, events: texts(asked.subscriptions), isActive: asked.status === "active" };
+    const params = new URLSearchParams(path.split("?")[1]);
+    if (place === base && method === "GET") {
+      // Small pages, so that there are several.
+      const after = Number(params.get("page[after]") ?? 0);
+      const meta = { has_more: store.hooks.length > after + 1, after_cursor: String(after + 1) };
+      return ok({ webhooks: store.hooks.slice(after, after + 1).map(show), meta });
+    }
+    if (place === `${base}/test`) {
+      store.edit(params.get("webhook_id") ?? "", { body: Object(body["request"]) });
+      return ok({ response: { status: 200 } });
+    }
+    if (place === base) {
+      const secret = randomBytes(24).toString("base64");
+      return ok({ webhook: show(store.add({ ...read, secret })) }, 201);
+    }
+    const [id, more] = place.slice(base.length + 1).split("/");
+    const hook = store.hooks.find((one) => one.id === id);
+    if (!hook) return { status: 404, body: { errors: [{ title: "Not Found" }] } };
+    if (more === "signing_secret") return ok({ signing_secret: { algorithm: "SHA256", secret: hook.secret } });
+    if (more === "invocations") return ok({ invocations: [], meta: { has_more: false } });
+    if (method === "GET") return ok({ webhook: show(hook) });
+    if (method === "PUT") store.edit(hook.id, read);
+    else store.remove(hook.id);
+    return { status: 204, body: undefined };
+  },
+  azuredevops: ({ method, path = "", body }, store) => {
+    const [place = "", query] = path.split("?");
+    if (!new URLSearchParams(query).has("api-version")) return { status: 400, body: { message: "No api-version" } };
+    if (place === "/acme/_apis/projects/My%20shop") return ok({ id: PROJECT, name: "My shop" });
+    if (place === "/acme/_apis/hooks/publishers") return ok({ count: AZURE.length, value: AZURE });
+    const base = "/acme/_apis/hooks/subscriptions";
+    const { basicAuthUsername, basicAuthPassword, url } = Object(body["consumerInputs"]);
+    const read = {
+      url,
+      secret: `${basicAuthUsername}:${basicAuthPassword}`,
+      events: [String(body["eventType"])],
+      isActive: true,
+      body,
+    };
+    const show = ({
+      id,
+      url: address,
+      events: [eventType],
+      isActive,
+      body: { publisherId, publisherInputs },
+    }: VendorHook) => ({
+      id,
+      status: isActive ? "enabled" : "disabledBySystem",
+      publisherId,
+      eventType,
+      consumerId: "webHooks",
+      consumerActionId: "httpRequest",
+      publisherInputs: publisherInputs ?? { projectId: PROJECT },
+      consumerInputs: { url: address, basicAuthUsername: "azuredevops", basicAuthPassword: "********" },
+    });
+    if (place === base && method === "GET") return ok({ count: store.hooks.length, value: store.hooks.map(show) });
+    if (place === base) return ok(show(store.add(read)));
+    const id = place.slice(base.length + 1);
+    if (method === "DELETE") return store.remove(id) ? { status: 204, body: undefined } : NOT_FOUND;
+    const hook = method === "PUT" ? store.edit(id, read) : undefined;
+    return hook ? ok(show(hook)) : NOT_FOUND;
+  },
 };
 
-/** What is used of https://studio.apollographql.com/public/Linear-API/variant/current/schema/reference. */
+interface ShopifyCreate {
+  topic: string;
+  webhookSubscription: { uri: string };
+}
+
+/** What is used of https://shopify.dev/docs/api/admin-graphql/latest. */
+const SHOPIFY = buildSchema(`
+  type Query { webhookSubscriptions(first: Int, after: String): WebhookSubscriptionConnection! }
+  type Mutation {
+    webhookSubscriptionCreate(topic: WebhookSubscriptionTopic!, webhookSubscription: WebhookSubscriptionInput!): Payload
+    webhookSubscriptionUpdate(id: ID!, webhookSubscription: WebhookSubscriptionInput!): Payload
+    webhookSubscriptionDelete(id: ID!): WebhookSubscriptionDeletePayload
+  }
+  enum WebhookSubscriptionTopic {
+    APP_UNINSTALLED DISPUTES_CREATE DISPUTES_UPDATE FULFILLMENT_ORDERS_CANCELLATION_REQUEST_SUBMITTED
+    FULFILLMENT_ORDERS_FULFILLMENT_SERVICE_FAILED_TO_COMPLETE ORDERS_CANCELLED ORDERS_CREATE ORDERS_PAID
+    ORDERS_RISK_ASSESSMENT_CHANGED PAYMENT_SCHEDULES_DUE REFUNDS_CREATE RETURNS_REQUEST
+    SUBSCRIPTION_BILLING_ATTEMPTS_FAILURE SUBSCRIPTION_CONTRACTS_FAIL VARIANTS_OUT_OF_STOCK
+  }
+  enum WebhookSubscriptionFormat { JSON XML }
+  input WebhookSubscriptionInput { uri: String, format: WebhookSubscriptionFormat }
+  type WebhookSubscription { id: ID!, topic: WebhookSubscriptionTopic!, uri: String! }
+  type WebhookSubscriptionConnection { nodes: [WebhookSubscription!]!, pageInfo: PageInfo! }
+  type PageInfo { hasNextPage: Boolean!, endCursor: String }
+  type UserError { field: [String!], message: String! }
+  type Payload { webhookSubscription: WebhookSubscription, userErrors: [UserError!]! }
+  type WebhookSubscriptionDeletePayload { deletedWebhookSubscriptionId: ID, userErrors: [UserError!]! }
+`);
+
+const PROJECT = "6ce954b1-ce1f-45d1-b94d-e6bf2464ba2c";
+
+/** The publishers of an organization without Advanced Security. */
+const AZURE = Object.entries({
+  tfs: [
+    "build.complete",
+    "git.pullrequest.created",
+    "git.pullrequest.merged",
+    "git.pullrequest.updated",
+    "git.push",
+    "ms.vss-code.git-pullrequest-comment-event",
+    "workitem.commented",
+    "workitem.created",
+    "workitem.updated",
+  ],
+  pipelines: ["ms.vss-pipelinechecks-events.approval-pending", "ms.vss-pipelines.run-state-changed-event"],
+  rm: ["ms.vss-release.deployment-approval-pending-event", "ms.vss-release.deployment-completed-event"],
+}).map(([id, events]) => ({
+  id,
+  supportedEvents: events.map((event) => ({ publisherId: id, id: event, supportedResourceVersions: ["1.0"] })),
+}));
+
+/** What is used of https://github.com/linear/linear/blob/master/packages/sdk/src/schema.graphql. */
 const LINEAR = buildSchema(`
   type Query { webhooks(first: Int, after: String): WebhookConnection! }
   type Mutation {
@@ -291,7 +458,7 @@ const LINEAR = buildSchema(`
   type Webhook { id: ID!, url: String, enabled: Boolean! }
   type WebhookConnection { nodes: [Webhook!]!, pageInfo: PageInfo! }
   type PageInfo { hasNextPage: Boolean!, endCursor: String }
-  type WebhookPayload { success: Boolean!, webhook: Webhook }
+  type WebhookPayload { success: Boolean!, webhook: Webhook! }
   type DeletePayload { success: Boolean! }
 `);
 

@@ -16,6 +16,8 @@ interface Hook {
   url: string;
   secret: string;
   token: string;
+  /** The time at its sender, in milliseconds since the epoch. */
+  now(): number;
 }
 
 /** The status of the answer; 0: none. */
@@ -38,7 +40,7 @@ async function serve(
 }
 
 /** A repository's webhook. GitHub never retries by itself. */
-export async function startGithubSender({ url, secret, token }: Hook): Promise<Sender> {
+export async function startGithubSender({ url, secret, token, now }: Hook): Promise<Sender> {
   const attempts: { id: number; guid: string; at: number; status: number }[] = [];
   const repeated: string[] = [];
   const base = "/repos/acme/shop/hooks";
@@ -49,7 +51,7 @@ export async function startGithubSender({ url, secret, token }: Hook): Promise<S
       repository: { full_name: "acme/shop" },
     });
     const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
-    const at = Date.now();
+    const at = now();
     const status = await post(
       url,
       { "x-github-event": "issues", "x-github-delivery": guid, "x-hub-signature-256": signature },
@@ -92,10 +94,15 @@ export async function startGithubSender({ url, secret, token }: Hook): Promise<S
 }
 
 /** An account's events. It retries what failed once more when it is told to. */
-export async function startStripeSender({ url, secret, token }: Hook): Promise<Sender & { retry(): Promise<void> }> {
+export async function startStripeSender({
+  url,
+  secret,
+  token,
+  now,
+}: Hook): Promise<Sender & { retry(): Promise<void> }> {
   const events: { id: string; created: number; body: string; isDelivered: boolean }[] = [];
   async function deliver(event: (typeof events)[number]): Promise<void> {
-    const time = Math.floor(Date.now() / 1000);
+    const time = Math.floor(now() / 1000);
     const mac = createHmac("sha256", secret).update(`${time}.${event.body}`).digest("hex");
     const status = await post(url, { "stripe-signature": `t=${time},v1=${mac}` }, event.body);
     event.isDelivered = status >= 200 && status < 300;
@@ -122,7 +129,7 @@ export async function startStripeSender({ url, secret, token }: Hook): Promise<S
     repeated: [],
     async emit() {
       const id = `evt_${randomUUID().replaceAll("-", "")}`;
-      const created = Math.floor(Date.now() / 1000);
+      const created = Math.floor(now() / 1000);
       const object = { object: "invoice", id: "in_1", customer: "cus_1", status: "open" };
       const fields = {
         id,
@@ -145,7 +152,7 @@ export async function startStripeSender({ url, secret, token }: Hook): Promise<S
 }
 
 /** A project's webhook, which is disabled after four failures, and logs nothing then. */
-export async function startGitlabSender({ url, secret, token }: Hook): Promise<Sender & { enable(): void }> {
+export async function startGitlabSender({ url, secret, token, now }: Hook): Promise<Sender & { enable(): void }> {
   const events: { id: number; key: string; status: string; date?: string }[] = [];
   const repeated: string[] = [];
   let failures = 0;
@@ -164,7 +171,7 @@ export async function startGitlabSender({ url, secret, token }: Hook): Promise<S
       body,
     );
     failures = status >= 200 && status < 300 ? 0 : failures + 1;
-    const date = status === 0 ? undefined : new Date().toUTCString();
+    const date = status === 0 ? undefined : new Date(now()).toUTCString();
     events.unshift({ id: events.length + 1, key, status: status === 0 ? "internal error" : String(status), date });
   }
   const server = await serve(({ method, path, headers }) => {

@@ -1,6 +1,7 @@
-import { toApiAccess, toHook } from "../../config/presets/api-access.ts";
+import { listEvents, toApiAccess, toHook } from "../../config/presets/api-access.ts";
 import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
+import { showHookId } from "../../registration/subscriptions.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { connectSender, requireUrl } from "../setup/registration.ts";
@@ -26,14 +27,14 @@ async function checkSender(use: PresetUse, config: ResolvedConfig): Promise<Chec
     const [id, ...others] = await hooks.find(url);
     const register = `webhooks presets enable ${use.name} --register`;
     if (id === undefined) return [problem(name, `${vendor.service} has no webhook that posts to ${url}`, register)];
-    const { isEnabled, notes } = await hooks.health(id);
+    const { isEnabled, notes } = await hooks.health(id, listEvents(use));
     const found = notes.map((text) => `; ${toPrintable(text)}`).join("");
     const twice = others.map((other) =>
-      problem(name, `${vendor.service} has another webhook (${other}) that posts to ${url}`, register),
+      problem(name, `${vendor.service} has another webhook (${showHookId(other)}) that posts to ${url}`, register),
     );
     if (!isEnabled) {
       const next = `find out what it refused with \`webhooks rejections\`, then ${register}`;
-      return [problem(name, `${vendor.service} has disabled the webhook ${id}${found}`, next), ...twice];
+      return [problem(name, `${vendor.service} has disabled the webhook ${showHookId(id)}${found}`, next), ...twice];
     }
     if (notes.length > 0) return [note(name, `${vendor.service} posts to ${url}${found}`), ...twice];
     return [ok(name, `${vendor.service} posts to ${url}`), ...twice];

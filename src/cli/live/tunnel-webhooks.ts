@@ -86,7 +86,7 @@ export async function registerTunnelWebhooks(
       const secret = vendor.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
       const made = await hooks.create({ url, secret, events: listEvents(use) });
       if (made.secret !== undefined && variable !== undefined) secrets[variable] = made.secret;
-      said.push(`${vendor.service} posts to ${url}.`);
+      said.push(`${vendor.service} posts to ${url}.`, ...(made.notes ?? []));
     } catch (error) {
       said.push(`No webhook of ${use.name} was made: ${messageOf(error)}`);
     }

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { dirname, relative } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import {
-  createSecret,
+  createPresetSecret,
   findUses,
   isSecretOption,
   planChanges,
@@ -19,6 +19,7 @@ import { resolveReferences } from "../../config/references.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import { ConfigError, toSentence } from "../../errors.ts";
 import { toSlackAppLink } from "../../registration/slack-manifest.ts";
+import { showHookId } from "../../registration/subscriptions.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
 import { addPair, addWriteOptions, CONFIG_HELP, UsageError } from "../command.ts";
@@ -66,7 +67,7 @@ export function addPresets(program: Command, io: CliIo): void {
     .option("--path <hook>", "the hook's name (default: the preset's)")
     .option("--events <names>", "the events that lead to an action, separated by commas")
     .option("--with <name=value>", "another option of the preset; may be repeated", addPair("="), {})
-    .option("--register [place]", "register the webhook by the sender's API: in this repository, project or team")
+    .option("--register [place]", "register the webhook by the sender's API: in this repository, project, team or shop")
     .option("--unregister", "delete the webhook at the sender, and leave the configuration", false)
     .option("--replace", "register it instead of another webhook, where there can be only one", false)
     .option(
@@ -123,7 +124,8 @@ async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promis
   const vendor = findVendor(name);
   if (flags.unregister) return unregister(name, flags, io);
   if (vendor && flags.register !== undefined) {
-    if (flags.secret !== undefined) throw new UsageError("Give either --register or --secret, not both.");
+    if (flags.secret !== undefined && vendor.secretBy !== "app")
+      throw new UsageError("Give either --register or --secret, not both.");
     return registerPreset(name, { vendor, options: readOptions(flags) }, flags, io);
   }
   const terminal = openTerminal(flags, io);
@@ -180,7 +182,7 @@ async function unregister(name: string, flags: EnableFlags, io: CliIo): Promise<
     ]);
   const removed = await unregisterPreset(name, vendor, flags, io);
   if (flags.json) printJsonLine(io, { ok: true, removed });
-  else if (removed.length > 0) print(io, `Deleted at ${vendor.service}: ${removed.join(", ")}.`);
+  else if (removed.length > 0) print(io, `Deleted at ${vendor.service}: ${removed.map(showHookId).join(", ")}.`);
 }
 
 /** Removes a preset from the configuration, and its webhook before. */
@@ -225,7 +227,7 @@ export async function askOptions(
   const given = readOptions(flags);
   const usual = Object.entries(properties).map(([option, schema]) => [option, schema["default"]]);
   const { credential, scheme } = readAuth(preset, { ...Object.fromEntries(usual), ...given });
-  const makeSecret = (): string => (scheme === "basic" ? `${name}:${createSecret()}` : createSecret());
+  const makeSecret = (): string => createPresetSecret(name, scheme);
   const secret = credential === "secret" ? await askSecret(flags, person, makeSecret) : undefined;
   const options: Record<string, unknown> = { path: flags.path, secret, ...given };
   const secrets = Object.keys(preset.parameters ?? {}).filter(isSecretOption);

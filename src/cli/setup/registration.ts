@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
+import { text as readAll } from "node:stream/consumers";
 import { setInEnvFile, withEnvFile } from "../../config/env-file.ts";
 import {
-  createSecret,
+  createPresetSecret,
   findUses,
   isReference,
   planChanges,
@@ -14,14 +15,16 @@ import {
   writePlan,
 } from "../../config/edit/plan.ts";
 import { type ApiAccess, listEvents, toApiAccess, toHookUrl } from "../../config/presets/api-access.ts";
-import { findRegistration } from "../../config/presets/file.ts";
+import { findRegistration, readPreset } from "../../config/presets/file.ts";
+import { readAuth } from "../../config/presets/parameters.ts";
 import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
 import { readConfigText } from "../../drivers.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { type HookApi, type Vendor, type WantedHook } from "../../registration/hook-api.ts";
+import { showHookId } from "../../registration/subscriptions.ts";
 import { planRegistration, type RegistrationPlan, runRegistration } from "../../registration/register.ts";
-import { toText, withoutUndefined } from "../../shared/json.ts";
-import { EXIT_CODES } from "../command.ts";
+import { toText } from "../../shared/json.ts";
+import { EXIT_CODES, UsageError } from "../command.ts";
 import { locateNewConfig } from "../context.ts";
 import { type CliIo, print, printError, printJsonLine, printWarnings } from "../io.ts";
 import {
@@ -41,6 +44,8 @@ export interface RegisterFlags extends WriteFlags {
   path?: string;
   /** Where the webhook is, if it is given. */
   register?: string | boolean;
+  /** That of the sender's app; - for standard input. */
+  secret?: string;
   token?: string;
   replace: boolean;
 }
@@ -81,8 +86,8 @@ interface Registration {
   wanted: WantedHook;
   /** The environment variable with the secret; undefined: the configuration has the secret itself, or a file. */
   variable: string | undefined;
-  /** A new secret of our own. */
-  made: string | undefined;
+  /** A secret that has to be stored first: a new one of our own, or that of the sender's app. */
+  toStore: string | undefined;
   isStored: boolean;
   envFile: string;
   /** What will be done, in a sentence each. */
@@ -104,13 +109,14 @@ async function prepare(
   const written = findUses(target, name).find(({ hook }) => hook === (flags.path ?? name));
   const place = await askPlace(name, flags, written, terminal);
   const { reference, variable } = toSecretReference(written, flags.path ?? name);
-  const plan = written
-    ? planChange(target, name, written, { ...options, place, secret: reference })
-    : planUse(target, { name, options: { path: flags.path, ...options, place, secret: reference } });
+  // A secret that the configuration has itself stays there.
+  const secret = variable === undefined ? undefined : reference;
+  const plan = planUse(target, { name, options: { path: flags.path, ...options, place, secret }, use: written });
   const isStored = variable === undefined || Boolean(io.env[variable]);
-  const made = isStored || vendor.secretBy === "vendor" ? undefined : createSecret();
+  const toStore = await getSecret(name, { vendor, variable, isStored, flags, io, terminal });
   // The sender's own secret is not known yet.
-  const env = isStored || variable === undefined ? io.env : { ...io.env, [variable]: made ?? createSecret() };
+  const unknown = isStored ? undefined : newSecret(name);
+  const env = variable === undefined ? io.env : { ...io.env, [variable]: toStore ?? unknown ?? io.env[variable] };
   await loadPlan(plan, { ...io, env });
 
   const sender = await openSender(name, plan, { vendor, flags, env, io, terminal });
@@ -118,37 +124,80 @@ async function prepare(
   const found = await hooks.find(url);
   if (found.length === 0) await refuseOther(sender, flags);
   const steps = planRegistration(vendor, found, isStored);
-  const secret = vendor.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
-  const toSet = made === undefined ? [] : [`In ${path.relative(io.cwd, envFile)}: set ${variable} to a new secret.`];
+  const ours = vendor.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
+  const what = vendor.secretBy === "app" ? "the app's secret" : "a new secret";
+  const toSet = toStore === undefined ? [] : [`In ${path.relative(io.cwd, envFile)}: set ${variable} to ${what}.`];
   return {
     plan,
     sender,
     steps,
-    wanted: { url, secret, events: listEvents(use) },
+    wanted: { url, secret: ours, events: listEvents(use) },
     variable,
-    made,
+    toStore,
     isStored,
     envFile,
     actions: [...describeSteps(steps, sender), ...toSet],
   };
 }
 
+/** The secret that has to be stored before a webhook is made; undefined: there is one, or the sender makes it. */
+async function getSecret(
+  name: string,
+  {
+    vendor,
+    variable,
+    isStored,
+    flags,
+    io,
+    terminal,
+  }: Pick<Registration, "variable" | "isStored"> & Omit<OpenOptions, "env" | "flags"> & { flags: RegisterFlags },
+): Promise<string | undefined> {
+  const { secretBy, service } = vendor;
+  if (flags.secret !== undefined) {
+    const given = flags.secret === "-" ? (await readAll(io.stdin)).replace(/\r?\n$/, "") : flags.secret;
+    const isText = given.trim() !== "" && !isReference(given);
+    if (isText && variable !== undefined) return given;
+    const message = isText
+      ? "The configuration has the secret itself, or a file with it: change it there, not with --secret."
+      : "--secret must be the secret itself with --register. It goes to the file of --env-file.";
+    throw new UsageError(message);
+  }
+  if (isStored || secretBy === "vendor") return undefined;
+  if (secretBy === "us") return newSecret(name);
+  if (terminal) return terminal.secret(`Secret of the app at ${service}, which signs all its webhooks (hidden)`);
+  throw new MissingAnswer(`--secret, or ${variable},`, `the secret of the app at ${service}, which signs its webhooks`);
+}
+
+function newSecret(name: string): string {
+  return createPresetSecret(name, readAuth(readPreset(name).preset, {}).scheme);
+}
+
 /** In this order, whatever ends the command can be continued: no webhook is made whose secret is not on disk. */
 async function execute(registration: Registration, { json }: RegisterFlags, io: CliIo): Promise<void> {
-  const { plan, sender, steps, wanted, variable, made, isStored, envFile, actions } = registration;
+  const { plan, sender, steps, wanted, variable, toStore, isStored, envFile, actions } = registration;
   const { vendor, hooks, url } = sender;
   const store = (secret: string): void => void (variable !== undefined && setInEnvFile(envFile, variable, secret));
-  if (made !== undefined) store(made);
+  if (toStore !== undefined) store(toStore);
   writePlan(plan);
   try {
-    const id = await runRegistration(steps, hooks, wanted, store);
+    const { id, notes } = await runRegistration(steps, hooks, wanted, store);
     const isByVendor = vendor.secretBy === "vendor" && steps.kind !== "update";
-    const restart = made !== undefined || isByVendor ? toRestart(variable, envFile, io) : [];
+    const restart = toStore !== undefined || isByVendor ? toRestart(variable, envFile, io) : [];
     if (json)
-      return printJsonLine(io, { ok: true, file: plan.file, written: true, url, id, actions, restart: restart[0] });
+      return printJsonLine(io, {
+        ok: true,
+        file: plan.file,
+        written: true,
+        url,
+        id,
+        actions,
+        notes,
+        restart: restart[0],
+      });
     if (plan.before !== plan.after) printWritten(plan, io);
-    print(io, `${vendor.service} posts to ${url} (webhook ${id}).`, ...restart);
-    if (isByVendor && isStored && variable !== undefined) {
+    print(io, `${vendor.service} posts to ${url} (webhook ${showHookId(id)}).`, ...restart);
+    printWarnings(io, notes);
+    if ((isByVendor || toStore !== undefined) && isStored && variable !== undefined) {
       printWarnings(io, [`if ${variable} is set in the environment, it wins over ${envFile}: remove it there`]);
     }
   } catch (error) {
@@ -183,7 +232,7 @@ export async function unregisterPreset(
       io,
       ...(found.length === 0
         ? [none]
-        : found.map((id) => `At ${vendor.service}: delete the webhook ${id}, which posts to ${url}.`)),
+        : found.map((id) => `At ${vendor.service}: delete the webhook ${showHookId(id)}, which posts to ${url}.`)),
     );
   }
   if (flags.dryRun || found.length === 0) return [];
@@ -229,13 +278,6 @@ function toSecretReference(use: WrittenUse | undefined, hook: string): { referen
   }
   const [current] = [written].flat();
   return { reference: written, variable: /^\$\{([A-Za-z_]\w*)\}$/.exec(toText(current))?.[1] };
-}
-
-function planChange(target: Target, name: string, use: WrittenUse, options: Record<string, unknown>): ConfigPlan {
-  const changed = { ...use.with, ...withoutUndefined(options) };
-  return planChanges(target, [{ kind: "set", path: use.at, value: { use: name, with: changed } }], {
-    secretFiles: new Map(),
-  });
 }
 
 interface OpenOptions {
@@ -314,12 +356,12 @@ function describeSteps(steps: RegistrationPlan, { vendor, url, use }: Sender): s
   if (steps.kind === "create") return [`${at} create a webhook that posts to ${url}.`];
   if (steps.kind === "renew") {
     return [
-      `${at} replace the webhook ${steps.ids.join(", ")}, whose secret is not stored, by a new one that posts to ${url}.`,
+      `${at} replace the webhook ${steps.ids.map(showHookId).join(", ")}, whose secret is not stored, by a new one that posts to ${url}.`,
     ];
   }
   return [
-    `${at} set events and secret of the webhook ${steps.id} again, which posts to ${url}.`,
-    ...steps.others.map((id) => `${at} delete the webhook ${id}, which posts there too.`),
+    `${at} set events and secret of the webhook ${showHookId(steps.id)} again, which posts to ${url}.`,
+    ...steps.others.map((id) => `${at} delete the webhook ${showHookId(id)}, which posts there too.`),
   ];
 }
 

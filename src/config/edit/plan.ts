@@ -214,6 +214,8 @@ export interface WantedPreset {
   name: string;
   /** The options of `with`. Undefined ones are left out. */
   options: Record<string, unknown>;
+  /** Where it is used already: the other options stay. */
+  use?: WrittenUse;
 }
 
 /** Whether an option holds a secret, by its name. */
@@ -225,15 +227,19 @@ export function isSecretOption(name: string): boolean {
  * Plans to use a preset, with `hooks.enabled` and a hook token unless they are set. Secrets among the options go to files of
  * the state folder; references stay. Writes nothing.
  */
-export function planUse(target: Target, { name, options }: WantedPreset): ConfigPlan {
+export function planUse(target: Target, { name, options, use }: WantedPreset): ConfigPlan {
   const secretFiles = new Map<string, string>();
   const stem = toHook(name, options["path"]).replaceAll(/[^\w.-]/g, "-");
   const store = ([key, value]: [string, unknown]): [string, unknown] => {
     if (!isSecretOption(key) || isReference(value) || typeof value !== "string") return [key, value];
     return [key, planSecret(target, { name: `${stem}-${key}`, secret: value }, secretFiles)];
   };
-  const given = Object.entries(withoutUndefined(options));
-  const entry = given.length === 0 ? name : { use: name, with: Object.fromEntries(given.map(store)) };
+  const given = Object.entries(withoutUndefined(options)).map(store);
+  if (use) {
+    const value = { use: name, with: { ...use.with, ...Object.fromEntries(given) } };
+    return planChanges(target, [{ kind: "set", path: use.at, value }], { secretFiles });
+  }
+  const entry = given.length === 0 ? name : { use: name, with: Object.fromEntries(given) };
   const basics = planBasics(target, secretFiles);
   const changes = [...basics, { kind: "add", path: ["hooks", "presets"], value: entry } as const];
   return planChanges(target, changes, { secretFiles });
@@ -242,6 +248,11 @@ export function planUse(target: Target, { name, options }: WantedPreset): Config
 /** A secret that a person can paste anywhere. */
 export function createSecret(): string {
   return randomBytes(32).toString("hex");
+}
+
+/** One for a preset: basic authentication has the preset's name as its user. */
+export function createPresetSecret(preset: string, scheme: unknown): string {
+  return scheme === "basic" ? `${preset}:${createSecret()}` : createSecret();
 }
 
 function toHook(name: string, given: unknown): string {

@@ -44,6 +44,6 @@ export function listEvents({ name, with: { events } }: PresetUse): string[] {
   const { known = [], default: usual = [] } = readPreset(name).preset.events ?? {};
   const wanted = Array.isArray(events) ? events.map(String) : usual;
   const isWanted = (event: string): boolean =>
-    wanted.some((one) => one === event || one === "*" || (one.endsWith(".*") && event.startsWith(one.slice(0, -1))));
+    wanted.some((one) => one === event || (one.endsWith("*") && event.startsWith(one.slice(0, -1))));
   return known.filter((event) => !event.endsWith("*") && isWanted(event));
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client as Database } from "pg";
+import { withClock } from "../../support/clock.ts";
 import type { TcpProxy } from "../../support/tcp-proxy.ts";
 import type { PostgresPair } from "../../support/postgres-pair.ts";
 import type { ServiceProcess } from "../../support/process.ts";
@@ -104,7 +105,7 @@ const FAULTS: Record<NodeFault, (bed: FaultBed) => Promise<number | void>> = {
   async clocks(bed) {
     for (const [index, aheadMs] of [90_000, -90_000].entries()) {
       await measureTakeover(bed, index, "SIGTERM");
-      bed.nodes[index] = await bed.start(index, { env: { NODE_OPTIONS: `--import ${toClock(aheadMs)}` } });
+      bed.nodes[index] = await bed.start(index, { env: withClock(aheadMs) });
     }
     await sleep(WORK_MS);
     for (const index of bed.nodes.keys()) {
@@ -166,17 +167,6 @@ async function restartDatabase({ pair }: FaultBed, mode: "fast" | "immediate", a
   await sleep(awayMs);
   await pair.primary().start();
   return 1;
-}
-
-/** A module that sets the clock of a process forward. */
-function toClock(aheadMs: number): string {
-  const code = `
-    const { now } = Date;
-    globalThis.Date = class extends Date {
-      constructor(...parts) { if (parts.length > 0) super(...parts); else super(now() + ${aheadMs}); }
-      static now() { return now() + ${aheadMs}; }
-    };`;
-  return `data:text/javascript,${encodeURIComponent(code)}`;
 }
 
 /** Ends a node and waits until others have claimed all that it had claimed and not finished. */

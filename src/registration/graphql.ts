@@ -1,0 +1,40 @@
+import { type Call, toRefusal } from "../channels/http.ts";
+import { toObject, toObjects, toText } from "../shared/json.ts";
+
+export interface Graphql {
+  /** The `data` of the answer. */
+  ask(query: string, variables: object): Promise<Record<string, unknown>>;
+  /** All nodes of the connection `field`, by a query that takes `$after`. */
+  list(query: string, field: string): Promise<Record<string, unknown>[]>;
+}
+
+/** Calls an API that reports its refusals with status 200. */
+export function openGraphql(
+  call: Call,
+  { service, path, advice }: { service: string; path: string; advice: string },
+): Graphql {
+  async function ask(query: string, variables: object): Promise<Record<string, unknown>> {
+    const answer = await call("POST", path, { query, variables });
+    const data = toObject(answer.body["data"]);
+    // Shopify says in each mutation's own list why it has changed nothing.
+    const refused = Object.values(data).flatMap((done) => toObjects(toObject(done)["userErrors"]));
+    const [error] = [...toObjects(answer.body["errors"]), ...refused];
+    if (!error) return data;
+    const { userPresentableMessage, code } = toObject(error["extensions"]);
+    const reason = userPresentableMessage ?? error["message"];
+    throw toRefusal(service, answer, { reason, retryable: code === "THROTTLED", advice });
+  }
+
+  async function list(query: string, field: string): Promise<Record<string, unknown>[]> {
+    const found: Record<string, unknown>[] = [];
+    for (let after: string | undefined; ;) {
+      const { nodes, pageInfo } = toObject((await ask(query, { after }))[field]);
+      found.push(...toObjects(nodes));
+      const { hasNextPage, endCursor } = toObject(pageInfo);
+      if (hasNextPage !== true || endCursor === after) return found;
+      after = toText(endCursor);
+    }
+  }
+
+  return { ask, list };
+}
