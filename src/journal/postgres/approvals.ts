@@ -1,7 +1,11 @@
 import { isId } from "../../shared/id.ts";
 import { type ApprovalState, QUESTION_HOLDS } from "../../types.ts";
-import { createCode, KEEP_CODE_MS, MAX_OPEN, TOO_MANY_OPEN } from "../approval.ts";
-import type { Approval, Claim, Decided, NewApproval, NewDecision, NewDelivery, Questions, Step } from "../records.ts";
+import { createCode, KEEP_CODE_MS, MAX_OPEN, TOO_MANY_OPEN } from "../records/approval.ts";
+import type { Approval, Decided, NewApproval, NewDecision } from "../records/approval.ts";
+import type { NewDelivery } from "../records/delivery.ts";
+import type { Claim } from "../records/node.ts";
+import type { Questions } from "../records/run.ts";
+import type { Step } from "../records/step.ts";
 import {
   type ApprovalEnd,
   fromApproval,

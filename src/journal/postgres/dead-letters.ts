@@ -1,6 +1,6 @@
 import { isId } from "../../shared/id.ts";
 import type { DeadLetter, Journal } from "../journal.ts";
-import { RUN_DROPPED } from "../approval.ts";
+import { RUN_DROPPED } from "../records/approval.ts";
 import { optional, type Row, text, toDeadLetter } from "../rows.ts";
 import { withdrawApprovals } from "./approvals.ts";
 import type { Sql } from "./database.ts";

@@ -1,4 +1,4 @@
-import type { NewNote } from "../records.ts";
+import type { NewNote } from "../records/node.ts";
 import type { Sql } from "./database.ts";
 import type { Transaction } from "./transaction.ts";
 

@@ -1,5 +1,5 @@
 import type { JournalStats, Run } from "../journal.ts";
-import type { Reader, ReadTables } from "../reads.ts";
+import type { Reader, ReadTables } from "../reads/reader.ts";
 import { integer, type Row, text } from "../rows.ts";
 import { MAX_JOINED_MESSAGES } from "./accept.ts";
 import type { Sql } from "./database.ts";

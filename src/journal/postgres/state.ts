@@ -1,5 +1,5 @@
 import type { NewState } from "../../types.ts";
-import type { NewEvent } from "../records.ts";
+import type { NewEvent } from "../records/event.ts";
 import { integer, text } from "../rows.ts";
 import { findStateRefusal } from "../state.ts";
 import type { Sql } from "./database.ts";

@@ -10,7 +10,8 @@ import {
   planEvent,
   toReplay,
 } from "../plan.ts";
-import type { AcceptResult, NewEntry, NewEvent } from "../records.ts";
+import type { AcceptResult, NewEvent } from "../records/event.ts";
+import type { NewEntry } from "../records/session.ts";
 import { fromEvent, text } from "../rows.ts";
 import { MAX_CORRECTION_MS } from "../waits.ts";
 import type { Database } from "./database.ts";

@@ -1,4 +1,4 @@
-import type { Answer } from "../records.ts";
+import type { Answer } from "../records/event.ts";
 import { text } from "../rows.ts";
 import type { Transaction } from "./group-commit.ts";
 

@@ -1,7 +1,7 @@
 import type { DeadLetter, Journal } from "../journal.ts";
 import { reportDeadLetter, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
-import { RUN_DROPPED } from "../approval.ts";
+import { RUN_DROPPED } from "../records/approval.ts";
 import { integer, toDeadLetter } from "../rows.ts";
 import { withdrawApprovals } from "./approvals.ts";
 import { toOrigin } from "./deliveries.ts";

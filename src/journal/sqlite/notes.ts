@@ -1,4 +1,4 @@
-import type { NewNote } from "../records.ts";
+import type { NewNote } from "../records/node.ts";
 import type { Database } from "./database.ts";
 
 export function writeNotes(database: Database, notes: NewNote[]): void {

@@ -1,4 +1,4 @@
-import type { Reader, ReadTables, ReadValue } from "../reads.ts";
+import type { Reader, ReadTables, ReadValue } from "../reads/reader.ts";
 import type { JournalStats, Run } from "../journal.ts";
 import { integer, text } from "../rows.ts";
 import type { Database } from "./database.ts";

@@ -38,9 +38,9 @@ import {
   giveBackRun,
   retryRun,
 } from "./runs.ts";
-import * as approvalReads from "../approval-reads.ts";
-import * as publications from "../publication-rows.ts";
-import * as reads from "../reads.ts";
+import { hasExpired } from "../reads/approvals.ts";
+import { createPublicationReads, createReads } from "../reads/index.ts";
+import type { Reader } from "../reads/reader.ts";
 import { createSign } from "../sign.ts";
 import { createCounters } from "./counters.ts";
 import { writeNotes } from "./notes.ts";
@@ -191,7 +191,7 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
       }
     };
 
-  const read = <Args extends unknown[], Result>(operation: (from: reads.Reader, ...args: Args) => Promise<Result>) =>
+  const read = <Args extends unknown[], Result>(operation: (from: Reader, ...args: Args) => Promise<Result>) =>
     readWith(reader, operation);
 
   const claim =
@@ -207,43 +207,33 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
   };
 
   return {
+    ...createReads(read),
+
     accept: write(acceptEvent),
     findReplay: readWith(transaction, findReplay),
-    readState: read(reads.readState),
-    listNotes: read(reads.listNotes),
     writeNotes: write(writeNotes),
     recordAnswer: write(recordAnswer),
-    findAnswer: read(reads.findAnswer),
 
     claimRuns: claim(claimRuns),
     completeRun: write(completeRun),
     recordSteps: write(recordSteps),
-    isClaimed: read(reads.isClaimed),
     settleCall: write(settleCall),
-    listSteps: read(reads.listSteps),
     retryRun: write(retryRun),
     giveBackRun: write(giveBackRun),
     releaseRun: write(releaseRun),
     holdRun: write(holdRun),
     releaseHeld: write(releaseHeld),
     cancelRun: write(cancelRun),
-    findLost: read(reads.findLost),
     pauseMapping: write(pauseMapping),
     resumeMapping: write(resumeMapping),
-    listPauses: read(reads.listPauses),
-    spend: read(reads.readSpend),
     deadLetterRun: write(deadLetterRun),
 
     reserveCodes: write(reserveCodes),
     decideApproval: write(decideApproval),
     async expireApprovals(now) {
-      return (await read(approvalReads.hasExpired)(now)) ? write(expireApprovals)(now) : 0;
+      return (await read(hasExpired)(now)) ? write(expireApprovals)(now) : 0;
     },
-    listApprovals: read(approvalReads.listApprovals),
-    getApproval: read(approvalReads.getApproval),
-    findAsked: read(approvalReads.findAsked),
 
-    pendingSystemEvents: read(reads.listPendingSystemEvents),
     completeHeartbeat: write(completeHeartbeat),
     failHeartbeat: write(failHeartbeat),
 
@@ -252,10 +242,6 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
     retryDelivery: write(retryDelivery),
     giveBackDelivery: write(giveBackDelivery),
     finishDelivery: write(finishDelivery),
-    wasSent: read(reads.wasSent),
-    countReplies: read(reads.countReplies),
-    lastRoute: read(reads.lastRoute),
-    operatorRoute: read(reads.operatorRoute),
     nextDueAt: readWith(transaction, nextDueAt),
 
     keepLease: async () => true,
@@ -266,33 +252,17 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
     watch: commits.watch,
     watchChanges: commits.watchChanges,
 
-    history: read(reads.history),
-    listEvents: read(reads.listEvents),
-    countEvents: read(reads.countEvents),
-    countWork: read(reads.countWork),
     searchEvents: (search, before) => requireOpen(() => searcher.searchEvents(search, before)),
     countByMapping: (from) => requireOpen(() => searcher.countByMapping(from)),
-    getEvent: read(reads.getEvent),
-    listSessions: read(reads.listSessions),
-    getSession: read(reads.getSession),
-    listRuns: read(reads.listRuns),
-    getRun: read(reads.getRun),
-    listDeliveries: read(reads.listDeliveries),
 
     listDeadLetters: readWith(transaction, listDeadLetters),
     retryDeadLetter: write(retryDeadLetter),
     dropDeadLetter: write(dropDeadLetter),
 
     publications: {
+      ...createPublicationReads(read),
       storeId: () => (storeId ??= write(identifyStore)(file)),
-      state: read(publications.readState),
-      read: read(publications.readPublications),
-      firstSince: read(publications.readFirstSince),
-      listUnnumbered: read(publications.listUnnumbered),
       number: write(numberPublications),
-      listTypes: read(publications.listTypes),
-      listSubscriptions: read(publications.listSubscriptions),
-      hasCallback: read(publications.hasCallback),
       subscribe: write(subscribe),
       unsubscribe: write(unsubscribe),
       end: write(endSubscription),

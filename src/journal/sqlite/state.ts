@@ -1,5 +1,5 @@
 import type { NewState } from "../../types.ts";
-import type { NewEvent } from "../records.ts";
+import type { NewEvent } from "../records/event.ts";
 import { integer, optional, text } from "../rows.ts";
 import { findStateRefusal } from "../state.ts";
 import type { Database } from "./database.ts";
