@@ -85,7 +85,7 @@ async function converse(question: Question, progress: Progress, context: LoopCon
   }
 }
 
-/** Does work in the time that the turn has left. Time that is spent on calls that change something counts afterwards. */
+/** Does work in the time that the turn has left. Time that is spent on calls that change something counts afterward. */
 function within<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
   { usedMs }: Progress,
