@@ -18,8 +18,7 @@ import type {
   NewEvent,
   StateRow,
 } from "./records/event.ts";
-import type { Change, Lease, NewNote, NewWork, NodeInfo, NodeRecord, Note } from "./records/node.ts";
-import type { Claim } from "./records/node.ts";
+import type { Change, Lease, NewNote, NewWork, NodeInfo, NodeRecord, Note, Claim } from "./records/node.ts";
 import type {
   ClaimedRun,
   GiveBack,
@@ -244,8 +243,6 @@ export interface Journal extends JournalReads {
   /** How many events of a time or later each mapping has, by status. */
   countByMapping(from: number): Promise<MappingCount[]>;
 
-  /** Runs of hooks and deliveries that failed permanently, newest first. */
-  listDeadLetters(page: Pick<Page, "limit" | "before"> & DeadLetterFilter): Promise<DeadLetter[]>;
   /**
    * Requeues a dead letter with all its attempts: it is due at `now`, behind what its session or recipient has in
    * progress, and its event is accepted again. A delivery continues after the parts that were sent. False if unknown.
@@ -332,4 +329,6 @@ export interface JournalReads {
   listRuns(page: Page & RunFilter): Promise<Run[]>;
   getRun(id: string): Promise<Run | undefined>;
   listDeliveries(page: Page & DeliveryFilter): Promise<Delivery[]>;
+  /** Runs of hooks and deliveries that failed permanently, newest first. */
+  listDeadLetters(page: Pick<Page, "limit" | "before"> & DeadLetterFilter): Promise<DeadLetter[]>;
 }

@@ -1,5 +1,4 @@
-import type { ReviewVerdict } from "../driver.ts";
-import type { ChangeDiff, ChannelDriver, LineComment, OutgoingMessage, Review } from "../driver.ts";
+import type { ReviewVerdict, ChangeDiff, ChannelDriver, LineComment, OutgoingMessage, Review } from "../driver.ts";
 import type { Call } from "../http.ts";
 import { hasOwnMark, type Marked, toHtmlMark } from "./mark.ts";
 import { neutralize, type NeutralizeOptions } from "./neutralize.ts";

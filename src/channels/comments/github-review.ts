@@ -1,6 +1,5 @@
 import { toObject, toObjects } from "../../shared/json.ts";
-import type { ReviewVerdict } from "../driver.ts";
-import type { ChangeDiff } from "../driver.ts";
+import type { ReviewVerdict, ChangeDiff } from "../driver.ts";
 import { type Call, type HttpAnswer, requireId, toLine, toRefusal } from "../http.ts";
 import { findMarked, GONE, type RenderedReview, type ReviewService } from "./comment.ts";
 

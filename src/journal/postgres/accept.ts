@@ -17,10 +17,9 @@ import { fromEvent, integer, text, toDetail } from "../rows.ts";
 import { MAX_CORRECTION_MS } from "../waits.ts";
 import { awaitEarlierCommits } from "./changes.ts";
 import { Conflict, type Sql } from "./database.ts";
-import { readPaused } from "./pauses.ts";
+import { readPaused, addState, applyState, type BatchState, listStateKeys, readBatchState } from "./state.ts";
 import { type AddedKey, addKeys, type Keys, nameOf, readKeys } from "./idempotency.ts";
 import { addPublications } from "./publications.ts";
-import { addState, applyState, type BatchState, listStateKeys, readBatchState } from "./state.ts";
 import { Batch, lock, sessionLock, stateLock, toPostgresText, type Transaction, windowLock } from "./transaction.ts";
 
 /** Commits events in their order, or recognizes them as repeats. */

@@ -1,7 +1,15 @@
 import { isId } from "../../shared/id.ts";
 import { type ApprovalState, QUESTION_HOLDS } from "../../types.ts";
-import { createCode, KEEP_CODE_MS, MAX_OPEN, TOO_MANY_OPEN } from "../records/approval.ts";
-import type { Approval, Decided, NewApproval, NewDecision } from "../records/approval.ts";
+import {
+  createCode,
+  KEEP_CODE_MS,
+  MAX_OPEN,
+  TOO_MANY_OPEN,
+  type Approval,
+  type Decided,
+  type NewApproval,
+  type NewDecision,
+} from "../records/approval.ts";
 import type { NewDelivery } from "../records/delivery.ts";
 import type { Claim } from "../records/node.ts";
 import type { Questions } from "../records/run.ts";

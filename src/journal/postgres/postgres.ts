@@ -11,19 +11,17 @@ import { createPublicationReads, createReads } from "../reads/index.ts";
 import type { Reader } from "../reads/reader.ts";
 import { createSign } from "../sign.ts";
 import { acceptEvents } from "./accept.ts";
-import { recordAnswer } from "./answers.ts";
+import { recordAnswer, writeNotes, pauseMapping, resumeMapping } from "./state.ts";
 import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approvals.ts";
 import { awaitEarlierCommits, type Changes, createChanges, recordChanges } from "./changes.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
 import { createDatabase, type PostgresDatabase, type Sql } from "./database.ts";
-import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters.ts";
+import { dropDeadLetter, retryDeadLetter } from "./dead-letters.ts";
 import { claimDeliveries, finishDelivery, giveBackDelivery, progressDelivery, retryDelivery } from "./deliveries.ts";
 import { confirmReplays, findReplay } from "./idempotency.ts";
 import { acquireLease, endNode, listNodes, type Recovered, releaseLease, renewLease, returnWork } from "./leases.ts";
 import { compareClocks, createNode, createNodeLease, forgetLater, type Node, takeLostTokens } from "./node.ts";
-import { writeNotes } from "./notes.ts";
 import { cancelRun } from "./cancel.ts";
-import { pauseMapping, resumeMapping } from "./pauses.ts";
 import {
   endSubscription,
   identifyStore,
@@ -215,7 +213,6 @@ function createJournal(parts: Parts): PostgresJournal {
     searchEvents: read((sql, ...search) => searchEvents(createSearchReader(sql, node.clockOffsetMs), ...search)),
     countByMapping: readShared(countByMapping),
 
-    listDeadLetters: read(listDeadLetters),
     retryDeadLetter: write(retryDeadLetter),
     dropDeadLetter: write(dropDeadLetter),
 

@@ -9,6 +9,8 @@ const TABLES: ReadTables = {
   states: "hookline.event_states",
   events: "hookline.event_states JOIN hookline.events USING (id)",
   runs: "hookline.runs",
+  deadRuns: "(SELECT * FROM hookline.runs WHERE state = 'dead' AND kind = 'hook') AS runs",
+  failedDeliveries: "hookline.deliveries",
   entries: "hookline.entries",
   isOfEvents: "event_id = ANY($1::uuid[])",
   mainTurns: "hookline.entries",

@@ -1,6 +1,7 @@
 import type { JournalReads } from "../journal.ts";
 import type { PublicationReads } from "../publications.ts";
 import { findAsked, getApproval, listApprovals } from "./approvals.ts";
+import { listDeadLetters } from "./dead-letters.ts";
 import { countReplies, lastRoute, listDeliveries, operatorRoute, wasSent } from "./deliveries.ts";
 import { countEvents, findAnswer, getEvent, listEvents } from "./events.ts";
 import * as publications from "./publications.ts";
@@ -46,6 +47,7 @@ export function createReads(read: Read): JournalReads {
     listRuns: read(listRuns),
     getRun: read(getRun),
     listDeliveries: read(listDeliveries),
+    listDeadLetters: read(listDeadLetters),
   };
 }
 

@@ -27,6 +27,9 @@ export interface ReadTables {
   states: string;
   events: string;
   runs: string;
+  /** Those that are dead letters, if their state is. */
+  deadRuns: string;
+  failedDeliveries: string;
   entries: string;
   /** Which entries belong to the events $1. */
   isOfEvents: string;

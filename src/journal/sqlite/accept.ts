@@ -18,9 +18,8 @@ import type { Database } from "./database.ts";
 import { insertEntry } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
 import { insertPublication } from "./publications.ts";
-import { isPaused } from "./pauses.ts";
+import { isPaused, writeState } from "./state.ts";
 import { insertJoined, insertRun } from "./runs.ts";
-import { writeState } from "./state.ts";
 
 /*
  * An accept inserts with `OR FAIL`: if a statement fails, the whole transaction is undone. To undo only the statement,

@@ -1,6 +1,13 @@
 import { type ApprovalState, QUESTION_HOLDS } from "../../types.ts";
-import { createCode, KEEP_CODE_MS, MAX_OPEN, TOO_MANY_OPEN } from "../records/approval.ts";
-import type { Decided, NewApproval, NewDecision } from "../records/approval.ts";
+import {
+  createCode,
+  KEEP_CODE_MS,
+  MAX_OPEN,
+  TOO_MANY_OPEN,
+  type Decided,
+  type NewApproval,
+  type NewDecision,
+} from "../records/approval.ts";
 import type { NewDelivery } from "../records/delivery.ts";
 import type { Claim } from "../records/node.ts";
 import type { Questions } from "../records/run.ts";

@@ -5,14 +5,14 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Journal } from "../journal.ts";
 import { bytes } from "../rows.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
-import { recordAnswer } from "./answers.ts";
+import { recordAnswer, pauseMapping, resumeMapping, writeNotes } from "./state.ts";
 import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approvals.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
 import { type Database, openMigrated, toUnavailable } from "./database.ts";
 import { LOCK_FILE, makeFolder, ownFolder, toConfigError } from "./folder.ts";
 import { reportLog } from "./log-check.ts";
 import { createRecovery, type Recovery } from "./recovery.ts";
-import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters.ts";
+import { dropDeadLetter, retryDeadLetter } from "./dead-letters.ts";
 import { claimDeliveries, finishDelivery, giveBackDelivery, progressDelivery, retryDelivery } from "./deliveries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
 import {
@@ -25,7 +25,6 @@ import {
 } from "./publications.ts";
 import { createReader, readStats } from "./read.ts";
 import { cancelRun } from "./cancel.ts";
-import { pauseMapping, resumeMapping } from "./pauses.ts";
 import { sweep, usedBytes } from "./retention.ts";
 import {
   completeHeartbeat,
@@ -43,7 +42,6 @@ import { createPublicationReads, createReads } from "../reads/index.ts";
 import type { Reader } from "../reads/reader.ts";
 import { createSign } from "../sign.ts";
 import { createCounters } from "./counters.ts";
-import { writeNotes } from "./notes.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
 import { createSearcher, type Searcher } from "./search.ts";
 import { recordSteps } from "./steps.ts";
@@ -255,7 +253,6 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
     searchEvents: (search, before) => requireOpen(() => searcher.searchEvents(search, before)),
     countByMapping: (from) => requireOpen(() => searcher.countByMapping(from)),
 
-    listDeadLetters: readWith(transaction, listDeadLetters),
     retryDeadLetter: write(retryDeadLetter),
     dropDeadLetter: write(dropDeadLetter),
 
