@@ -1,5 +1,5 @@
 /** A mail source from a plugin: a folder with one file per mail. */
-import { mkdtempSync, rmSync, writeFileSync, readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -14,6 +14,7 @@ import { type Service, startService } from "../support/service.ts";
 const src = pathToFileURL(path.join(import.meta.dirname, "../../src")).href;
 
 const MAILDROP = `
+import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { definePlugin } from "${src}/plugin.ts";
 import { MailError } from "${src}/errors.ts";

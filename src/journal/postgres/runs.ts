@@ -3,7 +3,7 @@ import { isId } from "../../shared/id.ts";
 import type { Claim, GiveBack, HeldFilter, Lease, NewDelivery, NewEntry, Questions, TurnOutcome } from "../journal.ts";
 import { toErrorGroup } from "../error-group.ts";
 import { fromOutcome, integer, optional, text } from "../rows.ts";
-import { addEntries } from "./accept.ts";
+import { addEntries } from "./entries.ts";
 import { holdForQuestions, insertApprovals, locksOf } from "./approvals.ts";
 import { addSpend, addToCounts, updateEventCounts } from "./counters.ts";
 import { addDeliveries } from "./deliveries.ts";
