@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { nameOf, toOneOf } from "../command.ts";
+import { nameOf } from "../command-list.ts";
+import { toOneOf } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { type CliIo, print, printJson } from "../io.ts";
 import { listHooks } from "./send.ts";
