@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { toSystemEvent } from "./actions/heartbeat.ts";
-import { takeAnswer } from "./approvals/take.ts";
+import { takeAnswer } from "./approvals/answer.ts";
 import { HookError } from "./errors.ts";
 import type { FindParser } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/exchange.ts";

@@ -8,7 +8,7 @@ import { isObject, toObject } from "../shared/json.ts";
 import { withPeriod } from "../shared/text.ts";
 import type { OpenCall, ToolSets } from "../tools/tool-sets.ts";
 import type { Grant } from "../types.ts";
-import type { PastExchange } from "./exchanges.ts";
+import type { PastExchange } from "./ask.ts";
 
 /** A call that a turn may make. */
 interface GrantedCall {
