@@ -53,10 +53,9 @@ const ALLOWED: Record<string, string[]> = {
   page: ["types.ts", "shared"],
   runtime: [...GROUND, "ingress", "mapping", "transforms", "agents", "tools"],
   "receive.ts": [...GROUND, "ingress", "journal", "mapping", "actions", "approvals", "operator"],
-  "run-results.ts": GROUND,
-  "answers.ts": [...GROUND, "mapping"],
+  "run-results.ts": [...GROUND, "mapping"],
   "stores.ts": [...GROUND, "journal", "mail"],
-  service: [...GROUND, ...STEPS, "drivers.ts", "runtime", "receive.ts", "run-results.ts", "answers.ts", "stores.ts"],
+  service: [...GROUND, ...STEPS, "drivers.ts", "runtime", "receive.ts", "run-results.ts", "stores.ts"],
   "hookline.ts": [...GROUND, "operator", "service"],
   "index.ts": [...GROUND, "plugin.ts", "providers", "hookline.ts"],
   // The contract suites must not depend on any driver.

@@ -2,7 +2,7 @@
 import path from "node:path";
 import { PassThrough } from "node:stream";
 import type { Command } from "commander";
-import { exampleOf, leafCommands, nameOf } from "../src/cli/command.ts";
+import { exampleOf, leafCommands, nameOf } from "../src/cli/command-list.ts";
 import { createProgram } from "../src/cli/all-commands.ts";
 import { readSchema } from "../src/config/schema/validator.ts";
 import { HTTP_ERRORS } from "../src/errors.ts";

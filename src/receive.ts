@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { toSystemEvent } from "./actions/heartbeat.ts";
-import { takeAnswer } from "./approvals/take.ts";
+import { takeAnswer } from "./approvals/answer.ts";
 import { HookError } from "./errors.ts";
 import type { FindParser } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/exchange.ts";
@@ -19,6 +19,7 @@ import type { Telemetry } from "./telemetry/telemetry.ts";
 import { inSpan } from "./telemetry/traces.ts";
 import type { TransformRunner } from "./transforms/runner.ts";
 import type { HookRequest, HttpResponse, Receipt, Resolution, HookAction } from "./types.ts";
+import { createBacklogGuard } from "./ingress/overload.ts";
 
 export interface ReceiverParts {
   current(): Runtime;
@@ -321,39 +322,6 @@ function toAccepted(result: AcceptResult, resolution?: Resolution): Accepted {
 /** Senders wait three seconds for the answer. */
 const ECHO_WAIT_MS = 1000;
 const ECHO_STEP_MS = 50;
-
-/** How long a count of the journal is used, in milliseconds. */
-const MAX_AGE_MS = 500;
-
-/** Refuses requests while `maxPending()` runs or more are unfinished, so that the backlog stays bounded. */
-function createBacklogGuard(
-  journal: Journal,
-  maxPending: () => number,
-): { hasRoom(): boolean; requireRoom(): void; add(runs: number): void } {
-  let pending = 0;
-  let countedAt = 0;
-
-  const hasRoom = (): boolean => pending < maxPending();
-  return {
-    hasRoom,
-    requireRoom() {
-      if (Date.now() - countedAt > MAX_AGE_MS) count();
-      if (hasRoom()) return;
-      throw new HookError("overloaded", { message: "Too many runs are waiting.", headers: { "Retry-After": "5" } });
-    },
-    add(runs) {
-      pending += runs;
-    },
-  };
-
-  function count(): void {
-    countedAt = Date.now();
-    journal.stats().then(
-      (stats) => (pending = stats.pendingRuns),
-      () => undefined,
-    );
-  }
-}
 
 function withoutDelivery(action: HookAction): HookAction {
   return action.kind === "agent" ? { ...action, deliver: false } : action;

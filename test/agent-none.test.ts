@@ -73,7 +73,7 @@ test("session and summary contain the message inside the boundary", async () => 
   expect((await service.api(`/api/events/${event.id}`)).summary).toBe(main.entries[0].text);
 });
 
-test("a message that equals the acknowledgement is delivered", async () => {
+test("a message that equals the acknowledgment is delivered", async () => {
   await deliver("HEARTBEAT_OK");
   expect(await slack.messages()).toEqual(["HEARTBEAT_OK"]);
 });

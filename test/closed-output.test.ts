@@ -7,7 +7,7 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { exampleOf, isReading, leafCommands, nameOf } from "../src/cli/command.ts";
+import { exampleOf, isReading, leafCommands, nameOf } from "../src/cli/command-list.ts";
 import { createProgram } from "../src/cli/all-commands.ts";
 import { createTestIo, plainEnv } from "./support/cli.ts";
 import { startProcess } from "./support/process.ts";

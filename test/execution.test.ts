@@ -58,7 +58,7 @@ test("a reused session key sends the earlier turns again", async () => {
   ]);
 });
 
-test("a reply that is only the acknowledgement is not delivered", async () => {
+test("a reply that is only the acknowledgment is not delivered", async () => {
   models.reply("HEARTBEAT_OK");
   const event = await run({ message: "anything?", channel: "slack", to: slack.channel });
   expect(event).toMatchObject({ status: "done", deliveries: [] });

@@ -54,7 +54,7 @@ test("while a turn finishes before the stop, hooks and probes get 503 with Retry
   await expect(post()).rejects.toThrow("fetch failed");
 });
 
-test("a journal locked by another process: 503 with Retry-After, and 2xx again afterwards", async () => {
+test("a journal locked by another process: 503 with Retry-After, and 2xx again afterward", async () => {
   const other = new DatabaseSync(path.join(service.folder, ".webhooks/journal.db"));
   other.exec("BEGIN IMMEDIATE");
   const wake = { text: "x", mode: "next-heartbeat" };

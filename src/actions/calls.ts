@@ -2,7 +2,7 @@ import { DriverError } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import type { CallResult } from "../tools/tool-set.ts";
 import { executeEffects, type EffectContext } from "./effects.ts";
-import type { PastExchange } from "./exchanges.ts";
+import type { PastExchange } from "./ask.ts";
 import { inCallSpan, isFinished, recordSteps, toResultText } from "./steps.ts";
 import { type CallRules, planCalls, type PlannedCall, setOf } from "./rules.ts";
 

@@ -4,9 +4,8 @@ import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import { withTimeout } from "../shared/time.ts";
-import { askModels, type Question } from "./ask.ts";
+import { askModels, type Question, type PastExchange, toExchange } from "./ask.ts";
 import { executeCalls } from "./calls.ts";
-import { type PastExchange, toExchange } from "./exchanges.ts";
 import type { CallRules } from "./rules.ts";
 import { isFinished, recordSteps, type StepStore } from "./steps.ts";
 
@@ -85,7 +84,7 @@ async function converse(question: Question, progress: Progress, context: LoopCon
   }
 }
 
-/** Does work in the time that the turn has left. Time that is spent on calls that change something counts afterwards. */
+/** Does work in the time that the turn has left. Time that is spent on calls that change something counts afterward. */
 function within<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
   { usedMs }: Progress,

@@ -1,8 +1,7 @@
 import { isObject, parseJson } from "../shared/json.ts";
 import { type Fence, findFences } from "../shared/split-text.ts";
 import type { ReviewVerdict } from "../channels/driver.ts";
-import type { AgentAction } from "../types.ts";
-import { listTargets, REVIEW_VERDICTS } from "../types.ts";
+import { type AgentAction, listTargets, REVIEW_VERDICTS } from "../types.ts";
 
 /** What an agent says of a change. */
 export interface ReviewBlock {

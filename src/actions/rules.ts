@@ -8,7 +8,7 @@ import { isObject, toObject } from "../shared/json.ts";
 import { withPeriod } from "../shared/text.ts";
 import type { OpenCall, ToolSets } from "../tools/tool-sets.ts";
 import type { Grant } from "../types.ts";
-import type { PastExchange } from "./exchanges.ts";
+import type { PastExchange } from "./ask.ts";
 
 /** A call that a turn may make. */
 interface GrantedCall {
@@ -113,7 +113,7 @@ export function planCalls(answer: Step, options: PlanOptions): PlannedCall[] {
   });
 }
 
-interface Place {
+interface CallContext {
   /** In its answer. */
   index: number;
   /** The calls of the run before it, also those that were refused. */
@@ -125,7 +125,7 @@ interface Place {
 function check(
   { name, arguments: given }: RequestedCall,
   granted: GrantedCall | undefined,
-  { index, earlier, sources }: Place,
+  { index, earlier, sources }: CallContext,
 ): { args?: Record<string, unknown>; refusal?: string } {
   if (!granted) return { args: isObject(given) ? given : undefined, refusal: "there is no such call" };
   if (index >= MAX_CALLS) return { refusal: `an answer can ask for ${MAX_CALLS} calls at most` };

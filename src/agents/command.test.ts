@@ -70,7 +70,7 @@ describe("input", () => {
     expect(text).not.toContain("forged");
   });
 
-  test("the history is in a private file that is removed afterwards", async () => {
+  test("the history is in a private file that is removed afterward", async () => {
     const history = [
       { role: "user", text: "one" },
       { role: "assistant", text: "two" },

@@ -24,7 +24,7 @@ const schema = {
     token: { ...NON_BLANK, description: "Bot token, from @BotFather." },
     baseUrl: {
       ...HTTP_URL,
-      description: "For tests and a Bot API server of your own. Default: https://api.telegram.org.",
+      description: "For tests and your own Bot API server. Default: https://api.telegram.org.",
     },
   },
 } as const;
@@ -61,7 +61,7 @@ export function createTelegram({ token, baseUrl = "https://api.telegram.org" }: 
       "a Telegram chat id such as 123456789 or -1001234567890, or a public @name; with /7 a topic, and with :45 an answer " +
         "to a message",
     ),
-    addressOf: (to) => toPlace(to).chat,
+    addressOf: (to) => parseRecipient(to).chat,
     canUpdate: true,
     async send({ to, text, format, replaces }, signal) {
       const call = await open(signal);
@@ -73,7 +73,7 @@ export function createTelegram({ token, baseUrl = "https://api.telegram.org" }: 
         link_preview_options: { is_disabled: true },
       };
       if (replaces && (await edit(replaces, content, call))) return { messageId: replaces };
-      const { chat, topic, message } = toPlace(to);
+      const { chat, topic, message } = parseRecipient(to);
       const { body } = await call("POST", "/sendMessage", {
         chat_id: chat,
         ...content,
@@ -85,12 +85,12 @@ export function createTelegram({ token, baseUrl = "https://api.telegram.org" }: 
       return { messageId: `${chatId}:${requireId(sent["message_id"], "Telegram")}` };
     },
     async remove(_, messageId, signal) {
-      const { chat, message } = toPlace(messageId);
+      const { chat, message } = parseRecipient(messageId);
       const call = await open(signal);
       await call("POST", "/deleteMessage", { chat_id: chat, message_id: Number(message) }, [400]);
     },
     startWorking(to, signal) {
-      const { chat, topic } = toPlace(to);
+      const { chat, topic } = parseRecipient(to);
       const body = { chat_id: chat, action: "typing", ...(topic && { message_thread_id: Number(topic) }) };
       return keepTyping(open, { path: "/sendChatAction", body, everyMs: TYPING_MS }, signal);
     },
@@ -98,14 +98,14 @@ export function createTelegram({ token, baseUrl = "https://api.telegram.org" }: 
 }
 
 /** `chat`, `chat/topic`, `chat:message` or `chat/topic:message`. */
-function toPlace(to: string): { chat: string; topic?: string; message?: string } {
+function parseRecipient(to: string): { chat: string; topic?: string; message?: string } {
   const [, chat = to, topic, message] = /^([^/:]+)(?:\/(\d+))?(?::(\d+))?$/.exec(to) ?? [];
   return { chat, topic, message };
 }
 
 /** False if the message is gone or too old. A text that is there already counts as edited. */
 async function edit(messageId: string, content: object, call: Call): Promise<boolean> {
-  const { chat, message } = toPlace(messageId);
+  const { chat, message } = parseRecipient(messageId);
   const edited = { chat_id: chat, message_id: Number(message), ...content };
   const answer = await call("POST", "/editMessageText", edited, [400]);
   if (isSuccess(answer)) return true;

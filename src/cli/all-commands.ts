@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { addEnvFile, addExamples, createCommand, addServiceOptions } from "./command.ts";
+import { addExamples } from "./command-list.ts";
+import { createCommand, addServiceOptions, addEnvFile } from "./command.ts";
 import { addChannels } from "./commands/channels.ts";
 import { addCheck, addStatus } from "./commands/check.ts";
 import { addCompletion } from "./commands/completion.ts";

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { addEnvFile, addExamples, createCommand, reportError } from "./command.ts";
+import { addExamples } from "./command-list.ts";
+import { createCommand, reportError, addEnvFile } from "./command.ts";
 import type { CliIo } from "./io.ts";
 import { addServe } from "./live/serve.ts";
 

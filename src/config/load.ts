@@ -10,7 +10,7 @@ import { type Drivers, loadPlugins } from "./plugins.ts";
 import { PRESETS_FOLDER } from "./presets/file.ts";
 import { loadPresets, toOrigin } from "./presets/load.ts";
 import { hideValues, type References, resolveReferences, withReferences } from "./references.ts";
-import { type Origin, resolveConfig } from "./resolve.ts";
+import { type ConfigLocation, resolveConfig } from "./resolve.ts";
 import type { Finding } from "./rules/finding.ts";
 import { applyRules } from "./rules/rules.ts";
 import { findForeignReferences } from "./rules/secrets.ts";
@@ -81,7 +81,7 @@ export interface ConfigReader {
   readConfig: (
     config: string | UserConfig,
     env: NodeJS.ProcessEnv,
-    more?: Pick<Origin, "hooksUrl">,
+    more?: Pick<ConfigLocation, "hooksUrl">,
   ) => Promise<ReadConfig>;
   /** Like `readConfig`, for a text that may not be in the file yet. */
   readConfigText: (file: string, text: string, references: TextOptions) => Promise<ReadConfig>;
@@ -89,7 +89,7 @@ export interface ConfigReader {
   checkConfig: (written: unknown, options: CheckOptions) => Promise<ReadConfig>;
 }
 
-type TextOptions = Omit<References, "baseDir"> & Pick<Origin, "hooksUrl">;
+type TextOptions = Omit<References, "baseDir"> & Pick<ConfigLocation, "hooksUrl">;
 
 /** Reads configurations that may name these drivers and those of their plugins. */
 export function createConfigReader(builtIn: Drivers): ConfigReader {
@@ -98,7 +98,7 @@ export function createConfigReader(builtIn: Drivers): ConfigReader {
   async function readConfig(
     config: string | UserConfig,
     env: NodeJS.ProcessEnv,
-    more: Pick<Origin, "hooksUrl"> = {},
+    more: Pick<ConfigLocation, "hooksUrl"> = {},
   ): Promise<ReadConfig> {
     if (typeof config !== "string") return checkConfig(config, { ...more, baseDir: process.cwd(), env }, builtIn);
     const file = path.resolve(config);
@@ -123,7 +123,7 @@ export function readConfigFile(file: string): string {
   }
 }
 
-export interface CheckOptions extends Origin, References {
+export interface CheckOptions extends ConfigLocation, References {
   /** Where the keys are in the file. */
   source?: Source;
   /** The folder of the presets, absolute. Default: the package's own. */
@@ -172,7 +172,11 @@ async function checkConfig(written: unknown, options: CheckOptions, builtIn: Dri
  * A valid configuration of a program's own, without presets and plugins. `drivers`: those that it may name. Throws a
  * `ConfigError` if it does not fit the schema.
  */
-export function resolveUserConfig(user: UserConfig, origin: Origin, drivers: Drivers = NO_DRIVERS): ResolvedConfig {
+export function resolveUserConfig(
+  user: UserConfig,
+  origin: ConfigLocation,
+  drivers: Drivers = NO_DRIVERS,
+): ResolvedConfig {
   const value = structuredClone(user);
   const { unknown, invalid } = checkSchema(value, drivers);
   if (!isValid(value, [...unknown, ...invalid])) throw new ConfigError([...unknown, ...invalid]);

@@ -16,7 +16,7 @@ import {
 } from "./types.ts";
 
 /** Where a configuration comes from. */
-export interface Origin {
+export interface ConfigLocation {
   /** Absolute; undefined for a program's own object. */
   file?: string;
   /** Absolute. */
@@ -28,7 +28,7 @@ export interface Origin {
 /** Brings a valid configuration into the form that the code uses. The presets' mappings are added later. */
 export function resolveConfig(
   valid: ValidConfig,
-  { file, baseDir, hooksUrl }: Origin,
+  { file, baseDir, hooksUrl }: ConfigLocation,
   drivers: Drivers,
 ): ResolvedConfig {
   const { auth, mcp, ...gateway } = valid.gateway;
@@ -135,7 +135,7 @@ function toAudience(value: unknown): ChannelRules["audience"] {
   return value === "public" || value === "private" ? value : undefined;
 }
 
-function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: Origin): ResolvedConfig["hooks"] {
+function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: ConfigLocation): ResolvedConfig["hooks"] {
   const { bodyTimeoutSeconds, dedupeWindow, ...rest } = hooks;
   const transformsDir = path.resolve(baseDir, hooks.transformsDir);
   const tokens = resolveTokens(hooks);

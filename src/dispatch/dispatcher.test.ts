@@ -7,7 +7,7 @@ import type { AgentTurn } from "../agents/driver.ts";
 import { createEcho } from "../agents/echo.ts";
 import { DriverError } from "../errors.ts";
 import type { ClaimedRun } from "../journal/journal.ts";
-import type { RunLimit } from "../journal/records.ts";
+import type { RunLimit } from "../journal/records/run.ts";
 
 let service: DispatchService;
 afterEach(() => service.close());

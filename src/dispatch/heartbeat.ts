@@ -8,7 +8,7 @@ import { createId } from "../shared/id.ts";
 import { takeWithin, toChannelName } from "../shared/text.ts";
 import { MAIN_SESSION } from "../types.ts";
 import type { DispatchContext } from "./context.ts";
-import { createAsk } from "./questions.ts";
+import { createAsk } from "./run-steps.ts";
 import { MAX_RETRY_AFTER_MS, toFailure } from "./retry.ts";
 import { readHistory } from "./run.ts";
 

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { ChannelDriver } from "../channels/driver.ts";
-import type { ReviewVerdict } from "../channels/driver.ts";
+import type { ChannelDriver, ReviewVerdict } from "../channels/driver.ts";
 import type { AgentAction } from "../types.ts";
 import { prepareReview } from "./review.ts";
 

@@ -7,7 +7,7 @@ import type { ClaimedRun, Journal, Run, Turn } from "../journal/journal.ts";
 import { takeWithin } from "../shared/text.ts";
 import { failSpan } from "../telemetry/traces.ts";
 import type { DispatchContext } from "./context.ts";
-import { createAsk, suspendRun } from "./questions.ts";
+import { createAsk, suspendRun, createStepStore, findWrittenGrants } from "./run-steps.ts";
 import {
   assertAttemptsLeft,
   GIVE_BACK_MS,
@@ -19,7 +19,6 @@ import {
   retryDelayMs,
   toFailure,
 } from "./retry.ts";
-import { createStepStore, findWrittenGrants } from "./step-store.ts";
 
 const BACKOFF = { firstMs: 1000, maxMs: 60_000 };
 

@@ -1,3 +1,6 @@
+import { HookError } from "../errors.ts";
+import type { Journal } from "../journal/journal.ts";
+
 /** Bounds the memory of bodies whose senders are not known yet, and the time that they take, over all connections. */
 export interface BodyBudget {
   open(): Upload;
@@ -169,5 +172,38 @@ export function createBurstQueue(): BurstQueue {
       waiting.delete(hook);
       if (queue.length > 0) waiting.set(hook, queue);
     }
+  }
+}
+
+/** How long a count of the journal is used, in milliseconds. */
+const MAX_AGE_MS = 500;
+
+/** Refuses requests while `maxPending()` runs or more are unfinished, so that the backlog stays bounded. */
+export function createBacklogGuard(
+  journal: Journal,
+  maxPending: () => number,
+): { hasRoom(): boolean; requireRoom(): void; add(runs: number): void } {
+  let pending = 0;
+  let countedAt = 0;
+
+  const hasRoom = (): boolean => pending < maxPending();
+  return {
+    hasRoom,
+    requireRoom() {
+      if (Date.now() - countedAt > MAX_AGE_MS) count();
+      if (hasRoom()) return;
+      throw new HookError("overloaded", { message: "Too many runs are waiting.", headers: { "Retry-After": "5" } });
+    },
+    add(runs) {
+      pending += runs;
+    },
+  };
+
+  function count(): void {
+    countedAt = Date.now();
+    journal.stats().then(
+      (stats) => (pending = stats.pendingRuns),
+      () => undefined,
+    );
   }
 }

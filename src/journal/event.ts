@@ -24,7 +24,7 @@ export function toEvent(request: HookRequest, resolution: Resolution, options: E
   const { subject = firstLineOf(actions) } = resolution;
   const { toSystemEvent, mappingMs } = options;
   return {
-    ...toOrigin(request, options.redact),
+    ...toRequestFields(request, options.redact),
     mapping,
     event,
     subject,
@@ -78,7 +78,7 @@ export function toRefusedEvent(
 ): NewEvent {
   const { mapping, message, trace, log = [] } = error.detail;
   return {
-    ...toOrigin(request, options.redact),
+    ...toRequestFields(request, options.redact),
     mapping,
     status: error.status < 500 ? "rejected" : "failed",
     actions: [],
@@ -183,10 +183,13 @@ function toTraceparent({ traceparent }: HookRequest["headers"]): string | undefi
   return traceparent !== undefined && TRACEPARENT.test(traceparent) ? traceparent : undefined;
 }
 
-type Origin = Pick<NewEvent, "id" | "hook" | "receivedAt" | "replayOf" | "credential" | "traceparent" | "request">;
+type RequestFields = Pick<
+  NewEvent,
+  "id" | "hook" | "receivedAt" | "replayOf" | "credential" | "traceparent" | "request"
+>;
 
 /** Without the values of secret headers and query parameters, and without what the paths lead to. */
-function toOrigin(request: HookRequest, secrets: readonly PayloadPath[]): Origin {
+function toRequestFields(request: HookRequest, secrets: readonly PayloadPath[]): RequestFields {
   const { id, hook, receivedAt, replayOf, credential } = request;
   return {
     id,

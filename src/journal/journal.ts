@@ -1,52 +1,48 @@
 import type { Publications } from "./publications.ts";
 import type { ApprovalState, ChannelName, DeliveryState, EventStatus, RunState } from "../types.ts";
+import type { Approval, ApprovalUse, AskedApproval, Decided, NewDecision } from "./records/approval.ts";
 import type {
-  AcceptResult,
-  Answer,
-  Approval,
-  ApprovalUse,
-  AskedApproval,
-  Change,
-  Claim,
   ClaimedDelivery,
-  ClaimedRun,
   DeadLetter,
-  Decided,
   Delivery,
   DeliveryEnd,
   DeliveryProgress,
-  Entry,
+  Route,
+} from "./records/delivery.ts";
+import type {
+  AcceptResult,
+  Answer,
   EventRecord,
-  EventSearch,
   EventSummary,
+  MappingCount,
+  NewEvent,
+  StateRow,
+} from "./records/event.ts";
+import type { Change, Lease, NewNote, NewWork, NodeInfo, NodeRecord, Note, Claim } from "./records/node.ts";
+import type {
+  ClaimedRun,
   GiveBack,
   HeldFilter,
-  Lease,
-  MappingCount,
-  NewDecision,
-  NewEntry,
-  NewEvent,
-  NewNote,
-  NewWork,
-  NodeInfo,
-  NodeRecord,
-  Note,
   Pause,
   Questions,
-  Route,
   Run,
   RunFailure,
   RunLimits,
-  SearchChunk,
-  SessionSummary,
   Spend,
-  StateRow,
-  Step,
-  Turn,
   TurnOutcome,
-} from "./records.ts";
+} from "./records/run.ts";
+import type { EventSearch, SearchChunk } from "./records/search.ts";
+import type { Entry, NewEntry, SessionSummary, Turn } from "./records/session.ts";
+import type { Step } from "./records/step.ts";
 
-export type * from "./records.ts";
+export type * from "./records/approval.ts";
+export type * from "./records/delivery.ts";
+export type * from "./records/event.ts";
+export type * from "./records/node.ts";
+export type * from "./records/run.ts";
+export type * from "./records/search.ts";
+export type * from "./records/session.ts";
+export type * from "./records/step.ts";
 export type * from "./publications.ts";
 
 export interface Page {
@@ -130,23 +126,17 @@ export interface JournalStats {
  * ends. Each call that ends or retries it passes the claim, and gives false, changing nothing, if the claim is lost:
  * the caller drops its result. A store with a single owner grants every lease.
  */
-export interface Journal {
+export interface Journal extends JournalReads {
   /** Commits the event with the runs and entries of its actions, or recognizes it as a repeat. */
   accept(event: NewEvent): Promise<AcceptResult>;
   /**
    * The first receipt under an unexpired key, if there is one, without a commit; `conflict` if the fingerprint differs.
    */
   findReplay(scope: string, key: string, fingerprint: string): Promise<AcceptResult | undefined>;
-  /** What the state of a mapping has under these keys. Keys without a value are left out. */
-  readState(mapping: string, keys: string[]): Promise<StateRow[]>;
-  /** The notes of a kind that have not expired, in the order of their keys. */
-  listNotes(kind: string): Promise<Note[]>;
   /** Replaces or removes notes, all of them in one commit. */
   writeNotes(notes: NewNote[]): Promise<void>;
   /** Records what the sender of an event is answered, and gives it: the first one counts. Null: the usual answer. */
   recordAnswer(eventId: string, answer: Answer | null): Promise<Answer | null>;
-  /** The recorded answer, which is kept as long as the event. */
-  findAnswer(eventId: string): Promise<Answer | null | undefined>;
 
   /**
    * Claims up to `limit` runs that are due, oldest first, never two of one session, and of each mapping only as many as
@@ -161,15 +151,11 @@ export interface Journal {
    * and nothing is recorded, if one of them is not approved, or if a call that starts has a result.
    */
   recordSteps(claim: Claim, steps: Step[], uses?: ApprovalUse[]): Promise<boolean>;
-  /** Whether the run is still claimed like this. */
-  isClaimed(claim: Claim): Promise<boolean>;
   /**
    * Keeps the result of a call whose claim was lost. While nothing else is known of the call, it is the call's result, and an
    * open question about its outcome is withdrawn. False if the call was not sent like this.
    */
   settleCall(runId: string, result: Step): Promise<boolean>;
-  /** The recorded steps of a run, in order. They are kept as long as the run. */
-  listSteps(runId: string): Promise<Step[]>;
   /** Lets the run try again at `dueAt`, in its old place in the order; later runs of its session keep waiting behind it. */
   retryRun(claim: Claim, dueAt: number, error: string): Promise<boolean>;
   /** The same, and the attempt does not count. */
@@ -189,15 +175,10 @@ export interface Journal {
    * claim is void. A call that was sent without a result becomes unknown. False if the run has ended, or is unknown.
    */
   cancelRun(id: string, end: { finishedAt: number; error: string; entries: NewEntry[] }): Promise<boolean>;
-  /** The ids of those runs whose claim is lost. */
-  findLost(claims: Claim[]): Promise<string[]>;
   /** Leaves a mapping's runs out of all claims, and lets its wakes start no heartbeat. False if it was paused before. */
   pauseMapping(mapping: string, at: number): Promise<boolean>;
   /** Its runs start in their order. False if it was not paused. */
   resumeMapping(mapping: string): Promise<boolean>;
-  listPauses(): Promise<Pause[]>;
-  /** What runs used in hours from `since` to before `until`, in all or of one session: by day, the most expensive first. */
-  spend(filter: { since: number; until?: number; sessionKey?: string }): Promise<Spend[]>;
   /** Ends a run that failed permanently; the next of its session can start. The event is dead once nothing of it is left. */
   deadLetterRun(claim: Claim, failure: RunFailure): Promise<boolean>;
 
@@ -207,14 +188,6 @@ export interface Journal {
   decideApproval(id: string, decision: NewDecision): Promise<Decided | undefined>;
   /** Ends the open questions whose time is over, as a denial does. Gives how many. */
   expireApprovals(now: number): Promise<number>;
-  /** Newest first. */
-  listApprovals(page: Page & { state?: ApprovalState; runId?: string; eventId?: string }): Promise<Approval[]>;
-  getApproval(id: string): Promise<Approval | undefined>;
-  /** The last question with this code that was asked in this place, once it was sent there. It may have ended. */
-  findAsked(code: string, channel: ChannelName, to: string): Promise<AskedApproval | undefined>;
-
-  /** System events that no heartbeat has consumed yet, oldest first. */
-  pendingSystemEvents(limit?: number): Promise<Entry[]>;
   /** Records a heartbeat's turn and consumes the system events it was given. False if the lease is lost. */
   completeHeartbeat(
     run: { id: string; startedAt: number; consumedSeqs: number[]; lease: Lease },
@@ -232,17 +205,6 @@ export interface Journal {
   giveBackDelivery(claim: Claim, dueAt: number, error: string): Promise<boolean>;
   /** `sent` makes its route the one used last, if it says by whom. */
   finishDelivery(claim: Claim, end: DeliveryEnd): Promise<boolean>;
-  /**
-   * Whether a delivery sent the message with this id since a time, through this channel or through any. Undefined if no such
-   * id is known, but a delivery is being sent.
-   */
-  wasSent(messageId: string, since: number, channel?: ChannelName): Promise<boolean | undefined>;
-  /** How many deliveries of a conversation were created since a time. */
-  countReplies(conversation: string, since: number): Promise<number>;
-  /** The route used last, on any channel or on this one. */
-  lastRoute(channel?: ChannelName): Promise<Route | undefined>;
-  /** The route used last of those that the operator wrote. */
-  operatorRoute(): Promise<Route | undefined>;
   /** The earliest time at which a claim may find something. Undefined if nothing is waiting for a time. */
   nextDueAt(limits?: RunLimits): Promise<number | undefined>;
 
@@ -273,18 +235,6 @@ export interface Journal {
    * late and together, but none is lost.
    */
   watchChanges(listener: (changes: readonly Change[]) => void): () => void;
-
-  /** The newest `limit` turns of a session, oldest first. */
-  history(sessionKey: string, limit: number): Promise<Turn[]>;
-
-  /** `prefix`: only events whose ids begin with it. `ids`: only these. */
-  listEvents(
-    page: Page & { prefix?: string; ids?: string[]; hook?: string; status?: EventStatus },
-  ): Promise<EventSummary[]>;
-  /** How many events are in each state. Counting ends at `max`, so that it takes as long in any journal. */
-  countEvents(max: number): Promise<Record<EventStatus, number>>;
-  /** The same of runs and deliveries that are unfinished, or failed permanently. */
-  countWork(max: number): Promise<WorkCounts>;
   /**
    * Looks through the next events of a search, newest first, after the one with the id `before`; away from the requests that
    * come meanwhile. A search is as many of these calls as its caller wants.
@@ -292,22 +242,7 @@ export interface Journal {
   searchEvents(search: EventSearch, before?: string): Promise<SearchChunk>;
   /** How many events of a time or later each mapping has, by status. */
   countByMapping(from: number): Promise<MappingCount[]>;
-  getEvent(id: string): Promise<EventRecord | undefined>;
-  listSessions(page: { limit: number }): Promise<SessionSummary[]>;
-  /**
-   * Entries oldest first: the first ones after a cursor, or the last ones before one. A session whose runs are all unfinished
-   * or dead has none.
-   */
-  getSession(
-    key: string,
-    page: { limit: number; after?: number; before?: number },
-  ): Promise<{ session: SessionSummary; entries: Entry[] } | undefined>;
-  listRuns(page: Page & RunFilter): Promise<Run[]>;
-  getRun(id: string): Promise<Run | undefined>;
-  listDeliveries(page: Page & DeliveryFilter): Promise<Delivery[]>;
 
-  /** Runs of hooks and deliveries that failed permanently, newest first. */
-  listDeadLetters(page: Pick<Page, "limit" | "before"> & DeadLetterFilter): Promise<DeadLetter[]>;
   /**
    * Requeues a dead letter with all its attempts: it is due at `now`, behind what its session or recipient has in
    * progress, and its event is accepted again. A delivery continues after the parts that were sent. False if unknown.
@@ -334,4 +269,66 @@ export interface Journal {
   usedBytes(): Promise<number | undefined>;
   /** Ends this node's lease. */
   close(): Promise<void>;
+}
+
+/** What every store reads with the same statements. */
+export interface JournalReads {
+  /** What the state of a mapping has under these keys. Keys without a value are left out. */
+  readState(mapping: string, keys: string[]): Promise<StateRow[]>;
+  /** The notes of a kind that have not expired, in the order of their keys. */
+  listNotes(kind: string): Promise<Note[]>;
+  /** The recorded answer, which is kept as long as the event. */
+  findAnswer(eventId: string): Promise<Answer | null | undefined>;
+  /** Whether the run is still claimed like this. */
+  isClaimed(claim: Claim): Promise<boolean>;
+  /** The recorded steps of a run, in order. They are kept as long as the run. */
+  listSteps(runId: string): Promise<Step[]>;
+  /** The ids of those runs whose claim is lost. */
+  findLost(claims: Claim[]): Promise<string[]>;
+  listPauses(): Promise<Pause[]>;
+  /** What runs used in hours from `since` to before `until`, in all or of one session: by day, the most expensive first. */
+  spend(filter: { since: number; until?: number; sessionKey?: string }): Promise<Spend[]>;
+  /** Newest first. */
+  listApprovals(page: Page & { state?: ApprovalState; runId?: string; eventId?: string }): Promise<Approval[]>;
+  getApproval(id: string): Promise<Approval | undefined>;
+  /** The last question with this code that was asked in this place, once it was sent there. It may have ended. */
+  findAsked(code: string, channel: ChannelName, to: string): Promise<AskedApproval | undefined>;
+  /** System events that no heartbeat has consumed yet, oldest first. */
+  pendingSystemEvents(limit?: number): Promise<Entry[]>;
+  /**
+   * Whether a delivery sent the message with this id since a time, through this channel or through any. Undefined if no such
+   * id is known, but a delivery is being sent.
+   */
+  wasSent(messageId: string, since: number, channel?: ChannelName): Promise<boolean | undefined>;
+  /** How many deliveries of a conversation were created since a time. */
+  countReplies(conversation: string, since: number): Promise<number>;
+  /** The route used last, on any channel or on this one. */
+  lastRoute(channel?: ChannelName): Promise<Route | undefined>;
+  /** The route used last of those that the operator wrote. */
+  operatorRoute(): Promise<Route | undefined>;
+  /** The newest `limit` turns of a session, oldest first. */
+  history(sessionKey: string, limit: number): Promise<Turn[]>;
+  /** `prefix`: only events whose ids begin with it. `ids`: only these. */
+  listEvents(
+    page: Page & { prefix?: string; ids?: string[]; hook?: string; status?: EventStatus },
+  ): Promise<EventSummary[]>;
+  /** How many events are in each state. Counting ends at `max`, so that it takes as long in any journal. */
+  countEvents(max: number): Promise<Record<EventStatus, number>>;
+  /** The same of runs and deliveries that are unfinished, or failed permanently. */
+  countWork(max: number): Promise<WorkCounts>;
+  getEvent(id: string): Promise<EventRecord | undefined>;
+  listSessions(page: { limit: number }): Promise<SessionSummary[]>;
+  /**
+   * Entries oldest first: the first ones after a cursor, or the last ones before one. A session whose runs are all unfinished
+   * or dead has none.
+   */
+  getSession(
+    key: string,
+    page: { limit: number; after?: number; before?: number },
+  ): Promise<{ session: SessionSummary; entries: Entry[] } | undefined>;
+  listRuns(page: Page & RunFilter): Promise<Run[]>;
+  getRun(id: string): Promise<Run | undefined>;
+  listDeliveries(page: Page & DeliveryFilter): Promise<Delivery[]>;
+  /** Runs of hooks and deliveries that failed permanently, newest first. */
+  listDeadLetters(page: Pick<Page, "limit" | "before"> & DeadLetterFilter): Promise<DeadLetter[]>;
 }

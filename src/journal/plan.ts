@@ -1,5 +1,6 @@
 import type { ActionReceipt, AgentAction, EventStatus, LogLine, NoneAction, Receipt } from "../types.ts";
-import type { AcceptResult, Idempotency, NewAction, NewEvent, NewPublication, ToolAccess } from "./records.ts";
+import type { AcceptResult, Idempotency, NewAction, NewEvent, NewPublication } from "./records/event.ts";
+import type { ToolAccess } from "./records/run.ts";
 
 /* Planning decides what an event adds to what is known. It writes nothing. */
 

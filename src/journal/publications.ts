@@ -1,5 +1,6 @@
 import type { EventArguments } from "../types.ts";
-import type { Lease, NewPublication } from "./records.ts";
+import type { NewPublication } from "./records/event.ts";
+import type { Lease } from "./records/node.ts";
 
 /* What an accepted event tells subscribers, who may read it, and how far each of them has come. */
 
@@ -83,23 +84,11 @@ export type SubscribeResult =
   | { kind: "full"; max: number };
 
 /** The publications and subscriptions of a journal. */
-export interface Publications {
+export interface Publications extends PublicationReads {
   /** Names this store, in cursors. Another one after the store was restored from a copy. */
   storeId(): Promise<string>;
-  state(): Promise<PublicationState>;
-  /** By position, after one and up to another; with a name, only those. */
-  read(range: { after: number; upTo: number; name?: string; limit: number }): Promise<NumberedPublication[]>;
-  /** The first position that was published at or after a time; undefined if there is none. */
-  firstSince(at: number): Promise<number | undefined>;
-  listUnnumbered(limit: number): Promise<Unnumbered[]>;
   /** Gives rows their positions, in this order, and stores types. False if the lease is lost. */
   number(lease: Lease, numbered: { seqs: number[]; types: PublishedType[] }): Promise<boolean>;
-  /** One, or all. */
-  listTypes(name?: string): Promise<PublishedType[]>;
-  /** One, or all. */
-  listSubscriptions(id?: string): Promise<Subscription[]>;
-  /** Whether the principal has a subscription at the address that was verified before. */
-  hasCallback(principal: string, url: string): Promise<boolean>;
   /** Begins a subscription, or changes the terms of a live one and keeps its progress. */
   subscribe(terms: SubscriptionTerms, progress: SubscriptionProgress): Promise<SubscribeResult>;
   /** False if there is none. */
@@ -114,6 +103,22 @@ export interface Publications {
       deleted: Pick<Subscription, "id" | "generation">[];
     },
   ): Promise<boolean>;
+}
+
+/** What every store reads with the same statements. */
+export interface PublicationReads {
+  state(): Promise<PublicationState>;
+  /** By position, after one and up to another; with a name, only those. */
+  read(range: { after: number; upTo: number; name?: string; limit: number }): Promise<NumberedPublication[]>;
+  /** The first position that was published at or after a time; undefined if there is none. */
+  firstSince(at: number): Promise<number | undefined>;
+  listUnnumbered(limit: number): Promise<Unnumbered[]>;
+  /** One, or all. */
+  listTypes(name?: string): Promise<PublishedType[]>;
+  /** One, or all. */
+  listSubscriptions(id?: string): Promise<Subscription[]>;
+  /** Whether the principal has a subscription at the address that was verified before. */
+  hasCallback(principal: string, url: string): Promise<boolean>;
 }
 
 /** Whether its terms hold, and it has not ended. */

@@ -7,24 +7,12 @@ import {
   RUN_STATES,
 } from "../types.ts";
 import type { Commit } from "./plan.ts";
-import {
-  type Approval,
-  type DeadLetter,
-  type Delivery,
-  type Entry,
-  ENTRY_ROLES,
-  type EventSummary,
-  type NewApproval,
-  type NewDecision,
-  type NewEvent,
-  type Run,
-  type SessionSummary,
-  type Spend,
-  type Step,
-  type StoredRequest,
-  type Turn,
-  type TurnOutcome,
-} from "./records.ts";
+import type { Approval, NewApproval, NewDecision } from "./records/approval.ts";
+import type { DeadLetter, Delivery } from "./records/delivery.ts";
+import type { EventSummary, NewEvent, StoredRequest } from "./records/event.ts";
+import type { Run, Spend, TurnOutcome } from "./records/run.ts";
+import { type Entry, ENTRY_ROLES, type SessionSummary, type Turn } from "./records/session.ts";
+import type { Step } from "./records/step.ts";
 
 /* How records become rows, and rows records: the columns of both stores are the same. */
 

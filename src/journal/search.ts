@@ -1,6 +1,7 @@
 import { readPath, toText } from "../shared/json.ts";
-import { listEventRows, type Reader, type ReadValue } from "./reads.ts";
-import type { EventSearch, FieldCondition, SearchChunk } from "./records.ts";
+import { listEventRows } from "./reads/events.ts";
+import type { Reader, ReadValue } from "./reads/reader.ts";
+import type { EventSearch, FieldCondition, SearchChunk } from "./records/search.ts";
 import { bytes, type EventDetail, integer, optional, type Row, text, toDetail } from "./rows.ts";
 
 /** SQL that tests whether a column contains the text. The values are those from $2 on. */

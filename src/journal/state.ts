@@ -1,5 +1,5 @@
 import type { NewState } from "../types.ts";
-import type { AcceptResult } from "./records.ts";
+import type { AcceptResult } from "./records/event.ts";
 
 /** How many keys the state of a mapping can have. */
 export const MAX_STATE_KEYS = 10_000;

@@ -1,7 +1,7 @@
 import type { MappingInput } from "../config/schema/generated.ts";
 import { HookError } from "../errors.ts";
 import type { Answer } from "../journal/journal.ts";
-import type { Report } from "./report.ts";
+import type { Diagnostics } from "./diagnostics.ts";
 import { isJson, syntaxOf, type Syntax } from "./template/escape.ts";
 import { compileField, createBudget, type Template } from "./template/template.ts";
 
@@ -17,22 +17,25 @@ export interface CompiledAnswer {
   status: number;
 }
 
-export function compileAnswer({ answer }: MappingInput, report: Report): CompiledAnswer | undefined {
+export function compileAnswer({ answer }: MappingInput, diagnostics: Diagnostics): CompiledAnswer | undefined {
   if (!answer) return undefined;
   const { wait, contentType = "application/json", status = 200 } = answer;
   const syntax = syntaxOf(contentType);
   const compile = (field: "template" | "else"): Template | undefined => {
     const key = `answer.${field}`;
-    const template = answer[field] === undefined ? undefined : compileField(key, answer[field], report, syntax);
+    const template = answer[field] === undefined ? undefined : compileField(key, answer[field], diagnostics, syntax);
     const name = ["item", "index"].find((only) => template?.fields.has(only));
     if (name !== undefined) {
-      report.warning(key, `An answer is about the whole event: write payload.${name} if the payload has such a field.`);
+      diagnostics.warning(
+        key,
+        `An answer is about the whole event: write payload.${name} if the payload has such a field.`,
+      );
     }
     return template;
   };
   const [template, otherwise] = [compile("template"), compile("else")];
   if (otherwise?.fields.has("reply")) {
-    report.problem("answer.else", "There is no reply here. Write payload.reply if the payload has such a field.");
+    diagnostics.problem("answer.else", "There is no reply here. Write payload.reply if the payload has such a field.");
   }
   return template && { waitMs: wait * 1000, template, otherwise, contentType, syntax, status };
 }

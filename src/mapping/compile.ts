@@ -15,7 +15,7 @@ import { type CompiledGrant, compileGrants } from "./grants.ts";
 import { compileFilter, compileMatch, type Filter, type Match } from "./match.ts";
 import { parsePayloadPath } from "./pattern.ts";
 import { type CompiledPublish, compilePublish } from "./publish.ts";
-import { createReport, type Report } from "./report.ts";
+import { createDiagnostics, type Diagnostics } from "./diagnostics.ts";
 import { type CompiledTarget, compileTargets, listTargetTemplates } from "./targets.ts";
 import { compileField, type Template } from "./template/template.ts";
 
@@ -74,30 +74,30 @@ export function compileMapping(
   source: MappingSource,
   { bundle, credential, readFile }: CompileOptions,
 ): { mapping?: CompiledMapping; problems: ConfigProblem[]; warnings: ConfigProblem[] } {
-  const report = createReport(source);
+  const diagnostics = createDiagnostics(source);
   const mapping: CompiledMapping = {
     source,
     credential,
-    match: compileMatch(source.mapping.match ?? {}, report),
-    check: compilePayloadSchema(source, readFile, report),
-    filter: compileFilter(source.mapping, report),
-    forEach: compileForEach(source.mapping, report),
-    templates: compileTemplates(source.mapping, report),
-    place: compilePlace(source.mapping, report),
-    targets: compileTargets(source.mapping, report),
-    coalesce: compileCoalesce(source.mapping, report),
-    answer: compileAnswer(source.mapping, report),
-    context: compileContext(source.mapping, report),
-    grants: compileGrants(source.mapping, report),
-    publish: compilePublish(source.mapping, report),
+    match: compileMatch(source.mapping.match ?? {}, diagnostics),
+    check: compilePayloadSchema(source, readFile, diagnostics),
+    filter: compileFilter(source.mapping, diagnostics),
+    forEach: compileForEach(source.mapping, diagnostics),
+    templates: compileTemplates(source.mapping, diagnostics),
+    place: compilePlace(source.mapping, diagnostics),
+    targets: compileTargets(source.mapping, diagnostics),
+    coalesce: compileCoalesce(source.mapping, diagnostics),
+    answer: compileAnswer(source.mapping, diagnostics),
+    context: compileContext(source.mapping, diagnostics),
+    grants: compileGrants(source.mapping, diagnostics),
+    publish: compilePublish(source.mapping, diagnostics),
     bundle,
     readsPayload: true,
   };
   mapping.readsPayload = !bundle || readsPayload(mapping);
-  reportMisplacedItem(mapping, report);
-  reportFixedItem(mapping, report);
-  reportConstantDedupe(mapping, report);
-  const { problems, warnings } = report;
+  reportMisplacedItem(mapping, diagnostics);
+  reportFixedItem(mapping, diagnostics);
+  reportConstantDedupe(mapping, diagnostics);
+  const { problems, warnings } = diagnostics;
   return problems.length > 0 ? { problems, warnings } : { mapping, problems, warnings };
 }
 
@@ -157,33 +157,33 @@ function readsPayload({ source, templates, targets }: CompiledMapping): boolean 
   );
 }
 
-function compileTemplates(mapping: MappingInput, report: Report): CompiledMapping["templates"] {
+function compileTemplates(mapping: MappingInput, diagnostics: Diagnostics): CompiledMapping["templates"] {
   const templates: CompiledMapping["templates"] = {};
   for (const field of TEMPLATE_FIELDS) {
     const source = mapping[field];
-    if (source !== undefined) templates[field] = compileField(field, source, report);
+    if (source !== undefined) templates[field] = compileField(field, source, diagnostics);
   }
   return templates;
 }
 
-function compilePlace({ source }: MappingInput, report: Report): CompiledMapping["place"] {
+function compilePlace({ source }: MappingInput, diagnostics: Diagnostics): CompiledMapping["place"] {
   if (!source) return undefined;
   const compile = (field: keyof typeof source): Template | undefined =>
-    source[field] ? compileField(`source.${field}`, source[field], report) : undefined;
+    source[field] ? compileField(`source.${field}`, source[field], diagnostics) : undefined;
   const [channel, to] = [compile("channel"), compile("to")];
   const [references, commit, audience, url] = (["references", "commit", "audience", "url"] as const).map(compile);
   return channel && to && { channel, to, references, commit, audience, url };
 }
 
-function compileCoalesce({ coalesce }: MappingInput, report: Report): Coalesce | undefined {
-  const key = coalesce && compileField("coalesce.key", coalesce.key, report);
+function compileCoalesce({ coalesce }: MappingInput, diagnostics: Diagnostics): Coalesce | undefined {
+  const key = coalesce && compileField("coalesce.key", coalesce.key, diagnostics);
   return key && { key, windowMs: coalesce.windowMs };
 }
 
 function compilePayloadSchema(
   { mapping: { schema }, baseDir }: MappingSource,
   readFile: CompileOptions["readFile"],
-  report: Report,
+  diagnostics: Diagnostics,
 ): SchemaCheck | undefined {
   if (schema === undefined) return undefined;
   try {
@@ -193,13 +193,13 @@ function compilePayloadSchema(
       const place = typeof schema === "string" ? `${schema}: ${key}: ` : "";
       const at = typeof schema === "string" ? "schema" : `schema.${key}`;
       const message = `${place}${toUnknownKeyword(name)}`;
-      if (nearest) report.problem(at, `${message} Did you mean "${nearest}"?`);
-      else report.warning(at, message);
+      if (nearest) diagnostics.problem(at, `${message} Did you mean "${nearest}"?`);
+      else diagnostics.warning(at, message);
     }
     return check;
   } catch (error) {
     const place = typeof schema === "string" ? `The schema file ${schema}` : "The schema";
-    report.problem("schema", `${place} cannot be used: ${messageOf(error)}.`);
+    diagnostics.problem("schema", `${place} cannot be used: ${messageOf(error)}.`);
     return undefined;
   }
 }
@@ -215,24 +215,27 @@ function parseSchema(text: string): unknown {
 }
 
 /** The path is written as in a template: it may start at the payload's fields or at `payload`. */
-function compileForEach({ forEach: text, forEachNarrows }: MappingInput, report: Report): ForEach | undefined {
+function compileForEach(
+  { forEach: text, forEachNarrows }: MappingInput,
+  diagnostics: Diagnostics,
+): ForEach | undefined {
   if (text === undefined) return undefined;
   const plain = text
     .trim()
     .replace(/^\{\{(.*)\}\}$/s, (_template, inner: string) => inner.trim())
     .replace(/^\$\.|\[\*?\]$|\.\*$/g, "");
   if (plain !== text.trim()) {
-    report.problem("forEach", `This is the path of a list, not a template or an expression: write "${plain}".`);
+    diagnostics.problem("forEach", `This is the path of a list, not a template or an expression: write "${plain}".`);
     return undefined;
   }
   const lists = parsePayloadPath(text.trim());
   if (lists) return { text, lists, narrows: forEachNarrows ?? false };
-  report.problem("forEach", "This is not a valid path. Examples: messages, data.items, data[0].items.");
+  diagnostics.problem("forEach", "This is not a valid path. Examples: messages, data.items, data[0].items.");
   return undefined;
 }
 
 /** Each run of a `forEach` would get the same item. OpenClaw's mappings are written so: it reads the first item only. */
-function reportFixedItem({ source: { mapping }, templates, forEach }: CompiledMapping, report: Report): void {
+function reportFixedItem({ source: { mapping }, templates, forEach }: CompiledMapping, diagnostics: Diagnostics): void {
   if (!forEach || forEach.narrows || forEach.lists.length > 1) return;
   const list = forEach.lists
     .flat()
@@ -242,7 +245,7 @@ function reportFixedItem({ source: { mapping }, templates, forEach }: CompiledMa
   for (const field of TEMPLATE_FIELDS) {
     const [found] = fixed.exec((templates[field] && mapping[field]) ?? "") ?? [];
     if (found === undefined) continue;
-    report.warning(
+    diagnostics.warning(
       field,
       `"${found}" is the same in each run of forEach: write {{item}}, or set forEachNarrows: true.`,
     );
@@ -250,22 +253,25 @@ function reportFixedItem({ source: { mapping }, templates, forEach }: CompiledMa
 }
 
 /** Without `forEach`, `item` and `index` are the payload's own fields, or a mistake. */
-function reportMisplacedItem({ source, templates, targets, coalesce }: CompiledMapping, report: Report): void {
+function reportMisplacedItem(
+  { source, templates, targets, coalesce }: CompiledMapping,
+  diagnostics: Diagnostics,
+): void {
   if (source.mapping.forEach !== undefined) return;
   const all = [...Object.entries({ ...templates, "coalesce.key": coalesce?.key }), ...listTargetTemplates(targets)];
   for (const [field, template] of all) {
     const name = ["item", "index"].find((only) => template?.fields.has(only));
     if (name === undefined) continue;
-    report.warning(
+    diagnostics.warning(
       field,
       `"${name}" exists only with forEach: add forEach, or write payload.${name} if the payload has such a field.`,
     );
   }
 }
 
-function reportConstantDedupe({ templates: { dedupe } }: CompiledMapping, report: Report): void {
+function reportConstantDedupe({ templates: { dedupe } }: CompiledMapping, diagnostics: Diagnostics): void {
   if (!dedupe?.isStatic || dedupe.render({}).trim() === "") return;
-  report.warning(
+  diagnostics.warning(
     "dedupe",
     "The key is the same for every request, so every request after the first would count as a duplicate. " +
       "Use a field that differs, for example {{id}}.",

@@ -3,7 +3,7 @@ import { messageOf } from "../errors.ts";
 import { compileFields } from "../shared/template-values.ts";
 import type { ToolSets } from "../tools/tool-sets.ts";
 import { type ContextCall, isPresetCall } from "../types.ts";
-import type { Report } from "./report.ts";
+import type { Diagnostics } from "./diagnostics.ts";
 import { type Budget, compileField, compileTemplate, isYes, type Template } from "./template/template.ts";
 
 /** One item of a mapping's `context`. */
@@ -17,9 +17,9 @@ export interface CompiledContext extends Omit<ContextCall, "arguments"> {
 const MAX_CALLS = 8;
 
 /** Undefined unless the mapping has `context`. */
-export function compileContext({ context }: MappingInput, report: Report): CompiledContext[] | undefined {
+export function compileContext({ context }: MappingInput, diagnostics: Diagnostics): CompiledContext[] | undefined {
   if (context && context.length > MAX_CALLS)
-    report.problem("context", `There are more than ${MAX_CALLS} calls. Remove some.`);
+    diagnostics.problem("context", `There are more than ${MAX_CALLS} calls. Remove some.`);
   return context?.flatMap(({ arguments: args = {}, when, ...entry }, index) => {
     const at = `context[${index}]`;
     try {
@@ -29,11 +29,11 @@ export function compileContext({ context }: MappingInput, report: Report): Compi
           title: entry.call,
           ...entry,
           fill,
-          when: when === undefined ? undefined : compileField(`${at}.when`, when, report),
+          when: when === undefined ? undefined : compileField(`${at}.when`, when, diagnostics),
         },
       ];
     } catch (error) {
-      report.problem(at, messageOf(error));
+      diagnostics.problem(at, messageOf(error));
       return [];
     }
   });

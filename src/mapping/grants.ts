@@ -3,7 +3,7 @@ import { messageOf } from "../errors.ts";
 import { compileFields } from "../shared/template-values.ts";
 import type { Grant } from "../types.ts";
 import { compileComplete } from "./context.ts";
-import type { Report } from "./report.ts";
+import type { Diagnostics } from "./diagnostics.ts";
 import type { Budget } from "./template/template.ts";
 
 /** A mapping's grant of a call, or of all calls of a pattern. */
@@ -15,7 +15,7 @@ export interface CompiledGrant extends Omit<Grant, "arguments"> {
 }
 
 /** Undefined unless the mapping has `grants`. */
-export function compileGrants({ grants }: MappingInput, report: Report): CompiledGrant[] | undefined {
+export function compileGrants({ grants }: MappingInput, diagnostics: Diagnostics): CompiledGrant[] | undefined {
   if (!grants) return undefined;
   return Object.entries(grants).flatMap(([call, written]) => {
     const { arguments: args = {}, ...grant } = toObjectForm(written);
@@ -23,7 +23,7 @@ export function compileGrants({ grants }: MappingInput, report: Report): Compile
       const fill = compileFields(args, "arguments", compileComplete);
       return [{ call, ...grant, fill, fixed: Object.keys(args) }];
     } catch (error) {
-      report.problem(`grants["${call}"]`, messageOf(error));
+      diagnostics.problem(`grants["${call}"]`, messageOf(error));
       return [];
     }
   });

@@ -8,7 +8,7 @@ import { exactPayload } from "../shared/exact-json.ts";
 import { cutText, toOneLine } from "../shared/text.ts";
 import type { HookRequest } from "../types.ts";
 import { compileGlobs, compilePattern, isLongNumber, parsePayloadPath, readValues } from "./pattern.ts";
-import type { Report } from "./report.ts";
+import type { Diagnostics } from "./diagnostics.ts";
 import { type Budget, compileField } from "./template/template.ts";
 
 /** The conditions under which a mapping takes a request; all of them must hold. */
@@ -31,20 +31,20 @@ export interface Match {
 type MatchInput = NonNullable<MappingInput["match"]>;
 type Test = (request: HookRequest) => boolean;
 
-export function compileMatch(match: MatchInput, report: Report): Match {
+export function compileMatch(match: MatchInput, diagnostics: Diagnostics): Match {
   const headers = Object.entries(match.headers ?? {});
   const conditions = headers.map(([name, pattern]): [string, Test] => [
     appendSegment("match.headers", name),
-    compileHeader(name, pattern, report),
+    compileHeader(name, pattern, diagnostics),
   ]);
   if (match.source !== undefined) {
     conditions.push(["match.source", ({ payload }) => readOwn(payload, "source") === match.source]);
   }
   const fields = Object.entries(match.payload ?? {});
   for (const [path, pattern] of fields) {
-    conditions.push([appendSegment("match.payload", path), compilePayload(path, pattern, report)]);
+    conditions.push([appendSegment("match.payload", path), compilePayload(path, pattern, diagnostics)]);
   }
-  if (match.where !== undefined) conditions.push(["match.where", compileWhere(match.where, report)]);
+  if (match.where !== undefined) conditions.push(["match.where", compileWhere(match.where, diagnostics)]);
   return {
     path: match.path === undefined ? undefined : trimSlashes(match.path),
     source: match.source,
@@ -57,9 +57,9 @@ export function compileMatch(match: MatchInput, report: Report): Match {
 }
 
 /** A header is text, so a number or boolean stands for its text. */
-function compileHeader(written: string, pattern: ValuePattern, report: Report): Test {
+function compileHeader(written: string, pattern: ValuePattern, diagnostics: Diagnostics): Test {
   const name = written.toLowerCase();
-  const matches = compilePattern(toTexts(pattern), appendSegment("match.headers", written), report);
+  const matches = compilePattern(toTexts(pattern), appendSegment("match.headers", written), diagnostics);
   return ({ headers }) => matches(readOwn(headers, name));
 }
 
@@ -69,12 +69,12 @@ function toTexts(pattern: ValuePattern): ValuePattern {
 }
 
 /** A field of exactly this name is meant before a path. */
-function compilePayload(written: string, pattern: ValuePattern, report: Report): Test {
+function compilePayload(written: string, pattern: ValuePattern, diagnostics: Diagnostics): Test {
   const key = appendSegment("match.payload", written);
-  const matches = compilePattern(pattern, key, report);
+  const matches = compilePattern(pattern, key, diagnostics);
   const path = parsePayloadPath(written) ?? [];
   if (path.length === 0)
-    report.problem(key, `"${written}" is not a valid path. Examples: action, issue.state, labels[*].name.`);
+    diagnostics.problem(key, `"${written}" is not a valid path. Examples: action, issue.state, labels[*].name.`);
   const read = (payload: unknown): unknown[] =>
     isObject(payload) && Object.hasOwn(payload, written) ? [payload[written]].flat() : readValues(payload, path);
   return (request) => {
@@ -83,30 +83,30 @@ function compilePayload(written: string, pattern: ValuePattern, report: Report):
   };
 }
 
-function compileWhere(schema: unknown, report: Report): Test {
+function compileWhere(schema: unknown, diagnostics: Diagnostics): Test {
   try {
     const check = compileSchema(schema, { untrusted: true });
-    reportWhere(schema, report);
+    reportWhere(schema, diagnostics);
     return ({ payload }) => check(payload).length === 0;
   } catch (error) {
-    report.problem("match.where", `The schema is not valid: ${messageOf(error)}.`);
+    diagnostics.problem("match.where", `The schema is not valid: ${messageOf(error)}.`);
     return () => false;
   }
 }
 
 /** What a schema ignores or leaves open would match everything. */
-function reportWhere(schema: unknown, report: Report): void {
+function reportWhere(schema: unknown, diagnostics: Diagnostics): void {
   for (const { key, name, nearest } of findUnknownKeywords(schema)) {
     const remedy = nearest
       ? `Did you mean "${nearest}"?`
       : key === name
         ? `To compare a field of the payload, use match.payload: { ${toKeyPath([name])}: … }.`
         : "";
-    report.problem(`match.where.${key}`, `${toUnknownKeyword(name)} ${remedy}`.trim());
+    diagnostics.problem(`match.where.${key}`, `${toUnknownKeyword(name)} ${remedy}`.trim());
   }
   for (const { key, name } of findOptionalConstants(schema)) {
     const message = `A payload without "${name}" matches too: add "${name}" to required beside properties, or use match.payload.`;
-    report.warning(`match.where.${key}`, message);
+    diagnostics.warning(`match.where.${key}`, message);
   }
 }
 
@@ -122,12 +122,15 @@ export interface Filter {
 export type IsOwn = (comment: string) => boolean;
 
 /** undefined: no event is skipped, and none has a name. */
-export function compileFilter({ event, events, ignore = [] }: MappingInput, report: Report): Filter | undefined {
+export function compileFilter(
+  { event, events, ignore = [] }: MappingInput,
+  diagnostics: Diagnostics,
+): Filter | undefined {
   if (event === undefined && !events && ignore.length === 0) return undefined;
-  const name = event === undefined ? undefined : compileField("event", event, report);
+  const name = event === undefined ? undefined : compileField("event", event, diagnostics);
   const isWanted = events && compileGlobs(events);
-  const rules = compileRules(ignore, report);
-  if (events && event === undefined) report.problem("events", "Set event too: the template of the event's name.");
+  const rules = compileRules(ignore, diagnostics);
+  if (events && event === undefined) diagnostics.problem("events", "Set event too: the template of the event's name.");
   return {
     nameEvent: (context, budget) => (name && toOneLine(name.render(context, budget))) || undefined,
     findReason(found, context, budget, isOwn) {
@@ -144,20 +147,24 @@ export function compileFilter({ event, events, ignore = [] }: MappingInput, repo
 /** The mappings of a preset share most rules. */
 const compiled = new WeakMap<IgnoreInput[], Rule[]>();
 
-function compileRules(ignore: IgnoreInput[], report: Report): Rule[] {
+function compileRules(ignore: IgnoreInput[], diagnostics: Diagnostics): Rule[] {
   const known = compiled.get(ignore);
   if (known) return known;
-  const rules = ignore.map((rule, index) => compileRule(rule, `ignore[${index}]`, report));
+  const rules = ignore.map((rule, index) => compileRule(rule, `ignore[${index}]`, diagnostics));
   compiled.set(ignore, rules);
   return rules;
 }
 
 type Rule = (context: object, budget: Budget, isOwn: IsOwn | undefined) => string | undefined;
 
-function compileRule({ value, is, isNot, isOwn: asksOwn, reason }: IgnoreInput, key: string, report: Report): Rule {
-  const template = compileField(`${key}.value`, value, report);
+function compileRule(
+  { value, is, isNot, isOwn: asksOwn, reason }: IgnoreInput,
+  key: string,
+  diagnostics: Diagnostics,
+): Rule {
+  const template = compileField(`${key}.value`, value, diagnostics);
   const matches = compileGlobs([is ?? []].flat());
-  const wanted = isNot && compileField(`${key}.isNot`, [isNot].flat().join("\n"), report);
+  const wanted = isNot && compileField(`${key}.isNot`, [isNot].flat().join("\n"), diagnostics);
   return (context, budget, isOwn) => {
     const text = template?.render(context, budget) ?? "";
     if (asksOwn && isOwn?.(text)) return reason;

@@ -3,24 +3,24 @@ import { compileExpression, type Expression } from "../config/schema/linear-rege
 import { messageOf } from "../errors.ts";
 import { ExactNumber, mayBeRounded } from "../shared/exact-json.ts";
 import { isObject, parsePath, type Path, readPath } from "../shared/json.ts";
-import type { Report } from "./report.ts";
+import type { Diagnostics } from "./diagnostics.ts";
 
 /** Whether a value is the one that a pattern describes. A list matches if one of its scalars does, a missing value never. */
 export type ValueTest = (value: unknown) => boolean;
 
 /** `key`: where the pattern is written, below the mapping. */
-export function compilePattern(pattern: ValuePattern, key: string, report: Report): ValueTest {
+export function compilePattern(pattern: ValuePattern, key: string, diagnostics: Diagnostics): ValueTest {
   if (isObject(pattern)) {
-    const matches = compilePattern(pattern.not, `${key}.not`, report);
+    const matches = compilePattern(pattern.not, `${key}.not`, diagnostics);
     return (value) => !matches(value);
   }
-  const tests = [pattern].flat().map((one) => compileScalar(one, key, report));
+  const tests = [pattern].flat().map((one) => compileScalar(one, key, diagnostics));
   return (value) => [value].flat().some((one) => tests.some((test) => test(one)));
 }
 
-function compileScalar(pattern: string | number | boolean | null, key: string, report: Report): ValueTest {
+function compileScalar(pattern: string | number | boolean | null, key: string, diagnostics: Diagnostics): ValueTest {
   if (typeof pattern !== "string") return (value) => (value instanceof ExactNumber ? Number(value) : value) === pattern;
-  const matches = compileText(pattern, key, report);
+  const matches = compileText(pattern, key, diagnostics);
   return (value) => {
     if (typeof value === "string") return matches(value);
     return ["number", "boolean"].includes(typeof value) || value instanceof ExactNumber
@@ -31,23 +31,23 @@ function compileScalar(pattern: string | number | boolean | null, key: string, r
 
 const EXPRESSION = /^\/(.+)\/([a-z]*)$/s;
 
-function compileText(pattern: string, key: string, report: Report): (text: string) => boolean {
+function compileText(pattern: string, key: string, diagnostics: Diagnostics): (text: string) => boolean {
   const [, body, flags = ""] = EXPRESSION.exec(pattern) ?? [];
   if (body !== undefined) {
-    const expression = compileWrittenExpression(body, flags, key, report);
+    const expression = compileWrittenExpression(body, flags, key, diagnostics);
     return (text) => expression.test(text);
   }
   const pieces = pattern.split("*");
   return (text) => matchesPieces(text, pieces);
 }
 
-function compileWrittenExpression(body: string, flags: string, key: string, report: Report): Expression {
+function compileWrittenExpression(body: string, flags: string, key: string, diagnostics: Diagnostics): Expression {
   try {
     // `g` and `y` keep state between two tests, so they would match every other request only.
     if (/^[imsu]*$/.test(flags)) return compileExpression(body, flags);
-    report.problem(key, `The flags of a regular expression can be i, m, s and u, not "${flags}".`);
+    diagnostics.problem(key, `The flags of a regular expression can be i, m, s and u, not "${flags}".`);
   } catch (error) {
-    report.problem(key, `The regular expression is not valid: ${messageOf(error)}.`);
+    diagnostics.problem(key, `The regular expression is not valid: ${messageOf(error)}.`);
   }
   return /(?!)/;
 }

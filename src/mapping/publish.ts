@@ -6,7 +6,7 @@ import { redactNames } from "../shared/secret.ts";
 import { compileFields } from "../shared/template-values.ts";
 import type { Publication } from "../types.ts";
 import { compileComplete } from "./context.ts";
-import type { Report } from "./report.ts";
+import type { Diagnostics } from "./diagnostics.ts";
 import type { Budget } from "./template/template.ts";
 
 /** A mapping's `publish`. */
@@ -21,25 +21,25 @@ export interface CompiledPublish {
 }
 
 /** Undefined unless the mapping has `publish`. */
-export function compilePublish({ publish }: MappingInput, report: Report): CompiledPublish | undefined {
+export function compilePublish({ publish }: MappingInput, diagnostics: Diagnostics): CompiledPublish | undefined {
   if (publish === undefined || publish === false) return undefined;
   const { arguments: args = {}, data, description } = publish === true ? {} : publish;
-  const fill = compile(args, "publish.arguments", report);
+  const fill = compile(args, "publish.arguments", diagnostics);
   return {
     names: Object.keys(args),
     description,
     fillArguments: (context, budget) => toArguments(fill(context, budget)),
-    data: isObject(data) ? compile(data, "publish.data", report) : data,
+    data: isObject(data) ? compile(data, "publish.data", diagnostics) : data,
   };
 }
 
 type Fill = ReturnType<typeof compileFields<Budget>>;
 
-function compile(fields: Record<string, unknown>, key: string, report: Report): Fill {
+function compile(fields: Record<string, unknown>, key: string, diagnostics: Diagnostics): Fill {
   try {
     return compileFields<Budget>(fields, key, compileComplete);
   } catch (error) {
-    report.problem(key, messageOf(error));
+    diagnostics.problem(key, messageOf(error));
     return () => ({});
   }
 }

@@ -1,7 +1,7 @@
 import type { MappingInput } from "../config/schema/generated.ts";
 import { blankToUndefined, toChannelName } from "../shared/text.ts";
 import type { RouteOrigin } from "../types.ts";
-import type { Report } from "./report.ts";
+import type { Diagnostics } from "./diagnostics.ts";
 import { type Budget, compileField, isYes, type Template } from "./template/template.ts";
 
 /** One item of a mapping's `deliver`. */
@@ -40,16 +40,16 @@ export interface TargetDraft {
 }
 
 /** Undefined unless `deliver` is a list. */
-export function compileTargets({ deliver }: MappingInput, report: Report): CompiledTarget[] | undefined {
+export function compileTargets({ deliver }: MappingInput, diagnostics: Diagnostics): CompiledTarget[] | undefined {
   if (!Array.isArray(deliver)) return undefined;
   const names = deliver.map(({ name }) => name);
   return deliver.flatMap(({ name, update, audience, ...texts }, index) => {
     const at = `deliver[${index}]`;
     if (name !== undefined && names.indexOf(name) < index) {
-      report.problem(`${at}.name`, `Another target has the name "${name}". Give each its own.`);
+      diagnostics.problem(`${at}.name`, `Another target has the name "${name}". Give each its own.`);
     }
     const compile = (field: "channel" | "to" | "when"): Template | undefined =>
-      texts[field] === undefined ? undefined : compileField(`${at}.${field}`, texts[field], report);
+      texts[field] === undefined ? undefined : compileField(`${at}.${field}`, texts[field], diagnostics);
     const channel = compile("channel");
     return channel ? [{ name, update, audience, channel, to: compile("to"), when: compile("when") }] : [];
   });

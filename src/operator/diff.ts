@@ -156,7 +156,7 @@ function toRecordedAction(action: ActionView | RecordedAction): RecordedAction {
   return { kind, mode, sessionKey };
 }
 
-/** A session of the action's own has another random key each time. */
+/** An action's isolated session has another random key each time. */
 const OWN_SESSION = /^hook:[0-9a-f]{8}-[0-9a-f-]{27}$/;
 
 function toComparable<Action extends RecordedAction>(action: Action): Action {

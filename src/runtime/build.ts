@@ -251,7 +251,7 @@ function named({ file, key }: MappingSource) {
   });
 }
 
-interface Place {
+interface Recipient {
   channel?: string;
   to?: string;
   key: string;
@@ -259,10 +259,10 @@ interface Place {
 }
 
 /** A recipient that is written in the configuration must have the form that its channel expects. */
-function checkRecipients(places: Place[], channels: ReadonlyMap<string, ChannelDriver>): ConfigProblem[] {
-  return places.flatMap(({ key, file, ...place }) => {
-    const channel = channels.get(toChannelName(staticText(place.channel) ?? ""));
-    const to = staticText(place.to)?.trim();
+function checkRecipients(recipients: Recipient[], channels: ReadonlyMap<string, ChannelDriver>): ConfigProblem[] {
+  return recipients.flatMap(({ key, file, ...recipient }) => {
+    const channel = channels.get(toChannelName(staticText(recipient.channel) ?? ""));
+    const to = staticText(recipient.to)?.trim();
     if (!channel || !to) return [];
     try {
       channel.checkRecipient(to);

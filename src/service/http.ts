@@ -1,5 +1,5 @@
 import { isOnlyAck } from "../actions/agent.ts";
-import { createFindAnswer } from "../answers.ts";
+import { createFindAnswer, createRunResults, type RunResults } from "../run-results.ts";
 import { messageOf } from "../errors.ts";
 import type { HookOptions } from "../ingress/serve-hook.ts";
 import { createServer, type IngressServer } from "../ingress/server.ts";
@@ -12,7 +12,6 @@ import { createRecordings, type Recordings } from "../operator/recordings.ts";
 import { createRejectionLog } from "../operator/rejections.ts";
 import { toAnswerView, toToolsView, toView } from "../operator/views.ts";
 import { createReceiver, type Receiver } from "../receive.ts";
-import { createRunResults, type RunResults } from "../run-results.ts";
 import type { Runtime } from "../runtime/build.ts";
 import { listGrants } from "../runtime/grants.ts";
 import { writeMetrics } from "../telemetry/metrics.ts";

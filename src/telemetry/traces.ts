@@ -39,23 +39,23 @@ export function inRequestSpan<Result>(method: string, headers: Record<string, un
 }
 
 /** Where stored work comes from, each as a `traceparent`. Without a parent its span is the first of a trace. */
-interface Origin {
+interface SpanParents {
   parent?: string;
   links: (string | undefined)[];
 }
 
-/** Does stored work in a span. Its origin is only read with an SDK; if it cannot be read, the span has none. */
+/** Does stored work in a span. Its parents are only read with an SDK; if they cannot be read, the span has none. */
 async function inStoredSpan<Result>(
   name: string,
-  readOrigin: () => Promise<Origin>,
+  readParents: () => Promise<SpanParents>,
   work: Work<Promise<Result>>,
 ): Promise<Result> {
   const api = findApi();
   if (!api) return work(undefined);
   const { trace, ROOT_CONTEXT, SpanKind } = api;
-  const origin = await readOrigin().catch((): Origin => ({ links: [] }));
-  const parent = toSpanContext(origin.parent);
-  const links = origin.links.flatMap((link) => toSpanContext(link) ?? []).map((context) => ({ context }));
+  const parents = await readParents().catch((): SpanParents => ({ links: [] }));
+  const parent = toSpanContext(parents.parent);
+  const links = parents.links.flatMap((link) => toSpanContext(link) ?? []).map((context) => ({ context }));
   // The current context is that of whatever woke the dispatcher.
   const context = parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT;
   return record(api, context, { name, kind: SpanKind.CONSUMER, links }, work);
@@ -137,11 +137,11 @@ export function createSpans(journal: Pick<Journal, "getEvent">): Spans {
   const kept = new Map<string, string>();
   return {
     ofRun({ id, eventId, hook, attempts }, work) {
-      const origin = async () => {
+      const parents = async () => {
         const request = await readTraceparent(eventId);
         return { parent: request, links: [request] };
       };
-      return inStoredSpan("run", origin, (describe) => {
+      return inStoredSpan("run", parents, (describe) => {
         keep(id);
         describe?.({
           "hookline.run_id": id,
@@ -153,11 +153,11 @@ export function createSpans(journal: Pick<Journal, "getEvent">): Spans {
       });
     },
     ofDelivery({ runId, eventId, channel, attempts }, work) {
-      const origin = async () => {
+      const parents = async () => {
         const request = await readTraceparent(eventId);
         return { parent: kept.get(runId) ?? request, links: [request] };
       };
-      return inStoredSpan("delivery", origin, (describe) => {
+      return inStoredSpan("delivery", parents, (describe) => {
         describe?.({
           "hookline.run_id": runId,
           "hookline.event_id": eventId,
@@ -169,8 +169,8 @@ export function createSpans(journal: Pick<Journal, "getEvent">): Spans {
     },
     ofHeartbeat(runId, events, work) {
       const eventIds = [...new Set(events.map(({ eventId }) => eventId))].slice(0, MAX_LINKS);
-      const origin = async () => ({ links: await Promise.all(eventIds.map(readTraceparent)) });
-      return inStoredSpan("heartbeat", origin, (describe) => {
+      const parents = async () => ({ links: await Promise.all(eventIds.map(readTraceparent)) });
+      return inStoredSpan("heartbeat", parents, (describe) => {
         keep(runId);
         describe?.({ "hookline.run_id": runId, "hookline.system_events": events.length });
         return work();

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ANSWER_RULES, takeAnswer, type TakeOptions } from "../../src/approvals/take.ts";
+import { ANSWER_RULES, takeAnswer, type TakeOptions } from "../../src/approvals/answer.ts";
 import type { Journal, NewApproval } from "../../src/journal/journal.ts";
 import { claimRun } from "../contracts/journal/lost-claims.ts";
 import { open } from "../contracts/journal/openers/sqlite.ts";

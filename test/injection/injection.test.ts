@@ -4,7 +4,7 @@ import { SOURCE_RULES } from "../../src/actions/agent.ts";
 import { REPLY_RULES } from "../../src/actions/reply.ts";
 import { CALL_RULES } from "../../src/actions/rules.ts";
 import { QUESTION_RULES } from "../../src/approvals/question.ts";
-import { ANSWER_RULES } from "../../src/approvals/take.ts";
+import { ANSWER_RULES } from "../../src/approvals/answer.ts";
 import { LOCK_RULES } from "../../src/tools/mcp.ts";
 import { PATH_RULES } from "../../src/tools/path.ts";
 import { CASES, injectPreset } from "./cases.ts";

@@ -1,8 +1,7 @@
 import { type CryptoKey, exportJWK, generateKeyPair, SignJWT } from "jose";
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, request as httpRequest } from "node:http";
 import type { AddressInfo } from "node:net";
-import { request as httpRequest } from "node:http";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { MCP_TOKEN, publishing, rpc } from "../support/mcp.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "../support/service.ts";

@@ -2,8 +2,7 @@ import { createRandom } from "../faults/campaign/random.ts";
 import { brokenKinds } from "./mails/broken.ts";
 import { charsetKinds } from "./mails/charsets.ts";
 import { composedKinds } from "./mails/composed.ts";
-import type { Expected, MailKind } from "./mails/kind.ts";
-import { pick } from "./mails/kind.ts";
+import { type Expected, type MailKind, pick } from "./mails/kind.ts";
 
 /** A raw mail, and the facts known about it. */
 export interface TestMail {

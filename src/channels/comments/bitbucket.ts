@@ -34,7 +34,7 @@ const ADVICE = new Map([
   [404, "Check the recipient, and that the token can see the repository."],
 ]);
 
-const PLACE =
+const RECIPIENT =
   /^(?<repo>[\w-]{1,100}\/(?!\.{1,2}[!#])[\w.-]{1,100})(?:#(?<issue>[1-9]\d{0,15})|!(?<pull>[1-9]\d{0,15})(?:\/c(?<parent>[1-9]\d{0,15}))?)$/;
 
 /** Comments on pull requests and issues, and replies to a comment on a pull request. */
@@ -56,7 +56,7 @@ export function createBitbucket(options: BitbucketOptions): ChannelDriver {
       limit: 12_000,
       addressOf: (to) => to.replace(/\/c\d+$/, ""),
       checkRecipient: recipientCheck(
-        PLACE,
+        RECIPIENT,
         "a pull request such as acme/app!12, an issue such as acme/app#12, or acme/app!12/c345 for a reply to a comment",
       ),
       toMark: toLinkMark,
@@ -64,22 +64,22 @@ export function createBitbucket(options: BitbucketOptions): ChannelDriver {
         content: { raw: toMarkedText(text, toMark, { ...options, host }) },
       }),
       async add(to, body, call) {
-        const { path, parent, kind } = parsePlace(to);
+        const { path, parent, kind } = parseRecipient(to);
         const answer = await call("POST", path, parent ? { ...body, parent: { id: Number(parent) } } : body);
         return toMessageId(kind, answer.body["id"]);
       },
       async edit(to, messageId, body, call) {
-        const { path, kind } = parsePlace(to);
+        const { path, kind } = parseRecipient(to);
         const id = messageId.startsWith(`${kind}-`) ? messageId.slice(kind.length + 1) : "";
         return /^\d+$/.test(id) && isSuccess(await call("PUT", `${path}/${id}`, body, GONE));
       },
       async remove(to, messageId, call) {
-        const { path, kind } = parsePlace(to);
+        const { path, kind } = parseRecipient(to);
         if (messageId.startsWith(`${kind}-`))
           await call("DELETE", `${path}/${messageId.slice(kind.length + 1)}`, undefined, GONE);
       },
       async find(to, mark, call) {
-        const { path, kind } = parsePlace(to);
+        const { path, kind } = parseRecipient(to);
         const { body } = await call("GET", `${path}?sort=-created_on&pagelen=100`);
         const found = findMarked(toObjects(body["values"]), mark, ({ content }) => toObject(content)["raw"]);
         return found && toMessageId(kind, found["id"]);
@@ -94,8 +94,8 @@ function toMessageId(kind: string, id: unknown): string {
   return `${kind}-${requireId(id, "Bitbucket")}`;
 }
 
-function parsePlace(to: string): { path: string; kind: string; parent: string | undefined } {
-  const { repo, issue, pull, parent } = PLACE.exec(to)?.groups ?? {};
+function parseRecipient(to: string): { path: string; kind: string; parent: string | undefined } {
+  const { repo, issue, pull, parent } = RECIPIENT.exec(to)?.groups ?? {};
   const path = `/repositories/${repo}/${pull ? `pullrequests/${pull}` : `issues/${issue}`}/comments`;
   return { path, kind: pull ? "pullrequest-comment" : "issue-comment", parent };
 }

@@ -1,11 +1,10 @@
-import type { ReviewVerdict } from "../driver.ts";
-import type { ChangeDiff, ChannelDriver, LineComment, OutgoingMessage, Review } from "../driver.ts";
+import type { ReviewVerdict, ChangeDiff, ChannelDriver, LineComment, OutgoingMessage, Review } from "../driver.ts";
 import type { Call } from "../http.ts";
 import { hasOwnMark, type Marked, toHtmlMark } from "./mark.ts";
 import { neutralize, type NeutralizeOptions } from "./neutralize.ts";
 
 /** How one service takes reviews. */
-export interface ReviewPlace<Body, C = Call> {
+export interface ReviewService<Body, C = Call> {
   readDiff(to: string, commit: string, call: C): Promise<ChangeDiff | undefined>;
   /** What the text of a review begins with, if nothing else shows its verdict. */
   introduce?(verdict: ReviewVerdict): string;
@@ -25,13 +24,13 @@ export interface RenderedReview<Body> extends Omit<Review, "comments"> {
 }
 
 /** How one service takes comments. `Body` is a comment's text as the service takes it, `C` how its API is called. */
-export interface CommentPlace<Body, C = Call> extends Pick<
+export interface CommentService<Body, C = Call> extends Pick<
   ChannelDriver,
   "addressOf" | "checkRecipient" | "limit" | "measureMarkdown" | "name"
 > {
-  /** The mark that the place hides behind a text, the same for each attempt. Default: an HTML comment. */
+  /** The mark that the service hides behind a text, the same for each attempt. Default: an HTML comment. */
   toMark?(marked: Marked, text: string): string;
-  /** The text for the place, with the mark that `toMark` gives for it. */
+  /** The text for the service, with the mark that `toMark` gives for it. */
   render(message: Pick<OutgoingMessage, "format" | "isNotice" | "text">, toMark: ToMark): Body | Promise<Body>;
   /** Adds a comment. Resolves to the id that events about it name. */
   add(to: string, body: Body, call: C): Promise<string>;
@@ -41,7 +40,7 @@ export interface CommentPlace<Body, C = Call> extends Pick<
   remove?(to: string, messageId: string, call: C): Promise<unknown>;
   /** Looks for the mark in the newest comments. Resolves to the id. */
   find(to: string, mark: string, call: C): Promise<string | undefined>;
-  reviews?: ReviewPlace<Body, C>;
+  reviews?: ReviewService<Body, C>;
   /** Shows that an answer is being written. Resolves to what takes it away again; undefined: nothing has to. */
   startWorking?(to: string, call: C): Promise<((call: C) => Promise<unknown>) | undefined>;
 }
@@ -53,14 +52,14 @@ const STOP_TIMEOUT_MS = 10_000;
 
 /** A channel that writes comments into another service. */
 export function createCommentChannel<Body, C = Call>(
-  { toMark = toHtmlMark, render, add, edit, remove, find, reviews, startWorking, ...place }: CommentPlace<Body, C>,
+  { toMark = toHtmlMark, render, add, edit, remove, find, reviews, startWorking, ...service }: CommentService<Body, C>,
   open: {
     (signal: AbortSignal, to: string, readEvent?: OutgoingMessage["readEvent"]): Promise<C>;
     openReads?: ChannelDriver["openReads"];
   },
 ): ChannelDriver {
   return {
-    ...place,
+    ...service,
     openReads: open.openReads,
     needsAllow: true,
     canUpdate: true,
@@ -103,7 +102,7 @@ export function createCommentChannel<Body, C = Call>(
   async function renderReview(
     message: OutgoingMessage,
     review: Review,
-    { introduce }: ReviewPlace<Body, C>,
+    { introduce }: ReviewService<Body, C>,
   ): Promise<RenderedReview<Body>> {
     const { text, idempotencyKey, sign, mayBeSent = false } = message;
     const comments = review.comments.map(async (comment, index) => ({

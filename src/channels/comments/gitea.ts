@@ -12,7 +12,7 @@ const schema = {
   description: "Comments on Gitea and Forgejo. The access token needs the permission issue: Read and Write.",
   required: ["token", "baseUrl"],
   properties: {
-    token: { ...NON_BLANK, description: "Access token, of an account of the agent's own." },
+    token: { ...NON_BLANK, description: "Access token of the agent's account." },
     ...ALLOWANCES,
     baseUrl: { ...HTTP_URL, description: "The server as people open it: https://git.example.com." },
   },
@@ -28,7 +28,7 @@ const ADVICE = new Map([
   [404, "Check the recipient, and that the token can see the repository."],
 ]);
 
-const PLACE = /^(?<repo>(?!\.{1,2}\/)[\w.-]{1,100}\/(?!\.{1,2}#)[\w.-]{1,100})#(?<number>[1-9]\d{0,15})$/;
+const RECIPIENT = /^(?<repo>(?!\.{1,2}\/)[\w.-]{1,100}\/(?!\.{1,2}#)[\w.-]{1,100})#(?<number>[1-9]\d{0,15})$/;
 
 /** Comments on issues and pull requests. */
 export function createGitea(options: GiteaOptions): ChannelDriver {
@@ -46,29 +46,29 @@ export function createGitea(options: GiteaOptions): ChannelDriver {
     {
       name: "gitea",
       limit: 20_000,
-      checkRecipient: recipientCheck(PLACE, "an issue or pull request such as acme/app#12"),
+      checkRecipient: recipientCheck(RECIPIENT, "an issue or pull request such as acme/app#12"),
       render: ({ text }, toMark) => ({ body: toMarkedText(text, toMark, { ...options, host }) }),
       async add(to, body, call) {
-        const answer = await call("POST", `${parsePlace(to).issue}/comments`, body);
+        const answer = await call("POST", `${parseRecipient(to).issue}/comments`, body);
         return requireId(answer.body["html_url"], "Gitea");
       },
       async edit(to, messageId, body, call) {
         const id = /#issuecomment-(\d+)$/.exec(messageId)?.[1];
         if (id === undefined) return false;
-        return isSuccess(await call("PATCH", `${parsePlace(to).repo}/issues/comments/${id}`, body, GONE));
+        return isSuccess(await call("PATCH", `${parseRecipient(to).repo}/issues/comments/${id}`, body, GONE));
       },
       async remove(to, messageId, call) {
         const id = /#issuecomment-(\d+)$/.exec(messageId)?.[1];
-        if (id) await call("DELETE", `${parsePlace(to).repo}/issues/comments/${id}`, undefined, GONE);
+        if (id) await call("DELETE", `${parseRecipient(to).repo}/issues/comments/${id}`, undefined, GONE);
       },
       async find(to, mark, call) {
         // It gives all comments.
-        const { items } = await call("GET", `${parsePlace(to).issue}/comments`);
+        const { items } = await call("GET", `${parseRecipient(to).issue}/comments`);
         const found = findMarked(items, mark);
         return found && requireId(found["html_url"], "Gitea");
       },
       async startWorking(to, call) {
-        const reactions = `${parsePlace(to).issue}/reactions`;
+        const reactions = `${parseRecipient(to).issue}/reactions`;
         await call("POST", reactions, { content: "eyes" });
         return (again) => again("DELETE", reactions, { content: "eyes" }, GONE);
       },
@@ -77,7 +77,7 @@ export function createGitea(options: GiteaOptions): ChannelDriver {
   );
 }
 
-function parsePlace(to: string): { repo: string; issue: string } {
-  const { repo, number } = PLACE.exec(to)?.groups ?? {};
+function parseRecipient(to: string): { repo: string; issue: string } {
+  const { repo, number } = RECIPIENT.exec(to)?.groups ?? {};
   return { repo: `/repos/${repo}`, issue: `/repos/${repo}/issues/${number}` };
 }

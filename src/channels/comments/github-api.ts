@@ -42,18 +42,21 @@ const PERMISSIONS = {
 } as const;
 
 /** What a recipient is: `acme/app` and the kind of place there. */
-interface GithubPlace {
+interface GithubRecipient {
   kind: keyof typeof PERMISSIONS;
   repository: string;
 }
 
 /** Opens GitHub's API. */
-export function createGithubApi({ baseUrl, token, app }: GithubAccess, placeOf: (to: string) => GithubPlace): OpenApi {
+export function createGithubApi(
+  { baseUrl, token, app }: GithubAccess,
+  parse: (to: string) => GithubRecipient,
+): OpenApi {
   const findTokens = app && createAppTokens(app, baseUrl);
   return createApi({
     service: "GitHub",
     baseUrl,
-    token: findTokens ? (to, context) => findTokens(placeOf(to), context) : token,
+    token: findTokens ? (to, context) => findTokens(parse(to), context) : token,
     headers: toHeaders,
     explain: explainGithub,
   });
@@ -72,7 +75,7 @@ export function toHeaders(token: string): Record<string, string> {
 const MAX_KEPT = 1000;
 
 type FindTokens = (
-  place: GithubPlace,
+  recipient: GithubRecipient,
   context: { signal: AbortSignal; readEvent?: OutgoingMessage["readEvent"] },
 ) => Promise<TokenSource>;
 
@@ -147,7 +150,7 @@ async function fetchInstallation(
 function createInstallationTokens(
   app: GithubApp & { installation: string },
   baseUrl: string,
-  kind: GithubPlace["kind"],
+  kind: GithubRecipient["kind"],
 ): TokenSource {
   return createTokenSource("GitHub", async (signal) => {
     const answer = await request({

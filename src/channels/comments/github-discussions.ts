@@ -4,7 +4,7 @@ import { findMarked } from "./comment.ts";
 import type { Ask } from "./github-api.ts";
 
 /** Discussions are only in GitHub's GraphQL API: https://docs.github.com/en/graphql/guides/using-the-graphql-api-for-discussions */
-export interface DiscussionPlace {
+export interface DiscussionRecipient {
   owner: string;
   repo: string;
   number: number;
@@ -13,39 +13,43 @@ export interface DiscussionPlace {
 }
 
 /** Adds a comment, or a reply in a thread. Resolves to its address. */
-export async function addToDiscussion(place: DiscussionPlace, body: string, ask: Ask): Promise<string> {
-  const { id, thread } = await loadDiscussion(place, ask);
+export async function addToDiscussion(recipient: DiscussionRecipient, body: string, ask: Ask): Promise<string> {
+  const { id, thread } = await loadDiscussion(recipient, ask);
   const { addDiscussionComment } = await ask(ADD, { input: { discussionId: id, body, replyToId: thread } });
   return requireId(toObject(toObject(addDiscussionComment)["comment"])["url"], "GitHub");
 }
 
 /** Resolves to false if the comment is gone. */
 export async function editInDiscussion(
-  place: DiscussionPlace,
+  recipient: DiscussionRecipient,
   { url, body }: { url: string; body: string },
   ask: Ask,
 ): Promise<boolean> {
-  const { comments } = await loadDiscussion(place, ask);
+  const { comments } = await loadDiscussion(recipient, ask);
   const comment = comments.find((each) => each["url"] === url);
   if (comment) await ask(EDIT, { input: { commentId: comment["id"], body } });
   return comment !== undefined;
 }
 
-export async function removeFromDiscussion(place: DiscussionPlace, url: string, ask: Ask): Promise<void> {
-  const { comments } = await loadDiscussion(place, ask);
+export async function removeFromDiscussion(recipient: DiscussionRecipient, url: string, ask: Ask): Promise<void> {
+  const { comments } = await loadDiscussion(recipient, ask);
   const comment = comments.find((each) => each["url"] === url);
   if (comment) await ask(REMOVE, { input: { id: comment["id"] } });
 }
 
 /** Resolves to the address of the comment that ends with the mark. */
-export async function findInDiscussion(place: DiscussionPlace, mark: string, ask: Ask): Promise<string | undefined> {
-  const comment = findMarked((await loadDiscussion(place, ask)).comments, mark);
+export async function findInDiscussion(
+  recipient: DiscussionRecipient,
+  mark: string,
+  ask: Ask,
+): Promise<string | undefined> {
+  const comment = findMarked((await loadDiscussion(recipient, ask)).comments, mark);
   return comment && requireId(comment["url"], "GitHub");
 }
 
 /** Shows eyes on the thread's comment or on the discussion. Resolves to what takes them away, with its own `Ask`. */
-export async function addEyesReaction(place: DiscussionPlace, ask: Ask): Promise<(ask: Ask) => Promise<void>> {
-  const { id, thread = id } = await loadDiscussion(place, ask);
+export async function addEyesReaction(recipient: DiscussionRecipient, ask: Ask): Promise<(ask: Ask) => Promise<void>> {
+  const { id, thread = id } = await loadDiscussion(recipient, ask);
   const input = { subjectId: thread, content: "EYES" };
   await ask(REACT, { input });
   return async (askAgain) => void (await askAgain(UNREACT, { input }));
@@ -59,7 +63,7 @@ interface Discussion {
   comments: Record<string, unknown>[];
 }
 
-async function loadDiscussion({ thread, ...variables }: DiscussionPlace, ask: Ask): Promise<Discussion> {
+async function loadDiscussion({ thread, ...variables }: DiscussionRecipient, ask: Ask): Promise<Discussion> {
   const { repository } = await ask(LOAD, variables);
   const discussion = toObject(toObject(repository)["discussion"]);
   const first = toNodes(discussion["comments"]);

@@ -1,8 +1,7 @@
 import { toObject, toObjects } from "../../shared/json.ts";
-import type { ReviewVerdict } from "../driver.ts";
-import type { ChangeDiff } from "../driver.ts";
+import type { ReviewVerdict, ChangeDiff } from "../driver.ts";
 import { type Call, type HttpAnswer, requireId, toLine, toRefusal } from "../http.ts";
-import { findMarked, GONE, type RenderedReview, type ReviewPlace } from "./comment.ts";
+import { findMarked, GONE, type RenderedReview, type ReviewService } from "./comment.ts";
 
 const EVENTS = { comment: "COMMENT", "request-changes": "REQUEST_CHANGES", approve: "APPROVE" } as const;
 
@@ -11,7 +10,7 @@ interface Body {
 }
 
 /** Reviews of pull requests. `pullOf`: the path of the pull request that a recipient is. */
-export function createGithubReviews(pullOf: (to: string) => string | undefined): ReviewPlace<Body> {
+export function createGithubReviews(pullOf: (to: string) => string | undefined): ReviewService<Body> {
   return {
     async readDiff(to, commit, call) {
       const pull = pullOf(to);

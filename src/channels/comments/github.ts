@@ -8,7 +8,7 @@ import { type Ask, createAsk, createGithubApi } from "./github-api.ts";
 import {
   addEyesReaction,
   addToDiscussion,
-  type DiscussionPlace,
+  type DiscussionRecipient,
   editInDiscussion,
   findInDiscussion,
   removeFromDiscussion,
@@ -22,7 +22,7 @@ const schema = {
   description:
     "Comments on GitHub. A fine-grained token or a GitHub App needs Issues and Pull requests: Read and write; for discussions Discussions: Read and write; for commits Contents: Read.",
   properties: {
-    token: { ...NON_BLANK, description: "Personal access token, of an account of the agent's own." },
+    token: { ...NON_BLANK, description: "Personal access token of the agent's account." },
     app: {
       type: "object",
       additionalProperties: false,
@@ -57,7 +57,7 @@ export const github: DriverDefinition<ChannelDriver, GithubOptions> = {
   create: createGithub,
 };
 
-const PLACE =
+const RECIPIENT =
   /^(?<owner>[\w-]{1,100})\/(?<repo>(?!\.{1,2}[#/])[\w.-]{1,100})(?:#(?<number>[1-9]\d{0,15})(?:\/r(?<review>[1-9]\d{0,15}))?|\/commit\/(?<commit>[0-9a-f]{40})|\/discussions\/(?<discussion>[1-9]\d{0,8})(?:\/r(?<thread>[1-9]\d{0,15}))?)$/;
 
 /** Comments on issues, pull requests, commits and discussions, and replies in the threads of reviews and discussions. */
@@ -71,7 +71,7 @@ export function createGithub(options: GithubOptions): ChannelDriver {
       // GitHub accepts 65,536 characters.
       limit: 20_000,
       checkRecipient: recipientCheck(
-        PLACE,
+        RECIPIENT,
         "an issue or pull request such as acme/app#12, a discussion such as acme/app/discussions/12, either with /r345 for " +
           "a thread, or acme/app/commit/ and the commit's whole hash",
       ),
@@ -79,40 +79,40 @@ export function createGithub(options: GithubOptions): ChannelDriver {
         body: toMarkedText(text, toMark, { ...options, host: toHost(baseUrl) }),
       }),
       async add(to, { body }, call) {
-        const place = parsePlace(to);
-        if (place.kind === "discussion") return addToDiscussion(place, body, askBy(call));
-        const answer = await call("POST", place.comments, { body, in_reply_to: place.review });
+        const recipient = parseRecipient(to);
+        if (recipient.kind === "discussion") return addToDiscussion(recipient, body, askBy(call));
+        const answer = await call("POST", recipient.comments, { body, in_reply_to: recipient.review });
         return requireId(answer.body["html_url"], "GitHub");
       },
       async edit(to, messageId, { body }, call) {
-        const place = parsePlace(to);
-        if (place.kind === "discussion") return editInDiscussion(place, { url: messageId, body }, askBy(call));
-        const comment = toCommentPath(place, messageId);
+        const recipient = parseRecipient(to);
+        if (recipient.kind === "discussion") return editInDiscussion(recipient, { url: messageId, body }, askBy(call));
+        const comment = toCommentPath(recipient, messageId);
         return comment !== undefined && isSuccess(await call("PATCH", comment, { body }, GONE));
       },
       async remove(to, messageId, call) {
-        const place = parsePlace(to);
-        if (place.kind === "discussion") return removeFromDiscussion(place, messageId, askBy(call));
-        const comment = toCommentPath(place, messageId);
+        const recipient = parseRecipient(to);
+        if (recipient.kind === "discussion") return removeFromDiscussion(recipient, messageId, askBy(call));
+        const comment = toCommentPath(recipient, messageId);
         return comment && call("DELETE", comment, undefined, GONE);
       },
       async find(to, mark, call) {
-        const place = parsePlace(to);
-        if (place.kind === "discussion") return findInDiscussion(place, mark, askBy(call));
-        const { comments, review } = place;
+        const recipient = parseRecipient(to);
+        if (recipient.kind === "discussion") return findInDiscussion(recipient, mark, askBy(call));
+        const { comments, review } = recipient;
         return findNewest(comments, { mark, hasOrder: review !== undefined }, call);
       },
       reviews: createGithubReviews((to) => {
-        const place = parsePlace(to);
-        return place.kind === "issue" && place.review === undefined ? place.pull : undefined;
+        const recipient = parseRecipient(to);
+        return recipient.kind === "issue" && recipient.review === undefined ? recipient.pull : undefined;
       }),
       async startWorking(to, call) {
-        const place = parsePlace(to);
-        if (place.kind === "discussion") {
-          const stop = await addEyesReaction(place, askBy(call));
+        const recipient = parseRecipient(to);
+        if (recipient.kind === "discussion") {
+          const stop = await addEyesReaction(recipient, askBy(call));
           return (again) => stop(askBy(again));
         }
-        const { reactions } = place;
+        const { reactions } = recipient;
         // A reaction on a commit needs a permission that could push code.
         if (reactions === undefined) return undefined;
         const { body } = await call("POST", reactions, { content: "eyes" });
@@ -121,11 +121,11 @@ export function createGithub(options: GithubOptions): ChannelDriver {
       },
     },
     createGithubApi({ baseUrl, token, app }, (to) => {
-      const { owner, repo } = PLACE.exec(to)?.groups ?? {};
+      const { owner, repo } = RECIPIENT.exec(to)?.groups ?? {};
       // A read is about a repository.
       return owner === undefined
         ? { kind: "repository", repository: to }
-        : { kind: parsePlace(to).kind, repository: `${owner}/${repo}` };
+        : { kind: parseRecipient(to).kind, repository: `${owner}/${repo}` };
     }),
   );
 }
@@ -136,7 +136,7 @@ function toHost(baseUrl: string): string {
 }
 
 /** The name in the REST API. */
-interface RestPlace {
+interface RestRecipient {
   kind: "commit" | "issue";
   /** The path of the repository. */
   repository: string;
@@ -149,10 +149,10 @@ interface RestPlace {
   reactions?: string;
 }
 
-type Place = RestPlace | (DiscussionPlace & { kind: "discussion" });
+type Recipient = RestRecipient | (DiscussionRecipient & { kind: "discussion" });
 
-function parsePlace(to: string): Place {
-  const { owner = "", repo = "", number, review, commit, discussion, thread } = PLACE.exec(to)?.groups ?? {};
+function parseRecipient(to: string): Recipient {
+  const { owner = "", repo = "", number, review, commit, discussion, thread } = RECIPIENT.exec(to)?.groups ?? {};
   const repository = `/repos/${owner}/${repo}`;
   if (discussion !== undefined) {
     return { kind: "discussion", owner, repo, number: Number(discussion), thread: thread ? Number(thread) : undefined };
@@ -177,7 +177,7 @@ function parsePlace(to: string): Place {
  * The id of a message is its address: https://github.com/acme/app/pull/12#discussion_r345. A comment on a commit is not
  * edited: that needs a permission that could push code.
  */
-function toCommentPath({ repository }: RestPlace, messageId: string): string | undefined {
+function toCommentPath({ repository }: RestRecipient, messageId: string): string | undefined {
   const [, kind, id] = /#(issuecomment-|discussion_r)(\d+)$/.exec(messageId) ?? [];
   return id && `${repository}/${kind === "discussion_r" ? "pulls" : "issues"}/comments/${id}`;
 }

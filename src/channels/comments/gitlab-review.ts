@@ -4,14 +4,14 @@ import { type DiffLine } from "../../shared/diff.ts";
 import { toObjects, toText } from "../../shared/json.ts";
 import type { ChangeDiff } from "../driver.ts";
 import { type Call, isSuccess, requireId, toLine } from "../http.ts";
-import { findMarked, GONE, type RenderedReview, type ReviewPlace } from "./comment.ts";
+import { findMarked, GONE, type RenderedReview, type ReviewService } from "./comment.ts";
 
 interface Body {
   body: string;
 }
 
 /** Reviews of merge requests. `pathOf`: the path of the merge request that a recipient is. */
-export function createGitlabReviews(pathOf: (to: string) => string | undefined): ReviewPlace<Body> {
+export function createGitlabReviews(pathOf: (to: string) => string | undefined): ReviewService<Body> {
   return {
     async readDiff(to, commit, call) {
       const path = pathOf(to);
@@ -62,7 +62,7 @@ async function addReview(path: string, review: RenderedReview<Body>, call: Call)
   return toMessageId((await call("POST", `${path}/notes`, body)).body["id"]);
 }
 
-/** All drafts of the account are published together, so that a person's own must not be among them. */
+/** All drafts of the account are published together, so a person's drafts must not be among them. */
 async function writeDrafts(path: string, { isOwn, ...review }: RenderedReview<Body>, call: Call): Promise<void> {
   const { items: drafts = [] } = await call("GET", `${path}/draft_notes?per_page=100`);
   const textOf = ({ note }: Record<string, unknown>): string => toText(note);

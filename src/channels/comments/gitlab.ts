@@ -13,7 +13,7 @@ const schema = {
   description: "Notes on GitLab. A project or group access token needs the scope api and the role Reporter.",
   required: ["token"],
   properties: {
-    token: { ...NON_BLANK, description: "Access token of a project, a group or an account of the agent's own." },
+    token: { ...NON_BLANK, description: "Access token of a project, a group or the agent's account." },
     ...ALLOWANCES,
     baseUrl: { ...HTTP_URL, description: "The server as people open it. Default: https://gitlab.com." },
   },
@@ -29,7 +29,7 @@ const ADVICE = new Map([
   [404, "Check the recipient, and that the token can see the project."],
 ]);
 
-const PLACE =
+const RECIPIENT =
   /^(?<project>[A-Za-z0-9_][\w.-]*(?:\/[A-Za-z0-9_][\w.-]*){1,20})(?<kind>[#!])(?<number>[1-9]\d{0,15})(?:\/d(?<thread>[0-9a-f]{40}))?$/;
 
 /** Notes on issues and merge requests, and replies in their discussions. */
@@ -52,32 +52,32 @@ export function createGitlab(options: GitlabOptions): ChannelDriver {
       limit: 20_000,
       addressOf: (to) => to.replace(/\/d[0-9a-f]+$/, ""),
       checkRecipient: recipientCheck(
-        PLACE,
+        RECIPIENT,
         "an issue such as acme/app#12, a merge request such as acme/app!12, or one with /d and a discussion's id",
       ),
       render: ({ text }, toMark) => ({ body: toMarkedText(text, toMark, { ...options, host }) }),
       async add(to, body, call) {
-        const { path, thread } = parsePlace(to);
+        const { path, thread } = parseRecipient(to);
         const answer = await call("POST", `${path}${thread ? `/discussions/${thread}` : ""}/notes`, body);
         return toMessageId(answer.body["id"]);
       },
       async edit(to, messageId, body, call) {
         const id = messageId.replace(/^note_/, "");
-        return /^\d+$/.test(id) && isSuccess(await call("PUT", `${parsePlace(to).path}/notes/${id}`, body, GONE));
+        return /^\d+$/.test(id) && isSuccess(await call("PUT", `${parseRecipient(to).path}/notes/${id}`, body, GONE));
       },
       async remove(to, messageId, call) {
-        await call("DELETE", `${parsePlace(to).path}/notes/${messageId.replace(/^note_/, "")}`, undefined, GONE);
+        await call("DELETE", `${parseRecipient(to).path}/notes/${messageId.replace(/^note_/, "")}`, undefined, GONE);
       },
       async find(to, mark, call) {
-        const found = findMarked(await readNewest(parsePlace(to).path, call), mark);
+        const found = findMarked(await readNewest(parseRecipient(to).path, call), mark);
         return found && toMessageId(found["id"]);
       },
       reviews: createGitlabReviews((to) => {
-        const { path, thread } = parsePlace(to);
+        const { path, thread } = parseRecipient(to);
         return thread === undefined && path.includes("/merge_requests/") ? path : undefined;
       }),
       async startWorking(to, call) {
-        const emoji = `${parsePlace(to).path}/award_emoji`;
+        const emoji = `${parseRecipient(to).path}/award_emoji`;
         const { body } = await call("POST", emoji, { name: "eyes" });
         const id = requireId(body["id"], "GitLab");
         return (again) => again("DELETE", `${emoji}/${id}`, undefined, GONE);
@@ -87,8 +87,8 @@ export function createGitlab(options: GitlabOptions): ChannelDriver {
   );
 }
 
-function parsePlace(to: string): { path: string; thread: string | undefined } {
-  const { project = "", kind, number, thread } = PLACE.exec(to)?.groups ?? {};
+function parseRecipient(to: string): { path: string; thread: string | undefined } {
+  const { project = "", kind, number, thread } = RECIPIENT.exec(to)?.groups ?? {};
   const path = `/projects/${encodeURIComponent(project)}/${kind === "!" ? "merge_requests" : "issues"}/${number}`;
   return { path, thread };
 }

@@ -35,7 +35,7 @@ const ADVICE = new Map([
   [404, "Check the recipient, and that the account can browse the project."],
 ]);
 
-const PLACE = /^(?<issue>[A-Z][A-Z0-9_]{1,50}-[1-9]\d{0,15})(?<internal>\/internal)?$/;
+const RECIPIENT = /^(?<issue>[A-Z][A-Z0-9_]{1,50}-[1-9]\d{0,15})(?<internal>\/internal)?$/;
 
 /** Comments on issues. */
 export function createJira({ token, email, baseUrl }: JiraOptions): ChannelDriver {
@@ -56,7 +56,7 @@ export function createJira({ token, email, baseUrl }: JiraOptions): ChannelDrive
       limit: 10_000,
       addressOf: (to) => to.replace(/\/internal$/, ""),
       checkRecipient: recipientCheck(
-        PLACE,
+        RECIPIENT,
         "the key of an issue such as SHOP-12, or one with /internal for a comment that customers do not see",
       ),
       toMark: toInvisibleMark,
@@ -64,20 +64,20 @@ export function createJira({ token, email, baseUrl }: JiraOptions): ChannelDrive
         return withMark(format === "markdown" ? await toAdf(text) : toPlainAdf(text), toMark());
       },
       async add(to, body, call) {
-        const { path, isInternal } = parsePlace(to);
+        const { path, isInternal } = parseRecipient(to);
         const answer = await call("POST", path, { body, ...(isInternal && { properties: [INTERNAL] }) });
         return toMessageId(answer.body["id"]);
       },
       async edit(to, messageId, body, call) {
         const id = /^comment_(\d+)$/.exec(messageId)?.[1];
-        return id !== undefined && isSuccess(await call("PUT", `${parsePlace(to).path}/${id}`, { body }, GONE));
+        return id !== undefined && isSuccess(await call("PUT", `${parseRecipient(to).path}/${id}`, { body }, GONE));
       },
       async remove(to, messageId, call) {
         const id = /^comment_(\d+)$/.exec(messageId)?.[1];
-        if (id) await call("DELETE", `${parsePlace(to).path}/${id}`, undefined, GONE);
+        if (id) await call("DELETE", `${parseRecipient(to).path}/${id}`, undefined, GONE);
       },
       async find(to, mark, call) {
-        const { body } = await call("GET", `${parsePlace(to).path}?orderBy=-created&maxResults=100`);
+        const { body } = await call("GET", `${parseRecipient(to).path}?orderBy=-created&maxResults=100`);
         const found = toObjects(body["comments"]).find((comment) => toText(comment["body"]).includes(mark));
         return found && toMessageId(found["id"]);
       },
@@ -100,8 +100,8 @@ function withMark(document: AdfDocument, mark: string): AdfDocument {
   return { ...document, content };
 }
 
-function parsePlace(to: string): { path: string; isInternal: boolean } {
-  const { issue, internal } = PLACE.exec(to)?.groups ?? {};
+function parseRecipient(to: string): { path: string; isInternal: boolean } {
+  const { issue, internal } = RECIPIENT.exec(to)?.groups ?? {};
   return { path: `/${issue}/comment`, isInternal: internal !== undefined };
 }
 

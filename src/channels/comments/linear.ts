@@ -16,7 +16,7 @@ const schema = {
   description:
     "Comments on Linear's issues. An API key needs the permissions Read and Create comments, an OAuth token the scopes read and comments:create; to edit comments and to show reactions, both need write.",
   properties: {
-    token: { ...NON_BLANK, description: "API key of an account of the agent's own, or an OAuth access token." },
+    token: { ...NON_BLANK, description: "API key of the agent's account, or an OAuth access token." },
     app: {
       type: "object",
       additionalProperties: false,
@@ -43,7 +43,7 @@ export const linear: DriverDefinition<ChannelDriver, LinearOptions> = {
 };
 
 const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
-const PLACE = new RegExp(
+const RECIPIENT = new RegExp(
   `^(?<issue>[A-Z][A-Z0-9]{0,19}-[1-9]\\d{0,9})(?:/c(?<thread>${UUID})|/s(?<session>${UUID}))?$`,
 );
 
@@ -55,7 +55,7 @@ export function createLinear(options: LinearOptions): ChannelDriver {
       limit: 20_000,
       addressOf: (to) => to.replace(/\/.*$/, ""),
       checkRecipient: recipientCheck(
-        PLACE,
+        RECIPIENT,
         "an issue such as ENG-12, or one with /c and the id of a thread's first comment, or /s and that of an agent session",
       ),
       toMark: toMarkedId,
@@ -65,7 +65,7 @@ export function createLinear(options: LinearOptions): ChannelDriver {
         return { id: toMark(), type, body: options.allowMentions ? body : withoutProfiles(body) };
       },
       async add(to, { id, type, body }, ask) {
-        const { issueId, parentId, agentSessionId } = parsePlace(to);
+        const { issueId, parentId, agentSessionId } = parseRecipient(to);
         const data = agentSessionId
           ? await ask(RESPOND, { input: { id, agentSessionId, content: { type, body } } })
           : await ask(ADD, { input: { id, body, issueId, parentId } });
@@ -74,18 +74,18 @@ export function createLinear(options: LinearOptions): ChannelDriver {
       },
       async edit(to, id, { body }, ask) {
         // A response cannot be edited.
-        if (parsePlace(to).agentSessionId) return false;
+        if (parseRecipient(to).agentSessionId) return false;
         return (await ask(EDIT, { id, input: { body } })) !== undefined;
       },
       async remove(to, id, ask) {
-        if (!parsePlace(to).agentSessionId) await ask(REMOVE, { id });
+        if (!parseRecipient(to).agentSessionId) await ask(REMOVE, { id });
       },
       async find(to, id, ask) {
-        const data = await ask(parsePlace(to).agentSessionId ? FIND_RESPONSE : FIND, { id });
+        const data = await ask(parseRecipient(to).agentSessionId ? FIND_RESPONSE : FIND, { id });
         return isObject(data?.["found"]) ? requireId(data["found"]["id"], "Linear") : undefined;
       },
       async startWorking(to, ask) {
-        const { issueId, parentId, agentSessionId } = parsePlace(to);
+        const { issueId, parentId, agentSessionId } = parseRecipient(to);
         if (agentSessionId) {
           // Linear wants a sign within ten seconds. The response replaces it.
           const content = { type: "thought", body: "Working on it." };
@@ -120,8 +120,8 @@ function toMadeId({ done }: Record<string, unknown>): string {
   return requireId(toObject(toObject(done)["made"])["id"], "Linear");
 }
 
-function parsePlace(to: string): Record<"agentSessionId" | "issueId" | "parentId", string | undefined> {
-  const { issue, thread, session } = PLACE.exec(to)?.groups ?? {};
+function parseRecipient(to: string): Record<"agentSessionId" | "issueId" | "parentId", string | undefined> {
+  const { issue, thread, session } = RECIPIENT.exec(to)?.groups ?? {};
   return { issueId: issue, parentId: thread, agentSessionId: session };
 }
 

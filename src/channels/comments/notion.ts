@@ -31,7 +31,7 @@ const ADVICE = new Map([
 ]);
 
 const ID = "[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}";
-const PLACE = new RegExp(`^(?:(?<page>${ID})|comment/(?<comment>${ID}))$`, "i");
+const RECIPIENT = new RegExp(`^(?:(?<page>${ID})|comment/(?<comment>${ID}))$`, "i");
 
 /** Comments on pages, and replies in the discussion of a comment. */
 export function createNotion({ token, baseUrl = "https://api.notion.com" }: NotionOptions): ChannelDriver {
@@ -53,7 +53,7 @@ export function createNotion({ token, baseUrl = "https://api.notion.com" }: Noti
         return Math.max(text.length, Math.ceil((runs.length / (MAX_RUNS - 1)) * LIMIT));
       },
       checkRecipient: recipientCheck(
-        PLACE,
+        RECIPIENT,
         "a page's id such as 59e3eb4133b24151b05b31115a15e1c2, or comment/ and a comment's id for a reply in its discussion",
       ),
       toMark: toInvisibleMark,
@@ -80,7 +80,7 @@ export function createNotion({ token, baseUrl = "https://api.notion.com" }: Noti
 
 /** Where a comment goes, as Notion takes it, and the page or block whose comments it is among. */
 async function locate(to: string, call: Call): Promise<{ target: object; block: string }> {
-  const { page = "", comment } = PLACE.exec(to)?.groups ?? {};
+  const { page = "", comment } = RECIPIENT.exec(to)?.groups ?? {};
   if (comment === undefined) return { target: { parent: { page_id: page } }, block: page };
   const { body } = await call("GET", `/comments/${comment}`);
   const { page_id: pageId, block_id: blockId } = toObject(body["parent"]);

@@ -14,7 +14,7 @@ interface Sender {
 }
 
 /** A recipient: `ada@example.com <first@id> <last@id> Subject`. */
-export interface Place {
+export interface MailRecipient {
   address: string;
   /** The mails before it, with the one that is answered last. */
   references: string[];
@@ -24,7 +24,7 @@ export interface Place {
 const ID = /^<[\x21-\x3B=\x3F-\x7E]{1,250}@[\x21-\x3B=\x3F-\x7E]{1,250}>$/;
 
 /** Invalid ids, such as Gmail's own or a shortened one, are left out: then the answer does not belong to the thread. */
-export function toPlace(to: string): Place {
+export function parseRecipient(to: string): MailRecipient {
   const [address = "", ...words] = to.split(" ");
   const end = words.findIndex((word) => !word.startsWith("<"));
   const ids = end === -1 ? words : words.slice(0, end);
@@ -47,7 +47,7 @@ export async function composeMail(
   { to, text, format, references: given = [] }: OutgoingMessage,
   { from, fromName = "", messageId }: Sender & { messageId: string },
 ): Promise<SendMailOptions> {
-  const { address, references: named, subject } = toPlace(to);
+  const { address, references: named, subject } = parseRecipient(to);
   const known = toIds(given);
   const references = known.length > 0 ? known : named;
   return {

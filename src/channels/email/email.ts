@@ -6,7 +6,7 @@ import { isLoopback } from "../../shared/network.ts";
 import { NON_BLANK } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { toLine, toNoAnswer } from "../http.ts";
-import { ADDRESS, composeMail, toMessageId, toPlace } from "./compose.ts";
+import { ADDRESS, composeMail, toMessageId, parseRecipient } from "./compose.ts";
 import { isLoginRefused, sendMail, type SmtpLogin, toDriverError, type WrittenMail, writeMail } from "./transport.ts";
 
 const schema = {
@@ -83,9 +83,9 @@ export function createEmail(
     limit: 100_000,
     needsAllow: true,
     sourceNeedsAllow: true,
-    addressOf: (to) => toPlace(to).address,
+    addressOf: (to) => parseRecipient(to).address,
     checkRecipient(to) {
-      if (ADDRESS.test(toPlace(to).address)) return;
+      if (ADDRESS.test(parseRecipient(to).address)) return;
       throw new DriverError(
         "Expected an address such as ada@example.com, then, for an answer, the ids of the mails before it, each in < >, and " +
           "the subject.",

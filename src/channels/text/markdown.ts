@@ -52,17 +52,17 @@ export function measureAs(dialect: Dialect): (markdown: string) => Promise<numbe
   };
 }
 
-interface Place {
+interface RenderContext {
   dialect: Dialect;
   depth: number;
 }
 
-function renderBlocks(tokens: Token[], place: Place): string {
-  const blocks = toKnown(tokens).map((token) => renderBlock(token, place));
-  return blocks.filter((block) => block !== "").join(place.dialect.paragraph ? "" : "\n\n");
+function renderBlocks(tokens: Token[], context: RenderContext): string {
+  const blocks = toKnown(tokens).map((token) => renderBlock(token, context));
+  return blocks.filter((block) => block !== "").join(context.dialect.paragraph ? "" : "\n\n");
 }
 
-function renderBlock(token: MarkedToken, { dialect, depth }: Place): string {
+function renderBlock(token: MarkedToken, { dialect, depth }: RenderContext): string {
   if (depth > MAX_DEPTH) throw new Error("The text is nested too deeply.");
   const inside = { dialect, depth: depth + 1 };
   const { paragraph = (inner: string) => inner } = dialect;
@@ -99,15 +99,15 @@ function toLanguage(info = ""): string | undefined {
 }
 
 /** Few services have tables, and those have them only outside of lists and quotes. As code, the columns stay where they are. */
-function renderTable({ header, rows, raw }: Tokens.Table, place: Place): string {
-  const { dialect, depth } = place;
+function renderTable({ header, rows, raw }: Tokens.Table, context: RenderContext): string {
+  const { dialect, depth } = context;
   if (!dialect.table || depth > 1) return dialect.codeBlock(raw.trimEnd());
-  return dialect.table([header, ...rows].map((row) => row.map(({ tokens }) => renderInline(tokens, place))));
+  return dialect.table([header, ...rows].map((row) => row.map(({ tokens }) => renderInline(tokens, context))));
 }
 
-function renderList({ items, ordered, start }: Tokens.List, place: Place): string {
-  const texts = items.map(({ tokens }) => renderItem(tokens, place));
-  if (place.dialect.list) return place.dialect.list(texts, ordered);
+function renderList({ items, ordered, start }: Tokens.List, context: RenderContext): string {
+  const texts = items.map(({ tokens }) => renderItem(tokens, context));
+  if (context.dialect.list) return context.dialect.list(texts, ordered);
   const first = typeof start === "number" ? start : 1;
   return texts
     .map((text, index) => `${ordered ? `${first + index}.` : "-"} ${text.replaceAll("\n", "\n  ")}`)
@@ -115,19 +115,19 @@ function renderList({ items, ordered, start }: Tokens.List, place: Place): strin
 }
 
 /** An item's own text is not a paragraph: what follows it is directly below. */
-function renderItem(tokens: Token[], place: Place): string {
+function renderItem(tokens: Token[], context: RenderContext): string {
   const parts = toKnown(tokens).map((token) => {
-    if (token.type === "checkbox") return place.dialect.text(token.checked ? "[x] " : "[ ] ");
-    if (token.type === "text") return renderInline(token.tokens ?? [], place) || place.dialect.text(token.text);
-    return renderBlock(token, place);
+    if (token.type === "checkbox") return context.dialect.text(token.checked ? "[x] " : "[ ] ");
+    if (token.type === "text") return renderInline(token.tokens ?? [], context) || context.dialect.text(token.text);
+    return renderBlock(token, context);
   });
   const [box, ...rest] = (tokens[0]?.type === "checkbox" ? parts : ["", ...parts]).filter(
     (part, at) => part || at === 0,
   );
-  return `${box}${rest.join(place.dialect.list ? "" : "\n")}`;
+  return `${box}${rest.join(context.dialect.list ? "" : "\n")}`;
 }
 
-function renderInline(tokens: Token[], { dialect, depth }: Place): string {
+function renderInline(tokens: Token[], { dialect, depth }: RenderContext): string {
   if (depth > MAX_DEPTH) throw new Error("The text is nested too deeply.");
   const inside = { dialect, depth: depth + 1 };
   const parts = toKnown(tokens).map((token) => {
@@ -158,11 +158,11 @@ function renderInline(tokens: Token[], { dialect, depth }: Place): string {
 /** Without a scheme that people know, an address is text. */
 const ADDRESS = /^(?:https?:\/\/|mailto:)[^\s<>|"`\\]+$/i;
 
-function renderLink(token: Tokens.Link, place: Place): string {
+function renderLink(token: Tokens.Link, context: RenderContext): string {
   const { text, href, tokens } = token;
-  const { dialect } = place;
+  const { dialect } = context;
   const address = ADDRESS.test(href) ? dialect.address(href) : dialect.text(href);
   if (text === href) return address;
   if (`mailto:${text}` === href || `http://${text}` === href) return dialect.text(text);
-  return renderInline(tokens, place) + dialect.text(" (") + address + dialect.text(")");
+  return renderInline(tokens, context) + dialect.text(" (") + address + dialect.text(")");
 }

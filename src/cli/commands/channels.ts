@@ -8,7 +8,7 @@ import { openDrivers } from "../../runtime/drivers.ts";
 import { silentLog } from "../../telemetry/log.ts";
 import { appendSegment, isWithin } from "../../shared/json.ts";
 import { toChannelName } from "../../shared/text.ts";
-import { CONFIG_HELP, EXIT_CODES } from "../command.ts";
+import { EXIT_CODES, CONFIG_HELP } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";
 

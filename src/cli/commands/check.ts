@@ -7,7 +7,7 @@ import { ConfigError, type ConfigProblem, toSentence } from "../../errors.ts";
 import type { StatusView } from "../../operator/views.ts";
 import { parseObject, readPath } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addServiceOptions, CONFIG_HELP, EXIT_CODES } from "../command.ts";
+import { EXIT_CODES, addServiceOptions, CONFIG_HELP } from "../command.ts";
 import { tryRuntime } from "../context.ts";
 import { formatCount, formatDuration } from "../format.ts";
 import { type CliIo, print, printError, printJson, printWarnings, style } from "../io.ts";

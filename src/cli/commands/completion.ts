@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { nameOf, toOneOf } from "../command.ts";
+import { nameOf } from "../command-list.ts";
+import { toOneOf } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { type CliIo, print, printJson } from "../io.ts";
 import { listHooks } from "./send.ts";
@@ -24,13 +25,17 @@ export function addCompletion(program: Command, io: CliIo): void {
     .option("--json", "print one JSON object: shell, script", false)
     .action(async (shell: Shell | typeof HOOKS, { json }: { json: boolean }) => {
       if (shell === HOOKS) return print(io, ...listHooks(await loadConfig(undefined, io)));
-      const script = WRITERS[shell](listPlaces(program));
+      const script = WRITERS[shell](listCompletions(program));
       if (json) printJson(io, { shell, script });
       else print(io, script.trimEnd());
     });
 }
 
-const WRITERS: Record<Shell, (places: Place[]) => string> = { bash: writeBash, zsh: writeZsh, fish: writeFish };
+const WRITERS: Record<Shell, (completions: Completion[]) => string> = {
+  bash: writeBash,
+  zsh: writeZsh,
+  fish: writeFish,
+};
 
 interface Word {
   text: string;
@@ -38,7 +43,7 @@ interface Word {
 }
 
 /** What can follow the words of a command. */
-interface Place {
+interface Completion {
   /** `events list`; empty for `webhooks` itself. */
   name: string;
   words: Word[];
@@ -48,7 +53,7 @@ interface Place {
   takesHook: boolean;
 }
 
-function listPlaces(command: Command): Place[] {
+function listCompletions(command: Command): Completion[] {
   const options = command.options.filter(({ hidden }) => !hidden);
   const words = [
     ...command.commands.map((child) => ({ text: child.name(), about: aboutOf(child) })),
@@ -58,23 +63,23 @@ function listPlaces(command: Command): Place[] {
   const valued = options.filter((option) => !option.isBoolean()).map(({ long }) => long ?? "");
   const name = command.parent ? nameOf(command) : "";
   const takesHook = command.registeredArguments[0]?.name() === "hook";
-  return [{ name, words, valued, takesHook }, ...command.commands.flatMap(listPlaces)];
+  return [{ name, words, valued, takesHook }, ...command.commands.flatMap(listCompletions)];
 }
 
 function aboutOf(command: Command): string {
   return (command.summary() || command.description()).split(/\. |\n/)[0]!.replace(/\.$/, "");
 }
 
-/** The words of a command line that lead to a place, as patterns of a shell's `case`. */
-function toPattern(places: Place[]): string {
-  return places
+/** The words of a command line that lead to a completion, as patterns of a shell's `case`. */
+function toPattern(completions: Completion[]): string {
+  return completions
     .filter(({ name }) => name !== "")
     .map(({ name }) => quote(` ${name}`))
     .join(" | ");
 }
 
-function writeBash(places: Place[]): string {
-  const cases = places.map(({ name, words, valued, takesHook }) => {
+function writeBash(completions: Completion[]): string {
+  const cases = completions.map(({ name, words, valued, takesHook }) => {
     const texts = words.map(({ text }) => text).join(" ");
     const hooks = takesHook ? " hooks=1" : "";
     return `    ${quote(name && ` ${name}`)}) words=${quote(texts)} valued=${quote(` ${valued.join(" ")} `)}${hooks} ;;`;
@@ -84,7 +89,7 @@ _hookline() {
   local at="" words="" valued="" hooks="" index
   for ((index = 1; index < COMP_CWORD; index++)); do
     case "$at \${COMP_WORDS[index]}" in
-    ${toPattern(places)}) at+=" \${COMP_WORDS[index]}" ;;
+    ${toPattern(completions)}) at+=" \${COMP_WORDS[index]}" ;;
     esac
   done
   case "$at" in
@@ -101,8 +106,8 @@ complete -o bashdefault -o default -F _hookline hookline webhooks
 `;
 }
 
-function writeZsh(places: Place[]): string {
-  const cases = places.map(({ name, words, valued, takesHook }) => {
+function writeZsh(completions: Completion[]): string {
+  const cases = completions.map(({ name, words, valued, takesHook }) => {
     const hooks = takesHook ? "; hooks=1" : "";
     const described = words.map(({ text, about }) => quote(`${text}:${about}`)).join(" ");
     return `    ${quote(name && ` ${name}`)}) known=(${described}); valued=(${valued.join(" ")})${hooks} ;;`;
@@ -113,7 +118,7 @@ _hookline() {
   local -a known valued
   for ((index = 2; index < CURRENT; index++)); do
     case "$at \${words[index]}" in
-    ${toPattern(places)}) at+=" \${words[index]}" ;;
+    ${toPattern(completions)}) at+=" \${words[index]}" ;;
     esac
   done
   case "$at" in
@@ -127,21 +132,21 @@ if [ "$funcstack[1]" = _hookline ]; then _hookline "$@"; else compdef _hookline 
 `;
 }
 
-function writeFish(places: Place[]): string {
-  const hooks = places
+function writeFish(completions: Completion[]): string {
+  const hooks = completions
     .filter(({ takesHook }) => takesHook)
     .map(({ name }) => {
       const condition = quoteFish(`__hookline_at ${quoteFish(name)}; and test (count (commandline -opc)) = 2`);
       return `complete -c hookline -n ${condition} -f -a "(__hookline_hooks)"`;
     });
-  const lines = places.flatMap(({ name, words, valued }) =>
+  const lines = completions.flatMap(({ name, words, valued }) =>
     words.map(({ text, about }) => {
       const word = text.startsWith("--") ? `-l ${text.slice(2)}` : `-f -a ${text}`;
       const value = valued.includes(text) ? " -r" : "";
       return `complete -c hookline -n ${quoteFish(`__hookline_at ${quoteFish(name)}`)} ${word}${value} -d ${quoteFish(about)}`;
     }),
   );
-  const names = places.filter(({ name }) => name !== "").map(({ name }) => quoteFish(name));
+  const names = completions.filter(({ name }) => name !== "").map(({ name }) => quoteFish(name));
   return `# fish completion for hookline, and its other name webhooks
 function __hookline_at
   set -l at ""

@@ -16,7 +16,7 @@ import type { EventTimeline } from "../../operator/views.ts";
 import { buildRuntime, type Runtime } from "../../runtime/build.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
 import type { HookRequest } from "../../types.ts";
-import { createSince, EXIT_CODES, toOneOf } from "../command.ts";
+import { EXIT_CODES, createSince, toOneOf } from "../command.ts";
 import { locateConfig, withSandbox } from "../context.ts";
 import { formatActions, formatCount, formatDiff, shortenIds } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";

@@ -6,7 +6,7 @@ import type { ConfigProblem } from "../../errors.ts";
 import { toText } from "../../shared/json.ts";
 import { isLoopback } from "../../shared/network.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { CONFIG_HELP, EXIT_CODES } from "../command.ts";
+import { EXIT_CODES, CONFIG_HELP } from "../command.ts";
 import { locateConfig, tryRuntime } from "../context.ts";
 import { formatCount } from "../format.ts";
 import type { GrantRow } from "../../runtime/grants.ts";

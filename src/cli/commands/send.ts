@@ -16,7 +16,7 @@ import { toServiceAddress } from "../../shared/owner.ts";
 import { toBearer } from "../../shared/secret.ts";
 import { toTempDir } from "../../shared/temporary-folder.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
-import { addPair, addServiceOptions, EXIT_CODES } from "../command.ts";
+import { EXIT_CODES, addPair, addServiceOptions } from "../command.ts";
 import { loadServiceConfig, readInput } from "../context.ts";
 import { formatEvent } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";

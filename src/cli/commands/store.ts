@@ -8,7 +8,7 @@ import type { MigratedTable, MigrationProgress } from "../../journal/migration/m
 import { copyDatabase, openDatabase } from "../../journal/sqlite/database.ts";
 import { markCopy } from "../../journal/sqlite/publications.ts";
 import { createTelemetry } from "../../telemetry/telemetry.ts";
-import { CONFIG_HELP, toDatabaseUrl, UsageError } from "../command.ts";
+import { UsageError, CONFIG_HELP, toDatabaseUrl } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { formatDuration, formatTable } from "../format.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";

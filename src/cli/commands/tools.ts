@@ -7,7 +7,7 @@ import { silentLog, toPrintable } from "../../telemetry/log.ts";
 import type { OpenCall, ToolSets } from "../../tools/tool-sets.ts";
 import { hashCall, lockFile, writeLockedCalls } from "../../tools/lock.ts";
 import type { CallDescription } from "../../tools/tool-set.ts";
-import { CONFIG_HELP, EXIT_CODES, UsageError } from "../command.ts";
+import { EXIT_CODES, UsageError, CONFIG_HELP } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { formatTable } from "../format.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";

@@ -9,7 +9,7 @@ import { runTrial, type Trial } from "../../operator/trial.ts";
 import { buildRuntime } from "../../runtime/build.ts";
 import { createWatcher } from "../../runtime/watch.ts";
 import { createLog, toPrintable } from "../../telemetry/log.ts";
-import { addPair, CONFIG_HELP, EXIT_CODES } from "../command.ts";
+import { EXIT_CODES, addPair, CONFIG_HELP } from "../command.ts";
 import { loadConfig, locateAnyConfig, locateTransforms, readPayload, withSandbox } from "../context.ts";
 import { formatActions, formatLog } from "../format.ts";
 import { clearScreen, type CliIo, print, printError, printJson, style } from "../io.ts";

@@ -99,7 +99,7 @@ function toCommand(
   return { command, args, pattern: known?.address ?? ANY_ADDRESS };
 }
 
-/** The first https address that the program prints. What it prints afterwards is read, and dropped. */
+/** The first https address that the program prints. What it prints afterward is read, and dropped. */
 async function readAddress(
   child: ChildProcess,
   { command, pattern }: { command: string; pattern: RegExp },

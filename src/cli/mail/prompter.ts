@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Target } from "../../config/edit/plan.ts";
 import type { WrittenMailbox } from "./plan.ts";
-import { addItem, addWriteOptions, CONFIG_HELP, UsageError } from "../command.ts";
+import { UsageError, addItem, addWriteOptions, CONFIG_HELP } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import type { WriteFlags } from "../setup/change.ts";
 import { type ChoicePrompt, MissingAnswer, type Terminal, type TextPrompt } from "../setup/terminal.ts";

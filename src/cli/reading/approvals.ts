@@ -6,7 +6,7 @@ import type { ApprovalView } from "../../operator/views.ts";
 import { isId } from "../../shared/id.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { APPROVAL_STATES, type Decision } from "../../types.ts";
-import { addListOptions, addServiceOptions, toOneOf, UsageError } from "../command.ts";
+import { UsageError, addListOptions, addServiceOptions, toOneOf } from "../command.ts";
 import { formatTable } from "../format.ts";
 import { type CliIo, style } from "../io.ts";
 import { type ListFlags, type OperatorClient, type ServiceFlags, showAnswer } from "../operator-client.ts";

@@ -4,14 +4,14 @@ import { pipeline } from "node:stream/promises";
 import { codeOf } from "../../errors.ts";
 import { EVENT_STATUSES } from "../../types.ts";
 import {
+  EXIT_CODES,
+  UsageError,
   addListOptions,
   addServiceOptions,
   createSince,
-  EXIT_CODES,
   toDigits,
   toOneOf,
   toTime,
-  UsageError,
 } from "../command.ts";
 import { formatEvent, formatEvents } from "../format.ts";
 import { type CliIo, listFiles, print, printJson, printWarnings, style } from "../io.ts";

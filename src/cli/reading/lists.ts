@@ -3,7 +3,7 @@ import { ConfigError } from "../../errors.ts";
 import { readPages } from "../../operator/stored-events.ts";
 import type { DeadLetterView, OperatorAnswers } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addListOptions, addServiceOptions, createSince, toOneOf, UsageError } from "../command.ts";
+import { UsageError, addListOptions, addServiceOptions, createSince, toOneOf } from "../command.ts";
 import { formatCount, formatTable, shortenIds } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
 import {

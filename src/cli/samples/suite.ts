@@ -87,17 +87,17 @@ export async function runAllSamples(options: SuiteOptions): Promise<number> {
  */
 export async function buildSamples(
   set: SampleSet,
-  { runner, ...place }: Place & { runner: TransformRunner },
+  { runner, ...source }: MappingSourceOptions & { runner: TransformRunner },
 ): Promise<Runtime> {
   try {
-    return await buildRuntime({ generation: 1, load: () => readMapping(set, place), runner });
+    return await buildRuntime({ generation: 1, load: () => readMapping(set, source), runner });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     throw new ConfigError(error.problems.map((problem) => toMappingProblem(problem, set.mappingFile)));
   }
 }
 
-interface Place {
+interface MappingSourceOptions {
   folder: string;
   config?: string;
   env: NodeJS.ProcessEnv;
@@ -107,7 +107,7 @@ const KEY = "hooks.mappings[0]";
 
 async function readMapping(
   { name, preset, module, mappingFile: file }: SampleSet,
-  { folder, config: configFile, env }: Place,
+  { folder, config: configFile, env }: MappingSourceOptions,
 ): Promise<ReadConfig> {
   if (preset !== undefined) {
     const config = { hooks: { presets: [path.basename(preset)] } };

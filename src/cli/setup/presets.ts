@@ -22,7 +22,7 @@ import { toSlackAppLink } from "../../registration/slack-manifest.ts";
 import { showHookId } from "../../registration/subscriptions.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
-import { addPair, addWriteOptions, CONFIG_HELP, UsageError } from "../command.ts";
+import { UsageError, addPair, addWriteOptions, CONFIG_HELP } from "../command.ts";
 import { loadConfig, locateNewConfig } from "../context.ts";
 import { wrapWords } from "../format.ts";
 import { type CliIo, print, printJson, printJsonLine, printWarnings, style } from "../io.ts";

@@ -9,7 +9,7 @@ import type { OperatorAnswers } from "../../operator/views.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readOwn } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addServiceOptions, EXIT_CODES, toDigits } from "../command.ts";
+import { EXIT_CODES, addServiceOptions, toDigits } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { type CliIo, print, printJson } from "../io.ts";
 import { createOperatorClient, type OperatorClient, type ServiceFlags } from "../operator-client.ts";

@@ -22,8 +22,8 @@ export type Change =
 /** Makes one change in a JSON5 text, in its own style. All else stays as it is. `json`: the result must be JSON. */
 export function editJson5(text: string, change: Change, json: boolean): string {
   const document = readDocument(text, json);
-  const place = findPlace(document.root, change.path);
-  return splice(text, toSplices(document, place, change));
+  const position = findPosition(document.root, change.path);
+  return splice(text, toSplices(document, position, change));
 }
 
 /** A text that is empty or holds only comments, with an empty object added. */
@@ -63,7 +63,7 @@ interface Json5Document {
 }
 
 /** The deepest existing node on a path. */
-interface Place {
+interface Position {
   node: ValueNode;
   /** The item that holds the node, among its neighbors. */
   owner: { items: Item[]; index: number } | undefined;
@@ -96,15 +96,15 @@ function readDocument(text: string, json: boolean): Json5Document {
   return { text, root: body, tokens, style };
 }
 
-function findPlace(node: ValueNode, path: readonly Segment[], owner?: Place["owner"]): Place {
+function findPosition(node: ValueNode, path: readonly Segment[], owner?: Position["owner"]): Position {
   const [first, ...rest] = path;
   const items = node.type === "Object" || node.type === "Array" ? itemsOf(node) : [];
   const index = items.findLastIndex((item, place) => nameOf(item, place) === first);
   const item = items[index];
-  return item === undefined ? { node, owner, rest: path } : findPlace(item.value, rest, { items, index });
+  return item === undefined ? { node, owner, rest: path } : findPosition(item.value, rest, { items, index });
 }
 
-function toSplices(document: Json5Document, { node, owner, rest }: Place, change: Change): Splice[] {
+function toSplices(document: Json5Document, { node, owner, rest }: Position, change: Change): Splice[] {
   const { text, style } = document;
   if (change.kind === "remove") return owner && rest.length === 0 ? removeItem(document, owner) : [];
   const { from, to } = rangeOf(node);
@@ -181,7 +181,7 @@ function insertFirst({ text, style }: Json5Document, node: Container, renderItem
 }
 
 /** Removes an item with the comma behind it, or, if it is the last one, with the comma before it. */
-function removeItem(document: Json5Document, { items, index }: NonNullable<Place["owner"]>): Splice[] {
+function removeItem(document: Json5Document, { items, index }: NonNullable<Position["owner"]>): Splice[] {
   const { text } = document;
   const item = items[index];
   const previous = items[index - 1];

@@ -2069,7 +2069,7 @@ export interface ChannelsTelegram {
    */
   token: string;
   /**
-   * For tests and a Bot API server of your own. Default: https://api.telegram.org.
+   * For tests and your own Bot API server. Default: https://api.telegram.org.
    */
   baseUrl?: string;
   /**
@@ -2378,7 +2378,7 @@ export interface ChannelsHttp {
  */
 export interface ChannelsGithub {
   /**
-   * Personal access token, of an account of the agent's own.
+   * Personal access token of the agent's account.
    */
   token?: string;
   /**
@@ -2439,7 +2439,7 @@ export interface ChannelsGithub {
  */
 export interface ChannelsGitlab {
   /**
-   * Access token of a project, a group or an account of the agent's own.
+   * Access token of a project, a group or the agent's account.
    */
   token: string;
   /**
@@ -2483,7 +2483,7 @@ export interface ChannelsGitlab {
  */
 export interface ChannelsGitea {
   /**
-   * Access token, of an account of the agent's own.
+   * Access token of the agent's account.
    */
   token: string;
   /**
@@ -2527,7 +2527,7 @@ export interface ChannelsGitea {
  */
 export interface ChannelsLinear {
   /**
-   * API key of an account of the agent's own, or an OAuth access token.
+   * API key of the agent's account, or an OAuth access token.
    */
   token?: string;
   /**

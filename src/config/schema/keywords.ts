@@ -122,7 +122,7 @@ function hasConstant(schema: Schema): boolean {
   );
 }
 
-/** A typing error, rather than a word of somebody's own. */
+/** A typing error, rather than another word. */
 function maxTypos({ length }: string): number {
   return Math.floor(length / 3);
 }

@@ -1,7 +1,19 @@
 import { isId } from "../../shared/id.ts";
 import { type ApprovalState, QUESTION_HOLDS } from "../../types.ts";
-import { createCode, KEEP_CODE_MS, MAX_OPEN, TOO_MANY_OPEN } from "../approval.ts";
-import type { Approval, Claim, Decided, NewApproval, NewDecision, NewDelivery, Questions, Step } from "../records.ts";
+import {
+  createCode,
+  KEEP_CODE_MS,
+  MAX_OPEN,
+  TOO_MANY_OPEN,
+  type Approval,
+  type Decided,
+  type NewApproval,
+  type NewDecision,
+} from "../records/approval.ts";
+import type { NewDelivery } from "../records/delivery.ts";
+import type { Claim } from "../records/node.ts";
+import type { Questions } from "../records/run.ts";
+import type { Step } from "../records/step.ts";
 import {
   type ApprovalEnd,
   fromApproval,
@@ -16,7 +28,15 @@ import { updateEventCounts } from "./counters.ts";
 import type { Sql } from "./database.ts";
 import { addDeliveries } from "./deliveries.ts";
 import { addSteps, readStep } from "./steps.ts";
-import { Batch, lock, recipientLock, type Report, reportAll, toPostgresText, type Transaction } from "./transaction.ts";
+import {
+  Batch,
+  lock,
+  recipientLock,
+  type ChangeReport,
+  reportAll,
+  toPostgresText,
+  type Transaction,
+} from "./transaction.ts";
 
 /*
  * A transaction that asks, ends or uses questions of a run holds the lock of the run's questions: a run that is held sees
@@ -132,7 +152,7 @@ async function insertDeliveries(transaction: Transaction, deliveries: NewDeliver
   );
   await batch.run(transaction, "1");
   if (deliveries.length > 0) transaction.announce("delivery");
-  const reports = deliveries.map(({ id, runId, eventId }): Report => {
+  const reports = deliveries.map(({ id, runId, eventId }): ChangeReport => {
     const change = { kind: "delivery", id, eventId, state: "pending" } as const;
     return { change, run: { id: runId, eventId } };
   });
@@ -230,7 +250,7 @@ async function endApproval(
   const released = await get(RELEASE_RUN, [runId, Object.values(QUESTION_HOLDS)]);
   if (released) transaction.announce("run");
   const about = { id: runId, eventId };
-  const reports: Report[] = [{ change: { kind: "approval", id, eventId, state }, run: about }];
+  const reports: ChangeReport[] = [{ change: { kind: "approval", id, eventId, state }, run: about }];
   if (released)
     reports.push({
       change: { kind: "run", id: runId, eventId, state: "ready" },

@@ -1,8 +1,8 @@
 import { isId } from "../../shared/id.ts";
-import { RUN_CANCELED } from "../approval.ts";
-import type { NewEntry } from "../records.ts";
+import { RUN_CANCELED } from "../records/approval.ts";
+import type { NewEntry } from "../records/session.ts";
 import { optional, text, toUnknownStep } from "../rows.ts";
-import { addEntries } from "./accept.ts";
+import { addEntries } from "./entries.ts";
 import { withdrawApprovals } from "./approvals.ts";
 import { updateEventCounts } from "./counters.ts";
 import { reportsOfEntries } from "./runs.ts";

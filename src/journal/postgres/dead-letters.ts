@@ -1,54 +1,10 @@
 import { isId } from "../../shared/id.ts";
-import type { DeadLetter, Journal } from "../journal.ts";
-import { RUN_DROPPED } from "../approval.ts";
-import { optional, type Row, text, toDeadLetter } from "../rows.ts";
+import { RUN_DROPPED } from "../records/approval.ts";
+import { optional, type Row, text } from "../rows.ts";
 import { withdrawApprovals } from "./approvals.ts";
-import type { Sql } from "./database.ts";
 import { lockOf } from "./deliveries.ts";
 import { updateEventCounts } from "./counters.ts";
-import { lock, reportAll, sessionLock, toPostgresText, type Transaction } from "./transaction.ts";
-
-/*
- * Dead letters are dead runs of hooks and failed deliveries. A failed heartbeat is not one: the next heartbeat gets its
- * system events.
- */
-
-export async function listDeadLetters(
-  { all }: Sql,
-  { limit, before, kind, hook, group, failedFrom, failedTo }: Parameters<Journal["listDeadLetters"]>[0],
-): Promise<DeadLetter[]> {
-  if (before !== undefined && !isId(before)) return [];
-  const [hookText, groupText] = [hook, group].map((value) => value && toPostgresText(value));
-  const rows = await all(`(${DEAD_RUNS}) UNION ALL (${FAILED_DELIVERIES}) ORDER BY id DESC LIMIT $2`, [
-    before,
-    limit,
-    kind,
-    hookText,
-    groupText,
-    failedFrom,
-    failedTo,
-  ]);
-  return rows.map(toDeadLetter);
-}
-
-const HOOK_OF_DELIVERY = "(SELECT hook FROM hookline.event_states AS event WHERE event.id = deliveries.event_id)";
-
-const isChosen = (kind: DeadLetter["kind"], hook: string): string => `
-  ($3::text IS NULL OR $3 = '${kind}') AND ($4::text IS NULL OR ${hook} = $4)
-  AND ($5::text IS NULL OR error_group = $5) AND ($6::bigint IS NULL OR finished_at >= $6)
-  AND ($7::bigint IS NULL OR finished_at < $7)`;
-
-const DEAD_RUNS = `
-  SELECT id, 'run' AS kind, event_id, hook, error, error_group, attempts, finished_at FROM hookline.runs
-  WHERE state = 'dead' AND kind = 'hook' AND ($1::uuid IS NULL OR id < $1) AND ${isChosen("run", "hook")}
-  ORDER BY id DESC LIMIT $2`;
-
-const FAILED_DELIVERIES = `
-  SELECT id, 'delivery' AS kind, event_id,
-    ${HOOK_OF_DELIVERY} AS hook, error, error_group, attempts, finished_at
-  FROM hookline.deliveries
-  WHERE state = 'failed' AND ($1::uuid IS NULL OR id < $1) AND ${isChosen("delivery", HOOK_OF_DELIVERY)}
-  ORDER BY id DESC LIMIT $2`;
+import { lock, reportAll, sessionLock, type Transaction } from "./transaction.ts";
 
 export async function retryDeadLetter(transaction: Transaction, id: string, now: number): Promise<boolean> {
   const letter = await lockLetter(transaction, id);

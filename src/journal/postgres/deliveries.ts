@@ -9,7 +9,7 @@ import {
   type Batch,
   lock,
   recipientLock,
-  type Report,
+  type ChangeReport,
   reportAll,
   toPostgresText,
   type Transaction,
@@ -191,7 +191,7 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
   updateEventCounts(transaction, [{ ...change, open: -1, dead: state === "failed" ? 1 : 0 }]);
   const report = reportOf(row, state);
   const { id, eventId } = report.change;
-  const letter: Report = { change: { kind: "dead-letter", id, eventId, isDead: true }, run: report.run };
+  const letter: ChangeReport = { change: { kind: "dead-letter", id, eventId, isDead: true }, run: report.run };
   await reportAll(transaction, state === "failed" ? [report, letter] : [report]);
   return true;
 }
@@ -212,7 +212,7 @@ const promoteNext = (recipient: string | undefined): string => `
 function reportOf(row: Row, state: DeliveryState) {
   const eventId = optional(text, row.event_id);
   const change = { kind: "delivery", id: text(row.id), eventId, state } as const;
-  return { change, run: { id: text(row.run_id), eventId } } satisfies Report;
+  return { change, run: { id: text(row.run_id), eventId } } satisfies ChangeReport;
 }
 
 export function lockOf(row: Row): string {

@@ -3,26 +3,27 @@ import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type Log, silentLog } from "../../telemetry/log.ts";
 import type { Change, Journal, NewWork, NodeInfo } from "../journal.ts";
-import * as approvalReads from "../approval-reads.ts";
-import * as publications from "../publication-rows.ts";
-import * as reads from "../reads.ts";
 import { bytes } from "../rows.ts";
 import { searchEvents } from "../search.ts";
+import { hasExpired } from "../reads/approvals.ts";
+import { countByMapping } from "../reads/events.ts";
+import { createPublicationReads, createReads } from "../reads/index.ts";
+import type { Reader } from "../reads/reader.ts";
+import { isClaimed } from "../reads/runs.ts";
+import { listPendingSystemEvents } from "../reads/sessions.ts";
 import { createSign } from "../sign.ts";
 import { acceptEvents } from "./accept.ts";
-import { recordAnswer } from "./answers.ts";
+import { recordAnswer, writeNotes, pauseMapping, resumeMapping } from "./state.ts";
 import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approvals.ts";
 import { awaitEarlierCommits, type Changes, createChanges, recordChanges } from "./changes.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
 import { createDatabase, type PostgresDatabase, type Sql } from "./database.ts";
-import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters.ts";
+import { dropDeadLetter, retryDeadLetter } from "./dead-letters.ts";
 import { claimDeliveries, finishDelivery, giveBackDelivery, progressDelivery, retryDelivery } from "./deliveries.ts";
 import { confirmReplays, findReplay } from "./idempotency.ts";
 import { acquireLease, endNode, listNodes, type Recovered, releaseLease, renewLease, returnWork } from "./leases.ts";
 import { compareClocks, createNode, createNodeLease, forgetLater, type Node, takeLostTokens } from "./node.ts";
-import { writeNotes } from "./notes.ts";
 import { cancelRun } from "./cancel.ts";
-import { pauseMapping, resumeMapping } from "./pauses.ts";
 import {
   endSubscription,
   identifyStore,
@@ -130,12 +131,12 @@ function createJournal(parts: Parts): PostgresJournal {
       database.read((sql) => operation(sql, ...args));
 
   const readShared = <Args extends unknown[], Result>(
-    operation: (reader: reads.Reader, ...args: Args) => Promise<Result>,
+    operation: (reader: Reader, ...args: Args) => Promise<Result>,
   ): ((...args: Args) => Promise<Result>) =>
     read((sql, ...args: Args) => operation(createReader(sql, node.clockOffsetMs), ...args));
 
   const inTransaction =
-    <Args extends unknown[], Result>(operation: (reader: reads.Reader, ...args: Args) => Promise<Result>) =>
+    <Args extends unknown[], Result>(operation: (reader: Reader, ...args: Args) => Promise<Result>) =>
     (transaction: Transaction, ...args: Args): Promise<Result> =>
       operation(createReader(transaction, node.clockOffsetMs), ...args);
 
@@ -164,6 +165,7 @@ function createJournal(parts: Parts): PostgresJournal {
   let storeId: Promise<string> | undefined;
 
   return {
+    ...createReads(readShared),
     commit: (operation) => write(operation)(),
 
     accept: (event) => accepts.add(event),
@@ -171,46 +173,36 @@ function createJournal(parts: Parts): PostgresJournal {
       const found = await database.read((sql) => findReplay(sql, ...use));
       return found?.kind === "replayed" ? replays.add(found) : found;
     },
-    readState: readShared(reads.readState),
-    listNotes: readShared(reads.listNotes),
     writeNotes: write(writeNotes),
     recordAnswer: write(recordAnswer),
-    findAnswer: readShared(reads.findAnswer),
 
     claimRuns: take(claimRuns),
     completeRun: (claim, outcome) =>
       outcome.questions ? write(completeAsking)(claim, outcome) : ends.add(toCompletion(claim, outcome)),
     recordSteps: write(recordSteps),
     isClaimed: async (claim) =>
-      (await readShared(reads.isClaimed)(claim)) || write(inTransaction(reads.isClaimed))(claim),
+      (await readShared(isClaimed)(claim)) || write(inTransaction(isClaimed))(claim),
     settleCall: write(settleCall),
-    listSteps: readShared(reads.listSteps),
     retryRun: write(retryRun),
     giveBackRun: write(giveBackRun),
     releaseRun: write(releaseRun),
     holdRun: write(holdRun),
     releaseHeld: write(releaseHeld),
     cancelRun: write(cancelRun),
-    findLost: readShared(reads.findLost),
     pauseMapping: write(pauseMapping),
     resumeMapping: write(resumeMapping),
-    listPauses: readShared(reads.listPauses),
-    spend: readShared(reads.readSpend),
     deadLetterRun: (claim, failure) =>
       ends.add({ claim, state: "dead", ...failure, deliveries: failure.deliveries ?? [] }),
 
     reserveCodes: write(reserveCodes),
     decideApproval: write(decideApproval),
     async expireApprovals(now) {
-      return (await readShared(approvalReads.hasExpired)(now)) ? write(expireApprovals)(now) : 0;
+      return (await readShared(hasExpired)(now)) ? write(expireApprovals)(now) : 0;
     },
-    listApprovals: readShared(approvalReads.listApprovals),
-    getApproval: readShared(approvalReads.getApproval),
-    findAsked: readShared(approvalReads.findAsked),
 
     // A heartbeat tells others of them.
     pendingSystemEvents: write(async (transaction, limit) => {
-      const events = await inTransaction(reads.listPendingSystemEvents)(transaction, limit);
+      const events = await inTransaction(listPendingSystemEvents)(transaction, limit);
       if (events.length > 0) awaitEarlierCommits(transaction, node.id);
       return events;
     }),
@@ -222,10 +214,6 @@ function createJournal(parts: Parts): PostgresJournal {
     retryDelivery: write(retryDelivery),
     giveBackDelivery: write(giveBackDelivery),
     finishDelivery: write(finishDelivery),
-    wasSent: readShared(reads.wasSent),
-    countReplies: readShared(reads.countReplies),
-    lastRoute: readShared(reads.lastRoute),
-    operatorRoute: readShared(reads.operatorRoute),
     nextDueAt: read((sql, limits) => nextDueAt(sql, node.clockOffsetMs, limits)),
 
     renewNode: renew,
@@ -237,33 +225,16 @@ function createJournal(parts: Parts): PostgresJournal {
     watch: changes.watch,
     watchChanges: changes.watchChanges,
 
-    history: readShared(reads.history),
-    listEvents: readShared(reads.listEvents),
-    countEvents: readShared(reads.countEvents),
-    countWork: readShared(reads.countWork),
     searchEvents: read((sql, ...search) => searchEvents(createSearchReader(sql, node.clockOffsetMs), ...search)),
-    countByMapping: readShared(reads.countByMapping),
-    getEvent: readShared(reads.getEvent),
-    listSessions: readShared(reads.listSessions),
-    getSession: readShared(reads.getSession),
-    listRuns: readShared(reads.listRuns),
-    getRun: readShared(reads.getRun),
-    listDeliveries: readShared(reads.listDeliveries),
+    countByMapping: readShared(countByMapping),
 
-    listDeadLetters: read(listDeadLetters),
     retryDeadLetter: write(retryDeadLetter),
     dropDeadLetter: write(dropDeadLetter),
 
     publications: {
+      ...createPublicationReads(readShared),
       storeId: () => (storeId ??= write(identifyStore)()),
-      state: readShared(publications.readState),
-      read: readShared(publications.readPublications),
-      firstSince: readShared(publications.readFirstSince),
-      listUnnumbered: readShared(publications.listUnnumbered),
       number: write(numberPublications),
-      listTypes: readShared(publications.listTypes),
-      listSubscriptions: readShared(publications.listSubscriptions),
-      hasCallback: readShared(publications.hasCallback),
       subscribe: write(subscribe),
       unsubscribe: write(unsubscribe),
       end: write(endSubscription),

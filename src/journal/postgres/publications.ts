@@ -7,7 +7,8 @@ import type {
   SubscriptionProgress,
   SubscriptionTerms,
 } from "../publications.ts";
-import type { Lease, NewPublication } from "../records.ts";
+import type { NewPublication } from "../records/event.ts";
+import type { Lease } from "../records/node.ts";
 import { integer, optional, text } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { isLeaseHeld } from "./leases.ts";

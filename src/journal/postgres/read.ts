@@ -1,5 +1,5 @@
 import type { JournalStats, Run } from "../journal.ts";
-import type { Reader, ReadTables } from "../reads.ts";
+import type { Reader, ReadTables } from "../reads/reader.ts";
 import { integer, type Row, text } from "../rows.ts";
 import { MAX_JOINED_MESSAGES } from "./accept.ts";
 import type { Sql } from "./database.ts";
@@ -9,6 +9,8 @@ const TABLES: ReadTables = {
   states: "hookline.event_states",
   events: "hookline.event_states JOIN hookline.events USING (id)",
   runs: "hookline.runs",
+  deadRuns: "(SELECT * FROM hookline.runs WHERE state = 'dead' AND kind = 'hook') AS runs",
+  failedDeliveries: "hookline.deliveries",
   entries: "hookline.entries",
   isOfEvents: "event_id = ANY($1::uuid[])",
   mainTurns: "hookline.entries",

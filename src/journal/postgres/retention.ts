@@ -1,10 +1,9 @@
+import { firstIdAt } from "../../shared/id.ts";
 import type { Retention } from "../journal.ts";
 import { integer, text, toDetail } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { sweepSpend } from "./counters.ts";
 import { sweepPublications } from "./publications.ts";
-import { sweepNotes } from "./notes.ts";
-import { sweepState } from "./state.ts";
 import { sweepCodes, sweepLooseApprovals } from "./approvals.ts";
 import { MIGRATION_LOCK } from "./schema.ts";
 import { toJson, type Transaction } from "./transaction.ts";
@@ -22,11 +21,12 @@ export async function sweep(transaction: Transaction, retention: Retention): Pro
     (await sweepKeys(transaction, retention)) +
     (await sweepEvents(transaction, keepFrom)) +
     (await sweepLoose(transaction, keepFrom)) +
-    (await sweepSentMessages(transaction, keepMessagesFrom)) +
+    // Echoes of older messages are not recognized.
+    (await sweepBefore(transaction, "sent_messages", ["id, channel", "sent_at"], keepMessagesFrom)) +
     (await sweepSpend(transaction, keepFrom, BATCH)) +
     (await sweepPublications(transaction, keepFrom, BATCH)) +
-    (await sweepState(transaction, retention.now, BATCH)) +
-    (await sweepNotes(transaction, retention.now, BATCH)) +
+    (await sweepBefore(transaction, "state", ["mapping, key", "expires_at"], retention.now + 1)) +
+    (await sweepBefore(transaction, "notes", ["kind, key", "expires_at"], retention.now + 1)) +
     (await sweepCodes(transaction, retention.now, BATCH)) +
     (await sweepLooseApprovals(transaction, BATCH));
   if (deleted > 0) return true;
@@ -112,12 +112,12 @@ async function deleteEntries({ all, run }: Sql, condition: string, value: number
   return rows.reduce((sum, row) => sum + integer(row.entries), 0);
 }
 
-/** Echoes of older messages are not recognized. */
-function sweepSentMessages({ run }: Sql, keepFrom: number): Promise<number> {
+/** Deletes the oldest rows of a table that are of before a time, and that nobody writes at the moment. Gives how many. */
+function sweepBefore({ run }: Sql, table: string, [key, time]: [string, string], before: number): Promise<number> {
   return run(
-    `DELETE FROM hookline.sent_messages WHERE (id, channel) IN
-       (SELECT id, channel FROM hookline.sent_messages WHERE sent_at < $1 ORDER BY sent_at LIMIT ${BATCH})`,
-    [keepFrom],
+    `DELETE FROM hookline.${table} WHERE (${key}) IN (
+       SELECT ${key} FROM hookline.${table} WHERE ${time} < $1 ORDER BY ${time} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)`,
+    [before],
   );
 }
 
@@ -190,10 +190,4 @@ async function dropPartitions(sql: Sql, keepFrom: number): Promise<number> {
 
 async function isTable(sql: Sql, name: string): Promise<boolean> {
   return (await sql.get("SELECT to_regclass($1)::text AS name", [`hookline.${name}`]))?.name !== null;
-}
-
-/** The lowest UUIDv7 of a millisecond. */
-function firstIdAt(ms: number): string {
-  const hex = ms.toString(16).padStart(12, "0");
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }

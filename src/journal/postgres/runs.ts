@@ -3,7 +3,7 @@ import { isId } from "../../shared/id.ts";
 import type { Claim, GiveBack, HeldFilter, Lease, NewDelivery, NewEntry, Questions, TurnOutcome } from "../journal.ts";
 import { toErrorGroup } from "../error-group.ts";
 import { fromOutcome, integer, optional, text } from "../rows.ts";
-import { addEntries } from "./accept.ts";
+import { addEntries } from "./entries.ts";
 import { holdForQuestions, insertApprovals, locksOf } from "./approvals.ts";
 import { addSpend, addToCounts, updateEventCounts } from "./counters.ts";
 import { addDeliveries } from "./deliveries.ts";
@@ -13,7 +13,7 @@ import {
   Batch,
   lock,
   recipientLock,
-  type Report,
+  type ChangeReport,
   reportAll,
   sessionLock,
   toPostgresText,
@@ -140,18 +140,18 @@ function toUsed(outcome: TurnOutcome): Pick<TurnOutcome, "usage" | "cost" | "mod
   return { ...(outcome.lastStep ?? outcome), finishedAt: outcome.finishedAt };
 }
 
-function reportsOf({ claim: { id }, state, entries, deliveries }: RunEnd, eventId: string | undefined): Report[] {
+function reportsOf({ claim: { id }, state, entries, deliveries }: RunEnd, eventId: string | undefined): ChangeReport[] {
   const run = { id, eventId };
-  const ended: Report[] = [{ change: { kind: "run", id, eventId, state }, run }];
+  const ended: ChangeReport[] = [{ change: { kind: "run", id, eventId, state }, run }];
   if (state === "dead") ended.push({ change: { kind: "dead-letter", id, eventId, isDead: true }, run });
   return [...reportsOfEntries(entries), ...reportsOfDeliveries(deliveries), ...ended];
 }
 
-export function reportsOfEntries(entries: NewEntry[]): Report[] {
+export function reportsOfEntries(entries: NewEntry[]): ChangeReport[] {
   return entries.map(({ sessionKey }) => ({ change: { kind: "session", key: sessionKey } }));
 }
 
-function reportsOfDeliveries(deliveries: NewDelivery[]): Report[] {
+function reportsOfDeliveries(deliveries: NewDelivery[]): ChangeReport[] {
   return deliveries.map(({ id, runId, eventId }) => ({
     change: { kind: "delivery", id, eventId, state: "pending" },
     run: { id: runId, eventId },

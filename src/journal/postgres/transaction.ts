@@ -97,13 +97,13 @@ export class Batch {
 }
 
 /** A change of a run or a delivery, and the run whose events it concerns. */
-export interface Report {
+export interface ChangeReport {
   change: Exclude<Change, { kind: "event" }>;
   run?: { id: string; eventId: string | undefined };
 }
 
 /** Reports each change, and after it the event of its run and those that joined it. Without a watcher nothing is read. */
-export async function reportAll(transaction: Transaction, reports: Report[]): Promise<void> {
+export async function reportAll(transaction: Transaction, reports: ChangeReport[]): Promise<void> {
   if (reports.length === 0 || !(await transaction.isWatched())) return;
   const ids = reports.flatMap(({ run }) => (run?.eventId === undefined ? [] : run.id));
   const rows = await transaction.all(

@@ -10,16 +10,16 @@ import {
   planEvent,
   toReplay,
 } from "../plan.ts";
-import type { AcceptResult, NewEntry, NewEvent } from "../records.ts";
+import type { AcceptResult, NewEvent } from "../records/event.ts";
+import type { NewEntry } from "../records/session.ts";
 import { fromEvent, text } from "../rows.ts";
 import { MAX_CORRECTION_MS } from "../waits.ts";
 import type { Database } from "./database.ts";
 import { insertEntry } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
 import { insertPublication } from "./publications.ts";
-import { isPaused } from "./pauses.ts";
+import { isPaused, writeState } from "./state.ts";
 import { insertJoined, insertRun } from "./runs.ts";
-import { writeState } from "./state.ts";
 
 /*
  * An accept inserts with `OR FAIL`: if a statement fails, the whole transaction is undone. To undo only the statement,

@@ -1,6 +1,17 @@
 import { type ApprovalState, QUESTION_HOLDS } from "../../types.ts";
-import { createCode, KEEP_CODE_MS, MAX_OPEN, TOO_MANY_OPEN } from "../approval.ts";
-import type { Claim, Decided, NewApproval, NewDecision, NewDelivery, Questions, Step } from "../records.ts";
+import {
+  createCode,
+  KEEP_CODE_MS,
+  MAX_OPEN,
+  TOO_MANY_OPEN,
+  type Decided,
+  type NewApproval,
+  type NewDecision,
+} from "../records/approval.ts";
+import type { NewDelivery } from "../records/delivery.ts";
+import type { Claim } from "../records/node.ts";
+import type { Questions } from "../records/run.ts";
+import type { Step } from "../records/step.ts";
 import { type ApprovalEnd, fromApproval, integer, isFinished, type Row, toApproval, toDecidedState } from "../rows.ts";
 import { updateDeliveryCounts } from "./counters.ts";
 import type { Database } from "./database.ts";

@@ -1,5 +1,5 @@
-import { RUN_CANCELED } from "../approval.ts";
-import type { NewEntry } from "../records.ts";
+import { RUN_CANCELED } from "../records/approval.ts";
+import type { NewEntry } from "../records/session.ts";
 import { integer, text, toUnknownStep } from "../rows.ts";
 import { withdrawApprovals } from "./approvals.ts";
 import { updateRunCounts } from "./counters.ts";

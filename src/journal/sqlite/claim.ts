@@ -1,8 +1,9 @@
+import type { Log } from "../../telemetry/log.ts";
 import type { ClaimedRun, RunLimit, RunLimits } from "../journal.ts";
-import { reportRun, type Transaction } from "./group-commit.ts";
-import type { Database } from "./database.ts";
 import { integer, optional, type Row, text, toRun } from "../rows.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../waits.ts";
+import { type Database, isDiskFull, transact } from "./database.ts";
+import { reportRun, type Transaction } from "./group-commit.ts";
 import { RUNS, withJoined } from "./read.ts";
 
 /*
@@ -201,4 +202,50 @@ function noteStart(
     at,
   );
   database.run("INSERT OR IGNORE INTO run_starts (mapping, started_at, run_seq) VALUES (?, ?, ?)", mapping, at, seq);
+}
+
+export interface Recovery {
+  /** At the start. With a full disk the service starts all the same, and can answer reads. */
+  begin(): void;
+  /** Before a claim: it resolves once the work is recovered. */
+  finish(): Promise<void>;
+}
+
+/** Returns to the queue what an earlier process had claimed. The lock proves that it is dead. */
+export function createRecovery(transaction: Transaction, log: Log): Recovery {
+  let isDone = false;
+  let repeated: Promise<void> | undefined;
+
+  return {
+    begin() {
+      try {
+        report(transact(transaction, () => returnWork(transaction)));
+      } catch (error) {
+        if (!isDiskFull(error)) throw error;
+        log.warn("interrupted work not recovered yet: the disk is full");
+      }
+    },
+    async finish() {
+      if (isDone) return;
+      repeated ??= transaction
+        .write(() => returnWork(transaction))
+        .then(report)
+        .finally(() => (repeated = undefined));
+      await repeated;
+    },
+  };
+
+  function report(recovered: { runs: number; deliveries: number }): void {
+    isDone = true;
+    if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
+  }
+}
+
+/** Attempts are kept: one of them may have crashed the process. */
+function returnWork({ run, announce }: Transaction): { runs: number; deliveries: number } {
+  const runs = run("UPDATE runs INDEXED BY runs_state SET state = 'ready' WHERE state = 'running'");
+  const deliveries = run("UPDATE deliveries INDEXED BY deliveries_state SET state = 'pending' WHERE state = 'sending'");
+  if (runs > 0) announce("run");
+  if (deliveries > 0) announce("delivery");
+  return { runs, deliveries };
 }

@@ -1,5 +1,5 @@
 import { MAIN_SESSION } from "../../types.ts";
-import type { TurnOutcome } from "../records.ts";
+import type { TurnOutcome } from "../records/run.ts";
 import { integer, type Row, text } from "../rows.ts";
 import type { Database } from "./database.ts";
 

@@ -1,29 +1,9 @@
-import type { DeadLetter, Journal } from "../journal.ts";
 import { reportDeadLetter, type Transaction } from "./group-commit.ts";
-import type { Database } from "./database.ts";
-import { RUN_DROPPED } from "../approval.ts";
-import { integer, toDeadLetter } from "../rows.ts";
+import { RUN_DROPPED } from "../records/approval.ts";
+import { integer } from "../rows.ts";
 import { withdrawApprovals } from "./approvals.ts";
 import { toOrigin } from "./deliveries.ts";
 import { type CountChange, updateDeliveryCounts, updateRunCounts } from "./counters.ts";
-
-/*
- * Dead letters are dead runs of hooks and failed deliveries. A failed heartbeat is not one: the next heartbeat gets its
- * system events.
- */
-
-export function listDeadLetters(
-  database: Database,
-  { limit, before, kind, hook, group, failedFrom, failedTo }: Parameters<Journal["listDeadLetters"]>[0],
-): DeadLetter[] {
-  // No id sorts after this one.
-  const values = [before ?? "~", limit, kind, hook, group, failedFrom, failedTo];
-  const rows = database.all(
-    `SELECT * FROM (${DEAD_RUNS}) UNION ALL SELECT * FROM (${FAILED_DELIVERIES}) ORDER BY id DESC LIMIT ?2`,
-    ...values,
-  );
-  return rows.map(toDeadLetter);
-}
 
 export function retryDeadLetter(transaction: Transaction, id: string, now: number): boolean {
   const change = { open: 1, dead: -1 };
@@ -69,25 +49,6 @@ function changeDelivery(
   reportDeadLetter(transaction, row, false);
   return true;
 }
-
-const HOOK_OF_DELIVERY = "(SELECT hook FROM events WHERE id = deliveries.event_id)";
-
-const isChosen = (kind: DeadLetter["kind"], hook: string): string => `
-  (?3 IS NULL OR ?3 = '${kind}') AND (?4 IS NULL OR ${hook} = ?4) AND (?5 IS NULL OR error_group = ?5)
-  AND (?6 IS NULL OR finished_at >= ?6) AND (?7 IS NULL OR finished_at < ?7)`;
-
-const DEAD_RUNS = `
-  SELECT runs.id, 'run' AS kind, events.id AS event_id, hook, error, error_group, attempts, finished_at
-  FROM runs INDEXED BY runs_dead LEFT JOIN events ON events.seq = event_seq
-  WHERE state = 'dead' AND kind = 'hook' AND runs.id < ?1 AND ${isChosen("run", "hook")}
-  ORDER BY runs.id DESC LIMIT ?2`;
-
-const FAILED_DELIVERIES = `
-  SELECT id, 'delivery' AS kind, event_id,
-    ${HOOK_OF_DELIVERY} AS hook,
-    error, error_group, attempts, finished_at
-  FROM deliveries INDEXED BY deliveries_failed
-  WHERE state = 'failed' AND id < ?1 AND ${isChosen("delivery", HOOK_OF_DELIVERY)} ORDER BY id DESC LIMIT ?2`;
 
 /* Behind what the session or the recipient has in progress. */
 

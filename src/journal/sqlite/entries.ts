@@ -1,4 +1,4 @@
-import type { NewEntry } from "../records.ts";
+import type { NewEntry } from "../records/session.ts";
 import type { Database } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";
 

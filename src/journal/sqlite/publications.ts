@@ -8,7 +8,8 @@ import type {
   SubscriptionProgress,
   SubscriptionTerms,
 } from "../publications.ts";
-import type { Lease, NewPublication } from "../records.ts";
+import type { NewPublication } from "../records/event.ts";
+import type { Lease } from "../records/node.ts";
 import { integer, type Row, text } from "../rows.ts";
 import type { Database } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";

@@ -4,7 +4,11 @@ import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { nextId } from "../../../test/contracts/journal/samples.ts";
 import { MAIN_SESSION } from "../../types.ts";
-import * as reads from "../reads.ts";
+import { getEvent, listEvents } from "../reads/events.ts";
+import { listDeliveries } from "../reads/deliveries.ts";
+import type { Reader } from "../reads/reader.ts";
+import { listRuns } from "../reads/runs.ts";
+import { getSession, history, listPendingSystemEvents } from "../reads/sessions.ts";
 import { openMigrated } from "./database.ts";
 import { createReader } from "./read.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
@@ -21,17 +25,17 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-test.each<[string, (reader: reads.Reader) => Promise<unknown>]>([
-  ["events of a hook", (reader) => reads.listEvents(reader, { ...page, hook: "github" })],
-  ["events of a status", (reader) => reads.listEvents(reader, { ...page, status: "dead" })],
-  ["events of some ids", (reader) => reads.listEvents(reader, { limit: 10, ids: [id] })],
-  ["runs of a state", (reader) => reads.listRuns(reader, { ...page, state: "dead" })],
-  ["deliveries of a state", (reader) => reads.listDeliveries(reader, { ...page, state: "failed" })],
-  ["a session", (reader) => reads.getSession(reader, "s", { limit: 10, after: 1 })],
-  ["the turns of a session", (reader) => reads.history(reader, "s", 10)],
-  ["the turns of the main session", (reader) => reads.history(reader, MAIN_SESSION, 10)],
-  ["system events", (reader) => reads.listPendingSystemEvents(reader)],
-  ["an event", (reader) => reads.getEvent(reader, id)],
+test.each<[string, (reader: Reader) => Promise<unknown>]>([
+  ["events of a hook", (reader) => listEvents(reader, { ...page, hook: "github" })],
+  ["events of a status", (reader) => listEvents(reader, { ...page, status: "dead" })],
+  ["events of some ids", (reader) => listEvents(reader, { limit: 10, ids: [id] })],
+  ["runs of a state", (reader) => listRuns(reader, { ...page, state: "dead" })],
+  ["deliveries of a state", (reader) => listDeliveries(reader, { ...page, state: "failed" })],
+  ["a session", (reader) => getSession(reader, "s", { limit: 10, after: 1 })],
+  ["the turns of a session", (reader) => history(reader, "s", 10)],
+  ["the turns of the main session", (reader) => history(reader, MAIN_SESSION, 10)],
+  ["system events", (reader) => listPendingSystemEvents(reader)],
+  ["an event", (reader) => getEvent(reader, id)],
 ])("%s: neither a whole table is read, nor a backlog sorted", async (name, read) => {
   const database = openMigrated(path.join(folder, "journal.db"), JOURNAL_SCHEMA);
   database.run(

@@ -1,4 +1,4 @@
-import type { Reader, ReadTables, ReadValue } from "../reads.ts";
+import type { Reader, ReadTables, ReadValue } from "../reads/reader.ts";
 import type { JournalStats, Run } from "../journal.ts";
 import { integer, text } from "../rows.ts";
 import type { Database } from "./database.ts";
@@ -18,6 +18,10 @@ const TABLES: ReadTables = {
   states: "events",
   events: "events",
   runs: RUNS,
+  deadRuns: `(
+    SELECT runs.*, events.id AS event_id, hook
+    FROM runs INDEXED BY runs_dead LEFT JOIN events ON events.seq = event_seq WHERE state = 'dead' AND kind = 'hook') AS runs`,
+  failedDeliveries: "deliveries INDEXED BY deliveries_failed",
   entries: ENTRIES,
   isOfEvents: "event_seq IN (SELECT seq FROM events WHERE id = ANY($1))",
   mainTurns: "entries INDEXED BY entries_main_turns",

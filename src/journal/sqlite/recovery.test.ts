@@ -7,7 +7,7 @@ import { silentTelemetry } from "../../telemetry/telemetry.ts";
 import { openMigrated } from "./database.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { createCounters } from "./counters.ts";
-import { createRecovery } from "./recovery.ts";
+import { createRecovery } from "./claim.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
 
 const { start, folder } = useJournals(open);

@@ -6,8 +6,6 @@ import { releasePending } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
 import { sweepSpend } from "./counters.ts";
 import { sweepPublications } from "./publications.ts";
-import { sweepNotes } from "./notes.ts";
-import { sweepState } from "./state.ts";
 import { sweepCodes, sweepLooseApprovals } from "./approvals.ts";
 
 /** Most rows of a kind, and most bytes of bodies, that one commit deletes: it blocks the event loop. */
@@ -23,15 +21,21 @@ export function sweep(transaction: Transaction, retention: Retention): boolean {
     sweepKeys(transaction, retention) +
     sweepEvents(transaction, retention) +
     sweepHeartbeats(transaction, retention.keepFrom) +
-    sweepSentMessages(transaction, retention.keepMessagesFrom ?? retention.keepFrom) +
+    // Echoes of older messages are not recognized.
+    sweepBefore(
+      transaction,
+      "sent_messages",
+      ["id, channel", "sent_at"],
+      retention.keepMessagesFrom ?? retention.keepFrom,
+    ) +
     sweepSpend(transaction, retention.keepFrom, KEY_BATCH) +
     sweepPublications(transaction, {
       keepFrom: retention.keepFrom,
       isTooLarge: usedBytes(transaction) > (retention.maxBytes ?? Infinity),
       limit: BATCH,
     }) +
-    sweepState(transaction, retention.now, KEY_BATCH) +
-    sweepNotes(transaction, retention.now, KEY_BATCH) +
+    sweepBefore(transaction, "state", ["mapping, key", "expires_at"], retention.now + 1) +
+    sweepBefore(transaction, "notes", ["kind, key", "expires_at"], retention.now + 1) +
     sweepCodes(transaction, retention.now, KEY_BATCH) +
     sweepLooseApprovals(transaction, BATCH);
   return deleted > 0 || freesPages(transaction);
@@ -109,12 +113,12 @@ function deleteEntries({ all, counters }: Transaction, condition: string, value:
   return rows.length;
 }
 
-/** Echoes of older messages are not recognized. */
-function sweepSentMessages(database: Database, keepFrom: number): number {
+/** Deletes the oldest rows of a table that are of before a time. Gives how many. */
+function sweepBefore(database: Database, table: string, [key, time]: [string, string], before: number): number {
   return database.run(
-    `DELETE FROM sent_messages WHERE (id, channel) IN
-       (SELECT id, channel FROM sent_messages WHERE sent_at < ? ORDER BY sent_at LIMIT ${KEY_BATCH})`,
-    keepFrom,
+    `DELETE FROM ${table} WHERE (${key}) IN
+       (SELECT ${key} FROM ${table} WHERE ${time} < ? ORDER BY ${time} LIMIT ${KEY_BATCH})`,
+    before,
   );
 }
 

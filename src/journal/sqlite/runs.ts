@@ -1,15 +1,9 @@
 import { MAIN_SESSION, QUESTION_HOLDS, type RunState } from "../../types.ts";
 import { type NewRun, toAccessText } from "../plan.ts";
-import type {
-  Claim,
-  GiveBack,
-  HeldFilter,
-  NewEntry,
-  NewEvent,
-  Questions,
-  RunFailure,
-  TurnOutcome,
-} from "../records.ts";
+import type { NewEvent } from "../records/event.ts";
+import type { Claim } from "../records/node.ts";
+import type { GiveBack, HeldFilter, Questions, RunFailure, TurnOutcome } from "../records/run.ts";
+import type { NewEntry } from "../records/session.ts";
 import { toErrorGroup } from "../error-group.ts";
 import { holdForQuestions, insertApprovals } from "./approvals.ts";
 import { reportDeadLetter, reportRun, type Transaction } from "./group-commit.ts";

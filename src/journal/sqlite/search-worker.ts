@@ -1,6 +1,6 @@
-/** The thread of searches: with a connection of its own that only reads, so that no request waits for it. */
+/** The thread of searches: with a separate connection that only reads, so that no request waits for it. */
 import { parentPort, workerData } from "node:worker_threads";
-import { countByMapping } from "../reads.ts";
+import { countByMapping } from "../reads/events.ts";
 import { createTextTest, searchEvents } from "../search.ts";
 import { openDatabase } from "./database.ts";
 import { createReader } from "./read.ts";

@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { JournalUnavailable } from "../../errors.ts";
 import { IS_CHECKOUT, PACKAGE_ROOT } from "../../shared/package.ts";
 import type { Journal } from "../journal.ts";
-import type { EventSearch } from "../records.ts";
+import type { EventSearch } from "../records/search.ts";
 
 /** What the thread is asked for. */
 export type SearchCall =

@@ -5,14 +5,13 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Journal } from "../journal.ts";
 import { bytes } from "../rows.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
-import { recordAnswer } from "./answers.ts";
+import { recordAnswer, pauseMapping, resumeMapping, writeNotes } from "./state.ts";
 import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approvals.ts";
-import { claimRuns, nextDueAt } from "./claim.ts";
+import { claimRuns, nextDueAt, createRecovery, type Recovery } from "./claim.ts";
 import { type Database, openMigrated, toUnavailable } from "./database.ts";
 import { LOCK_FILE, makeFolder, ownFolder, toConfigError } from "./folder.ts";
 import { reportLog } from "./log-check.ts";
-import { createRecovery, type Recovery } from "./recovery.ts";
-import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters.ts";
+import { dropDeadLetter, retryDeadLetter } from "./dead-letters.ts";
 import { claimDeliveries, finishDelivery, giveBackDelivery, progressDelivery, retryDelivery } from "./deliveries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
 import {
@@ -25,7 +24,6 @@ import {
 } from "./publications.ts";
 import { createReader, readStats } from "./read.ts";
 import { cancelRun } from "./cancel.ts";
-import { pauseMapping, resumeMapping } from "./pauses.ts";
 import { sweep, usedBytes } from "./retention.ts";
 import {
   completeHeartbeat,
@@ -38,12 +36,11 @@ import {
   giveBackRun,
   retryRun,
 } from "./runs.ts";
-import * as approvalReads from "../approval-reads.ts";
-import * as publications from "../publication-rows.ts";
-import * as reads from "../reads.ts";
+import { hasExpired } from "../reads/approvals.ts";
+import { createPublicationReads, createReads } from "../reads/index.ts";
+import type { Reader } from "../reads/reader.ts";
 import { createSign } from "../sign.ts";
 import { createCounters } from "./counters.ts";
-import { writeNotes } from "./notes.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
 import { createSearcher, type Searcher } from "./search.ts";
 import { recordSteps } from "./steps.ts";
@@ -191,7 +188,7 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
       }
     };
 
-  const read = <Args extends unknown[], Result>(operation: (from: reads.Reader, ...args: Args) => Promise<Result>) =>
+  const read = <Args extends unknown[], Result>(operation: (from: Reader, ...args: Args) => Promise<Result>) =>
     readWith(reader, operation);
 
   const claim =
@@ -207,43 +204,33 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
   };
 
   return {
+    ...createReads(read),
+
     accept: write(acceptEvent),
     findReplay: readWith(transaction, findReplay),
-    readState: read(reads.readState),
-    listNotes: read(reads.listNotes),
     writeNotes: write(writeNotes),
     recordAnswer: write(recordAnswer),
-    findAnswer: read(reads.findAnswer),
 
     claimRuns: claim(claimRuns),
     completeRun: write(completeRun),
     recordSteps: write(recordSteps),
-    isClaimed: read(reads.isClaimed),
     settleCall: write(settleCall),
-    listSteps: read(reads.listSteps),
     retryRun: write(retryRun),
     giveBackRun: write(giveBackRun),
     releaseRun: write(releaseRun),
     holdRun: write(holdRun),
     releaseHeld: write(releaseHeld),
     cancelRun: write(cancelRun),
-    findLost: read(reads.findLost),
     pauseMapping: write(pauseMapping),
     resumeMapping: write(resumeMapping),
-    listPauses: read(reads.listPauses),
-    spend: read(reads.readSpend),
     deadLetterRun: write(deadLetterRun),
 
     reserveCodes: write(reserveCodes),
     decideApproval: write(decideApproval),
     async expireApprovals(now) {
-      return (await read(approvalReads.hasExpired)(now)) ? write(expireApprovals)(now) : 0;
+      return (await read(hasExpired)(now)) ? write(expireApprovals)(now) : 0;
     },
-    listApprovals: read(approvalReads.listApprovals),
-    getApproval: read(approvalReads.getApproval),
-    findAsked: read(approvalReads.findAsked),
 
-    pendingSystemEvents: read(reads.listPendingSystemEvents),
     completeHeartbeat: write(completeHeartbeat),
     failHeartbeat: write(failHeartbeat),
 
@@ -252,10 +239,6 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
     retryDelivery: write(retryDelivery),
     giveBackDelivery: write(giveBackDelivery),
     finishDelivery: write(finishDelivery),
-    wasSent: read(reads.wasSent),
-    countReplies: read(reads.countReplies),
-    lastRoute: read(reads.lastRoute),
-    operatorRoute: read(reads.operatorRoute),
     nextDueAt: readWith(transaction, nextDueAt),
 
     keepLease: async () => true,
@@ -266,33 +249,16 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
     watch: commits.watch,
     watchChanges: commits.watchChanges,
 
-    history: read(reads.history),
-    listEvents: read(reads.listEvents),
-    countEvents: read(reads.countEvents),
-    countWork: read(reads.countWork),
     searchEvents: (search, before) => requireOpen(() => searcher.searchEvents(search, before)),
     countByMapping: (from) => requireOpen(() => searcher.countByMapping(from)),
-    getEvent: read(reads.getEvent),
-    listSessions: read(reads.listSessions),
-    getSession: read(reads.getSession),
-    listRuns: read(reads.listRuns),
-    getRun: read(reads.getRun),
-    listDeliveries: read(reads.listDeliveries),
 
-    listDeadLetters: readWith(transaction, listDeadLetters),
     retryDeadLetter: write(retryDeadLetter),
     dropDeadLetter: write(dropDeadLetter),
 
     publications: {
+      ...createPublicationReads(read),
       storeId: () => (storeId ??= write(identifyStore)(file)),
-      state: read(publications.readState),
-      read: read(publications.readPublications),
-      firstSince: read(publications.readFirstSince),
-      listUnnumbered: read(publications.listUnnumbered),
       number: write(numberPublications),
-      listTypes: read(publications.listTypes),
-      listSubscriptions: read(publications.listSubscriptions),
-      hasCallback: read(publications.hasCallback),
       subscribe: write(subscribe),
       unsubscribe: write(unsubscribe),
       end: write(endSubscription),

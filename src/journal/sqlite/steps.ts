@@ -1,4 +1,6 @@
-import type { ApprovalUse, Claim, Step } from "../records.ts";
+import type { ApprovalUse } from "../records/approval.ts";
+import type { Claim } from "../records/node.ts";
+import type { Step } from "../records/step.ts";
 import { type ApprovalEnd, integer, isFinished, type Row, text } from "../rows.ts";
 import { recordSpend } from "./counters.ts";
 import type { Database } from "./database.ts";

@@ -147,7 +147,7 @@ async function listMails(
 
 interface Stretch {
   uids: number[];
-  /** Up to this uid everything is processed afterwards. */
+  /** Up to this uid everything is processed afterward. */
   end: number;
   /** How many mails wait behind these. */
   behind: number;

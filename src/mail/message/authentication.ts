@@ -4,7 +4,7 @@ import { cleanLine } from "./text.ts";
 const METHODS = ["spf", "dkim", "dmarc"] as const;
 const MAX_SERVER_LENGTH = 255;
 
-interface Report {
+interface AuthenticationResults {
   /** In lower case; empty if the header names none, as Exchange Online's does. */
   server: string;
   /** In lower case. */
@@ -20,7 +20,7 @@ export function readAuthentication(
   headers: { results: string[]; receivedSpf: string },
   authservId: string | undefined,
 ): MailAuthentication {
-  const reports = headers.results.map(parseReport);
+  const reports = headers.results.map(parseResults);
   const server = authservId?.toLowerCase() ?? reports[0]?.server;
   const trusted = reports.filter((report) => report.server === server);
   if (trusted.length > 0) {
@@ -33,14 +33,14 @@ export function readAuthentication(
 }
 
 /** The result of the topmost header with this method. Of several signatures, one that passes is enough. */
-function findResult(method: string, reports: Report[]): string | undefined {
+function findResult(method: string, reports: AuthenticationResults[]): string | undefined {
   const results = reports
     .map((report) => report.results.filter(([name]) => name === method).map(([, result]) => result))
     .find((found) => found.length > 0);
   return results?.includes("pass") ? "pass" : results?.[0];
 }
 
-function parseReport(header: string): Report {
+function parseResults(header: string): AuthenticationResults {
   const statements = splitStatements(header).map((statement) => cleanLine(statement));
   const results = statements.map(parseResult).filter((result) => result !== undefined);
   const [first = ""] = statements;

@@ -2,7 +2,7 @@ import Handlebars from "handlebars";
 import { HookError } from "../../errors.ts";
 import { mayBeRounded } from "../../shared/exact-json.ts";
 import { readOwn, toText } from "../../shared/json.ts";
-import type { Report } from "../report.ts";
+import type { Diagnostics } from "../diagnostics.ts";
 import { ESCAPES, escapeValues, type Syntax } from "./escape.ts";
 import { type Helper, HELPERS } from "./helpers.ts";
 import { helperOf, is, isStatic, prepareSyntax, TemplateError, TEXT_HELPER } from "./syntax.ts";
@@ -296,13 +296,18 @@ export function isYes(condition: Template, context: object, limit: Budget): bool
 }
 
 /** Compiles the template of a mapping's field. Reports one that cannot be used, and gives undefined. */
-export function compileField(field: string, source: string, report: Report, syntax?: Syntax): Template | undefined {
+export function compileField(
+  field: string,
+  source: string,
+  diagnostics: Diagnostics,
+  syntax?: Syntax,
+): Template | undefined {
   try {
     return compileTemplate(source, syntax);
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     const place = source.includes("\n") ? `Line ${error.line} of the template: ` : "";
-    report.problem(field, place + error.message, error.excerpt);
+    diagnostics.problem(field, place + error.message, error.excerpt);
     return undefined;
   }
 }

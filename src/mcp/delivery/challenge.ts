@@ -1,6 +1,5 @@
 import { createNonce } from "../../shared/id.ts";
-import { readOwn } from "../../shared/json.ts";
-import { parseJson } from "../../shared/json.ts";
+import { readOwn, parseJson } from "../../shared/json.ts";
 import { sameSecret } from "../../shared/secret.ts";
 import type { Failure, Message, Sender } from "./callback.ts";
 import { McpError } from "../errors.ts";

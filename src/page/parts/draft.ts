@@ -9,7 +9,7 @@ export interface Draft<Work> {
   isChanged: boolean;
   /** Goes back to the start. */
   discard(): void;
-  /** Another one for each start: for what keeps a text of its own, such as an editor. */
+  /** Another one for each start: for what keeps its text itself, such as an editor. */
   origin: string;
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { MAX_OPEN } from "../../../src/journal/approval.ts";
+import { MAX_OPEN } from "../../../src/journal/records/approval.ts";
 import type {
   Change,
   ClaimedRun,

@@ -111,7 +111,7 @@ export function toChannels(
   };
 }
 
-/** The model's reply: the acknowledgement of a heartbeat, else the texts of the hooks. */
+/** The model's reply: the acknowledgment of a heartbeat, else the texts of the hooks. */
 export function toReply(asked: string): string {
   if (isHeartbeat(asked)) return "HEARTBEAT_OK";
   return `Done: ${asked.match(/sender-\d+#\d+;/g)?.join(" ")}`;

@@ -31,7 +31,7 @@ export function mountImage(parent: string, megabytes: number): BlockDevice | und
   return {
     folder,
     cutPower() {
-      // The system may be writing pages back: only a copy that equals the device afterwards is of one moment.
+      // The system may be writing pages back: only a copy that equals the device afterward is of one moment.
       do run("cp", "--sparse=always", image, copy);
       while (!isEqual(image, copy));
       run("umount", folder);

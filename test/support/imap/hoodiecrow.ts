@@ -101,7 +101,7 @@ function answerNo(server: Hoodiecrow): void {
 
 function settleConnections(server: Hoodiecrow): void {
   server.connectionHandlers.push((connection) => {
-    // The package writes line by line, and each line would wait for an acknowledgement.
+    // The package writes line by line, and each line would wait for an acknowledgment.
     connection.socket?.setNoDelay(true);
     connection.socket?.once("close", () => {
       // Only DONE ends the timer of half an hour that IDLE starts.

@@ -1,5 +1,4 @@
-import type { MadeMail, MailContext, MailKind } from "./kind.ts";
-import { pick, toMessageId } from "./kind.ts";
+import { type MadeMail, type MailContext, type MailKind, pick, toMessageId } from "./kind.ts";
 import { TEXTS } from "./texts.ts";
 
 /** Mails that are broken like real ones. The token is intact in at least one of Message-ID, subject and text. */

@@ -1,5 +1,4 @@
-import type { MailKind } from "./kind.ts";
-import { pick, toMessageId } from "./kind.ts";
+import { type MailKind, pick, toMessageId } from "./kind.ts";
 import { encodeBody, encodeText, encodeWords } from "./encode.ts";
 import { TEXTS } from "./texts.ts";
 

@@ -1,7 +1,6 @@
 import MailComposer from "nodemailer/lib/mail-composer";
 import type { MailComposerOptions } from "nodemailer/lib/mail-composer";
-import type { Expected, MadeMail, MailContext, MailKind } from "./kind.ts";
-import { pick, toMessageId } from "./kind.ts";
+import { type Expected, type MadeMail, type MailContext, type MailKind, pick, toMessageId } from "./kind.ts";
 import { TEXTS } from "./texts.ts";
 
 /** Mails as nodemailer writes them. */

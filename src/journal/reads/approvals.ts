@@ -1,11 +1,9 @@
-import { isId } from "../shared/id.ts";
-import type { ApprovalState, ChannelName } from "../types.ts";
-import type { Page } from "./journal.ts";
-import type { Approval, AskedApproval } from "./records.ts";
-import { listPage, type Reader, withinPage } from "./reads.ts";
-import { integer, text, toApproval } from "./rows.ts";
-
-/* The reads of approvals, as those of `reads.ts`. */
+import { isId } from "../../shared/id.ts";
+import type { ApprovalState, ChannelName } from "../../types.ts";
+import type { Page } from "../journal.ts";
+import type { Approval, AskedApproval } from "../records/approval.ts";
+import { listPage, type Reader, withinPage } from "./reader.ts";
+import { integer, text, toApproval } from "../rows.ts";
 
 const APPROVALS = "hookline.approvals";
 

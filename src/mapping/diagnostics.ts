@@ -2,7 +2,7 @@ import type { MappingSource } from "../config/types.ts";
 import type { ConfigProblem } from "../errors.ts";
 
 /** Collects problems and warnings about a mapping's keys, each given as a path below the mapping. */
-export interface Report {
+export interface Diagnostics {
   /** A problem prevents the mapping from being used. */
   problem(key: string, message: string, excerpt?: string): void;
   warning(key: string, message: string): void;
@@ -10,7 +10,7 @@ export interface Report {
   warnings: ConfigProblem[];
 }
 
-export function createReport({ file, key: mapping }: MappingSource): Report {
+export function createDiagnostics({ file, key: mapping }: MappingSource): Diagnostics {
   const problems: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
   return {

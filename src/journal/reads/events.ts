@@ -1,0 +1,159 @@
+import { isId } from "../../shared/id.ts";
+import { EVENT_STATUSES, type EventStatus } from "../../types.ts";
+import type { Page } from "../journal.ts";
+import type { Answer, EventRecord, EventSummary, MappingCount } from "../records/event.ts";
+import { bytes, integer, text, type Row } from "../rows.ts";
+import * as rows from "../rows.ts";
+import { listPage, toWhere, type Condition, type Reader, withinPage } from "./reader.ts";
+import { toWaitingRuns, withSteps } from "./runs.ts";
+
+export async function listEvents(
+  reader: Reader,
+  page: Page & { prefix?: string; ids?: string[]; hook?: string; status?: EventStatus },
+): Promise<EventSummary[]> {
+  return withOutcomes(reader, (await listEventRows(reader, page)).map(rows.toEventSummary));
+}
+
+/** The rows of a list: for `toEventSummary`. */
+export async function listEventRows(reader: Reader, page: Parameters<typeof listEvents>[1]): Promise<Row[]> {
+  const { limit, before, prefix, ids, hook, status } = page;
+  const [first, last] = toBounds(prefix);
+  if (first === undefined || (before !== undefined && !isId(before))) return [];
+  const { events: from } = reader.tables;
+  const conditions: Condition[] = [
+    ["hook =", hook],
+    ["status =", status],
+    ...withinPage(reader, from, page),
+    ["id >=", prefix === undefined ? undefined : first],
+    ["id <=", prefix === undefined ? undefined : last],
+    ["id = ANY", ids?.filter(isId)],
+  ];
+  return listPage(reader, { from, conditions, limit });
+}
+
+/** The lowest and the highest id with these digits in front; undefined if no id has them. */
+function toBounds(prefix = ""): [string?, string?] {
+  const bounds = ["00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"].map(
+    (rest) => prefix + rest.slice(prefix.length),
+  );
+  return bounds.every(isId) ? [bounds[0], bounds[1]] : [];
+}
+
+/** Adds the run and its most telling delivery to those events that have a single run: what became of them is one line. */
+async function withOutcomes(reader: Reader, events: EventSummary[]): Promise<EventSummary[]> {
+  const ids = events.flatMap((event) => rows.findSingleRun(event) ?? []);
+  if (ids.length === 0) return events;
+  const { runs: from } = reader.tables;
+  const found = await reader.all(`SELECT * FROM ${from} WHERE id = ANY($1::uuid[])`, [ids]);
+  const runs = await toWaitingRuns(
+    reader,
+    found.map((row) => ({ ...row, action: null })),
+  );
+  // Those of a run that an event joined have the id of that run's event.
+  const deliveries = await reader.all(
+    "SELECT * FROM hookline.deliveries WHERE event_id = ANY($1::uuid[]) ORDER BY seq",
+    [runs.flatMap(({ eventId }) => eventId ?? [])],
+  );
+  const runById = new Map(runs.map((run) => [run.id, run]));
+  const ofRun = Map.groupBy(
+    deliveries.map((row) => rows.toDelivery(row, reader.clockOffsetMs)),
+    ({ runId }) => runId,
+  );
+  return events.map((event) => {
+    const runId = rows.findSingleRun(event);
+    return runId === undefined ? event : { ...event, ...rows.toOutcome(runById.get(runId), ofRun.get(runId)) };
+  });
+}
+
+export async function getEvent(reader: Reader, id: string): Promise<EventRecord | undefined> {
+  if (!isId(id)) return undefined;
+  const row = await reader.get(`SELECT * FROM ${reader.tables.events} WHERE id = $1`, [id]);
+  if (!row) return undefined;
+  const body = await reader.get(reader.tables.body, [id]);
+  const summary = rows.toEventSummary(row);
+  const parts = await partsOf(reader, summary);
+  const { request, credential, traceparent, warnings, log, timings } = rows.toDetail(row);
+  const runId = rows.findSingleRun(summary);
+  const deliveries = parts.deliveries.filter((each) => each.runId === runId);
+  return {
+    ...summary,
+    ...(runId !== undefined && rows.toOutcome(parts.runs[0], deliveries)),
+    credential,
+    traceparent,
+    warnings,
+    log,
+    timings,
+    request: { ...request, body: body ? bytes(body.body) : Buffer.alloc(0) },
+    ...parts,
+  };
+}
+
+/** What resulted from an event, in order. */
+async function partsOf(
+  reader: Reader,
+  { id, actions }: EventSummary,
+): Promise<Pick<EventRecord, "runs" | "entries" | "deliveries">> {
+  const { all, tables, clockOffsetMs } = reader;
+  // Runs are found by the ids in the receipts: an index on the event would cost every accept.
+  const found = await all(
+    `SELECT * FROM ${tables.runs} WHERE id = ANY($1::uuid[]) AND (event_id = $2 OR ${tables.isJoined}) ORDER BY seq`,
+    [actions.flatMap(({ runId }) => runId ?? []), id],
+  );
+  const runs = await withSteps(reader, await reader.withJoined(await toWaitingRuns(reader, found)));
+  // Entries and deliveries of a run that it joined have the id of that run's event.
+  const events = [id, ...runs.flatMap(({ eventId }) => eventId ?? [])];
+  const values = [events, id, runs.map((run) => run.id)];
+  const own = "(event_id = $2 OR run_id = ANY($3::uuid[])) ORDER BY seq";
+  const entries = await all(`SELECT * FROM ${tables.entries} WHERE ${tables.isOfEvents} AND ${own}`, values);
+  const deliveries = await all(`SELECT * FROM hookline.deliveries WHERE event_id = ANY($1::uuid[]) AND ${own}`, values);
+  return {
+    runs,
+    entries: entries.map(rows.toEntry),
+    deliveries: deliveries.map((row) => rows.toDelivery(row, clockOffsetMs)),
+  };
+}
+
+export async function countEvents({ all, tables }: Reader, max: number): Promise<Record<EventStatus, number>> {
+  const counts = EVENT_STATUSES.map(
+    (status) => `SELECT '${status}' AS status, (SELECT count(*) FROM
+      (SELECT 1 FROM ${tables.states} WHERE status = '${status}' LIMIT +$1::int) AS counted) AS count`,
+  );
+  const found = new Map((await all(counts.join(" UNION ALL "), [max])).map((row) => [row.status, integer(row.count)]));
+  const of = (status: EventStatus): number => found.get(status) ?? 0;
+  return {
+    accepted: of("accepted"),
+    skipped: of("skipped"),
+    rejected: of("rejected"),
+    done: of("done"),
+    failed: of("failed"),
+    dead: of("dead"),
+  };
+}
+
+/** What the mappings did with the events since a time. */
+export async function countByMapping(reader: Reader, from: number): Promise<MappingCount[]> {
+  const { tables } = reader;
+  const since = withinPage(reader, tables.events, { limit: MAX_OF_MAPPINGS, from });
+  const { where, values } = toWhere(since);
+  const found = await reader.all(
+    `SELECT mapping, status, count(*) AS count, max(received_at) AS last_at FROM (
+       SELECT ${tables.mappingOf} AS mapping, status, received_at FROM ${tables.events} ${where}
+       ORDER BY ${tables.order} DESC LIMIT ${MAX_OF_MAPPINGS}) AS newest
+     WHERE mapping IS NOT NULL GROUP BY mapping, status`,
+    values,
+  );
+  return found.map((row) => {
+    const status = EVENT_STATUSES.find((known) => known === row.status) ?? "accepted";
+    return { mapping: text(row.mapping), status, count: integer(row.count), lastAt: integer(row.last_at) };
+  });
+}
+
+/** How many events are counted by their mappings: the newest ones. */
+const MAX_OF_MAPPINGS = 200_000;
+
+export async function findAnswer({ get }: Reader, eventId: string): Promise<Answer | null | undefined> {
+  const row = isId(eventId)
+    ? await get("SELECT answer FROM hookline.answers WHERE event_id = $1", [eventId])
+    : undefined;
+  return row && JSON.parse(text(row.answer));
+}

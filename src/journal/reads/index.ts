@@ -1,0 +1,64 @@
+import type { JournalReads } from "../journal.ts";
+import type { PublicationReads } from "../publications.ts";
+import { findAsked, getApproval, listApprovals } from "./approvals.ts";
+import { listDeadLetters } from "./dead-letters.ts";
+import { countReplies, lastRoute, listDeliveries, operatorRoute, wasSent } from "./deliveries.ts";
+import { countEvents, findAnswer, getEvent, listEvents } from "./events.ts";
+import * as publications from "./publications.ts";
+import type { Reader } from "./reader.ts";
+import { countWork, findLost, getRun, isClaimed, listPauses, listRuns, listSteps, readSpend } from "./runs.ts";
+import { getSession, history, listPendingSystemEvents, listSessions } from "./sessions.ts";
+import { listNotes, readState } from "./state.ts";
+
+/** Makes a method of the journal from a read. */
+export type Read = <Args extends unknown[], Result>(
+  operation: (reader: Reader, ...args: Args) => Promise<Result>,
+) => (...args: Args) => Promise<Result>;
+
+export function createReads(read: Read): JournalReads {
+  return {
+    readState: read(readState),
+    listNotes: read(listNotes),
+    findAnswer: read(findAnswer),
+
+    isClaimed: read(isClaimed),
+    listSteps: read(listSteps),
+    findLost: read(findLost),
+    listPauses: read(listPauses),
+    spend: read(readSpend),
+
+    listApprovals: read(listApprovals),
+    getApproval: read(getApproval),
+    findAsked: read(findAsked),
+
+    pendingSystemEvents: read(listPendingSystemEvents),
+    wasSent: read(wasSent),
+    countReplies: read(countReplies),
+    lastRoute: read(lastRoute),
+    operatorRoute: read(operatorRoute),
+
+    history: read(history),
+    listEvents: read(listEvents),
+    countEvents: read(countEvents),
+    countWork: read(countWork),
+    getEvent: read(getEvent),
+    listSessions: read(listSessions),
+    getSession: read(getSession),
+    listRuns: read(listRuns),
+    getRun: read(getRun),
+    listDeliveries: read(listDeliveries),
+    listDeadLetters: read(listDeadLetters),
+  };
+}
+
+export function createPublicationReads(read: Read): PublicationReads {
+  return {
+    state: read(publications.readState),
+    read: read(publications.readPublications),
+    firstSince: read(publications.readFirstSince),
+    listUnnumbered: read(publications.listUnnumbered),
+    listTypes: read(publications.listTypes),
+    listSubscriptions: read(publications.listSubscriptions),
+    hasCallback: read(publications.hasCallback),
+  };
+}

@@ -1,0 +1,83 @@
+import { toSubscription } from "../publication-rows.ts";
+import type {
+  NumberedPublication,
+  PublicationState,
+  Publications,
+  PublishedType,
+  Subscription,
+  Unnumbered,
+} from "../publications.ts";
+import type { NewPublication } from "../records/event.ts";
+import { integer, optional, type Row, text } from "../rows.ts";
+import type { Reader } from "./reader.ts";
+
+export async function readState({ get }: Reader): Promise<PublicationState> {
+  const row = await get("SELECT position, swept, version FROM hookline.publishing");
+  return { position: integer(row?.position), swept: integer(row?.swept), version: integer(row?.version) };
+}
+
+export async function readPublications(
+  { all }: Reader,
+  { after, upTo, name, limit }: Parameters<Publications["read"]>[0],
+): Promise<NumberedPublication[]> {
+  const isNamed = name === undefined ? "" : "AND name = $3";
+  const rows = await all(
+    `SELECT * FROM hookline.publications WHERE position > $1 AND position <= $2 ${isNamed}
+     ORDER BY position LIMIT ${Math.trunc(limit)}`,
+    [after, upTo, ...(name === undefined ? [] : [name])],
+  );
+  return rows.map(toPublication);
+}
+
+export async function readFirstSince({ get }: Reader, at: number): Promise<number | undefined> {
+  const row = await get(
+    "SELECT position FROM hookline.publications WHERE at >= $1 AND position IS NOT NULL ORDER BY at, position LIMIT 1",
+    [at],
+  );
+  return row && integer(row.position);
+}
+
+export async function listUnnumbered({ all }: Reader, limit: number): Promise<Unnumbered[]> {
+  const rows = await all(
+    `SELECT * FROM hookline.publications WHERE position IS NULL ORDER BY seq LIMIT ${Math.trunc(limit)}`,
+  );
+  return rows.map((row) => ({ ...toNewPublication(row), seq: integer(row.seq) }));
+}
+
+export async function listTypes({ all }: Reader, name?: string): Promise<PublishedType[]> {
+  const rows =
+    name === undefined
+      ? await all("SELECT * FROM hookline.publication_types ORDER BY name")
+      : await all("SELECT * FROM hookline.publication_types WHERE name = $1", [name]);
+  return rows.map((row) => ({ name: text(row.name), payloadSchema: JSON.parse(text(row.payload_schema)) }));
+}
+
+export async function listSubscriptions({ all }: Reader, id?: string): Promise<Subscription[]> {
+  const rows =
+    id === undefined
+      ? await all("SELECT * FROM hookline.subscriptions ORDER BY id")
+      : await all("SELECT * FROM hookline.subscriptions WHERE id = $1", [id]);
+  return rows.map(toSubscription);
+}
+
+export async function hasCallback({ get }: Reader, principal: string, url: string): Promise<boolean> {
+  const values = [principal, url];
+  return (
+    (await get("SELECT 1 FROM hookline.subscriptions WHERE principal = $1 AND url = $2 LIMIT 1", values)) !== undefined
+  );
+}
+
+function toNewPublication(row: Row): NewPublication {
+  return {
+    id: text(row.id),
+    name: text(row.name),
+    arguments: JSON.parse(text(row.arguments)),
+    data: optional(text, row.data),
+    at: integer(row.at),
+    via: JSON.parse(text(row.via)),
+  };
+}
+
+function toPublication(row: Row): NumberedPublication {
+  return { ...toNewPublication(row), position: integer(row.position) };
+}

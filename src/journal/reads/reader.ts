@@ -1,0 +1,98 @@
+import { firstIdAt, isId } from "../../shared/id.ts";
+import type { Page } from "../journal.ts";
+import type { Run } from "../records/run.ts";
+import type { Row } from "../rows.ts";
+
+/*
+ * The reads of both stores, in PostgreSQL's words. SQLite's differ so little that `sqlite/read.ts` translates them. Lists
+ * are newest first; ids of events, runs and deliveries sort by time, across all nodes.
+ */
+
+export type ReadValue = string | number | null | undefined | readonly string[];
+
+/** A store, as its reads use it. */
+export interface Reader {
+  all(sql: string, values?: ReadValue[]): Promise<Row[]>;
+  get(sql: string, values?: ReadValue[]): Promise<Row | undefined>;
+  /** By how many milliseconds the store's clock is ahead of the clock of this process. */
+  clockOffsetMs: number;
+  tables: ReadTables;
+  /** Adds the messages that joined them. */
+  withJoined(runs: Run[]): Promise<Run[]>;
+}
+
+/** The tables behind FROM, with equal columns in both stores, and what has no equal in the other store. */
+export interface ReadTables {
+  /** The states of events: `id`, `hook`, `status`. */
+  states: string;
+  events: string;
+  runs: string;
+  /** Those that are dead letters, if their state is. */
+  deadRuns: string;
+  failedDeliveries: string;
+  entries: string;
+  /** Which entries belong to the events $1. */
+  isOfEvents: string;
+  /** Entries through the index of the main session's turns: most of its entries are system events. */
+  mainTurns: string;
+  /** The body of the event $1, if it is not empty. */
+  body: string;
+  /** The mapping of an event, by its `detail`. */
+  mappingOf: string;
+  /** The column that the lists are in the order of: the one that the indexes end with. */
+  order: "id" | "seq";
+  /** Whether the event $2 joined the run `runs`. */
+  isJoined: string;
+  /** A session $1 without entries: its runs are all unfinished or dead. */
+  emptySession: string;
+}
+
+/** SQL in front of the value, or around `$before`. */
+export type Condition = [sql: string, value: ReadValue];
+
+/** The newest rows that meet the conditions whose value is given. */
+export async function listPage(
+  { all, tables }: Reader,
+  { from, conditions, limit }: { from: string; conditions: Condition[]; limit: number },
+): Promise<Row[]> {
+  const { where, values } = toWhere(conditions);
+  const sql = `SELECT * FROM ${from} ${where} ORDER BY ${tables.order} DESC LIMIT $${values.length + 1}`;
+  return all(sql, [...values, limit]);
+}
+
+export async function listQueue(
+  reader: Reader,
+  from: string,
+  { page, state, conditions }: { page: Page; state?: string | string[]; conditions: Condition[] },
+): Promise<Row[]> {
+  const { limit, before } = page;
+  if (before !== undefined && !isId(before)) return [];
+  const ofState: Condition = [Array.isArray(state) ? "state = ANY" : "state =", state];
+  return listPage(reader, { from, conditions: [ofState, ...conditions, ...withinPage(reader, from, page)], limit });
+}
+
+/** Ids sort by time, and so does `seq`. */
+export function withinPage(reader: Reader, from: string, page: Page): Condition[] {
+  const first = page.from === undefined ? undefined : firstIdAt(page.from);
+  const end = page.to === undefined ? undefined : firstIdAt(page.to);
+  if (reader.tables.order === "id") {
+    return [
+      ["id <", page.before],
+      ["id >=", first],
+      ["id <", end],
+    ];
+  }
+  return [
+    [`seq < (SELECT seq FROM ${from} WHERE id = $before)`, page.before],
+    [`seq >= (SELECT seq FROM ${from} WHERE id >= $before ORDER BY id LIMIT 1)`, first],
+    [`seq <= (SELECT seq FROM ${from} WHERE id < $before ORDER BY id DESC LIMIT 1)`, end],
+  ];
+}
+
+export function toWhere(conditions: Condition[]): { where: string; values: ReadValue[] } {
+  const given = conditions.filter(([, value]) => value !== undefined);
+  const terms = given.map(([sql], index) =>
+    sql.includes("$before") ? sql.replace("$before", `$${index + 1}`) : `${sql} ($${index + 1})`,
+  );
+  return { where: terms.length > 0 ? `WHERE ${terms.join(" AND ")}` : "", values: given.map(([, value]) => value) };
+}

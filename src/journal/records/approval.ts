@@ -1,0 +1,108 @@
+import { randomInt } from "node:crypto";
+import type { ApprovalKind, ApprovalState, Decision } from "../../types.ts";
+import type { NewDelivery } from "./delivery.ts";
+import type { CallArguments } from "./step.ts";
+
+/** A question to a person. What it asks never changes. */
+export interface NewApproval {
+  id: string;
+  kind: ApprovalKind;
+  /** Four characters, from `Journal.reserveCodes`: its name in a message. */
+  code: string;
+  runId: string;
+  eventId?: string;
+  hook?: string;
+  /** The id of the mapping; empty for the built-in hooks. */
+  mapping: string;
+  /** The step of the call; of a reply, the last step of its run, or 0. */
+  step: number;
+  /** `<set>.<call>`; absent for a reply. */
+  call?: string;
+  /** The final arguments. */
+  arguments?: CallArguments;
+  /** Digest of the call and its arguments. */
+  hash?: string;
+  /** Digest of the grant, the block of the set without its secrets, and the locked call, as they were when it was asked. */
+  basis?: string;
+  /** The private sources of what the model had read. */
+  sources: string[];
+  /** The calls that the event has led to before, if it is a replay. */
+  earlier?: string[];
+  /** Its message does not show everything, so that no message can answer it. */
+  onlyOnPage?: true;
+  /** The deliveries of a reply, which an approval inserts. */
+  deliveries?: NewDelivery[];
+  askedAt: number;
+  /** When it is denied, unless somebody decides. Absent: never. */
+  expiresAt?: number;
+  /** From when on the call can be repeated, if the outcome is asked for. */
+  againAt?: number;
+  /** The delivery that asks. Absent: it can only be answered on the page, by a command or the API. */
+  question?: NewDelivery;
+}
+
+export interface NewDecision {
+  decision: Decision;
+  /** The person: `slack:T0ACME/U0ANN`, or `operator` with the gateway's token. */
+  by: string;
+  at: number;
+  reason?: string;
+  /** With `done`: what the call gave, as far as it is known. */
+  result?: string;
+}
+
+export interface Approval extends Omit<NewApproval, "question"> {
+  state: ApprovalState;
+  /** The delivery that asks. */
+  questionId?: string;
+  decision?: Decision;
+  by?: string;
+  /** When it was decided, has expired or was withdrawn. */
+  decidedAt?: number;
+  reason?: string;
+  result?: string;
+}
+
+/** `decided`: this was the first decision · `conflict`: it was decided before, or has ended otherwise. */
+export interface Decided {
+  kind: "decided" | "conflict";
+  approval: Approval;
+}
+
+/** A question that was asked in a place, and the delivery that asked it. */
+export interface AskedApproval {
+  approval: Approval;
+  /** When the question was sent. */
+  sentAt: number;
+  /** The ids of its messages, as the channel gave them. */
+  messageIds: string[];
+}
+
+/** What becomes of an approval with a step of its call. */
+export interface ApprovalUse {
+  id: string;
+  /** used: it was approved · withdrawn: it was approved or open. */
+  state: "used" | "withdrawn";
+  reason?: string;
+}
+
+/** Open questions of a mapping. Further calls and replies are denied. */
+export const MAX_OPEN = 20;
+
+/** Why one of them is denied. */
+export const TOO_MANY_OPEN = `${MAX_OPEN} questions of this mapping are open already`;
+
+/** Why the questions of a dropped run are withdrawn. */
+export const RUN_DROPPED = "The run was dropped.";
+export const RUN_CANCELED = "Its run was canceled.";
+
+/** How long a code names the same question. */
+export const KEEP_CODE_MS = 30 * 86_400_000;
+
+/** Without those that look alike. */
+const CODE_CHARACTERS = "23456789abcdefghjkmnpqrstuvwxyz";
+const CODE_LENGTH = 4;
+
+export function createCode(): string {
+  return Array.from({ length: CODE_LENGTH }, () => CODE_CHARACTERS[randomInt(CODE_CHARACTERS.length)]).join("");
+}

@@ -1,0 +1,74 @@
+import type { ChannelName, DeliveryState, RouteOrigin } from "../../types.ts";
+import type { Claim } from "./node.ts";
+
+export interface NewDelivery {
+  id: string;
+  runId: string;
+  eventId?: string;
+  channel: ChannelName;
+  to?: string;
+  /** Once it is sent, its route is the one used last. Absent: it is not. */
+  routeBy?: RouteOrigin;
+  text: string;
+  /** The session whose reply it is, if it goes to the place of the event. */
+  conversation?: string;
+  /** It replaces the conversation's earlier message there; `notice`: only the notice of its own run. */
+  update?: boolean | "notice";
+  /** It is a notice that its run has failed. */
+  isNotice?: boolean;
+  /** It asks a person: the ids of its messages are kept. */
+  isQuestion?: boolean;
+}
+
+export interface Delivery extends NewDelivery {
+  state: DeliveryState;
+  attempts: number;
+  createdAt: number;
+  dueAt: number;
+  /** Parts of the split text that were sent. */
+  partsSent: number;
+  /** Where it was sent, with `last` resolved. */
+  route?: Route;
+  sentAt?: number;
+  error?: string;
+  /** What is different from what was asked for, in sentences. */
+  warnings: string[];
+}
+
+export interface ClaimedDelivery extends Delivery, Claim {
+  /** The messages that it replaces, as the channel named them. */
+  replaces?: string[];
+}
+
+export interface Route {
+  channel: ChannelName;
+  to: string;
+}
+
+export interface DeliveryProgress {
+  partsSent: number;
+  route?: Route;
+  /** The id of the last part that was sent, as the channel gave it. `update` replaces all of a delivery. */
+  messageId?: string;
+}
+
+/** `skipped`: there was no recipient; this is not a failure. */
+export type DeliveryEnd = Partial<DeliveryProgress> & { at: number; error?: string; warnings?: string[] } & (
+    | { state: "sent"; route: Route }
+    | { state: "failed" | "skipped"; error: string }
+  );
+
+/** A run or delivery that failed permanently, until an operator retries or drops it. */
+export interface DeadLetter {
+  /** The id of the run or the delivery. */
+  id: string;
+  kind: "run" | "delivery";
+  eventId?: string;
+  hook?: string;
+  error: string;
+  /** What failures of its kind have in common, as `toErrorGroup` writes it. */
+  group: string;
+  attempts: number;
+  /** When it failed for the last time. */
+  at: number;
+}

@@ -1,0 +1,122 @@
+import type { Budget } from "./template/template.ts";
+import type { CompiledMapping } from "./compile.ts";
+import { toChannelName } from "../shared/text.ts";
+import { ANY_CREDENTIAL, type HookRequest, SOURCE_CHANNEL } from "../types.ts";
+import { createToChannel } from "./openclaw.ts";
+import {
+  type FilledDraft,
+  findUndeliverable,
+  isAllowedRecipient,
+  MAX_LENGTHS,
+  type PlacedDraft,
+  type Terms,
+} from "./policy.ts";
+import type { TargetDraft } from "./targets.ts";
+
+/** What a mapping and a request say of where replies go. */
+interface TargetOptions extends Pick<Terms, "config" | "channels"> {
+  mapping: CompiledMapping;
+  request: HookRequest;
+  budget: Budget;
+}
+
+interface ReplyTarget {
+  channel: string;
+  to: string;
+  references?: string[];
+  commit?: string;
+  isPrivate?: true;
+}
+
+const MAX_REFERENCES = 50;
+
+/** The ids of a rendered text. If there are too many, the first one and the last ones stay: they say where a mail belongs. */
+function toReferences(rendered = ""): string[] | undefined {
+  const [first, ...rest] = rendered.split(/\s+/).filter((id) => id !== "");
+  return first === undefined ? undefined : [first, ...rest.slice(1 - MAX_REFERENCES)];
+}
+
+/** Where the event is, if it says so: the first line whose recipient the channel's block allows, else the last line. */
+export function renderTarget(
+  { mapping: { place }, budget, config, channels }: TargetOptions,
+  context: object,
+): ReplyTarget | undefined {
+  const rendered = place?.to.renderKey(context, budget);
+  const name = place?.channel.render(context, budget).trim();
+  if (!name || !rendered || rendered.incomplete) return undefined;
+  const channel = toChannelName(name);
+  const lines = rendered.text.split("\n").map((line) => line.trim());
+  // A recipient that is too long would refuse an event that its sender cannot change.
+  const recipients = lines.filter((line) => line !== "" && line.length <= MAX_LENGTHS.to);
+  const to = recipients.find((line) => isAllowedRecipient(channel, line, { config, channels })) ?? recipients.at(-1);
+  return to === undefined
+    ? undefined
+    : {
+        channel,
+        to,
+        references: toReferences(place?.references?.render(context, budget)),
+        commit: toCommit(place?.commit?.render(context, budget)),
+        isPrivate: place?.audience?.render(context, budget).trim() === "private" || undefined,
+      };
+}
+
+/** What the operator says of the channel has precedence, as for a reply there. */
+export function isPublicPlace({ channel, isPrivate }: ReplyTarget, { channelRules }: Terms["config"]): boolean {
+  const said = channelRules.get(channel)?.audience;
+  return said === undefined ? !isPrivate : said === "public";
+}
+
+/** Anything else than a whole hash would name a commit of the sender's choice in a service's API. */
+function toCommit(rendered = ""): string | undefined {
+  return /^(?:[\da-f]{40}|[\da-f]{64})$/.exec(rendered.trim())?.[0];
+}
+
+/** Why nothing can be sent to the place. The sender cannot change where its event is, so the run goes on without a delivery. */
+export function findRefusal(
+  { channel, to }: ReplyTarget,
+  { mapping, request, config, channels }: TargetOptions,
+): string | undefined {
+  const { credential } = request.credential === ANY_CREDENTIAL ? mapping : request;
+  if (!config.channelNames.includes(channel)) return "there is no such channel.";
+  const isTrusted = isSender(credential) && !channels?.get(channel)?.sourceNeedsAllow;
+  return findUndeliverable({ channel, to, isTrusted }, { config, channels })?.message;
+}
+
+/** Whether a request was verified by a mapping's own `auth`, or is tried as such a one. */
+function isSender(credential: string | undefined): boolean {
+  return credential === ANY_CREDENTIAL || credential?.startsWith("auth:") === true;
+}
+
+/** Where the reply is to go: the wanted targets of a list, else the draft's own channel and recipient. */
+export function toTargets(draft: FilledDraft, base: FilledDraft, { mapping, config }: TargetOptions): TargetDraft[] {
+  const { templates, source } = mapping;
+  const toChannel = createToChannel(config);
+  const listed = draft.targets?.filter(({ isWanted }) => isWanted);
+  if (listed) return listed.map((target) => ({ ...target, channel: toChannel(target.channel) }));
+  return [
+    {
+      isWanted: true,
+      channel: draft.channel,
+      to: draft.to,
+      update: source.mapping.update,
+      isOwnChannel: draft.channel === base.channel && templates.channel?.isStatic !== false,
+      isOwnRecipient: draft.to === base.to && templates.to?.isStatic !== false,
+    },
+  ];
+}
+
+export function isSource({ channel }: TargetDraft): boolean {
+  return channel === SOURCE_CHANNEL;
+}
+
+/** Replaces the channel `source` by the place. Without a target that is left, nothing is delivered. */
+export function toPlaces(draft: PlacedDraft, place: ReplyTarget | undefined): PlacedDraft {
+  const targets = draft.targets.flatMap((target): TargetDraft[] => {
+    if (!isSource(target)) return [target];
+    return place ? [{ ...target, ...place, toSource: true }] : [];
+  });
+  if (targets.length > 0) return { ...draft, targets };
+  // The action still shows where it would have gone.
+  const [shown = { ...draft, isWanted: false, isOwnChannel: true, isOwnRecipient: true }] = draft.targets;
+  return { ...draft, deliver: false, targets: [shown] };
+}
