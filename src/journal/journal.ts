@@ -46,6 +46,7 @@ import type {
   TurnOutcome,
 } from "./records.ts";
 
+export type { FailedAttempt } from "./failed-attempt.ts";
 export type * from "./records.ts";
 export type * from "./publications.ts";
 

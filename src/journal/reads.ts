@@ -225,7 +225,8 @@ async function partsOf(
     `SELECT * FROM ${tables.runs} WHERE id = ANY($1::uuid[]) AND (event_id = $2 OR ${tables.isJoined}) ORDER BY seq`,
     [actions.flatMap(({ runId }) => runId ?? []), id],
   );
-  const runs = await withSteps(reader, await reader.withJoined(await toWaitingRuns(reader, found)));
+  const steps = await withSteps(reader, await reader.withJoined(await toWaitingRuns(reader, found)));
+  const runs = await withFailedAttempts(reader, steps);
   // Entries and deliveries of a run that it joined have the id of that run's event.
   const events = [id, ...runs.flatMap(({ eventId }) => eventId ?? [])];
   const values = [events, id, runs.map((run) => run.id)];
@@ -235,8 +236,20 @@ async function partsOf(
   return {
     runs,
     entries: entries.map(rows.toEntry),
-    deliveries: deliveries.map((row) => rows.toDelivery(row, clockOffsetMs)),
+    deliveries: await withFailedAttempts(
+      reader,
+      deliveries.map((row) => rows.toDelivery(row, clockOffsetMs)),
+    ),
   };
+}
+
+async function withFailedAttempts<Work extends Run | Delivery>({ all }: Reader, works: Work[]): Promise<Work[]> {
+  const found = await all("SELECT * FROM hookline.failed_attempts WHERE work_id = ANY($1::uuid[]) ORDER BY n", [
+    works.map(({ id }) => id),
+  ]);
+  if (found.length === 0) return works;
+  const attempts = Map.groupBy(found, (row) => text(row.work_id));
+  return works.map((work) => ({ ...work, failedAttempts: attempts.get(work.id)?.map(rows.toFailedAttempt) }));
 }
 
 async function withSteps({ all }: Reader, runs: Run[]): Promise<Run[]> {
@@ -307,9 +320,10 @@ function toWait({ run: { id, eventId, state, holdReason }, mapping }: First, pau
   return state === "ready" && paused.has(mapping) ? { kind: "paused", ...first, mapping } : { kind: "turn", ...first };
 }
 
-export async function getRun({ get, tables, clockOffsetMs }: Reader, id: string): Promise<Run | undefined> {
+export async function getRun(reader: Reader, id: string): Promise<Run | undefined> {
+  const { get, tables, clockOffsetMs } = reader;
   const row = isId(id) ? await get(`SELECT * FROM ${tables.runs} WHERE id = $1`, [id]) : undefined;
-  return row && rows.toRun(row, clockOffsetMs);
+  return row && (await withFailedAttempts(reader, [rows.toRun(row, clockOffsetMs)]))[0];
 }
 
 /** Both stores keep the token of the last claim. */

@@ -1,5 +1,6 @@
 import type { RequestedCall, TokenUsage } from "../agents/driver.ts";
 import type { Bounded } from "../boundary/boundary.ts";
+import type { FailedAttempt } from "./failed-attempt.ts";
 import type { NodeRole } from "../config/types.ts";
 import type {
   ActionReceipt,
@@ -311,6 +312,8 @@ export interface Run {
   joined?: { messages: string[]; leftOut: number; access?: ToolAccess };
   /** Only in an event's record, of runs that have some. */
   steps?: Step[];
+  /** Only in an event's record and in `getRun`, if there are any: the last ones, in order. */
+  failedAttempts?: FailedAttempt[];
   state: RunState;
   /** Why it is held. */
   holdReason?: string;
@@ -399,8 +402,12 @@ export interface NewDelivery {
 export interface Delivery extends NewDelivery {
   state: DeliveryState;
   attempts: number;
+  /** Only in an event's record, if there are any: the last ones, in order. */
+  failedAttempts?: FailedAttempt[];
   createdAt: number;
   dueAt: number;
+  /** The start of the last attempt. */
+  startedAt?: number;
   /** Parts of the split text that were sent. */
   partsSent: number;
   /** Where it was sent, with `last` resolved. */

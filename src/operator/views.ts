@@ -22,6 +22,7 @@ import type {
   EventFailure,
   EventRecord,
   EventSummary,
+  FailedAttempt,
   JournalStats,
   NodeInfo,
   NodeRecord,
@@ -79,7 +80,7 @@ export interface OperatorAnswers {
   "GET /api/approvals/:id": ApprovalView;
   "POST /api/approvals/:id": { ok: true; approval: ApprovalView };
   "GET /api/spend": { since: string; spend: Spend[] };
-  "GET /api/deliveries": { deliveries: View<Delivery>[] };
+  "GET /api/deliveries": { deliveries: DeliveryView[] };
   "POST /api/recordings": View<Recording>;
   "GET /api/recordings": { recordings: RecordingRow[] };
   "GET /api/recordings/:id": RecordingTimeline;
@@ -131,7 +132,7 @@ export interface EventTimeline extends EventView {
   /** The summaries that the event's turns added to the main session. */
   summary?: string;
   entries: EntryView[];
-  deliveries: View<Delivery>[];
+  deliveries: DeliveryView[];
 }
 
 /** A main session without entries has no times. */
@@ -193,7 +194,17 @@ export function toNodesView(nodes: NodeRecord[]): Pick<StatusView, "nodes" | "no
   return { nodes: nodes.map(toView), nodesDiffer };
 }
 
-export type RunView = Omit<View<Run>, "action" | "steps"> & { action?: AgentActionView; steps?: StepView[] };
+export interface RunView extends Omit<View<Run>, "action" | "steps" | "failedAttempts"> {
+  action?: AgentActionView;
+  steps?: StepView[];
+  failedAttempts?: FailedAttemptView[];
+}
+
+interface DeliveryView extends Omit<View<Delivery>, "failedAttempts"> {
+  failedAttempts?: FailedAttemptView[];
+}
+
+type FailedAttemptView = View<FailedAttempt>;
 
 /** What the driver needs to continue from an answer is nothing to read. */
 type StepView = View<Omit<Step, "answer" | "boundary" | "late">> & { late?: LateView };
@@ -205,8 +216,17 @@ interface LateView {
   finishedAt?: string;
 }
 
-export function toRunView({ action, steps, ...run }: Run): RunView {
-  return { ...toView(run), ...(action && { action: toActionView(action) }), steps: steps?.map(toStepView) };
+export function toRunView({ action, steps, failedAttempts, ...run }: Run): RunView {
+  return {
+    ...toView(run),
+    ...(action && { action: toActionView(action) }),
+    steps: steps?.map(toStepView),
+    failedAttempts: failedAttempts?.map(toView),
+  };
+}
+
+export function toDeliveryView({ failedAttempts, ...delivery }: Delivery): DeliveryView {
+  return { ...toView(delivery), failedAttempts: failedAttempts?.map(toView) };
 }
 
 type RunTimeline = RunView & { steps: StepView[] };
@@ -289,7 +309,7 @@ export async function toEventTimeline(event: EventRecord, findParser: FindParser
     runs: event.runs.map(toRunView),
     summary: toSummary(event.entries),
     entries: event.entries.map(toEntryView),
-    deliveries: event.deliveries.map(toView),
+    deliveries: event.deliveries.map(toDeliveryView),
   };
 }
 

@@ -47,6 +47,9 @@ function find(isWanted: (event: Listed) => boolean): string {
   return events.find(isWanted)!.id;
 }
 
+const findRetried = (): string =>
+  find(({ hook, outcome }) => hook === "slack" && outcome.includes("slack C01SUPPORT ✓"));
+
 function listScreens(): string[] {
   return [
     "",
@@ -54,6 +57,7 @@ function listScreens(): string[] {
     "?text=cart",
     ...["done", "failed", "dead", "skipped"].map((status) => `events/${find((event) => event.status === status)}`),
     `events/${find(({ outcome }) => outcome.includes("held turn"))}`,
+    `events/${findRetried()}`,
     "playground?mapping=ci",
     `playground?event=${find(({ hook }) => hook === "metrics")}`,
     ..."mappings mappings/linear sessions sessions/main sessions/support runs runs?state=held".split(" "),
@@ -143,6 +147,23 @@ test("back goes to the same row at the same place, and each place has its title"
   await page.goBack();
   await expect.poll(() => page.evaluate("document.activeElement.dataset.row")).toBe(row);
   await expect.poll(() => page.evaluate("document.querySelector('main').scrollTop")).toBe(top);
+});
+
+test("each failed attempt of a turn and of its delivery is a step with its error and time", async () => {
+  const { page, go } = tab;
+  await go(`events/${findRetried()}`);
+  const steps = page.locator(".timeline > li");
+  await steps.filter({ hasText: "The third attempt worked." }).first().waitFor();
+  const shown = (await steps.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " ").trim());
+  expect(shown.slice(shown.findIndex((text) => text.startsWith("Waited")))).toEqual([
+    expect.stringMatching(/^Waited \d/),
+    expect.stringMatching(/^Attempt 1 failed [\d.]+ s .*timed out after 600 s/),
+    expect.stringMatching(/^Attempt 2 failed 1\.2 s .*openai answered 503: the model is overloaded/),
+    expect.stringMatching(/^Turn 2\.4 s .*The third attempt worked\./),
+    expect.stringMatching(/^Summary/),
+    expect.stringMatching(/^Attempt 1 failed 320 ms .*slack answered 500/),
+    expect.stringMatching(/^Delivery 240 ms .*sent slack C01SUPPORT/),
+  ]);
 });
 
 test("a question to a person is counted in the navigation, shown exactly, and answered", async () => {

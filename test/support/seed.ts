@@ -231,11 +231,33 @@ async function fill(journal: Journal, now: number): Promise<void> {
     journal,
     planned.filter(({ runId }) => runId !== undefined),
   );
+  await retrySome(journal, now - 10 * MINUTE_MS);
   // What is unfinished comes last: the agent would otherwise take it first.
   const last = now - 4 * MINUTE_MS;
   for (let n = 0; n < OPEN; n++) await addOpen(journal, n, last + n * 1000);
   await journal.pauseMapping("linear", last);
   await addQuestions(journal, last + MINUTE_MS);
+}
+
+/** A turn that an operator has retried twice, and whose reply was sent at the second attempt. */
+async function retrySome(journal: Journal, at: number): Promise<void> {
+  const [{ id = "", eventId } = {}] = await journal.listDeadLetters({ kind: "run", hook: "slack", limit: 1 });
+  await journal.retryDeadLetter(id, at);
+  const [second] = await journal.claimRuns(1, at + 10);
+  const error = "openai answered 503: the model is overloaded, try again later";
+  await journal.deadLetterRun(second!, { finishedAt: at + 1230, error, entries: [] });
+  await journal.retryDeadLetter(id, at + MINUTE_MS);
+  const [third] = await journal.claimRuns(1, at + MINUTE_MS + 10);
+  const target = { channel: "slack", to: "C01SUPPORT", text: "The third attempt worked." } as const;
+  const delivery: NewDelivery = { id: idAt(at), runId: id, eventId, routeBy: "operator", ...target };
+  const end = { finishedAt: at + MINUTE_MS + 2400, warnings: [], entries: [], deliveries: [delivery] };
+  await journal.completeRun(third!, { ...end, reply: delivery.text });
+  const [first] = await journal.claimDeliveries(1, end.finishedAt + 20);
+  await journal.finishDelivery(first!, { state: "failed", at: end.finishedAt + 340, error: "slack answered 500" });
+  await journal.retryDeadLetter(delivery.id, end.finishedAt + MINUTE_MS);
+  const [again] = await journal.claimDeliveries(1, end.finishedAt + MINUTE_MS + 10);
+  const sentAt = end.finishedAt + MINUTE_MS + 250;
+  await journal.finishDelivery(again!, { state: "sent", at: sentAt, route: target, partsSent: 1 });
 }
 
 /** A call that waits for a person, and one whose result nobody knows. */
