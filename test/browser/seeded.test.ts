@@ -166,6 +166,22 @@ test("each failed attempt of a turn and of its delivery is a step with its error
   ]);
 });
 
+test("mappings stand below their sender with its address, and the details of one below its row", async () => {
+  const { page, go } = tab;
+  await go("mappings/linear");
+  const table = page.getByRole("table", { name: "Mappings by sender" });
+  await table.getByRole("button", { name: "Resume" }).waitFor();
+  const rows = (await table.locator("tbody tr").allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " ").trim());
+  expect(rows.slice(0, 4)).toEqual([
+    expect.stringMatching(/^github http:\/\/\S+\/hooks\/github Copy the URL last event \S+ 1 failed 5 refused$/),
+    expect.stringMatching(/^1 releases .* 0 0 % – –$/),
+    expect.stringMatching(/^2 github .* 61 1\.6 % /),
+    expect.stringMatching(/^stripe http/),
+  ]);
+  const linear = rows.findIndex((text) => text.startsWith("8 linear"));
+  expect(rows[linear + 1]).toContain("Resume");
+});
+
 test("a question to a person is counted in the navigation, shown exactly, and answered", async () => {
   const { page } = tab;
   const link = page.getByRole("navigation").getByRole("link", { name: /^Approvals/ });

@@ -176,15 +176,22 @@ const SENDERS: Sender[] = [
 /** The configuration that fits: the mappings of these senders, whose agent is the built-in echo, and a budget that is used up. */
 const SEED_CONFIG: UserConfig = {
   hooks: {
-    mappings: SENDERS.map(({ hook }) => ({
-      id: hook,
-      match: { path: hook, ...(hook === "metrics" && { where: { required: ["cpu"] } }) },
-      subject: "{{subject}}",
-      messageTemplate: hook === "github" ? "PR #{{number}}: {{pull_request.title}}" : "{{json payload}}",
-      sessionKey: `${hook}:{{id}}`,
-      deliver: false,
-      ...(hook === "ci" && { transform: { module: "ci.ts" } }),
-    })),
+    mappings: [
+      {
+        id: "releases",
+        match: { path: "github", headers: { "x-github-event": "release" } },
+        messageTemplate: "{{release.name}}",
+      },
+      ...SENDERS.map(({ hook }) => ({
+        id: hook,
+        match: { path: hook, ...(hook === "metrics" && { where: { required: ["cpu"] } }) },
+        subject: "{{subject}}",
+        messageTemplate: hook === "github" ? "PR #{{number}}: {{pull_request.title}}" : "{{json payload}}",
+        sessionKey: `${hook}:{{id}}`,
+        deliver: false,
+        ...(hook === "ci" && { transform: { module: "ci.ts" } }),
+      })),
+    ],
   },
   agents: {
     providers: { cat: { kind: "command", command: ["cat"] } },
