@@ -161,7 +161,7 @@ interface StatsView extends WorkCounts {
   /** How many events the journal has in each state, and runs and deliveries. Counting ends at `countedTo`, so a state may have more. */
   events: EventCounts;
   countedTo: number;
-  /** The refused requests among the last 500 since the start. */
+  /** The refused requests among the last 500. */
   refused: number;
   /** The last three hours of requests to hooks and agent turns, oldest first; minutes without anything are left out. */
   minutes: View<Minute>[];

@@ -248,7 +248,8 @@ async function fill(journal: Journal, now: number): Promise<void> {
 
 /** A turn that an operator has retried twice, and whose reply was sent at the second attempt. */
 async function retrySome(journal: Journal, at: number): Promise<void> {
-  const [{ id = "", eventId } = {}] = await journal.listDeadLetters({ kind: "run", hook: "slack", limit: 1 });
+  const [letter] = await journal.listDeadLetters({ kind: "run", hook: "slack", limit: 1 });
+  const { id, eventId } = letter!;
   await journal.retryDeadLetter(id, at);
   const [second] = await journal.claimRuns(1, at + 10);
   const error = "openai answered 503: the model is overloaded, try again later";
@@ -546,7 +547,7 @@ async function addOpen(journal: Journal, n: number, at: number): Promise<void> {
   if (run) await journal.holdRun(run, "budget: perDay");
 }
 
-/** Requests that the service refuses: the list of these begins anew with each start. */
+/** Requests that the service refuses. */
 export async function refuseSome(url: string): Promise<void> {
   const post = (hook: string, token: string): Promise<Response> =>
     fetch(`${url}/hooks/${hook}`, { method: "POST", headers: { authorization: `Bearer ${token}` }, body: "{}" });

@@ -4,7 +4,12 @@ import type { Database } from "./database.ts";
 type Table = "runs" | "deliveries";
 
 /** Keeps the failed attempt of a claimed run or delivery, and forgets the oldest if there are too many. */
-export function insertFailedAttempt({ run }: Database, table: Table, id: string, end: { at: number; error: string }) {
+export function insertFailedAttempt(
+  { run }: Database,
+  table: Table,
+  id: string,
+  end: { at: number; error: string },
+): void {
   run(`${toInsert(table, "?2", "?3")} WHERE id = ?1`, id, end.at, end.error);
   run(FORGET, id);
 }
