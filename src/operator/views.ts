@@ -404,8 +404,9 @@ export function toAnswerView({ path, error, ...answer }: AnsweredRequest, hooksP
   };
 }
 
-export function toMailView(mailbox: MailStatus): MailView {
-  return { ...mailbox, folders: mailbox.folders.map(toView) };
+/** With its address as people read it: `imap://ann@example.com@mail.example.com`. */
+export function toMailView(status: MailStatus): MailView {
+  return { ...status, mailbox: status.mailbox.replaceAll("%40", "@"), folders: status.folders.map(toView) };
 }
 
 /** What the nodes that share a store show of each other. */

@@ -207,6 +207,28 @@ test("a question to a person is counted in the navigation, shown exactly, and an
   expect(tab.problems).toEqual([]);
 });
 
+test.each([360, 1280])(
+  "a payload of depth 100 fits at %i px when all of it is open, also with odd keys",
+  async (width) => {
+    let payload: unknown = { "[x]": 1 };
+    for (let depth = 0; depth < 100; depth++) payload = { "a.b": payload };
+    const { eventId } = (await service.post("orders", payload)).body;
+    const { page, go } = await signIn(width);
+    await go(`events/${eventId}`);
+    await page.locator(".tree .fold").first().waitFor();
+    await page.evaluate(`(async () => {
+    const closed = () => document.querySelectorAll('.tree .fold[aria-expanded="false"]');
+    for (; closed().length > 0; await new Promise(requestAnimationFrame)) closed().forEach((fold) => fold.click());
+  })()`);
+    expect(await page.locator(".tree .node").count()).toBe(102);
+    expect(Number(await page.evaluate("document.documentElement.scrollWidth - innerWidth"))).toBeLessThanOrEqual(0);
+    const leaf = page.locator(".tree .node").last();
+    expect((await leaf.boundingBox())!.width).toBeGreaterThan(60);
+    expect(await leaf.innerText()).toMatch(/^\[x\] 1/);
+    await page.context().close();
+  },
+);
+
 /** Does what a person wants, and counts the clicks. Typing a search is not one. */
 async function clicks(steps: (() => Promise<void>)[]): Promise<number> {
   for (const step of steps) await step();
