@@ -223,7 +223,7 @@ describe("wrong input has a plain message and the exit code of the documentation
     [["events", "catch-up", "github", "--repo", "../.."], 2, "Name either --repo <owner>/<name> or --org <name>."],
     [["events", "catch-up", "github", "--repo", "acme/shop"], 2, "set GITHUB_TOKEN, or say --token"],
     [["dead-letters", "retry"], 2, "Name dead letters by their ids"],
-    [["dead-letters", "drop", "a", "--all"], 2, "Name dead letters, or say --all, not both."],
+    [["dead-letters", "drop", "a", "--all"], 2, "Name dead letters, or say --group or --all, not both."],
     [["store", "migrate", "--to", "postgres://u:p'w@h:x/d"], 2, "option '--to <url>': Expected a URL such as"],
     [["send", "--header", "a-secret", "x", "y"], 2, "option '--header <name:value>': Expected <name>:<value>."],
     [["store", "migrate"], 2, "Name the database with --to, or set store.url."],

@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { runWebhooks } from "./support/cli.ts";
 import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts";
 
 let model: Server;
@@ -132,6 +133,27 @@ test("failures of a kind are a group, and an action takes those that its preview
   expect(await change("drop", { token })).toMatchObject({ changed: 1 });
   expect(await change("drop", { token: "!" })).toMatchObject({ ok: false, code: "invalid_payload" });
   expect(await change("drop", { groups: "x" })).toMatchObject({ ok: false, code: "invalid_payload" });
+});
+
+test("webhooks dead-letters counts and retries a group", async () => {
+  for (let count = 0; count < 3; count++) await failRun();
+  const run = async (...args: string[]) =>
+    JSON.parse((await runWebhooks(service.folder, "dead-letters", ...args, "--url", service.url, "--json")).stdout);
+  const [group, ...others] = await run("groups");
+  expect([group, others]).toEqual([expect.objectContaining({ count: 3, hook: "agent", kind: "run" }), []]);
+  const table = await runWebhooks(service.folder, "dead-letters", "groups", "--url", service.url);
+  expect(table.stdout.split("\n")[1]).toMatch(
+    new RegExp(`^${group.id} +3 +run +agent +\\S+Z +\\S+Z +local answered 400`),
+  );
+  expect(await run("retry", "--group", group.id, "--dry-run")).toEqual({ count: 3 });
+  expect((await service.api("/api/dead-letters")).deadLetters).toHaveLength(3);
+  modelStatus = 200;
+  expect(await run("retry", "--group", group.id)).toEqual({ count: 3, retried: 3 });
+  expect(await run("groups")).toEqual([]);
+  expect(await run("drop", "--group", group.id)).toMatchObject({
+    ok: false,
+    error: expect.stringContaining(`No group of dead letters has the id ${group.id}.`),
+  });
 });
 
 async function change(action: string, body: object): Promise<{ token?: string; changed?: number }> {

@@ -5,6 +5,7 @@ import { runWebhooks } from "./support/cli.ts";
 import { type Service, startService } from "./support/service.ts";
 
 const SECRET = "a-signing-secret-of-good-length";
+const OWN_TOKEN = "the-token-of-one-sender-alone";
 const BODY = '{"password":"hunter2"}';
 
 let service: Service;
@@ -14,7 +15,13 @@ beforeAll(async () => {
     auth: { scheme, secret: SECRET },
     messageTemplate: "x",
   });
-  service = await startService({ config: { hooks: { mappings: [toMapping("github"), toMapping("slack")] } } });
+  const gitea = {
+    id: "gitea",
+    match: { path: "gitea" },
+    auth: { scheme: "token", secret: OWN_TOKEN },
+    messageTemplate: "x",
+  };
+  service = await startService({ config: { hooks: { mappings: [toMapping("github"), toMapping("slack"), gitea] } } });
 });
 afterAll(() => service.close());
 
@@ -84,4 +91,25 @@ test("webhooks rejections prints them", async () => {
   expect(stdout.split("\n")[1]).toMatch(/ expired +slack +127\.0\.0\.1 +22 /);
   const json = await runWebhooks(service.folder, "rejections", "--url", service.url, "--json");
   expect(JSON.parse(json.stdout)).toEqual(await list("?limit=50"));
+});
+
+test("the operator sees that a token is that of another hook, the sender does not", async () => {
+  const answer = await service.post("wake", { text: "x" }, { authorization: `Bearer ${OWN_TOKEN}` });
+  expect([answer.status, JSON.stringify(answer.body)]).toEqual([401, expect.not.stringContaining("gitea")]);
+  const hint = 'auth:gitea is valid for the hook "gitea", not for this one';
+  expect((await list("?limit=1"))[0]).toMatchObject({ hook: "wake", reason: "wrong", hint });
+  expect(await post("github", { authorization: `Bearer ${OWN_TOKEN}` })).toBe(401);
+  expect((await list("?limit=1"))[0]).toMatchObject({ hook: "github", hint });
+  expect(await post("github", { authorization: "Bearer nobody-has-it" })).toBe(401);
+  expect((await list("?limit=1"))[0]).not.toHaveProperty("hint");
+});
+
+test("they survive a restart", async () => {
+  const first = await startService();
+  await first.post("wake", {}, { authorization: "Bearer wrong" });
+  const { rejections } = await first.api("/api/rejections");
+  const second = await first.restart();
+  expect((await second.api("/api/rejections")).rejections).toEqual(rejections);
+  expect((await second.api("/api/stats")).refused).toBe(1);
+  await second.close();
 });

@@ -20,6 +20,7 @@ import { addTail } from "./live/tail.ts";
 import { addSetupFlags, type SetupFlags } from "./mail/prompter.ts";
 import type { MailRunFlags } from "./mail/run.ts";
 import { addApprovals } from "./reading/approvals.ts";
+import { addDeadLetters } from "./reading/dead-letters.ts";
 import { addEvents } from "./reading/events.ts";
 import { addInfer } from "./reading/infer.ts";
 import { addLists } from "./reading/lists.ts";
@@ -55,6 +56,7 @@ const COMMANDS = [
   addStatus,
   addEvents,
   addLists,
+  addDeadLetters,
   addSubscriptions,
   addMcp,
   addHooks,

@@ -59,6 +59,7 @@ const EXAMPLES: Record<string, string> = {
   spend: "webhooks spend --since 7d --by model",
   rejections: "webhooks rejections --limit 10",
   "dead-letters list": "webhooks dead-letters list",
+  "dead-letters groups": "webhooks dead-letters groups",
   "dead-letters retry": "webhooks dead-letters retry --all",
   "dead-letters drop": "webhooks dead-letters drop 01a203fc-45d5",
   backup: "webhooks backup /var/backups/webhooks.db",
@@ -93,6 +94,7 @@ const READING = new Set([
   "spend",
   "rejections",
   "dead-letters list",
+  "dead-letters groups",
   "completion",
 ]);
 

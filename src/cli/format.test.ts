@@ -55,6 +55,17 @@ test("a delivery to the last route shows where it went", () => {
   expect(show({ deliveries: [delivery({ state: "pending" })] })).toContain("on last");
 });
 
+test("each failed attempt is a line with its end, its duration and the first line of its error", () => {
+  const [startedAt, endedAt] = ["2026-11-20T14:00:00.000Z", "2026-11-20T14:00:00.340Z"];
+  const failedAttempts = [
+    { n: 3, startedAt, endedAt, error: "slack answered 500\nwith a page" },
+    { n: 4, startedAt, error: "the service ended during this attempt" },
+  ];
+  const lines = show({ deliveries: [delivery({ failedAttempts })] });
+  expect(lines).toContain(`attempt 3 failed  ${endedAt}  340 ms  slack answered 500`);
+  expect(lines).toContain(`attempt 4 failed  ${startedAt}  the service ended during this attempt`);
+});
+
 test("a delivery shows its warnings", () => {
   expect(show({ deliveries: [delivery({ warnings: ["It was cut."] })] })).toContain("It was cut.");
 });

@@ -1,6 +1,6 @@
 import type * as Diff from "diff";
 import { stripVTControlCharacters } from "node:util";
-import type { EventTimeline, EventView } from "../operator/views.ts";
+import type { EventTimeline, EventView, RunView } from "../operator/views.ts";
 import { loadAtFirstUse } from "../shared/package.ts";
 import { toPrintable } from "../telemetry/log.ts";
 import type { LogLine } from "../types.ts";
@@ -181,9 +181,10 @@ export function formatEvent(event: EventTimeline, { maxPayloadLines = MAX_PAYLOA
     ...(event.reason ? [`skipped: ${toPrintable(event.reason)}`] : []),
     ...section("warnings", event.warnings),
     ...section("log", formatLog(event.log)),
-    ...event.runs.flatMap(({ id, state, attempts, action, reply, error }) =>
+    ...event.runs.flatMap(({ id, state, attempts, failedAttempts, action, reply, error }) =>
       section(`run ${id}  ${state}, ${formatCount(attempts, "attempt")}`, [
         ...(action ? formatActions([action]) : []),
+        ...formatFailedAttempts(failedAttempts),
         ...(reply === undefined ? [] : [style("dim", "reply:"), ...toLines(reply).map((line) => `  ${line}`)]),
         ...toLines(error),
       ]),
@@ -191,6 +192,7 @@ export function formatEvent(event: EventTimeline, { maxPayloadLines = MAX_PAYLOA
     ...event.deliveries.flatMap((delivery) =>
       section(`delivery ${delivery.id}  ${delivery.state}, ${formatCount(delivery.attempts, "attempt")}`, [
         formatRoute(delivery.route ?? delivery),
+        ...formatFailedAttempts(delivery.failedAttempts),
         ...toLines(delivery.error),
         ...delivery.warnings.map(toPrintable),
       ]),
@@ -203,6 +205,15 @@ export function formatEvent(event: EventTimeline, { maxPayloadLines = MAX_PAYLOA
         : []),
     ]),
   ];
+}
+
+/** A line for each: when it ended, how long it took, and the first line of its error. */
+export function formatFailedAttempts(attempts: RunView["failedAttempts"] = []): string[] {
+  return attempts.map(({ n, startedAt, endedAt, error }) => {
+    const ms = endedAt === undefined ? undefined : Date.parse(endedAt) - Date.parse(startedAt);
+    const facts = [`attempt ${n} failed`, endedAt ?? startedAt, ms === undefined ? undefined : formatDuration(ms)];
+    return `${style("dim", facts.filter(Boolean).join("  "))}  ${toExcerpt(error.split("\n", 1)[0] ?? "", MAX_OUTCOME)}`;
+  });
 }
 
 /** Errors of the request, its runs and its deliveries, and how to try again. */

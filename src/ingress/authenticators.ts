@@ -29,18 +29,17 @@ export function createAuthenticators({
   publicUrl,
 }: AuthenticatorOptions): Authenticators {
   const shared = tokens.map(({ name, ...token }) => ({ ...token, credential: `token:${name}` }));
-  const authenticator = createTokenAuthenticator(shared);
-  const closed = createTokenAuthenticator([]);
+  const own = senders.flatMap((sender) => (sender.showsToken ? [{ ...sender, hooks: [sender.hook] }] : []));
+  const every = [...shared, ...own];
+  const authenticator = createTokenAuthenticator(shared, every);
+  const closed = createTokenAuthenticator([], every);
   const signed = new Map(
     [...Map.groupBy(senders, ({ hook }) => hook)].map(([hook, ofHook]) => [
       hook,
       createSignatureAuthenticator({ senders: ofHook, tokens: takesTokens(hook) ? authenticator : closed, publicUrl }),
     ]),
   );
-  const own = senders.filter(({ showsToken }) => showsToken);
-  const anyToken = createTokenAuthenticator(
-    [...shared, ...own].map(({ credential, secrets }) => ({ credential, secrets })),
-  );
+  const anyToken = createTokenAuthenticator(every.map(({ credential, secrets }) => ({ credential, secrets })));
   return { find: (hook) => signed.get(hook ?? "") ?? authenticator, anyToken };
 }
 
@@ -61,11 +60,10 @@ interface AcceptedToken extends Pick<HookToken, "secrets" | "hooks"> {
   credential: string;
 }
 
-/** Lets requests in that show one of the tokens which count for their hook. */
-function createTokenAuthenticator(tokens: AcceptedToken[]): Authenticator {
-  const known = tokens.flatMap(({ credential, secrets, hooks }) =>
-    secrets.map((secret) => ({ credential, digest: digestOf(secret), hooks })),
-  );
+/** Lets requests in that show one of the tokens which count for their hook. `every`: also those that count for others. */
+function createTokenAuthenticator(tokens: AcceptedToken[], every: AcceptedToken[] = []): Authenticator {
+  const known = toKnown(tokens);
+  const others = toKnown(every);
 
   return {
     methods: ["POST"],
@@ -78,9 +76,34 @@ function createTokenAuthenticator(tokens: AcceptedToken[]): Authenticator {
       const matching = known.filter((token) => timingSafeEqual(token.digest, digest));
       const token = matching.find(({ hooks }) => hooks === undefined || (hook !== undefined && hooks.includes(hook)));
       if (token) return { credential: token.credential, deprecation };
-      return { refusal: WRONG, reason: "wrong", deprecation };
+      return { refusal: WRONG, reason: "wrong", deprecation, hint: describeOther(digest, hook, others) };
     },
   };
+}
+
+type KnownToken = Pick<AcceptedToken, "credential" | "hooks"> & { digest: Buffer };
+
+function toKnown(tokens: AcceptedToken[]): KnownToken[] {
+  return tokens.flatMap(({ credential, secrets, hooks }) =>
+    secrets.map((secret) => ({ credential, digest: digestOf(secret), hooks })),
+  );
+}
+
+const MAX_NAMED = 5;
+
+/** Tells the operator, and nobody else, that a wrong token is the right one of other hooks. */
+function describeOther(digest: Buffer, hook: string | undefined, others: KnownToken[]): string | undefined {
+  const matching = others
+    .filter((token) => timingSafeEqual(token.digest, digest))
+    .filter(({ hooks }) => hook === undefined || !hooks?.includes(hook));
+  const [first] = matching;
+  if (!first) return undefined;
+  if (matching.some(({ hooks }) => hooks === undefined))
+    return `${first.credential} is valid for other hooks: this one takes only what its sender signs`;
+  const hooks = [...new Set(matching.flatMap((token) => token.hooks ?? []))].map((name) => `"${name}"`);
+  const named = hooks.slice(0, MAX_NAMED).join(", ");
+  const more = hooks.length > MAX_NAMED ? ` and ${hooks.length - MAX_NAMED} more` : "";
+  return `${first.credential} is valid for the hook${hooks.length > 1 ? "s" : ""} ${named}${more}, not for this one`;
 }
 
 interface PresentedToken {

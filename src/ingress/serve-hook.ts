@@ -35,7 +35,7 @@ export interface HookOptions<Runtime extends IngressRuntime = IngressRuntime> {
   current(): Runtime;
   telemetry: Telemetry;
   findParser: FindParser;
-  rejections: RejectionLog;
+  rejections: Pick<RejectionLog, "add">;
   /** What operators record of hooks that no mapping takes. Neither may reject. */
   recordings?: {
     wants(hook: string): Promise<boolean>;

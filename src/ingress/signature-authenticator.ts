@@ -48,7 +48,8 @@ export function createSignatureAuthenticator({ senders, tokens, publicUrl }: Sig
         if (!("refusal" in verification)) return { ...verification, verifyMs: performance.now() - startedAt };
         refusals.push(verification);
       }
-      return refusals.toSorted((one, other) => rankOf(one) - rankOf(other))[0] ?? wrongMethod();
+      const [best = wrongMethod()] = refusals.toSorted((one, other) => rankOf(one) - rankOf(other));
+      return { ...best, hint: best.hint ?? byToken?.hint };
     },
   };
 }

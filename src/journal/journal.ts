@@ -35,6 +35,7 @@ import type { EventSearch, SearchChunk } from "./records/search.ts";
 import type { Entry, NewEntry, SessionSummary, Turn } from "./records/session.ts";
 import type { Step } from "./records/step.ts";
 
+export type * from "./records/failed-attempt.ts";
 export type * from "./records/approval.ts";
 export type * from "./records/delivery.ts";
 export type * from "./records/event.ts";

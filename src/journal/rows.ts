@@ -6,6 +6,7 @@ import {
   ROUTE_ORIGINS,
   RUN_STATES,
 } from "../types.ts";
+import type { FailedAttempt } from "./records/failed-attempt.ts";
 import type { Commit } from "./plan.ts";
 import type { Approval, NewApproval, NewDecision } from "./records/approval.ts";
 import type { DeadLetter, Delivery } from "./records/delivery.ts";
@@ -133,6 +134,7 @@ export function toDelivery(row: Row, clockOffsetMs = 0): Delivery {
     attempts: integer(row.attempts),
     createdAt: integer(row.created_at),
     dueAt: integer(row.not_before ?? row.due_at) - clockOffsetMs,
+    startedAt: optional(integer, row.started_at),
     partsSent: integer(row.parts_sent),
     route: row.route === null ? undefined : JSON.parse(text(row.route)),
     sentAt: state === "sent" ? integer(row.finished_at) : undefined,
@@ -203,6 +205,15 @@ export function toDeadLetter(row: Row): DeadLetter {
     group: text(row.error_group),
     attempts: integer(row.attempts),
     at: integer(row.finished_at),
+  };
+}
+
+export function toFailedAttempt(row: Row): FailedAttempt {
+  return {
+    n: integer(row.n),
+    startedAt: integer(row.started_at),
+    endedAt: optional(integer, row.ended_at),
+    error: text(row.error),
   };
 }
 

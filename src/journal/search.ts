@@ -17,6 +17,8 @@ export interface SearchReader extends Reader {
   key: "id" | "seq";
   keyOfParts: string;
   toTextSql(text: string): TextSql;
+  /** SQL that a `body` with all these values in its JSON meets. The parameters are those from $2 on. */
+  toValuesSql(values: string[]): { sql: string; parameters: ReadValue[] };
 }
 
 /** How many events a chunk has: a search never asks for one event at a time. */
@@ -104,14 +106,15 @@ async function byGroup({ all }: SearchReader, found: Candidate[], { group }: Eve
 }
 
 async function byPayload(
-  { all, keyOfParts }: SearchReader,
+  { all, keyOfParts, toValuesSql }: SearchReader,
   found: Candidate[],
   { fields = [] }: EventSearch,
 ): Promise<Candidate[]> {
   const wanted = fields.filter(({ path: [root] }) => root === "payload");
   if (wanted.length === 0) return found;
-  const sql = `SELECT ${keyOfParts} AS key, body FROM hookline.bodies WHERE ${keyOfParts} = ANY($1::uuid[])`;
-  const rows = await all(sql, [keysOf(found)]);
+  const { sql, parameters } = toValuesSql(wanted.map(({ value }) => value));
+  const bodies = `SELECT ${keyOfParts} AS key, body FROM hookline.bodies`;
+  const rows = await all(`${bodies} WHERE ${keyOfParts} = ANY($1::uuid[]) AND ${sql}`, [keysOf(found), ...parameters]);
   return keepKeys(
     found,
     rows.filter((row) => hasValues(bytes(row.body).toString("utf8"), wanted)),

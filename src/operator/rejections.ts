@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { HookError } from "../errors.ts";
+import { type HookError, messageOf } from "../errors.ts";
+import type { Journal } from "../journal/journal.ts";
 import { cutText } from "../shared/text.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 
@@ -51,21 +52,39 @@ export interface RejectionLog {
     error: E,
     details?: RejectionDetails,
   ): E;
-  /** Newest first. */
-  list(limit: number): Rejection[];
+  /** The last 500 of all nodes, also those before the start. Newest first. */
+  list(limit: number): Promise<Rejection[]>;
+  /** Saves what is not saved yet. */
+  close(): Promise<void>;
 }
 
 const MAX_REJECTIONS = 500;
+const KIND = "rejection";
+const KEPT_MS = 30 * 86_400_000;
+/** Of a flood, only the newest of each interval are saved. */
+const SAVE_AFTER_MS = 1000;
+const MAX_SAVED_AT_ONCE = 100;
+/** Pages ask again with every change, and other nodes save theirs. */
+const READ_AFTER_MS = 2000;
 const MAX_HEADERS = 64;
 const MAX_NAME_LENGTH = 100;
 const LOG_INTERVAL_MS = 60_000;
 
-/** Keeps the newest refused requests in memory, and logs a line a minute for each reason. */
+/**
+ * Keeps the newest refused requests, and logs a line a minute for each reason. The journal gets them later and in batches: a
+ * refused request causes no commit of its own.
+ */
 export function createRejectionLog(
   { log }: Pick<Telemetry, "log">,
+  journal: Pick<Journal, "listNotes" | "writeNotes">,
   changed: (rejection: Rejection) => void = () => undefined,
 ): RejectionLog {
   const kept: Rejection[] = [];
+  const unsaved = new Map<string, Rejection>();
+  let saving: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let stored: Rejection[] = [];
+  let readAt = -Infinity;
   /** How many there were since the last line, by reason. */
   const counts = new Map<string, number>();
 
@@ -76,19 +95,69 @@ export function createRejectionLog(
       changed((details.isThrottled && countRepeated(request.client)) || keep(toRejection(refusal, request)));
       return error;
     },
-    list: (limit) => kept.slice(-limit).toReversed(),
+    async list(limit) {
+      if (performance.now() - readAt > READ_AFTER_MS) await read();
+      return merge(stored, kept).slice(0, limit);
+    },
+    async close() {
+      clearTimeout(timer);
+      await saving;
+      await save();
+    },
   };
 
   function keep(rejection: Rejection): Rejection {
     kept.push(rejection);
     if (kept.length > MAX_REJECTIONS) kept.shift();
+    saveLater(rejection);
     return rejection;
+  }
+
+  function saveLater(rejection: Rejection): void {
+    unsaved.delete(rejection.id);
+    unsaved.set(rejection.id, rejection);
+    if (unsaved.size > MAX_SAVED_AT_ONCE) unsaved.delete(unsaved.keys().next().value ?? "");
+    timer ??= setTimeout(() => {
+      saving = save().finally(() => {
+        timer = undefined;
+        const last = [...unsaved.values()].at(-1);
+        if (last) saveLater(last);
+      });
+    }, SAVE_AFTER_MS).unref();
+  }
+
+  /** Also forgets the oldest, so that the journal never has many more than are listed. */
+  async function save(): Promise<void> {
+    const batch = [...unsaved.values()];
+    if (batch.length === 0) return;
+    unsaved.clear();
+    try {
+      await read();
+      const newest = new Set(merge(stored, batch).map(({ id }) => id));
+      const added = batch.map((one) => ({
+        kind: KIND,
+        key: one.id,
+        json: JSON.stringify(one),
+        expiresAt: one.at + KEPT_MS,
+      }));
+      const removed = stored.filter(({ id }) => !newest.has(id)).map(({ id }) => ({ kind: KIND, key: id }));
+      await journal.writeNotes([...added, ...removed]);
+    } catch (error) {
+      log.warn("refused requests were not saved", { count: batch.length, error: messageOf(error) });
+    }
+  }
+
+  async function read(): Promise<void> {
+    readAt = performance.now();
+    stored = (await journal.listNotes(KIND)).map(({ json }) => JSON.parse(json));
   }
 
   /** A client that is refused again and again must not push out all others. */
   function countRepeated(client: string): Rejection | undefined {
     const last = kept.findLast((rejection) => rejection.client === client);
-    if (last) last.repeated = (last.repeated ?? 0) + 1;
+    if (!last) return undefined;
+    last.repeated = (last.repeated ?? 0) + 1;
+    saveLater(last);
     return last;
   }
 
@@ -109,6 +178,13 @@ export function createRejectionLog(
       else counts.delete(reason);
     }, LOG_INTERVAL_MS).unref();
   }
+}
+
+/** The newest of both, newest first. The later list knows more of those that are in both. */
+function merge(stored: Rejection[], own: Rejection[]): Rejection[] {
+  const all = new Map([...stored, ...own].map((rejection) => [rejection.id, rejection]));
+  const newestFirst = [...all.values()].toReversed().toSorted((one, other) => other.at - one.at);
+  return newestFirst.slice(0, MAX_REJECTIONS);
 }
 
 /** The facts about every refusal, also about one that is only counted. */

@@ -22,6 +22,7 @@ import type {
   EventFailure,
   EventRecord,
   EventSummary,
+  FailedAttempt,
   JournalStats,
   NodeInfo,
   NodeRecord,
@@ -79,7 +80,7 @@ export interface OperatorAnswers {
   "GET /api/approvals/:id": ApprovalView;
   "POST /api/approvals/:id": { ok: true; approval: ApprovalView };
   "GET /api/spend": { since: string; spend: Spend[] };
-  "GET /api/deliveries": { deliveries: View<Delivery>[] };
+  "GET /api/deliveries": { deliveries: DeliveryView[] };
   "POST /api/recordings": View<Recording>;
   "GET /api/recordings": { recordings: RecordingRow[] };
   "GET /api/recordings/:id": RecordingTimeline;
@@ -131,7 +132,7 @@ export interface EventTimeline extends EventView {
   /** The summaries that the event's turns added to the main session. */
   summary?: string;
   entries: EntryView[];
-  deliveries: View<Delivery>[];
+  deliveries: DeliveryView[];
 }
 
 /** A main session without entries has no times. */
@@ -160,7 +161,7 @@ interface StatsView extends WorkCounts {
   /** How many events the journal has in each state, and runs and deliveries. Counting ends at `countedTo`, so a state may have more. */
   events: EventCounts;
   countedTo: number;
-  /** The refused requests among the last 500 since the start. */
+  /** The refused requests among the last 500. */
   refused: number;
   /** The last three hours of requests to hooks and agent turns, oldest first; minutes without anything are left out. */
   minutes: View<Minute>[];
@@ -193,7 +194,17 @@ export function toNodesView(nodes: NodeRecord[]): Pick<StatusView, "nodes" | "no
   return { nodes: nodes.map(toView), nodesDiffer };
 }
 
-export type RunView = Omit<View<Run>, "action" | "steps"> & { action?: AgentActionView; steps?: StepView[] };
+export interface RunView extends Omit<View<Run>, "action" | "steps" | "failedAttempts"> {
+  action?: AgentActionView;
+  steps?: StepView[];
+  failedAttempts?: FailedAttemptView[];
+}
+
+interface DeliveryView extends Omit<View<Delivery>, "failedAttempts"> {
+  failedAttempts?: FailedAttemptView[];
+}
+
+type FailedAttemptView = View<FailedAttempt>;
 
 /** What the driver needs to continue from an answer is nothing to read. */
 type StepView = View<Omit<Step, "answer" | "boundary" | "late">> & { late?: LateView };
@@ -205,8 +216,17 @@ interface LateView {
   finishedAt?: string;
 }
 
-export function toRunView({ action, steps, ...run }: Run): RunView {
-  return { ...toView(run), ...(action && { action: toActionView(action) }), steps: steps?.map(toStepView) };
+export function toRunView({ action, steps, failedAttempts, ...run }: Run): RunView {
+  return {
+    ...toView(run),
+    ...(action && { action: toActionView(action) }),
+    steps: steps?.map(toStepView),
+    failedAttempts: failedAttempts?.map(toView),
+  };
+}
+
+export function toDeliveryView({ failedAttempts, ...delivery }: Delivery): DeliveryView {
+  return { ...toView(delivery), failedAttempts: failedAttempts?.map(toView) };
 }
 
 type RunTimeline = RunView & { steps: StepView[] };
@@ -289,7 +309,7 @@ export async function toEventTimeline(event: EventRecord, findParser: FindParser
     runs: event.runs.map(toRunView),
     summary: toSummary(event.entries),
     entries: event.entries.map(toEntryView),
-    deliveries: event.deliveries.map(toView),
+    deliveries: event.deliveries.map(toDeliveryView),
   };
 }
 
@@ -384,8 +404,9 @@ export function toAnswerView({ path, error, ...answer }: AnsweredRequest, hooksP
   };
 }
 
-export function toMailView(mailbox: MailStatus): MailView {
-  return { ...mailbox, folders: mailbox.folders.map(toView) };
+/** With its address as people read it: `imap://ann@example.com@mail.example.com`. */
+export function toMailView(status: MailStatus): MailView {
+  return { ...status, mailbox: status.mailbox.replaceAll("%40", "@"), folders: status.folders.map(toView) };
 }
 
 /** What the nodes that share a store show of each other. */

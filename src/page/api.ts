@@ -107,6 +107,7 @@ export type EventView = OperatorAnswers["GET /api/events"]["events"][number];
 export type Timeline = OperatorAnswers["GET /api/events/:id"];
 export type RunView = OperatorAnswers["GET /api/runs"]["runs"][number];
 export type DeliveryView = OperatorAnswers["GET /api/deliveries"]["deliveries"][number];
+export type FailedAttemptView = NonNullable<RunView["failedAttempts"]>[number];
 export type RefusalView = OperatorAnswers["GET /api/rejections"]["rejections"][number];
 export type DeadLetterView = OperatorAnswers["GET /api/dead-letters"]["deadLetters"][number];
 export type DeadLetterGroupView = OperatorAnswers["GET /api/dead-letters/groups"]["groups"][number];

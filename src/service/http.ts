@@ -9,7 +9,7 @@ import { listShadowed } from "../mapping/mapping-index.ts";
 import { findCompletionWait } from "../mapping/openclaw.ts";
 import { createOperatorRoutes } from "../operator/http/api.ts";
 import { createRecordings, type Recordings } from "../operator/recordings.ts";
-import { createRejectionLog } from "../operator/rejections.ts";
+import { createRejectionLog, type RejectionLog } from "../operator/rejections.ts";
 import { toAnswerView, toToolsView, toView } from "../operator/views.ts";
 import { createReceiver, type Receiver } from "../receive.ts";
 import type { Runtime } from "../runtime/build.ts";
@@ -28,6 +28,7 @@ export interface Http {
   /** The answers that senders wait for. */
   results: RunResults;
   mcp: Mcp;
+  rejections: Pick<RejectionLog, "close">;
   replay: Receiver["replay"];
   catchUps: CatchUps;
 }
@@ -52,7 +53,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
   });
   const operations = createOperations(parts, execution);
   const mcp = createMcp(parts, execution);
-  const rejections = createRejectionLog(telemetry, (rejection) => {
+  const rejections = createRejectionLog(telemetry, journal, (rejection) => {
     stream.publish("rejection", rejection.id, () => toView(rejection));
     activity.rejected(rejection.reason);
   });
@@ -97,7 +98,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
       "POST /mail/push": createMailPush({ mailboxes: () => execution().mail.mailboxes() }),
     },
   });
-  return { server, results, mcp, replay: receiver.replay, catchUps };
+  return { server, results, mcp, rejections, replay: receiver.replay, catchUps };
 
   /** The answer comes with the commit, or with the run's reply if the mapping or the sender waits for it. */
   async function receive(request: HookRequest, runtime: Runtime): Promise<HttpResponse> {

@@ -47,6 +47,9 @@ function find(isWanted: (event: Listed) => boolean): string {
   return events.find(isWanted)!.id;
 }
 
+const findRetried = (): string =>
+  find(({ hook, outcome }) => hook === "slack" && outcome.includes("slack C01SUPPORT ✓"));
+
 function listScreens(): string[] {
   return [
     "",
@@ -54,6 +57,7 @@ function listScreens(): string[] {
     "?text=cart",
     ...["done", "failed", "dead", "skipped"].map((status) => `events/${find((event) => event.status === status)}`),
     `events/${find(({ outcome }) => outcome.includes("held turn"))}`,
+    `events/${findRetried()}`,
     "playground?mapping=ci",
     `playground?event=${find(({ hook }) => hook === "metrics")}`,
     ..."mappings mappings/linear sessions sessions/main sessions/support runs runs?state=held".split(" "),
@@ -145,6 +149,39 @@ test("back goes to the same row at the same place, and each place has its title"
   await expect.poll(() => page.evaluate("document.querySelector('main').scrollTop")).toBe(top);
 });
 
+test("each failed attempt of a turn and of its delivery is a step with its error and time", async () => {
+  const { page, go } = tab;
+  await go(`events/${findRetried()}`);
+  const steps = page.locator(".timeline > li");
+  await steps.filter({ hasText: "The third attempt worked." }).first().waitFor();
+  const shown = (await steps.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " ").trim());
+  expect(shown.slice(shown.findIndex((text) => text.startsWith("Waited")))).toEqual([
+    expect.stringMatching(/^Waited \d/),
+    expect.stringMatching(/^Attempt 1 failed [\d.]+ s .*timed out after 600 s/),
+    expect.stringMatching(/^Attempt 2 failed 1\.2 s .*openai answered 503: the model is overloaded/),
+    expect.stringMatching(/^Turn 2\.4 s .*The third attempt worked\./),
+    expect.stringMatching(/^Summary/),
+    expect.stringMatching(/^Attempt 1 failed 320 ms .*slack answered 500/),
+    expect.stringMatching(/^Delivery 240 ms .*sent slack C01SUPPORT/),
+  ]);
+});
+
+test("mappings stand below their sender with its address, and the details of one below its row", async () => {
+  const { page, go } = tab;
+  await go("mappings/linear");
+  const table = page.getByRole("table", { name: "Mappings by sender" });
+  await table.getByRole("button", { name: "Resume" }).waitFor();
+  const rows = (await table.locator("tbody tr").allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " ").trim());
+  expect(rows.slice(0, 4)).toEqual([
+    expect.stringMatching(/^github http:\/\/\S+\/hooks\/github Copy the URL last event \S+ 1 failed 5 refused$/),
+    expect.stringMatching(/^1 releases .* 0 0 % – –$/),
+    expect.stringMatching(/^2 github .* 61 1\.6 % /),
+    expect.stringMatching(/^stripe http/),
+  ]);
+  const linear = rows.findIndex((text) => text.startsWith("8 linear"));
+  expect(rows[linear + 1]).toContain("Resume");
+});
+
 test("a question to a person is counted in the navigation, shown exactly, and answered", async () => {
   const { page } = tab;
   const link = page.getByRole("navigation").getByRole("link", { name: /^Approvals/ });
@@ -169,6 +206,28 @@ test("a question to a person is counted in the navigation, shown exactly, and an
   await expect.poll(() => link.innerText()).toBe("Approvals");
   expect(tab.problems).toEqual([]);
 });
+
+test.each([360, 1280])(
+  "a payload of depth 100 fits at %i px when all of it is open, also with odd keys",
+  async (width) => {
+    let payload: unknown = { "[x]": 1 };
+    for (let depth = 0; depth < 100; depth++) payload = { "a.b": payload };
+    const { eventId } = (await service.post("orders", payload)).body;
+    const { page, go } = await signIn(width);
+    await go(`events/${eventId}`);
+    await page.locator(".tree .fold").first().waitFor();
+    await page.evaluate(`(async () => {
+    const closed = () => document.querySelectorAll('.tree .fold[aria-expanded="false"]');
+    for (; closed().length > 0; await new Promise(requestAnimationFrame)) closed().forEach((fold) => fold.click());
+  })()`);
+    expect(await page.locator(".tree .node").count()).toBe(102);
+    expect(Number(await page.evaluate("document.documentElement.scrollWidth - innerWidth"))).toBeLessThanOrEqual(0);
+    const leaf = page.locator(".tree .node").last();
+    expect((await leaf.boundingBox())!.width).toBeGreaterThan(60);
+    expect(await leaf.innerText()).toMatch(/^\[x\] 1/);
+    await page.context().close();
+  },
+);
 
 /** Does what a person wants, and counts the clicks. Typing a search is not one. */
 async function clicks(steps: (() => Promise<void>)[]): Promise<number> {

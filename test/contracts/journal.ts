@@ -7,6 +7,7 @@ import { describeDeadLetters } from "./journal/dead-letters.ts";
 import { describeCoalescing } from "./journal/coalescing.ts";
 import { describeDeliveries } from "./journal/deliveries.ts";
 import { describeHardStop } from "./journal/hard-stop.ts";
+import { describeFailedAttempts } from "./journal/failed-attempts.ts";
 import type { OpenJournal } from "./journal/harness.ts";
 import { describeHeartbeats } from "./journal/heartbeats.ts";
 import { describeIdempotency } from "./journal/idempotency.ts";
@@ -51,6 +52,7 @@ export function describeJournal(
     describeCoalescing(open);
     describeDeliveries(open);
     describeDeadLetters(open);
+    describeFailedAttempts(open);
     describeHeartbeats(open);
     describeLostClaims(open);
     if (features.hasNodes) describeLeases(open);

@@ -25,7 +25,7 @@ test("runs new mails, and none from before its first start", async () => {
   await expect.poll(ids).toEqual(["new-1", "new-2"]);
   await expect.poll(() => folderStatus(service)).toMatchObject({ folder: "INBOX", posted: 2, setAside: 0 });
   expect(await service.api("/api/status")).toMatchObject({
-    mail: [{ name: "imap", mailbox: `imap://ann%40example.com@127.0.0.1:${server.port}`, state: "watching" }],
+    mail: [{ name: "imap", mailbox: `imap://ann@example.com@127.0.0.1:${server.port}`, state: "watching" }],
   });
 });
 

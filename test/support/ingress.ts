@@ -5,8 +5,7 @@ import { createAuthenticators, type Authenticators } from "../../src/ingress/aut
 import { createParsers } from "../../src/ingress/parse-body.ts";
 import type { IngressRuntime } from "../../src/ingress/serve-hook.ts";
 import { createServer, type IngressOptions, type IngressServer } from "../../src/ingress/server.ts";
-import { createRejectionLog } from "../../src/operator/rejections.ts";
-import { silentTelemetry, withLog } from "../../src/telemetry/telemetry.ts";
+import { withLog } from "../../src/telemetry/telemetry.ts";
 import type { HookRequest } from "../../src/types.ts";
 
 export const TOKEN = "the-hook-token-of-these-tests";
@@ -70,7 +69,7 @@ export async function startIngress(transport: Transport, settings: Settings = {}
       mappings: { maxBodyBytes: (_hook, byDefault) => byDefault, names: () => true, mayTake: () => true },
     }),
     telemetry,
-    rejections: createRejectionLog(silentTelemetry),
+    rejections: { add: (_request, _hook, error) => error },
     findParser: createParsers({ readMail: async (source) => ({ mail: String(source) }) }),
     readsPayload: () => true,
     receive: async (request) => {

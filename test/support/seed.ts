@@ -176,15 +176,22 @@ const SENDERS: Sender[] = [
 /** The configuration that fits: the mappings of these senders, whose agent is the built-in echo, and a budget that is used up. */
 const SEED_CONFIG: UserConfig = {
   hooks: {
-    mappings: SENDERS.map(({ hook }) => ({
-      id: hook,
-      match: { path: hook, ...(hook === "metrics" && { where: { required: ["cpu"] } }) },
-      subject: "{{subject}}",
-      messageTemplate: hook === "github" ? "PR #{{number}}: {{pull_request.title}}" : "{{json payload}}",
-      sessionKey: `${hook}:{{id}}`,
-      deliver: false,
-      ...(hook === "ci" && { transform: { module: "ci.ts" } }),
-    })),
+    mappings: [
+      {
+        id: "releases",
+        match: { path: "github", headers: { "x-github-event": "release" } },
+        messageTemplate: "{{release.name}}",
+      },
+      ...SENDERS.map(({ hook }) => ({
+        id: hook,
+        match: { path: hook, ...(hook === "metrics" && { where: { required: ["cpu"] } }) },
+        subject: "{{subject}}",
+        messageTemplate: hook === "github" ? "PR #{{number}}: {{pull_request.title}}" : "{{json payload}}",
+        sessionKey: `${hook}:{{id}}`,
+        deliver: false,
+        ...(hook === "ci" && { transform: { module: "ci.ts" } }),
+      })),
+    ],
   },
   agents: {
     providers: { cat: { kind: "command", command: ["cat"] } },
@@ -231,11 +238,34 @@ async function fill(journal: Journal, now: number): Promise<void> {
     journal,
     planned.filter(({ runId }) => runId !== undefined),
   );
+  await retrySome(journal, now - 10 * MINUTE_MS);
   // What is unfinished comes last: the agent would otherwise take it first.
   const last = now - 4 * MINUTE_MS;
   for (let n = 0; n < OPEN; n++) await addOpen(journal, n, last + n * 1000);
   await journal.pauseMapping("linear", last);
   await addQuestions(journal, last + MINUTE_MS);
+}
+
+/** A turn that an operator has retried twice, and whose reply was sent at the second attempt. */
+async function retrySome(journal: Journal, at: number): Promise<void> {
+  const [letter] = await journal.listDeadLetters({ kind: "run", hook: "slack", limit: 1 });
+  const { id, eventId } = letter!;
+  await journal.retryDeadLetter(id, at);
+  const [second] = await journal.claimRuns(1, at + 10);
+  const error = "openai answered 503: the model is overloaded, try again later";
+  await journal.deadLetterRun(second!, { finishedAt: at + 1230, error, entries: [] });
+  await journal.retryDeadLetter(id, at + MINUTE_MS);
+  const [third] = await journal.claimRuns(1, at + MINUTE_MS + 10);
+  const target = { channel: "slack", to: "C01SUPPORT", text: "The third attempt worked." } as const;
+  const delivery: NewDelivery = { id: idAt(at), runId: id, eventId, routeBy: "operator", ...target };
+  const end = { finishedAt: at + MINUTE_MS + 2400, warnings: [], entries: [], deliveries: [delivery] };
+  await journal.completeRun(third!, { ...end, reply: delivery.text });
+  const [first] = await journal.claimDeliveries(1, end.finishedAt + 20);
+  await journal.finishDelivery(first!, { state: "failed", at: end.finishedAt + 340, error: "slack answered 500" });
+  await journal.retryDeadLetter(delivery.id, end.finishedAt + MINUTE_MS);
+  const [again] = await journal.claimDeliveries(1, end.finishedAt + MINUTE_MS + 10);
+  const sentAt = end.finishedAt + MINUTE_MS + 250;
+  await journal.finishDelivery(again!, { state: "sent", at: sentAt, route: target, partsSent: 1 });
 }
 
 /** A call that waits for a person, and one whose result nobody knows. */
@@ -517,7 +547,7 @@ async function addOpen(journal: Journal, n: number, at: number): Promise<void> {
   if (run) await journal.holdRun(run, "budget: perDay");
 }
 
-/** Requests that the service refuses: the list of these begins anew with each start. */
+/** Requests that the service refuses. */
 export async function refuseSome(url: string): Promise<void> {
   const post = (hook: string, token: string): Promise<Response> =>
     fetch(`${url}/hooks/${hook}`, { method: "POST", headers: { authorization: `Bearer ${token}` }, body: "{}" });

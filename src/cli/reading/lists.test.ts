@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import type { DeadLetterView } from "../../operator/views.ts";
-import { formatDeadLetter } from "./lists.ts";
+import { formatDeadLetter } from "./dead-letters.ts";
 
 const letter: DeadLetterView = {
   id: "d-1",

@@ -1,5 +1,6 @@
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
+import { formatFailedAttempts } from "../format.ts";
 import { style } from "../io.ts";
 
 type RunTimeline = OperatorAnswers["GET /api/runs/:id"];
@@ -26,6 +27,7 @@ export function formatRun(run: RunTimeline): string[] {
     ...facts.flatMap(([name = "", value]) =>
       value === undefined ? [] : [`${style("dim", name.padEnd(width))}  ${toPrintable(value)}`],
     ),
+    ...formatFailedAttempts(run.failedAttempts),
     ...run.steps.flatMap(formatStep),
     ...(reply === undefined ? [] : ["", style("bold", "reply"), ...indent(reply)]),
   ];

@@ -97,6 +97,7 @@ export function journalSources(database: Database): Source[] {
     },
     copyOf(database, "answers", { key: ["event_id"] }),
     copyOf(database, "steps", { key: ["run_id", "n"] }),
+    copyOf(database, "failed_attempts", { key: ["work_id", "n"] }),
     copyOf(database, "approvals", { key: ["seq"], change: withoutSeq }),
     copyOf(database, "approval_codes", { key: ["code"] }),
     copyOf(database, "pauses", { key: ["mapping"] }),

@@ -32,6 +32,7 @@ export const TARGET_TABLES = [
   "pauses",
   "joined_events",
   "steps",
+  "failed_attempts",
   "approvals",
   "approval_codes",
   "entries",

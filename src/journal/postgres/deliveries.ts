@@ -1,5 +1,6 @@
 import type { ChannelName, DeliveryState } from "../../types.ts";
 import { toErrorGroup } from "../error-group.ts";
+import { addFailedAttempt } from "./failed-attempts.ts";
 import type { Claim, ClaimedDelivery, DeliveryEnd, DeliveryProgress, NewDelivery, Route } from "../journal.ts";
 import { mayReplace, toEditsColumn, integer, optional, type Row, text, toDelivery, toWarningsColumn } from "../rows.ts";
 import type { Sql, TransactionSql } from "./database.ts";
@@ -68,7 +69,7 @@ export async function claimDeliveries(
 ): Promise<ClaimedDelivery[]> {
   const { withBegin, clockOffsetMs, node } = transaction;
   const token = transaction.createToken();
-  const rows = await withBegin.all(CLAIM_DELIVERIES, [limit, now + clockOffsetMs, token, node]);
+  const rows = await withBegin.all(CLAIM_DELIVERIES, [limit, now + clockOffsetMs, token, node, now]);
   const sorted = rows.toSorted((a, b) => integer(a.due_at) - integer(b.due_at) || integer(a.seq) - integer(b.seq));
   await reportAll(
     transaction,
@@ -101,7 +102,7 @@ const dueOf = (condition: string, order: string): string => `
     ORDER BY ${order} LIMIT $1 FOR UPDATE SKIP LOCKED) AS due`;
 
 const CLAIM_DELIVERIES = `
-  UPDATE hookline.deliveries SET state = 'sending', not_before = NULL, attempts = attempts + 1, claims = $3, node = $4
+  UPDATE hookline.deliveries SET state = 'sending', not_before = NULL, attempts = attempts + 1, claims = $3, node = $4, started_at = $5
   WHERE id = ANY(ARRAY(SELECT id FROM (
       ${dueOf("not_before IS NULL", "due_at, seq")}
       UNION ALL ${dueOf("not_before <= $2", "not_before")}
@@ -133,7 +134,7 @@ export function retryDelivery(
   dueAt: number,
   error: string,
 ): Promise<boolean> {
-  return postpone(transaction, { id, token }, [Math.ceil(dueAt) + transaction.clockOffsetMs, toPostgresText(error), 0]);
+  return postpone(transaction, { id, token }, { dueAt, error, uncounted: 0 });
 }
 
 export function giveBackDelivery(
@@ -142,14 +143,21 @@ export function giveBackDelivery(
   dueAt: number,
   error: string,
 ): Promise<boolean> {
-  return postpone(transaction, { id, token }, [Math.ceil(dueAt) + transaction.clockOffsetMs, toPostgresText(error), 1]);
+  return postpone(transaction, { id, token }, { dueAt, error, uncounted: 1 });
 }
 
 /** It stays the first to its recipient. */
-async function postpone(transaction: Transaction, claim: Claim, values: (string | number)[]): Promise<boolean> {
+async function postpone(
+  transaction: Transaction,
+  claim: Claim,
+  { dueAt, error, uncounted }: { dueAt: number; error: string; uncounted: 0 | 1 },
+): Promise<boolean> {
   transaction.announce("delivery");
-  const row = await transaction.get(RETRY_DELIVERY, [claim.id, claim.token, ...values]);
+  const dueHere = Math.ceil(dueAt) + transaction.clockOffsetMs;
+  const values = [claim.id, claim.token, dueHere, toPostgresText(error), uncounted];
+  const row = await transaction.get(RETRY_DELIVERY, values);
   if (row) {
+    addFailedAttempt(transaction, "deliveries", claim.id, { at: Date.now(), error });
     await reportAll(transaction, [reportOf(row, "pending")]);
     return true;
   }
@@ -183,6 +191,7 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
     rememberRoute(transaction, end.route, optional(text, row.route_by));
     rememberMessage(transaction, { channel: end.route.channel, messageId }, at);
   }
+  if (end.state === "failed") addFailedAttempt(transaction, "deliveries", claim.id, { at, error: end.error });
   const [channel, recipient] = [text(row.channel), optional(text, row.recipient)];
   withCommit(promoteNext(recipient), recipient === undefined ? [channel] : [channel, recipient], (next) => {
     if (next) transaction.announce("delivery");

@@ -1,4 +1,5 @@
 import type { Lease, NodeInfo, NodeRecord } from "../journal.ts";
+import { withInterrupted } from "./failed-attempts.ts";
 import type { Sql } from "./database.ts";
 import { integer, text } from "../rows.ts";
 import type { Transaction } from "./transaction.ts";
@@ -70,13 +71,13 @@ const ABANDONED = `(claims = ANY($2::bigint[]) OR $3 AND node IS DISTINCT FROM $
 
 /* Attempts are kept: one of them may have crashed the process. */
 
-const RETURN_RUNS = `
+const RETURN_RUNS = withInterrupted(`
   UPDATE hookline.runs SET state = 'ready'
-  WHERE id = ANY(ARRAY(SELECT id FROM hookline.runs WHERE state = 'running' AND ${ABANDONED}))`;
+  WHERE id = ANY(ARRAY(SELECT id FROM hookline.runs WHERE state = 'running' AND ${ABANDONED}))`);
 
-const RETURN_DELIVERIES = `
+const RETURN_DELIVERIES = withInterrupted(`
   UPDATE hookline.deliveries SET state = 'pending'
-  WHERE id = ANY(ARRAY(SELECT id FROM hookline.deliveries WHERE state = 'sending' AND ${ABANDONED}))`;
+  WHERE id = ANY(ARRAY(SELECT id FROM hookline.deliveries WHERE state = 'sending' AND ${ABANDONED}))`);
 
 /** Those that said what they are, also the ones that are gone since a moment. */
 export async function listNodes({ all }: Sql): Promise<NodeRecord[]> {

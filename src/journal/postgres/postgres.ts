@@ -180,8 +180,7 @@ function createJournal(parts: Parts): PostgresJournal {
     completeRun: (claim, outcome) =>
       outcome.questions ? write(completeAsking)(claim, outcome) : ends.add(toCompletion(claim, outcome)),
     recordSteps: write(recordSteps),
-    isClaimed: async (claim) =>
-      (await readShared(isClaimed)(claim)) || write(inTransaction(isClaimed))(claim),
+    isClaimed: async (claim) => (await readShared(isClaimed)(claim)) || write(inTransaction(isClaimed))(claim),
     settleCall: write(settleCall),
     retryRun: write(retryRun),
     giveBackRun: write(giveBackRun),

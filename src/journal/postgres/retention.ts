@@ -55,12 +55,13 @@ async function sweepEvents(sql: Sql, keepFrom: number): Promise<number> {
   const runs = rows.flatMap((row) => toDetail(row).actions.flatMap(({ runId }) => runId ?? []));
   await sql.run(
     `WITH removed AS (DELETE FROM hookline.runs WHERE id = ANY($1::uuid[]) AND event_id = ANY($2::uuid[]) RETURNING id),
+     removed_attempts AS (DELETE FROM hookline.failed_attempts WHERE work_id IN (SELECT id FROM removed)),
      removed_steps AS (DELETE FROM hookline.steps WHERE run_id IN (SELECT id FROM removed)),
      removed_approvals AS (DELETE FROM hookline.approvals WHERE run_id IN (SELECT id FROM removed))
      DELETE FROM hookline.joined_events WHERE run_id IN (SELECT id FROM removed)`,
     [runs, ids],
   );
-  await sql.run("DELETE FROM hookline.deliveries WHERE event_id = ANY($1::uuid[])", [ids]);
+  await deleteDeliveries(sql, "event_id = ANY($1::uuid[])", ids);
   // Pending system events outlive their event.
   await sql.run("UPDATE hookline.entries SET event_id = NULL WHERE event_id = ANY($1::uuid[]) AND pending = 1", [ids]);
   await deleteEntries(sql, "event_id = ANY($1::uuid[])", ids);
@@ -79,15 +80,22 @@ async function sweepLoose(sql: Sql, keepFrom: number): Promise<number> {
     `(session_key, seq) IN (SELECT session_key, seq FROM hookline.entries WHERE event_id IS NULL AND pending = 0 AND at < $1 ORDER BY at LIMIT ${BATCH})`,
     keepFrom,
   );
-  return entries + (await deleteLoose(sql, "runs", keepFrom)) + (await deleteLoose(sql, "deliveries", keepFrom));
+  const runs = await sql.run(`DELETE FROM hookline.runs WHERE ${isLoose("runs")}`, [keepFrom]);
+  return entries + runs + (await deleteDeliveries(sql, isLoose("deliveries"), keepFrom));
 }
 
-function deleteLoose({ run }: Sql, table: "runs" | "deliveries", keepFrom: number): Promise<number> {
-  return run(
-    `DELETE FROM hookline.${table} WHERE id IN (SELECT id FROM hookline.${table}
-       WHERE event_id IS NULL AND finished_at < $1 ORDER BY finished_at LIMIT ${BATCH})`,
-    [keepFrom],
+const isLoose = (table: string): string => `id IN (SELECT id FROM hookline.${table}
+  WHERE event_id IS NULL AND finished_at < $1 ORDER BY finished_at LIMIT ${BATCH})`;
+
+/** With their failed attempts. Gives how many. */
+async function deleteDeliveries({ get }: Sql, condition: string, value: number | string[]): Promise<number> {
+  const row = await get(
+    `WITH removed AS (DELETE FROM hookline.deliveries WHERE ${condition} RETURNING id),
+     removed_attempts AS (DELETE FROM hookline.failed_attempts WHERE work_id IN (SELECT id FROM removed))
+     SELECT count(*) AS count FROM removed`,
+    [value],
   );
+  return integer(row?.count);
 }
 
 /** Deletes the entries that meet the condition and are not pending, and sessions that become empty. Gives the number of entries. */

@@ -4,6 +4,7 @@ import type { Claim, GiveBack, HeldFilter, Lease, NewDelivery, NewEntry, Questio
 import { toErrorGroup } from "../error-group.ts";
 import { fromOutcome, integer, optional, text } from "../rows.ts";
 import { addEntries } from "./entries.ts";
+import { addFailedAttempt } from "./failed-attempts.ts";
 import { holdForQuestions, insertApprovals, locksOf } from "./approvals.ts";
 import { addSpend, addToCounts, updateEventCounts } from "./counters.ts";
 import { addDeliveries } from "./deliveries.ts";
@@ -59,6 +60,9 @@ export async function endRuns(transaction: Transaction, ends: RunEnd[], moreLock
   const [, row] = await Promise.all([lock(transaction, locks), batch.run(transaction, ENDED)]);
   const events: Record<string, string | null> = JSON.parse(text(row?.ended));
   if (integer(row?.promoted) > 0) transaction.announce("run");
+  for (const { claim, state, finishedAt: at, error = "" } of ends) {
+    if (state === "dead" && claim.id in events) addFailedAttempt(transaction, "runs", claim.id, { at, error });
+  }
   const results = ends.map(({ claim }) => claim.id in events);
   await reportAll(
     transaction,
@@ -162,7 +166,7 @@ export function retryRun(transaction: Transaction, claim: Claim, dueAt: number, 
   transaction.announce("run");
   const set = "not_before = $3, error = $4, unavailable_since = NULL, waiting_for = NULL";
   const values = [Math.ceil(dueAt) + transaction.clockOffsetMs, toPostgresText(error)];
-  return leaveRun(transaction, claim, { state: "ready", set }, values);
+  return postpone(transaction, claim, { set, error }, values);
 }
 
 export function giveBackRun(
@@ -176,7 +180,18 @@ export function giveBackRun(
     "not_before = $3, error = $4, attempts = attempts - 1, unavailable_since = $5::bigint, waiting_for = $6::text";
   const dueHere = Math.ceil(dueAt) + transaction.clockOffsetMs;
   const values = [dueHere, toPostgresText(error), unavailableSince ?? null, waitingFor ?? null];
-  return leaveRun(transaction, claim, { state: "ready", set }, values);
+  return postpone(transaction, claim, { set, error }, values);
+}
+
+/** At a repetition, the earlier attempt has kept it already. */
+async function postpone(
+  transaction: Transaction,
+  claim: Claim,
+  { set, error }: { set: string; error: string },
+  values: (string | number | null)[],
+): Promise<boolean> {
+  const keep = (): void => addFailedAttempt(transaction, "runs", claim.id, { at: Date.now(), error });
+  return leaveRun(transaction, claim, { state: "ready", set, keep }, values);
 }
 
 export async function releaseRun(transaction: Transaction, claim: Claim): Promise<boolean> {
@@ -199,7 +214,7 @@ export async function holdRun(
 async function leaveRun(
   transaction: Transaction,
   { id, token }: Claim,
-  { state, set }: { state: "ready" | "held"; set: string },
+  { state, set, keep }: { state: "ready" | "held"; set: string; keep?(): void },
   values: (string | number | null)[],
 ): Promise<boolean> {
   const { get, isRepeated } = transaction;
@@ -208,6 +223,7 @@ async function leaveRun(
     [id, token, ...values],
   );
   if (row) {
+    keep?.();
     const eventId = optional(text, row.event_id);
     await reportAll(transaction, [{ change: { kind: "run", id, eventId, state }, run: { id, eventId } }]);
     return true;

@@ -117,6 +117,15 @@ const VERSION_1 = `
     PRIMARY KEY (run_id, n)
   );
 
+  CREATE TABLE hookline.failed_attempts (  -- the last ones of each run and delivery
+    work_id uuid NOT NULL,
+    n integer NOT NULL,
+    started_at bigint NOT NULL,
+    ended_at bigint,                  -- NULL: its process ended during it
+    error text NOT NULL,
+    PRIMARY KEY (work_id, n)
+  );
+
   CREATE TABLE hookline.approvals (   -- questions to a person
     id uuid PRIMARY KEY,
     run_id uuid NOT NULL,
@@ -179,6 +188,7 @@ const VERSION_1 = `
     created_at bigint NOT NULL,
     due_at bigint NOT NULL,           -- as of a run
     not_before bigint,
+    started_at bigint,
     finished_at bigint,
     parts_sent integer NOT NULL,
     route text,                       -- JSON: Route

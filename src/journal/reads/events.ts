@@ -5,7 +5,7 @@ import type { Answer, EventRecord, EventSummary, MappingCount } from "../records
 import { bytes, integer, text, type Row } from "../rows.ts";
 import * as rows from "../rows.ts";
 import { listPage, toWhere, type Condition, type Reader, withinPage } from "./reader.ts";
-import { toWaitingRuns, withSteps } from "./runs.ts";
+import { toWaitingRuns, withFailedAttempts, withSteps } from "./runs.ts";
 
 export async function listEvents(
   reader: Reader,
@@ -99,7 +99,8 @@ async function partsOf(
     `SELECT * FROM ${tables.runs} WHERE id = ANY($1::uuid[]) AND (event_id = $2 OR ${tables.isJoined}) ORDER BY seq`,
     [actions.flatMap(({ runId }) => runId ?? []), id],
   );
-  const runs = await withSteps(reader, await reader.withJoined(await toWaitingRuns(reader, found)));
+  const steps = await withSteps(reader, await reader.withJoined(await toWaitingRuns(reader, found)));
+  const runs = await withFailedAttempts(reader, steps);
   // Entries and deliveries of a run that it joined have the id of that run's event.
   const events = [id, ...runs.flatMap(({ eventId }) => eventId ?? [])];
   const values = [events, id, runs.map((run) => run.id)];
@@ -109,7 +110,10 @@ async function partsOf(
   return {
     runs,
     entries: entries.map(rows.toEntry),
-    deliveries: deliveries.map((row) => rows.toDelivery(row, clockOffsetMs)),
+    deliveries: await withFailedAttempts(
+      reader,
+      deliveries.map((row) => rows.toDelivery(row, clockOffsetMs)),
+    ),
   };
 }
 

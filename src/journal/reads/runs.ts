@@ -1,5 +1,6 @@
 import { isId } from "../../shared/id.ts";
 import type { Page, RunFilter, WorkCounts } from "../journal.ts";
+import type { Delivery } from "../records/delivery.ts";
 import type { Claim } from "../records/node.ts";
 import type { Pause, Run, RunWait, Spend } from "../records/run.ts";
 import type { Step } from "../records/step.ts";
@@ -61,9 +62,20 @@ function toWait({ run: { id, eventId, state, holdReason }, mapping }: First, pau
   return state === "ready" && paused.has(mapping) ? { kind: "paused", ...first, mapping } : { kind: "turn", ...first };
 }
 
-export async function getRun({ get, tables, clockOffsetMs }: Reader, id: string): Promise<Run | undefined> {
+export async function getRun(reader: Reader, id: string): Promise<Run | undefined> {
+  const { get, tables, clockOffsetMs } = reader;
   const row = isId(id) ? await get(`SELECT * FROM ${tables.runs} WHERE id = $1`, [id]) : undefined;
-  return row && rows.toRun(row, clockOffsetMs);
+  return row && (await withFailedAttempts(reader, [rows.toRun(row, clockOffsetMs)]))[0];
+}
+
+/** Of runs or deliveries. */
+export async function withFailedAttempts<Work extends Run | Delivery>({ all }: Reader, works: Work[]): Promise<Work[]> {
+  const found = await all("SELECT * FROM hookline.failed_attempts WHERE work_id = ANY($1::uuid[]) ORDER BY n", [
+    works.map(({ id }) => id),
+  ]);
+  if (found.length === 0) return works;
+  const attempts = Map.groupBy(found, (row) => text(row.work_id));
+  return works.map((work) => ({ ...work, failedAttempts: attempts.get(work.id)?.map(rows.toFailedAttempt) }));
 }
 
 /** Both stores keep the token of the last claim. */

@@ -1,4 +1,5 @@
 import type { ChannelName, DeliveryState, RouteOrigin } from "../../types.ts";
+import type { FailedAttempt } from "./failed-attempt.ts";
 import type { Claim } from "./node.ts";
 
 export interface NewDelivery {
@@ -23,8 +24,12 @@ export interface NewDelivery {
 export interface Delivery extends NewDelivery {
   state: DeliveryState;
   attempts: number;
+  /** Only in an event's record, if there are any: the last ones, in order. */
+  failedAttempts?: FailedAttempt[];
   createdAt: number;
   dueAt: number;
+  /** The start of the last attempt. */
+  startedAt?: number;
   /** Parts of the split text that were sent. */
   partsSent: number;
   /** Where it was sent, with `last` resolved. */

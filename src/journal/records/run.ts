@@ -1,6 +1,7 @@
 import type { Claim } from "./node.ts";
 import type { TokenUsage } from "../../agents/driver.ts";
 import type { AgentAction, RunState } from "../../types.ts";
+import type { FailedAttempt } from "./failed-attempt.ts";
 import type { NewApproval } from "./approval.ts";
 import type { NewDelivery } from "./delivery.ts";
 import type { NewEntry } from "./session.ts";
@@ -20,6 +21,8 @@ export interface Run {
   joined?: { messages: string[]; leftOut: number; access?: ToolAccess };
   /** Only in an event's record, of runs that have some. */
   steps?: Step[];
+  /** Only in an event's record and in `getRun`, if there are any: the last ones, in order. */
+  failedAttempts?: FailedAttempt[];
   state: RunState;
   /** Why it is held. */
   holdReason?: string;

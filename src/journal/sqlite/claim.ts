@@ -1,3 +1,4 @@
+import { insertInterrupted } from "./failed-attempts.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { ClaimedRun, RunLimit, RunLimits } from "../journal.ts";
 import { integer, optional, type Row, text, toRun } from "../rows.ts";
@@ -242,7 +243,10 @@ export function createRecovery(transaction: Transaction, log: Log): Recovery {
 }
 
 /** Attempts are kept: one of them may have crashed the process. */
-function returnWork({ run, announce }: Transaction): { runs: number; deliveries: number } {
+function returnWork(transaction: Transaction): { runs: number; deliveries: number } {
+  const { run, announce } = transaction;
+  insertInterrupted(transaction, "runs", "running");
+  insertInterrupted(transaction, "deliveries", "sending");
   const runs = run("UPDATE runs INDEXED BY runs_state SET state = 'ready' WHERE state = 'running'");
   const deliveries = run("UPDATE deliveries INDEXED BY deliveries_state SET state = 'pending' WHERE state = 'sending'");
   if (runs > 0) announce("run");

@@ -1,6 +1,7 @@
 import type { ChannelName } from "../../types.ts";
 import type { Claim, ClaimedDelivery, DeliveryEnd, DeliveryProgress, NewDelivery, Route } from "../journal.ts";
 import { toErrorGroup } from "../error-group.ts";
+import { insertFailedAttempt } from "./failed-attempts.ts";
 import { reportDeadLetter, reportDelivery, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { mayReplace, toEditsColumn, integer, optional, type Row, text, toDelivery, toWarningsColumn } from "../rows.ts";
@@ -26,7 +27,7 @@ export function insertDeliveries(transaction: Transaction, deliveries: NewDelive
 
 export function claimDeliveries(transaction: Transaction, limit: number, now: number): ClaimedDelivery[] {
   return listDue(transaction, limit, now).map(({ seq }) => {
-    transaction.run(CLAIM_DELIVERY, integer(seq));
+    transaction.run(CLAIM_DELIVERY, now, integer(seq));
     const row = transaction.get("SELECT * FROM deliveries WHERE seq = ?", integer(seq)) ?? {};
     reportDelivery(transaction, row, "sending");
     const replaces = mayReplace(row) ? findReplaced(transaction, row) : undefined;
@@ -93,7 +94,7 @@ export function progressDelivery(
 
 /** It stays the first to its recipient. */
 export function retryDelivery(transaction: Transaction, { id, token }: Claim, dueAt: number, error: string): boolean {
-  return postpone(transaction, [Math.ceil(dueAt), error, 0, id, token]);
+  return postpone(transaction, [Math.ceil(dueAt), error, 0, id, token], { id, error });
 }
 
 export function giveBackDelivery(
@@ -102,14 +103,20 @@ export function giveBackDelivery(
   dueAt: number,
   error: string,
 ): boolean {
-  return postpone(transaction, [Math.ceil(dueAt), error, 1, id, token]);
+  return postpone(transaction, [Math.ceil(dueAt), error, 1, id, token], { id, error });
 }
 
-function postpone(transaction: Transaction, values: (string | number)[]): boolean {
+function postpone(
+  transaction: Transaction,
+  values: (string | number)[],
+  { id, error }: { id: string; error: string },
+): boolean {
   transaction.announce("delivery");
   const row = transaction.get(RETRY_DELIVERY, ...values);
-  if (row) reportDelivery(transaction, row, "pending");
-  return row !== undefined;
+  if (!row) return false;
+  insertFailedAttempt(transaction, "deliveries", id, { at: Date.now(), error });
+  reportDelivery(transaction, row, "pending");
+  return true;
 }
 
 export function finishDelivery(transaction: Transaction, { id, token }: Claim, end: DeliveryEnd): boolean {
@@ -129,7 +136,10 @@ export function finishDelivery(transaction: Transaction, { id, token }: Claim, e
   transaction.counters.add({ deliveries: -1 });
   updateDeliveryCounts(transaction, toOrigin(row), { open: -1, dead: state === "failed" ? 1 : 0 });
   reportDelivery(transaction, row, state);
-  if (state === "failed") reportDeadLetter(transaction, row, true);
+  if (end.state === "failed") {
+    insertFailedAttempt(transaction, "deliveries", id, { at, error: end.error });
+    reportDeadLetter(transaction, row, true);
+  }
   return true;
 }
 
@@ -155,8 +165,8 @@ const INSERT_DELIVERY = `
       'queued', 'pending'), 0, ?6, ?6, 0, ?7, ?8, ?9, ?10)`;
 
 const CLAIM_DELIVERY = `
-  UPDATE OR FAIL deliveries SET state = 'sending', not_before = NULL, attempts = attempts + 1, claims = claims + 1
-  WHERE seq = ?`;
+  UPDATE OR FAIL deliveries SET state = 'sending', not_before = NULL, attempts = attempts + 1, claims = claims + 1,
+    started_at = ? WHERE seq = ?`;
 
 const SET_MESSAGE =
   "message_id = iif(conversation IS NULL AND edits IS NOT 4, NULL, nullif(concat_ws(char(10), message_id, ?), ''))";

@@ -65,6 +65,7 @@ function deleteEvent(transaction: Transaction, row: Row): void {
   const runs = transaction.all(RUNS_OF_EVENT, text(row.detail), seq);
   releasePending(transaction, seq);
   for (const run of runs) deleteRun(transaction, run);
+  transaction.run("DELETE FROM failed_attempts WHERE work_id IN (SELECT id FROM deliveries WHERE event_id = ?)", id);
   transaction.run("DELETE FROM deliveries WHERE event_id = ?", id);
   deleteEntries(transaction, "event_seq = ?", seq);
   transaction.run("DELETE FROM bodies WHERE event_seq = ?", seq);
@@ -81,6 +82,7 @@ const RUNS_OF_EVENT = `
 function deleteRun({ run }: Transaction, row: Row): void {
   const seq = integer(row.seq);
   run("DELETE FROM steps WHERE run_id = (SELECT id FROM runs WHERE seq = ?)", seq);
+  run("DELETE FROM failed_attempts WHERE work_id = (SELECT id FROM runs WHERE seq = ?)", seq);
   run("DELETE FROM approvals WHERE run_id = (SELECT id FROM runs WHERE seq = ?)", seq);
   run("DELETE FROM runs WHERE seq = ?", seq);
   run("DELETE FROM run_actions WHERE run_seq = ?", seq);
@@ -95,16 +97,17 @@ function sweepHeartbeats(transaction: Transaction, keepFrom: number): number {
        WHERE event_seq IS NULL AND pending = 0 AND at < ? ORDER BY at LIMIT ${BATCH})`,
     keepFrom,
   );
-  return entries + transaction.run(DELETE_HEARTBEATS, keepFrom) + transaction.run(DELETE_LOOSE_DELIVERIES, keepFrom);
+  transaction.run(`DELETE FROM failed_attempts WHERE work_id IN (SELECT id ${LOOSE_DELIVERIES})`, keepFrom);
+  const deliveries = transaction.run(`DELETE FROM deliveries WHERE seq IN (SELECT seq ${LOOSE_DELIVERIES})`, keepFrom);
+  return entries + transaction.run(DELETE_HEARTBEATS, keepFrom) + deliveries;
 }
 
 const DELETE_HEARTBEATS = `
   DELETE FROM runs WHERE seq IN (SELECT seq FROM runs INDEXED BY runs_heartbeats
     WHERE event_seq IS NULL AND finished_at < ? ORDER BY finished_at LIMIT ${BATCH})`;
 
-const DELETE_LOOSE_DELIVERIES = `
-  DELETE FROM deliveries WHERE seq IN (SELECT seq FROM deliveries INDEXED BY deliveries_loose
-    WHERE event_id IS NULL AND finished_at < ? ORDER BY finished_at LIMIT ${BATCH})`;
+const LOOSE_DELIVERIES = `FROM deliveries INDEXED BY deliveries_loose
+  WHERE event_id IS NULL AND finished_at < ? ORDER BY finished_at LIMIT ${BATCH}`;
 
 /** Deletes the entries that meet the condition and are not pending. Gives how many. */
 function deleteEntries({ all, counters }: Transaction, condition: string, value: number): number {

@@ -5,6 +5,7 @@ import type { Claim } from "../records/node.ts";
 import type { GiveBack, HeldFilter, Questions, RunFailure, TurnOutcome } from "../records/run.ts";
 import type { NewEntry } from "../records/session.ts";
 import { toErrorGroup } from "../error-group.ts";
+import { insertFailedAttempt } from "./failed-attempts.ts";
 import { holdForQuestions, insertApprovals } from "./approvals.ts";
 import { reportDeadLetter, reportRun, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
@@ -72,6 +73,7 @@ export function deadLetterRun(
 ): boolean {
   const run = endRun(transaction, claim, { state: "dead", finishedAt, error });
   if (!run) return false;
+  insertFailedAttempt(transaction, "runs", claim.id, { at: finishedAt, error });
   insertEntries(transaction, entries, run);
   insertDeliveries(transaction, deliveries, finishedAt);
   updateRunCounts(transaction, run, { open: deliveries.length - 1, dead: 1 });
@@ -86,8 +88,7 @@ function insertEntries(transaction: Transaction, entries: NewEntry[], origin: En
 
 export function retryRun(transaction: Transaction, { id, token }: Claim, dueAt: number, error: string): boolean {
   transaction.announce("run");
-  const values = [Math.ceil(dueAt), error, 0, undefined, undefined, id, token];
-  return reportState(transaction, transaction.get(RETRY_RUN, ...values), "ready");
+  return postpone(transaction, [Math.ceil(dueAt), error, 0, undefined, undefined, id, token], { id, error });
 }
 
 export function giveBackRun(
@@ -97,8 +98,17 @@ export function giveBackRun(
   { error, unavailableSince, waitingFor }: GiveBack,
 ): boolean {
   transaction.announce("run");
-  const values = [Math.ceil(dueAt), error, 1, unavailableSince, waitingFor, id, token];
-  return reportState(transaction, transaction.get(RETRY_RUN, ...values), "ready");
+  return postpone(transaction, [Math.ceil(dueAt), error, 1, unavailableSince, waitingFor, id, token], { id, error });
+}
+
+function postpone(
+  transaction: Transaction,
+  values: (string | number | undefined)[],
+  { id, error }: { id: string; error: string },
+): boolean {
+  const row = transaction.get(RETRY_RUN, ...values);
+  if (row) insertFailedAttempt(transaction, "runs", id, { at: Date.now(), error });
+  return reportState(transaction, row, "ready");
 }
 
 export function releaseRun(transaction: Transaction, { id, token }: Claim): boolean {

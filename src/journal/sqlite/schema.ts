@@ -71,6 +71,15 @@ const VERSION_1 = `
     PRIMARY KEY (run_id, n)
   ) STRICT;
 
+  CREATE TABLE failed_attempts (      -- the last ones of each run and delivery
+    work_id TEXT NOT NULL,
+    n INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,                 -- NULL: its process ended during it
+    error TEXT NOT NULL,
+    PRIMARY KEY (work_id, n)
+  ) STRICT, WITHOUT ROWID;
+
   CREATE TABLE approvals (            -- questions to a person
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL,                 -- UUIDv7
@@ -198,6 +207,7 @@ const VERSION_1 = `
     created_at INTEGER NOT NULL,
     due_at INTEGER NOT NULL,          -- as of a run
     not_before INTEGER,
+    started_at INTEGER,
     finished_at INTEGER,
     parts_sent INTEGER NOT NULL,
     route TEXT,                       -- JSON: Route

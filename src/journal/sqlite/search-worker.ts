@@ -21,6 +21,7 @@ const reader = {
   ...createReader(database),
   key: "seq" as const,
   keyOfParts: "event_seq",
+  toValuesSql: () => ({ sql: "true", parameters: [] }),
   toTextSql(text: string) {
     isInText = createTextTest(text);
     isAscii = !/[^\x20-\x7e]/.test(text);

@@ -49,7 +49,7 @@ export function createMappingRoutes({
           sources: config().hooks.mappings,
           shadowed: shadowed(),
           counts: await counts(),
-          rejections: rejections.list(MAX_REJECTIONS),
+          rejections: await rejections.list(MAX_REJECTIONS),
           pauses: new Map(pauses.map(({ mapping, since }) => [mapping, since])),
           hooksUrl,
         });

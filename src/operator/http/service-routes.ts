@@ -56,7 +56,7 @@ export function createServiceRoutes({
       answer: async () => ({
         events: await journal.countEvents(MAX_COUNT),
         ...(await journal.countWork(MAX_COUNT)),
-        refused: rejections.list(MAX_COUNT).length,
+        refused: (await rejections.list(MAX_COUNT)).length,
         countedTo: MAX_COUNT,
         minutes: activity.minutes().map(toView),
       }),
@@ -88,9 +88,9 @@ export function createServiceRoutes({
       },
     }),
     "GET /api/rejections": answering({
-      about: "Refused requests, newest first: the last 500 since the start.",
+      about: "Refused requests, newest first: the last 500.",
       query: { limit: limit(500) },
-      answer: ({ query }) => ({ rejections: rejections.list(query.limit).map(toView) }),
+      answer: async ({ query }) => ({ rejections: (await rejections.list(query.limit)).map(toView) }),
     }),
   };
 }

@@ -2,7 +2,7 @@ import type { Journal } from "../../journal/journal.ts";
 import { startOfDay } from "../../shared/time.ts";
 import { DELIVERY_STATES, type DeliveryState, MAIN_SESSION, RUN_STATES, type RunState } from "../../types.ts";
 import { CHANGE_SCHEMA, changeDeadLetters, groupDeadLetters, MAX_LETTERS } from "../dead-letters.ts";
-import { toRunTimeline, toRunView, toSessionTimeline, toView } from "../views.ts";
+import { toDeliveryView, toRunTimeline, toRunView, toSessionTimeline, toView } from "../views.ts";
 import {
   answering,
   cursor,
@@ -117,7 +117,7 @@ export function createWorkRoutes({ journal, cancel }: WorkParts): RoutesOf<WorkP
       },
       async answer({ query: { state, ...page } }) {
         const states: DeliveryState[] | DeliveryState | undefined = state === WAITING ? ["pending", "queued"] : state;
-        return { deliveries: (await journal.listDeliveries({ ...page, state: states })).map(toView) };
+        return { deliveries: (await journal.listDeliveries({ ...page, state: states })).map(toDeliveryView) };
       },
     }),
     "GET /api/dead-letters": answering({

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import { type DeliveryView, call, type RunView, type Timeline } from "../api.ts";
+import { type DeliveryView, call, type FailedAttemptView, type RunView, type Timeline } from "../api.ts";
 import {
   Detail,
   formatCost,
@@ -112,17 +112,23 @@ const msBetween = (from: string | undefined, to: string | undefined): number | u
 
 function RunSteps({ run }: { run: RunView }): JSX.Element {
   const { state, attempts, createdAt, dueAt, startedAt, finishedAt, model, error, warnings } = run;
-  const { holdReason, waitingFor, reply } = run;
+  const { holdReason, waitingFor, reply, failedAttempts = [], steps = [] } = run;
+  const earlier = failedAttempts.filter(({ endedAt }) => endedAt === undefined || endedAt !== finishedAt);
+  const firstAt = earlier[0]?.n === 1 ? earlier[0].startedAt : startedAt;
   const isWaiting = state === "ready" || state === "queued" || state === "held";
   const tone = state === "done" ? "good" : state === "dead" || state === "dropped" ? "bad" : error ? "warn" : "live";
   return (
     <>
-      {startedAt !== undefined && (
-        <Step name="Waited" ms={msBetween(createdAt, startedAt)} at={startedAt} tone="good" />
-      )}
-      {run.steps?.map((step) => (
-        <RecordedStep key={step.n} step={step} />
-      ))}
+      {firstAt !== undefined && <Step name="Waited" ms={msBetween(createdAt, firstAt)} at={firstAt} tone="good" />}
+      {[...steps, ...earlier]
+        .toSorted((one, other) => one.startedAt.localeCompare(other.startedAt))
+        .map((each) =>
+          "kind" in each ? (
+            <RecordedStep key={`step ${each.n}`} step={each} />
+          ) : (
+            <AttemptStep key={`attempt ${each.n}`} attempt={each} isFirst={each === earlier[0]} />
+          ),
+        )}
       <Step name="Turn" ms={msBetween(startedAt, finishedAt)} at={finishedAt} tone={tone}>
         <State state={state} />
         {waitingFor !== undefined && <span> waiting for {toLine(waitingFor, 60)}</span>}
@@ -135,7 +141,7 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         {attempts > 1 && <span> {attempts} attempts</span>}
         {model !== undefined && <span> {toLine(model, 60)}</span>}
         <Usage run={run} />
-        <Detail text={error} />
+        {earlier.at(-1)?.error !== error && <Detail text={error} />}
         {state === "dead" && <RetryButton id={run.id} />}
         {holdReason !== undefined && (
           <p class="warn">
@@ -228,6 +234,17 @@ function RecordedStep({ step }: { step: NonNullable<RunView["steps"]>[number] })
 
 const MAX_OPEN = 600;
 
+/** An attempt of a turn or a delivery that failed, before the last one. */
+function AttemptStep({ attempt, isFirst }: { attempt: FailedAttemptView; isFirst: boolean }): JSX.Element {
+  const { n, startedAt, endedAt, error } = attempt;
+  return (
+    <Step name={`Attempt ${n} failed`} ms={msBetween(startedAt, endedAt)} at={endedAt ?? startedAt} tone="warn">
+      {isFirst && n > 1 && <span class="quiet">The {n - 1} before it are not kept.</span>}
+      <Detail text={error} />
+    </Step>
+  );
+}
+
 /** A long text is folded. */
 function Folded({ text }: { text: string | undefined }): JSX.Element | null {
   if (text === undefined || text.length <= MAX_OPEN) return <Detail text={text || undefined} />;
@@ -251,17 +268,25 @@ function Usage({ run: { usage, cost } }: { run: Pick<RunView, "usage" | "cost"> 
 }
 
 function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
-  const { state, channel, to, route, attempts, partsSent, createdAt, sentAt, error, warnings } = delivery;
+  const { state, channel, to, route, attempts, partsSent, startedAt, sentAt, error, warnings } = delivery;
+  const { failedAttempts = [] } = delivery;
+  const hasEnded = state === "failed" || state === "dropped";
+  const earlier = hasEnded ? failedAttempts.slice(0, -1) : failedAttempts;
   const tone = state === "sent" ? "good" : state === "failed" ? "bad" : error ? "warn" : "live";
   return (
-    <Step name="Delivery" ms={msBetween(createdAt, sentAt)} at={sentAt} tone={state === "skipped" ? undefined : tone}>
-      <State state={state} /> {route?.channel ?? channel} <Text>{route?.to ?? to}</Text>
-      {partsSent > 1 && <span> in {partsSent} parts</span>}
-      {attempts > 1 && <span> {attempts} attempts</span>}
-      <Detail text={error} />
-      <Warnings texts={warnings} />
-      {state === "failed" && <RetryButton id={delivery.id} />}
-    </Step>
+    <>
+      {earlier.map((attempt, index) => (
+        <AttemptStep key={attempt.n} attempt={attempt} isFirst={index === 0} />
+      ))}
+      <Step name="Delivery" ms={msBetween(startedAt, sentAt)} at={sentAt} tone={state === "skipped" ? undefined : tone}>
+        <State state={state} /> {route?.channel ?? channel} <Text>{route?.to ?? to}</Text>
+        {partsSent > 1 && <span> in {partsSent} parts</span>}
+        {attempts > 1 && <span> {attempts} attempts</span>}
+        {earlier.at(-1)?.error !== error && <Detail text={error} />}
+        <Warnings texts={warnings} />
+        {state === "failed" && <RetryButton id={delivery.id} />}
+      </Step>
+    </>
   );
 }
 

@@ -1,13 +1,13 @@
 import type { JSX } from "preact";
 import { call, type MappingView, type StatusView } from "../api.ts";
 import { confirmed } from "../parts/ask.tsx";
-import { Copy, Detail, formatNumber, notifyOf, State, Text, Time, toLine, Warnings } from "../parts/controls.tsx";
+import { Copy, Detail, formatNumber, notifyOf, State, Time, toLine, Warnings } from "../parts/controls.tsx";
 import { Loading, useLoad } from "../parts/load.tsx";
 import { Title } from "../parts/title.tsx";
 import { Table } from "../parts/table.tsx";
 import { hrefTo } from "../router.ts";
 
-/** The mappings in the order in which they are tried, and the last reload. */
+/** The mappings of each sender in the order in which they are tried, and the last reload. */
 export function Mappings({ id }: { id?: string }): JSX.Element {
   const status = useLoad("status", () => call("GET /api/status"));
   const loaded = useLoad("mappings", () => call("GET /api/mappings"));
@@ -16,37 +16,50 @@ export function Mappings({ id }: { id?: string }): JSX.Element {
       <Title text="Mappings" />
       <Loading from={status}>{(data) => <Configuration status={data} />}</Loading>
       <Loading from={loaded}>
-        {({ mappings }) => {
-          const chosen = mappings.find((mapping) => mapping.id === id);
-          return (
-            <>
-              <Table
-                label="Mappings in the order in which they are tried"
-                items={mappings}
-                keyOf={(mapping) => mapping.id}
-                detailOf={(mapping) =>
-                  mapping === chosen ? <Details mapping={mapping} reload={loaded.reload} /> : undefined
-                }
-                empty={<Empty />}
-                columns={[
-                  { name: "Mapping", show: (mapping) => <MappingLink mapping={mapping} /> },
-                  { name: "Sender", show: (mapping) => <Sender mapping={mapping} /> },
-                  { name: "Matches", kind: "wide", show: (mapping) => <Conditions mapping={mapping} /> },
-                  { name: "Action", show: ({ action }) => action },
-                  { name: "Credential", show: ({ auth }) => auth ?? "hook token" },
-                  { name: "Events", kind: "number", show: (mapping) => <EventCount mapping={mapping} /> },
-                  { name: "Failed", kind: "number", show: ({ errorRate }) => <Rate share={errorRate} /> },
-                  { name: "Refused", kind: "number", show: (mapping) => <Refused mapping={mapping} /> },
-                  { name: "Last", show: ({ lastAt }) => <Time at={lastAt} /> },
-                  { name: "Last failure", show: ({ lastFailureAt }) => <Time at={lastFailureAt} /> },
-                ]}
-              />
-              <p class="quiet">Events of the last seven days. Refused requests since the start of the service.</p>
-            </>
-          );
-        }}
+        {({ mappings }) => <MappingTable mappings={mappings} chosen={id} reload={loaded.reload} />}
       </Loading>
     </section>
+  );
+}
+
+interface MappingTableProps {
+  mappings: readonly MappingView[];
+  /** The id of the one whose details are open. */
+  chosen: string | undefined;
+  reload(): void;
+}
+
+function MappingTable({ mappings, chosen, reload }: MappingTableProps): JSX.Element {
+  const senders = Map.groupBy(mappings, senderOf);
+  return (
+    <>
+      <Table
+        label="Mappings by sender"
+        items={[...senders.values()].flat()}
+        keyOf={(mapping) => mapping.id}
+        groupOf={(mapping) => {
+          const key = senderOf(mapping);
+          return { key, show: <Sender mappings={senders.get(key) ?? []} /> };
+        }}
+        detailOf={(mapping) => (mapping.id === chosen ? <Details mapping={mapping} reload={reload} /> : undefined)}
+        empty={<Empty />}
+        columns={[
+          { name: "Order", kind: "number", show: (mapping) => mappings.indexOf(mapping) + 1 },
+          { name: "Mapping", show: (mapping) => <MappingLink mapping={mapping} /> },
+          { name: "Matches", kind: "wide", show: (mapping) => <Conditions mapping={mapping} /> },
+          { name: "Action", show: ({ action }) => action },
+          { name: "Credential", show: ({ auth }) => auth ?? "hook token" },
+          { name: "Events", kind: "number", show: (mapping) => <EventCount mapping={mapping} /> },
+          { name: "Failed", kind: "number", show: ({ errorRate }) => <Rate share={errorRate} /> },
+          { name: "Last", show: ({ lastAt }) => <Time at={lastAt} /> },
+          { name: "Last failure", show: ({ lastFailureAt }) => <Time at={lastFailureAt} /> },
+        ]}
+      />
+      <p class="quiet">
+        Events of the last seven days. Failed: refused, failed or dead, also in a turn or a delivery. Each request goes
+        to the first mapping in this order that it matches.
+      </p>
+    </>
   );
 }
 
@@ -82,11 +95,39 @@ function Configuration({
   );
 }
 
-/** The address that its sender has. */
-function Sender({ mapping: { match, url } }: { mapping: MappingView }): JSX.Element {
-  const path = "path" in match ? String(match.path) : undefined;
-  if (path === undefined || url === undefined) return <span class="quiet">any</span>;
-  return <span title={url}>/{toLine(path, 60)}</span>;
+/** The path of its hook; empty: it takes any. */
+function senderOf({ match }: MappingView): string {
+  return "path" in match ? String(match.path) : "";
+}
+
+/** What the mappings of a sender have in common: its address, its last event, its failures. */
+function Sender({ mappings }: { mappings: readonly MappingView[] }): JSX.Element {
+  const [{ url, rejected } = { url: undefined, rejected: undefined }] = mappings;
+  const path = mappings[0] ? senderOf(mappings[0]) : "";
+  const failed = mappings.reduce((total, { events, errorRate }) => total + sum(events) * errorRate, 0);
+  const lastAt = mappings
+    .flatMap((mapping) => mapping.lastAt ?? [])
+    .toSorted()
+    .at(-1);
+  return (
+    <p class="facts">
+      <b>{path === "" ? "any sender" : toLine(path, 60)}</b>
+      {url !== undefined && (
+        <>
+          <code>{url}</code> <Copy text={url} label="Copy the URL" />
+        </>
+      )}
+      <span class="quiet">
+        last event <Time at={lastAt} />
+      </span>
+      {failed > 0 && <span class="bad">{formatNumber(Math.round(failed))} failed</span>}
+      {rejected && rejected.count > 0 && (
+        <a class="warn" href={hrefTo(["refused"], { hook: path })} title={rejected.reason?.replaceAll("_", " ")}>
+          {formatNumber(rejected.count)} refused
+        </a>
+      )}
+    </p>
+  );
 }
 
 const WEEK_MS = 7 * 86_400_000;
@@ -121,18 +162,19 @@ function MappingLink({ mapping: { id, preset, shadowed, pausedSince } }: { mappi
 }
 
 function Conditions({ mapping: { match } }: { mapping: MappingView }): JSX.Element {
-  const conditions = Object.entries(match).flatMap(([name, value]) =>
-    name === "headers" ? Object.entries<unknown>(value) : [[name, value] as const],
+  const { path: _path, ...others } = { path: undefined, ...match };
+  const conditions = Object.entries<unknown>(others).flatMap(([name, value]) =>
+    name === "headers" ? Object.entries<unknown>(Object(value)) : [[name, value] as const],
   );
   if (conditions.length === 0) return <span>everything</span>;
   return (
-    <>
+    <span>
       {conditions.map(([name, value]) => (
         <span key={name} class="condition">
           <span class="quiet">{name}</span> {toLine(typeof value === "string" ? value : JSON.stringify(value), 200)}
         </span>
       ))}
-    </>
+    </span>
   );
 }
 
@@ -140,33 +182,14 @@ function Rate({ share }: { share: number }): JSX.Element {
   return <span class={share > 0 ? "bad" : "quiet"}>{`${Math.round(share * 1000) / 10} %`}</span>;
 }
 
-function Refused({ mapping }: { mapping: MappingView }): JSX.Element {
-  const { rejected } = mapping;
-  if (rejected.count === 0) return <span class="quiet">0</span>;
-  return (
-    <a
-      class="warn"
-      href={hrefTo(["refused"], { hook: "path" in mapping.match ? String(mapping.match.path) : undefined })}
-      title={rejected.reason}
-    >
-      {rejected.count}
-    </a>
-  );
-}
-
 function Details({ mapping, reload }: { mapping: MappingView; reload(): void }): JSX.Element {
-  const { id, url, file, key, auth, events, lastAt, lastFailureAt, rejected, pausedSince } = mapping;
+  const { id, file, key, auth, events, lastAt, lastFailureAt, pausedSince } = mapping;
   const counts = Object.entries(events).map(([state, count]) => `${formatNumber(count)} ${state}`);
   return (
     <div class="panel">
       <h2>
         {toLine(id, 80)} <span class="quiet">{file === undefined ? key : `${file} › ${key}`}</span>
       </h2>
-      {url !== undefined && (
-        <p class="facts">
-          <span>URL for the sender</span> <code>{url}</code> <Copy text={url} />
-        </p>
-      )}
       <p class="facts">
         <span>Credential: {auth === undefined ? "the hook token" : `signature ${auth}`}</span>
         <span>{counts.length > 0 ? counts.join(", ") : "no event in the last seven days"}</span>
@@ -176,12 +199,6 @@ function Details({ mapping, reload }: { mapping: MappingView; reload(): void }):
         {lastFailureAt !== undefined && (
           <span class="bad">
             last failure <Time at={lastFailureAt} />
-          </span>
-        )}
-        {rejected.count > 0 && (
-          <span class="warn">
-            {rejected.count} refused, the last <Time at={rejected.lastAt} />:{" "}
-            <Text>{rejected.reason?.replaceAll("_", " ")}</Text>
           </span>
         )}
       </p>

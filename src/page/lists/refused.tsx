@@ -10,7 +10,7 @@ export function Refused(): JSX.Element {
   const loaded = useLoad("rejections", () => call("GET /api/rejections", { limit: 500 }));
   const intro = (
     <p class="quiet">
-      Refused before the sender was known: nothing of their bodies is kept. The last 500 since the start, as{" "}
+      Refused before the sender was known: nothing of their bodies is kept. The last 500, as{" "}
       <code>webhooks rejections</code> shows them.
     </p>
   );
@@ -72,7 +72,7 @@ function RefusedTables({ rejections: found }: { rejections: readonly RefusalView
         label="Refused requests by hook, credential and reason"
         items={toGroups(rejections)}
         keyOf={(group) => `${group.hook} ${group.reason} ${group.credential}`}
-        empty={<p>No request has been refused since the start.</p>}
+        empty={<p>No request has been refused.</p>}
         columns={[
           {
             name: "Hook",

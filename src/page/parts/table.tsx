@@ -15,6 +15,8 @@ interface TableProps<Item> {
   columns: readonly Column<Item>[];
   keyOf(item: Item): string;
   empty: ComponentChildren;
+  /** What rows of a group, which follow each other, have in common: it is shown above the first of them. */
+  groupOf?(item: Item): { key: string; show: ComponentChildren };
   /** Shown below its row; undefined: nothing. */
   detailOf?(item: Item): ComponentChildren;
   /** The keys are ids, and older items can be asked for. */
@@ -26,7 +28,18 @@ interface TableProps<Item> {
 
 /** A dense table; where there is little room each row becomes a block. */
 export function Table<Item>(props: TableProps<Item>): JSX.Element {
-  const { label, items, columns, keyOf, empty, isPaged, selected = new Set<string>(), onSelect, detailOf } = props;
+  const {
+    label,
+    items,
+    columns,
+    keyOf,
+    empty,
+    isPaged,
+    selected = new Set<string>(),
+    onSelect,
+    detailOf,
+    groupOf,
+  } = props;
   if (items.length === 0) return <div class="empty">{empty}</div>;
   const keys = items.map(keyOf);
   const isAll = keys.every((key) => selected.has(key));
@@ -53,11 +66,21 @@ export function Table<Item>(props: TableProps<Item>): JSX.Element {
           </tr>
         </thead>
         <tbody>
-          {items.map((item) => {
+          {items.map((item, index) => {
             const key = keyOf(item);
             const detail = detailOf?.(item);
+            const group = groupOf?.(item);
+            const before = items[index - 1];
+            const isFirst = group && (before === undefined || groupOf?.(before).key !== group.key);
             return (
               <Fragment key={key}>
+                {isFirst && (
+                  <tr class="group">
+                    <th scope="colgroup" colSpan={columns.length}>
+                      {group.show}
+                    </th>
+                  </tr>
+                )}
                 <tr data-row={onSelect ? key : undefined} aria-selected={onSelect ? selected.has(key) : undefined}>
                   {onSelect && (
                     <td class="check">

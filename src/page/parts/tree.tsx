@@ -3,12 +3,13 @@ import { useState } from "preact/hooks";
 import type { Suggestion } from "../playground/editor.ts";
 import { ExactNumber } from "../../shared/exact-json.ts";
 import { Copy, formatBytes, toLine, toVisible } from "./controls.tsx";
+import { type Keys, toPath } from "./path.ts";
 
 const CHILDREN_AT_ONCE = 100;
 const MAX_CHARS = 400;
 const MAX_DEPTH = 200;
-
-type Keys = readonly (string | number)[];
+/** What is deeper is not indented any further: there would be no room for it. */
+const MAX_INDENTED = 8;
 
 /** A payload as a tree: each value gives its path as a template has it. */
 export function Tree({ value }: { value: unknown }): JSX.Element {
@@ -43,7 +44,7 @@ function Node({ value, keys, isOpen = false }: { value: unknown; keys: Keys; isO
       </button>
       <PathButton keys={keys} />
       {open && (
-        <div class="children">
+        <div class={keys.length > MAX_INDENTED ? "" : "children"}>
           {entries.slice(0, count).map(([key, child]) => (
             <Node
               key={key}
@@ -85,13 +86,6 @@ function Leaf({ value }: { value: unknown }): JSX.Element {
       )}
     </span>
   );
-}
-
-/** A path in the template language: `payload.items.[0].some-key` */
-function toPath(keys: Keys): string {
-  return keys
-    .map((key) => (typeof key === "number" ? `[${key}]` : /^[A-Za-z_$][\w$-]*$/.test(key) ? key : `[${key}]`))
-    .join(".");
 }
 
 /** What an editor offers: the paths of a payload, headers and query with their values. */

@@ -20,6 +20,7 @@ export function describeDeliveries(open: OpenJournal): void {
         attempts: 1,
         createdAt: NOW + 10,
         dueAt: NOW + 10,
+        startedAt: NOW + 10,
         partsSent: 0,
         warnings: [],
         token: expect.any(Number),

@@ -63,6 +63,8 @@ export function describeLeases(open: OpenJournal): void {
       expect(await takeOver(a, b)).toEqual({ runs: 1, deliveries: 1 });
       expect(await b.claimRuns(10, NOW)).toMatchObject([{ id: run.id, attempts: 2 }]);
       expect(await b.claimDeliveries(10, NOW + 10)).toMatchObject([{ id: delivery.id, attempts: 2, partsSent: 1 }]);
+      const [failed] = (await b.getRun(run.id))?.failedAttempts ?? [];
+      expect(failed).toEqual({ n: 1, startedAt: NOW, error: "the service ended during this attempt" });
     });
 
     test("ends when the node closes its journal", async () => {

@@ -38,6 +38,22 @@ export function describeSearch(open: OpenJournal): void {
       expect(await findAll(journal, { ...search, text: "nothing has this" })).toEqual([]);
     });
 
+    test.for<[string, string]>([
+      ["\\u0026", '{"link":"a\\u0026b","n":1}'],
+      ["\\/", '{"link":"a&b","path":"x\\/y"}'],
+      ["none", '{"link":"a&b","path":"x/y"}'],
+      ["other bytes", '{"link":"a&b","text":"é\\n\\\\"}'],
+    ])("finds a field in a payload with the escapes %s", async ([, body]) => {
+      const journal = await start();
+      const wanted = sampleEvent({ request: requestOf(body) });
+      for (const event of [wanted, sampleEvent({ request: requestOf('{"link":"a"}') })]) await journal.accept(event);
+      for (const [name, value] of Object.entries<string | number>(JSON.parse(body))) {
+        const fields = [{ path: ["payload", name], value: String(value) }];
+        expect([name, await findAll(journal, { fields })]).toEqual([name, [wanted.id]]);
+        expect(await findAll(journal, { fields: [...fields, { path: ["payload", "link"], value: "b" }] })).toEqual([]);
+      }
+    });
+
     test("of an error finds runs that wait for another attempt, or died", async () => {
       const journal = await start();
       const [waiting, dead] = [sampleRun("a"), sampleRun("b")];

@@ -1,0 +1,171 @@
+import { createHash } from "node:crypto";
+import type { Command } from "commander";
+import { ConfigError } from "../../errors.ts";
+import { readPages } from "../../operator/stored-events.ts";
+import type { DeadLetterView, OperatorAnswers } from "../../operator/views.ts";
+import { toPrintable } from "../../telemetry/log.ts";
+import { addListOptions, addServiceOptions, UsageError } from "../command.ts";
+import { formatCount, formatTable } from "../format.ts";
+import { type CliIo, print, printJson, style } from "../io.ts";
+import {
+  createOperatorClient,
+  type ListFlags,
+  type OperatorClient,
+  type ServiceFlags,
+  showAnswer,
+  takeFirst,
+} from "../operator-client.ts";
+
+const NONE = "There are no dead letters.";
+
+type ChoiceFlags = ServiceFlags & { all: boolean; group?: string; dryRun: boolean };
+
+/** `webhooks dead-letters`. */
+export function addDeadLetters(program: Command, io: CliIo): void {
+  const letters = program.command("dead-letters").description("Inspect, retry or drop what failed permanently.");
+  addListOptions(letters.command("list").description("List dead runs and deliveries, newest first.")).action(
+    (flags: ListFlags) =>
+      showAnswer(
+        flags,
+        io,
+        (client) => takeFirst(readDeadLetters(client), flags.limit),
+        (found) => (found.length === 0 ? [NONE] : found.flatMap(formatDeadLetter)),
+      ),
+  );
+  addServiceOptions(letters.command("groups"))
+    .description("List them by hook, kind and error, the largest group first.")
+    .action((flags: ServiceFlags) => showAnswer(flags, io, readGroups, formatGroups));
+  addChoiceOptions(letters.command("retry").description("Give dead letters all their attempts again.")).action(
+    (ids: string[], flags: ChoiceFlags) => changeDeadLetters(RETRY, ids, flags, io),
+  );
+  addChoiceOptions(letters.command("drop").description("Remove dead letters without another attempt.")).action(
+    (ids: string[], flags: ChoiceFlags) => changeDeadLetters(DROP, ids, flags, io),
+  );
+}
+
+function addChoiceOptions(command: Command): Command {
+  return addServiceOptions(command)
+    .argument("[ids...]", "their ids or those of their events, or the beginnings of them")
+    .option("--all", "all dead letters", false)
+    .option("--group <id>", "those of a group, as `dead-letters groups` shows it")
+    .option("--dry-run", "with --group: only count them", false);
+}
+
+const RETRY = {
+  endpoint: "POST /api/dead-letters/:id/retry",
+  ofGroup: "POST /api/dead-letters/retry",
+  done: "will be retried",
+  key: "retried",
+} as const;
+const DROP = {
+  endpoint: "DELETE /api/dead-letters/:id",
+  ofGroup: "POST /api/dead-letters/drop",
+  done: "dropped",
+  key: "dropped",
+} as const;
+
+async function changeDeadLetters(
+  action: typeof RETRY | typeof DROP,
+  ids: string[],
+  flags: ChoiceFlags,
+  io: CliIo,
+): Promise<void> {
+  const { endpoint, done, key } = action;
+  if (ids.length === 0 && !flags.all && flags.group === undefined) {
+    throw new UsageError("Name dead letters by their ids, or choose them with --group or --all.");
+  }
+  if (ids.length > 0 && (flags.all || flags.group !== undefined))
+    throw new UsageError("Name dead letters, or say --group or --all, not both.");
+  if (flags.all && flags.group !== undefined) throw new UsageError("Say --group or --all, not both.");
+  if (flags.dryRun && flags.group === undefined) throw new UsageError("--dry-run needs --group.");
+  if (flags.group !== undefined) return changeGroup(action, flags.group, flags, io);
+  const client = await createOperatorClient(flags, io);
+  // All are read before the first call: a run that fails again would come back to the list.
+  const letters = await Array.fromAsync(readDeadLetters(client));
+  const chosen = flags.all
+    ? letters.map(({ id }) => id).toReversed()
+    : [...new Set(ids.flatMap((start) => findLetters(letters, start)))];
+  if (chosen.length === 0 && !flags.json) print(io, NONE);
+  for (const id of chosen) {
+    await client.call(endpoint, { id });
+    if (!flags.json) print(io, `${id}  ${done}`);
+  }
+  if (flags.json) printJson(io, { [key]: chosen });
+}
+
+/** Takes exactly those that it has counted: what fails meanwhile is left alone. */
+async function changeGroup(
+  { ofGroup, done, key }: typeof RETRY | typeof DROP,
+  id: string,
+  flags: ChoiceFlags,
+  io: CliIo,
+): Promise<void> {
+  const client = await createOperatorClient(flags, io);
+  const chosen = (await readGroups(client)).find((one) => one.id === id);
+  if (!chosen) {
+    const message = `No group of dead letters has the id ${id}. \`webhooks dead-letters groups\` shows them.`;
+    throw new ConfigError([{ message }]);
+  }
+  const { kind, hook, group } = chosen;
+  const { count, token } = await client.call(ofGroup, {}, { kind, hook, group });
+  if (flags.dryRun) {
+    if (flags.json) printJson(io, { count });
+    else print(io, `${formatCount(count, "dead letter")}. Without --dry-run, each of them will be ${key}.`);
+    return;
+  }
+  const { changed = 0 } = await client.call(ofGroup, {}, { kind, hook, group, token });
+  if (flags.json) printJson(io, { count, [key]: changed });
+  else print(io, `${changed} of ${count} ${done}`);
+}
+
+type Group = OperatorAnswers["GET /api/dead-letters/groups"]["groups"][number] & { id: string };
+
+async function readGroups(client: OperatorClient): Promise<Group[]> {
+  const { groups } = await client.call("GET /api/dead-letters/groups");
+  return groups.map((group) => ({ id: toGroupId(group), ...group }));
+}
+
+/** Short enough to type, the same as long as the group exists. */
+function toGroupId({ kind, hook, group }: Omit<Group, "id">): string {
+  return createHash("sha256")
+    .update(JSON.stringify([kind, hook, group]))
+    .digest("hex")
+    .slice(0, 8);
+}
+
+function formatGroups(groups: Group[]): string[] {
+  const rows = groups.map(({ id, count, kind, hook, firstAt, lastAt, error }) => [
+    id,
+    count,
+    kind,
+    hook,
+    firstAt.replace(/\.\d+Z$/, "Z"),
+    lastAt.replace(/\.\d+Z$/, "Z"),
+    error.split("\n", 1)[0],
+  ]);
+  return formatTable(["group", "count", "kind", "hook", "first", "last", "error of the last"], rows, NONE);
+}
+
+/** The one whose id begins so, else those of the event whose id does. */
+function findLetters(letters: DeadLetterView[], start: string): string[] {
+  const found = letters.filter(({ id }) => id.startsWith(start));
+  if (found.length === 1) return [found[0]!.id];
+  const ofEvent = letters.filter(({ eventId }) => eventId?.startsWith(start));
+  const isOneEvent = new Set(ofEvent.map(({ eventId }) => eventId)).size === 1;
+  if (found.length === 0 && isOneEvent) return ofEvent.map(({ id }) => id).toReversed();
+  const several = found.length + ofEvent.length > 0;
+  const message = several ? `Several dead letters begin with ${start}.` : `No dead letter has the id ${start}.`;
+  throw new ConfigError([{ message: `${message} \`webhooks dead-letters list\` shows them.` }]);
+}
+
+function readDeadLetters(client: OperatorClient): AsyncGenerator<DeadLetterView> {
+  return readPages(async (page) => (await client.call("GET /api/dead-letters", page)).deadLetters);
+}
+
+/** What failed, when it was given up and for which event, and the whole error. */
+export function formatDeadLetter({ id, kind, hook, eventId, error, attempts, at }: DeadLetterView): string[] {
+  const title = [style("bold", id), kind, hook && toPrintable(hook), formatCount(attempts, "attempt")];
+  const origin = [`given up ${at}`, eventId && `event ${eventId}`];
+  const details = [origin.filter(Boolean).join(", "), ...toPrintable(error).split("\n")];
+  return [title.filter(Boolean).join("  "), ...details.map((line) => `  ${line}`)];
+}

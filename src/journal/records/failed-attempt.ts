@@ -1,0 +1,15 @@
+/** How many failed attempts of a run or delivery are kept: the last ones. */
+export const MAX_FAILED_ATTEMPTS = 20;
+
+/** The error of an attempt during which the process ended. */
+export const INTERRUPTED = "the service ended during this attempt";
+
+/** An attempt of a run or delivery that failed, also one that did not count. */
+export interface FailedAttempt {
+  /** Its number among the failed ones, from 1. */
+  n: number;
+  startedAt: number;
+  /** Absent: its process ended during it. */
+  endedAt?: number;
+  error: string;
+}
