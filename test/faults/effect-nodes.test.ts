@@ -14,16 +14,19 @@ import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService, withTokens } fro
 let models: ModelServer;
 let release: () => void;
 let calls: string[];
+let paths: (string | undefined)[];
 let server: ReturnType<typeof createServer>;
-let toConfig: (mode: "ask" | "allow") => UserConfig;
+let toConfig: (mode: "ask" | "allow", path?: string) => UserConfig;
 const services: Service[] = [];
 
 beforeEach(async () => {
   calls = [];
+  paths = [];
   const gate = Promise.withResolvers<void>();
   release = gate.resolve;
-  server = createServer(({ headers }, response) => {
+  server = createServer(({ headers, url }, response) => {
     calls.push(String(headers["idempotency-key"]));
+    paths.push(url);
     void gate.promise.then(() => response.end("created OPS-7"));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -36,7 +39,7 @@ beforeEach(async () => {
       : { calls: [{ name: "tickets__create", arguments: {} }] },
   );
   const url = await createPostgresUrl();
-  toConfig = (mode) => ({
+  toConfig = (mode, path = "/create") => ({
     store: { url },
     agents: {
       providers: { house: { kind: "openai-compatible", baseUrl: models.baseUrl } },
@@ -46,7 +49,7 @@ beforeEach(async () => {
           kind: "http",
           baseUrl: `http://127.0.0.1:${port}`,
           private: true,
-          calls: { create: { description: "Opens a ticket.", post: "/create" } },
+          calls: { create: { description: "Opens a ticket.", post: path } },
         },
       },
     },
@@ -67,6 +70,8 @@ async function startNode(config: UserConfig): Promise<Service> {
   return service;
 }
 
+/** So many that both nodes claim some of their runs. */
+const SESSIONS = Array.from({ length: 12 }, (_, index) => `session ${index}`);
 const TURN = { message: "hello", deliver: false, wakeMode: "next-heartbeat" };
 
 test("1,000 decisions at once on two nodes are one execution", async () => {
@@ -83,6 +88,24 @@ test("1,000 decisions at once on two nodes are one execution", async () => {
   expect([statuses.get(200)?.length, statuses.get(409)?.length]).toEqual([1, 999]);
   expect((await other.settled(body.eventId)).runs).toMatchObject([{ state: "done", reply: "All done." }]);
   expect(calls).toEqual([`${body.runId}/2`]);
+});
+
+test("a call that another node has in another form is executed in the form that was approved", async () => {
+  const one = await startNode(toConfig("ask"));
+  release();
+  const turns = await Promise.all(SESSIONS.map((sessionKey) => one.post("agent", { ...TURN, sessionKey })));
+  const listOpen = async () => (await one.api("/api/approvals?state=open")).approvals;
+  const asked: { id: string }[] = await waitFor(async () => {
+    const open = await listOpen();
+    return open.length === SESSIONS.length ? open : undefined;
+  }, "the questions");
+  await startNode(toConfig("ask", "/elsewhere"));
+  await Promise.all(asked.map(({ id }) => one.operate("POST", `/api/approvals/${id}`, { decision: "approve" })));
+  for (const { body } of turns) {
+    expect((await one.settled(body.eventId)).runs).toMatchObject([{ state: "done", reply: "All done." }]);
+  }
+  expect(paths).toEqual(SESSIONS.map(() => "/create"));
+  expect(await listOpen()).toEqual([]);
 });
 
 test("a result that comes after its node was lost settles the call", async () => {
