@@ -11,8 +11,8 @@ export interface Tab {
   problems: string[];
   /** Goes to a place of the page: `runs?state=dead`. */
   go(place: string): Promise<void>;
-  /** The rules that the page breaks for people who use a screen reader or a keyboard, if it matters. */
-  findBarriers(): Promise<string[]>;
+  /** The rules that the page breaks for people who use a screen reader or a keyboard, if it matters: all, or this one. */
+  findBarriers(rule?: string): Promise<string[]>;
 }
 
 export interface TestBrowser {
@@ -53,7 +53,7 @@ export async function startBrowser(): Promise<TestBrowser> {
         page,
         problems,
         go: (place) => page.evaluate(`void (location.hash = ${JSON.stringify(`#/${place}`)})`),
-        findBarriers: () => findBarriers(page),
+        findBarriers: (rule) => findBarriers(page, rule),
       };
     },
     close: () => browser.close(),
@@ -62,9 +62,10 @@ export async function startBrowser(): Promise<TestBrowser> {
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
-async function findBarriers(page: Page): Promise<string[]> {
+async function findBarriers(page: Page, rule?: string): Promise<string[]> {
+  const options = { resultTypes: ["violations"], ...(rule === undefined ? {} : { runOnly: [rule] }) };
   const found: { id: string; impact: string; nodes: { html: string }[] }[] = await page.evaluate(
-    `globalThis.axe ?? (() => { ${AXE} })(); axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)`,
+    `globalThis.axe ?? (() => { ${AXE} })(); axe.run(${JSON.stringify(options)}).then(({ violations }) => violations)`,
   );
   return found
     .filter(({ impact }) => impact === "serious" || impact === "critical")
