@@ -1,7 +1,7 @@
 /**
  * The page under load: a feed of 500 requests a second for a minute, a third of them refused, in a real browser. Prints the
- * frames a second, the memory of the page, the CPU of the service with and without it, and how soon the playground shows
- * what one types: `npm run build && node test/bench/page.ts`.
+ * frames a second, the memory of the page, the CPU of the service with and without it, how soon the playground shows what one
+ * types, and the longest task while the newest entries of a long session are open: `npm run build && node test/bench/page.ts`.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
@@ -17,6 +17,7 @@ const TICK_MS = 20;
 const KEYS = 31;
 const ROUNDS = 9;
 const ROUND_SECONDS = 5;
+const SESSION_ROUNDS = 5;
 const TOKEN = "bench-token-0123456789abcdef";
 const GATEWAY_TOKEN = "bench-gateway-token-0123456789";
 const BEARER = { authorization: `Bearer ${TOKEN}` };
@@ -64,6 +65,11 @@ try {
   );
   const typing = (await typeInPlayground(tab)).toSorted((a, b) => a - b);
   console.log(`from a key in the playground to the result: median ${typing[KEYS >> 1]} ms, worst ${typing.at(-1)} ms`);
+
+  const tasks = (await longestTasks(tab)).toSorted((a, b) => a - b);
+  console.log(
+    `longest task while the main session is open: median ${tasks[SESSION_ROUNDS >> 1]} ms, worst ${tasks.at(-1)} ms`,
+  );
 
   const costs: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
@@ -161,4 +167,21 @@ async function typeInPlayground({ page }: Tab): Promise<number[]> {
     times.push(Number(await shown));
   }
   return times;
+}
+
+/** In milliseconds, of each round: the session is opened, and grows with each request. Zero: no task took longer than 50 ms. */
+async function longestTasks({ page }: Tab): Promise<number[]> {
+  const longest: number[] = [];
+  for (let round = 0; round < SESSION_ROUNDS; round++) {
+    await page.evaluate('void (location.hash = "#/")');
+    await page.locator(".scroller").waitFor();
+    await page.evaluate(`globalThis.longest = 0;
+      new PerformanceObserver((list) => {
+        for (const { duration } of list.getEntries()) longest = Math.max(longest, duration);
+      }).observe({ entryTypes: ["longtask"] });`);
+    await page.evaluate('void (location.hash = "#/sessions/main")');
+    await sendFor(server, ROUND_SECONDS);
+    longest.push(Number(await page.evaluate("Math.round(longest)")));
+  }
+  return longest;
 }
