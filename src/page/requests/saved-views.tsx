@@ -16,9 +16,9 @@ const views = signal<Record<string, string>>(read());
 /** Anything else may have written it. */
 function read(): Record<string, string> {
   try {
-    const stored: unknown = JSON.parse(localStorage.getItem(KEY) ?? "{}");
-    const entries = Object.entries(Object(stored) as object).filter(([, query]) => typeof query === "string");
-    return Object.fromEntries(entries);
+    const stored: object = Object(JSON.parse(localStorage.getItem(KEY) ?? "{}"));
+    const entries: [string, unknown][] = Object.entries(stored);
+    return Object.fromEntries(entries.flatMap(([name, query]) => (typeof query === "string" ? [[name, query]] : [])));
   } catch {
     return {};
   }
