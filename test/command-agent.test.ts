@@ -20,7 +20,15 @@ test("exit code 75 is retried; the program runs in the configuration's folder", 
   await start("if [ -e tried ]; then echo done; else touch tried; exit 75; fi");
   expect(await run({})).toMatchObject({
     status: "done",
-    runs: [{ state: "done", reply: "done", model: "own/default", attempts: 2 }],
+    runs: [
+      {
+        state: "done",
+        reply: "done",
+        model: "own/default",
+        attempts: 2,
+        failedAttempts: [{ n: 1, endedAt: expect.any(String), error: expect.stringContaining("75") }],
+      },
+    ],
   });
   expect(existsSync(path.join(service.folder, "tried"))).toBe(true);
 });

@@ -194,15 +194,13 @@ export function toNodesView(nodes: NodeRecord[]): Pick<StatusView, "nodes" | "no
   return { nodes: nodes.map(toView), nodesDiffer };
 }
 
-export interface RunView extends Omit<View<Run>, "action" | "steps" | "failedAttempts"> {
+export type RunView = Omit<View<Run>, "action" | "steps" | "failedAttempts"> & {
   action?: AgentActionView;
   steps?: StepView[];
   failedAttempts?: FailedAttemptView[];
-}
+};
 
-interface DeliveryView extends Omit<View<Delivery>, "failedAttempts"> {
-  failedAttempts?: FailedAttemptView[];
-}
+type DeliveryView = Omit<View<Delivery>, "failedAttempts"> & { failedAttempts?: FailedAttemptView[] };
 
 type FailedAttemptView = View<FailedAttempt>;
 

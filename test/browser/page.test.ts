@@ -32,7 +32,7 @@ beforeAll(async () => {
       hooks: { mappings },
       agents: {
         providers: { broken: { kind: "command", command: ["false"] }, cat: { kind: "command", command: ["cat"] } },
-        defaults: { maxAttempts: 2, model: "cat/x" },
+        defaults: { maxAttempts: 1, model: "cat/x" },
       },
     },
     files: { "transforms/ci.ts": CODE },

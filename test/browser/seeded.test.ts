@@ -237,6 +237,62 @@ test.each([360, 1280])(
   },
 );
 
+test("a drag over a chart chooses its time range", async () => {
+  const { page, go } = tab;
+  await go("");
+  const chart = page.locator(".chart .u-over").first();
+  const { x, y, width, height } = (await chart.boundingBox())!;
+  await page.mouse.move(x + width * 0.5, y + height / 2);
+  await page.mouse.down();
+  await page.mouse.move(x + width * 0.75, y + height / 2, { steps: 4 });
+  await page.mouse.up();
+  await expect.poll(() => page.url()).toContain("from=");
+  const query = new URLSearchParams(page.url().split("?")[1]);
+  const [from, to] = [Date.parse(query.get("from")!), Date.parse(query.get("to")!)];
+  expect([from % 60_000, to % 60_000]).toEqual([0, 0]);
+  // The chart is an hour wide.
+  expect(Math.abs((to - from) / 60_000 - 15)).toBeLessThanOrEqual(2);
+  expect(await tab.findBarriers()).toEqual([]);
+  await page.getByRole("button", { name: "Clear" }).click();
+  expect(tab.problems).toEqual([]);
+});
+
+test("a filter gets a name, stays in the browser under it, and is forgotten", async () => {
+  const { page, go } = tab;
+  await go("?status=failed&hook=ci");
+  await page.getByLabel("time", { exact: true }).selectOption("last 7 days");
+  await page.getByRole("button", { name: "Save view" }).click();
+  await page.getByLabel("Name of the view").fill("gray builds");
+  await page.getByLabel("Name of the view").press("Enter");
+  const view = page.getByLabel("view", { exact: true });
+  await expect.poll(() => view.inputValue()).toBe("gray builds");
+  await page.getByRole("button", { name: "Clear" }).click();
+  await expect.poll(() => view.inputValue()).toBe("");
+  await page.reload();
+  await view.selectOption("gray builds");
+  await expect.poll(() => page.url()).toMatch(/hook=ci.*period=last/);
+  expect(page.url()).toMatch(/status=failed/);
+  await page.locator(".scroller li:not(.day)").first().waitFor();
+  expect(await tab.findBarriers()).toEqual([]);
+  await page.getByRole("button", { name: "Forget view" }).click();
+  await expect.poll(() => view.count()).toBe(0);
+  await page.getByRole("button", { name: "Clear" }).click();
+  expect(tab.problems).toEqual([]);
+});
+
+test("code in the editor is folded", async () => {
+  const { page, go } = tab;
+  await go("playground?mapping=ci");
+  const code = page.locator(".cm-content").filter({ hasText: "console.log" });
+  await code.waitFor();
+  await page.getByTitle("Fold line", { exact: true }).filter({ visible: true }).first().click();
+  await expect.poll(() => page.locator(".cm-content").filter({ hasText: "console.log" }).count()).toBe(0);
+  await page.getByTitle("Unfold line", { exact: true }).filter({ visible: true }).first().click();
+  await code.waitFor();
+  expect(await tab.findBarriers()).toEqual([]);
+  expect(tab.problems).toEqual([]);
+});
+
 /** Does what a person wants, and counts the clicks. Typing a search is not one. */
 async function clicks(steps: (() => Promise<void>)[]): Promise<number> {
   for (const step of steps) await step();

@@ -18,19 +18,20 @@ const PERIODS: Record<string, () => { from: number; to?: number }> = {
   "last 7 days": () => ({ from: Date.now() - 7 * DAY_MS }),
 };
 
+/** The times of a period as it is now, for the URL. */
+export function toTimes(period: string | undefined): { from?: string; to?: string } {
+  const { from, to } = PERIODS[period ?? ""]?.() ?? {};
+  return {
+    from: from === undefined ? undefined : new Date(from).toISOString(),
+    to: to === undefined ? undefined : new Date(to).toISOString(),
+  };
+}
+
 /** A choice of a period, which the URL keeps as two times. */
 export function TimeFilter({ children }: { children?: JSX.Element }): JSX.Element {
   const { from, to, period = "" } = route.value.query;
   const isOwn = period === "" && (from !== undefined || to !== undefined);
-  const choose = (name: string): void => {
-    const chosen = PERIODS[name]?.();
-    setQuery({
-      period: chosen && name,
-      from: chosen && new Date(chosen.from).toISOString(),
-      to: chosen?.to === undefined ? undefined : new Date(chosen.to).toISOString(),
-      before: undefined,
-    });
-  };
+  const choose = (name: string): void => setQuery({ period: name, ...toTimes(name), before: undefined });
   return (
     <>
       <select

@@ -7,7 +7,7 @@ import {
 } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { javascript } from "@codemirror/lang-javascript";
-import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
+import { codeFolding, foldGutter, foldKeymap, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { lintGutter, setDiagnostics } from "@codemirror/lint";
 import { EditorState, type Extension } from "@codemirror/state";
 import { Decoration, EditorView, keymap, MatchDecorator, placeholder, ViewPlugin } from "@codemirror/view";
@@ -77,10 +77,12 @@ export function createEditor(host: HTMLElement, options: EditorOptions): Editor 
         ...completionKeymap,
         ...defaultKeymap,
         ...historyKeymap,
-        ...(language === "typescript" ? [indentWithTab] : []),
+        ...(language === "typescript" ? [...foldKeymap, indentWithTab] : []),
       ]),
       autocompletion({ override: [(context) => complete(context, language, paths())], icons: false }),
-      language === "typescript" ? [javascript({ typescript: true }), syntaxHighlighting(COLORS), lintGutter()] : [],
+      language === "typescript"
+        ? [javascript({ typescript: true }), syntaxHighlighting(COLORS), lintGutter(), codeFolding(), foldGutter()]
+        : [],
       language === "template" ? PLACEHOLDERS : [],
       hint === undefined ? [] : placeholder(hint),
       EditorView.contentAttributes.of({ "aria-label": label }),

@@ -16,8 +16,14 @@ export interface Chart {
 
 const HEIGHT = 92;
 
+interface ChartOptions {
+  format(value: number): string;
+  /** A person has drawn over a part of the chart: seconds since the epoch. */
+  onSelect(from: number, to: number): void;
+}
+
 /** Draws values over time (seconds since the epoch) into the element, in the colors of the page. */
-export function createChart(element: HTMLElement, format: (value: number) => string): Chart {
+export function createChart(element: HTMLElement, options: ChartOptions): Chart {
   let plot: uPlot | undefined;
   let latest: { times: number[]; series: Series[] } = { times: [], series: [] };
   const resize = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height: HEIGHT }));
@@ -41,7 +47,7 @@ export function createChart(element: HTMLElement, format: (value: number) => str
     // Nothing is known yet.
     if (latest.times.length === 0) return;
     plot?.destroy();
-    plot = new uPlot(toOptions(element, latest.series, format), toData(), element);
+    plot = new uPlot(toOptions(element, latest.series, options), toData(), element);
   }
 
   function toData(): uPlot.AlignedData {
@@ -49,7 +55,10 @@ export function createChart(element: HTMLElement, format: (value: number) => str
   }
 }
 
-function toOptions(element: HTMLElement, series: readonly Series[], format: (value: number) => string): uPlot.Options {
+/** A narrower selection is a click. */
+const MIN_SELECTED = 4;
+
+function toOptions(element: HTMLElement, series: readonly Series[], { format, onSelect }: ChartOptions): uPlot.Options {
   const style = getComputedStyle(element);
   // A canvas does not know the functions of CSS, so each color is read as it is computed.
   const color = (name: string): string => {
@@ -62,7 +71,17 @@ function toOptions(element: HTMLElement, series: readonly Series[], format: (val
     width: element.clientWidth,
     height: HEIGHT,
     padding: [6, 20, 0, 0],
-    cursor: { drag: { x: false, y: false }, points: { size: 5 } },
+    cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 5 } },
+    hooks: {
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select;
+          if (width < MIN_SELECTED) return;
+          onSelect(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"));
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        },
+      ],
+    },
     legend: { show: false },
     scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.1)] } },
     axes: [

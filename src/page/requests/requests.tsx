@@ -11,6 +11,7 @@ import { Title } from "../parts/title.tsx";
 import { hrefTo, route, setQuery } from "../router.ts";
 import type { Series } from "./charts.ts";
 import { RequestList } from "./request-list.tsx";
+import { SavedViews } from "./saved-views.tsx";
 
 /** The first screen: counts and charts, and every request as it arrives. */
 export function Requests(): JSX.Element {
@@ -91,6 +92,7 @@ function FilterBar({ filter }: { filter: Filter }): JSX.Element {
           Clear
         </button>
       )}
+      <SavedViews />
     </form>
   );
 }
@@ -216,11 +218,18 @@ interface ChartBoxProps {
   format(value: number): string;
 }
 
+/** In whole minutes, as the charts have them. */
+function selectTimes(from: number, to: number): void {
+  const toTime = (seconds: number): string => new Date(seconds * 1000).toISOString();
+  const end = Math.max(Math.ceil(to / 60), Math.floor(from / 60) + 1);
+  setQuery({ period: undefined, from: toTime(Math.floor(from / 60) * 60), to: toTime(end * 60), before: undefined });
+}
+
 function ChartBox({ label, times, series, format }: ChartBoxProps): JSX.Element {
   const host = useWidget(
     async () => {
       const { createChart } = await import("./charts.ts");
-      return (element) => createChart(element, format);
+      return (element) => createChart(element, { format, onSelect: selectTimes });
     },
     (chart) => chart.update(times, series),
     JSON.stringify([times, series]),
