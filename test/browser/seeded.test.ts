@@ -92,11 +92,12 @@ test(
           ),
         );
         expect([at, tallest]).toEqual([at, Math.min(tallest, 420)]);
-        await page.emulateMedia({ colorScheme: "dark" });
-        expect([at, await findBarriers("color-contrast")]).toEqual([at, []]);
-        await page.emulateMedia({ colorScheme: "light" });
-        expect([at, await findBarriers()]).toEqual([at, []]);
+        if (AXE_WIDTHS.includes(width)) expect([at, await findBarriers()]).toEqual([at, []]);
       }
+      // A theme changes nothing but colors.
+      await page.emulateMedia({ colorScheme: "dark" });
+      expect([screen, await findBarriers("color-contrast")]).toEqual([screen, []]);
+      await page.emulateMedia({ colorScheme: "light" });
     }
     expect(problems).toEqual([]);
     await page.context().close();
