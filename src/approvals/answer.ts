@@ -172,7 +172,6 @@ export interface TakeOptions {
   isDelivered(messageId: string, channel: string): Promise<boolean>;
 }
 
-/** An answer that was taken. */
 export interface TakenAnswer {
   approvalId: string;
   mapping: string;

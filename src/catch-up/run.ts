@@ -18,7 +18,6 @@ export interface CatchUp {
   failures: { id: string; message: string }[];
 }
 
-/** What a catch-up leaves. */
 export interface CatchUpResult {
   /** How many events arrive again. */
   repeated: number;
@@ -38,7 +37,6 @@ const MAX_MS = 24 * 3_600_000;
 
 export interface CatchUpOptions {
   events: MissedEvents;
-  /** Writes the row. */
   save(catchUp: CatchUp): Promise<void>;
   signal: AbortSignal;
   now?(): number;

@@ -87,7 +87,6 @@ function toBearer(token: string): Record<string, string> {
   return { authorization: `Bearer ${token}` };
 }
 
-/** The header `authorization` of an account. */
 export function toBasic(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
 }
@@ -104,7 +103,6 @@ export function requireId(id: unknown, service: string): string {
 }
 
 interface HttpRequest {
-  /** The name of the service in error messages. */
   service: string;
   url: string;
   /** Default: POST. */
@@ -168,7 +166,6 @@ export interface Refusal {
   retryable?: boolean;
 }
 
-/** The error for an answer that is a refusal. */
 export function toRefusal(
   service: string,
   { status, headers }: Pick<HttpAnswer, "headers" | "status">,

@@ -135,7 +135,6 @@ function toStartError([program]: string[], error: unknown): DriverError {
   });
 }
 
-/** The error for a JSON-RPC error of imsg. */
 export function toDriverError(error: unknown): DriverError {
   const code = isObject(error) ? error["code"] : undefined;
   if (typeof code !== "number") return toUnreadable("imsg");

@@ -31,6 +31,11 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** As in the template helper `if`, an empty list is false. */
+export function isTrue(value: unknown): boolean {
+  return Array.isArray(value) ? value.length > 0 : Boolean(value);
+}
+
 /** A value as text: nothing if it is missing or null, JSON if it is not text already. */
 export function toText(value: unknown): string {
   if (typeof value === "string") return value;

@@ -30,7 +30,6 @@ const ADVICE = new Map([
 
 const RECIPIENT = /^(?<repo>(?!\.{1,2}\/)[\w.-]{1,100}\/(?!\.{1,2}#)[\w.-]{1,100})#(?<number>[1-9]\d{0,15})$/;
 
-/** Comments on issues and pull requests. */
 export function createGitea(options: GiteaOptions): ChannelDriver {
   const { token, baseUrl } = options;
   const { host } = new URL(baseUrl);

@@ -37,7 +37,6 @@ const ADVICE = new Map([
 
 const RECIPIENT = /^(?<issue>[A-Z][A-Z0-9_]{1,50}-[1-9]\d{0,15})(?<internal>\/internal)?$/;
 
-/** Comments on issues. */
 export function createJira({ token, email, baseUrl }: JiraOptions): ChannelDriver {
   const authorization = email ? toBasic(email, token) : `Bearer ${token}`;
   const open = createApi({

@@ -32,7 +32,6 @@ const ADVICE = new Map([
   [404, "Check the recipient, and channels.sentry.organization and baseUrl."],
 ]);
 
-/** Comments on issues. */
 export function createSentry(options: SentryOptions): ChannelDriver {
   const { token, organization, baseUrl = "https://sentry.io" } = options;
   const { host } = new URL(baseUrl);

@@ -6,14 +6,13 @@ import { SOURCE_CHANNEL } from "../../types.ts";
 import type { Drivers } from "../plugins.ts";
 import { trimSlashes } from "../resolve.ts";
 import { type ApprovalSettings, MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../types.ts";
-import { checkAgents } from "./agents.ts";
+import { checkAgents, checkTools } from "./agents.ts";
 import { checkTokens } from "./auth.ts";
 import { checkCatchUp } from "./catch-up.ts";
 import { checkChannel, error, type Finding, findUnused, staticText, warning } from "./finding.ts";
 import { checkFixedGrants } from "./grants.ts";
 import { checkDefaultSessionKey, checkMappings } from "./mappings.ts";
 import { checkMcp } from "./mcp.ts";
-import { checkTools } from "./tools.ts";
 
 /** Finds what the schema cannot express. No finding contains a secret. */
 export function applyRules(config: ResolvedConfig, drivers: Drivers): Finding[] {

@@ -9,7 +9,7 @@ import { hasExpired } from "../reads/approvals.ts";
 import { countByMapping } from "../reads/events.ts";
 import { createPublicationReads, createReads } from "../reads/index.ts";
 import type { Reader } from "../reads/reader.ts";
-import { createSign } from "../sign.ts";
+import { createSign } from "../../shared/secret.ts";
 import { acceptEvents } from "./accept.ts";
 import { recordAnswer, writeNotes, pauseMapping, resumeMapping } from "./state.ts";
 import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approvals.ts";
