@@ -1,3 +1,4 @@
+import { DAY_MS } from "../shared/time.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { DriverError, messageOf } from "../errors.ts";
 import type { MissedEvents } from "./missed.ts";
@@ -33,7 +34,7 @@ const MAX_FAILURES = 20;
 const RETRY_MS = 5000;
 const MAX_RETRY_MS = 10 * 60_000;
 /** Then it is given up. */
-const MAX_MS = 24 * 3_600_000;
+const MAX_MS = DAY_MS;
 
 export interface CatchUpOptions {
   events: MissedEvents;

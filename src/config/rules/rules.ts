@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../shared/time.ts";
 import { BlockList, isIP } from "node:net";
 import type { DriverDefinition } from "../../plugin.ts";
 import { appendSegment } from "../../shared/json.ts";
@@ -225,7 +226,7 @@ function checkAnswers({ channel, by }: ApprovalSettings, { hooks }: ResolvedConf
 const CHATS = ["slack", "telegram", "github"];
 
 /** As long as its code names it. */
-const MAX_EXPIRY_MS = 30 * 86_400_000;
+const MAX_EXPIRY_MS = 30 * DAY_MS;
 
 /** Each alert has a channel that is configured, and what its kind needs. */
 function checkAlerts(config: ResolvedConfig): Finding[] {
