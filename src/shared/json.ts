@@ -118,6 +118,19 @@ function toField(object: Record<string, unknown>) {
 
 /** Parts of JSON Schemas that several drivers share. */
 
+/** The JSON Schema of an object that has these properties and no others. `required`: their names. */
+export function objectSchema<const Required extends readonly (keyof Properties)[], const Properties extends object>(
+  required: Required,
+  properties: Properties,
+): {
+  readonly type: "object";
+  readonly additionalProperties: false;
+  readonly required: Required;
+  readonly properties: Properties;
+} {
+  return { type: "object", additionalProperties: false, required, properties };
+}
+
 export const NON_BLANK = { type: "string", pattern: "\\S" } as const;
 
 export const HTTP_URL = { type: "string", pattern: "^https?://" } as const;
