@@ -18,7 +18,7 @@ export interface Api {
   headers?(token: string): Record<string, string>;
   /** The next step for the operator after a refusal, by its status. */
   advice?: ReadonlyMap<unknown, string>;
-  /** What a refusal says besides its status. Default: its `message`. */
+  /** What a refusal says besides its status. Default: its `message`, or that of its `error`. */
   explain?(answer: HttpAnswer): Refusal;
 }
 
@@ -74,7 +74,7 @@ export function createApi({ service, baseUrl, root = "", token, headers = toBear
       const isRevoked = source !== undefined && answer.status === 401;
       if (isRevoked) source.forget(credential ?? "");
       throw toRefusal(service, answer, {
-        reason: answer.body["message"],
+        reason: answer.body["message"] ?? toObject(answer.body["error"])["message"],
         advice: advice?.get(answer.status),
         ...explain?.(answer),
         ...(isRevoked && { retryable: true }),

@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import { codeOf, DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { findMissingProgram, pickEnvironment, startProcess } from "../shared/child-process.ts";
-import { isObject, parseObject, objectSchema } from "../shared/json.ts";
+import { isObject, parseObject, objectSchema, COMMAND } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { toCodeRefusal, toNoAnswer, toUnreadable } from "./http.ts";
 import { PLAIN } from "./text/dialects.ts";
@@ -13,9 +13,7 @@ const schema = {
   description: "Messages on a Mac, through https://github.com/openclaw/imsg.",
   ...objectSchema([], {
     command: {
-      type: "array",
-      minItems: 1,
-      items: { type: "string", minLength: 1 },
+      ...COMMAND,
       description:
         'A program and its arguments that speak the JSON-RPC of imsg; from another machine ["ssh", "mac", "imsg", "rpc"]. Default: ["imsg", "rpc"].',
     },

@@ -134,6 +134,10 @@ export function objectSchema<const Required extends readonly (keyof Properties)[
 export const NON_BLANK = { type: "string", pattern: "\\S" } as const;
 
 export const HTTP_URL = { type: "string", pattern: "^https?://" } as const;
+/** Names with their texts, such as headers. */
+export const TEXTS = { type: "object", additionalProperties: { type: "string" } } as const;
+/** A program and its arguments. */
+export const COMMAND = { type: "array", minItems: 1, items: { type: "string", minLength: 1 } } as const;
 
 /** Far above any real payload, far below the depth at which recursive code overflows the stack. */
 export const MAX_DEPTH = 1000;

@@ -2,7 +2,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import { compileSchema } from "../config/schema/validator.ts";
 import { messageOf } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
-import { appendSegment, HTTP_URL, isObject, toText, objectSchema } from "../shared/json.ts";
+import { appendSegment, HTTP_URL, isObject, toText, objectSchema, TEXTS } from "../shared/json.ts";
 import {
   type Connection,
   hasUser,
@@ -38,8 +38,7 @@ const schema = {
         "The host may be this machine or in a private network. Link-local and metadata addresses are never called.",
     },
     headers: {
-      type: "object",
-      additionalProperties: { type: "string" },
+      ...TEXTS,
       description: "Headers of every call, such as its credential.",
     },
     calls: {

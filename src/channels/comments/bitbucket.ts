@@ -44,7 +44,6 @@ export function createBitbucket(options: BitbucketOptions): ChannelDriver {
     token,
     headers: email === undefined ? undefined : () => ({ authorization: toBasic(email, token) }),
     advice: ADVICE,
-    explain: ({ body }) => ({ reason: toObject(body["error"])["message"] }),
   });
   return createCommentChannel(
     {

@@ -49,7 +49,6 @@ export function createPagerduty({
       accept: "application/vnd.pagerduty+json;version=2",
     }),
     advice: ADVICE,
-    explain: ({ body }) => ({ reason: toObject(body["error"])["message"] }),
   });
   return createCommentChannel(
     {
