@@ -5,12 +5,11 @@ import type { Step } from "../journal/journal.ts";
 import { compileCallPattern } from "../mapping/pattern.ts";
 import { hashJson } from "../shared/hash.ts";
 import { isObject, toObject } from "../shared/json.ts";
-import { withPeriod } from "../shared/text.ts";
+import { withPeriod, toolSetOf } from "../shared/text.ts";
 import type { OpenCall, ToolSets } from "../tools/tool-sets.ts";
 import type { Grant } from "../types.ts";
 import type { PastExchange } from "./ask.ts";
 
-/** A call that a turn may make. */
 interface GrantedCall {
   call: OpenCall;
   grant: Grant;
@@ -174,7 +173,7 @@ export const CALL_RULES = {
   },
   /** The operator of a public set could read in the arguments what the model has read elsewhere. */
   audience({ given, sources, granted: { call, grant } }: AskedCall): string | undefined {
-    const own = setOf(call.fullName);
+    const own = toolSetOf(call.fullName);
     const others = sources.filter((source) => source !== own);
     const isSafe = call.audience !== "public" || Object.keys(given).length === 0 || others.length === 0;
     if (isSafe || grant.mode !== "read") return undefined;
@@ -184,10 +183,6 @@ export const CALL_RULES = {
 };
 function isKnown({ input }: OpenCall, argument: string): boolean {
   return Object.hasOwn(toObject(input["properties"]), argument);
-}
-
-export function setOf(fullName: string): string {
-  return fullName.split(".", 1)[0] ?? "";
 }
 
 /** What an approval of a call depends on: what the configuration grants, and what the call does. Undefined if it is not granted. */

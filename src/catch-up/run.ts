@@ -1,3 +1,4 @@
+import { DAY_MS } from "../shared/time.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { DriverError, messageOf } from "../errors.ts";
 import type { MissedEvents } from "./missed.ts";
@@ -18,7 +19,6 @@ export interface CatchUp {
   failures: { id: string; message: string }[];
 }
 
-/** What a catch-up leaves. */
 export interface CatchUpResult {
   /** How many events arrive again. */
   repeated: number;
@@ -34,11 +34,10 @@ const MAX_FAILURES = 20;
 const RETRY_MS = 5000;
 const MAX_RETRY_MS = 10 * 60_000;
 /** Then it is given up. */
-const MAX_MS = 24 * 3_600_000;
+const MAX_MS = DAY_MS;
 
 export interface CatchUpOptions {
   events: MissedEvents;
-  /** Writes the row. */
   save(catchUp: CatchUp): Promise<void>;
   signal: AbortSignal;
   now?(): number;

@@ -18,7 +18,7 @@ export interface Api {
   headers?(token: string): Record<string, string>;
   /** The next step for the operator after a refusal, by its status. */
   advice?: ReadonlyMap<unknown, string>;
-  /** What a refusal says besides its status. Default: its `message`. */
+  /** What a refusal says besides its status. Default: its `message`, or that of its `error`. */
   explain?(answer: HttpAnswer): Refusal;
 }
 
@@ -74,7 +74,7 @@ export function createApi({ service, baseUrl, root = "", token, headers = toBear
       const isRevoked = source !== undefined && answer.status === 401;
       if (isRevoked) source.forget(credential ?? "");
       throw toRefusal(service, answer, {
-        reason: answer.body["message"],
+        reason: answer.body["message"] ?? toObject(answer.body["error"])["message"],
         advice: advice?.get(answer.status),
         ...explain?.(answer),
         ...(isRevoked && { retryable: true }),
@@ -87,7 +87,6 @@ function toBearer(token: string): Record<string, string> {
   return { authorization: `Bearer ${token}` };
 }
 
-/** The header `authorization` of an account. */
 export function toBasic(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
 }
@@ -104,7 +103,6 @@ export function requireId(id: unknown, service: string): string {
 }
 
 interface HttpRequest {
-  /** The name of the service in error messages. */
   service: string;
   url: string;
   /** Default: POST. */
@@ -168,7 +166,6 @@ export interface Refusal {
   retryable?: boolean;
 }
 
-/** The error for an answer that is a refusal. */
 export function toRefusal(
   service: string,
   { status, headers }: Pick<HttpAnswer, "headers" | "status">,

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Call, createApi, requireId } from "../channels/http.ts";
-import { toObject, toObjects, toText } from "../shared/json.ts";
+import { toObjects, toText } from "../shared/json.ts";
 import { createNonce } from "../shared/id.ts";
 import { callWith, type CreatedHook, type HookAccess, type HookApi, type Vendor, type WantedHook } from "./hook-api.ts";
 
@@ -32,7 +32,6 @@ export function openStripe(access: HookAccess, idempotencyKey?: string): Call {
       ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
     }),
     advice: ADVICE,
-    explain: ({ body }) => ({ reason: toObject(body["error"])["message"] }),
   });
   return callWith(api, access);
 }

@@ -68,6 +68,11 @@ export function channelKind(name: string): string {
   return name.split(":", 1)[0] ?? name;
 }
 
+/** `tickets.show` is a call of the tool set `tickets`. */
+export function toolSetOf(call: string): string {
+  return call.split(".", 1)[0] ?? "";
+}
+
 /** What names an account of a channel, behind the colon. */
 export const ACCOUNT_NAME = "[a-z0-9-]{1,24}";
 

@@ -4,7 +4,7 @@ import path from "node:path";
 import { DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
 import { findMissingProgram, pickEnvironment } from "../shared/child-process.ts";
-import { HTTP_URL } from "../shared/json.ts";
+import { HTTP_URL, objectSchema, TEXTS, COMMAND } from "../shared/json.ts";
 import { hasUser, NotSent, openConnection } from "./connection.ts";
 import { findHeaderProblem } from "./headers.ts";
 import { hashCall, readLockedCalls } from "./lock.ts";
@@ -13,10 +13,8 @@ import { createStdio } from "./stdio.ts";
 import type { CallDescription, CallResult, ToolCall, ToolSet } from "./tool-set.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
   description: "The tools of an MCP server, as far as tools.lock.json has them.",
-  properties: {
+  ...objectSchema([], {
     url: { ...HTTP_URL, description: "Address of a server over streamable HTTP. Either this or command." },
     private: {
       type: "boolean",
@@ -24,24 +22,20 @@ const schema = {
       description: "With url: the host may be this machine or in a private network.",
     },
     headers: {
-      type: "object",
-      additionalProperties: { type: "string" },
+      ...TEXTS,
       description: "With url: headers of every request, such as its credential.",
     },
     command: {
-      type: "array",
-      minItems: 1,
-      items: { type: "string", minLength: 1 },
+      ...COMMAND,
       description:
         "A server as a program with its arguments, run without a shell as the service's user. Either this or url.",
     },
     env: {
-      type: "object",
-      additionalProperties: { type: "string" },
+      ...TEXTS,
       description:
         "With command: what its environment has besides PATH, LANG and HOME, which is its own folder in the state folder.",
     },
-  },
+  }),
 } as const;
 
 type McpOptions = FromSchema<typeof schema>;

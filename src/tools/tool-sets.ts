@@ -5,7 +5,7 @@ import type { ToolSetBlock } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
 import { hashJson } from "../shared/hash.ts";
 import { isObject, toObject } from "../shared/json.ts";
-import { cutText, didYouMean, toOneLine } from "../shared/text.ts";
+import { cutText, didYouMean, toOneLine, toolSetOf } from "../shared/text.ts";
 import { withTimeout } from "../shared/time.ts";
 import { hashCall } from "./lock.ts";
 import { createRedaction, type Redact } from "./redact.ts";
@@ -65,18 +65,14 @@ interface ToolAlert {
 }
 
 function toChanged(fullName: string): ToolAlert {
-  const text = `The call ${toOneLine(fullName)} differs from what was accepted, so it is refused. See: webhooks tools accept ${setOf(fullName)}`;
+  const text = `The call ${toOneLine(fullName)} differs from what was accepted, so it is refused. See: webhooks tools accept ${toolSetOf(fullName)}`;
   return { kind: "tool-changed", subject: fullName, text };
 }
 
 function toUnreachable(fullName: string): ToolAlert {
-  const set = setOf(fullName);
+  const set = toolSetOf(fullName);
   const text = `The tool set ${set} cannot be reached, so its calls fail. See: webhooks tools call ${toOneLine(fullName)}`;
   return { kind: "tool-unreachable", subject: set, text };
-}
-
-function setOf(fullName: string): string {
-  return fullName.split(".", 1)[0] ?? "";
 }
 
 type Raise = (alert: ToolAlert) => void;
@@ -104,7 +100,7 @@ export function openToolSets(made: ReadonlyMap<string, MadeSet>): ToolSets {
     find: (fullName) => calls.get(fullName),
     list: () => [...calls.values()],
     explainMissing(fullName) {
-      const set = setOf(fullName);
+      const set = toolSetOf(fullName);
       if (!sets.has(set)) return `There is no tool set "${set}" in agents.tools${didYouMean(set, [...sets.keys()])}`;
       if (sets.get(set)?.discover) {
         return `"${fullName}" is not in tools.lock.json. See what the server offers, and accept it, with \`webhooks tools accept ${set}\`.`;

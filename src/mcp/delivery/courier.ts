@@ -2,9 +2,8 @@ import { createHash } from "node:crypto";
 import type { NumberedPublication, Subscription, SubscriptionProgress } from "../../journal/journal.ts";
 import { backoffMs } from "../../shared/time.ts";
 import type { PostResult } from "./callback.ts";
-import { toCursor } from "../cursor.ts";
+import { toCursor, toOccurrenceJson } from "../occurrence.ts";
 import type { Feed } from "./feed.ts";
-import { toOccurrenceJson } from "../occurrence.ts";
 
 /** Brings one subscription forward. Its progress is what is saved. */
 export interface Courier {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../errors.ts";
 import type { Lease, Subscription, SubscriptionProgress, Unnumbered } from "../../journal/journal.ts";
 import { parseObject } from "../../shared/json.ts";
-import { createAlarm, DAY_MS } from "../../shared/time.ts";
+import { createAlarm, DAY_MS, HOUR_MS } from "../../shared/time.ts";
 import { isAllowedHost } from "./callback.ts";
 import { findPublished } from "../catalog.ts";
 import { type Courier, createCourier, isOver, isSuspended, nextDueAt, proceed } from "./courier.ts";
@@ -34,7 +34,7 @@ const SAVE_CHECK_MS = 250;
 const SAVE_QUIET_MS = 60_000;
 const EXPIRY_CHECK_MS = 5000;
 const SUSPENDED_MS = 7 * DAY_MS;
-const TELL_ENDED_MS = 3_600_000;
+const TELL_ENDED_MS = HOUR_MS;
 const STOP_MS = 5000;
 
 interface Held {
