@@ -38,17 +38,15 @@ const MAX_SUBJECT_LENGTH = 160;
 
 /** What an event is about, for lists; undefined if it is blank. */
 export function toSubject(text = ""): string | undefined {
-  return toOneLine(text.slice(0, 10 * MAX_SUBJECT_LENGTH), MAX_SUBJECT_LENGTH) || undefined;
+  return toOneLine(text.trimStart().slice(0, 4 * MAX_SUBJECT_LENGTH), MAX_SUBJECT_LENGTH) || undefined;
 }
 
 /** A name that the operator wrote appears in summaries outside the safety boundary, so it is only one line. */
 export function toOneLine(name: string, maxLength = MAX_NAME_LENGTH): string {
   const line = name.replace(/[\s\p{Cc}]+/gu, " ").trim();
-  if (line.length <= maxLength) return line;
-  return Array.from(line.slice(0, 2 * maxLength))
-    .slice(0, maxLength)
-    .join("")
-    .trim();
+  let end = 0;
+  for (let count = 0; count < maxLength && end < line.length; count++) end += line.codePointAt(end)! > 0xffff ? 2 : 1;
+  return line.slice(0, end).trim();
 }
 
 /** Other names that people know a channel by. */
