@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Step } from "../journal/journal.ts";
 import { openToolSets } from "../tools/tool-sets.ts";
 import type { Grant } from "../types.ts";
 import { openGrants, planCalls } from "./rules.ts";
@@ -18,12 +19,19 @@ function refusalOf(grant: Omit<Grant, "call">, args: Record<string, unknown>): s
   const origin = { source: "webhook ci", hook: "ci" };
   const { rules } = openGrants([{ call: "tickets.create", ...grant }], tools, { runId: "run", origin });
   const calls = [{ toolCallId: "1", name: "tickets__create", arguments: args }];
-  const answer = { n: 1, kind: "model", state: "done", answer: { calls }, sources: [], startedAt: 0 } as const;
+  const answer: Step = {
+    n: 1,
+    kind: "model",
+    state: "done",
+    answer: { calls, content: [] },
+    sources: [],
+    startedAt: 0,
+  };
   return planCalls(answer, { rules, past: [], sources: [], recorded: [] })[0]?.refusal;
 }
 
 test("with allow, an argument that the schema names elsewhere, or not at all, is not free", () => {
-  const grant = { mode: "allow", arguments: { project: "OPS" }, free: ["title"] } as const;
+  const grant: Omit<Grant, "call"> = { mode: "allow", arguments: { project: "OPS" }, free: ["title"] };
   expect(refusalOf(grant, { title: "Disk full" })).toBeUndefined();
   for (const name of ["notify", "Title", "hidden", "__proto__"]) {
     expect(refusalOf(grant, JSON.parse(`{"${name}":"x"}`))).toBe(`the argument ${name} cannot be chosen`);
