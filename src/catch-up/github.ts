@@ -1,6 +1,7 @@
 import { explainGithub, toHeaders } from "../channels/comments/github-api.ts";
-import { toNoAnswer, toRefusal } from "../channels/http.ts";
+import { MAX_ANSWER, toNoAnswer, toRefusal } from "../channels/http.ts";
 import { isObject, parseObject, toText } from "../shared/json.ts";
+import { readText } from "../shared/network.ts";
 import type { MissedEvent, MissedEvents } from "./missed.ts";
 
 /** An attempt of GitHub to deliver an event, as its API lists it. */
@@ -74,7 +75,7 @@ export async function callGithub(
       throw toNoAnswer("GitHub", error, ends);
     },
   );
-  const text = await response.text();
+  const text = await readText(response, MAX_ANSWER);
   if (response.ok) {
     const items: unknown = text === "" ? [] : parse(text);
     return { items: Array.isArray(items) ? items.filter(isObject) : [], next: nextCursor(response) };
