@@ -20,6 +20,8 @@ interface Delivery {
 
 const ANSWER_MS = 20_000;
 const PAGE = 100;
+/** More than the deliveries of three days. */
+const MAX_PAGES = 2000;
 /** GitHub asks for a second between requests that change something. */
 const PACE_MS = 1000;
 
@@ -54,7 +56,8 @@ export function openGithubDeliveries(hook: string, token: string, signal?: Abort
   };
 
   async function* listDeliveries(): AsyncGenerator<Delivery> {
-    for (let cursor: string | undefined = ""; cursor !== undefined;) {
+    let cursor: string | undefined = "";
+    for (let count = 0; cursor !== undefined && count < MAX_PAGES; count++) {
       const query: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
       const page = await callGithub("GET", `${hook}/deliveries?per_page=${PAGE}${query}`, { token, signal });
       yield* page.items.map(toDelivery);

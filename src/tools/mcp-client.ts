@@ -199,5 +199,5 @@ async function explain(error: unknown): Promise<string> {
   if (error instanceof ProtocolError) return `it answered with the error ${error.code}`;
   if (error instanceof SdkHttpError) return `it answered ${error.status}`;
   const code = error instanceof SdkError ? error.code : (codeOf(error) ?? codeOf(cause));
-  return code === undefined ? "its answer cannot be read" : `the connection failed (${code})`;
+  return code === undefined ? "its answer cannot be read" : `it failed with ${code}`;
 }
