@@ -33,6 +33,8 @@ const MAX_EVENTS = 1000;
 const MAX_FAILURES = 20;
 const RETRY_MS = 5000;
 const MAX_RETRY_MS = 10 * 60_000;
+/** A sender's limits end sooner, whatever it says. */
+const MAX_WAIT_MS = 3_600_000;
 /** Then it is given up. */
 const MAX_MS = DAY_MS;
 
@@ -76,7 +78,8 @@ export async function runCatchUp(
       } catch (error) {
         if (signal.aborted || !(error instanceof DriverError) || !error.retryable) throw error;
         if (now() - catchUp.foundAt > MAX_MS) throw new DriverError(error.message, { retryable: false, cause: error });
-        await delay(error.retryAfterMs ?? waitMs, undefined, { signal });
+        // A timer with a longer time than it can have ends at once.
+        await delay(Math.min(Math.max(error.retryAfterMs ?? 0, waitMs), MAX_WAIT_MS), undefined, { signal });
       }
     }
   }

@@ -1,6 +1,6 @@
 import { codeOf, DriverError } from "../errors.ts";
 import { parseJson, toObject, toObjects } from "../shared/json.ts";
-import { isRetryableStatus, parseRetryAfter } from "../shared/network.ts";
+import { isRetryableStatus, parseRetryAfter, readText } from "../shared/network.ts";
 import { traceHeaders } from "../telemetry/traces.ts";
 import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
 
@@ -123,6 +123,9 @@ export interface HttpAnswer {
   items?: Record<string, unknown>[];
 }
 
+/** In characters. A list of 100 events with their payloads is shorter. */
+export const MAX_ANSWER = 32_000_000;
+
 /** Sends a request once. Resolves for any status. Rejects with a `DriverError` when there is no answer. */
 export async function request({
   service,
@@ -140,11 +143,12 @@ export async function request({
       // A followed redirect would turn the POST into a GET, or leak its credential.
       redirect: "manual",
     });
-    const text = await response.text();
+    const text = await readText(response, MAX_ANSWER);
+    if (text.length >= MAX_ANSWER) throw toUnreadable(service);
     const answer = parseJson(text);
     return { status: response.status, headers: response.headers, body: toObject(answer), items: toObjects(answer) };
   } catch (error) {
-    throw toNoAnswer(service, error, signal);
+    throw error instanceof DriverError ? error : toNoAnswer(service, error, signal);
   }
 }
 

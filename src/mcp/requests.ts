@@ -71,7 +71,7 @@ export function createRequests(parts: RequestParts): Requests {
     const cursor = optionalText(params, "cursor");
     const start = fromCursor(cursor, storeId, await publications.state());
     const isWanted = (publication: NumberedPublication): boolean =>
-      matchesFilter(publication, filter) && maySee(principal, publication);
+      matchesFilter(publication, filter) && maySeeNow(principal, publication);
     let found = await scan(start.after);
     // Without a cursor, the client first needs one.
     if (cursor !== undefined && !start.truncated) {
@@ -92,6 +92,12 @@ export function createRequests(parts: RequestParts): Requests {
       const { position: upTo } = await publications.state();
       return scanPublications(publications, { after, upTo, name, limit, oldest: Date.now() - maxAgeMs }, isWanted);
     }
+  }
+
+  /** The configuration may change while a poll waits. */
+  function maySeeNow({ name }: McpPrincipal, publication: NumberedPublication): boolean {
+    const principal = current().config.gateway.mcp?.principals.find((known) => known.name === name);
+    return principal !== undefined && maySee(principal, publication);
   }
 
   async function subscribe(principal: McpPrincipal, params: Params): Promise<object> {

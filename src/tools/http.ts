@@ -3,15 +3,8 @@ import { compileSchema } from "../config/schema/validator.ts";
 import { messageOf } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
 import { appendSegment, HTTP_URL, isObject, toText, objectSchema, TEXTS } from "../shared/json.ts";
-import {
-  type Connection,
-  hasUser,
-  NotSent,
-  openConnection,
-  readText,
-  type ResolveHost,
-  toUnknownOutcome,
-} from "./connection.ts";
+import { type Connection, hasUser, NotSent, openConnection, type ResolveHost, toUnknownOutcome } from "./connection.ts";
+import { readText } from "../shared/network.ts";
 import { findHeaderProblem } from "./headers.ts";
 import { withPeriod } from "../shared/text.ts";
 import { compilePath, RefusedArgument } from "./path.ts";

@@ -190,7 +190,14 @@ function openCall(
     });
     if (isChanged) raise(toChanged(fullName));
     if (isUnreached && !options.signal.aborted) raise(toUnreachable(fullName));
-    return { text: shorten(redact(text), limit), isError, ...(reason !== undefined && { reason: redact(reason) }) };
+    const shown = redact(text);
+    // If there is more, the last characters may be the beginning of a secret, which a redaction before them moves forward.
+    const known = text.length > limit + margin ? shown.slice(0, Math.max(0, shown.length - margin)) : shown;
+    return {
+      text: shorten(known, limit, known !== shown),
+      isError,
+      ...(reason !== undefined && { reason: redact(reason) }),
+    };
   }
 }
 
@@ -206,8 +213,9 @@ function toRefusal(problem: string): CallResult {
   return { text: reason, isError: true, reason };
 }
 
-function shorten(text: string, limit: number): string {
-  return text.length <= limit ? text : `${cutText(text, limit)}\n[The result was cut here, after ${limit} characters.]`;
+function shorten(text: string, limit: number, isCut: boolean): string {
+  if (text.length > limit) return `${cutText(text, limit)}\n[The result was cut here, after ${limit} characters.]`;
+  return isCut ? `${text}\n[The result was cut here.]` : text;
 }
 
 function withMessage(error: DriverError, message: string): DriverError {

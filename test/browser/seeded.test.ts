@@ -198,7 +198,9 @@ test("a question to a person is counted in the navigation, shown exactly, and an
   await link.click();
   const question = page.locator("article").filter({ hasText: "May this call be sent?" });
   await question.getByText("billing.refund").waitFor();
-  expect(await question.locator(".exact").innerText()).toContain(String.raw`card expired \u{202e}gnp`);
+  expect(await question.locator(".exact").innerText()).toContain(
+    String.raw`card expired \u{202e}gnp, c\u{430}ncel\u{fe0f}`,
+  );
   await question.getByLabel("Reason, for the model").fill("Not without a ticket.");
   await question.getByRole("button", { name: "Deny" }).click();
   await page.getByText("Denied.").waitFor();

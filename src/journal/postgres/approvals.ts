@@ -22,7 +22,7 @@ import {
   optional,
   text,
   toApproval,
-  toDecidedState,
+  toDecidedEnd,
 } from "../rows.ts";
 import { updateEventCounts } from "./counters.ts";
 import type { Sql } from "./database.ts";
@@ -175,11 +175,11 @@ export async function decideApproval(
   if (!found) return undefined;
   const approval = toApproval(found);
   await lock(transaction, locksToEnd(approval));
-  const { at: decidedAt, ...given } = decision;
-  const isFirst = await endApproval(transaction, approval, toDecidedState(decision), { ...given, decidedAt });
+  const { state, end } = toDecidedEnd(approval, decision);
+  const isFirst = await endApproval(transaction, approval, state, end);
   const after = toApproval((await transaction.get(FIND, [id])) ?? found);
-  const isOwn = transaction.isRepeated && after.decidedAt === decidedAt && after.by === given.by;
-  return { kind: isFirst || isOwn ? "decided" : "conflict", approval: after };
+  const isOwn = transaction.isRepeated && after.decidedAt === decision.at && after.by === decision.by;
+  return { kind: state !== "expired" && (isFirst || isOwn) ? "decided" : "conflict", approval: after };
 }
 
 const FIND = "SELECT * FROM hookline.approvals WHERE id = $1";
