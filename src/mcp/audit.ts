@@ -31,6 +31,9 @@ export function createAuditList(): AuditList {
       own.push({ ...record, method: method.slice(0, MAX_TEXT), event: event?.slice(0, MAX_TEXT) });
       if (own.length > MAX_RECORDS) own.shift();
     },
-    list: (limit) => [...records.known, ...records.unknown].toSorted((one, other) => other.at - one.at).slice(0, limit),
+    list: (limit) =>
+      [...records.known.toReversed(), ...records.unknown.toReversed()]
+        .toSorted((one, other) => other.at - one.at)
+        .slice(0, limit),
   };
 }
