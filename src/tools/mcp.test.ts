@@ -252,19 +252,20 @@ test("a server that asks without end gets few answers at once", async () => {
   const server = createServer(async (incoming, response) => {
     const { id, method } = JSON.parse((await readText(incoming)) || "{}");
     const toMessage = (parts: object): string => JSON.stringify({ jsonrpc: "2.0", id, ...parts });
-    if (incoming.method !== "POST") return response.writeHead(405).end();
-    if (method === undefined) return waiting.push(response);
-    if (id === undefined) return response.writeHead(202).end();
-    if (method !== "tools/call") {
+    if (incoming.method !== "POST") response.writeHead(405).end();
+    else if (method === undefined) waiting.push(response);
+    else if (id === undefined) response.writeHead(202).end();
+    else if (method === "tools/call") {
+      response.setHeader("content-type", "text/event-stream");
+      for (let asked = 0; asked < 500; asked += 1) {
+        response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: asked, method: "ping" })}\n\n`);
+      }
+      response.end(`data: ${toMessage({ result: { content: [{ type: "text", text: "done" }] } })}\n\n`);
+    } else {
       response.setHeader("content-type", "application/json");
       const result = results[method];
-      return response.end(toMessage(result ? { result } : { error: { code: -32601, message: "Method not found" } }));
+      response.end(toMessage(result ? { result } : { error: { code: -32601, message: "Method not found" } }));
     }
-    response.setHeader("content-type", "text/event-stream");
-    for (let asked = 0; asked < 500; asked += 1) {
-      response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: asked, method: "ping" })}\n\n`);
-    }
-    response.end(`data: ${toMessage({ result: { content: [{ type: "text", text: "done" }] } })}\n\n`);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const set = open({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp` });
@@ -292,14 +293,16 @@ describe("what a server says is in no sentence of this program", () => {
     const server = createServer(async (incoming, response) => {
       const body = await readText(incoming);
       const { id, method = "" } = body === "" ? {} : JSON.parse(body);
-      if (id === undefined) return response.writeHead(incoming.method === "POST" ? 202 : 405).end();
       response.setHeader("content-type", "application/json");
-      if (method === "subscriptions/listen") return response.writeHead(404).end();
-      if (method.startsWith(wanted)) return response.writeHead(status).end(toAnswer(id));
-      const headers = incoming.headers as Record<string, string>;
-      const answer = await fetch(honest.url, { method: "POST", headers, body });
-      response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" });
-      response.end(await answer.text());
+      if (id === undefined) response.writeHead(incoming.method === "POST" ? 202 : 405).end();
+      else if (method === "subscriptions/listen") response.writeHead(404).end();
+      else if (method.startsWith(wanted)) response.writeHead(status).end(toAnswer(id));
+      else {
+        const headers = incoming.headers as Record<string, string>;
+        const answer = await fetch(honest.url, { method: "POST", headers, body });
+        response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" });
+        response.end(await answer.text());
+      }
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;

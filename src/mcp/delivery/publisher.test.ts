@@ -39,7 +39,13 @@ test("a principal whose callbacks are slow keeps no other from its events", asyn
   const subscribe = (principal: string, id: string) =>
     journal.publications.subscribe(
       {
-        ...{ id, principal, name: "deploys", arguments: {}, url: "https://example.com/", createdAt: 0, refreshedAt: 0 },
+        id,
+        principal,
+        name: "deploys",
+        arguments: {},
+        url: "https://example.com/",
+        createdAt: 0,
+        refreshedAt: 0,
         secret: box.encrypt("whsec_c2VjcmV0LW9mLTI0LWJ5dGVzLi4uLi4=", id),
       },
       { acked: 0, later: [], abandoned: [], abandonedCount: 0 },
