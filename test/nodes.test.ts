@@ -174,7 +174,7 @@ describe("nodes that share a database", () => {
     await a.settled((await a.post("agent", { message: "Hello." })).body.eventId);
     const client = new Client(url);
     await client.connect();
-    expect((await client.query("SELECT * FROM hookline.changes")).rows).toEqual([]);
+    expect((await client.query("SELECT * FROM hookline.changes WHERE changes <> '[]'")).rows).toEqual([]);
     expect((await client.query("SELECT watches FROM hookline.nodes")).rows).toEqual([
       { watches: false },
       { watches: false },

@@ -193,7 +193,6 @@ export const ANSWER_RULES: Record<string, (given: GivenAnswer) => boolean | Prom
   isApprover: ({ person, by }) => by.includes(person),
   /** A service counts in seconds. */
   isLater: ({ answer, asked }) => answer.at >= Math.floor(asked.sentAt / 1000),
-  isInTime: ({ asked }) => Date.now() < (asked.approval.expiresAt ?? Infinity),
   /** The person has seen all of it, and yes or no is what was asked. */
   isWhole: ({ asked: { approval } }) => !approval.onlyOnPage && approval.kind !== "outcome",
   /** An agent can be made to write anything, and its account may be that of a person. */
@@ -220,11 +219,11 @@ export async function takeAnswer(request: HookRequest, options: TakeOptions): Pr
   for (const holds of Object.values(ANSWER_RULES)) if (!(await holds(given))) return undefined;
   const { code, decision, reason } = answer;
   const decided = await journal.decideApproval(asked.approval.id, { decision, reason, by: person, at: Date.now() });
-  const isFirst = decided?.kind === "decided";
+  const before = decided?.approval.state === "expired" ? "had expired" : "was decided before";
   return {
     approvalId: asked.approval.id,
     mapping: id,
-    reason: `answered ${code}${isFirst ? "" : ", which was decided before"}`,
+    reason: `answered ${code}${decided?.kind === "decided" ? "" : `, which ${before}`}`,
   };
 }
 

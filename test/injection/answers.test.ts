@@ -55,6 +55,10 @@ test("an answer that keeps all rules counts", async () => {
   expect(await answer(await ask())).toBe(true);
 });
 
+test("an answer after the question's time does not count", async () => {
+  expect(await answer(await ask({ expiresAt: Date.now() - 1000 }))).toBe(false);
+});
+
 test.each([
   ["of a token", { credential: "token:default" }],
   ["of another sender", { credential: "auth:other" }],
@@ -67,7 +71,6 @@ test.each([
 describe.each<[rule: string, event: object, parts: Partial<NewApproval>, changes: Partial<TakeOptions>]>([
   ["isApprover", { user: "U0EVE" }, {}, {}],
   ["isLater", { ts: "1700000000.000100" }, {}, {}],
-  ["isInTime", {}, { expiresAt: Date.now() - 1000 }, {}],
   ["isWhole", {}, { onlyOnPage: true }, {}],
   ["isNotOurs", {}, {}, { isDelivered: async () => true }],
 ])("%s", (name, event, parts, changes) => {
