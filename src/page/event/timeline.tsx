@@ -77,7 +77,7 @@ export function Steps({ event }: { event: Timeline }): JSX.Element {
       ))}
       {summary !== undefined && (
         <Step name="Summary" tone="good">
-          <SessionLink sessionKey="main" />
+          in <SessionLink sessionKey="main" />
           <Prompt text={summary} />
         </Step>
       )}
@@ -132,7 +132,7 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         )}
       <Step name="Turn" ms={msBetween(startedAt, finishedAt)} at={finishedAt} tone={tone}>
         <State state={state} />
-        {holdReason !== undefined && <span class="warn"> {toVisible(holdReason)}</span>}
+        {holdReason !== undefined && <span class="warn">: {toVisible(holdReason)}</span>}
         {isAsking(run) && (
           <span>
             {" "}
