@@ -31,7 +31,7 @@ export function Recordings(): JSX.Element {
             { name: "Requests", kind: "number", show: ({ requests }) => formatNumber(requests) },
             { name: "Started", show: ({ startedAt }) => <Time at={startedAt} /> },
             { name: "Records until", show: ({ endsAt }) => <Time at={endsAt} /> },
-            { name: "Deleted", show: ({ expiresAt }) => <Time at={expiresAt} /> },
+            { name: "Kept until", show: ({ expiresAt }) => <Time at={expiresAt} /> },
           ]}
         />
       )}

@@ -76,10 +76,10 @@ export function Time({ at }: { at: string | undefined }): JSX.Element {
 }
 
 const TONES: Record<string, string[]> = {
-  good: ["done", "sent", "ok"],
-  live: ["accepted", "running", "sending", "pending", "ready", "queued"],
-  warn: ["held", "rejected", "refused", "paused", "shadowed", "open"],
-  bad: ["failed", "dead"],
+  good: ["done", "sent", "ok", "watching", "active"],
+  live: ["accepted", "running", "sending", "pending", "ready", "queued", "connecting", "catching-up"],
+  warn: ["held", "rejected", "refused", "paused", "shadowed", "open", "network", "locked"],
+  bad: ["failed", "dead", "store-failed", "mailbox-gone", "tls-failed", "login-refused"],
 };
 
 export function toneOf(state: string): string {
