@@ -147,7 +147,12 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
           </span>
         )}
         {attempts > 1 && <span> {attempts} attempts</span>}
-        {model !== undefined && <span> {toLine(model, 60)}</span>}
+        {model !== undefined && (
+          <span>
+            {" "}
+            <a href={hrefTo([], { model })}>{toLine(model, 60)}</a>
+          </span>
+        )}
         <Usage run={run} />
         {earlier.at(-1)?.error !== error && <Detail text={error} isError />}
         {state === "dead" && <RetryButton id={run.id} />}
@@ -267,6 +272,7 @@ function Usage({ run: { usage, cost } }: { run: Pick<RunView, "usage" | "cost"> 
 function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
   const { state, channel, to, route, attempts, partsSent, startedAt, sentAt, error, warnings } = delivery;
   const { failedAttempts = [] } = delivery;
+  const sentBy = route?.channel ?? channel;
   const hasEnded = state === "failed" || state === "dropped";
   const earlier = hasEnded ? failedAttempts.slice(0, -1) : failedAttempts;
   const tone = state === "sent" ? "good" : state === "failed" ? "bad" : error ? "warn" : "live";
@@ -276,7 +282,7 @@ function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
         <AttemptStep key={attempt.n} attempt={attempt} isFirst={index === 0} />
       ))}
       <Step name="Delivery" ms={msBetween(startedAt, sentAt)} at={sentAt} tone={state === "skipped" ? undefined : tone}>
-        <State state={state} /> {route?.channel ?? channel} <Text>{route?.to ?? to}</Text>
+        <State state={state} /> <a href={hrefTo([], { channel: sentBy })}>{sentBy}</a> <Text>{route?.to ?? to}</Text>
         {partsSent > 1 && <span> in {partsSent} parts</span>}
         {attempts > 1 && <span> {attempts} attempts</span>}
         {earlier.at(-1)?.error !== error && <Detail text={error} isError />}

@@ -244,7 +244,7 @@ function Empty(): JSX.Element {
         No mapping and no preset is configured. The hooks <code>wake</code> and <code>agent</code> need none. To add a
         preset:
       </p>
-      <pre>webhooks presets enable github</pre>
+      <pre>npx hookline presets enable github</pre>
     </>
   );
 }
