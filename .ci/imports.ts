@@ -50,7 +50,7 @@ const ALLOWED: Record<string, string[]> = {
   "catch-up": [...GROUND, "channels", "registration"],
   operator: [...GROUND, "approvals", "boundary", "channels", "ingress"],
   // It runs in a browser, so its bundle fails on anything that needs Node.
-  page: ["types.ts", "shared"],
+  page: ["types.ts", "boundary", "shared"],
   runtime: [...GROUND, "ingress", "mapping", "transforms", "agents", "tools"],
   "receive.ts": [...GROUND, "ingress", "journal", "mapping", "actions", "approvals", "operator"],
   "run-results.ts": [...GROUND, "mapping"],

@@ -1,3 +1,4 @@
+import { DAY_MS } from "./shared/time.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { toSystemEvent } from "./actions/heartbeat.ts";
 import { takeAnswer } from "./approvals/answer.ts";
@@ -18,7 +19,14 @@ import { createLines } from "./shared/lines.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 import { inSpan } from "./telemetry/traces.ts";
 import type { TransformRunner } from "./transforms/runner.ts";
-import type { HookRequest, HttpResponse, Receipt, Resolution, HookAction } from "./types.ts";
+import {
+  type HookRequest,
+  type HttpResponse,
+  type Receipt,
+  type Resolution,
+  type HookAction,
+  isSender,
+} from "./types.ts";
 import { createBacklogGuard } from "./ingress/overload.ts";
 
 export interface ReceiverParts {
@@ -278,12 +286,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
 }
 
 /** How long a sender may still try to deliver an event that its API gave. Stripe does for three days. */
-const LATE_DELIVERY_MS = 4 * 24 * 3_600_000;
-
-/** Whether an `auth` verified the request, and no token that belongs to the service. */
-function isSender(credential: string): boolean {
-  return credential.startsWith("auth:");
-}
+const LATE_DELIVERY_MS = 4 * DAY_MS;
 
 /** Through how many services that publish an event can come. */
 const MAX_STORES = 8;

@@ -30,6 +30,11 @@ export const MAIN_SESSION = "main";
 /** The credential of a dry run: it sees every mapping. Of a mapping in another configuration: whose secret is not known. */
 export const ANY_CREDENTIAL = "any";
 
+/** Whether an `auth` verified the request, and no token that belongs to the service. */
+export function isSender(credential: string | undefined): boolean {
+  return credential?.startsWith("auth:") === true;
+}
+
 /** Hooks that the service answers itself, without a mapping. */
 export const BUILT_IN_HOOKS = ["wake", "agent"] as const;
 export type BuiltInHook = (typeof BUILT_IN_HOOKS)[number];

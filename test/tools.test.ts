@@ -85,6 +85,14 @@ test("a server's calls exist once they are accepted, as they were then", async (
   expect(await webhooks("call", "runbooks.ok")).toMatchObject({ code: 0 });
 });
 
+test("a result does not control the terminal", async () => {
+  await webhooks("accept", "runbooks");
+  const { io, stdout } = createTestIo(folder);
+  io.env = { ...io.env, FORCE_COLOR: "1" };
+  await runCli(["tools", "call", "runbooks.ok", "--arguments", '{"text":"\\u001b]52;c;eA==\\u0007\\nyou"}'], io);
+  expect(stdout()).toBe("hello \\u001b]52;c;eA==\\u0007\nyou\n");
+});
+
 test("a set that is wrong is a problem with its key", async () => {
   configure({ other: { kind: "mcp", url: "https://mcp.example.com/mcp" } });
   expect((await webhooks("list")).stderr).toContain("agents.tools.other.audience");

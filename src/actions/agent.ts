@@ -136,7 +136,6 @@ export function toCanceledSummary(run: HookRun, at: number): NewEntry {
   return { ...summary, urgent: false };
 }
 
-/** Where the untrusted text of a run came from. */
 function originOf(run: HookRun): Origin {
   const hook = run.hook ?? run.action.name;
   return { source: `webhook ${hook}`, hook };
@@ -204,11 +203,9 @@ interface TurnRequest
   message: Bounded;
   /** The private sources of the message. */
   sources: string[];
-  /** Where its untrusted text comes from. */
   origin: Origin;
   /** Read before the agent is asked, and not kept in the session. */
   context?: readonly ContextCall[];
-  /** The calls that the turn may make. */
   grants: Grant[];
   eventId?: string;
   /** The session as the agent knows it. Default: `sessionKey`. */

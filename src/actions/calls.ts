@@ -1,12 +1,12 @@
+import { toolSetOf } from "../shared/text.ts";
 import { DriverError } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import type { CallResult } from "../tools/tool-set.ts";
 import { executeEffects, type EffectContext } from "./effects.ts";
 import type { PastExchange } from "./ask.ts";
 import { inCallSpan, isFinished, recordSteps, toResultText } from "./steps.ts";
-import { type CallRules, planCalls, type PlannedCall, setOf } from "./rules.ts";
+import { type CallRules, planCalls, type PlannedCall } from "./rules.ts";
 
-/** How many calls are executed at once. */
 const MAX_PARALLEL = 8;
 
 export interface CallsContext extends EffectContext {
@@ -71,7 +71,7 @@ async function executeRead(planned: PlannedCall, { rules, signal }: ReadContext)
     arguments: planned.arguments,
     toolCallId: requested.toolCallId,
     ...toResultText(text, name, rules),
-    sources: refusal === undefined && granted?.call.audience === "private" ? [setOf(name)] : [],
+    sources: refusal === undefined && granted?.call.audience === "private" ? [toolSetOf(name)] : [],
     startedAt,
     finishedAt: Date.now(),
   };

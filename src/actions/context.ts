@@ -1,3 +1,4 @@
+import { toolSetOf } from "../shared/text.ts";
 import { protect, toPrompt } from "../boundary/boundary.ts";
 import { DriverError, messageOf } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
@@ -8,7 +9,6 @@ import type { ContextCall } from "../types.ts";
 export interface ContextOptions {
   tools: Pick<ToolSets, "find" | "explainMissing">;
   runId: string;
-  /** The name of the hook that received the event. */
   hook: string;
   /** What an earlier attempt has recorded is not read again. */
   recorded: readonly Step[];
@@ -66,7 +66,7 @@ async function readStep(
     title,
     arguments: entry.arguments,
     text: isError ? failure : text,
-    sources: !isPublic && tools.find(call)?.audience === "private" ? call.split(".", 1) : [],
+    sources: !isPublic && tools.find(call)?.audience === "private" ? [toolSetOf(call)] : [],
     startedAt,
     finishedAt: Date.now(),
   };

@@ -1,8 +1,9 @@
+import { toolSetOf } from "../shared/text.ts";
 import { DriverError, messageOf, NotConfigured } from "../errors.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { Approval, ApprovalUse, Step } from "../journal/journal.ts";
 import { hashJson } from "../shared/hash.ts";
-import { basisOf, CALL_RULES, type CallRules, type PlannedCall, setOf } from "./rules.ts";
+import { basisOf, CALL_RULES, type CallRules, type PlannedCall } from "./rules.ts";
 import {
   type TurnQuestion,
   ClaimLost,
@@ -196,7 +197,7 @@ async function send(
     const sent = await inCallSpan(`${rules.runId}/${call.n}`, name, (callId) =>
       granted.call.call(args, { signal, callId }),
     );
-    const sources = granted.call.audience === "private" ? [setOf(name)] : [];
+    const sources = granted.call.audience === "private" ? [toolSetOf(name)] : [];
     const text = toResultText(sent.text, name, rules);
     result = { ...started, state: sent.isError ? "failed" : "done", ...text, sources, finishedAt: Date.now() };
   } catch (error) {

@@ -15,7 +15,6 @@ export interface LoopContext {
   fallbackModels: string[];
   /** The private sources of the history and the message. */
   sources: string[];
-  /** The calls that the turn may make. */
   rules: CallRules;
   /** The grants as the configuration in use has them. */
   written: MappingInput["grants"];

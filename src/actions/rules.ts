@@ -5,12 +5,11 @@ import type { Step } from "../journal/journal.ts";
 import { compileCallPattern } from "../mapping/pattern.ts";
 import { hashJson } from "../shared/hash.ts";
 import { isObject, toObject } from "../shared/json.ts";
-import { withPeriod } from "../shared/text.ts";
+import { withPeriod, toolSetOf } from "../shared/text.ts";
 import type { OpenCall, ToolSets } from "../tools/tool-sets.ts";
 import type { Grant } from "../types.ts";
 import type { PastExchange } from "./ask.ts";
 
-/** A call that a turn may make. */
 interface GrantedCall {
   call: OpenCall;
   grant: Grant;
@@ -156,16 +155,17 @@ export const CALL_RULES = {
     const matching = grants.filter((grant) => compileCallPattern(grant.call)(call.fullName));
     return matching.find((grant) => !grant.call.includes("*")) ?? matching[0];
   },
-  /** What the operator fixed cannot be chosen. */
+  /** What the operator fixed cannot be chosen, nor by a spelling that a server may read as the same. */
   fixed(given: Record<string, unknown>, { fixed }: GrantedCall): { args: Record<string, unknown>; refusal?: string } {
     const args = { ...given, ...fixed };
-    const chosen = Object.keys(given).find((argument) => Object.hasOwn(fixed, argument));
+    const names = new Set(Object.keys(fixed).map(foldName));
+    const chosen = Object.keys(given).find((argument) => names.has(foldName(argument)));
     return chosen === undefined ? { args } : { args, refusal: `the argument ${chosen} is fixed, and cannot be chosen` };
   },
-  /** Nor what is not free. */
+  /** Nor what is not free. A schema can name arguments in places that are not looked at, or allow any. */
   free({ given, granted }: AskedCall): string | undefined {
     const own = Object.keys(given).filter((name) => !Object.hasOwn(granted.fixed, name));
-    const closed = own.find((name) => isKnown(granted.call, name) && !isFree(granted, name));
+    const closed = own.find((name) => !isFree(granted, name));
     return closed && `the argument ${closed} cannot be chosen`;
   },
   max({ count, granted: { grant } }: AskedCall): string | undefined {
@@ -174,7 +174,7 @@ export const CALL_RULES = {
   },
   /** The operator of a public set could read in the arguments what the model has read elsewhere. */
   audience({ given, sources, granted: { call, grant } }: AskedCall): string | undefined {
-    const own = setOf(call.fullName);
+    const own = toolSetOf(call.fullName);
     const others = sources.filter((source) => source !== own);
     const isSafe = call.audience !== "public" || Object.keys(given).length === 0 || others.length === 0;
     if (isSafe || grant.mode !== "read") return undefined;
@@ -182,12 +182,10 @@ export const CALL_RULES = {
   },
   needsPerson: ({ grant, call }: GrantedCall): boolean => grant.mode === "ask" && !call.dryRun,
 };
-function isKnown({ input }: OpenCall, argument: string): boolean {
-  return Object.hasOwn(toObject(input["properties"]), argument);
-}
 
-export function setOf(fullName: string): string {
-  return fullName.split(".", 1)[0] ?? "";
+/** Some decoders of JSON ignore the case of names: https://pkg.go.dev/encoding/json#Unmarshal */
+function foldName(name: string): string {
+  return name.normalize("NFKC").toLowerCase();
 }
 
 /** What an approval of a call depends on: what the configuration grants, and what the call does. Undefined if it is not granted. */

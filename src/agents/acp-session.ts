@@ -6,7 +6,6 @@ import type { AgentTurn, TokenUsage } from "./driver.ts";
 export interface AcpSession {
   /** Sends the turn's message, in a new session after the history, and resolves to the agent's answer. */
   ask(turn: AgentTurn & { model: string }): Promise<AcpAnswer>;
-  /** Asks the agent to stop the current turn. */
   cancel(): void;
   /** Cancels, and ignores what the agent still sends. */
   close(): void;
@@ -24,7 +23,6 @@ export interface AcpAnswer {
 /** In UTF-16 code units. */
 const MAX_REPLY_LENGTH = 1024 * 1024;
 
-/** An initialized agent. */
 export interface AcpAgent {
   context: ClientContext;
   /** How many requests for a permission were refused, by the id of the session. */
@@ -34,7 +32,6 @@ export interface AcpAgent {
 /** `cwd`: absolute path of the session's folder. */
 export async function openAcpSession({ context: agent, refusals }: AcpAgent, cwd: string): Promise<AcpSession> {
   const session = await agent.buildSession(cwd).start();
-  /** What the session has cost until now. */
   let totalCost = 0;
   let isNew = true;
   let chosenModel = "default";

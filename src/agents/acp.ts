@@ -20,7 +20,6 @@ export const acp: DriverDefinition<AgentDriver, AcpOptions> = {
 
 /** JSON-RPC: an internal error, so the next attempt may succeed. */
 const INTERNAL_ERROR = -32603;
-/** The protocol's own code. */
 const AUTHENTICATION_REQUIRED = -32000;
 
 /**
@@ -95,7 +94,6 @@ function toDriverError(error: unknown, { name, secrets }: { name: string; secret
   return new DriverError(`${name} failed: ${message}`, { retryable: code === INTERNAL_ERROR });
 }
 
-/** A running agent and its sessions. */
 interface AcpWorker {
   /**
    * Runs a turn in the session of its key. When the signal aborts, the turn is canceled and the agent killed if it has not

@@ -5,7 +5,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import type * as Undici from "undici";
 import { DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition } from "../plugin.ts";
-import { HTTP_URL } from "../shared/json.ts";
+import { HTTP_URL, objectSchema, TEXTS } from "../shared/json.ts";
 import { undici } from "../shared/undici.ts";
 import { traceHeaders } from "../telemetry/traces.ts";
 import { toReply } from "./ai-sdk-reply.ts";
@@ -13,19 +13,14 @@ import type { AgentDriver, AgentTurn, CallOutcome, ToolDescription } from "./dri
 import { assertNotAborted, requireModelId, toDriverError } from "./errors.ts";
 import { toReasoning, withoutThinking } from "./thinking.ts";
 
-export const remoteSchema = {
-  type: "object",
-  additionalProperties: false,
-  properties: {
-    baseUrl: { ...HTTP_URL, description: "Address of its API. openai and anthropic default to the vendor's own." },
-    apiKey: { type: "string", description: "Its key; usually ${ENV} or ${file:PATH}." },
-    headers: {
-      type: "object",
-      additionalProperties: { type: "string" },
-      description: "Additional headers of every call.",
-    },
+export const remoteSchema = objectSchema([], {
+  baseUrl: { ...HTTP_URL, description: "Address of its API. openai and anthropic default to the vendor's own." },
+  apiKey: { type: "string", description: "Its key; usually ${ENV} or ${file:PATH}." },
+  headers: {
+    ...TEXTS,
+    description: "Additional headers of every call.",
   },
-} as const;
+});
 
 type RemoteOptions = FromSchema<typeof remoteSchema>;
 type Definition = DriverDefinition<AgentDriver, RemoteOptions>;

@@ -5,33 +5,25 @@ import path from "node:path";
 import { DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
 import { findMissingProgram, pickEnvironment, type ProgramResult, runProgram } from "../shared/child-process.ts";
-import { NON_BLANK } from "../shared/json.ts";
+import { NON_BLANK, objectSchema, TEXTS, COMMAND } from "../shared/json.ts";
 import { createTemporaryFolder } from "../shared/temporary-folder.ts";
 import type { AgentDriver, AgentTurn } from "./driver.ts";
 import { assertNotAborted, requireModelId, toProgramMessage, toStartError } from "./errors.ts";
 
 /** The options of a provider that runs a program: of `command` and of `acp`. */
-export const programSchema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["command"],
-  properties: {
-    command: {
-      type: "array",
-      minItems: 1,
-      items: { type: "string", minLength: 1 },
-      description:
-        "The program and its arguments, run without a shell. command: once for each turn, the prompt on its standard input, the reply on its standard output. acp: once for many turns.",
-    },
-    cwd: { ...NON_BLANK, description: "The folder that the program runs in. Default: the configuration file's." },
-    env: {
-      type: "object",
-      additionalProperties: { type: "string" },
-      description:
-        "What the program's environment holds besides PATH, HOME, LANG and, for command, the turn's HOOKLINE_ variables.",
-    },
+export const programSchema = objectSchema(["command"], {
+  command: {
+    ...COMMAND,
+    description:
+      "The program and its arguments, run without a shell. command: once for each turn, the prompt on its standard input, the reply on its standard output. acp: once for many turns.",
   },
-} as const;
+  cwd: { ...NON_BLANK, description: "The folder that the program runs in. Default: the configuration file's." },
+  env: {
+    ...TEXTS,
+    description:
+      "What the program's environment holds besides PATH, HOME, LANG and, for command, the turn's HOOKLINE_ variables.",
+  },
+});
 
 type CommandOptions = FromSchema<typeof programSchema>;
 

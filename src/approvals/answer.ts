@@ -1,7 +1,7 @@
 import type { AskedApproval, Journal } from "../journal/journal.ts";
 import { readOwn, toObject } from "../shared/json.ts";
 import { toChannelName } from "../shared/text.ts";
-import type { HookRequest } from "../types.ts";
+import { type HookRequest, isSender } from "../types.ts";
 
 /** A message of a person that has the form of an answer. Whether it counts depends on what was asked, where and of whom. */
 export interface ChatAnswer {
@@ -172,7 +172,6 @@ export interface TakeOptions {
   isDelivered(messageId: string, channel: string): Promise<boolean>;
 }
 
-/** An answer that was taken. */
 export interface TakenAnswer {
   approvalId: string;
   mapping: string;
@@ -207,7 +206,7 @@ export const ANSWER_RULES: Record<string, (given: GivenAnswer) => boolean | Prom
  */
 export async function takeAnswer(request: HookRequest, options: TakeOptions): Promise<TakenAnswer | undefined> {
   const { journal, by, mappings, isDelivered } = options;
-  if (by.length === 0 || !request.credential.startsWith("auth:")) return undefined;
+  if (by.length === 0 || !isSender(request.credential)) return undefined;
   const sender = mappings.find(
     ({ credential, source }) => credential === request.credential && isAnswerable(source.preset),
   );

@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../shared/time.ts";
 import type { ChannelDriver } from "../channels/driver.ts";
 import type { ApprovalSettings } from "../config/types.ts";
 import type { Journal, NewApproval, NewDelivery } from "../journal/journal.ts";
@@ -21,7 +22,7 @@ export interface AskOptions {
   publicUrl: string | undefined;
 }
 
-const DEFAULT_EXPIRY_MS = 4 * 3_600_000;
+const DEFAULT_EXPIRY_MS = 4 * HOUR_MS;
 
 /** Names the questions, and writes the messages that ask them. They are asked once they are committed. */
 export async function toApprovals(drafts: readonly ApprovalDraft[], options: AskOptions): Promise<NewApproval[]> {

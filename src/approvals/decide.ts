@@ -1,7 +1,6 @@
 import type { Approval, Journal, NewDecision } from "../journal/journal.ts";
 import type { ApprovalKind, Decision } from "../types.ts";
 
-/** What a person can say to each kind of question. */
 const ANSWERS: Record<ApprovalKind, readonly Decision[]> = {
   call: ["approve", "deny"],
   reply: ["approve", "deny"],

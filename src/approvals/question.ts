@@ -1,7 +1,6 @@
 import { toVisible } from "../boundary/visible.ts";
 import type { ChannelDriver } from "../channels/driver.ts";
 
-/** What a person is asked about. */
 export interface Question {
   /** call: to send it · outcome: whether a call that was sent has been executed · reply: to deliver it. */
   kind: "call" | "outcome" | "reply";

@@ -301,7 +301,6 @@ const TILDE_START = /\][^!-~]*~/;
 /** In ASCII, a forgery without an angle bracket begins so, or with `TILDE_START`. */
 const SQUARE_START = new RegExp(`\\[[^!-~]*(?:/[^!-~]*)?${anyOf("i s a t g e")}`, "i");
 
-/** Any forgery. */
 const FORGERY = new RegExp(
   `(?<marker>${MARKERS.join("|")})|${TOKENS.join("|")}|` +
     `(?<opening>${OPENING.join("|")})|(?<lower>${LOWER.join("|")})|(?<upper>${UPPER.join("|")})|(?<tilde>${TILDE.join("|")})`,

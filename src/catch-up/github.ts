@@ -1,6 +1,7 @@
 import { explainGithub, toHeaders } from "../channels/comments/github-api.ts";
-import { toNoAnswer, toRefusal } from "../channels/http.ts";
+import { MAX_ANSWER, toNoAnswer, toRefusal } from "../channels/http.ts";
 import { isObject, parseObject, toText } from "../shared/json.ts";
+import { readText } from "../shared/network.ts";
 import type { MissedEvent, MissedEvents } from "./missed.ts";
 
 /** An attempt of GitHub to deliver an event, as its API lists it. */
@@ -19,6 +20,8 @@ interface Delivery {
 
 const ANSWER_MS = 20_000;
 const PAGE = 100;
+/** More than the deliveries of three days. */
+const MAX_PAGES = 2000;
 /** GitHub asks for a second between requests that change something. */
 const PACE_MS = 1000;
 
@@ -53,7 +56,8 @@ export function openGithubDeliveries(hook: string, token: string, signal?: Abort
   };
 
   async function* listDeliveries(): AsyncGenerator<Delivery> {
-    for (let cursor: string | undefined = ""; cursor !== undefined;) {
+    let cursor: string | undefined = "";
+    for (let count = 0; cursor !== undefined && count < MAX_PAGES; count++) {
       const query: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
       const page = await callGithub("GET", `${hook}/deliveries?per_page=${PAGE}${query}`, { token, signal });
       yield* page.items.map(toDelivery);
@@ -74,7 +78,7 @@ export async function callGithub(
       throw toNoAnswer("GitHub", error, ends);
     },
   );
-  const text = await response.text();
+  const text = await readText(response, MAX_ANSWER);
   if (response.ok) {
     const items: unknown = text === "" ? [] : parse(text);
     return { items: Array.isArray(items) ? items.filter(isObject) : [], next: nextCursor(response) };

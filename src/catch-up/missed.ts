@@ -1,4 +1,3 @@
-/** An event that did not arrive. */
 export interface MissedEvent {
   /** What it is got again by. */
   id: string;

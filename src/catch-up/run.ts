@@ -1,3 +1,4 @@
+import { DAY_MS } from "../shared/time.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { DriverError, messageOf } from "../errors.ts";
 import type { MissedEvents } from "./missed.ts";
@@ -18,7 +19,6 @@ export interface CatchUp {
   failures: { id: string; message: string }[];
 }
 
-/** What a catch-up leaves. */
 export interface CatchUpResult {
   /** How many events arrive again. */
   repeated: number;
@@ -33,12 +33,13 @@ const MAX_EVENTS = 1000;
 const MAX_FAILURES = 20;
 const RETRY_MS = 5000;
 const MAX_RETRY_MS = 10 * 60_000;
+/** A sender's limits end sooner, whatever it says. */
+const MAX_WAIT_MS = 3_600_000;
 /** Then it is given up. */
-const MAX_MS = 24 * 3_600_000;
+const MAX_MS = DAY_MS;
 
 export interface CatchUpOptions {
   events: MissedEvents;
-  /** Writes the row. */
   save(catchUp: CatchUp): Promise<void>;
   signal: AbortSignal;
   now?(): number;
@@ -77,7 +78,8 @@ export async function runCatchUp(
       } catch (error) {
         if (signal.aborted || !(error instanceof DriverError) || !error.retryable) throw error;
         if (now() - catchUp.foundAt > MAX_MS) throw new DriverError(error.message, { retryable: false, cause: error });
-        await delay(error.retryAfterMs ?? waitMs, undefined, { signal });
+        // A timer with a longer time than it can have ends at once.
+        await delay(Math.min(Math.max(error.retryAfterMs ?? 0, waitMs), MAX_WAIT_MS), undefined, { signal });
       }
     }
   }

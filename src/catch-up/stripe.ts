@@ -12,7 +12,6 @@ const MAX_TYPES = 20;
 export interface StripeOptions {
   /** The address of our endpoint. */
   url: string;
-  /** The types that count. */
   events: readonly string[];
   /** The ids of events that have arrived since then. */
   readKnown(since: number): Promise<ReadonlySet<string>>;

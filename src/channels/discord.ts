@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { hash } from "node:crypto";
 import type { DriverDefinition } from "../plugin.ts";
-import { HTTP_URL, NON_BLANK } from "../shared/json.ts";
+import { HTTP_URL, NON_BLANK, objectSchema } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import {
   createApi,
@@ -16,18 +16,13 @@ import {
 import { MARKDOWN } from "./text/dialects.ts";
 import { measureAs, renderMarkdown } from "./text/markdown.ts";
 
-const schema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["token"],
-  properties: {
-    token: { ...NON_BLANK, description: "Bot token." },
-    baseUrl: {
-      ...HTTP_URL,
-      description: "For tests and proxies, without the version. Default: https://discord.com/api.",
-    },
+const schema = objectSchema(["token"], {
+  token: { ...NON_BLANK, description: "Bot token." },
+  baseUrl: {
+    ...HTTP_URL,
+    description: "For tests and proxies, without the version. Default: https://discord.com/api.",
   },
-} as const;
+});
 
 type DiscordOptions = FromSchema<typeof schema>;
 

@@ -2,17 +2,14 @@ import type { FromSchema } from "json-schema-to-ts";
 import { createHmac } from "node:crypto";
 import { DriverError, messageOf } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
-import { appendSegment, HTTP_URL, isObject, NON_BLANK } from "../shared/json.ts";
+import { appendSegment, HTTP_URL, isObject, NON_BLANK, objectSchema } from "../shared/json.ts";
 import { isRetryableStatus } from "../shared/network.ts";
 import type { ChannelDriver, MessageTemplate, OutgoingMessage } from "./driver.ts";
 import { isSuccess, request, toRefusal } from "./http.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["targets"],
   description: "Any HTTP endpoint. The configuration names the targets; `to` is the name of one.",
-  properties: {
+  ...objectSchema(["targets"], {
     targets: {
       type: "object",
       description: "The endpoints, by the names that `to` can have.",
@@ -21,29 +18,24 @@ const schema = {
         pattern: "^[A-Za-z0-9][\\w.-]{0,63}$",
         description: "1 to 64 letters, digits, - . and _, beginning with a letter or a digit.",
       },
-      additionalProperties: {
-        type: "object",
-        additionalProperties: false,
-        required: ["url"],
-        properties: {
-          url: { ...HTTP_URL, description: "Gets a POST. Redirects are not followed." },
-          headers: { type: "object", additionalProperties: { type: "string" }, description: "Further headers." },
-          secret: {
-            ...NON_BLANK,
-            description:
-              "Signs each request as Standard Webhooks says: whsec_ and base64, or any text of at least 24 bytes.",
-          },
-          body: {
-            type: "object",
-            minProperties: 1,
-            additionalProperties: true,
-            description:
-              "JSON whose texts are templates over text, eventId, runId, hook, sessionKey and the event. Default: these five.",
-          },
+      additionalProperties: objectSchema(["url"], {
+        url: { ...HTTP_URL, description: "Gets a POST. Redirects are not followed." },
+        headers: { type: "object", additionalProperties: { type: "string" }, description: "Further headers." },
+        secret: {
+          ...NON_BLANK,
+          description:
+            "Signs each request as Standard Webhooks says: whsec_ and base64, or any text of at least 24 bytes.",
         },
-      },
+        body: {
+          type: "object",
+          minProperties: 1,
+          additionalProperties: true,
+          description:
+            "JSON whose texts are templates over text, eventId, runId, hook, sessionKey and the event. Default: these five.",
+        },
+      }),
     },
-  },
+  }),
 } as const;
 
 type HttpOptions = FromSchema<typeof schema>;

@@ -27,6 +27,14 @@ test("does not follow redirects", async () => {
   await proxy.close();
 });
 
+test("an answer without end does not fill the memory", async () => {
+  const proxy = await startFaultProxy("http://127.0.0.1/");
+  proxy.inject({ kind: "answer", status: 200, body: JSON.stringify({ a: "x".repeat(40_000_000) }) });
+  const error = await failureOf(request({ service: "Test", url: proxy.url, body: {}, signal }));
+  expect(error).toMatchObject({ retryable: true, message: "The answer of Test could not be read." });
+  await proxy.close();
+});
+
 test("an invalid header is a permanent error that does not show it", async () => {
   const headers = { authorization: "Bearer sec\nret" };
   const error = await failureOf(request({ service: "Test", url: "http://127.0.0.1:1/", headers, body: {}, signal }));

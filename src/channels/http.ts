@@ -1,6 +1,6 @@
 import { codeOf, DriverError } from "../errors.ts";
 import { parseJson, toObject, toObjects } from "../shared/json.ts";
-import { isRetryableStatus, parseRetryAfter } from "../shared/network.ts";
+import { isRetryableStatus, parseRetryAfter, readText } from "../shared/network.ts";
 import { traceHeaders } from "../telemetry/traces.ts";
 import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
 
@@ -18,7 +18,7 @@ export interface Api {
   headers?(token: string): Record<string, string>;
   /** The next step for the operator after a refusal, by its status. */
   advice?: ReadonlyMap<unknown, string>;
-  /** What a refusal says besides its status. Default: its `message`. */
+  /** What a refusal says besides its status. Default: its `message`, or that of its `error`. */
   explain?(answer: HttpAnswer): Refusal;
 }
 
@@ -74,7 +74,7 @@ export function createApi({ service, baseUrl, root = "", token, headers = toBear
       const isRevoked = source !== undefined && answer.status === 401;
       if (isRevoked) source.forget(credential ?? "");
       throw toRefusal(service, answer, {
-        reason: answer.body["message"],
+        reason: answer.body["message"] ?? toObject(answer.body["error"])["message"],
         advice: advice?.get(answer.status),
         ...explain?.(answer),
         ...(isRevoked && { retryable: true }),
@@ -87,7 +87,6 @@ function toBearer(token: string): Record<string, string> {
   return { authorization: `Bearer ${token}` };
 }
 
-/** The header `authorization` of an account. */
 export function toBasic(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
 }
@@ -104,7 +103,6 @@ export function requireId(id: unknown, service: string): string {
 }
 
 interface HttpRequest {
-  /** The name of the service in error messages. */
   service: string;
   url: string;
   /** Default: POST. */
@@ -125,6 +123,9 @@ export interface HttpAnswer {
   items?: Record<string, unknown>[];
 }
 
+/** In characters. A list of 100 events with their payloads is shorter. */
+export const MAX_ANSWER = 32_000_000;
+
 /** Sends a request once. Resolves for any status. Rejects with a `DriverError` when there is no answer. */
 export async function request({
   service,
@@ -142,11 +143,12 @@ export async function request({
       // A followed redirect would turn the POST into a GET, or leak its credential.
       redirect: "manual",
     });
-    const text = await response.text();
+    const text = await readText(response, MAX_ANSWER);
+    if (text.length >= MAX_ANSWER) throw toUnreadable(service);
     const answer = parseJson(text);
     return { status: response.status, headers: response.headers, body: toObject(answer), items: toObjects(answer) };
   } catch (error) {
-    throw toNoAnswer(service, error, signal);
+    throw error instanceof DriverError ? error : toNoAnswer(service, error, signal);
   }
 }
 
@@ -168,7 +170,6 @@ export interface Refusal {
   retryable?: boolean;
 }
 
-/** The error for an answer that is a refusal. */
 export function toRefusal(
   service: string,
   { status, headers }: Pick<HttpAnswer, "headers" | "status">,

@@ -3,25 +3,21 @@ import { createInterface } from "node:readline";
 import { codeOf, DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { findMissingProgram, pickEnvironment, startProcess } from "../shared/child-process.ts";
-import { isObject, parseObject } from "../shared/json.ts";
+import { isObject, parseObject, objectSchema, COMMAND } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { toCodeRefusal, toNoAnswer, toUnreadable } from "./http.ts";
 import { PLAIN } from "./text/dialects.ts";
 import { measureAs, renderMarkdown } from "./text/markdown.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
   description: "Messages on a Mac, through https://github.com/openclaw/imsg.",
-  properties: {
+  ...objectSchema([], {
     command: {
-      type: "array",
-      minItems: 1,
-      items: { type: "string", minLength: 1 },
+      ...COMMAND,
       description:
         'A program and its arguments that speak the JSON-RPC of imsg; from another machine ["ssh", "mac", "imsg", "rpc"]. Default: ["imsg", "rpc"].',
     },
-  },
+  }),
 } as const;
 
 type ImessageOptions = FromSchema<typeof schema>;
@@ -135,7 +131,6 @@ function toStartError([program]: string[], error: unknown): DriverError {
   });
 }
 
-/** The error for a JSON-RPC error of imsg. */
 export function toDriverError(error: unknown): DriverError {
   const code = isObject(error) ? error["code"] : undefined;
   if (typeof code !== "number") return toUnreadable("imsg");

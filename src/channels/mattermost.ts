@@ -1,24 +1,19 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { HTTP_URL, NON_BLANK } from "../shared/json.ts";
+import { HTTP_URL, NON_BLANK, objectSchema } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { type Call, createApi, isSuccess, keepTyping, recipientCheck, requireId, splitRecipient } from "./http.ts";
 import { MATTERMOST } from "./text/dialects.ts";
 import { measureAs, renderMarkdown } from "./text/markdown.ts";
 
-const schema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["token", "baseUrl"],
-  properties: {
-    token: {
-      ...NON_BLANK,
-      description:
-        "Access token of a bot account. Without the permission to use channel mentions, its messages cannot notify everyone.",
-    },
-    baseUrl: { ...HTTP_URL, description: "The server as people open it: https://chat.example.com." },
+const schema = objectSchema(["token", "baseUrl"], {
+  token: {
+    ...NON_BLANK,
+    description:
+      "Access token of a bot account. Without the permission to use channel mentions, its messages cannot notify everyone.",
   },
-} as const;
+  baseUrl: { ...HTTP_URL, description: "The server as people open it: https://chat.example.com." },
+});
 
 type MattermostOptions = FromSchema<typeof schema>;
 

@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { HTTP_URL, NON_BLANK, toObject } from "../shared/json.ts";
+import { HTTP_URL, NON_BLANK, toObject, objectSchema } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { createApi, isSuccess, recipientCheck, requireId, type TokenSource } from "./http.ts";
 import { HTML } from "./text/dialects.ts";
@@ -8,11 +8,8 @@ import { measureAs, renderMarkdown } from "./text/markdown.ts";
 import { createClientTokens } from "./token.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
   description: "Microsoft Teams, through the Bot Framework's connector.",
-  required: ["appId", "appPassword"],
-  properties: {
+  ...objectSchema(["appId", "appPassword"], {
     appId: { ...NON_BLANK, description: "Application id of the bot's registration." },
     appPassword: { ...NON_BLANK, description: "Its client secret." },
     tenantId: { type: "string", pattern: "^[\\w.-]+$", description: "The tenant of a single-tenant bot." },
@@ -25,7 +22,7 @@ const schema = {
       description:
         "For tests and other clouds. Default: the sign-in of the tenant at https://login.microsoftonline.com.",
     },
-  },
+  }),
 } as const;
 
 type MsteamsOptions = FromSchema<typeof schema>;

@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { HTTP_URL, isObject, NON_BLANK, toObject, toObjects } from "../shared/json.ts";
+import { HTTP_URL, isObject, NON_BLANK, toObject, toObjects, objectSchema } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { createApi, requireId, toCodeRefusal, toUnreadable } from "./http.ts";
 import { PLAIN, withoutGroups } from "./text/dialects.ts";
@@ -9,10 +9,8 @@ import { type Dialect, measureAs, renderMarkdown } from "./text/markdown.ts";
 import { createStyles } from "./text/styles.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
   description: "The daemon of signal-cli, started with `signal-cli daemon --http`.",
-  properties: {
+  ...objectSchema([], {
     account: {
       ...NON_BLANK,
       description: "Number or id of the account that sends: +15551234567. Required if the daemon has several.",
@@ -22,7 +20,7 @@ const schema = {
       description:
         "Where the daemon listens. It asks for no credential, so nobody else should reach it. Default: http://127.0.0.1:8080.",
     },
-  },
+  }),
 } as const;
 
 type SignalOptions = FromSchema<typeof schema>;

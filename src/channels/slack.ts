@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../shared/json.ts";
+import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../shared/json.ts";
 import { parseRetryAfter } from "../shared/network.ts";
 import type { ChannelDriver } from "./driver.ts";
 import {
@@ -17,15 +17,10 @@ import {
 import { escapeAngles, SLACK } from "./text/dialects.ts";
 import { measureAs, renderMarkdown } from "./text/markdown.ts";
 
-const schema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["token"],
-  properties: {
-    token: { ...NON_BLANK, description: "Bot token." },
-    baseUrl: { ...HTTP_URL, description: "For tests and proxies. Default: https://slack.com/api/." },
-  },
-} as const;
+const schema = objectSchema(["token"], {
+  token: { ...NON_BLANK, description: "Bot token." },
+  baseUrl: { ...HTTP_URL, description: "For tests and proxies. Default: https://slack.com/api/." },
+});
 
 type SlackOptions = FromSchema<typeof schema>;
 

@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { HTTP_URL, NON_BLANK, toObject } from "../shared/json.ts";
+import { HTTP_URL, NON_BLANK, toObject, objectSchema } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import {
   type Call,
@@ -16,18 +16,13 @@ import {
 import { TELEGRAM } from "./text/dialects.ts";
 import { measureAs, renderMarkdown } from "./text/markdown.ts";
 
-const schema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["token"],
-  properties: {
-    token: { ...NON_BLANK, description: "Bot token, from @BotFather." },
-    baseUrl: {
-      ...HTTP_URL,
-      description: "For tests and your own Bot API server. Default: https://api.telegram.org.",
-    },
+const schema = objectSchema(["token"], {
+  token: { ...NON_BLANK, description: "Bot token, from @BotFather." },
+  baseUrl: {
+    ...HTTP_URL,
+    description: "For tests and your own Bot API server. Default: https://api.telegram.org.",
   },
-} as const;
+});
 
 type TelegramOptions = FromSchema<typeof schema>;
 

@@ -26,7 +26,6 @@ interface OAuthClient {
   id: string;
   secret: string;
   scope: string;
-  /** The next step for the operator after a refusal. */
   advice: string;
 }
 

@@ -1,17 +1,14 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../shared/json.ts";
+import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { createApi, type HttpAnswer, recipientCheck, type Refusal, requireId, splitRecipient } from "./http.ts";
 import { WHATSAPP } from "./text/dialects.ts";
 import { measureAs, renderMarkdown } from "./text/markdown.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
   description: "WhatsApp's Cloud API.",
-  required: ["token", "phoneNumberId"],
-  properties: {
+  ...objectSchema(["token", "phoneNumberId"], {
     token: {
       ...NON_BLANK,
       description: "Access token of a system user with the whatsapp_business_messaging permission.",
@@ -23,7 +20,7 @@ const schema = {
     },
     version: { type: "string", pattern: "^v\\d+\\.\\d+$", description: "Version of the Graph API. Default: v24.0." },
     baseUrl: { ...HTTP_URL, description: "For tests and proxies. Default: https://graph.facebook.com." },
-  },
+  }),
 } as const;
 
 type WhatsappOptions = FromSchema<typeof schema>;

@@ -159,7 +159,6 @@ export function describeSystemError(error: unknown): string {
 export const CONFIG_HELP =
   "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .jsonc, .yaml or .json here)";
 
-/** Adds the options of a command that asks a running service. */
 export function addServiceOptions(command: Command, json = "print JSON"): Command {
   return command
     .option("--config <file>", CONFIG_HELP)
@@ -167,7 +166,6 @@ export function addServiceOptions(command: Command, json = "print JSON"): Comman
     .option("--json", json, false);
 }
 
-/** Adds the options of a command that changes the configuration. */
 export function addWriteOptions(command: Command): Command {
   return command
     .option("--yes", "write without asking", false)

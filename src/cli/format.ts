@@ -110,7 +110,6 @@ export function formatOutcome({ outcome, status }: Pick<EventView, "outcome" | "
 
 const MAX_OUTCOME = 120;
 
-/** One line of a text. */
 export function toExcerpt(text: string, max: number): string {
   const line = toPrintable(text.slice(0, 4 * max))
     .replaceAll(/\s+/g, " ")
@@ -141,7 +140,6 @@ export function formatDiff(
 
 const CHANGE_COLORS: Record<string, "red" | "green"> = { "-": "red", "+": "green" };
 
-/** A table of events, each row ending in what became of it. */
 export function formatEvents(events: EventView[]): string[] {
   const short = shortenIds(events.flatMap(({ id, replayOf = id }) => [id, replayOf]));
   const rows = events.map((row) => [

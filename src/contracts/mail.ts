@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../shared/time.ts";
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Checks, describeContract, rejectionOf, type TestRunner, type UnderTest, settlesSoon } from "./harness.ts";
@@ -26,7 +27,6 @@ export function describeMailSource(runner: TestRunner, name: string, open: () =>
   describeContract(runner, { title: `mail source contract: ${name}`, open, checks: CHECKS });
 }
 
-const HOUR_MS = 3_600_000;
 const BROKEN = [
   "no header at all",
   "Subject: =?x-unknown?Q?=E4?=\r\n\r\n\xff\xfe",

@@ -1,9 +1,7 @@
 import type { ResolvedConfig } from "../config/types.ts";
 import type { ClaimedRun, Journal, Spend } from "../journal/journal.ts";
-import { startOfDay } from "../shared/time.ts";
+import { startOfDay, HOUR_MS } from "../shared/time.ts";
 import { listTargets, MAIN_SESSION } from "../types.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** What `webhooks runs release --reason` takes. */
 const HOLD_REASONS = { day: "budget: perDay", session: "budget: perSession", loop: "loop: perSession" } as const;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { DriverError, JournalUnavailable, NotConfigured } from "../errors.ts";
 import type { Journal, NodeRecord } from "../journal/journal.ts";
-import { type Backoff, backoffMs } from "../shared/time.ts";
+import { type Backoff, backoffMs, HOUR_MS } from "../shared/time.ts";
 import type { Log } from "../telemetry/log.ts";
 
 export interface RetryPolicy extends Backoff {
@@ -9,7 +9,7 @@ export interface RetryPolicy extends Backoff {
 }
 
 /** A longer `Retry-After` is shortened to this. */
-export const MAX_RETRY_AFTER_MS = 3_600_000;
+export const MAX_RETRY_AFTER_MS = HOUR_MS;
 
 /**
  * How long to wait before the next attempt, in milliseconds; undefined when the error is permanent or no attempt is left.

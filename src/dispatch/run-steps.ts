@@ -1,3 +1,4 @@
+import { toolSetOf } from "../shared/text.ts";
 import type { TurnContext } from "../actions/agent.ts";
 import type { StepStore, Waiting } from "../actions/steps.ts";
 import { toApprovals } from "../approvals/ask.ts";
@@ -31,7 +32,7 @@ export function createStepStore(run: ClaimedRun & { claimedAt: number }, context
   function count(steps: Step[]): void {
     for (const { kind, call = "", state } of steps) {
       if (kind !== "call" || state === "started") continue;
-      const [set = ""] = context.current().tools.find(call)?.fullName.split(".", 1) ?? [];
+      const set = toolSetOf(context.current().tools.find(call)?.fullName ?? "");
       telemetry.activity.called({ set: set || undefined, result: state });
     }
   }

@@ -1,3 +1,4 @@
+import { toServiceAddress } from "../shared/owner.ts";
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -99,7 +100,7 @@ export function createServer<Runtime extends IngressRuntime>(options: IngressOpt
       await listenOn(server, host, port);
       const address = server.address();
       const realPort = typeof address === "object" && address ? address.port : port;
-      return { url: toUrl(host, realPort), port: realPort };
+      return { url: toServiceAddress({ host, port: realPort }), port: realPort };
     },
     handle: (request) => handleInProcess(request, answer, clientOf),
     serveHook: (req, res) => onRequest(req, res, dispatchHook),
@@ -244,10 +245,4 @@ async function listenOn(server: Server, host: string, port: number): Promise<voi
     const message = `cannot listen on ${host}, port ${port}: ${messageOf(error)}`;
     throw new ConfigError([{ key: "gateway.port", message }]);
   });
-}
-
-/** An address under which this machine reaches the server. */
-function toUrl(host: string, port: number): string {
-  const reachable = { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
-  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
 }

@@ -47,7 +47,7 @@ export function toEvent(request: HookRequest, resolution: Resolution, options: E
 function firstLineOf([action]: HookAction[]): string | undefined {
   if (!action || action.kind === "none") return undefined;
   const text = action.kind === "agent" ? action.message : action.text;
-  return toSubject(/\S.*/.exec(text)?.[0]);
+  return toSubject(text.trimStart().split("\n", 1)[0]);
 }
 
 /** Rounded to tenths. */

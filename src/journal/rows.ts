@@ -242,9 +242,14 @@ export function toApproval(row: Row): Approval {
   };
 }
 
-/** What becomes of an approval with a decision. */
-export function toDecidedState({ decision }: NewDecision): "approved" | "denied" {
-  return decision === "deny" || decision === "give-up" ? "denied" : "approved";
+/** What becomes of an open approval with a decision. One that comes too late ends it without a decision. */
+export function toDecidedEnd(
+  { expiresAt = Infinity }: Pick<Approval, "expiresAt">,
+  { at: decidedAt, ...given }: NewDecision,
+): { state: "approved" | "denied" | "expired"; end: ApprovalEnd } {
+  if (decidedAt >= expiresAt) return { state: "expired", end: { decidedAt } };
+  const isDenied = given.decision === "deny" || given.decision === "give-up";
+  return { state: isDenied ? "denied" : "approved", end: { ...given, decidedAt } };
 }
 
 /** What became of an event with a single run is one line. Undefined for the others. */

@@ -1,3 +1,5 @@
+import { DAY_MS, HOUR_MS } from "../shared/time.ts";
+
 /*
  * What waits is due at `not_before`, unless the clock was set back since: then it is due at once. That is known by a time in
  * the future at which it arrived or was tried, or by a wait that is longer than any can be. The order is by arrival.
@@ -6,6 +8,6 @@
 /** Clocks are also corrected by a little: that ends no wait. In milliseconds, as all are. */
 export const MAX_CORRECTION_MS = 60_000;
 /** The longest wait of a retry: `Retry-After` is shortened to an hour. */
-export const MAX_RETRY_MS = 2 * 3_600_000;
+export const MAX_RETRY_MS = 2 * HOUR_MS;
 /** The longest wait of a run whose window is open. */
-export const MAX_WINDOW_MS = 24 * 3_600_000;
+export const MAX_WINDOW_MS = DAY_MS;

@@ -1,31 +1,23 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { OptionProblem } from "../plugin.ts";
 import { GOOGLE_TOKEN } from "../shared/google-token.ts";
-import { HTTP_URL } from "../shared/json.ts";
+import { HTTP_URL, objectSchema } from "../shared/json.ts";
 import { isLoopback } from "../shared/network.ts";
 
 const TEXT = { type: "string", minLength: 1 } as const;
 
 /** Access by OAuth 2 with a refresh token. */
-const oauthSchema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["clientId", "refreshToken"],
-  properties: {
-    tokenUrl: { ...HTTP_URL, description: "Where access tokens come from." },
-    clientId: { ...TEXT, description: "The client's id." },
-    clientSecret: { ...TEXT, description: "The client's secret, if it has one, as ${ENV} or ${file:PATH}." },
-    refreshToken: { ...TEXT, description: "As ${ENV} or ${file:PATH}." },
-    scope: { ...TEXT, description: "Scopes to ask for, separated by spaces, if the provider requires them." },
-  },
-} as const;
+const oauthSchema = objectSchema(["clientId", "refreshToken"], {
+  tokenUrl: { ...HTTP_URL, description: "Where access tokens come from." },
+  clientId: { ...TEXT, description: "The client's id." },
+  clientSecret: { ...TEXT, description: "The client's secret, if it has one, as ${ENV} or ${file:PATH}." },
+  refreshToken: { ...TEXT, description: "As ${ENV} or ${file:PATH}." },
+  scope: { ...TEXT, description: "Scopes to ask for, separated by spaces, if the provider requires them." },
+});
 
 export const imapSchema = {
-  type: "object",
-  additionalProperties: false,
   description: "Any mailbox that speaks IMAP.",
-  required: ["host", "user"],
-  properties: {
+  ...objectSchema(["host", "user"], {
     host: { ...TEXT, description: "The server's name." },
     port: { type: "integer", minimum: 1, maximum: 65_535, description: "Default: 993, without implicit TLS 143." },
     tls: {
@@ -45,7 +37,7 @@ export const imapSchema = {
       default: ["INBOX"],
       description: "The folders to follow, one connection each.",
     },
-  },
+  }),
 } as const;
 
 export type ImapOptions = FromSchema<typeof imapSchema>;
@@ -67,11 +59,8 @@ export function checkImap({ host, tls, password, oauth }: ImapOptions): OptionPr
 }
 
 export const gmailSchema = {
-  type: "object",
-  additionalProperties: false,
   description: "Gmail's own API with its notifications over Pub/Sub.",
-  required: ["user", "oauth"],
-  properties: {
+  ...objectSchema(["user", "oauth"], {
     user: { ...TEXT, description: "The mailbox's address." },
     oauth: { ...oauthSchema, description: "Access by OAuth 2, with a refresh token. Google's tokenUrl is known." },
     topic: {
@@ -93,7 +82,7 @@ export const gmailSchema = {
     },
     apiUrl: { ...HTTP_URL, description: "Where Gmail's API is, for tests. Default: Google's own." },
     pubsubUrl: { ...HTTP_URL, description: "Where Pub/Sub is, for tests and its emulator. Default: Google's own." },
-  },
+  }),
 } as const;
 
 export type GmailOptions = FromSchema<typeof gmailSchema>;

@@ -1,6 +1,6 @@
 import type { MappingSource } from "../config/types.ts";
 import type { ConfigProblem } from "../errors.ts";
-import { ANY_CREDENTIAL, BUILT_IN_HOOKS, type BuiltInHook, type HookRequest } from "../types.ts";
+import { ANY_CREDENTIAL, BUILT_IN_HOOKS, type BuiltInHook, type HookRequest, isSender } from "../types.ts";
 import type { CompiledAnswer } from "./answer.ts";
 import type { CompiledMapping } from "./compile.ts";
 
@@ -89,7 +89,7 @@ const MAX_EXPLAINED = 10;
  */
 function isVisible(mapping: CompiledMapping, { credential }: HookRequest): boolean {
   if (credential === ANY_CREDENTIAL) return true;
-  if (!credential.startsWith("auth:")) return mapping.credential === undefined;
+  if (!isSender(credential)) return mapping.credential === undefined;
   return mapping.credential === credential || mapping.credential === ANY_CREDENTIAL;
 }
 

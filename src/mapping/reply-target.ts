@@ -1,7 +1,7 @@
 import type { Budget } from "./template/template.ts";
 import type { CompiledMapping } from "./compile.ts";
 import { toChannelName } from "../shared/text.ts";
-import { ANY_CREDENTIAL, type HookRequest, SOURCE_CHANNEL } from "../types.ts";
+import { ANY_CREDENTIAL, type HookRequest, SOURCE_CHANNEL, isSender } from "../types.ts";
 import { createToChannel } from "./openclaw.ts";
 import {
   type FilledDraft,
@@ -78,13 +78,9 @@ export function findRefusal(
 ): string | undefined {
   const { credential } = request.credential === ANY_CREDENTIAL ? mapping : request;
   if (!config.channelNames.includes(channel)) return "there is no such channel.";
-  const isTrusted = isSender(credential) && !channels?.get(channel)?.sourceNeedsAllow;
+  const isTrusted =
+    (credential === ANY_CREDENTIAL || isSender(credential)) && !channels?.get(channel)?.sourceNeedsAllow;
   return findUndeliverable({ channel, to, isTrusted }, { config, channels })?.message;
-}
-
-/** Whether a request was verified by a mapping's own `auth`, or is tried as such a one. */
-function isSender(credential: string | undefined): boolean {
-  return credential === ANY_CREDENTIAL || credential?.startsWith("auth:") === true;
 }
 
 /** Where the reply is to go: the wanted targets of a list, else the draft's own channel and recipient. */

@@ -18,17 +18,22 @@ export interface AuditList {
   list(limit: number): McpRequestRecord[];
 }
 
+/** Of principals, and of those whom nobody knows: they must not be able to displace the others. */
 const MAX_RECORDS = 500;
 const MAX_TEXT = 200;
 
 /** The last requests since the start, in memory. */
 export function createAuditList(): AuditList {
-  const records: McpRequestRecord[] = [];
+  const records: Record<"known" | "unknown", McpRequestRecord[]> = { known: [], unknown: [] };
   return {
     add({ method, event, ...record }) {
-      records.push({ ...record, method: method.slice(0, MAX_TEXT), event: event?.slice(0, MAX_TEXT) });
-      if (records.length > MAX_RECORDS) records.shift();
+      const own = records[record.principal === undefined ? "unknown" : "known"];
+      own.push({ ...record, method: method.slice(0, MAX_TEXT), event: event?.slice(0, MAX_TEXT) });
+      if (own.length > MAX_RECORDS) own.shift();
     },
-    list: (limit) => records.toReversed().slice(0, limit),
+    list: (limit) =>
+      [...records.known.toReversed(), ...records.unknown.toReversed()]
+        .toSorted((one, other) => other.at - one.at)
+        .slice(0, limit),
   };
 }

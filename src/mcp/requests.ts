@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from "../shared/time.ts";
 import { createHash } from "node:crypto";
 import type { McpPrincipal } from "../config/types.ts";
 import { isLive, type Subscription, type SubscriptionTerms } from "../journal/publications.ts";
@@ -5,9 +6,8 @@ import type { NumberedPublication } from "../journal/journal.ts";
 import { FAILURES, requireCallback } from "./delivery/callback.ts";
 import { type Catalog, requireFilter, toListedType } from "./catalog.ts";
 import type { Challenges } from "./delivery/challenge.ts";
-import { fromCursor, toCursor } from "./cursor.ts";
+import { fromCursor, toCursor, toOccurrence } from "./occurrence.ts";
 import { McpError } from "./errors.ts";
-import { toOccurrence } from "./occurrence.ts";
 import { optionalNumber, optionalText, type Params, readArguments, requireObject, requireText } from "./params.ts";
 import type { RoomParts } from "./parts.ts";
 import { type Scan, scanPublications } from "./scan.ts";
@@ -36,9 +36,9 @@ const MAX_EVENTS = 1000;
 const MAX_HOLD_MS = 25_000;
 const NEXT_POLL_MS = 5000;
 
-const USUAL_TTL_MS = 3_600_000;
+const USUAL_TTL_MS = HOUR_MS;
 const MIN_TTL_MS = 300_000;
-const MAX_TTL_MS = 86_400_000;
+const MAX_TTL_MS = DAY_MS;
 const ROTATION_MS = 600_000;
 
 export function createRequests(parts: RequestParts): Requests {
@@ -71,7 +71,7 @@ export function createRequests(parts: RequestParts): Requests {
     const cursor = optionalText(params, "cursor");
     const start = fromCursor(cursor, storeId, await publications.state());
     const isWanted = (publication: NumberedPublication): boolean =>
-      matchesFilter(publication, filter) && maySee(principal, publication);
+      matchesFilter(publication, filter) && maySeeNow(principal, publication);
     let found = await scan(start.after);
     // Without a cursor, the client first needs one.
     if (cursor !== undefined && !start.truncated) {
@@ -92,6 +92,12 @@ export function createRequests(parts: RequestParts): Requests {
       const { position: upTo } = await publications.state();
       return scanPublications(publications, { after, upTo, name, limit, oldest: Date.now() - maxAgeMs }, isWanted);
     }
+  }
+
+  /** The configuration may change while a poll waits. */
+  function maySeeNow({ name }: McpPrincipal, publication: NumberedPublication): boolean {
+    const principal = current().config.gateway.mcp?.principals.find((known) => known.name === name);
+    return principal !== undefined && maySee(principal, publication);
   }
 
   async function subscribe(principal: McpPrincipal, params: Params): Promise<object> {

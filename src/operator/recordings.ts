@@ -1,3 +1,4 @@
+import { DAY_MS } from "../shared/time.ts";
 import { HookError } from "../errors.ts";
 import type { Journal, StoredRequest } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
@@ -42,7 +43,7 @@ export interface Recordings {
 const MAX_RECORDINGS = 10;
 const MAX_REQUESTS = 20;
 const LENGTH_MS = 10 * 60_000;
-const KEPT_MS = 24 * 3_600_000;
+const KEPT_MS = DAY_MS;
 /** Another node may have started or removed one. Refused requests can be many, so the journal is asked only so often. */
 const REFRESH_MS = 2000;
 

@@ -1,58 +1,50 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { OptionProblem, SignatureDefinition } from "../plugin.ts";
-import { NON_BLANK } from "../shared/json.ts";
+import { NON_BLANK, objectSchema } from "../shared/json.ts";
 import { HANDSHAKE_OPTION, withFixedHandshake } from "./handshakes.ts";
 import { HEADER, REPLAY_OPTION, SECRET, SECRET_ITSELF, type SignatureRow, TOLERANCE, URL_OPTION } from "./row.ts";
 import { createHmacKey, decodeStrictly } from "./signature.ts";
 import { checkSecrets, createVerifier } from "./verifier.ts";
 
-const hmacSchema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["secret", "header"],
-  properties: {
-    secret: SECRET,
-    header: { ...HEADER, description: "The header with the signature." },
-    secretEncoding: {
-      enum: ["utf8", "base64", "hex"],
-      default: "utf8",
-      description: "How the secret is written: the text itself is the key, or the bytes that it encodes.",
-    },
-    prefix: { type: "string", default: "", description: "Text before the signature: `sha256=`." },
-    list: {
-      type: "object",
-      additionalProperties: false,
-      required: ["separator", "signature"],
-      properties: {
-        separator: { type: "string", minLength: 1, description: "Between two entries: `,`." },
-        assign: { type: "string", minLength: 1, default: "=", description: "Between a name and its value." },
-        signature: { type: "string", minLength: 1, description: "The name of a signature: `v1`." },
-        timestamp: { type: "string", minLength: 1, description: "The name of the time, if it is in the list: `t`." },
-      },
-      description: "The header is a list of names and values: `t=1614556800,v1=5257a8…`.",
-    },
-    algorithm: { enum: ["sha256", "sha1", "sha512"], default: "sha256", description: "Hash of the HMAC." },
-    encoding: { enum: ["hex", "base64", "base64url"], default: "hex", description: "Encoding of the signature." },
-    signed: {
-      type: "array",
-      minItems: 1,
-      maxItems: 16,
-      items: { type: "string", minLength: 1 },
-      contains: { const: "body" },
-      default: ["body"],
-      description:
-        "The signed text in its parts: `body`, `id`, `timestamp`, `url`, `method`, or any other text, which means itself.",
-    },
-    idHeader: { ...HEADER, description: "The header with the delivery's id." },
-    timestampHeader: { ...HEADER, description: "The header with the time." },
-    timestampField: { ...NON_BLANK, description: "The top-level field of the JSON body with the time." },
-    timestampUnit: { enum: ["s", "ms", "iso"], default: "s", description: "Unit of the time." },
-    tolerance: { ...TOLERANCE, default: "5m" },
-    url: URL_OPTION,
-    replay: REPLAY_OPTION,
-    handshake: HANDSHAKE_OPTION,
+const hmacSchema = objectSchema(["secret", "header"], {
+  secret: SECRET,
+  header: { ...HEADER, description: "The header with the signature." },
+  secretEncoding: {
+    enum: ["utf8", "base64", "hex"],
+    default: "utf8",
+    description: "How the secret is written: the text itself is the key, or the bytes that it encodes.",
   },
-} as const;
+  prefix: { type: "string", default: "", description: "Text before the signature: `sha256=`." },
+  list: {
+    description: "The header is a list of names and values: `t=1614556800,v1=5257a8…`.",
+    ...objectSchema(["separator", "signature"], {
+      separator: { type: "string", minLength: 1, description: "Between two entries: `,`." },
+      assign: { type: "string", minLength: 1, default: "=", description: "Between a name and its value." },
+      signature: { type: "string", minLength: 1, description: "The name of a signature: `v1`." },
+      timestamp: { type: "string", minLength: 1, description: "The name of the time, if it is in the list: `t`." },
+    }),
+  },
+  algorithm: { enum: ["sha256", "sha1", "sha512"], default: "sha256", description: "Hash of the HMAC." },
+  encoding: { enum: ["hex", "base64", "base64url"], default: "hex", description: "Encoding of the signature." },
+  signed: {
+    type: "array",
+    minItems: 1,
+    maxItems: 16,
+    items: { type: "string", minLength: 1 },
+    contains: { const: "body" },
+    default: ["body"],
+    description:
+      "The signed text in its parts: `body`, `id`, `timestamp`, `url`, `method`, or any other text, which means itself.",
+  },
+  idHeader: { ...HEADER, description: "The header with the delivery's id." },
+  timestampHeader: { ...HEADER, description: "The header with the time." },
+  timestampField: { ...NON_BLANK, description: "The top-level field of the JSON body with the time." },
+  timestampUnit: { enum: ["s", "ms", "iso"], default: "s", description: "Unit of the time." },
+  tolerance: { ...TOLERANCE, default: "5m" },
+  url: URL_OPTION,
+  replay: REPLAY_OPTION,
+  handshake: HANDSHAKE_OPTION,
+});
 
 type HmacOptions = FromSchema<typeof hmacSchema>;
 
@@ -136,16 +128,11 @@ function checkTimes({ timestampHeader, timestampField, list }: HmacOptions): Opt
   ];
 }
 
-const headerSchema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["secret", "name"],
-  properties: {
-    secret: SECRET,
-    name: { ...HEADER, description: "The header with the secret." },
-    handshake: HANDSHAKE_OPTION,
-  },
-} as const;
+const headerSchema = objectSchema(["secret", "name"], {
+  secret: SECRET,
+  name: { ...HEADER, description: "The header with the secret." },
+  handshake: HANDSHAKE_OPTION,
+});
 
 /** A secret in any header. */
 export const header: SignatureDefinition<FromSchema<typeof headerSchema>> = {
@@ -158,21 +145,16 @@ export const header: SignatureDefinition<FromSchema<typeof headerSchema>> = {
   },
 };
 
-const grafanaSchema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["secret"],
-  properties: {
-    secret: SECRET,
-    header: {
-      ...HEADER,
-      default: "X-Grafana-Alerting-Signature",
-      description: "The header with the signature, as in the contact point.",
-    },
-    timestampHeader: { ...HEADER, description: "The header with the time, if the contact point names one." },
-    tolerance: { ...TOLERANCE, default: "5m" },
+const grafanaSchema = objectSchema(["secret"], {
+  secret: SECRET,
+  header: {
+    ...HEADER,
+    default: "X-Grafana-Alerting-Signature",
+    description: "The header with the signature, as in the contact point.",
   },
-} as const;
+  timestampHeader: { ...HEADER, description: "The header with the time, if the contact point names one." },
+  tolerance: { ...TOLERANCE, default: "5m" },
+});
 
 type GrafanaOptions = FromSchema<typeof grafanaSchema>;
 

@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { createHmac } from "node:crypto";
-import { isObject, parseObject, parsePath, readPath, toObject } from "../shared/json.ts";
+import { isObject, parseObject, parsePath, readPath, toObject, objectSchema } from "../shared/json.ts";
 import { sameSecret } from "../shared/secret.ts";
 import type { Bytes, Handshake, SignatureVerifier, SignedHead, SignedRequest } from "./provider.ts";
 import type { HandshakeRule } from "./row.ts";
@@ -157,10 +157,8 @@ export const graph: HandshakeRule = {
 };
 
 export const HANDSHAKE_OPTION = {
-  type: "object",
-  additionalProperties: false,
-  required: ["when", "answer"],
-  properties: {
+  description: "How the sender checks that the hook exists. Such a request needs no signature and starts nothing.",
+  ...objectSchema(["when", "answer"], {
     when: {
       type: "object",
       minProperties: 1,
@@ -172,8 +170,7 @@ export const HANDSHAKE_OPTION = {
       type: ["string", "object"],
       description: "A text, or an object that is sent as JSON. `{{payload.challenge}}` is that field of the body.",
     },
-  },
-  description: "How the sender checks that the hook exists. Such a request needs no signature and starts nothing.",
+  }),
 } as const;
 
 type FixedHandshake = FromSchema<typeof HANDSHAKE_OPTION>;

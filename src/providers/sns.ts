@@ -2,7 +2,7 @@ import { verify, X509Certificate } from "node:crypto";
 import type { FromSchema } from "json-schema-to-ts";
 import type { SignatureDefinition } from "../plugin.ts";
 import { parseDuration } from "../shared/time.ts";
-import { parseObject } from "../shared/json.ts";
+import { parseObject, objectSchema } from "../shared/json.ts";
 import { checkTime, digestParts } from "./verifier.ts";
 import { decodeStrictly, parseTimestamp } from "./signature.ts";
 import type { Handshake, SignatureResult, SignatureVerifier } from "./provider.ts";
@@ -10,18 +10,13 @@ import { TOLERANCE } from "./row.ts";
 
 const TOPIC = { type: "string", pattern: "^arn:aws[\\w-]*:sns:[\\w-]+:\\d+:\\S+$" } as const;
 
-const schema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["topicArn"],
-  properties: {
-    topicArn: {
-      anyOf: [TOPIC, { type: "array", minItems: 1, items: TOPIC }],
-      description: "The topics that may send. Everyone can have messages signed by AWS, for their own topics.",
-    },
-    tolerance: { ...TOLERANCE, default: "1h" },
+const schema = objectSchema(["topicArn"], {
+  topicArn: {
+    anyOf: [TOPIC, { type: "array", minItems: 1, items: TOPIC }],
+    description: "The topics that may send. Everyone can have messages signed by AWS, for their own topics.",
   },
-} as const;
+  tolerance: { ...TOLERANCE, default: "1h" },
+});
 
 type SnsOptions = FromSchema<typeof schema>;
 

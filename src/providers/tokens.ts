@@ -9,7 +9,7 @@ import {
   type TokenRules,
   type VerifyToken,
 } from "../shared/json-web-token.ts";
-import { HTTP_URL, NON_BLANK, parseObject, toObject } from "../shared/json.ts";
+import { HTTP_URL, NON_BLANK, parseObject, toObject, objectSchema } from "../shared/json.ts";
 import { redactPayload } from "../shared/secret.ts";
 import { parseDuration } from "../shared/time.ts";
 import { HANDSHAKE_OPTION, withFixedHandshake } from "./handshakes.ts";
@@ -29,11 +29,8 @@ const ALGORITHMS = {
 } as const;
 
 const jwtSchema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["algorithms"],
   oneOf: [{ required: ["jwks"] }, { required: ["secret"] }],
-  properties: {
+  ...objectSchema(["algorithms"], {
     header: {
       ...HEADER,
       default: "Authorization",
@@ -56,18 +53,15 @@ const jwtSchema = {
       description: "Further claims with the values that they must have.",
     },
     bodyHash: {
-      type: "object",
-      additionalProperties: false,
-      required: ["claim"],
-      properties: {
+      description: "Without it the token does not say which body it was made for.",
+      ...objectSchema(["claim"], {
         claim: { ...NON_BLANK, description: "The claim with the SHA-256 of the body." },
         encoding: { enum: ["hex", "base64", "base64url"], default: "hex", description: "Encoding of the hash." },
-      },
-      description: "Without it the token does not say which body it was made for.",
+      }),
     },
     tolerance: { ...TOLERANCE, default: "1m" },
     handshake: HANDSHAKE_OPTION,
-  },
+  }),
 } as const;
 
 type JwtOptions = FromSchema<typeof jwtSchema>;
@@ -114,12 +108,7 @@ function checkReceiver({ jwks, issuer, audience }: JwtOptions): OptionProblem[] 
   }));
 }
 
-const netlifySchema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["secret"],
-  properties: { secret: SECRET },
-} as const;
+const netlifySchema = objectSchema(["secret"], { secret: SECRET });
 
 /** The token has a hash of the body and no time. */
 export const netlify: SignatureDefinition<FromSchema<typeof netlifySchema>> = {
@@ -140,20 +129,15 @@ export const netlify: SignatureDefinition<FromSchema<typeof netlifySchema>> = {
     }),
 };
 
-const msteamsSchema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["appId"],
-  properties: {
-    appId: { ...NON_BLANK, description: "The bot's Microsoft App ID." },
-    tolerance: { ...TOLERANCE, default: "5m" },
-    keysUrl: {
-      ...HTTP_URL,
-      default: "https://login.botframework.com/v1/.well-known/keys",
-      description: "For tests: the Bot Framework's public keys as a JSON Web Key Set.",
-    },
+const msteamsSchema = objectSchema(["appId"], {
+  appId: { ...NON_BLANK, description: "The bot's Microsoft App ID." },
+  tolerance: { ...TOLERANCE, default: "5m" },
+  keysUrl: {
+    ...HTTP_URL,
+    default: "https://login.botframework.com/v1/.well-known/keys",
+    description: "For tests: the Bot Framework's public keys as a JSON Web Key Set.",
   },
-} as const;
+});
 
 /** A bot of Microsoft Teams. A reply shows our token at `serviceUrl`, so that address must be the signed one. */
 export const msteams: SignatureDefinition<FromSchema<typeof msteamsSchema>> = {
@@ -259,12 +243,12 @@ function trimAll(secret: string | readonly string[] = []): string[] {
 
 const { audience, serviceAccount, keysUrl } = GOOGLE_TOKEN;
 
-const googleSchema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["audience", "serviceAccount"],
-  properties: { audience, serviceAccount, tolerance: { ...TOLERANCE, default: "1m" }, keysUrl },
-} as const;
+const googleSchema = objectSchema(["audience", "serviceAccount"], {
+  audience,
+  serviceAccount,
+  tolerance: { ...TOLERANCE, default: "1m" },
+  keysUrl,
+});
 
 /** A JSON Web Token of Google, as Pub/Sub, Cloud Tasks and Cloud Scheduler send it. */
 export const googleOidc: SignatureDefinition<FromSchema<typeof googleSchema>> = {
@@ -277,21 +261,16 @@ export const googleOidc: SignatureDefinition<FromSchema<typeof googleSchema>> = 
   create: ({ tolerance, ...options }) => openToken({ ...toGoogleRules(options), header: "authorization", tolerance }),
 };
 
-const googleChatSchema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["audience"],
-  properties: {
-    audience: { ...audience, description: "The hook's address, as in the app's settings." },
-    serviceAccount: {
-      ...serviceAccount,
-      default: "chat@system.gserviceaccount.com",
-      description: "The e-mail address that the tokens are issued for. A Workspace add-on has another one.",
-    },
-    tolerance: { ...TOLERANCE, default: "1m" },
-    keysUrl,
+const googleChatSchema = objectSchema(["audience"], {
+  audience: { ...audience, description: "The hook's address, as in the app's settings." },
+  serviceAccount: {
+    ...serviceAccount,
+    default: "chat@system.gserviceaccount.com",
+    description: "The e-mail address that the tokens are issued for. A Workspace add-on has another one.",
   },
-} as const;
+  tolerance: { ...TOLERANCE, default: "1m" },
+  keysUrl,
+});
 
 /** An app of Google Chat, also one that is a Workspace add-on. */
 export const googleChat: SignatureDefinition<FromSchema<typeof googleChatSchema>> = {

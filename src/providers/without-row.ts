@@ -2,7 +2,16 @@ import type { FromSchema } from "json-schema-to-ts";
 import { randomBytes } from "node:crypto";
 import type { SignatureDefinition } from "../plugin.ts";
 import { parseExactObject } from "../shared/exact-json.ts";
-import { isObject, NON_BLANK, parseObject, parsePath, readPath, replaceAt, toObject } from "../shared/json.ts";
+import {
+  isObject,
+  NON_BLANK,
+  parseObject,
+  parsePath,
+  readPath,
+  replaceAt,
+  toObject,
+  objectSchema,
+} from "../shared/json.ts";
 import { redactPayload, sameSecret } from "../shared/secret.ts";
 import { parseDuration } from "../shared/time.ts";
 import { graph as graphHandshake, HANDSHAKE_OPTION, withFixedHandshake } from "./handshakes.ts";
@@ -16,12 +25,7 @@ import { checkTime, digestParts } from "./verifier.ts";
 const WRONG: SignatureRefusal = { reason: "wrong", message: "The signature is wrong." };
 const UNSIGNED: SignatureRefusal = { reason: "missing", message: "The body has no signature." };
 
-const mailgunSchema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["secret"],
-  properties: { secret: SECRET, tolerance: { ...TOLERANCE, default: "5m" } },
-} as const;
+const mailgunSchema = objectSchema(["secret"], { secret: SECRET, tolerance: { ...TOLERANCE, default: "5m" } });
 
 /** Signs a time and a random token, in the body. The rest of the body is not signed. */
 export const mailgun: SignatureDefinition<FromSchema<typeof mailgunSchema>> = {
@@ -86,16 +90,11 @@ async function readForm({ body, headers }: SignedRequest): Promise<Record<string
   }
 }
 
-const fieldSchema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["secret", "field"],
-  properties: {
-    secret: SECRET,
-    field: { ...NON_BLANK, description: "The field with the secret: its name in a form, its path in a JSON body." },
-    handshake: HANDSHAKE_OPTION,
-  },
-} as const;
+const fieldSchema = objectSchema(["secret", "field"], {
+  secret: SECRET,
+  field: { ...NON_BLANK, description: "The field with the secret: its name in a form, its path in a JSON body." },
+  handshake: HANDSHAKE_OPTION,
+});
 
 /** A secret in a field of the body, as outgoing webhooks of Mattermost and Rocket.Chat and events of Lark have it. */
 export const field: SignatureDefinition<FromSchema<typeof fieldSchema>> = {
@@ -132,12 +131,7 @@ function createFieldVerifier(secret: string | readonly string[], name: string): 
   };
 }
 
-const graphSchema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["secret"],
-  properties: { secret: SECRET },
-} as const;
+const graphSchema = objectSchema(["secret"], { secret: SECRET });
 
 /** Microsoft repeats a subscription's `clientState` in each notification of a request. */
 export const graph: SignatureDefinition<FromSchema<typeof graphSchema>> = {

@@ -1,5 +1,5 @@
 import { createApi, requireId, toBasic } from "../channels/http.ts";
-import { toObject, toText } from "../shared/json.ts";
+import { toText } from "../shared/json.ts";
 import { callWith, type HookAccess, type HookApi, readPages, type Vendor, type WantedHook } from "./hook-api.ts";
 
 const PAGE = 100;
@@ -32,7 +32,6 @@ function connect(access: HookAccess): HookApi {
     token,
     headers: email === "" ? undefined : () => ({ authorization: toBasic(email, token) }),
     advice: ADVICE,
-    explain: ({ body }) => ({ reason: toObject(body["error"])["message"] }),
   });
   const call = callWith(api, access);
   const base = `/${place.includes("/") ? "repositories" : "workspaces"}/${place}/hooks`;

@@ -1,5 +1,6 @@
 import { type Call, toRefusal } from "../channels/http.ts";
 import { toObject, toObjects, toText } from "../shared/json.ts";
+import { MAX_PAGES } from "./hook-api.ts";
 
 export interface Graphql {
   /** The `data` of the answer. */
@@ -27,13 +28,15 @@ export function openGraphql(
 
   async function list(query: string, field: string): Promise<Record<string, unknown>[]> {
     const found: Record<string, unknown>[] = [];
-    for (let after: string | undefined; ;) {
+    let after: string | undefined;
+    for (let page = 0; page < MAX_PAGES; page++) {
       const { nodes, pageInfo } = toObject((await ask(query, { after }))[field]);
       found.push(...toObjects(nodes));
       const { hasNextPage, endCursor } = toObject(pageInfo);
-      if (hasNextPage !== true || endCursor === after) return found;
+      if (hasNextPage !== true || endCursor === after) break;
       after = toText(endCursor);
     }
+    return found;
   }
 
   return { ask, list };

@@ -75,7 +75,7 @@ export function callWith(open: OpenApi, { signal }: HookAccess): Call {
 }
 
 /** How many pages of a list are read, so that a faulty answer cannot go on without end. */
-const MAX_PAGES = 50;
+export const MAX_PAGES = 50;
 
 /** All items of a list that is read page by page, each with `perPage` items but the last. */
 export async function readPages(

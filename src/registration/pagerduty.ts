@@ -26,7 +26,6 @@ function connect(access: HookAccess): HookApi {
     token,
     headers: () => ({ authorization: `Token token=${token}`, accept: "application/vnd.pagerduty+json;version=2" }),
     advice: ADVICE,
-    explain: ({ body }) => ({ reason: toObject(body["error"])["message"] }),
   });
   const call = callWith(api, access);
   const base = "/webhook_subscriptions";

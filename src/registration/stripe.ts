@@ -1,8 +1,16 @@
 import { createHash } from "node:crypto";
 import { type Call, createApi, requireId } from "../channels/http.ts";
-import { toObject, toObjects, toText } from "../shared/json.ts";
+import { toObjects, toText } from "../shared/json.ts";
 import { createNonce } from "../shared/id.ts";
-import { callWith, type CreatedHook, type HookAccess, type HookApi, type Vendor, type WantedHook } from "./hook-api.ts";
+import {
+  callWith,
+  type CreatedHook,
+  MAX_PAGES,
+  type HookAccess,
+  type HookApi,
+  type Vendor,
+  type WantedHook,
+} from "./hook-api.ts";
 
 const PAGE = 100;
 
@@ -32,7 +40,6 @@ export function openStripe(access: HookAccess, idempotencyKey?: string): Call {
       ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
     }),
     advice: ADVICE,
-    explain: ({ body }) => ({ reason: toObject(body["error"])["message"] }),
   });
   return callWith(api, access);
 }
@@ -68,15 +75,17 @@ function connect(access: HookAccess): HookApi {
 
 export async function listEndpoints(call: Call): Promise<Record<string, unknown>[]> {
   const found: Record<string, unknown>[] = [];
-  for (let after = ""; ;) {
+  let after = "";
+  for (let count = 0; count < MAX_PAGES; count++) {
     const query = after === "" ? "" : `&starting_after=${encodeURIComponent(after)}`;
     const { body } = await call("GET", `/webhook_endpoints?limit=${PAGE}${query}`);
     const page = toObjects(body["data"]);
     found.push(...page);
     const last = toText(page.at(-1)?.["id"]);
-    if (body["has_more"] !== true || last === after) return found;
+    if (body["has_more"] !== true || last === after) break;
     after = last;
   }
+  return found;
 }
 
 /** Stripe refuses a key that is used again with other parameters. */

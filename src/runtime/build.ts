@@ -14,7 +14,7 @@ import { type CompiledMapping, compileMapping, toRunLimits } from "../mapping/co
 import { createMappingIndex, findShadowed, isBuiltInHook, type MappingIndex } from "../mapping/mapping-index.ts";
 import type { DriverContext } from "../plugin.ts";
 import { isWithin, toObject } from "../shared/json.ts";
-import { readRegularFile } from "../shared/files.ts";
+import { readRegularFile, isInstalled } from "../shared/files.ts";
 import { didYouMean, toChannelName, withPeriod } from "../shared/text.ts";
 import { type Log, silentLog } from "../telemetry/log.ts";
 import type { CodeCache } from "../transforms/code-cache.ts";
@@ -219,10 +219,6 @@ function findMissingModule({ file, root }: TransformSpec): ConfigProblem[] | und
   const names = readdirSync(root).filter((name) => isCode(name) && !name.endsWith(".json"));
   const suggestion = didYouMean(path.relative(root, file), names, ".");
   return [{ message: `The module ${file} does not exist${suggestion}`, file }];
-}
-
-function isInstalled(file: string): boolean {
-  return file.includes(`${path.sep}node_modules${path.sep}`);
 }
 
 function toTransformSpec(

@@ -4,7 +4,7 @@ import type { ConfigProblem } from "../errors.ts";
 import { toGrants } from "../mapping/grants.ts";
 import { compileCallPattern } from "../mapping/pattern.ts";
 import { appendSegment, toObject } from "../shared/json.ts";
-import { withPeriod } from "../shared/text.ts";
+import { withPeriod, toolSetOf } from "../shared/text.ts";
 import type { OpenCall, ToolSets } from "../tools/tool-sets.ts";
 import type { Grant } from "../types.ts";
 
@@ -72,7 +72,7 @@ export function findGrantProblems(config: ResolvedConfig, tools: ToolSets): Conf
 function findProblems({ grants = {}, key, file }: WrittenGrants, tools: ToolSets): ConfigProblem[] {
   return Object.entries(grants).flatMap(([name, written]) => {
     const at = appendSegment(key, name);
-    const [set = ""] = name.split(".", 1);
+    const set = toolSetOf(name);
     if (name.includes("*") || !tools.sets.has(set)) return [];
     const call = tools.find(name);
     if (!call) return [{ file, key: at, message: tools.explainMissing(name) }];

@@ -2,7 +2,7 @@ import { type FSWatcher, watch } from "chokidar";
 import { lstatSync, realpathSync, type Stats, statSync } from "node:fs";
 import path from "node:path";
 import { codeOf } from "../errors.ts";
-import { CLOCK_SLACK_MS } from "../shared/files.ts";
+import { CLOCK_SLACK_MS, isInstalled } from "../shared/files.ts";
 import type { Log } from "../telemetry/log.ts";
 import { createLinkWatcher } from "./links.ts";
 
@@ -179,10 +179,6 @@ function toRealPath(file: string): string {
   } catch {
     return file;
   }
-}
-
-function isInstalled(file: string): boolean {
-  return /[\\/]node_modules([\\/]|$)/.test(file);
 }
 
 function isExhausted(error: unknown): boolean {

@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../shared/time.ts";
 import { type CatchUp, type CatchUpResult, runCatchUp } from "../catch-up/run.ts";
 import { openMissedEvents } from "../catch-up/senders.ts";
 import type { FoundMissed, MissedEvents } from "../catch-up/missed.ts";
@@ -41,7 +42,7 @@ const MAX_GAP_MS = 2 * 60_000;
 /** What was under way when the gap began. */
 const BEFORE_MS = 5 * 60_000;
 /** Senders keep no more, and an older event is seldom wanted. */
-const MAX_SINCE_MS = 72 * 3_600_000;
+const MAX_SINCE_MS = 72 * HOUR_MS;
 
 /** The kinds of notes: when a node was ready last, and the catch-ups that are under way, by hook. */
 const READY = "ready";

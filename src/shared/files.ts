@@ -103,3 +103,8 @@ function requireUnchanged(file: string, expected: string | null | undefined): vo
     { file, message: "The file has changed in the meantime, so nothing was written. Try again." },
   ]);
 }
+
+/** Whether a package manager has written it. */
+export function isInstalled(file: string): boolean {
+  return /[\\/]node_modules([\\/]|$)/.test(file);
+}

@@ -31,6 +31,11 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** As in the template helper `if`, an empty list is false. */
+export function isTrue(value: unknown): boolean {
+  return Array.isArray(value) ? value.length > 0 : Boolean(value);
+}
+
 /** A value as text: nothing if it is missing or null, JSON if it is not text already. */
 export function toText(value: unknown): string {
   if (typeof value === "string") return value;
@@ -113,9 +118,26 @@ function toField(object: Record<string, unknown>) {
 
 /** Parts of JSON Schemas that several drivers share. */
 
+/** The JSON Schema of an object that has these properties and no others. `required`: their names. */
+export function objectSchema<const Required extends readonly (keyof Properties)[], const Properties extends object>(
+  required: Required,
+  properties: Properties,
+): {
+  readonly type: "object";
+  readonly additionalProperties: false;
+  readonly required: Required;
+  readonly properties: Properties;
+} {
+  return { type: "object", additionalProperties: false, required, properties };
+}
+
 export const NON_BLANK = { type: "string", pattern: "\\S" } as const;
 
 export const HTTP_URL = { type: "string", pattern: "^https?://" } as const;
+/** Names with their texts, such as headers. */
+export const TEXTS = { type: "object", additionalProperties: { type: "string" } } as const;
+/** A program and its arguments. */
+export const COMMAND = { type: "array", minItems: 1, items: { type: "string", minLength: 1 } } as const;
 
 /** Far above any real payload, far below the depth at which recursive code overflows the stack. */
 export const MAX_DEPTH = 1000;

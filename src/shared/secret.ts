@@ -1,4 +1,4 @@
-import { hash, timingSafeEqual } from "node:crypto";
+import { createHmac, hash, timingSafeEqual } from "node:crypto";
 import { ExactNumber } from "./exact-json.ts";
 
 /** A header for the hook token when `Authorization` is used for something else. */
@@ -138,4 +138,9 @@ function redactAt(value: unknown, [key, ...rest]: PayloadPath): unknown {
   if (redacted.every(([, item], index) => item === entries[index]?.[1])) return value;
   // `fromEntries` creates a field even for `__proto__`.
   return Array.isArray(value) ? redacted.map(([, item]) => item) : Object.fromEntries(redacted);
+}
+
+/** Signs texts with the key of a store. */
+export function createSign(key: Uint8Array): (text: string) => Uint8Array {
+  return (text) => createHmac("sha256", key).update(text).digest();
 }

@@ -38,17 +38,15 @@ const MAX_SUBJECT_LENGTH = 160;
 
 /** What an event is about, for lists; undefined if it is blank. */
 export function toSubject(text = ""): string | undefined {
-  return toOneLine(text.slice(0, 10 * MAX_SUBJECT_LENGTH), MAX_SUBJECT_LENGTH) || undefined;
+  return toOneLine(text.trimStart().slice(0, 4 * MAX_SUBJECT_LENGTH), MAX_SUBJECT_LENGTH) || undefined;
 }
 
 /** A name that the operator wrote appears in summaries outside the safety boundary, so it is only one line. */
 export function toOneLine(name: string, maxLength = MAX_NAME_LENGTH): string {
   const line = name.replace(/[\s\p{Cc}]+/gu, " ").trim();
-  if (line.length <= maxLength) return line;
-  return Array.from(line.slice(0, 2 * maxLength))
-    .slice(0, maxLength)
-    .join("")
-    .trim();
+  let end = 0;
+  for (let count = 0; count < maxLength && end < line.length; count++) end += line.codePointAt(end)! > 0xffff ? 2 : 1;
+  return line.slice(0, end).trim();
 }
 
 /** Other names that people know a channel by. */
@@ -66,6 +64,11 @@ export function toChannelName(name: string): string {
 /** The driver of a channel: `slack:eu` is an account of `slack`. */
 export function channelKind(name: string): string {
   return name.split(":", 1)[0] ?? name;
+}
+
+/** `tickets.show` is a call of the tool set `tickets`. */
+export function toolSetOf(call: string): string {
+  return call.split(".", 1)[0] ?? "";
 }
 
 /** What names an account of a channel, behind the colon. */

@@ -185,16 +185,3 @@ export function toUnknownOutcome(host: string, error: unknown, signal: AbortSign
   const reason = error instanceof Error && error.cause === undefined ? "the request failed" : messageOf(cause);
   return new DriverError(`${host} gave no answer: ${reason}.`, { retryable: true });
 }
-
-/** The text of an answer up to a number of characters; the rest is not read. */
-export async function readText(response: Response, maxLength: number): Promise<string> {
-  if (!response.body) return "";
-  const decoder = new TextDecoder();
-  let text = "";
-  // Leaving the loop ends the connection.
-  for await (const chunk of response.body) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > maxLength) return text.slice(0, maxLength);
-  }
-  return text + decoder.decode();
-}

@@ -2,16 +2,9 @@ import type { FromSchema } from "json-schema-to-ts";
 import { compileSchema } from "../config/schema/validator.ts";
 import { messageOf } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
-import { appendSegment, HTTP_URL, isObject, toText } from "../shared/json.ts";
-import {
-  type Connection,
-  hasUser,
-  NotSent,
-  openConnection,
-  readText,
-  type ResolveHost,
-  toUnknownOutcome,
-} from "./connection.ts";
+import { appendSegment, HTTP_URL, isObject, toText, objectSchema, TEXTS } from "../shared/json.ts";
+import { type Connection, hasUser, NotSent, openConnection, type ResolveHost, toUnknownOutcome } from "./connection.ts";
+import { readText } from "../shared/network.ts";
 import { findHeaderProblem } from "./headers.ts";
 import { withPeriod } from "../shared/text.ts";
 import { compilePath, RefusedArgument } from "./path.ts";
@@ -25,11 +18,8 @@ const PATH = {
 } as const;
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
-  required: ["baseUrl", "calls"],
   description: "Requests to one host.",
-  properties: {
+  ...objectSchema(["baseUrl", "calls"], {
     baseUrl: {
       ...HTTP_URL,
       description: "Begins every address. Redirects that leave its scheme, host or port are not followed.",
@@ -41,8 +31,7 @@ const schema = {
         "The host may be this machine or in a private network. Link-local and metadata addresses are never called.",
     },
     headers: {
-      type: "object",
-      additionalProperties: { type: "string" },
+      ...TEXTS,
       description: "Headers of every call, such as its credential.",
     },
     calls: {
@@ -53,53 +42,47 @@ const schema = {
         pattern: "^[A-Za-z][\\w.-]{0,63}$",
         description: "1 to 64 letters, digits, - . and _, beginning with a letter.",
       },
-      additionalProperties: {
-        type: "object",
-        additionalProperties: false,
-        required: ["description"],
-        properties: {
-          description: {
-            type: "string",
-            pattern: "\\S",
-            description: "What the call does, for the person or model that chooses it.",
-          },
-          get: PATH,
-          post: PATH,
-          put: PATH,
-          patch: PATH,
-          delete: PATH,
-          input: {
-            type: "object",
-            description:
-              'The arguments: the JSON Schema of each, or the name of its type: "string", "integer", "number", "boolean", "array" or "object". All are required unless they say optional: true.',
-            additionalProperties: {
-              anyOf: [
-                { enum: ["string", "integer", "number", "boolean", "array", "object"] },
-                { type: "object", additionalProperties: true },
-              ],
-            },
-          },
-          query: {
-            type: "object",
-            additionalProperties: true,
-            description:
-              "Query parameters, whose texts are templates over the arguments. A list repeats its parameter.",
-          },
-          body: {
-            type: "object",
-            additionalProperties: true,
-            description:
-              "The body as JSON, whose texts are templates over the arguments. A template that is the whole text keeps its type.",
-          },
-          maxResultLength: {
-            type: "integer",
-            minimum: 1,
-            description: "How many characters of its result are used, if that differs from the set's.",
+      additionalProperties: objectSchema(["description"], {
+        description: {
+          type: "string",
+          pattern: "\\S",
+          description: "What the call does, for the person or model that chooses it.",
+        },
+        get: PATH,
+        post: PATH,
+        put: PATH,
+        patch: PATH,
+        delete: PATH,
+        input: {
+          type: "object",
+          description:
+            'The arguments: the JSON Schema of each, or the name of its type: "string", "integer", "number", "boolean", "array" or "object". All are required unless they say optional: true.',
+          additionalProperties: {
+            anyOf: [
+              { enum: ["string", "integer", "number", "boolean", "array", "object"] },
+              { type: "object", additionalProperties: true },
+            ],
           },
         },
-      },
+        query: {
+          type: "object",
+          additionalProperties: true,
+          description: "Query parameters, whose texts are templates over the arguments. A list repeats its parameter.",
+        },
+        body: {
+          type: "object",
+          additionalProperties: true,
+          description:
+            "The body as JSON, whose texts are templates over the arguments. A template that is the whole text keeps its type.",
+        },
+        maxResultLength: {
+          type: "integer",
+          minimum: 1,
+          description: "How many characters of its result are used, if that differs from the set's.",
+        },
+      }),
     },
-  },
+  }),
 } as const;
 
 type HttpOptions = FromSchema<typeof schema>;
@@ -260,7 +243,7 @@ interface InputSchema extends Record<string, unknown> {
 
 /** The JSON Schema of a call's arguments, from its short form. `problem`: what is wrong with it. */
 function toInputSchema(input: Record<string, unknown> = {}): { schema: InputSchema; problem?: string } {
-  const object: InputSchema = { type: "object", properties: {}, required: [], additionalProperties: false };
+  const object: InputSchema = objectSchema([], {});
   for (const [name, written] of Object.entries(input)) {
     const { optional = false, ...own } = isObject(written) ? written : { type: written };
     if (typeof optional !== "boolean")

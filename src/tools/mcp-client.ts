@@ -1,5 +1,5 @@
 import type * as Mcp from "@modelcontextprotocol/client";
-import { messageOf } from "../errors.ts";
+import { codeOf } from "../errors.ts";
 import { toObject } from "../shared/json.ts";
 import { packageVersion } from "../shared/package.ts";
 import { backoffMs } from "../shared/time.ts";
@@ -96,11 +96,11 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
           onClose(opened.client, () => forget(opening));
           return opened;
         },
-        (error: unknown) => {
+        async (error: unknown) => {
           forget(opening);
           failures += 1;
           retryAt = Date.now() + backoffMs(failures, BACKOFF);
-          throw new NotSent(`${place} cannot be reached: ${explain(error)}.`, { cause: error });
+          throw new NotSent(`${place} cannot be reached: ${await explain(error)}.`, { cause: error });
         },
       );
     session = opening;
@@ -136,10 +136,10 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
     if (opened.calls && Date.now() - opened.calls.listedAt < LIST_AGE_MS) return opened.calls.list;
     const asked = opened.client.listTools(undefined, { signal, cacheMode: "refresh" }).then(
       ({ tools }) => new Map(tools.map((tool) => [tool.name, toCall(tool)])),
-      (error: unknown) => {
+      async (error: unknown) => {
         delete opened.calls;
         retire();
-        throw new NotSent(`${place} does not say what it offers: ${explain(error)}.`, { cause: error });
+        throw new NotSent(`${place} does not say what it offers: ${await explain(error)}.`, { cause: error });
       },
     );
     opened.calls = { listedAt: Date.now(), list: asked };
@@ -157,7 +157,8 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
       return new ServerError(`${error.status} from ${place}`, error.message);
     }
     const cause = error instanceof Error ? (error.cause ?? error) : error;
-    return cause instanceof NotSent ? cause : toUnknownOutcome(place, new Error("", { cause }), signal);
+    if (cause instanceof NotSent) return cause;
+    return toUnknownOutcome(place, new Error("", { cause: await explain(error) }), signal);
   }
 
   function forget(closed: Promise<Session>): void {
@@ -190,11 +191,13 @@ function toCall({ name, description = "", inputSchema }: Mcp.Tool): CallDescript
   return { name, description, input: toObject(inputSchema) };
 }
 
-/** One line. */
-function explain(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof NotSent ? error.cause : error;
-  return messageOf(cause)
-    .replaceAll(/[\s\p{Cc}]+/gu, " ")
-    .slice(0, 200)
-    .replace(/\.$/, "");
+/** What happened, without text from outside: it is shown to the model and in the log as this program's own. */
+async function explain(error: unknown): Promise<string> {
+  const { ProtocolError, SdkError, SdkHttpError } = await import("@modelcontextprotocol/client");
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  if (cause instanceof NotSent) return cause.message.replace(/\.$/, "");
+  if (error instanceof ProtocolError) return `it answered with the error ${error.code}`;
+  if (error instanceof SdkHttpError) return `it answered ${error.status}`;
+  const code = error instanceof SdkError ? error.code : (codeOf(error) ?? codeOf(cause));
+  return code === undefined ? "its answer cannot be read" : `it failed with ${code}`;
 }

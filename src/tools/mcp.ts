@@ -4,7 +4,7 @@ import path from "node:path";
 import { DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
 import { findMissingProgram, pickEnvironment } from "../shared/child-process.ts";
-import { HTTP_URL } from "../shared/json.ts";
+import { HTTP_URL, objectSchema, parseObject, TEXTS, COMMAND } from "../shared/json.ts";
 import { hasUser, NotSent, openConnection } from "./connection.ts";
 import { findHeaderProblem } from "./headers.ts";
 import { hashCall, readLockedCalls } from "./lock.ts";
@@ -13,10 +13,8 @@ import { createStdio } from "./stdio.ts";
 import type { CallDescription, CallResult, ToolCall, ToolSet } from "./tool-set.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
   description: "The tools of an MCP server, as far as tools.lock.json has them.",
-  properties: {
+  ...objectSchema([], {
     url: { ...HTTP_URL, description: "Address of a server over streamable HTTP. Either this or command." },
     private: {
       type: "boolean",
@@ -24,24 +22,20 @@ const schema = {
       description: "With url: the host may be this machine or in a private network.",
     },
     headers: {
-      type: "object",
-      additionalProperties: { type: "string" },
+      ...TEXTS,
       description: "With url: headers of every request, such as its credential.",
     },
     command: {
-      type: "array",
-      minItems: 1,
-      items: { type: "string", minLength: 1 },
+      ...COMMAND,
       description:
         "A server as a program with its arguments, run without a shell as the service's user. Either this or url.",
     },
     env: {
-      type: "object",
-      additionalProperties: { type: "string" },
+      ...TEXTS,
       description:
         "With command: what its environment has besides PATH, LANG and HOME, which is its own folder in the state folder.",
     },
-  },
+  }),
 } as const;
 
 type McpOptions = FromSchema<typeof schema>;
@@ -72,12 +66,13 @@ export function createMcp(
   { name, baseDir, stateDir }: Pick<DriverContext, "name" | "baseDir" | "stateDir">,
 ): ToolSet {
   const connection = url === undefined ? undefined : openConnection({ baseUrl: url, private: isPrivate });
+  const send = connection && limitAnswers(async (input, init) => limitBody(await connection.fetch(input, init)));
   const place = connection?.host ?? `the program ${path.basename(command[0] ?? "")}`;
   const client = createMcpClient(place, ({ StreamableHTTPClientTransport, deserializeMessage }) =>
-    connection
+    send
       ? new StreamableHTTPClientTransport(new URL(url!), {
           requestInit: { headers },
-          fetch: async (input, init) => limitBody(await connection.fetch(String(input), init)),
+          fetch: send,
           reconnectionOptions: {
             initialReconnectionDelay: 1000,
             maxReconnectionDelay: 1000,
@@ -164,6 +159,26 @@ function toText(part: CallToolResult["content"][number]): string {
     default:
       return `[${part.mimeType}]`;
   }
+}
+
+/** Answers to what a server asks, each of which takes a connection. Further ones are not sent. */
+const MAX_ANSWERS = 16;
+
+type Send = (input: string | URL, init?: RequestInit) => Promise<Response>;
+
+function limitAnswers(send: Send): Send {
+  let inFlight = 0;
+  return async (input, init) => {
+    const isAnswer = typeof init?.body === "string" && !Object.hasOwn(parseObject(init.body), "method");
+    if (!isAnswer) return send(input, init);
+    if (inFlight >= MAX_ANSWERS) throw new Error("the server asks too much at once");
+    inFlight += 1;
+    try {
+      return await send(input, init);
+    } finally {
+      inFlight -= 1;
+    }
+  };
 }
 
 /** More is no answer, but an attempt to fill the memory. */

@@ -1,10 +1,11 @@
 import type { ChannelDriver } from "../channels/driver.ts";
 import type { Preset } from "../config/schema/generated.ts";
 import { messageOf } from "../errors.ts";
+import { readText } from "../shared/network.ts";
 import { numberLines } from "../shared/diff.ts";
 import { parseJson, readOwn, toObjects, toText } from "../shared/json.ts";
 import { compileFields, type CompileTemplate } from "../shared/template-values.ts";
-import { type Connection, NotSent, openConnection, readText, toUnknownOutcome } from "./connection.ts";
+import { type Connection, NotSent, openConnection, toUnknownOutcome } from "./connection.ts";
 import { toError, toResult, toUnreached, toUrl } from "./http.ts";
 import { compilePath, type PathTemplate, RefusedArgument } from "./path.ts";
 import type { CallResult, ToolCall, ToolSet } from "./tool-set.ts";

@@ -10,6 +10,7 @@ test.each([
   ["URL-encoded in lower case", encodeURIComponent(SECRET).toLowerCase()],
   ["as a form", new URLSearchParams({ a: SECRET }).toString().slice(2)],
   ["in JSON", JSON.stringify(SECRET)],
+  ["in JSON with escaped slashes", JSON.stringify(SECRET).replaceAll("/", "\\/")],
   ["in base64", Buffer.from(SECRET).toString("base64")],
   ["in base64 for URLs", Buffer.from(SECRET).toString("base64url")],
   ["in base64 of a longer text", Buffer.from(`user:${SECRET}:more`).toString("base64")],

@@ -33,6 +33,8 @@ function toForms(secret: string): string[] {
     encoded.replaceAll(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase()),
     encoded.replaceAll("%20", "+"),
     JSON.stringify(secret).slice(1, -1),
+    // PHP escapes slashes.
+    JSON.stringify(secret).slice(1, -1).replaceAll("/", "\\/"),
     ...toBase64(secret),
   ].filter((form) => form.length >= MIN_SECRET);
 }

@@ -49,6 +49,14 @@ test("a result says where it was cut, and a service that echoes its request reve
   expect(shorter?.text).not.toContain(SECRET.slice(0, 4));
 });
 
+test("a secret that the reading cut in two is not shown because the ones before it were shortened", async () => {
+  await using server = await startToolServer(({ headers }) => `${headers.authorization} `.repeat(100));
+  const echoed = await openHttp(server.url).find("tickets.ok")?.call({ id: 1 }, OPTIONS);
+  expect(echoed?.text).toMatch(/^(?:\[redacted\] )+/);
+  expect(echoed?.text).toMatch(/\n\[The result was cut here\.\]$/);
+  expect(echoed?.text).not.toMatch(/Bearer|cred/);
+});
+
 test("a call that takes too long has an unknown outcome", async () => {
   await using server = await startToolServer();
   const call = openHttp(server.url, 50).find("tickets.hang");

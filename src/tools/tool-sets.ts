@@ -5,7 +5,7 @@ import type { ToolSetBlock } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
 import { hashJson } from "../shared/hash.ts";
 import { isObject, toObject } from "../shared/json.ts";
-import { cutText, didYouMean, toOneLine } from "../shared/text.ts";
+import { cutText, didYouMean, toOneLine, toolSetOf } from "../shared/text.ts";
 import { withTimeout } from "../shared/time.ts";
 import { hashCall } from "./lock.ts";
 import { createRedaction, type Redact } from "./redact.ts";
@@ -65,18 +65,14 @@ interface ToolAlert {
 }
 
 function toChanged(fullName: string): ToolAlert {
-  const text = `The call ${toOneLine(fullName)} differs from what was accepted, so it is refused. See: webhooks tools accept ${setOf(fullName)}`;
+  const text = `The call ${toOneLine(fullName)} differs from what was accepted, so it is refused. See: webhooks tools accept ${toolSetOf(fullName)}`;
   return { kind: "tool-changed", subject: fullName, text };
 }
 
 function toUnreachable(fullName: string): ToolAlert {
-  const set = setOf(fullName);
+  const set = toolSetOf(fullName);
   const text = `The tool set ${set} cannot be reached, so its calls fail. See: webhooks tools call ${toOneLine(fullName)}`;
   return { kind: "tool-unreachable", subject: set, text };
-}
-
-function setOf(fullName: string): string {
-  return fullName.split(".", 1)[0] ?? "";
 }
 
 type Raise = (alert: ToolAlert) => void;
@@ -104,7 +100,7 @@ export function openToolSets(made: ReadonlyMap<string, MadeSet>): ToolSets {
     find: (fullName) => calls.get(fullName),
     list: () => [...calls.values()],
     explainMissing(fullName) {
-      const set = setOf(fullName);
+      const set = toolSetOf(fullName);
       if (!sets.has(set)) return `There is no tool set "${set}" in agents.tools${didYouMean(set, [...sets.keys()])}`;
       if (sets.get(set)?.discover) {
         return `"${fullName}" is not in tools.lock.json. See what the server offers, and accept it, with \`webhooks tools accept ${set}\`.`;
@@ -194,7 +190,14 @@ function openCall(
     });
     if (isChanged) raise(toChanged(fullName));
     if (isUnreached && !options.signal.aborted) raise(toUnreachable(fullName));
-    return { text: shorten(redact(text), limit), isError, ...(reason !== undefined && { reason: redact(reason) }) };
+    const shown = redact(text);
+    // If there is more, the last characters may be the beginning of a secret, which a redaction before them moves forward.
+    const known = text.length > limit + margin ? shown.slice(0, Math.max(0, shown.length - margin)) : shown;
+    return {
+      text: shorten(known, limit, known !== shown),
+      isError,
+      ...(reason !== undefined && { reason: redact(reason) }),
+    };
   }
 }
 
@@ -210,8 +213,9 @@ function toRefusal(problem: string): CallResult {
   return { text: reason, isError: true, reason };
 }
 
-function shorten(text: string, limit: number): string {
-  return text.length <= limit ? text : `${cutText(text, limit)}\n[The result was cut here, after ${limit} characters.]`;
+function shorten(text: string, limit: number, isCut: boolean): string {
+  if (text.length > limit) return `${cutText(text, limit)}\n[The result was cut here, after ${limit} characters.]`;
+  return isCut ? `${text}\n[The result was cut here.]` : text;
 }
 
 function withMessage(error: DriverError, message: string): DriverError {

@@ -92,11 +92,12 @@ test(
           ),
         );
         expect([at, tallest]).toEqual([at, Math.min(tallest, 420)]);
-        await page.emulateMedia({ colorScheme: "dark" });
-        expect([at, await findBarriers("color-contrast")]).toEqual([at, []]);
-        await page.emulateMedia({ colorScheme: "light" });
-        expect([at, await findBarriers()]).toEqual([at, []]);
+        if (AXE_WIDTHS.includes(width)) expect([at, await findBarriers()]).toEqual([at, []]);
       }
+      // A theme changes nothing but colors.
+      await page.emulateMedia({ colorScheme: "dark" });
+      expect([screen, await findBarriers("color-contrast")]).toEqual([screen, []]);
+      await page.emulateMedia({ colorScheme: "light" });
     }
     expect(problems).toEqual([]);
     await page.context().close();
@@ -197,7 +198,9 @@ test("a question to a person is counted in the navigation, shown exactly, and an
   await link.click();
   const question = page.locator("article").filter({ hasText: "May this call be sent?" });
   await question.getByText("billing.refund").waitFor();
-  expect(await question.locator(".exact").innerText()).toContain(String.raw`card expired \u{202e}gnp`);
+  expect(await question.locator(".exact").innerText()).toContain(
+    String.raw`card expired \u{202e}gnp, c\u{430}ncel\u{fe0f}`,
+  );
   await question.getByLabel("Reason, for the model").fill("Not without a ticket.");
   await question.getByRole("button", { name: "Deny" }).click();
   await page.getByText("Denied.").waitFor();

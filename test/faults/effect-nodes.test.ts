@@ -39,7 +39,7 @@ beforeEach(async () => {
       : { calls: [{ name: "tickets__create", arguments: {} }] },
   );
   const url = await createPostgresUrl();
-  toConfig = (mode, path = "/create") => ({
+  toConfig = (mode, post = "/create") => ({
     store: { url },
     agents: {
       providers: { house: { kind: "openai-compatible", baseUrl: models.baseUrl } },
@@ -49,7 +49,7 @@ beforeEach(async () => {
           kind: "http",
           baseUrl: `http://127.0.0.1:${port}`,
           private: true,
-          calls: { create: { description: "Opens a ticket.", post: path } },
+          calls: { create: { description: "Opens a ticket.", post } },
         },
       },
     },

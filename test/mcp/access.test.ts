@@ -62,6 +62,17 @@ describe("the MCP endpoint", () => {
     expect(answers[0]!.status).toBe(200);
   });
 
+  test("gives a poll that waits nothing that its principal may not see any more", async () => {
+    const service = await start();
+    const poll = (params: object) => rpc(service.url, "events/poll", { name: "deploys", ...params });
+    const { cursor } = (await poll({})).result;
+    const held = poll({ cursor, timeoutMs: 3000 });
+    await service.reload(publishing({ principals: { desk: { secret: MCP_TOKEN, events: ["builds"] } } }));
+    await service.post("deploys", { env: "a", n: 1 });
+    // A poll that comes after the reload is refused.
+    expect((await held).result?.events ?? []).toEqual([]);
+  });
+
   test("is served to no page of another site", async () => {
     const service = await start();
     expect(await rpc(service.url, "events/list", {}, { headers: { origin: "https://evil.example" } })).toMatchObject({

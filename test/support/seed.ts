@@ -277,7 +277,7 @@ async function addQuestions(journal: Journal, at: number): Promise<void> {
     await journal.accept(event);
     const [run] = await journal.claimRuns(1, at + 10);
     if (run?.id !== runId) throw new Error(`another run is due: ${run?.id}`);
-    const given = { customer: "cus_49", amount: 4900, note: "card expired \u202egnp" };
+    const given = { customer: "cus_49", amount: 4900, note: "card expired \u202egnp, c\u0430ncel\ufe0f" };
     const step: Step = {
       n: 1,
       kind: "call",

@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
-import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../../shared/json.ts";
+import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { createApi, isSuccess, recipientCheck, requireId, toBasic } from "../http.ts";
 import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
@@ -8,12 +8,9 @@ import { toLinkMark } from "./mark.ts";
 import { ALLOWANCES } from "./neutralize.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
   description:
     "Comments on Bitbucket Cloud. The token needs the permission Pull requests: Write, for issues Issues: Write.",
-  required: ["token"],
-  properties: {
+  ...objectSchema(["token"], {
     token: {
       ...NON_BLANK,
       description: "Access token of a repository, project or workspace; or, with email, an API token.",
@@ -21,7 +18,7 @@ const schema = {
     email: { type: "string", pattern: "^[^\\s:]+@[^\\s:]+$", description: "The address of the API token's account." },
     ...ALLOWANCES,
     baseUrl: { ...HTTP_URL, description: "Default: https://api.bitbucket.org/2.0." },
-  },
+  }),
 } as const;
 
 type BitbucketOptions = Pick<FromSchema<typeof schema>, "token"> & Partial<FromSchema<typeof schema>>;
@@ -47,7 +44,6 @@ export function createBitbucket(options: BitbucketOptions): ChannelDriver {
     token,
     headers: email === undefined ? undefined : () => ({ authorization: toBasic(email, token) }),
     advice: ADVICE,
-    explain: ({ body }) => ({ reason: toObject(body["error"])["message"] }),
   });
   return createCommentChannel(
     {

@@ -1,21 +1,18 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
-import { HTTP_URL, NON_BLANK } from "../../shared/json.ts";
+import { HTTP_URL, NON_BLANK, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { createApi, isSuccess, recipientCheck, requireId } from "../http.ts";
 import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
 import { ALLOWANCES } from "./neutralize.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
   description: "Comments on Gitea and Forgejo. The access token needs the permission issue: Read and Write.",
-  required: ["token", "baseUrl"],
-  properties: {
+  ...objectSchema(["token", "baseUrl"], {
     token: { ...NON_BLANK, description: "Access token of the agent's account." },
     ...ALLOWANCES,
     baseUrl: { ...HTTP_URL, description: "The server as people open it: https://git.example.com." },
-  },
+  }),
 } as const;
 
 type GiteaOptions = Pick<FromSchema<typeof schema>, "baseUrl" | "token"> & Partial<FromSchema<typeof schema>>;
@@ -30,7 +27,6 @@ const ADVICE = new Map([
 
 const RECIPIENT = /^(?<repo>(?!\.{1,2}\/)[\w.-]{1,100}\/(?!\.{1,2}#)[\w.-]{1,100})#(?<number>[1-9]\d{0,15})$/;
 
-/** Comments on issues and pull requests. */
 export function createGitea(options: GiteaOptions): ChannelDriver {
   const { token, baseUrl } = options;
   const { host } = new URL(baseUrl);

@@ -47,7 +47,6 @@ interface GithubRecipient {
   repository: string;
 }
 
-/** Opens GitHub's API. */
 export function createGithubApi(
   { baseUrl, token, app }: GithubAccess,
   parse: (to: string) => GithubRecipient,

@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
-import { HTTP_URL, NON_BLANK } from "../../shared/json.ts";
+import { HTTP_URL, NON_BLANK, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { type Call, isSuccess, recipientCheck, requireId } from "../http.ts";
 import { createCommentChannel, GONE, toMarkedText } from "./comment.ts";
@@ -17,18 +17,13 @@ import { createGithubReviews, findNewest } from "./github-review.ts";
 import { ALLOWANCES } from "./neutralize.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
   description:
     "Comments on GitHub. A fine-grained token or a GitHub App needs Issues and Pull requests: Read and write; for discussions Discussions: Read and write; for commits Contents: Read.",
-  properties: {
+  ...objectSchema([], {
     token: { ...NON_BLANK, description: "Personal access token of the agent's account." },
     app: {
-      type: "object",
-      additionalProperties: false,
-      required: ["id", "key"],
       description: "A GitHub App instead of a token.",
-      properties: {
+      ...objectSchema(["id", "key"], {
         id: { ...NON_BLANK, description: "The app's client id or id." },
         installation: {
           type: "string",
@@ -37,7 +32,7 @@ const schema = {
             "The number at the end of the installation's URL. Default: that of the event, or of the repository that is written to.",
         },
         key: { ...NON_BLANK, description: "Its private key, PEM. \\n may stand for line ends." },
-      },
+      }),
     },
     ...ALLOWANCES,
     baseUrl: {
@@ -45,7 +40,7 @@ const schema = {
       description:
         "The address of the API, for GitHub Enterprise Server: https://<host>/api/v3. Default: https://api.github.com.",
     },
-  },
+  }),
 } as const;
 
 type GithubOptions = Partial<FromSchema<typeof schema>>;

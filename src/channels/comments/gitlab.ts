@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
-import { HTTP_URL, NON_BLANK } from "../../shared/json.ts";
+import { HTTP_URL, NON_BLANK, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { createApi, isSuccess, recipientCheck, requireId } from "../http.ts";
 import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
@@ -8,15 +8,12 @@ import { createGitlabReviews, readNewest, toMessageId } from "./gitlab-review.ts
 import { ALLOWANCES } from "./neutralize.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
   description: "Notes on GitLab. A project or group access token needs the scope api and the role Reporter.",
-  required: ["token"],
-  properties: {
+  ...objectSchema(["token"], {
     token: { ...NON_BLANK, description: "Access token of a project, a group or the agent's account." },
     ...ALLOWANCES,
     baseUrl: { ...HTTP_URL, description: "The server as people open it. Default: https://gitlab.com." },
-  },
+  }),
 } as const;
 
 type GitlabOptions = Pick<FromSchema<typeof schema>, "token"> & Partial<FromSchema<typeof schema>>;

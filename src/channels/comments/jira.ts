@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
-import { HTTP_URL, NON_BLANK, toObject, toObjects, toText } from "../../shared/json.ts";
+import { HTTP_URL, NON_BLANK, toObject, toObjects, toText, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { createApi, isSuccess, recipientCheck, requireId, toBasic } from "../http.ts";
 import { withoutGroups } from "../text/dialects.ts";
@@ -9,12 +9,9 @@ import { createCommentChannel, GONE } from "./comment.ts";
 import { toInvisibleMark } from "./mark.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
   description:
     "Comments on the issues of Jira Cloud. The account may browse the project and add comments; an API token or OAuth token with scopes needs read:jira-work and write:jira-work.",
-  required: ["token", "baseUrl"],
-  properties: {
+  ...objectSchema(["token", "baseUrl"], {
     token: { ...NON_BLANK, description: "API token of the account `email`. Without `email`: OAuth access token." },
     email: { type: "string", pattern: "^\\S+@\\S+$", description: "The account that the API token belongs to." },
     baseUrl: {
@@ -22,7 +19,7 @@ const schema = {
       description:
         "https://<site>.atlassian.net; for a token with scopes https://api.atlassian.com/ex/jira/<cloud id>.",
     },
-  },
+  }),
 } as const;
 
 type JiraOptions = FromSchema<typeof schema>;
@@ -37,7 +34,6 @@ const ADVICE = new Map([
 
 const RECIPIENT = /^(?<issue>[A-Z][A-Z0-9_]{1,50}-[1-9]\d{0,15})(?<internal>\/internal)?$/;
 
-/** Comments on issues. */
 export function createJira({ token, email, baseUrl }: JiraOptions): ChannelDriver {
   const authorization = email ? toBasic(email, token) : `Bearer ${token}`;
   const open = createApi({

@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../../errors.ts";
 import type { DriverDefinition } from "../../plugin.ts";
-import { HTTP_URL, isObject, NON_BLANK, toObject, toObjects } from "../../shared/json.ts";
+import { HTTP_URL, isObject, NON_BLANK, toObject, toObjects, objectSchema } from "../../shared/json.ts";
 import { parseRetryAfter } from "../../shared/network.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { createApi, type HttpAnswer, recipientCheck, type Refusal, requireId, toLine, toRefusal } from "../http.ts";
@@ -11,26 +11,21 @@ import { toMarkedId } from "./mark.ts";
 import { ALLOWANCES, neutralize } from "./neutralize.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
   description:
     "Comments on Linear's issues. An API key needs the permissions Read and Create comments, an OAuth token the scopes read and comments:create; to edit comments and to show reactions, both need write.",
-  properties: {
+  ...objectSchema([], {
     token: { ...NON_BLANK, description: "API key of the agent's account, or an OAuth access token." },
     app: {
-      type: "object",
-      additionalProperties: false,
-      required: ["id", "secret"],
       description:
         "An OAuth application with client credentials instead of a token. It asks for the scopes read and write.",
-      properties: {
+      ...objectSchema(["id", "secret"], {
         id: { ...NON_BLANK, description: "Its client id." },
         secret: { ...NON_BLANK, description: "Its client secret." },
-      },
+      }),
     },
     ...ALLOWANCES,
     baseUrl: { ...HTTP_URL, description: "For tests and proxies. Default: https://api.linear.app." },
-  },
+  }),
 } as const;
 
 type LinearOptions = Partial<FromSchema<typeof schema>>;

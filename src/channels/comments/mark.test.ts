@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createSign } from "../../journal/sign.ts";
+import { createSign } from "../../shared/secret.ts";
 import { hasOwnMark, toHtmlMark, toInvisibleMark, toLinkMark, toMarkedId } from "./mark.ts";
 
 const sign = createSign(Buffer.from("key"));

@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
-import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../../shared/json.ts";
+import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { type Call, createApi, isSuccess, recipientCheck, requireId } from "../http.ts";
 import { withoutGroups } from "../text/dialects.ts";
@@ -10,14 +10,11 @@ import { createCommentChannel, GONE } from "./comment.ts";
 import { toInvisibleMark } from "./mark.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
   description: "Comments in Notion. The connection needs the capabilities to read and to insert comments.",
-  required: ["token"],
-  properties: {
+  ...objectSchema(["token"], {
     token: { ...NON_BLANK, description: "Token of an internal connection, to which the pages are shared." },
     baseUrl: { ...HTTP_URL, description: "Default: https://api.notion.com." },
-  },
+  }),
 } as const;
 
 type NotionOptions = FromSchema<typeof schema>;

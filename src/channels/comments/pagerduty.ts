@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
-import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../../shared/json.ts";
+import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { createApi, isSuccess, recipientCheck, requireId } from "../http.ts";
 import { PLAIN } from "../text/dialects.ts";
@@ -10,19 +10,16 @@ import { toInvisibleMark } from "./mark.ts";
 import { neutralizePlain } from "./neutralize.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
   description:
     "Notes on PagerDuty's incidents. An API key that can write, or a token with incidents.read and incidents.write.",
-  required: ["token", "from"],
-  properties: {
+  ...objectSchema(["token", "from"], {
     token: { ...NON_BLANK, description: "REST API key." },
     from: { type: "string", pattern: "^\\S+@\\S+$", description: "The mail address of the user who writes the notes." },
     baseUrl: {
       ...HTTP_URL,
       description: "https://api.eu.pagerduty.com in Europe. Default: https://api.pagerduty.com.",
     },
-  },
+  }),
 } as const;
 
 type PagerdutyOptions = FromSchema<typeof schema>;
@@ -52,7 +49,6 @@ export function createPagerduty({
       accept: "application/vnd.pagerduty+json;version=2",
     }),
     advice: ADVICE,
-    explain: ({ body }) => ({ reason: toObject(body["error"])["message"] }),
   });
   return createCommentChannel(
     {

@@ -1,17 +1,14 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
-import { HTTP_URL, NON_BLANK, toObject } from "../../shared/json.ts";
+import { HTTP_URL, NON_BLANK, toObject, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { createApi, isSuccess, recipientCheck, requireId, untilReset } from "../http.ts";
 import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
 import { ALLOWANCES } from "./neutralize.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
   description: "Comments on Sentry's issues. The token of an internal integration needs Issue & Event: Read & Write.",
-  required: ["token", "organization"],
-  properties: {
+  ...objectSchema(["token", "organization"], {
     token: { ...NON_BLANK, description: "Token of an internal integration." },
     organization: { type: "string", pattern: "^[\\w-]{1,64}$", description: "The organization's slug." },
     ...ALLOWANCES,
@@ -19,7 +16,7 @@ const schema = {
       ...HTTP_URL,
       description: "https://de.sentry.io in Europe, or your own server. Default: https://sentry.io.",
     },
-  },
+  }),
 } as const;
 
 type SentryOptions = Pick<FromSchema<typeof schema>, "organization" | "token"> & Partial<FromSchema<typeof schema>>;
@@ -32,7 +29,6 @@ const ADVICE = new Map([
   [404, "Check the recipient, and channels.sentry.organization and baseUrl."],
 ]);
 
-/** Comments on issues. */
 export function createSentry(options: SentryOptions): ChannelDriver {
   const { token, organization, baseUrl = "https://sentry.io" } = options;
   const { host } = new URL(baseUrl);

@@ -3,18 +3,15 @@ import { DriverError, MailError, messageOf } from "../../errors.ts";
 import type { MailAccount } from "../../mail/source.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../../plugin.ts";
 import { isLoopback } from "../../shared/network.ts";
-import { NON_BLANK } from "../../shared/json.ts";
+import { NON_BLANK, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { toLine, toNoAnswer } from "../http.ts";
 import { ADDRESS, composeMail, toMessageId, parseRecipient } from "./compose.ts";
 import { isLoginRefused, sendMail, type SmtpLogin, toDriverError, type WrittenMail, writeMail } from "./transport.ts";
 
 const schema = {
-  type: "object",
-  additionalProperties: false,
   description: "Mail, through an SMTP server.",
-  required: ["host", "from"],
-  properties: {
+  ...objectSchema(["host", "from"], {
     host: { ...NON_BLANK, description: "The server's name." },
     port: { type: "integer", minimum: 1, maximum: 65_535, description: "Default: 465, without implicit TLS 587." },
     tls: {
@@ -37,7 +34,7 @@ const schema = {
         "auto: with mailbox, a copy is in its folder of sent mail. Gmail and Exchange keep one without that.",
     },
     fromName: { ...NON_BLANK, description: "The name beside it." },
-  },
+  }),
 } as const;
 
 type EmailOptions = FromSchema<typeof schema>;

@@ -3,7 +3,6 @@ import { addServiceOptions } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { type ServiceFlags, showAnswer } from "../operator-client.ts";
 
-/** `webhooks hooks pause` and `resume`. */
 export function addHooks(program: Command, io: CliIo): void {
   const hooks = program.command("hooks").description("Pause and resume the turns of a mapping.");
   addChange(hooks.command("pause").description("Accept a mapping's requests, and let its turns wait."), io, {

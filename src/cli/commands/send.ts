@@ -82,7 +82,6 @@ async function send(hook: string, named: string | undefined, flags: SendFlags, i
   if (event) print(io, "", ...formatEvent(event, { maxPayloadLines: 0 }));
 }
 
-/** The file of the sample that the flag names. */
 function findSample(
   hook: string,
   file: string | undefined,
@@ -102,7 +101,6 @@ function findPreset(hook: string, { config }: Loaded): string {
   return used?.preset ?? requirePreset(hook);
 }
 
-/** The names of the hooks in the configuration. */
 export function listHooks({ config }: Pick<ReadConfig, "config">): string[] {
   const paths = config.hooks.mappings.flatMap(({ mapping }) => trimSlashes(mapping.match?.path ?? "") || []);
   return [...new Set([...paths, ...BUILT_IN_HOOKS])];

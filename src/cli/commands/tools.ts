@@ -120,7 +120,13 @@ function listCalls(sets: ToolSets, { json }: ToolFlags, io: CliIo): void {
 
 function showCall({ fullName, description, input, audience }: OpenCall, { json }: ToolFlags, io: CliIo): void {
   if (json) return printJson(io, { call: fullName, audience, description, input });
-  print(io, fullName, toPrintable(description), `audience: ${audience}`, JSON.stringify(input, undefined, 2));
+  print(
+    io,
+    fullName,
+    toPrintable(description),
+    `audience: ${audience}`,
+    toPrintable(JSON.stringify(input, undefined, 2)),
+  );
 }
 
 async function executeCall(
@@ -134,12 +140,12 @@ async function executeCall(
     const { text, isError } = await call.call(args, { signal: io.stopSignal(), callId: createId() });
     if (isError) io.exitCode = EXIT_CODES.failed;
     if (json) return printJson(io, { ok: !isError, call: call.fullName, [isError ? "error" : "text"]: text });
-    if (isError) printError(io, text);
-    else print(io, text);
+    if (isError) printError(io, toPrintable(text));
+    else print(io, toPrintable(text));
   } catch (error) {
     if (!(error instanceof DriverError)) throw error;
     io.exitCode = EXIT_CODES.failed;
     if (json) return printJson(io, { ok: false, call: call.fullName, error: error.message });
-    printError(io, error.message);
+    printError(io, toPrintable(error.message));
   }
 }

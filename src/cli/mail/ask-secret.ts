@@ -101,7 +101,6 @@ export async function askOAuthClient(session: Session): Promise<WrittenClient> {
 /** Begins a consent in the browser. */
 export type GetConsent = (client: { clientId: string; clientSecret?: string }) => Promise<{
   text: string;
-  /** Resolves to a refresh token. */
   wait(signal: AbortSignal): Promise<string>;
 }>;
 

@@ -34,7 +34,6 @@ export function findMailboxes({ written }: Target): WrittenMailbox[] {
   return entries.filter((entry) => isObject(entry.written["source"]));
 }
 
-/** An entry for another mailbox. */
 export function addMailbox(target: Target): WrittenMailbox {
   const { mail } = toObject(target.written["hooks"]);
   if (Array.isArray(mail)) return { at: [...MAIL, mail.length], written: {} };

@@ -112,7 +112,6 @@ function toServer(
   return { host, port: 993, tls: "implicit", user: localUser ? local : address, origin, hint, gmail };
 }
 
-/** Whether a server belongs to a big provider. */
 function isProvider(host: string): boolean {
   return PROVIDERS.some((provider) => provider.host === host);
 }

@@ -17,7 +17,6 @@ interface DecisionBody {
   result?: string;
 }
 
-/** `webhooks approvals`: the questions that agents' turns ask a person. */
 export function addApprovals(program: Command, io: CliIo): void {
   const approvals = program
     .command("approvals")

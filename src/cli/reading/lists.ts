@@ -12,7 +12,6 @@ type SpendFlags = ServiceFlags & { since?: string; by: SpendGroup };
 const SPEND_GROUPS = ["hook", "mapping", "model"] as const;
 type SpendGroup = (typeof SPEND_GROUPS)[number];
 
-/** `webhooks sessions`, `runs`, `spend` and `rejections`. */
 export function addLists(program: Command, io: CliIo): void {
   const sessions = program.command("sessions").description("Show the sessions of the agents.");
   addList(

@@ -8,7 +8,6 @@ import { type ListFlags, type ServiceFlags, showAnswer } from "../operator-clien
 
 type Subscription = OperatorAnswers["GET /api/subscriptions/:id"];
 
-/** `webhooks subscriptions` */
 export function addSubscriptions(program: Command, io: CliIo): void {
   const subscriptions = program.command("subscriptions").description("Show and end the subscriptions of agents.");
   addListOptions(subscriptions.command("list").description("List subscriptions.")).action((flags: ListFlags) =>

@@ -2,7 +2,7 @@ import { randomBytes, randomInt, randomUUID } from "node:crypto";
 import type { MappingInput } from "../../config/schema/generated.ts";
 import { parsePayloadPath, readValues } from "../../mapping/pattern.ts";
 import { isObject, parsePath, readPath } from "../../shared/json.ts";
-import { isIdPath, listTemplatePaths } from "../../shared/template-paths.ts";
+import { isIdPath, listTemplatePaths } from "../../shared/template-values.ts";
 
 export interface SentRequest {
   headers: Record<string, string>;

@@ -8,7 +8,6 @@ import { readPath } from "../../shared/json.ts";
 import { didYouMean } from "../../shared/text.ts";
 import { listSamples, type Sample } from "./sample.ts";
 
-/** A sample of a preset of the package. */
 export interface PresetSample extends Sample {
   /** The sender's name of the event; undefined: it has none. */
   event?: string;

@@ -250,7 +250,6 @@ function findPresetSample(name: string, cwd: string): string | undefined {
   return example !== undefined && existsSync(file) ? path.relative(cwd, file) : undefined;
 }
 
-/** How the person called this command. */
 function commandName(env: NodeJS.ProcessEnv): string {
   if (isNpx({ env })) return "npx hookline";
   return env["npm_lifecycle_event"] === "webhooks" ? "npm run -s webhooks --" : "webhooks";

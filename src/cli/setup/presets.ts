@@ -209,7 +209,6 @@ async function disablePreset(name: string, flags: EnableFlags, io: CliIo): Promi
   else print(io, "Nothing was written.");
 }
 
-/** The options that flags give. */
 function readOptions(flags: Pick<EnableFlags, "events" | "with">): Record<string, unknown> {
   const events = flags.events?.split(",").map((event) => event.trim());
   const others = Object.entries(flags.with).map(([option, text]) => [option, parseValue(text)]);

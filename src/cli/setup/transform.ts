@@ -90,7 +90,6 @@ async function readEvents(flags: NewFlags, io: CliIo): Promise<EventTimeline[]> 
   return Promise.all(flags.fromEvent.map((start) => readEvent(client, start)));
 }
 
-/** The module, and samples of the payloads. */
 function toFiles(
   name: string,
   payloads: unknown[],
@@ -107,12 +106,10 @@ function toFiles(
   return { [`${name}.ts`]: writeModule(name, shape, base), ...Object.fromEntries(samples) };
 }
 
-/** Whether its sender has a secret. */
 function isSigned(preset: string): boolean {
   return readPreset(preset).preset.common?.["auth"] !== undefined;
 }
 
-/** What a new transform of a preset is about. */
 interface PresetEvent {
   name: string;
   /** undefined: all. */
@@ -141,7 +138,6 @@ function readPresetEvent({ preset, event, sample, fromEvent }: NewFlags): Preset
   return { name, event, samples: samples.filter((one) => event === undefined || one.event === event) };
 }
 
-/** The module, and the preset's samples. */
 function toPresetFiles(name: string, { name: preset, event, samples }: PresetEvent): Record<string, string> {
   const isWake = readPreset(preset).preset.mappings.every(({ action }) => action === "wake");
   const copies = samples.flatMap(({ name: sample, file }) =>

@@ -1,3 +1,4 @@
+import { isSender } from "../../types.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Command } from "commander";
 import { builtInDrivers } from "../../drivers.ts";
@@ -81,7 +82,7 @@ async function verify(name: string, flags: VerifyFlags, io: CliIo): Promise<void
       const event = events.find(({ id, replayOf }) => !seen.has(id) && replayOf === undefined);
       if (event) {
         const { credential } = await client.call("GET /api/events/:id", { id: event.id });
-        if (credential?.startsWith("auth:")) return { kind: "arrived", event: event.id };
+        if (isSender(credential)) return { kind: "arrived", event: event.id };
       }
       const { rejections } = await client.call("GET /api/rejections", { limit: 20 });
       const refused = rejections

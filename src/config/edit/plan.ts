@@ -12,7 +12,6 @@ import { SECRET_KEY } from "../rules/secrets.ts";
 import { trimSlashes } from "../resolve.ts";
 import { type Change, editConfig } from "./edit-config.ts";
 
-/** The configuration to change. */
 export interface Target {
   /** Absolute. */
   file: string;

@@ -87,7 +87,6 @@ function toSyntaxProblem(error: LocatedError, text: string): Position & { messag
   return { line, column, message: `This is not JSON5: ${withPeriod(reason)}` };
 }
 
-/** The parser's names of tokens. */
 const TOKENS: Record<string, string> = {
   LBrace: '"{"',
   RBrace: '"}"',

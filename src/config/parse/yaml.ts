@@ -5,7 +5,6 @@ import { loadAtFirstUse } from "../../shared/package.ts";
 import type { ParsedText, Position } from "./json5.ts";
 import { withPeriod } from "../../shared/text.ts";
 
-/** The YAML parser and writer. */
 export const yaml = loadAtFirstUse<typeof Yaml>("yaml");
 
 export type { Document };

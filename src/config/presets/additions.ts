@@ -1,5 +1,5 @@
 import { appendSegment, isObject, toObject, toText } from "../../shared/json.ts";
-import { isIdPath, listTemplatePaths } from "../../shared/template-paths.ts";
+import { isIdPath, listTemplatePaths } from "../../shared/template-values.ts";
 import type { Drivers } from "../plugins.ts";
 import type { Preset } from "../schema/generated.ts";
 import { type ParameterUse, toIgnoreDefaults } from "./parameters.ts";

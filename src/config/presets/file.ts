@@ -8,10 +8,8 @@ import type { Preset } from "../schema/generated.ts";
 import { toConfigProblem } from "../schema/problems.ts";
 import { createBuiltCheck } from "../schema/validator.ts";
 
-/** The package's own presets. */
 export const PRESETS_FOLDER = path.join(PACKAGE_ROOT, "presets");
 
-/** The names of the presets in a folder. */
 export function findPresets(folder = PRESETS_FOLDER): string[] {
   const names = existsSync(folder) ? readdirSync(folder) : [];
   return names.filter((name) => existsSync(path.join(folder, name, "preset.json"))).toSorted();

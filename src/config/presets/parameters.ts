@@ -1,4 +1,13 @@
-import { appendSegment, isObject, readOwn, readPath, type Segment, toObject, toText } from "../../shared/json.ts";
+import {
+  appendSegment,
+  isObject,
+  readOwn,
+  readPath,
+  type Segment,
+  toObject,
+  toText,
+  isTrue,
+} from "../../shared/json.ts";
 import { ACCOUNT_NAME } from "../../shared/text.ts";
 import { error, type Finding } from "../rules/finding.ts";
 import type { Preset } from "../schema/generated.ts";
@@ -304,7 +313,7 @@ export function fillParameters(
     }
     if (!isObject(part)) return part;
     const { $if: condition, $case: choice, $param: parameter, $file: file, ...fields } = part;
-    if (typeof condition === "string" && !isSet(read(condition, at))) return undefined;
+    if (typeof condition === "string" && !isTrue(read(condition, at))) return undefined;
     if (typeof choice === "string") return fill(readPath(fields, [String(read(choice, at))]), at);
     const given = typeof parameter === "string" ? read(parameter, at) : undefined;
     if (given === undefined && typeof file === "string") return readFile(file).trimEnd();
@@ -318,8 +327,4 @@ export function fillParameters(
     uses.push({ key: at, name, path });
     return readPath(values, [name, ...path]);
   }
-}
-
-function isSet(value: unknown): boolean {
-  return Array.isArray(value) ? value.length > 0 : Boolean(value);
 }

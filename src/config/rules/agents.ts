@@ -1,8 +1,8 @@
+import { appendSegment, toText } from "../../shared/json.ts";
+import { didYouMean } from "../../shared/text.ts";
 import { KINDS_WITH_LEVELS, LEVELS, SYNONYMS } from "../../shared/thinking.ts";
 import { MAX_TIMER_MS } from "../../shared/time.ts";
-import { appendSegment } from "../../shared/json.ts";
 import type { AllowedModel, ResolvedConfig } from "../types.ts";
-import { didYouMean } from "../../shared/text.ts";
 import { error, type Finding, warning } from "./finding.ts";
 
 type Agents = ResolvedConfig["agents"];
@@ -133,4 +133,21 @@ function checkProviderOf(model: string, key: string, providers: string[]): Findi
     : "Write provider/model, and add it to agents.providers";
   const message = `"${model}" has no provider, so the built-in echo would answer. ${missing}, or remove the model.`;
   return [error(key, message)];
+}
+
+/** Kinds whose calls go where the operator wrote, so that nobody else sees what is asked. */
+const KINDS_WITH_ADDRESSES = ["http"];
+
+/** Each tool set says who can see what is asked of it. */
+export function checkTools({ agents }: ResolvedConfig): Finding[] {
+  return Object.entries(agents.tools).flatMap(([name, { kind, audience, options }]) => {
+    const key = appendSegment("agents.tools", name);
+    const isPlain = toText(options["baseUrl"] ?? options["url"]).startsWith("http:") && options["private"] !== true;
+    return [
+      ...(audience === undefined && !KINDS_WITH_ADDRESSES.includes(kind)
+        ? [error(`${key}.audience`, 'Set "private" or "public": the server of this set may fetch any address.')]
+        : []),
+      ...(isPlain ? [warning(key, "The calls are sent unencrypted over http. Use https, or set private: true.")] : []),
+    ];
+  });
 }

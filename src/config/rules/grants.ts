@@ -1,5 +1,5 @@
 import { appendSegment } from "../../shared/json.ts";
-import { didYouMean } from "../../shared/text.ts";
+import { didYouMean, toolSetOf } from "../../shared/text.ts";
 import type { MappingInput } from "../schema/generated.ts";
 import type { ResolvedConfig } from "../types.ts";
 import { error, type Finding, staticText, warning } from "./finding.ts";
@@ -33,7 +33,7 @@ function checkGrant(
 ): Finding[] {
   const at = appendSegment(key, call);
   const sets = Object.keys(tools);
-  const [set = ""] = call.split(".", 1);
+  const set = toolSetOf(call);
   const { mode, arguments: args, free, retry } = typeof written === "string" ? { mode: written } : written;
   const isPattern = call.includes("*");
   const both = free?.find((name) => args && Object.hasOwn(args, name));

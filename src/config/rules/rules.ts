@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../shared/time.ts";
 import { BlockList, isIP } from "node:net";
 import type { DriverDefinition } from "../../plugin.ts";
 import { appendSegment } from "../../shared/json.ts";
@@ -6,14 +7,13 @@ import { SOURCE_CHANNEL } from "../../types.ts";
 import type { Drivers } from "../plugins.ts";
 import { trimSlashes } from "../resolve.ts";
 import { type ApprovalSettings, MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../types.ts";
-import { checkAgents } from "./agents.ts";
+import { checkAgents, checkTools } from "./agents.ts";
 import { checkTokens } from "./auth.ts";
 import { checkCatchUp } from "./catch-up.ts";
 import { checkChannel, error, type Finding, findUnused, staticText, warning } from "./finding.ts";
 import { checkFixedGrants } from "./grants.ts";
 import { checkDefaultSessionKey, checkMappings } from "./mappings.ts";
 import { checkMcp } from "./mcp.ts";
-import { checkTools } from "./tools.ts";
 
 /** Finds what the schema cannot express. No finding contains a secret. */
 export function applyRules(config: ResolvedConfig, drivers: Drivers): Finding[] {
@@ -226,7 +226,7 @@ function checkAnswers({ channel, by }: ApprovalSettings, { hooks }: ResolvedConf
 const CHATS = ["slack", "telegram", "github"];
 
 /** As long as its code names it. */
-const MAX_EXPIRY_MS = 30 * 86_400_000;
+const MAX_EXPIRY_MS = 30 * DAY_MS;
 
 /** Each alert has a channel that is configured, and what its kind needs. */
 function checkAlerts(config: ResolvedConfig): Finding[] {

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../shared/time.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ConfigError, JournalUnavailable } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
@@ -61,7 +62,7 @@ const MAX_BATCH_ROWS = 1000;
 const MAX_BATCH_BYTES = 4_000_000;
 const COMMIT_TIMEOUT_MS = 30_000;
 /** Older events share a partition. */
-const MAX_PARTITIONS_MS = 10 * 365 * 86_400_000;
+const MAX_PARTITIONS_MS = 10 * 365 * DAY_MS;
 
 /**
  * Copies a journal to PostgreSQL, compares both, and opens the database for the service. A migration that ended early

@@ -22,11 +22,11 @@ import {
   optional,
   text,
   toApproval,
-  toDecidedState,
+  toDecidedEnd,
 } from "../rows.ts";
 import { updateEventCounts } from "./counters.ts";
 import type { Sql } from "./database.ts";
-import { addDeliveries } from "./deliveries.ts";
+import { addDeliveries, reportsOfDeliveries } from "./deliveries.ts";
 import { addSteps, readStep } from "./steps.ts";
 import {
   Batch,
@@ -88,7 +88,7 @@ export async function holdForQuestions(
   ]);
   if (state === "ready") transaction.announce("run");
   const eventId = optional(text, claimed.event_id);
-  await reportAll(transaction, [{ change: { kind: "run", id, eventId, state }, run: { id, eventId } }]);
+  await reportAll(transaction, [{ kind: "run", id, eventId, state }]);
   return true;
 }
 
@@ -126,8 +126,7 @@ async function insertApproval(transaction: Transaction, approval: NewApproval): 
   const questionId = isRefused ? null : question?.id;
   const row = [id, runId, eventId, toPostgresText(mapping), code, state, expiresAt, questionId, detail, end];
   await transaction.run(INSERT, row);
-  const change = { kind: "approval", id, eventId, state } as const;
-  await reportAll(transaction, [{ change, run: { id: runId, eventId } }]);
+  await reportAll(transaction, [{ kind: "approval", id, eventId, state, runId }]);
   if (question && !isRefused) await insertDeliveries(transaction, [question], askedAt);
   return !isRefused;
 }
@@ -152,11 +151,7 @@ async function insertDeliveries(transaction: Transaction, deliveries: NewDeliver
   );
   await batch.run(transaction, "1");
   if (deliveries.length > 0) transaction.announce("delivery");
-  const reports = deliveries.map(({ id, runId, eventId }): ChangeReport => {
-    const change = { kind: "delivery", id, eventId, state: "pending" } as const;
-    return { change, run: { id: runId, eventId } };
-  });
-  await reportAll(transaction, reports);
+  await reportAll(transaction, reportsOfDeliveries(deliveries));
 }
 
 /** Deliveries of a held reply keep its event unfinished, as if they were there. */
@@ -180,11 +175,11 @@ export async function decideApproval(
   if (!found) return undefined;
   const approval = toApproval(found);
   await lock(transaction, locksToEnd(approval));
-  const { at: decidedAt, ...given } = decision;
-  const isFirst = await endApproval(transaction, approval, toDecidedState(decision), { ...given, decidedAt });
+  const { state, end } = toDecidedEnd(approval, decision);
+  const isFirst = await endApproval(transaction, approval, state, end);
   const after = toApproval((await transaction.get(FIND, [id])) ?? found);
-  const isOwn = transaction.isRepeated && after.decidedAt === decidedAt && after.by === given.by;
-  return { kind: isFirst || isOwn ? "decided" : "conflict", approval: after };
+  const isOwn = transaction.isRepeated && after.decidedAt === decision.at && after.by === decision.by;
+  return { kind: state !== "expired" && (isFirst || isOwn) ? "decided" : "conflict", approval: after };
 }
 
 const FIND = "SELECT * FROM hookline.approvals WHERE id = $1";
@@ -249,13 +244,8 @@ async function endApproval(
   else countDeliveries(transaction, deliveries, -1);
   const released = await get(RELEASE_RUN, [runId, Object.values(QUESTION_HOLDS)]);
   if (released) transaction.announce("run");
-  const about = { id: runId, eventId };
-  const reports: ChangeReport[] = [{ change: { kind: "approval", id, eventId, state }, run: about }];
-  if (released)
-    reports.push({
-      change: { kind: "run", id: runId, eventId, state: "ready" },
-      run: about,
-    });
+  const reports: ChangeReport[] = [{ kind: "approval", id, eventId, state, runId }];
+  if (released) reports.push({ kind: "run", id: runId, eventId, state: "ready" });
   await reportAll(transaction, reports);
   return true;
 }

@@ -40,8 +40,7 @@ export async function cancelRun(
   updateEventCounts(transaction, [{ event_id: eventId, run_id: id, open: -1, dead: 0 }]);
   if (await get(PROMOTE_NEXT, [sessionKey])) transaction.announce("run");
   if (row.was === "running") transaction.announce("cancel");
-  const change = { kind: "run", id, eventId, state: "dropped" } as const;
-  await reportAll(transaction, [...reportsOfEntries(entries), { change, run: { id, eventId } }]);
+  await reportAll(transaction, [...reportsOfEntries(entries), { kind: "run", id, eventId, state: "dropped" }]);
   return true;
 }
 

@@ -26,7 +26,7 @@ export async function claimRuns(
   );
   await reportAll(
     transaction,
-    runs.map(({ id, eventId }) => ({ change: { kind: "run", id, eventId, state: "running" }, run: { id, eventId } })),
+    runs.map(({ id, eventId }) => ({ kind: "run", id, eventId, state: "running" })),
   );
   return runs.map((run, index) => {
     const { action } = run;

@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../shared/time.ts";
 import { MAIN_SESSION } from "../../types.ts";
 import type { TurnOutcome } from "../journal.ts";
 import type { Sql, TransactionSql } from "./database.ts";
@@ -46,8 +47,6 @@ const UPDATE_COUNTS = `
     SELECT * FROM json_to_recordset($1::json) AS row (event_id uuid, run_id uuid, open integer, dead integer)),
   counted AS (${addToCounts("change")} RETURNING 1)
   SELECT count(*) FROM counted`;
-
-const HOUR_MS = 3_600_000;
 
 /**
  * Adds what runs used whose agents said so. `claim`: the id of the run; a heartbeat has none. `runs`: how many have ended

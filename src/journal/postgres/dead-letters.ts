@@ -32,8 +32,7 @@ export async function dropDeadLetter(transaction: Transaction, id: string): Prom
 /** It is no dead letter any more. */
 function reportEnd(transaction: Transaction, id: string, row: Row): Promise<void> {
   const { run_id: runId, event_id: eventId } = toOrigin(row);
-  const change = { kind: "dead-letter", id, eventId, isDead: false } as const;
-  return reportAll(transaction, [{ change, run: { id: runId, eventId } }]);
+  return reportAll(transaction, [{ kind: "dead-letter", id, eventId, isDead: false, runId }]);
 }
 
 /** Takes the lock of its queue. */

@@ -199,8 +199,8 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
   const change = { event_id: optional(text, row.event_id), run_id: text(row.run_id) };
   updateEventCounts(transaction, [{ ...change, open: -1, dead: state === "failed" ? 1 : 0 }]);
   const report = reportOf(row, state);
-  const { id, eventId } = report.change;
-  const letter: ChangeReport = { change: { kind: "dead-letter", id, eventId, isDead: true }, run: report.run };
+  const { id, eventId, runId } = report;
+  const letter: ChangeReport = { kind: "dead-letter", id, eventId, isDead: true, runId };
   await reportAll(transaction, state === "failed" ? [report, letter] : [report]);
   return true;
 }
@@ -220,8 +220,11 @@ const promoteNext = (recipient: string | undefined): string => `
 
 function reportOf(row: Row, state: DeliveryState) {
   const eventId = optional(text, row.event_id);
-  const change = { kind: "delivery", id: text(row.id), eventId, state } as const;
-  return { change, run: { id: text(row.run_id), eventId } } satisfies ChangeReport;
+  return { kind: "delivery", id: text(row.id), eventId, state, runId: text(row.run_id) } satisfies ChangeReport;
+}
+
+export function reportsOfDeliveries(deliveries: NewDelivery[]): ChangeReport[] {
+  return deliveries.map(({ id, runId, eventId }) => ({ kind: "delivery", id, eventId, state: "pending", runId }));
 }
 
 export function lockOf(row: Row): string {

@@ -11,7 +11,7 @@ import { createPublicationReads, createReads } from "../reads/index.ts";
 import type { Reader } from "../reads/reader.ts";
 import { isClaimed } from "../reads/runs.ts";
 import { listPendingSystemEvents } from "../reads/sessions.ts";
-import { createSign } from "../sign.ts";
+import { createSign } from "../../shared/secret.ts";
 import { acceptEvents } from "./accept.ts";
 import { recordAnswer, writeNotes, pauseMapping, resumeMapping } from "./state.ts";
 import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approvals.ts";

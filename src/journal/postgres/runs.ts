@@ -7,7 +7,7 @@ import { addEntries } from "./entries.ts";
 import { addFailedAttempt } from "./failed-attempts.ts";
 import { holdForQuestions, insertApprovals, locksOf } from "./approvals.ts";
 import { addSpend, addToCounts, updateEventCounts } from "./counters.ts";
-import { addDeliveries } from "./deliveries.ts";
+import { addDeliveries, reportsOfDeliveries } from "./deliveries.ts";
 import { isLeaseHeld } from "./leases.ts";
 import { addSteps } from "./steps.ts";
 import {
@@ -145,21 +145,13 @@ function toUsed(outcome: TurnOutcome): Pick<TurnOutcome, "usage" | "cost" | "mod
 }
 
 function reportsOf({ claim: { id }, state, entries, deliveries }: RunEnd, eventId: string | undefined): ChangeReport[] {
-  const run = { id, eventId };
-  const ended: ChangeReport[] = [{ change: { kind: "run", id, eventId, state }, run }];
-  if (state === "dead") ended.push({ change: { kind: "dead-letter", id, eventId, isDead: true }, run });
+  const ended: ChangeReport[] = [{ kind: "run", id, eventId, state }];
+  if (state === "dead") ended.push({ kind: "dead-letter", id, eventId, isDead: true });
   return [...reportsOfEntries(entries), ...reportsOfDeliveries(deliveries), ...ended];
 }
 
 export function reportsOfEntries(entries: NewEntry[]): ChangeReport[] {
-  return entries.map(({ sessionKey }) => ({ change: { kind: "session", key: sessionKey } }));
-}
-
-function reportsOfDeliveries(deliveries: NewDelivery[]): ChangeReport[] {
-  return deliveries.map(({ id, runId, eventId }) => ({
-    change: { kind: "delivery", id, eventId, state: "pending" },
-    run: { id: runId, eventId },
-  }));
+  return entries.map(({ sessionKey }) => ({ kind: "session", key: sessionKey }));
 }
 
 export function retryRun(transaction: Transaction, claim: Claim, dueAt: number, error: string): Promise<boolean> {
@@ -225,7 +217,7 @@ async function leaveRun(
   if (row) {
     keep?.();
     const eventId = optional(text, row.event_id);
-    await reportAll(transaction, [{ change: { kind: "run", id, eventId, state }, run: { id, eventId } }]);
+    await reportAll(transaction, [{ kind: "run", id, eventId, state }]);
     return true;
   }
   // The earlier attempt: nobody has claimed it since.
@@ -254,7 +246,7 @@ export async function releaseHeld(
   const released = rows.map((row) => ({ id: text(row.id), eventId: optional(text, row.event_id) }));
   await reportAll(
     transaction,
-    released.map((run) => ({ change: { kind: "run", ...run, state: "ready" }, run })),
+    released.map((run) => ({ kind: "run", ...run, state: "ready" })),
   );
   return rows.length;
 }

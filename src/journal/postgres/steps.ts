@@ -37,7 +37,7 @@ export async function recordSteps(
   addSpend(spend, spent, "claimed");
   if (spent.length > 0) await spend.run(transaction, "1");
   const eventId = optional(text, run.event_id);
-  await reportAll(transaction, [{ change: { kind: "run", id, eventId, state: "running" }, run: { id, eventId } }]);
+  await reportAll(transaction, [{ kind: "run", id, eventId, state: "running" }]);
   return true;
 }
 
@@ -63,7 +63,7 @@ async function useApproval(transaction: Transaction, row: Row, { id, state, reas
   const end = toPostgresText(JSON.stringify(reason === undefined ? decision : { ...decision, reason }));
   await transaction.run("UPDATE hookline.approvals SET state = $2, decision = $3 WHERE id = $1", [id, state, end]);
   const [runId, eventId] = [text(row.run_id), optional(text, row.event_id ?? null)];
-  await reportAll(transaction, [{ change: { kind: "approval", id, eventId, state }, run: { id: runId, eventId } }]);
+  await reportAll(transaction, [{ kind: "approval", id, eventId, state, runId }]);
 }
 
 /** The result of an earlier attempt came meanwhile. */

@@ -96,27 +96,30 @@ export class Batch {
   }
 }
 
-/** A change of a run or a delivery, and the run whose events it concerns. */
-export interface ChangeReport {
-  change: Exclude<Change, { kind: "event" }>;
-  run?: { id: string; eventId: string | undefined };
-}
+/** A change, and the run whose events it concerns. Default: that with its id. */
+export type ChangeReport = Exclude<Change, { kind: "event" }> & { runId?: string };
 
 /** Reports each change, and after it the event of its run and those that joined it. Without a watcher nothing is read. */
 export async function reportAll(transaction: Transaction, reports: ChangeReport[]): Promise<void> {
   if (reports.length === 0 || !(await transaction.isWatched())) return;
-  const ids = reports.flatMap(({ run }) => (run?.eventId === undefined ? [] : run.id));
+  const ids = reports.flatMap((report) => runOf(report) ?? []);
   const rows = await transaction.all(
     "SELECT run_id, event_id FROM hookline.joined_events WHERE run_id = ANY($1::uuid[]) ORDER BY place",
     [ids],
   );
   const joined = Map.groupBy(rows, (row: Row) => text(row.run_id));
-  for (const { change, run } of reports) {
+  for (const report of reports) {
+    const { runId: _, ...change } = report;
     transaction.report(change);
-    if (run?.eventId === undefined) continue;
-    const others = joined.get(run.id)?.map((row) => text(row.event_id)) ?? [];
-    for (const id of [run.eventId, ...others]) transaction.report({ kind: "event", id });
+    if (report.kind === "session" || report.eventId === undefined) continue;
+    const others = joined.get(runOf(report) ?? "")?.map((row) => text(row.event_id)) ?? [];
+    for (const id of [report.eventId, ...others]) transaction.report({ kind: "event", id });
   }
+}
+
+/** Undefined: it has no event. */
+function runOf(report: ChangeReport): string | undefined {
+  return report.kind === "session" || report.eventId === undefined ? undefined : (report.runId ?? report.id);
 }
 
 /** Most operations in one commit: each can take a lock of the database's shared table. */

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../shared/time.ts";
 import { randomInt } from "node:crypto";
 import type { ApprovalKind, ApprovalState, Decision } from "../../types.ts";
 import type { NewDelivery } from "./delivery.ts";
@@ -97,7 +98,7 @@ export const RUN_DROPPED = "The run was dropped.";
 export const RUN_CANCELED = "Its run was canceled.";
 
 /** How long a code names the same question. */
-export const KEEP_CODE_MS = 30 * 86_400_000;
+export const KEEP_CODE_MS = 30 * DAY_MS;
 
 /** Without those that look alike. */
 const CODE_CHARACTERS = "23456789abcdefghjkmnpqrstuvwxyz";

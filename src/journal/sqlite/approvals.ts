@@ -12,7 +12,7 @@ import type { NewDelivery } from "../records/delivery.ts";
 import type { Claim } from "../records/node.ts";
 import type { Questions } from "../records/run.ts";
 import type { Step } from "../records/step.ts";
-import { type ApprovalEnd, fromApproval, integer, isFinished, type Row, toApproval, toDecidedState } from "../rows.ts";
+import { type ApprovalEnd, fromApproval, integer, isFinished, type Row, toApproval, toDecidedEnd } from "../rows.ts";
 import { updateDeliveryCounts } from "./counters.ts";
 import type { Database } from "./database.ts";
 import { insertDeliveries } from "./deliveries.ts";
@@ -97,14 +97,12 @@ function countDeliveries(transaction: Transaction, deliveries: NewDelivery[], op
 export function decideApproval(transaction: Transaction, id: string, decision: NewDecision): Decided | undefined {
   const row = transaction.get(FIND, id);
   if (!row) return undefined;
-  if (row.state !== "open") return { kind: "conflict", approval: toApproval(row) };
-  const { at: decidedAt, ...given } = decision;
-  endApproval(transaction, row, toDecidedState(decision), {
-    ...given,
-    decidedAt,
-  });
+  const approval = toApproval(row);
+  if (approval.state !== "open") return { kind: "conflict", approval };
+  const { state, end } = toDecidedEnd(approval, decision);
+  endApproval(transaction, row, state, end);
   return {
-    kind: "decided",
+    kind: state === "expired" ? "conflict" : "decided",
     approval: toApproval(transaction.get(FIND, id) ?? {}),
   };
 }

@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../shared/time.ts";
 import { MAIN_SESSION } from "../../types.ts";
 import type { TurnOutcome } from "../records/run.ts";
 import { integer, type Row, text } from "../rows.ts";
@@ -128,8 +129,6 @@ function updateCounts(database: Database, eventSeqs: number[], { open, dead }: C
 const UPDATE_COUNTS = `
   UPDATE OR FAIL events SET open = open + ?1, dead = dead + ?2,
     status = CASE WHEN open + ?1 > 0 THEN 'accepted' WHEN dead + ?2 > 0 THEN 'dead' ELSE 'done' END WHERE seq = ?3`;
-
-const HOUR_MS = 3_600_000;
 
 /** What a run used, and how many runs have ended with it. */
 type Used = Pick<TurnOutcome, "usage" | "cost" | "model" | "finishedAt"> & { runs?: 0 | 1 };

@@ -39,7 +39,7 @@ import {
 import { hasExpired } from "../reads/approvals.ts";
 import { createPublicationReads, createReads } from "../reads/index.ts";
 import type { Reader } from "../reads/reader.ts";
-import { createSign } from "../sign.ts";
+import { createSign } from "../../shared/secret.ts";
 import { createCounters } from "./counters.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
 import { createSearcher, type Searcher } from "./search.ts";

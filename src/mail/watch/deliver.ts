@@ -5,7 +5,7 @@ import { parseObject } from "../../shared/json.ts";
 import { describeUnreachable, isRetryableStatus, parseRetryAfter } from "../../shared/network.ts";
 import { toBearer } from "../../shared/secret.ts";
 import { cutText } from "../../shared/text.ts";
-import { type Backoff, backoffMs } from "../../shared/time.ts";
+import { type Backoff, backoffMs, HOUR_MS } from "../../shared/time.ts";
 import type { Mail } from "../source.ts";
 import type { StatusTracker } from "./status.ts";
 
@@ -143,7 +143,7 @@ interface Target {
 /** Long enough for slow transforms of many mails. After a timeout the mails are recognized by their ids. */
 const TIMEOUT_MS = 120_000;
 /** The longest `Retry-After` that is respected. */
-const MAX_RETRY_AFTER_MS = 3_600_000;
+const MAX_RETRY_AFTER_MS = HOUR_MS;
 /** The bytes of a body besides its mails, generously. */
 const ENVELOPE_BYTES = 256;
 

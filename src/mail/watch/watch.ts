@@ -1,6 +1,6 @@
 import type { MailSettings } from "../../config/types.ts";
 import { MailError, messageOf } from "../../errors.ts";
-import { type Backoff, backoffMs, createWakeUp, settlesWithin } from "../../shared/time.ts";
+import { type Backoff, backoffMs, createWakeUp, settlesWithin, HOUR_MS } from "../../shared/time.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { MailSource } from "../source.ts";
 import type { MailStore } from "../store.ts";
@@ -45,7 +45,7 @@ export interface MailWatch {
 
 const BACKOFF: ReconnectLimits = {
   transient: { firstMs: 1000, maxMs: 120_000 },
-  operator: { firstMs: 300_000, maxMs: 3_600_000 },
+  operator: { firstMs: 300_000, maxMs: HOUR_MS },
 };
 
 /** How often to try again to open a locked or broken store. */

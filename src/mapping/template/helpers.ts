@@ -1,5 +1,5 @@
 import { ExactNumber, parseExact } from "../../shared/exact-json.ts";
-import { isTooDeep, toText } from "../../shared/json.ts";
+import { isTooDeep, toText, isTrue } from "../../shared/json.ts";
 import { cutText } from "../../shared/text.ts";
 
 /** A helper that gives a value: `{{truncate body 100}}`, `(eq action "opened")`. */
@@ -86,11 +86,6 @@ function join(list: unknown, separator: unknown = ", "): string {
 /** A long number in its exact form is one like any other, where it is not written. */
 function toNumber(value: unknown): unknown {
   return value instanceof ExactNumber ? Number(value) : value;
-}
-
-/** As in `if`, an empty list is false. */
-function isTrue(value: unknown): boolean {
-  return Array.isArray(value) ? value.length > 0 : Boolean(value);
 }
 
 /** A time as ISO 8601, or in a format of `YYYY MM DD HH mm ss`, always in UTC. Anything that is not a time is unchanged. */

@@ -2,9 +2,8 @@ import { createHash } from "node:crypto";
 import type { NumberedPublication, Subscription, SubscriptionProgress } from "../../journal/journal.ts";
 import { backoffMs } from "../../shared/time.ts";
 import type { PostResult } from "./callback.ts";
-import { toCursor } from "../cursor.ts";
+import { toCursor, toOccurrenceJson } from "../occurrence.ts";
 import type { Feed } from "./feed.ts";
-import { toOccurrenceJson } from "../occurrence.ts";
 
 /** Brings one subscription forward. Its progress is what is saved. */
 export interface Courier {
@@ -41,8 +40,8 @@ export interface CourierParts {
   now: number;
   /** Whether the subscription's filter and its principal take it. */
   takes(courier: Courier, publication: NumberedPublication): boolean;
-  /** Whether another message may be sent now. */
-  hasRoom(): boolean;
+  /** Whether another message may be sent to this subscriber now. */
+  hasRoom(courier: Courier): boolean;
   post(courier: Courier, id: string, body: string): Promise<PostResult>;
   /** Called after each result: there may be more to send. */
   settled(): void;
@@ -133,12 +132,13 @@ function take(rows: readonly NumberedPublication[], courier: Courier, parts: Cou
 }
 
 /** What waits for another attempt keeps nothing else from being sent. */
-function hasRoom({ sending, outstanding, progress }: Courier, parts: CourierParts): boolean {
-  return sending < MAX_SENDING && outstanding.size + progress.later.length < MAX_LATER && parts.hasRoom();
+function hasRoom(courier: Courier, parts: CourierParts): boolean {
+  const { sending, outstanding, progress } = courier;
+  return sending < MAX_SENDING && outstanding.size + progress.later.length < MAX_LATER && parts.hasRoom(courier);
 }
 
 function start(courier: Courier, item: Item, parts: CourierParts): void {
-  if (courier.sending >= MAX_SENDING || !parts.hasRoom()) return;
+  if (courier.sending >= MAX_SENDING || !parts.hasRoom(courier)) return;
   item.isSending = true;
   courier.sending += 1;
   void send(courier, item, parts);

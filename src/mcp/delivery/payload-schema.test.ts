@@ -31,3 +31,15 @@ test("a schema has no values, and hostile payloads do not make it large", () => 
   const odd = JSON.parse(`{"__proto__":{"x":1},"${"k".repeat(100)}":1}`);
   expect(widenSchema({}, odd)).toEqual({ type: "object" });
 });
+
+test("payloads that each bring other names do not make a schema large together", () => {
+  const names = (part: string, count: number): string[] => Array.from({ length: count }, (_, index) => part + index);
+  let schema = {};
+  for (const first of names("a", 50)) {
+    const inner = Object.fromEntries(names("b", 50).map((name) => [name, { [first]: 1 }]));
+    schema = widenSchema(schema, { [first]: inner, late: first });
+  }
+  expect(JSON.stringify(schema).match(/"(?:[ab]\d+|late)":/g)).toHaveLength(1000);
+  const full = schema;
+  expect(widenSchema(full, { a0: 7 })).toMatchObject({ properties: { a0: { type: ["number", "object"] } } });
+});

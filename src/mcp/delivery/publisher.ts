@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../errors.ts";
 import type { Lease, Subscription, SubscriptionProgress, Unnumbered } from "../../journal/journal.ts";
 import { parseObject } from "../../shared/json.ts";
-import { createAlarm, DAY_MS } from "../../shared/time.ts";
+import { createAlarm, DAY_MS, HOUR_MS } from "../../shared/time.ts";
 import { isAllowedHost } from "./callback.ts";
 import { findPublished } from "../catalog.ts";
 import { type Courier, createCourier, isOver, isSuspended, nextDueAt, proceed } from "./courier.ts";
@@ -26,15 +26,15 @@ const RETRY_MS = 1000;
 const MIN_WAIT_MS = 50;
 const NUMBER_BATCH = 500;
 const MAX_TYPES = 1000;
-/** Messages that are sent at once, to all callbacks. */
-const MAX_SENDING = 256;
+/** Messages that are sent at once: a principal with slow callbacks leaves room for the others. */
+const MAX_SENDING = { principal: 64, all: 256 };
 const SAVE_MS = 1000;
 const SAVE_CHECK_MS = 250;
 /** That nothing was for a subscriber is saved less often: it is only read again. */
 const SAVE_QUIET_MS = 60_000;
 const EXPIRY_CHECK_MS = 5000;
 const SUSPENDED_MS = 7 * DAY_MS;
-const TELL_ENDED_MS = 3_600_000;
+const TELL_ENDED_MS = HOUR_MS;
 const STOP_MS = 5000;
 
 interface Held {
@@ -65,6 +65,8 @@ export function createPublisher({
   let held: Held | undefined;
   let running: Promise<void> | undefined;
   const state = { isWanted: false, isStopping: false, sending: 0 };
+  /** By principal. */
+  const sending = new Map<string, number>();
 
   return { wake, stop };
 
@@ -216,8 +218,14 @@ export function createPublisher({
     return principal !== undefined && maySee(principal, publication);
   }
 
-  function hasRoom(): boolean {
-    return state.sending < MAX_SENDING && !state.isStopping;
+  function hasRoom({ subscription: { principal } }: Courier): boolean {
+    const own = sending.get(principal) ?? 0;
+    return state.sending < MAX_SENDING.all && own < MAX_SENDING.principal && !state.isStopping;
+  }
+
+  function countSending(principal: string, change: 1 | -1): void {
+    state.sending += change;
+    sending.set(principal, (sending.get(principal) ?? 0) + change);
   }
 
   async function post(courier: Courier, id: string, body: string): ReturnType<typeof sender.post> {
@@ -229,14 +237,14 @@ export function createPublisher({
       return { kind: "failed", reason: "connection_refused" };
     const now = Date.now();
     const signing = keys.flatMap(({ text, until }) => (until > now ? text : []));
-    state.sending += 1;
+    countSending(subscription.principal, 1);
     try {
       return await sender.post(
         { url: subscription.url, subscription: subscription.id, id, body, secrets: signing },
         allowHosts,
       );
     } finally {
-      state.sending -= 1;
+      countSending(subscription.principal, -1);
     }
   }
 

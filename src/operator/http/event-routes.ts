@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../shared/time.ts";
 import { Readable } from "node:stream";
 import { type FindParser, isJson } from "../../ingress/parse-body.ts";
 import type { EventRecord, Journal } from "../../journal/journal.ts";
@@ -30,7 +31,7 @@ export interface EventParts {
 }
 
 /** Senders keep no more. */
-const MAX_SINCE_MS = 72 * 3_600_000;
+const MAX_SINCE_MS = 72 * HOUR_MS;
 
 const MAX_GROUP = 300;
 

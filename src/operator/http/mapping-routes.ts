@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../shared/time.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { json } from "../../ingress/router.ts";
 import type { Journal } from "../../journal/journal.ts";
@@ -20,7 +21,7 @@ export interface MappingParts {
 }
 
 const MAX_REJECTIONS = 500;
-const COUNTED_MS = 7 * 86_400_000;
+const COUNTED_MS = 7 * DAY_MS;
 /** Pages ask again with every change. */
 const CACHED_MS = 5000;
 const MAX_DIFF_BYTES = 4 * 1024 * 1024;

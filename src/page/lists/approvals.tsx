@@ -1,9 +1,10 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { toVisible } from "../../boundary/visible.ts";
 import { APPROVAL_STATES, type Decision } from "../../types.ts";
 import { type ApprovalView, call } from "../api.ts";
 import { questions } from "../live.ts";
-import { Detail, notifyOf, State, Time, toLine, toVisible } from "../parts/controls.tsx";
+import { Detail, notifyOf, State, Time, toLine } from "../parts/controls.tsx";
 import { Page, useLoad } from "../parts/load.tsx";
 import { StateFilter } from "../parts/table.tsx";
 import { hrefTo, route } from "../router.ts";

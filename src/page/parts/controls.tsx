@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../shared/time.ts";
 import { parseExact } from "../../shared/exact-json.ts";
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -226,8 +227,8 @@ export function formatMs(ms: number): string {
   if (ms < 1) return "<1 ms";
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
-  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
-  return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`;
+  if (ms < HOUR_MS) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+  return `${Math.floor(ms / HOUR_MS)} h ${Math.round((ms % HOUR_MS) / 60_000)} min`;
 }
 
 const NUMBER = new Intl.NumberFormat("en");

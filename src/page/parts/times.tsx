@@ -1,8 +1,6 @@
+import { DAY_MS, HOUR_MS } from "../../shared/time.ts";
 import type { JSX } from "preact";
 import { route, setQuery } from "../router.ts";
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 /** The start of a day of this browser, some days ago. */
 function startOfDay(daysAgo: number): number {

@@ -225,6 +225,15 @@ export function describeApprovals(open: OpenJournal): void {
       expect((await claimAgain(journal)).id).toBe(run.id);
     });
 
+    test("cannot be decided when their time is over, also before anybody has noticed it", async () => {
+      const journal = await start();
+      const { run, approval } = await ask(journal);
+      const late = await journal.decideApproval(approval.id, { ...APPROVE, at: NOW + 1000 });
+      expect(late).toMatchObject({ kind: "conflict", approval: { state: "expired", decidedAt: NOW + 1000 } });
+      expect(late?.approval).not.toHaveProperty("decision");
+      expect((await claimAgain(journal)).id).toBe(run.id);
+    });
+
     test(`of a mapping are open at most ${MAX_OPEN} at once`, async () => {
       const journal = await start();
       for (let count = 0; count < MAX_OPEN; count++) await ask(journal);

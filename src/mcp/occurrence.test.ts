@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fromCursor, toCursor } from "./cursor.ts";
+import { fromCursor, toCursor } from "./occurrence.ts";
 
 const STATE = { position: 10, swept: 4, version: 1 };
 
