@@ -29,9 +29,9 @@ export function toRow({ receivedAt, ...event }: EventView): Row {
 }
 
 export function refusalToRow(refusal: RefusalView): Row {
-  const { id, at, hook = "", reason, message, hint, repeated = 0 } = refusal;
+  const { id, at, hook = "", message, hint, repeated = 0 } = refusal;
   const times = repeated > 0 ? ` (${repeated + 1} times)` : "";
-  const outcome = `${reason.replaceAll("_", " ")}: ${hint ?? message}${times}`;
+  const outcome = `${hint ?? message}${times}`;
   return { id, hook, status: "refused", at: Date.parse(at), revision: 0, actions: [], outcome, refusal };
 }
 
@@ -53,5 +53,7 @@ export function matchesText(row: Row, { text, credential, model, channel, group 
 
 function wordsOf({ id, hook, mapping = "", event = "", subject = "", actions, outcome, refusal }: Row): string {
   const keys = actions.map(({ sessionKey = "", runId = "" }) => `${sessionKey} ${runId}`);
-  return [id, hook, mapping, event, subject, outcome, refusal?.client ?? "", ...keys].join("\n").toLowerCase();
+  return [id, hook, mapping, event, subject, outcome, refusal?.reason ?? "", refusal?.client ?? "", ...keys]
+    .join("\n")
+    .toLowerCase();
 }

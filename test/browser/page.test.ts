@@ -78,11 +78,11 @@ test("every request is a line that ends in what happened, also refused ones, and
   await expect
     .poll(show)
     .toEqual([
-      expect.stringMatching(/^refused alerts wrong: The token is wrong/),
+      expect.stringMatching(/^refused alerts The token is wrong/),
       "rejected wake 400: Invalid payload: text is required.",
       expect.stringMatching(/^done alerts Alert DiskFull turn [\d.]+ m?s/),
       expect.stringMatching(/^failed ci builds 500: (?:Error: )?the payload has no job/),
-      "skipped ci builds skipped: the transform gave no action",
+      "skipped ci builds the transform gave no action",
       expect.stringMatching(/^done ci builds The job lint failed turn [\d.]+ m?s/),
     ]);
   await page.getByLabel("status").selectOption("skipped");

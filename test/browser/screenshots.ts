@@ -8,6 +8,8 @@ import { GATEWAY_TOKEN, openService } from "../support/service.ts";
 
 const DOCS = path.join(import.meta.dirname, "../../docs/guide");
 const PLACES = { "page-requests": "", "page-playground": "playground?mapping=ci" };
+/** Below the newest requests, which are all refused or waiting: there is some of everything. */
+const SCROLLED = 480;
 
 const folder = mkdtempSync(path.join(tmpdir(), "hookline-screenshots-"));
 await writeSeed(folder);
@@ -22,6 +24,9 @@ for (const [name, place] of Object.entries(PLACES)) {
   await go(place);
   // The charts and the editor load when they are first shown.
   await page.waitForTimeout(1500);
+  await page.evaluate(`document.querySelector(".scroller")?.scrollTo(0, ${SCROLLED})`);
+  await page.mouse.move(0, 0);
+  await page.waitForTimeout(300);
   await page.screenshot({ path: path.join(DOCS, `${name}.png`) });
 }
 await browser.close();

@@ -341,7 +341,10 @@ test("the eleven tasks take at most four clicks each", async () => {
 
   await tab.go("?hook=metrics");
   counted["a mapping for an unknown sender from its last event"] = await clicks([
-    () => page.locator(".scroller a").first().click(),
+    async () => {
+      await page.locator(".scroller a").first().click();
+      await main.getByText("No mapping took it.").waitFor();
+    },
     () => page.getByRole("link", { name: "Open in playground" }).click(),
   ]);
   await page.locator(".result").getByText("web-").first().waitFor();

@@ -9,6 +9,7 @@ import {
   Detail,
   download,
   formatMs,
+  outcomeBeside,
   Pairs,
   parseJson,
   State,
@@ -30,6 +31,7 @@ export function Event({ id }: { id: string }): JSX.Element {
   const loaded = useLoad(`event ${id}`, () => call("GET /api/events/:id", { id }), feed.find(id)?.revision ?? -1);
   return (
     <section class="page event" data-event={id}>
+      {loaded.error !== undefined && !loaded.data && <Title text="Event" />}
       <Loading from={loaded}>{(event) => <Details event={event} />}</Loading>
     </section>
   );
@@ -53,10 +55,16 @@ function Details({ event }: { event: Timeline }): JSX.Element {
         <Verdict event={event} />
         <p class="facts">
           <Time at={event.receivedAt} />
-          {mapping !== undefined && <a href={hrefTo(["mappings", mapping])}>{toLine(mapping, 80)}</a>}
-          <code>{id}</code> <Copy text={id} label="Copy id" />
-          {event.credential !== undefined && refersTo("credential", event.credential)}
+          {mapping !== undefined && (
+            <span>
+              mapping <a href={hrefTo(["mappings", mapping])}>{toLine(mapping, 80)}</a>
+            </span>
+          )}
+          {event.credential !== undefined && <span>credential {refersTo("credential", event.credential)}</span>}
           {replayOf !== undefined && <a href={hrefTo(["events", replayOf])}>replay of an earlier event</a>}
+          <span>
+            <code>{id}</code> <Copy text={id} label="Copy id" />
+          </span>
         </p>
         <p class="actions">
           <button type="button" class="main" disabled={!hasBody} onClick={() => void replay(id)}>
@@ -109,7 +117,7 @@ function Verdict({ event: { status, outcome, durationMs, runs } }: { event: Time
   const wait = runs.find(({ waitsFor }) => waitsFor?.eventId !== undefined)?.waitsFor;
   return (
     <p class="verdict">
-      <State state={status} /> <b>{toVisible(outcome)}</b>
+      <State state={status} /> <b>{toVisible(outcomeBeside(status, outcome))}</b>
       {durationMs !== undefined && <span class="quiet">{formatMs(durationMs)} in all</span>}
       {wait?.eventId !== undefined && <a href={hrefTo(["events", wait.eventId])}>the turn before it</a>}
     </p>

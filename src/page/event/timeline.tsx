@@ -56,9 +56,9 @@ export function Steps({ event }: { event: Timeline }): JSX.Element {
       <Mapped event={event} />
       <Transformed log={log} ms={timings?.transformMs} isGood={error?.code !== "transform_failed"} />
       {error !== undefined && (
-        <Step name={status === "rejected" ? "Refused" : "Failed"} tone={status === "rejected" ? "warn" : "bad"}>
+        <Step name={status === "rejected" ? "Rejected" : "Failed"} tone={status === "rejected" ? "warn" : "bad"}>
           <b>{error.code}</b> {toVisible(error.message)}
-          <Detail text={error.detail} />
+          <Detail text={error.detail} isError />
         </Step>
       )}
       {status === "skipped" && <Step name="Skipped">{toVisible(reason ?? "There was no action.")}</Step>}
@@ -77,8 +77,8 @@ export function Steps({ event }: { event: Timeline }): JSX.Element {
       ))}
       {summary !== undefined && (
         <Step name="Summary" tone="good">
+          in <SessionLink sessionKey="main" />
           <Prompt text={summary} />
-          <SessionLink sessionKey="main" />
         </Step>
       )}
       {deliveries.map((delivery) => (
@@ -88,9 +88,10 @@ export function Steps({ event }: { event: Timeline }): JSX.Element {
   );
 }
 
-function Mapped({ event: { mapping, error, hook, timings } }: { event: Timeline }): JSX.Element | null {
-  if (mapping === undefined)
-    return error ? null : <Step name="Mapped">{`${toLine(hook, 60)} is a hook of the service itself.`}</Step>;
+function Mapped({ event: { mapping, error, hook, timings, actions } }: { event: Timeline }): JSX.Element | null {
+  if (mapping === undefined && actions.length > 0)
+    return <Step name="Mapped">{`${toLine(hook, 60)} is a hook of the service itself.`}</Step>;
+  if (mapping === undefined) return error ? null : <Step name="Mapped">No mapping took it.</Step>;
   return (
     <Step name="Mapped" ms={timings?.mappingMs} tone="good">
       <a href={hrefTo(["mappings", mapping])}>{toLine(mapping, 80)}</a>
@@ -131,6 +132,13 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         )}
       <Step name="Turn" ms={msBetween(startedAt, finishedAt)} at={finishedAt} tone={tone}>
         <State state={state} />
+        {holdReason !== undefined && <span class="warn">: {toVisible(holdReason)}</span>}
+        {isAsking(run) && (
+          <span>
+            {" "}
+            <a href={hrefTo(["approvals"])}>Decide</a>
+          </span>
+        )}
         {waitingFor !== undefined && <span> waiting for {toLine(waitingFor, 60)}</span>}
         {isWaiting && error !== undefined && (
           <span>
@@ -139,21 +147,15 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
           </span>
         )}
         {attempts > 1 && <span> {attempts} attempts</span>}
-        {model !== undefined && <span> {toLine(model, 60)}</span>}
-        <Usage run={run} />
-        {earlier.at(-1)?.error !== error && <Detail text={error} />}
-        {state === "dead" && <RetryButton id={run.id} />}
-        {holdReason !== undefined && (
-          <p class="warn">
-            held: {toVisible(holdReason)}
-            {isAsking(run) && (
-              <>
-                {" "}
-                <a href={hrefTo(["approvals"])}>Decide</a>
-              </>
-            )}
-          </p>
+        {model !== undefined && (
+          <span>
+            {" "}
+            <a href={hrefTo([], { model })}>{toLine(model, 60)}</a>
+          </span>
         )}
+        <Usage run={run} />
+        {earlier.at(-1)?.error !== error && <Detail text={error} isError />}
+        {state === "dead" && <RetryButton id={run.id} />}
         <Waits run={run} />
         <Warnings texts={warnings} />
         {reply !== undefined && <Reply text={reply} />}
@@ -227,7 +229,7 @@ function RecordedStep({ step }: { step: NonNullable<RunView["steps"]>[number] })
       {sources.length > 0 && <span class="quiet"> private: {toLine(sources.join(", "), 120)}</span>}
       <Usage run={step} />
       {given !== undefined && <Detail text={JSON.stringify(given, null, 2)} />}
-      <Folded text={text} />
+      <Folded text={text} isError={state === "failed"} />
     </Step>
   );
 }
@@ -240,18 +242,18 @@ function AttemptStep({ attempt, isFirst }: { attempt: FailedAttemptView; isFirst
   return (
     <Step name={`Attempt ${n} failed`} ms={msBetween(startedAt, endedAt)} at={endedAt ?? startedAt} tone="warn">
       {isFirst && n > 1 && <span class="quiet">The {n - 1} before it are not kept.</span>}
-      <Detail text={error} />
+      <Detail text={error} isError />
     </Step>
   );
 }
 
 /** A long text is folded. */
-function Folded({ text }: { text: string | undefined }): JSX.Element | null {
-  if (text === undefined || text.length <= MAX_OPEN) return <Detail text={text || undefined} />;
+function Folded({ text, isError }: { text: string | undefined; isError: boolean }): JSX.Element | null {
+  if (text === undefined || text.length <= MAX_OPEN) return <Detail text={text || undefined} isError={isError} />;
   return (
     <details>
       <summary>{formatNumber(text.length)} characters</summary>
-      <Detail text={text} />
+      <Detail text={text} isError={isError} />
     </details>
   );
 }
@@ -270,6 +272,7 @@ function Usage({ run: { usage, cost } }: { run: Pick<RunView, "usage" | "cost"> 
 function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
   const { state, channel, to, route, attempts, partsSent, startedAt, sentAt, error, warnings } = delivery;
   const { failedAttempts = [] } = delivery;
+  const sentBy = route?.channel ?? channel;
   const hasEnded = state === "failed" || state === "dropped";
   const earlier = hasEnded ? failedAttempts.slice(0, -1) : failedAttempts;
   const tone = state === "sent" ? "good" : state === "failed" ? "bad" : error ? "warn" : "live";
@@ -279,10 +282,10 @@ function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
         <AttemptStep key={attempt.n} attempt={attempt} isFirst={index === 0} />
       ))}
       <Step name="Delivery" ms={msBetween(startedAt, sentAt)} at={sentAt} tone={state === "skipped" ? undefined : tone}>
-        <State state={state} /> {route?.channel ?? channel} <Text>{route?.to ?? to}</Text>
+        <State state={state} /> <a href={hrefTo([], { channel: sentBy })}>{sentBy}</a> <Text>{route?.to ?? to}</Text>
         {partsSent > 1 && <span> in {partsSent} parts</span>}
         {attempts > 1 && <span> {attempts} attempts</span>}
-        {earlier.at(-1)?.error !== error && <Detail text={error} />}
+        {earlier.at(-1)?.error !== error && <Detail text={error} isError />}
         <Warnings texts={warnings} />
         {state === "failed" && <RetryButton id={delivery.id} />}
       </Step>

@@ -65,7 +65,11 @@ function Question({ approval, reload }: QuestionProps): JSX.Element {
         <span>
           code <code>{code}</code>
         </span>
-        {mapping !== "" && <a href={hrefTo(["mappings", mapping])}>{toLine(mapping, 60)}</a>}
+        {mapping !== "" && (
+          <span>
+            mapping <a href={hrefTo(["mappings", mapping])}>{toLine(mapping, 60)}</a>
+          </span>
+        )}
         {eventId !== undefined && (
           <a data-row={id} href={hrefTo(["events", eventId])}>
             event of {toLine(hook ?? "a heartbeat", 60)}

@@ -80,7 +80,7 @@ function Groups({ groups, countedTo, reload }: GroupsProps): JSX.Element | null 
           { name: "Error", kind: "wide", show: ({ error }) => <span class="bad">{toLine(error, 240)}</span> },
           { name: "First", show: ({ firstAt }) => <Time at={firstAt} /> },
           { name: "Last", show: ({ lastAt }) => <Time at={lastAt} /> },
-          { name: "Do", show: (group) => <GroupActions group={group} reload={reload} /> },
+          { name: "Actions", show: (group) => <GroupActions group={group} reload={reload} /> },
         ]}
       />
     </>
@@ -129,8 +129,11 @@ async function dropGroup(choice: Choice, reload: () => void): Promise<void> {
       reload,
       (error: unknown) => notify(`Not dropped: ${messageOf(error)}`, "bad"),
     );
-  delayed(`${formatNumber(count)} will be dropped.`, act, reload);
+  delayed(`${countLetters(count)} will be dropped.`, act, reload);
 }
+
+const countLetters = (count: number): string =>
+  count === 1 ? "One dead letter" : `${formatNumber(count)} dead letters`;
 
 interface LettersProps {
   letters: readonly DeadLetterView[];
@@ -156,7 +159,7 @@ function Letters({ letters, isFiltered, reload }: LettersProps): JSX.Element {
   const drop = (): void => {
     const act = (isLast: boolean): void =>
       void treatAll("drop", chosen, isLast).then((failed) => !isLast && finish("drop", failed));
-    delayed(`${chosen.length} will be dropped.`, act, reload);
+    delayed(`${countLetters(chosen.length)} will be dropped.`, act, reload);
   };
   return (
     <>

@@ -12,7 +12,7 @@ export function Mailboxes(): JSX.Element {
         mail.length === 0 ? (
           <div class="empty">
             <p>No mailbox is watched. To watch one:</p>
-            <pre>webhooks mail setup</pre>
+            <pre>npx hookline mail setup</pre>
           </div>
         ) : (
           mail.map((mailbox) => <MailboxTable key={mailbox.mailbox} mailbox={mailbox} />)

@@ -56,7 +56,7 @@ function MappingTable({ mappings, chosen, reload }: MappingTableProps): JSX.Elem
         ]}
       />
       <p class="quiet">
-        Events of the last seven days. Failed: refused, failed or dead, also in a turn or a delivery. Each request goes
+        Events of the last seven days. Failed: rejected, failed or dead, also in a turn or a delivery. Each request goes
         to the first mapping in this order that it matches.
       </p>
     </>
@@ -86,7 +86,7 @@ function Configuration({
           </p>
           {lastReloadError.problems.map(({ file, line, column, key = "", message, excerpt = "" }, index) => {
             const place = [file, line, column].filter((part) => part !== undefined).join(":");
-            return <Detail key={index} text={`${place} ${key} ${message}\n${excerpt}`.trim()} />;
+            return <Detail key={index} isError text={`${place} ${key} ${message}\n${excerpt}`.trim()} />;
           })}
         </div>
       )}
@@ -244,7 +244,7 @@ function Empty(): JSX.Element {
         No mapping and no preset is configured. The hooks <code>wake</code> and <code>agent</code> need none. To add a
         preset:
       </p>
-      <pre>webhooks presets enable github</pre>
+      <pre>npx hookline presets enable github</pre>
     </>
   );
 }

@@ -17,9 +17,7 @@ export function Recordings(): JSX.Element {
           label="Recordings"
           items={recordings}
           keyOf={({ id }) => id}
-          empty={
-            <p>Nothing is recorded. Answers to senders stay as they are, 404 or 401, and nothing is dispatched.</p>
-          }
+          empty={<p>Nothing is recorded.</p>}
           columns={[
             {
               name: "Hook",
@@ -33,7 +31,7 @@ export function Recordings(): JSX.Element {
             { name: "Requests", kind: "number", show: ({ requests }) => formatNumber(requests) },
             { name: "Started", show: ({ startedAt }) => <Time at={startedAt} /> },
             { name: "Records until", show: ({ endsAt }) => <Time at={endsAt} /> },
-            { name: "Deleted", show: ({ expiresAt }) => <Time at={expiresAt} /> },
+            { name: "Kept until", show: ({ expiresAt }) => <Time at={expiresAt} /> },
           ]}
         />
       )}
@@ -48,20 +46,25 @@ function Start({ reload }: { reload(): void }): JSX.Element {
     void notifyOf(work, () => "Recording for 10 minutes, 20 requests at most.", "Not started").then(reload);
   };
   return (
-    <form
-      class="actions"
-      onSubmit={(event) => {
-        event.preventDefault();
-        start();
-      }}
-    >
-      <label>
-        Record the hook <input value={path} required onInput={({ currentTarget }) => setPath(currentTarget.value)} />
-      </label>
-      <button type="submit" class="main">
-        Record
-      </button>
-    </form>
+    <>
+      <p class="quiet">
+        Keeps what is sent to a hook that has no mapping, to build one from it. Senders get the same answer as before.
+      </p>
+      <form
+        class="actions"
+        onSubmit={(event) => {
+          event.preventDefault();
+          start();
+        }}
+      >
+        <label>
+          Record the hook <input value={path} required onInput={({ currentTarget }) => setPath(currentTarget.value)} />
+        </label>
+        <button type="submit" class="main">
+          Record
+        </button>
+      </form>
+    </>
   );
 }
 

@@ -11,7 +11,7 @@ export function Refused(): JSX.Element {
   const intro = (
     <p class="quiet">
       Refused before the sender was known: nothing of their bodies is kept. The last 500, as{" "}
-      <code>webhooks rejections</code> shows them.
+      <code>npx hookline rejections</code> shows them.
     </p>
   );
   return (

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { DELIVERY_STATES, RUN_STATES } from "../../types.ts";
 import { call, type RunView } from "../api.ts";
-import { cancelRun, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
+import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
 import { formatCost, formatMs, formatNumber, State, Time, toLine } from "../parts/controls.tsx";
 import { SessionLink } from "../parts/conversation.tsx";
 import { Page, useLoad } from "../parts/load.tsx";
@@ -64,7 +64,7 @@ export function Runs(): JSX.Element {
             { name: "Attempts", kind: "number", show: ({ attempts }) => attempts },
             { name: "Tokens", kind: "number", show: (run) => formatNumber(tokensOf(run) || undefined) },
             { name: "Cost", kind: "number", show: ({ cost }) => formatCost(cost) },
-            { name: "Do", show: (run) => <RunActions run={run} reload={loaded.reload} /> },
+            { name: "Actions", show: (run) => <RunActions run={run} reload={loaded.reload} /> },
           ]}
         />
       )}
@@ -73,8 +73,15 @@ export function Runs(): JSX.Element {
 }
 
 /** The reply, why it failed, or what it waits for. */
-function Result({ run: { reply, error, holdReason, waitsFor, waitingFor } }: { run: RunView }): JSX.Element {
-  if (holdReason !== undefined) return <span class="warn">held: {toLine(holdReason, 120)}</span>;
+function Result({ run }: { run: RunView }): JSX.Element {
+  const { reply, error, holdReason, waitsFor, waitingFor } = run;
+  if (holdReason !== undefined) {
+    return (
+      <span class="warn">
+        {toLine(holdReason, 120)} {isAsking(run) && <a href={hrefTo(["approvals"])}>Decide</a>}
+      </span>
+    );
+  }
   if (waitsFor) {
     const { kind, mapping, eventId } = waitsFor;
     const what =

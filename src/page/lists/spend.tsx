@@ -64,7 +64,7 @@ function Choices({ label, names, chosen, choose }: ChoicesProps): JSX.Element {
     <p class="choices" role="group" aria-label={label}>
       {names.map((name) => (
         <button key={name} type="button" aria-pressed={name === chosen} onClick={() => choose(name)}>
-          {name}
+          {label === "By" ? `by ${name}` : name}
         </button>
       ))}
     </p>
@@ -74,15 +74,16 @@ function Choices({ label, names, chosen, choose }: ChoicesProps): JSX.Element {
 function Budget({ budget }: { budget: StatusView["budget"] }): JSX.Element | null {
   if (!budget) return null;
   const { perDay, spentToday, heldRuns, unit } = budget;
+  const isUsedUp = perDay !== undefined && spentToday >= perDay;
   const write = (amount: number): string => (unit === "cost" ? formatCost(amount) || "0" : formatNumber(amount));
   return (
     <p class="facts">
-      <span>
+      <span class={isUsedUp ? "bad" : undefined}>
         Budget of today: {write(spentToday)}
         {perDay !== undefined && ` of ${write(perDay)}`} {unit}
       </span>
       {perDay !== undefined && (
-        <meter min={0} max={perDay} high={perDay * 0.8} value={spentToday} aria-label="budget used" />
+        <meter class={isUsedUp ? "bad" : undefined} min={0} max={perDay} value={spentToday} aria-label="budget used" />
       )}
       {heldRuns > 0 && <a href={hrefTo(["runs"], { state: "held" })}>Turns are held</a>}
     </p>
@@ -134,7 +135,7 @@ const AMOUNTS = [
   { name: "Turns", kind: "number", show: ({ runs }: Sum) => formatNumber(runs) },
   { name: "Tokens in", kind: "number", show: ({ inputTokens }: Sum) => formatNumber(inputTokens) },
   { name: "Tokens out", kind: "number", show: ({ outputTokens }: Sum) => formatNumber(outputTokens) },
-  { name: "Cost", kind: "number", show: ({ cost }: Sum) => formatCost(cost) },
+  { name: "Cost", kind: "number", show: ({ cost }: Sum) => formatCost(cost, 4) },
 ] as const;
 
 /** A bar for each day, of its cost, or of its tokens if nothing has a price. */

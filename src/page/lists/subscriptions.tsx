@@ -21,7 +21,11 @@ export function Subscriptions(): JSX.Element {
           label="Subscriptions of agents"
           items={subscriptions}
           keyOf={({ id }) => id}
-          empty={<p>No agent has subscribed. An agent can once gateway.mcp and a mapping's publish are set.</p>}
+          empty={
+            <p>
+              No agent has subscribed. It takes <code>gateway.mcp</code> and a mapping with <code>publish</code>.
+            </p>
+          }
           columns={[
             { name: "Principal", show: ({ principal }) => <b>{toLine(principal, 40)}</b> },
             { name: "Event", show: ({ event }) => toLine(event, 60) },
@@ -33,7 +37,7 @@ export function Subscriptions(): JSX.Element {
             { name: "Failing since", show: ({ failingSince }) => <Time at={failingSince} /> },
             { name: "Problem", show: ({ lastError }) => <span class="bad">{toLine(lastError, 120)}</span> },
             {
-              name: "Do",
+              name: "Actions",
               show: ({ id, principal, event }) => (
                 <button
                   type="button"

@@ -25,11 +25,11 @@ const delivers = ({ deliveries, runs }: Timeline): boolean =>
   deliveries.length > 0 || runs.some(({ action }) => action?.deliver);
 
 function describeReplay({ hook, runs, deliveries }: Timeline): string {
-  const turns = runs.length === 0 ? "" : ` It led to ${runs.length === 1 ? "a turn" : `${runs.length} turns`} before`;
+  const turns = runs.length === 0 ? "" : ` It has led to ${runs.length === 1 ? "a turn" : `${runs.length} turns`}`;
   const places = new Set(
     deliveries.map(({ channel, to, route }) => `${route?.channel ?? channel} ${route?.to ?? to ?? ""}`),
   );
-  const sent = places.size === 0 ? "" : ` and replies to ${toLine([...places].join(", "), 120)}`;
+  const sent = places.size === 0 ? "" : ` with replies to ${toLine([...places].join(", "), 120)}`;
   return `It runs again as a new event of the hook ${toLine(hook, 60)}, through today's mappings.${turns}${turns && sent}${turns && "."}`;
 }
 

@@ -10,11 +10,11 @@ export function Text({ children, max = 400 }: { children: string | undefined; ma
   return <bdi>{toVisible(text.length > max ? `${text.slice(0, max)}…` : text)}</bdi>;
 }
 
-/** What went wrong, line by line; nothing for undefined. */
-export function Detail({ text }: { text: string | undefined }): JSX.Element | null {
+/** A text of several lines; nothing for undefined. */
+export function Detail({ text, isError }: { text: string | undefined; isError?: boolean }): JSX.Element | null {
   if (text === undefined) return null;
   return (
-    <pre class="detail" tabIndex={0}>
+    <pre class={`detail ${isError ? "bad" : ""}`} tabIndex={0}>
       {toVisible(text)}
     </pre>
   );
@@ -77,14 +77,19 @@ export function Time({ at }: { at: string | undefined }): JSX.Element {
 }
 
 const TONES: Record<string, string[]> = {
-  good: ["done", "sent", "ok"],
-  live: ["accepted", "running", "sending", "pending", "ready", "queued"],
-  warn: ["held", "rejected", "refused"],
-  bad: ["failed", "dead"],
+  good: ["done", "sent", "ok", "watching", "active"],
+  live: ["accepted", "running", "sending", "pending", "ready", "queued", "connecting", "catching-up"],
+  warn: ["held", "rejected", "refused", "paused", "shadowed", "open", "network", "locked"],
+  bad: ["failed", "dead", "store-failed", "mailbox-gone", "tls-failed", "login-refused"],
 };
 
 export function toneOf(state: string): string {
   return Object.keys(TONES).find((tone) => TONES[tone]?.includes(state)) ?? "quiet";
+}
+
+/** What became of a request, beside its status, which needs no second mention. */
+export function outcomeBeside(status: string, outcome: string): string {
+  return outcome.startsWith(`${status}: `) ? outcome.slice(status.length + 2) : outcome;
 }
 
 export function State({ state }: { state: string }): JSX.Element {
@@ -230,7 +235,8 @@ const NUMBER = new Intl.NumberFormat("en");
 export const formatNumber = (value: number | undefined): string => (value === undefined ? "" : NUMBER.format(value));
 
 /** In the currency of `agents.prices`. */
-export const formatCost = (cost: number | undefined): string => (cost ? cost.toFixed(cost < 1 ? 4 : 2) : "");
+export const formatCost = (cost: number | undefined, digits?: number): string =>
+  cost ? cost.toFixed(digits ?? (cost < 1 ? 4 : 2)) : "";
 
 export function formatBytes(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;

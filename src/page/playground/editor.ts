@@ -176,7 +176,8 @@ const PLACEHOLDERS = ViewPlugin.define(
 
 const THEME = EditorView.theme({
   "&": { color: "var(--text)", backgroundColor: "var(--panel)", fontSize: "12px", maxHeight: "52vh" },
-  "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
+  // Its frame shows the focus: an outline here would be below the gutter.
+  "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.55", overflow: "auto" },
   ".cm-content": { padding: "8px 0", caretColor: "var(--text)" },
   ".cm-line": { padding: "0 10px" },

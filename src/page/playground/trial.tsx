@@ -100,10 +100,11 @@ function Refusal({ trial }: { trial: Trial & { ok: false } }): JSX.Element {
         </b>{" "}
         {toVisible(error)}
       </p>
-      <Detail text={detail} />
+      <Detail text={detail} isError />
       {problems.map(({ key = "", message, line, column = 1, excerpt = "" }, index) => (
         <Detail
           key={index}
+          isError
           text={`${key} ${line === undefined ? "" : `line ${line}, column ${column}`} ${message}\n${excerpt}`.trim()}
         />
       ))}

@@ -217,7 +217,7 @@ function CopyToFile({ source, mapping: written, code }: CopyToFileProps): JSX.El
       )}
       {preset !== undefined && (
         <p class="quiet">
-          It belongs to the preset {preset}. To change it: <code>webhooks presets copy {preset}</code>
+          It belongs to the preset {preset}. To change it: <code>npx hookline presets copy {preset}</code>
         </p>
       )}
     </div>

@@ -2,7 +2,17 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, type MappingsView } from "../api.ts";
 import { changes, feed } from "../live.ts";
-import { Copy, formatMs, formatNumber, State, Time, toLine, toneOf, toWholeTime } from "../parts/controls.tsx";
+import {
+  Copy,
+  formatMs,
+  formatNumber,
+  outcomeBeside,
+  State,
+  Time,
+  toLine,
+  toneOf,
+  toWholeTime,
+} from "../parts/controls.tsx";
 import { Failure, Loading, useLoad } from "../parts/load.tsx";
 import { hrefTo } from "../router.ts";
 import { type Filter, isSearched, type Row } from "../row.ts";
@@ -176,7 +186,7 @@ function Line({ row, top, place, count }: LineProps): JSX.Element {
         {event !== undefined && <span> {toLine(event, 80)}</span>}
       </span>
       <span class="subject">{toLine(subject)}</span>
-      <span class={`outcome ${isPlain(status) ? "" : toneOf(status)}`}>{toLine(outcome)}</span>
+      <span class={`outcome ${isPlain(status) ? "" : toneOf(status)}`}>{toLine(outcomeBeside(status, outcome))}</span>
       <span class="duration">{durationMs === undefined ? "" : formatMs(durationMs)}</span>
     </>
   );
