@@ -1,7 +1,9 @@
 /** What a primary shows after a crash, and loses with its failover, is not taken for committed. */
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { retryWhileUnavailable } from "../../src/dispatch/retry.ts";
 import { createPostgresJournal, type PostgresJournal } from "../../src/journal/postgres/postgres.ts";
+import { silentLog } from "../../src/telemetry/log.ts";
 import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
 import {
   NOW,
@@ -26,7 +28,7 @@ beforeAll(async () => {
   journal = await createPostgresJournal({
     url: url.href,
     maxConnections: 10,
-    commitTimeoutMs: 1000,
+    commitTimeoutMs: 50,
     telemetry: silentTelemetry,
     firstLeaseMs: 3_600_000,
     pollMs: 3_600_000,
@@ -61,8 +63,8 @@ test("the end of a run and of a delivery, and a system event", async () => {
   expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
   await pair.primary().start();
 
-  const repeated = [...commits.map((commit) => commit()), journal.isClaimed(running!)];
-  const pending = journal.pendingSystemEvents(10);
+  const repeated = [...commits, () => journal.isClaimed(running!)].map((call) => untilAvailable(call));
+  const pending = untilAvailable(() => journal.pendingSystemEvents(10));
   await expect.poll(countWaiting).toBe(4);
   await pair.promote();
   proxy.setTarget(pair.primary().port);
@@ -71,6 +73,11 @@ test("the end of a run and of a delivery, and a system event", async () => {
   expect(await journal.getRun(running!.id)).toMatchObject({ state: "done" });
   expect(await journal.listDeliveries({ limit: 1 })).toMatchObject([{ state: "sent" }]);
 });
+
+/** As the dispatcher does. */
+function untilAvailable<Result>(call: () => Promise<Result>): Promise<Result> {
+  return retryWhileUnavailable(call, { log: silentLog, signal: new AbortController().signal });
+}
 
 /** Commits that wait for the standby. */
 async function countWaiting(): Promise<number> {
