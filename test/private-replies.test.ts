@@ -34,9 +34,9 @@ afterEach(async () => {
 interface Changes {
   mapping?: Partial<MappingInput>;
   agents?: Partial<NonNullable<UserConfig["agents"]>>;
-  /** Of Slack. */
+  /** The audience of the channel slack. */
   audience?: "public" | "private";
-  /** Of GitHub. */
+  /** The audience of the channel github. */
   githubAudience?: "public" | "private";
   preset?: object;
 }

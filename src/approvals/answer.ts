@@ -165,7 +165,7 @@ interface Sender {
 
 export interface TakeOptions {
   journal: Pick<Journal, "findAsked" | "decideApproval">;
-  /** Of `agents.approvals`. */
+  /** The people who may answer: `agents.approvals.by`. */
   by: readonly string[];
   mappings: readonly Sender[];
   /** Whether a delivery sent the message with this id. */

@@ -1,4 +1,4 @@
-import { DAY_MS } from "../shared/time.ts";
+import { DAY_MS, HOUR_MS } from "../shared/time.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { DriverError, messageOf } from "../errors.ts";
 import type { MissedEvents } from "./missed.ts";
@@ -34,7 +34,7 @@ const MAX_FAILURES = 20;
 const RETRY_MS = 5000;
 const MAX_RETRY_MS = 10 * 60_000;
 /** A sender's limits end sooner, whatever it says. */
-const MAX_WAIT_MS = 3_600_000;
+const MAX_WAIT_MS = HOUR_MS;
 /** Then it is given up. */
 const MAX_MS = DAY_MS;
 

@@ -69,7 +69,7 @@ test("a limited token counts only for its hooks, and elsewhere is refused like a
   expect(verify(headers)).toMatchObject({ refusal: expect.stringMatching(/^The token is wrong/) });
 });
 
-test("the operator is told which hooks a refused token is valid for, its sender is not", () => {
+test("the operator sees which hooks a refused token is valid for, its sender does not", () => {
   const refusal = verify({ authorization: "Bearer deploy-secret" });
   const hint = 'token:deploys is valid for the hooks "deploys", "a/b", not for this one';
   expect(refusal).toEqual({ refusal: expect.not.stringContaining("deploys"), reason: "wrong", hint });

@@ -18,7 +18,7 @@ export interface AuditList {
   list(limit: number): McpRequestRecord[];
 }
 
-/** Of principals, and of those whom nobody knows: they must not be able to displace the others. */
+/** How many records are kept of known principals, and as many of unknown clients, which must not displace the others. */
 const MAX_RECORDS = 500;
 const MAX_TEXT = 200;
 

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { type HookError, messageOf } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
 import { cutText } from "../shared/text.ts";
+import { DAY_MS } from "../shared/time.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 
 /** A request that was refused before its sender was known. Nothing of its body is kept. */
@@ -60,9 +61,9 @@ export interface RejectionLog {
 
 const MAX_REJECTIONS = 500;
 const KIND = "rejection";
-const KEPT_MS = 30 * 86_400_000;
-/** Of a flood, only the newest of each interval are saved. */
+const KEPT_MS = 30 * DAY_MS;
 const SAVE_AFTER_MS = 1000;
+/** A flood has more in each interval: only the newest are saved. */
 const MAX_SAVED_AT_ONCE = 100;
 /** Pages ask again with every change, and other nodes save theirs. */
 const READ_AFTER_MS = 2000;

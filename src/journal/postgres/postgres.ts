@@ -130,15 +130,14 @@ function createJournal(parts: Parts): PostgresJournal {
     (...args: Args): Promise<Result> =>
       database.read((sql) => operation(sql, ...args));
 
+  const withReader =
+    <Args extends unknown[], Result>(operation: (reader: Reader, ...args: Args) => Promise<Result>) =>
+    (sql: Sql, ...args: Args): Promise<Result> =>
+      operation(createReader(sql, node.clockOffsetMs), ...args);
+
   const readShared = <Args extends unknown[], Result>(
     operation: (reader: Reader, ...args: Args) => Promise<Result>,
-  ): ((...args: Args) => Promise<Result>) =>
-    read((sql, ...args: Args) => operation(createReader(sql, node.clockOffsetMs), ...args));
-
-  const inTransaction =
-    <Args extends unknown[], Result>(operation: (reader: Reader, ...args: Args) => Promise<Result>) =>
-    (transaction: Transaction, ...args: Args): Promise<Result> =>
-      operation(createReader(transaction, node.clockOffsetMs), ...args);
+  ): ((...args: Args) => Promise<Result>) => read(withReader(operation));
 
   const lease = createNodeLease(node, (forMs, info) =>
     commit({ ...parts, database: leaseDatabase }, async (transaction) => {
@@ -180,7 +179,8 @@ function createJournal(parts: Parts): PostgresJournal {
     completeRun: (claim, outcome) =>
       outcome.questions ? write(completeAsking)(claim, outcome) : ends.add(toCompletion(claim, outcome)),
     recordSteps: write(recordSteps),
-    isClaimed: async (claim) => (await readShared(isClaimed)(claim)) || write(inTransaction(isClaimed))(claim),
+    // What ended the claim may be lost with this server, so a no waits for the standby.
+    isClaimed: async (claim) => (await readShared(isClaimed)(claim)) || write(withReader(isClaimed))(claim),
     settleCall: write(settleCall),
     retryRun: write(retryRun),
     giveBackRun: write(giveBackRun),
@@ -199,9 +199,9 @@ function createJournal(parts: Parts): PostgresJournal {
       return (await readShared(hasExpired)(now)) ? write(expireApprovals)(now) : 0;
     },
 
-    // A heartbeat tells others of them.
+    // A heartbeat shows them to a model, so they must not be lost with this server.
     pendingSystemEvents: write(async (transaction, limit) => {
-      const events = await inTransaction(listPendingSystemEvents)(transaction, limit);
+      const events = await withReader(listPendingSystemEvents)(transaction, limit);
       if (events.length > 0) awaitEarlierCommits(transaction, node.id);
       return events;
     }),
@@ -305,7 +305,7 @@ async function commit<Result>(
       });
       isWatchedElsewhere = (await row)?.watched === 1;
       if (isWatchedElsewhere) recordChanges(sql, node.id, reported);
-      // What an earlier attempt committed, and what has ended a claim.
+      // The result is about an earlier commit: that of a repeated attempt, or the one that ended a claim.
       if (isRepeated || isRefused(value)) awaitEarlierCommits(sql, node.id);
       return value;
     }, ASK_WATCHED(node.id));

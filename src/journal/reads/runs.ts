@@ -68,7 +68,7 @@ export async function getRun(reader: Reader, id: string): Promise<Run | undefine
   return row && (await withFailedAttempts(reader, [rows.toRun(row, clockOffsetMs)]))[0];
 }
 
-/** Of runs or deliveries. */
+/** Adds the last failed attempts to runs or deliveries. */
 export async function withFailedAttempts<Work extends Run | Delivery>({ all }: Reader, works: Work[]): Promise<Work[]> {
   const found = await all("SELECT * FROM hookline.failed_attempts WHERE work_id = ANY($1::uuid[]) ORDER BY n", [
     works.map(({ id }) => id),

@@ -66,7 +66,7 @@ export function describeFailedAttempts(open: OpenJournal): void {
   });
 }
 
-/** Of a finished run. */
+/** Adds a delivery of a finished run. */
 async function addDelivery(journal: Journal) {
   const run = sampleRun("s");
   const event = sampleEvent({ actions: [run] });
