@@ -1,4 +1,4 @@
-/** Calls that change something: what is granted, asked, decided, and what the model is told. */
+/** Calls that change something: what is granted, asked, decided, and what the model gets. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
 import { runWebhooks } from "./support/cli.ts";
@@ -344,7 +344,7 @@ test("a dry run sends nothing and asks nobody", async () => {
   expect(tickets.requests.map(({ method }) => method)).toEqual(["GET"]);
 });
 
-test("a held run keeps no slot, runs release leaves it alone, and its sender is told that it is running", async () => {
+test("a held run keeps no slot, runs release leaves it alone, and its sender sees that it is running", async () => {
   await service.reload(
     toConfig({ agents: { defaults: { model: "house/large", maxConcurrent: 1, heartbeat: { every: "24h" } } } }),
   );

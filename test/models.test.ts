@@ -137,7 +137,7 @@ describe("a prompt that is too long", () => {
     expect([first.conversations().length, second.conversations().length]).toEqual([1, 0]);
   });
 
-  test("a heartbeat halves its batch: every event is told once", async () => {
+  test("a heartbeat halves its batch: every event is in one prompt", async () => {
     first.limit({ characters: 3000 }, "HEARTBEAT_OK");
     const words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta"];
     for (const text of words) await service.post("wake", { text, mode: "next-heartbeat" });

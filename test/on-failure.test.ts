@@ -94,13 +94,13 @@ describe.each(["sqlite", "postgres"])("with a journal in %s", (store) => {
   });
 });
 
-test("without delivery nobody is told", async () => {
+test("without delivery nobody gets a message", async () => {
   await start({ deliver: false });
   models.fail(400, "no");
   expect(await ask("one")).toMatchObject({ status: "dead", deliveries: [] });
 });
 
-test("only the place of the event is told", async () => {
+test("only the place of the event gets a message", async () => {
   await start({ channel: undefined, deliver: [{ channel: "slack", to: slack.channel }, { channel: "source" }] });
   models.fail(400, "no");
   const event = await ask("one");

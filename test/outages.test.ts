@@ -109,7 +109,7 @@ test("a Retry-After is waited for", async () => {
   expect(runs).toMatchObject([{ state: "ready", attempts: 0, waitingFor: "house" }]);
 });
 
-test("somebody is told after five minutes, not before", async () => {
+test("an alert comes after five minutes, not before", async () => {
   models.fail(503, "down");
   await ask("one", "a");
   await waitFor(async () => (await outcomes())[0]?.startsWith("waiting for house"), "a run that waits");

@@ -93,7 +93,7 @@ export async function startGithubSender({ url, secret, token, now }: Hook): Prom
   };
 }
 
-/** An account's events. It retries what failed once more when it is told to. */
+/** An account's events. `retry` repeats once what failed. */
 export async function startStripeSender({
   url,
   secret,
