@@ -1038,7 +1038,7 @@ export interface MappingInput {
    */
   action?: "wake" | "agent" | "none";
   /**
-   * Subscribers of gateway.mcp are told of each accepted event, when it is committed. The event's type is <hook>.<event>, or <hook>. Needs match.path.
+   * Subscribers of gateway.mcp get each accepted event when it is committed. The event's type is <hook>.<event>, or <hook>. Needs match.path.
    */
   publish?:
     | boolean
