@@ -4,7 +4,7 @@ import type { SignedIdentity } from "../providers/provider.ts";
 import { exactPayload } from "../shared/exact-json.ts";
 import { createId } from "../shared/id.ts";
 import { type PayloadPath, redact, redactPayload } from "../shared/secret.ts";
-import { toSubject } from "../shared/text.ts";
+import { toFirstLine } from "../shared/text.ts";
 import { currentTraceparent } from "../telemetry/traces.ts";
 import type { AgentAction, Grant, HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
 import type { CoalesceWindow, Idempotency, NewAction, NewEntry, NewEvent, StoredRequest, Timings } from "./journal.ts";
@@ -43,11 +43,10 @@ export function toEvent(request: HookRequest, resolution: Resolution, options: E
   };
 }
 
-/** The first line of the first message. */
+/** Of the first message. */
 function firstLineOf([action]: HookAction[]): string | undefined {
   if (!action || action.kind === "none") return undefined;
-  const text = action.kind === "agent" ? action.message : action.text;
-  return toSubject(text.trimStart().split("\n", 1)[0]);
+  return toFirstLine(action.kind === "agent" ? action.message : action.text);
 }
 
 /** Rounded to tenths. */

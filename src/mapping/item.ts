@@ -61,11 +61,10 @@ export interface ResolvedItem extends Pick<Resolution, "actions" | "event" | "su
 
 export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<ResolvedItem> {
   const { mapping, request, budget, isEcho, isOwn } = mappingRun;
-  const input = toInput(item, request);
-  const context = toContext(item, input);
+  const context = toContext(item, request);
   budget.findExact = () => {
     const exact = mappingRun.findExact()?.[item.each?.index ?? 0];
-    return exact && toContext(exact, toInput(exact, request));
+    return exact && toContext(exact, request);
   };
   const event = mapping.filter?.nameEvent(context, budget);
   const { templates } = mapping;
@@ -80,29 +79,39 @@ export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<R
     const place = Object.hasOwn(mappingRun.config.channels, name) ? name : undefined;
     if (await isEcho(echo.text.trim(), place)) return skip("it is the echo of a delivery");
   }
-  return renderItem({ input, context, event, subject }, mappingRun);
+  return renderItem({ item, context, event, subject }, mappingRun);
 }
 
-/** Spreading copies own fields only, `__proto__` included, so nothing is inherited. The named fields win. */
-function toContext({ payload }: Item, input: Input): object {
-  return { ...(isObject(payload) && payload), ...input };
+/** What a template sees: the fields of the payload, and those of the request, which win. */
+function toContext({ payload, each }: Item, request: HookRequest): object {
+  const { headers, query, path, method } = request;
+  return {
+    // Only own fields are copied, `__proto__` included, so nothing is inherited.
+    ...(isObject(payload) && payload),
+    payload,
+    headers,
+    query,
+    path,
+    method,
+    // Few templates read it, and to write a time takes longer than all the rest.
+    get now() {
+      return toNow(request);
+    },
+    ...each,
+  };
+}
+
+function toNow({ receivedAt }: HookRequest): string {
+  return new Date(receivedAt).toISOString();
 }
 
 /** What a template sees of a whole request. */
 export function toRequestContext(request: HookRequest): object {
-  const item = { payload: exactPayload(request) };
-  return toContext(item, toInput(item, request));
-}
-
-type Input = ReturnType<typeof toInput>;
-
-/** What a template sees beside the payload's own fields, and a transform as its input. */
-function toInput({ payload, each }: Item, { headers, query, path, method, receivedAt }: HookRequest) {
-  return { payload, headers, query, path, method, now: new Date(receivedAt).toISOString(), ...each };
+  return toContext({ payload: exactPayload(request) }, request);
 }
 
 interface Rendering {
-  input: Input;
+  item: Item;
   context: object;
   event: string | undefined;
   subject: string | undefined;
@@ -113,7 +122,7 @@ interface Rendering {
 
 async function renderItem(rendering: Rendering, mappingRun: MappingRun): Promise<ResolvedItem> {
   const { mapping, request, run, budget, log, state, config } = mappingRun;
-  const { input, context, event } = rendering;
+  const { item, context, event } = rendering;
   const keys = renderKeys(mapping, context, budget);
   const sessionKey = keys.session?.incomplete ? undefined : keys.session?.text;
   const granted = mapping.grants && renderGrants(mapping.grants, context, budget);
@@ -123,10 +132,14 @@ async function renderItem(rendering: Rendering, mappingRun: MappingRun): Promise
   const draft = { ...renderDraft(mapping, context, budget), mode, sessionKey, grants: granted?.grants };
   const base = fillDraft(draft, request.hook);
   if (!mapping.bundle) return finishItem(rendering, mappingRun, { keys, base, drafts: [base] });
-  const { rawBody, hook } = request;
-  const payloadIsBody = request.payloadIsBody && input.payload === request.payload;
-  const about = { hook, mapping: mapping.source.id, event };
-  const call = { ...input, ...about, payloadIsBody, rawBody, base: toBase(base) };
+  const { headers, query, path, method, rawBody, hook } = request;
+  const call = {
+    ...{ payload: item.payload, headers, query, path, method, now: toNow(request), ...item.each },
+    ...{ hook, mapping: mapping.source.id, event },
+    payloadIsBody: request.payloadIsBody && item.payload === request.payload,
+    rawBody,
+    base: toBase(base),
+  };
   const options = {
     run,
     bundle: mapping.bundle,
@@ -152,7 +165,9 @@ function finishItem(
   const refusal = rendered && findRefusal(rendered, mappingRun);
   const place = refusal === undefined ? rendered : undefined;
   const applied = drafts.map((draft) => applyOpenClaw(draft, config));
-  const wanted = applied.map(({ draft }) => ({ ...draft, targets: toTargets(draft, base, mappingRun) }));
+  const wanted = applied.map(({ draft }) =>
+    draft.kind === "agent" ? { ...draft, targets: toTargets(draft, base, mappingRun) } : draft,
+  );
   const filled = wanted.map((draft) => toPlaces(draft, place));
   const actions = filled.map((draft) => toAction(draft, terms));
   const reason = actions.length > 0 ? undefined : "the transform gave no action";
@@ -162,9 +177,9 @@ function finishItem(
     coalesce: turns.length > 0 ? keys.coalesce : undefined,
     dedupe: request.idempotencyKey === undefined && actions.length > 0 ? keys.dedupe : undefined,
   });
-  const answers = wanted.filter(({ kind, deliver, targets }) => kind === "agent" && deliver && targets.some(isSource));
+  const answers = wanted.filter(({ kind, deliver, targets }) => kind === "agent" && deliver && targets?.some(isSource));
   if (!place && answers.length > 0) {
-    const there = answers.every(({ targets }) => targets.every(isSource)) ? "" : " there";
+    const there = answers.every(({ targets }) => targets?.every(isSource)) ? "" : " there";
     warnings.push(
       refusal === undefined
         ? `The event names no place for a reply: it will not be delivered${there}.`
@@ -180,7 +195,8 @@ function finishItem(
     warnings.push(...read.warnings);
     for (const action of actions) if (action.kind === "agent") action.context = read.context;
   }
-  const serviceHost = toHost(mapping.place?.url?.render(context, mappingRun.budget));
+  const url = mapping.place?.url?.render(context, mappingRun.budget);
+  const serviceHost = url && toHost(url);
   for (const action of actions) if (action.kind === "agent" && serviceHost) action.serviceHost = serviceHost;
   const coalesced = mapping.coalesce ? coalesceActions(actions, mapping.coalesce.windowMs, keys.coalesce) : actions;
   const publication = actions.length > 0 ? publish(rendering, mappingRun) : undefined;
@@ -188,12 +204,12 @@ function finishItem(
 }
 
 /** Headers and query are for the service alone. */
-function publish({ input, event }: Rendering, mappingRun: MappingRun): Publication | undefined {
+function publish({ item, event }: Rendering, mappingRun: MappingRun): Publication | undefined {
   const { mapping, request, budget, listPublished } = mappingRun;
   if (!mapping.publish) return undefined;
-  const { payload, each } = listPublished()[input.index ?? 0] ?? { payload: undefined };
-  const { method, now } = input;
-  const context = { ...(isObject(payload) && payload), payload, method, now, ...each };
+  const { payload, each } = listPublished()[item.each?.index ?? 0] ?? { payload: undefined };
+  const { method } = request;
+  const context = { ...(isObject(payload) && payload), payload, method, now: toNow(request), ...each };
   const source = { hook: request.hook, event, payload: each ? each.item : payload, context };
   return renderPublication(mapping.publish, source, budget);
 }
@@ -227,7 +243,7 @@ function findIncomplete(keys: ItemKeys): string[] {
 }
 
 /** The host of the event's own service, whose links are no way out. */
-function toHost(rendered = ""): string | undefined {
+function toHost(rendered: string): string | undefined {
   const url = rendered.trim();
   return URL.canParse(url) ? new URL(url).host || undefined : undefined;
 }
@@ -238,15 +254,15 @@ function toTerms(
   { mapping, request, config, channels }: MappingRun,
   keys: ItemKeys,
 ): Terms {
-  const { allowUnsafeExternalContent, transform, instructions, ...own } = mapping.source.mapping;
-  const { agent, fallbackModels, maxOutputTokens, onFailure, review } = own;
+  const { allowUnsafeExternalContent: allowsUnsafe = false, transform, instructions } = mapping.source.mapping;
+  const { agent, fallbackModels, maxOutputTokens, onFailure, review } = mapping.source.mapping;
   const { templates, match } = mapping;
   // A blank name becomes the path of the request, which only `match.path` fixes.
   const isOwnName = templates.name?.isStatic && name !== request.hook;
   return {
     config,
     channels,
-    allowsUnsafe: allowUnsafeExternalContent ?? false,
+    allowsUnsafe,
     instructions,
     agent,
     fallbackModels,

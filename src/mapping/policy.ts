@@ -41,8 +41,8 @@ export interface Terms extends Pick<
   ownSession?: boolean;
 }
 
-/** Turns the draft into an action. Throws a `HookError` that names the field if policy refuses it. */
-export function toAction(draft: PlacedDraft, terms: Terms): HookAction {
+/** Turns the draft into an action. That of a turn has a target at least. Throws a `HookError` that names the field if policy refuses it. */
+export function toAction(draft: FilledDraft, terms: Terms): HookAction {
   const { allowUnsafeExternalContent, mode } = draft;
   if (allowUnsafeExternalContent && !terms.allowsUnsafe) throw new HookError("unsafe_content_refused");
   const { instructions } = terms;
@@ -105,12 +105,12 @@ export function findUnusedModels(actions: HookAction[], { agents }: ResolvedConf
 
 const UNUSED_MODEL = "The model was not used: no provider is configured, so the built-in echo answers.";
 
-function toAgentFields(draft: PlacedDraft, terms: Terms): Omit<AgentAction, "allowUnsafeExternalContent"> {
+function toAgentFields(draft: FilledDraft, terms: Terms): Omit<AgentAction, "allowUnsafeExternalContent"> {
   const { config, isRequestedKey, ownSession, trustedName } = terms;
   const { name, sessionKey, mode: wakeMode, deliver, timeoutSeconds } = draft;
   const model = requireAllowedModel(requireShort("model", draft.model), config.agents);
   const thinking = requireShort("thinking", draft.thinking);
-  const [first, ...more] = draft.targets.map((target) => toReplyTarget(target, { deliver, terms }));
+  const [first, ...more] = (draft.targets ?? []).map((target) => toReplyTarget(target, { deliver, terms }));
   const moreTargets = more.filter((target, index) => ![first, ...more.slice(0, index)].some(isSameAs(target)));
   return {
     kind: "agent",
@@ -267,7 +267,7 @@ export interface Draft extends Settings {
   mode?: WakeMode;
   deliver?: boolean;
   grants?: Grant[];
-  /** Those of the mapping's `deliver`, instead of `channel` and `to`. */
+  /** Those of the mapping's `deliver`, instead of `channel` and `to`; at last, all that its reply goes to. */
   targets?: TargetDraft[];
 }
 
@@ -277,9 +277,6 @@ type Fields = Omit<ActionOverride, "kind" | "mode" | "wakeMode">;
 /** A draft with the defaults that need no configuration. No field is blank, except the text or the message. */
 export type FilledDraft = Draft &
   Required<Pick<Draft, "name" | "deliver" | "channel" | "mode" | "allowUnsafeExternalContent">>;
-
-/** A draft with the places of its reply, at least one. */
-export type PlacedDraft = FilledDraft & Required<Pick<Draft, "targets">>;
 
 /** The draft that the mapping's settings and templates give, without its session key. */
 export function renderDraft({ source, templates, targets }: CompiledMapping, context: object, budget: Budget): Draft {

@@ -3,14 +3,7 @@ import type { CompiledMapping } from "./compile.ts";
 import { toChannelName } from "../shared/text.ts";
 import { ANY_CREDENTIAL, type HookRequest, SOURCE_CHANNEL, isSender } from "../types.ts";
 import { createToChannel } from "./openclaw.ts";
-import {
-  type FilledDraft,
-  findUndeliverable,
-  isAllowedRecipient,
-  MAX_LENGTHS,
-  type PlacedDraft,
-  type Terms,
-} from "./policy.ts";
+import { type FilledDraft, findUndeliverable, isAllowedRecipient, MAX_LENGTHS, type Terms } from "./policy.ts";
 import type { TargetDraft } from "./targets.ts";
 
 /** What a mapping and a request say of where replies go. */
@@ -106,7 +99,8 @@ export function isSource({ channel }: TargetDraft): boolean {
 }
 
 /** Replaces the channel `source` by the place. Without a target that is left, nothing is delivered. */
-export function toPlaces(draft: PlacedDraft, place: ReplyTarget | undefined): PlacedDraft {
+export function toPlaces(draft: FilledDraft, place: ReplyTarget | undefined): FilledDraft {
+  if (!draft.targets) return draft;
   const targets = draft.targets.flatMap((target): TargetDraft[] => {
     if (!isSource(target)) return [target];
     return place ? [{ ...target, ...place, toSource: true }] : [];

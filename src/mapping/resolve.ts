@@ -146,32 +146,29 @@ async function resolveEach(forEach: ForEach, mappingRun: MappingRun): Promise<Re
 }
 
 function toResolution(items: ResolvedItem[], { mapping, request, config, log }: Work): Resolution {
-  const actions = items.flatMap((item) => item.actions);
+  const actions: Resolution["actions"] = [];
+  const publications: NonNullable<Resolution["publications"]> = [];
+  const warnings = new Set<string>();
+  for (const [index, item] of items.entries()) {
+    const { publication } = item;
+    const action = actions.length;
+    if (publication) publications.push({ action, publication, ...(mapping.forEach && { index }) });
+    actions.push(...item.actions);
+    for (const warning of item.warnings) warnings.add(warning);
+  }
   requireFanOut(actions.length, config.hooks.maxFanOut);
-  const [reason = `${mapping.forEach?.text} lists nothing`] = items.flatMap((item) => item.reason ?? []);
-  const warnings = items.flatMap((item) => item.warnings);
   if (actions.length > 0) log.push(...describeSkipped(items));
   return {
     mapping: mapping.source.id,
     event: items.find(({ event }) => event !== undefined)?.event,
     subject: items.find(({ subject }) => subject !== undefined)?.subject,
     actions,
-    publications: toPublications(items, mapping.forEach !== undefined),
-    reason: actions.length > 0 ? undefined : reason,
+    publications: publications.length > 0 ? publications : undefined,
+    reason: actions.length > 0 ? undefined : (items[0]?.reason ?? `${mapping.forEach?.text} lists nothing`),
     idempotency: toIdempotency(request, mapping, items),
-    warnings: warnings.length > 1 ? [...new Set(warnings)] : warnings,
+    warnings: [...warnings],
     log,
   };
-}
-
-function toPublications(items: ResolvedItem[], isEach: boolean): Resolution["publications"] {
-  let actions = 0;
-  const publications = items.flatMap(({ publication, actions: { length } }, index) => {
-    const action = actions;
-    actions += length;
-    return publication ? [{ action, publication, ...(isEach && { index }) }] : [];
-  });
-  return publications.length > 0 ? publications : undefined;
 }
 
 const MAX_DESCRIBED = 10;

@@ -35,15 +35,23 @@ const NOTE = "\n\n(The text was cut here.)";
 
 const MAX_NAME_LENGTH = 80;
 const MAX_SUBJECT_LENGTH = 160;
+/** White space within counts once. */
+const READ_OF_SUBJECT = 2 * MAX_SUBJECT_LENGTH;
 
 /** What an event is about, for lists; undefined if it is blank. */
 export function toSubject(text = ""): string | undefined {
-  return toOneLine(text.trimStart().slice(0, 4 * MAX_SUBJECT_LENGTH), MAX_SUBJECT_LENGTH) || undefined;
+  return toOneLine(text.trimStart().slice(0, READ_OF_SUBJECT), MAX_SUBJECT_LENGTH) || undefined;
+}
+
+/** The same of the first line that has text. */
+export function toFirstLine(text: string): string | undefined {
+  return toSubject(text.trimStart().slice(0, READ_OF_SUBJECT).split("\n", 1)[0]);
 }
 
 /** A name that the operator wrote appears in summaries outside the safety boundary, so it is only one line. */
 export function toOneLine(name: string, maxLength = MAX_NAME_LENGTH): string {
   const line = name.replace(/[\s\p{Cc}]+/gu, " ").trim();
+  if (line.length <= maxLength) return line;
   let end = 0;
   for (let count = 0; count < maxLength && end < line.length; count++) end += line.codePointAt(end)! > 0xffff ? 2 : 1;
   return line.slice(0, end).trim();
