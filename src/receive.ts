@@ -81,18 +81,22 @@ export function createReceiver(parts: ReceiverParts): Receiver {
 
   async function receive(request: HookRequest, runtime: Runtime): Promise<Accepted> {
     // Also while too many runs wait: they may wait for it.
-    const answered = await takeAsAnswer(request, runtime);
+    const { by = [] } = runtime.config.agents.approvals ?? {};
+    const answered = by.length > 0 ? await takeAsAnswer(request, runtime, by) : undefined;
     if (answered) return answered;
     backlog.requireRoom();
-    const known = await findReplay(request);
-    if (known) return toAccepted(known);
-    return mapAndCommit(request, runtime);
+    const key = replayKeyOf(request);
+    const known = key === undefined ? undefined : await findReplay(request, key);
+    return known ? toAccepted(known) : mapAndCommit(request, runtime);
   }
 
   /** A person's answer to a question is no event for a mapping. */
-  async function takeAsAnswer(request: HookRequest, runtime: Runtime): Promise<Accepted | undefined> {
+  async function takeAsAnswer(
+    request: HookRequest,
+    runtime: Runtime,
+    by: readonly string[],
+  ): Promise<Accepted | undefined> {
     const { mappings } = runtime.mappings;
-    const by = runtime.config.agents.approvals?.by ?? [];
     const startedAt = performance.now();
     const taken = await takeAnswer(request, { journal, by, mappings, isDelivered });
     if (!taken) return undefined;
@@ -110,7 +114,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     for (let runs = 0; ;) {
       const startedAt = performance.now();
       try {
-        await state?.startAgain();
+        if (state) await state.startAgain();
         const resolved = await resolve(request, runtime, { startedAt, openState });
         const resolution = resolved.publications ? await publish(resolved, runtime) : resolved;
         const result = await commit(request, resolution, { runtime, startedAt });
@@ -151,19 +155,9 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     });
   }
 
-  /**
-   * Before anything else is asked: the header's key, unless the mapping of its sender decides whether it counts, and a
-   * signature that does not cover the body, because a forged one must not reach a mapping.
-   */
-  async function findReplay(request: HookRequest): Promise<AcceptResult | undefined> {
-    const { idempotencyKey, signature, credential } = request;
-    const find = (key: string) => journal.findReplay(idempotencyScope(request), key, fingerprintOf(request));
-    if (signature?.isBodyUnsigned) {
-      const known = await find(toSignatureKey(signature));
-      return known?.kind === "conflict" ? { kind: "forged" } : known;
-    }
-    if (idempotencyKey === undefined || isSender(credential)) return undefined;
-    return find(idempotencyKey);
+  async function findReplay(request: HookRequest, key: string): Promise<AcceptResult | undefined> {
+    const known = await journal.findReplay(idempotencyScope(request), key, fingerprintOf(request));
+    return known?.kind === "conflict" && request.signature?.isBodyUnsigned ? { kind: "forged" } : known;
   }
 
   function resolve(
@@ -175,21 +169,16 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       openState,
     }: Pick<ResolveOptions, "isEcho" | "openState"> & { startedAt: number },
   ): Promise<Resolution> {
-    const resolving = inSpan("mapping", async (describe) => {
-      const resolution = await resolveRequest(request, {
-        mappings,
-        config,
-        channels,
-        tools,
-        run,
-        isEcho,
-        isOwn,
-        openState,
-      });
-      describe?.({ "hookline.mapping": resolution.mapping, "hookline.actions": resolution.actions.length });
-      return resolution;
+    return inSpan("mapping", async (describe) => {
+      try {
+        const options = { mappings, config, channels, tools, run, isEcho, isOwn, openState };
+        const resolution = await resolveRequest(request, options);
+        describe?.({ "hookline.mapping": resolution.mapping, "hookline.actions": resolution.actions.length });
+        return resolution;
+      } catch (error) {
+        return refuse(request, error, startedAt);
+      }
     });
-    return resolving.catch((error: unknown) => refuse(request, error, startedAt));
   }
 
   async function refuse(request: HookRequest, thrown: unknown, startedAt: number): Promise<never> {
@@ -283,6 +272,15 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     // The error of a transform may quote the payload, so it is only logged at the level debug.
     if (failure?.detail) log.debug("request refused because", { eventId, detail: failure.detail });
   }
+}
+
+/**
+ * What is asked before a mapping: the header's key, unless the mapping of its sender decides whether it counts, and a
+ * signature that does not cover the body, because a forged one must not reach a mapping.
+ */
+function replayKeyOf({ idempotencyKey, signature, credential }: HookRequest): string | undefined {
+  if (signature?.isBodyUnsigned) return toSignatureKey(signature);
+  return isSender(credential) ? undefined : idempotencyKey;
 }
 
 /** How long a sender may still try to deliver an event that its API gave. Stripe does for three days. */

@@ -205,7 +205,7 @@ export type FindAnswer = (
 export function createFindAnswer({ journal, results, readEvent, log }: AnswersParts): FindAnswer {
   return async function findAnswer({ response, receipt, mapping: id }, request, { mappings }) {
     const { eventId, replayed, actions } = receipt;
-    if (mappings.answers.size === 0 || (!replayed && !mappings.answers.has(id ?? ""))) return undefined;
+    if (!replayed && !mappings.answers.has(id ?? "")) return undefined;
     const known = replayed ? await journal.findAnswer(eventId) : undefined;
     if (known !== undefined) return toResponse(known, response);
 

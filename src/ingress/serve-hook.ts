@@ -13,7 +13,7 @@ import type {
   Verified,
 } from "./authenticator.ts";
 import { type Authenticators, createAuthRateLimit } from "./authenticators.ts";
-import { inflate, parseCodings, receiveBody, receiveRefused, requireDeclaredSize } from "./body.ts";
+import { type BodyLimits, inflate, parseCodings, receiveBody, receiveRefused, requireDeclaredSize } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import { hidePayload, toAuthenticatorRequest, toHookRequest, toRefusedRequest } from "./hook-request.ts";
 import { type BodyBudget, type BurstQueue, createBodyBudget, type Upload } from "./overload.ts";
@@ -89,7 +89,8 @@ export function createServeHook<Runtime extends IngressRuntime>(
 
   async function serveHook(exchange: Exchange): Promise<HttpResponse> {
     // 1. A turn: requests of a burst begin in portions.
-    await bursts.wait(() => nameHook(exchange, current()));
+    const turn = bursts.wait(() => nameHook(exchange, current()));
+    if (turn) await turn;
     const startedAt = performance.now();
     const runtime = current();
     const { gateway, hooks } = runtime.config;
@@ -125,8 +126,7 @@ export function createServeHook<Runtime extends IngressRuntime>(
 
     // 6. The body. From here on, a refusal is recorded.
     const refuse = (error: unknown): Promise<never> => recordRefusal(request, error);
-    const readBody = (): Promise<Buffer> => receiveBody(exchange, limits);
-    const parse = await readBytes(request, exchange, maxBytes, readBody).catch(refuse);
+    const parse = await readBytes(request, exchange, limits).catch(refuse);
 
     // 7. A reload. An upload can take minutes: a credential that was revoked meanwhile no longer counts.
     const latest = current();
@@ -172,7 +172,14 @@ export function createServeHook<Runtime extends IngressRuntime>(
     exchange: Exchange,
   ): Promise<Admitted> {
     const { client, answerHeaders } = exchange;
-    const verification = await verify(authenticator, request, exchange);
+    let verification: Verification;
+    try {
+      verification = await authenticator.verify(request);
+    } catch (error) {
+      // A body that is refused before its sender is known is a rejection too.
+      const isRefused = error instanceof HookError && error.code !== "method_not_allowed";
+      throw isRefused ? rejections.add(exchange, request.hook, error) : error;
+    }
     if (verification.deprecation) Object.assign(answerHeaders, verification.deprecation.headers);
     if (!("refusal" in verification)) {
       if (!("handshake" in verification) || verification.isSigned) rateLimit.succeed(client);
@@ -183,20 +190,6 @@ export function createServeHook<Runtime extends IngressRuntime>(
     rejections.add(exchange, request.hook, { code: "unauthorized", message }, details);
     rateLimit.fail(client);
     throw new HookError("unauthorized", { message });
-  }
-
-  /** A body that is refused before its sender is known is a rejection too. */
-  async function verify(
-    authenticator: Authenticator,
-    request: AuthenticatorRequest,
-    exchange: Exchange,
-  ): Promise<Verification> {
-    try {
-      return await authenticator.verify(request);
-    } catch (error) {
-      const isRefused = error instanceof HookError && error.code !== "method_not_allowed";
-      throw isRefused ? rejections.add(exchange, request.hook, error) : error;
-    }
   }
 
   async function answerHandshake(
@@ -210,16 +203,12 @@ export function createServeHook<Runtime extends IngressRuntime>(
   }
 
   /** The parser of its content type. What the head shows to be wrong is refused before the body is read. */
-  async function readBytes(
-    request: HookRequest,
-    exchange: Exchange,
-    maxBytes: number,
-    readBody: () => Promise<Buffer>,
-  ): Promise<ParseBody> {
-    requireDeclaredSize(exchange, maxBytes);
+  async function readBytes(request: HookRequest, exchange: Exchange, limits: BodyLimits): Promise<ParseBody> {
+    requireDeclaredSize(exchange, limits.maxBytes);
     const codings = parseCodings(exchange.headers);
     const parse = findParser(request.contentType, request.hook);
-    request.rawBody = await inflate(await readBody(), codings, maxBytes);
+    const received = await receiveBody(exchange, limits);
+    request.rawBody = codings.length > 0 ? await inflate(received, codings, limits.maxBytes) : received;
     return parse;
   }
 

@@ -10,6 +10,7 @@ import { renderGrants } from "./grants.ts";
 import { coalesceActions } from "./keys.ts";
 import type { IsOwn } from "./match.ts";
 import {
+  type Draft,
   fillDraft,
   type FilledDraft,
   findUnusedModels,
@@ -22,6 +23,7 @@ import { renderPublication } from "./publish.ts";
 import type { RequestState } from "./state.ts";
 import { routeOriginOf } from "./targets.ts";
 import type { Budget, RenderedKey } from "./template/template.ts";
+import type { TransformBundle } from "../transforms/runner.ts";
 import { type RunTransform, toBase, transformDraft } from "./transform.ts";
 import { renderTarget, isPublicPlace, findRefusal, toTargets, isSource, toPlaces } from "./reply-target.ts";
 
@@ -79,7 +81,13 @@ export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<R
     const place = Object.hasOwn(mappingRun.config.channels, name) ? name : undefined;
     if (await isEcho(echo.text.trim(), place)) return skip("it is the echo of a delivery");
   }
-  return renderItem({ item, context, event, subject }, mappingRun);
+  const rendered = renderItem(context, mappingRun);
+  const drafts = mapping.bundle
+    ? await transformItem(item, rendered, { event, bundle: mapping.bundle, mappingRun })
+    : [rendered.base];
+  const resolved = finishItem(drafts, context, rendered, mappingRun);
+  const publication = resolved.actions.length > 0 ? publish(item, event, mappingRun) : undefined;
+  return { event, subject, ...resolved, publication, dedupe: rendered.keys.dedupe };
 }
 
 /** What a template sees: the fields of the payload, and those of the request, which win. */
@@ -93,10 +101,7 @@ function toContext({ payload, each }: Item, request: HookRequest): object {
     query,
     path,
     method,
-    // Few templates read it, and to write a time takes longer than all the rest.
-    get now() {
-      return toNow(request);
-    },
+    now: toNow(request),
     ...each,
   };
 }
@@ -110,56 +115,56 @@ export function toRequestContext(request: HookRequest): object {
   return toContext({ payload: exactPayload(request) }, request);
 }
 
-interface Rendering {
-  item: Item;
-  context: object;
-  event: string | undefined;
-  subject: string | undefined;
+/** What the mapping's settings and templates give. */
+interface Rendered {
+  keys: ItemKeys;
+  draft: Draft;
+  /** The draft with its defaults. */
+  base: FilledDraft;
   /** About grants that were left out. */
-  warnings?: string[];
+  grantWarnings?: string[];
   modeWarning?: string;
 }
 
-async function renderItem(rendering: Rendering, mappingRun: MappingRun): Promise<ResolvedItem> {
-  const { mapping, request, run, budget, log, state, config } = mappingRun;
-  const { item, context, event } = rendering;
+function renderItem(context: object, { mapping, request, budget }: MappingRun): Rendered {
   const keys = renderKeys(mapping, context, budget);
   const sessionKey = keys.session?.incomplete ? undefined : keys.session?.text;
   const granted = mapping.grants && renderGrants(mapping.grants, context, budget);
-  rendering.warnings = granted?.warnings;
-  const { mode, warning } = renderWakeMode(mapping, context, budget);
-  rendering.modeWarning = warning;
+  const { mode, warning: modeWarning } = renderWakeMode(mapping, context, budget);
   const draft = { ...renderDraft(mapping, context, budget), mode, sessionKey, grants: granted?.grants };
-  const base = fillDraft(draft, request.hook);
-  if (!mapping.bundle) return finishItem(rendering, mappingRun, { keys, base, drafts: [base] });
+  return { keys, draft, base: fillDraft(draft, request.hook), grantWarnings: granted?.warnings, modeWarning };
+}
+
+async function transformItem(
+  { payload, each }: Item,
+  { draft, base }: Rendered,
+  { event, bundle, mappingRun }: { event: string | undefined; bundle: TransformBundle; mappingRun: MappingRun },
+): Promise<FilledDraft[]> {
+  const { mapping, request, run, log, state, config } = mappingRun;
   const { headers, query, path, method, rawBody, hook } = request;
-  const call = {
-    ...{ payload: item.payload, headers, query, path, method, now: toNow(request), ...item.each },
-    ...{ hook, mapping: mapping.source.id, event },
-    payloadIsBody: request.payloadIsBody && item.payload === request.payload,
-    rawBody,
-    base: toBase(base),
-  };
-  const options = {
+  const payloadIsBody = request.payloadIsBody && payload === request.payload;
+  const seen = { payload, headers, query, path, method, now: toNow(request), ...each };
+  const call = { ...seen, hook, mapping: mapping.source.id, event, payloadIsBody, rawBody, base: toBase(base) };
+  const { channelNames } = config;
+  const drafts = await transformDraft(draft, {
     run,
-    bundle: mapping.bundle,
+    bundle,
     call,
     state,
-    channelNames: config.channelNames,
+    channelNames,
     toChannel: createToChannel(config),
     log,
-  };
-  const drafts = await transformDraft(draft, options);
-  return finishItem(rendering, mappingRun, { keys, base, drafts: drafts.map((one) => fillDraft(one, request.hook)) });
+  });
+  return drafts.map((one) => fillDraft(one, hook));
 }
 
 function finishItem(
-  rendering: Rendering,
+  drafts: FilledDraft[],
+  context: object,
+  { keys, base, grantWarnings = [], modeWarning }: Rendered,
   mappingRun: MappingRun,
-  { keys, base, drafts }: { keys: ItemKeys; base: FilledDraft; drafts: FilledDraft[] },
-): ResolvedItem {
+): Pick<ResolvedItem, "actions" | "reason" | "warnings"> {
   const { mapping, request, config } = mappingRun;
-  const { context, event, subject, warnings: ofGrants = [], modeWarning } = rendering;
   const terms = toTerms(base, mappingRun, keys);
   const rendered = renderTarget(mappingRun, context);
   const refusal = rendered && findRefusal(rendered, mappingRun);
@@ -187,7 +192,7 @@ function finishItem(
     );
   }
   if (modeWarning !== undefined && actions.length > 0) warnings.push(modeWarning);
-  if (turns.some(({ grants }) => grants)) warnings.push(...ofGrants);
+  if (turns.some(({ grants }) => grants)) warnings.push(...grantWarnings);
   warnings.push(...applied.flatMap((one) => one.warnings), ...findUnusedModels(actions, config));
   if (mapping.context && turns.length > 0) {
     const isPublic = rendered !== undefined && isPublicPlace(rendered, config);
@@ -199,13 +204,15 @@ function finishItem(
   const serviceHost = url && toHost(url);
   for (const action of actions) if (action.kind === "agent" && serviceHost) action.serviceHost = serviceHost;
   const coalesced = mapping.coalesce ? coalesceActions(actions, mapping.coalesce.windowMs, keys.coalesce) : actions;
-  const publication = actions.length > 0 ? publish(rendering, mappingRun) : undefined;
-  return { event, subject, actions: coalesced, reason, warnings, publication, dedupe: keys.dedupe };
+  return { actions: coalesced, reason, warnings };
 }
 
 /** Headers and query are for the service alone. */
-function publish({ item, event }: Rendering, mappingRun: MappingRun): Publication | undefined {
-  const { mapping, request, budget, listPublished } = mappingRun;
+function publish(
+  item: Item,
+  event: string | undefined,
+  { mapping, request, budget, listPublished }: MappingRun,
+): Publication | undefined {
   if (!mapping.publish) return undefined;
   const { payload, each } = listPublished()[item.each?.index ?? 0] ?? { payload: undefined };
   const { method } = request;

@@ -51,21 +51,26 @@ export async function resolveRequest(
     const { mail } = mapping.source.mapping;
     const read = mail === undefined ? counted : await withMail(counted, mail, config);
     if (mapping.check) requireValid(mapping.check, read.payload);
-    const budget = createBudget(request.rawBody.length);
+    const time = mapping.bundle && countTime(run);
     const state = mapping.source.mapping.state ? openState(mapping.source.id) : undefined;
-    return await resolveItems({
+    const mappingRun: MappingRun = {
       mapping,
       request: read,
       config,
       channels,
       tools,
-      run,
+      run: time?.run ?? run,
       isEcho,
       isOwn,
-      budget,
+      budget: createBudget(request.rawBody.length),
       log,
       state,
-    });
+      ...createItemReaders(read, mapping.forEach, config.hooks),
+    };
+    const items = mapping.forEach
+      ? await resolveEach(mapping.forEach, mappingRun)
+      : [await resolveItem({ payload: read.payload }, mappingRun)];
+    return toResolution(items, mappingRun, time?.usedMs());
   } catch (error) {
     throw withDetail(error, { mapping: mapping.source.id, log });
   }
@@ -98,36 +103,27 @@ async function withMail(
   return { ...request, payload, payloadIsBody: false, readExact: undefined };
 }
 
-type Work = Omit<MappingRun, "findExact" | "listPublished">;
-
-async function resolveItems(work: Work): Promise<Resolution> {
-  const { mapping, request } = work;
-  const time = mapping.bundle && countTime(work.run);
-  const run = time?.run ?? work.run;
-  const mappingRun = { ...work, run, findExact: createFindExact(work), listPublished: createListPublished(work) };
-  const items = mapping.forEach
-    ? await resolveEach(mapping.forEach, mappingRun)
-    : [await resolveItem({ payload: request.payload }, mappingRun)];
-  return { ...toResolution(items, mappingRun), state: work.state?.result(), transformMs: time?.usedMs() };
-}
-
-function createFindExact({ mapping: { forEach }, request, config }: Work): MappingRun["findExact"] {
-  let items: Item[] | undefined;
-  return function findExact() {
-    const payload = findExactPayload(request);
-    if (payload === undefined) return undefined;
-    return (items ??= forEach ? fanOut({ ...request, payload }, forEach, config.hooks.maxFanOut) : [{ payload }]);
-  };
-}
-
-function createListPublished({ mapping: { forEach }, request, config: { hooks } }: Work): MappingRun["listPublished"] {
-  let items: Item[] | undefined;
-  return function listPublished() {
-    if (items) return items;
-    const payload = redactPayload(exactPayload(request), hooks.redact);
-    // A list that is redacted itself is no list any more.
-    items = forEach ? fanOut({ ...request, payload, payloadIsBody: false }, forEach, Infinity) : [{ payload }];
-    return items;
+/** The items of a request as they are rarely needed. Each list is made once. */
+function createItemReaders(
+  request: HookRequest,
+  forEach: ForEach | undefined,
+  { maxFanOut, redact }: Terms["config"]["hooks"],
+): Pick<MappingRun, "findExact" | "listPublished"> {
+  let exact: Item[] | undefined;
+  let published: Item[] | undefined;
+  return {
+    findExact() {
+      const payload = findExactPayload(request);
+      if (payload === undefined) return undefined;
+      return (exact ??= forEach ? fanOut({ ...request, payload }, forEach, maxFanOut) : [{ payload }]);
+    },
+    listPublished() {
+      if (published) return published;
+      const payload = redactPayload(exactPayload(request), redact);
+      // A list that is redacted itself is no list any more.
+      published = forEach ? fanOut({ ...request, payload, payloadIsBody: false }, forEach, Infinity) : [{ payload }];
+      return published;
+    },
   };
 }
 
@@ -145,16 +141,20 @@ async function resolveEach(forEach: ForEach, mappingRun: MappingRun): Promise<Re
   return items;
 }
 
-function toResolution(items: ResolvedItem[], { mapping, request, config, log }: Work): Resolution {
+function toResolution(
+  items: ResolvedItem[],
+  { mapping, request, config, log, state }: MappingRun,
+  transformMs: number | undefined,
+): Resolution {
   const actions: Resolution["actions"] = [];
   const publications: NonNullable<Resolution["publications"]> = [];
-  const warnings = new Set<string>();
+  const warnings: string[] = [];
   for (const [index, item] of items.entries()) {
     const { publication } = item;
     const action = actions.length;
-    if (publication) publications.push({ action, publication, ...(mapping.forEach && { index }) });
+    if (publication) publications.push(mapping.forEach ? { action, publication, index } : { action, publication });
     actions.push(...item.actions);
-    for (const warning of item.warnings) warnings.add(warning);
+    for (const warning of item.warnings) if (!warnings.includes(warning)) warnings.push(warning);
   }
   requireFanOut(actions.length, config.hooks.maxFanOut);
   if (actions.length > 0) log.push(...describeSkipped(items));
@@ -166,8 +166,10 @@ function toResolution(items: ResolvedItem[], { mapping, request, config, log }: 
     publications: publications.length > 0 ? publications : undefined,
     reason: actions.length > 0 ? undefined : (items[0]?.reason ?? `${mapping.forEach?.text} lists nothing`),
     idempotency: toIdempotency(request, mapping, items),
-    warnings: [...warnings],
+    warnings,
     log,
+    state: state?.result(),
+    transformMs,
   };
 }
 

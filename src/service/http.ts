@@ -105,7 +105,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
     const { config } = runtime;
     const seconds = config.hooks.compat === "openclaw" ? findCompletionWait(request, config.agents) : undefined;
     const accepted = await receiver.receive(request, runtime);
-    const answer = await findAnswer(accepted, request, runtime);
+    const answer = runtime.mappings.answers.size > 0 ? await findAnswer(accepted, request, runtime) : undefined;
     if (answer) return answer;
     if (seconds !== undefined) return results.waitForCompletion(accepted.response, seconds);
     return request.headers["prefer"] === undefined ? accepted.response : results.waitFor(request, accepted.response);

@@ -58,8 +58,8 @@ function withoutHaste(database: Database, { mapping }: NewEvent, entry: NewEntry
 function insertEvent(transaction: Transaction, event: NewEvent, plan: Commit, seq: number): void {
   const { id, hook, receivedAt, request } = event;
   const open = countRuns(plan.actions);
-  const values = [seq, id, hook, firstStatus(event, open), open, receivedAt, fromEvent(event, plan)];
-  transaction.run(INSERT_EVENT, ...values);
+  const status = firstStatus(event, open);
+  transaction.run(INSERT_EVENT, seq, id, hook, status, open, receivedAt, fromEvent(event, plan));
   transaction.counters.add({ events: 1 });
   if (request.body.length === 0) return;
   transaction.run("INSERT OR FAIL INTO bodies (event_seq, body) VALUES (?, ?)", seq, request.body);

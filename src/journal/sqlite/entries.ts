@@ -11,13 +11,21 @@ export interface EntryOrigin {
 /** Adds to the end of the entry's session; the first entry creates the session. */
 export function insertEntry(transaction: Transaction, entry: NewEntry, origin: EntryOrigin): void {
   const { counters } = transaction;
-  const { sessionKey, role, at, pending = false, urgent = false, boundary } = entry;
-  const eventSeq = entry.eventId === undefined ? undefined : origin.eventSeq;
-  const runSeq = entry.runId === undefined ? undefined : origin.runSeq;
-  const seq = counters.nextSeq();
-  const [stored, sources] = [boundary, entry.sources].map((value) => value && JSON.stringify(value));
-  const flags = [Number(pending), Number(urgent)];
-  transaction.run(INSERT_ENTRY, seq, sessionKey, role, at, eventSeq, runSeq, ...flags, stored, sources, entry.text);
+  const { sessionKey, role, at, pending = false, urgent = false, boundary, sources, text } = entry;
+  transaction.run(
+    INSERT_ENTRY,
+    counters.nextSeq(),
+    sessionKey,
+    role,
+    at,
+    entry.eventId === undefined ? undefined : origin.eventSeq,
+    entry.runId === undefined ? undefined : origin.runSeq,
+    Number(pending),
+    Number(urgent),
+    boundary && JSON.stringify(boundary),
+    sources && JSON.stringify(sources),
+    text,
+  );
   counters.extendSession(sessionKey, at);
   counters.add({ systemEvents: Number(pending) });
   if (urgent) transaction.announce("heartbeat");
