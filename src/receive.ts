@@ -87,7 +87,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     backlog.requireRoom();
     const key = replayKeyOf(request);
     const known = key === undefined ? undefined : await findReplay(request, key);
-    return known ? toAccepted(known) : mapAndCommit(request, runtime);
+    return known ? toAccepted(known) : await mapAndCommit(request, runtime);
   }
 
   /** A person's answer to a question is no event for a mapping. */

@@ -13,7 +13,7 @@ import type {
   Verified,
 } from "./authenticator.ts";
 import { type Authenticators, createAuthRateLimit } from "./authenticators.ts";
-import { type BodyLimits, inflate, parseCodings, receiveBody, receiveRefused, requireDeclaredSize } from "./body.ts";
+import { inflate, parseCodings, receiveBody, receiveRefused, requireDeclaredSize } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import { hidePayload, toAuthenticatorRequest, toHookRequest, toRefusedRequest } from "./hook-request.ts";
 import { type BodyBudget, type BurstQueue, createBodyBudget, type Upload } from "./overload.ts";
@@ -114,7 +114,12 @@ export function createServeHook<Runtime extends IngressRuntime>(
     const credentials = toAuthenticatorRequest(exchange, hook, hooks.compat, () =>
       receiveBody(exchange, limits, (upload ??= budgetOf(exchange).open())),
     );
-    const verified = await authenticate(authenticator, credentials, exchange).finally(() => upload?.release());
+    let verified: Admitted;
+    try {
+      verified = await authenticate(authenticator, credentials, exchange);
+    } finally {
+      upload?.release();
+    }
     const { credential, deprecation, verifyMs = performance.now() - startedAt } = verified;
     if (deprecation) telemetry.log.warn(deprecation.warning, { requestId: exchange.id, client: exchange.client });
     if (runId) return readRun(runId, credential);
@@ -124,9 +129,17 @@ export function createServeHook<Runtime extends IngressRuntime>(
     const request = toHookRequest(exchange, credentials, hook, verified);
     if ("handshake" in verified) return answerHandshake(request, verified);
 
-    // 6. The body. From here on, a refusal is recorded.
-    const refuse = (error: unknown): Promise<never> => recordRefusal(request, error);
-    const parse = await readBytes(request, exchange, limits).catch(refuse);
+    // 6. The body. What the head shows to be wrong is refused before it is read. From here on, a refusal is recorded.
+    let parse: ParseBody;
+    try {
+      requireDeclaredSize(exchange, maxBytes);
+      const codings = parseCodings(exchange.headers);
+      parse = findParser(request.contentType, hook);
+      const received = await receiveBody(exchange, limits);
+      request.rawBody = codings.length > 0 ? await inflate(received, codings, maxBytes) : received;
+    } catch (error) {
+      return recordRefusal(request, error);
+    }
 
     // 7. A reload. An upload can take minutes: a credential that was revoked meanwhile no longer counts.
     const latest = current();
@@ -137,13 +150,22 @@ export function createServeHook<Runtime extends IngressRuntime>(
     }
 
     // 8. The payload.
-    await readPayload(request, parse, verified, latest).catch(refuse);
+    try {
+      await readPayload(request, parse, verified, latest);
+    } catch (error) {
+      return recordRefusal(request, error);
+    }
     request.timings = { receiveMs: performance.now() - startedAt - verifyMs, verifyMs };
 
     // 9. Its mapping and the journal.
     if (!latest.mappings.mayTake(request))
       throw rejections.add(exchange, hook, new HookError("not_found", { message: "There is no such hook." }));
-    const response = await receive(request, latest).catch((error: unknown) => rejectReceived(exchange, hook, error));
+    let response: HttpResponse;
+    try {
+      response = await receive(request, latest);
+    } catch (error) {
+      return rejectReceived(exchange, hook, error);
+    }
     return verified.accept === 200 && response.status < 300 ? toOk(response) : response;
   }
 
@@ -200,16 +222,6 @@ export function createServeHook<Runtime extends IngressRuntime>(
     if (!isSigned) recordLimit.fail(request.client);
     await options.onHandshake?.(request, note);
     return handshake;
-  }
-
-  /** The parser of its content type. What the head shows to be wrong is refused before the body is read. */
-  async function readBytes(request: HookRequest, exchange: Exchange, limits: BodyLimits): Promise<ParseBody> {
-    requireDeclaredSize(exchange, limits.maxBytes);
-    const codings = parseCodings(exchange.headers);
-    const parse = findParser(request.contentType, request.hook);
-    const received = await receiveBody(exchange, limits);
-    request.rawBody = codings.length > 0 ? await inflate(received, codings, limits.maxBytes) : received;
-    return parse;
   }
 
   /**
