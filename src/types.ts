@@ -24,7 +24,7 @@ export const WAKE_MODES = ["now", "next-heartbeat"] as const;
 /** now: a heartbeat at once · next-heartbeat: wait for the next periodic one. */
 export type WakeMode = (typeof WAKE_MODES)[number];
 
-/** The key of the main session. Requests cannot name it: see `mapping/policy.ts`. */
+/** The key of the main session. Requests cannot name it: see `mapping/policy/policy.ts`. */
 export const MAIN_SESSION = "main";
 
 /** The credential of a dry run: it sees every mapping. Of a mapping in another configuration: whose secret is not known. */

@@ -5,7 +5,7 @@ import type { MappingInput } from "../config/schema/generated.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
 import type { NewApproval, NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
-import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from "../mapping/policy.ts";
+import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from "../mapping/policy/policy.ts";
 import { createId } from "../shared/id.ts";
 import { cutText } from "../shared/text.ts";
 import { inSpan } from "../telemetry/traces.ts";

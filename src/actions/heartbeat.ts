@@ -1,6 +1,6 @@
 import { type Origin, protectAction, toPrompt } from "../boundary/boundary.ts";
 import type { Entry, NewDelivery, NewEntry, Route, TurnOutcome } from "../journal/journal.ts";
-import { toGrants } from "../mapping/grants.ts";
+import { toGrants } from "../mapping/policy/grants.ts";
 import { createId } from "../shared/id.ts";
 import { MAIN_SESSION, type WakeAction } from "../types.ts";
 import { isOnlyAck, runAgentTurn, type TurnContext } from "./agent.ts";

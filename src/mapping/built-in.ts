@@ -3,9 +3,9 @@ import { createBuiltCheck, readSchema, type SchemaCheck } from "../config/schema
 import { HookError } from "../errors.ts";
 import { toObject } from "../shared/json.ts";
 import { type BuiltInHook, type HookAction, SOURCE_CHANNEL } from "../types.ts";
-import { applyOpenClaw, isOpenClaw, OPENCLAW_FIELDS, readOpenClawFields } from "./openclaw.ts";
-import { toGrants } from "./grants.ts";
-import { type Draft, fillDraft, findUnusedModels, type Terms, toAction } from "./policy.ts";
+import { applyOpenClaw, isOpenClaw, OPENCLAW_FIELDS, readOpenClawFields } from "./policy/openclaw.ts";
+import { toGrants } from "./policy/grants.ts";
+import { type Draft, fillDraft, findUnusedModels, type Terms, toAction } from "./policy/policy.ts";
 
 const KNOWN = { wake: fieldsOf("wake"), agent: fieldsOf("agent") };
 const CHECKS = { wake: createBuiltCheck("wake"), agent: createBuiltCheck("agent") };

@@ -11,12 +11,12 @@ import type { TransformBundle } from "../transforms/runner.ts";
 import { TEMPLATE_FIELDS, type TemplateField } from "../types.ts";
 import { type CompiledAnswer, compileAnswer } from "./answer.ts";
 import { compileContext, type CompiledContext } from "./context.ts";
-import { type CompiledGrant, compileGrants } from "./grants.ts";
+import { type CompiledGrant, compileGrants } from "./policy/grants.ts";
 import { compileFilter, compileMatch, type Filter, type Match } from "./match.ts";
 import { parsePayloadPath } from "./pattern.ts";
 import { type CompiledPublish, compilePublish } from "./publish.ts";
 import { createDiagnostics, type Diagnostics } from "./diagnostics.ts";
-import { type CompiledTarget, compileTargets, listTargetTemplates } from "./targets.ts";
+import { type CompiledTarget, compileTargets, listTargetTemplates } from "./policy/targets.ts";
 import { compileField, type Template } from "./template/template.ts";
 
 /** A mapping with everything that can be prepared before a request arrives. */

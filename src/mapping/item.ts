@@ -5,9 +5,9 @@ import type { HookRequest, LogLine, Publication, Resolution } from "../types.ts"
 import type { CompiledMapping } from "./compile.ts";
 import type { ToolSets } from "../tools/tool-sets.ts";
 import { renderContext } from "./context.ts";
-import { applyOpenClaw, createToChannel } from "./openclaw.ts";
-import { renderGrants } from "./grants.ts";
-import { coalesceActions } from "./keys.ts";
+import { applyOpenClaw, createToChannel } from "./policy/openclaw.ts";
+import { renderGrants } from "./policy/grants.ts";
+import { coalesceActions } from "./policy/keys.ts";
 import type { IsOwn } from "./match.ts";
 import {
   type Draft,
@@ -18,14 +18,14 @@ import {
   renderWakeMode,
   type Terms,
   toAction,
-} from "./policy.ts";
+} from "./policy/policy.ts";
 import { renderPublication } from "./publish.ts";
 import type { RequestState } from "./state.ts";
-import { routeOriginOf } from "./targets.ts";
+import { routeOriginOf } from "./policy/targets.ts";
 import type { Budget, RenderedKey } from "./template/template.ts";
 import type { TransformBundle } from "../transforms/runner.ts";
 import { type RunTransform, toBase, transformDraft } from "./transform.ts";
-import { renderTarget, isPublicPlace, findRefusal, toTargets, isSource, toPlaces } from "./reply-target.ts";
+import { renderTarget, isPublicPlace, findRefusal, toTargets, isSource, toPlaces } from "./policy/reply-target.ts";
 
 /** Everything that is the same for all items of a request. */
 export interface MappingRun extends Pick<Terms, "config" | "channels"> {

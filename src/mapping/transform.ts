@@ -4,7 +4,7 @@ import { createBuiltCheck, readSchema } from "../config/schema/validator.ts";
 import { HookError, TransformError } from "../errors.ts";
 import type { TransformBundle, TransformCall, TransformOutcome, TransformRunner } from "../transforms/runner.ts";
 import { type LogLine, SOURCE_CHANNEL } from "../types.ts";
-import { type Draft, type FilledDraft, textOf } from "./policy.ts";
+import { type Draft, type FilledDraft, textOf } from "./policy/policy.ts";
 import type { RequestState } from "./state.ts";
 
 export type RunTransform = TransformRunner["run"];

@@ -1,7 +1,7 @@
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import type { ConfigProblem } from "../errors.ts";
-import { toGrants } from "../mapping/grants.ts";
+import { toGrants } from "../mapping/policy/grants.ts";
 import { compileCallPattern } from "../mapping/pattern.ts";
 import { appendSegment, toObject } from "../shared/json.ts";
 import { withPeriod, toolSetOf } from "../shared/text.ts";

@@ -6,7 +6,7 @@ import { createServer, type IngressServer } from "../ingress/server.ts";
 import { toStoredRequest } from "../journal/event.ts";
 import { createMailPush } from "../mail/gmail/pubsub.ts";
 import { listShadowed } from "../mapping/mapping-index.ts";
-import { findCompletionWait } from "../mapping/openclaw.ts";
+import { findCompletionWait } from "../mapping/policy/openclaw.ts";
 import { createOperatorRoutes } from "../operator/http/api.ts";
 import { createRecordings, type Recordings } from "../operator/recordings.ts";
 import { createRejectionLog, type RejectionLog } from "../operator/rejections.ts";

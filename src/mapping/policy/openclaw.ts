@@ -1,8 +1,8 @@
-import type { ResolvedConfig } from "../config/types.ts";
-import { HookError } from "../errors.ts";
-import { readOwn } from "../shared/json.ts";
-import { toChannelName } from "../shared/text.ts";
-import { type HookRequest, SOURCE_CHANNEL } from "../types.ts";
+import type { ResolvedConfig } from "../../config/types.ts";
+import { HookError } from "../../errors.ts";
+import { readOwn } from "../../shared/json.ts";
+import { toChannelName } from "../../shared/text.ts";
+import { type HookRequest, SOURCE_CHANNEL } from "../../types.ts";
 import type { FilledDraft } from "./policy.ts";
 
 // What OpenClaw's hooks have beside ours, with `hooks.compat: "openclaw"`.

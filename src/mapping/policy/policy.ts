@@ -1,9 +1,9 @@
-import type { ChannelDriver } from "../channels/driver.ts";
-import type { ActionOverride } from "../config/schema/generated.ts";
-import type { ResolvedConfig } from "../config/types.ts";
-import { HookError, messageOf } from "../errors.ts";
-import { createId } from "../shared/id.ts";
-import { blankToUndefined, cutText, tidyText, toChannelName, toOneLine } from "../shared/text.ts";
+import type { ChannelDriver } from "../../channels/driver.ts";
+import type { ActionOverride } from "../../config/schema/generated.ts";
+import type { ResolvedConfig } from "../../config/types.ts";
+import { HookError, messageOf } from "../../errors.ts";
+import { createId } from "../../shared/id.ts";
+import { blankToUndefined, cutText, tidyText, toChannelName, toOneLine } from "../../shared/text.ts";
 import {
   type AgentAction,
   type Grant,
@@ -15,11 +15,11 @@ import {
   WAKE_MODES,
   type WakeMode,
   type RouteOrigin,
-} from "../types.ts";
-import type { CompiledMapping } from "./compile.ts";
-import { compileGlobs } from "./pattern.ts";
+} from "../../types.ts";
+import type { CompiledMapping } from "../compile.ts";
+import { compileGlobs } from "../pattern.ts";
 import { isPrivate, renderTargets, type TargetDraft } from "./targets.ts";
-import type { Budget } from "./template/template.ts";
+import type { Budget } from "../template/template.ts";
 
 /** What the operator allows and sets for an action. */
 export interface Terms extends Pick<

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { resolve, type Scenario } from "../../test/support/mapping.ts";
-import type { MappingInput } from "../config/schema/generated.ts";
-import type { Resolution } from "../types.ts";
+import { resolve, type Scenario } from "../../../test/support/mapping.ts";
+import type { MappingInput } from "../../config/schema/generated.ts";
+import type { Resolution } from "../../types.ts";
 
 const OWN_SESSION = /^hook:[0-9a-f-]{36}$/;
 

@@ -1,8 +1,8 @@
-import type { MappingInput } from "../config/schema/generated.ts";
-import { blankToUndefined, toChannelName } from "../shared/text.ts";
-import type { RouteOrigin } from "../types.ts";
-import type { Diagnostics } from "./diagnostics.ts";
-import { type Budget, compileField, isYes, type Template } from "./template/template.ts";
+import type { MappingInput } from "../../config/schema/generated.ts";
+import { blankToUndefined, toChannelName } from "../../shared/text.ts";
+import type { RouteOrigin } from "../../types.ts";
+import type { Diagnostics } from "../diagnostics.ts";
+import { type Budget, compileField, isYes, type Template } from "../template/template.ts";
 
 /** One item of a mapping's `deliver`. */
 export interface CompiledTarget {

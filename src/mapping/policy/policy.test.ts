@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { resolve, toConfig } from "../../test/support/mapping.ts";
-import type { UserConfig } from "../config/schema/generated.ts";
+import { resolve, toConfig } from "../../../test/support/mapping.ts";
+import type { UserConfig } from "../../config/schema/generated.ts";
 import { resolveTurnSettings } from "./policy.ts";
 
 describe("session keys", () => {

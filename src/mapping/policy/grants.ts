@@ -1,10 +1,10 @@
-import type { MappingInput } from "../config/schema/generated.ts";
-import { messageOf } from "../errors.ts";
-import { compileFields } from "../shared/template-values.ts";
-import type { Grant } from "../types.ts";
-import { compileComplete } from "./context.ts";
-import type { Diagnostics } from "./diagnostics.ts";
-import type { Budget } from "./template/template.ts";
+import type { MappingInput } from "../../config/schema/generated.ts";
+import { messageOf } from "../../errors.ts";
+import { compileFields } from "../../shared/template-values.ts";
+import type { Grant } from "../../types.ts";
+import { compileComplete } from "../context.ts";
+import type { Diagnostics } from "../diagnostics.ts";
+import type { Budget } from "../template/template.ts";
 
 /** A mapping's grant of a call, or of all calls of a pattern. */
 export interface CompiledGrant extends Omit<Grant, "arguments"> {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { HookError } from "../errors.ts";
-import type { HookAction, Resolution } from "../types.ts";
-import type { RenderedKey } from "./template/template.ts";
+import { HookError } from "../../errors.ts";
+import type { HookAction, Resolution } from "../../types.ts";
+import type { RenderedKey } from "../template/template.ts";
 
 /** A wake needs no key, because a heartbeat takes all pending ones. Several actions of one item are numbered. */
 export function coalesceActions(
