@@ -43,7 +43,7 @@ export function toEvent(request: HookRequest, resolution: Resolution, options: E
   };
 }
 
-/** Of the first message. */
+/** The first line with text of the first message. */
 function firstLineOf([action]: HookAction[]): string | undefined {
   if (!action || action.kind === "none") return undefined;
   return toFirstLine(action.kind === "agent" ? action.message : action.text);
