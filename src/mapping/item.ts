@@ -85,9 +85,9 @@ export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<R
   const drafts = mapping.bundle
     ? await transformItem(item, rendered, { event, bundle: mapping.bundle, mappingRun })
     : [rendered.base];
-  const resolved = finishItem(drafts, context, rendered, mappingRun);
-  const publication = resolved.actions.length > 0 ? publish(item, event, mappingRun) : undefined;
-  return { event, subject, ...resolved, publication, dedupe: rendered.keys.dedupe };
+  const { actions, reason, warnings } = finishItem(drafts, context, rendered, mappingRun);
+  const publication = actions.length > 0 ? publish(item, event, mappingRun) : undefined;
+  return { event, subject, actions, reason, warnings, publication, dedupe: rendered.keys.dedupe };
 }
 
 /** What a template sees: the fields of the payload, and those of the request, which win. */
@@ -107,8 +107,12 @@ function toContext({ payload, each }: Item, request: HookRequest): object {
 }
 
 function toNow({ receivedAt }: HookRequest): string {
-  return new Date(receivedAt).toISOString();
+  if (receivedAt !== latest.receivedAt) latest = { receivedAt, now: new Date(receivedAt).toISOString() };
+  return latest.now;
 }
+
+/** To write a time takes longer than the rest of a context, and the requests of a burst have the same one. */
+let latest = { receivedAt: Number.NaN, now: "" };
 
 /** What a template sees of a whole request. */
 export function toRequestContext(request: HookRequest): object {
@@ -193,7 +197,8 @@ function finishItem(
   }
   if (modeWarning !== undefined && actions.length > 0) warnings.push(modeWarning);
   if (turns.some(({ grants }) => grants)) warnings.push(...grantWarnings);
-  warnings.push(...applied.flatMap((one) => one.warnings), ...findUnusedModels(actions, config));
+  for (const one of applied) warnings.push(...one.warnings);
+  warnings.push(...findUnusedModels(actions, config));
   if (mapping.context && turns.length > 0) {
     const isPublic = rendered !== undefined && isPublicPlace(rendered, config);
     const read = renderContext(mapping.context, { context, isPublic, ...mappingRun });
