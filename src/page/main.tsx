@@ -105,7 +105,7 @@ function Navigation(): JSX.Element {
       <p class={`connection ${connection.value}`} role="status">
         {connection.value}
       </p>
-      <button type="button" class="quiet" onClick={askToSignOut}>
+      <button class="quiet" onClick={askToSignOut}>
         Sign out
       </button>
     </nav>
@@ -241,9 +241,7 @@ function Help(): JSX.Element {
           </div>
         ))}
       </dl>
-      <button type="button" onClick={() => (isHelpOpen.value = false)}>
-        Close
-      </button>
+      <button onClick={() => (isHelpOpen.value = false)}>Close</button>
     </dialog>
   );
 }

@@ -67,18 +67,16 @@ function Details({ event }: { event: Timeline }): JSX.Element {
           </span>
         </p>
         <p class="actions">
-          <button type="button" class="main" disabled={!hasBody} onClick={() => void replay(id)}>
+          <button class="main" disabled={!hasBody} onClick={() => void replay(id)}>
             Replay <kbd>r</kbd>
           </button>
-          <button type="button" disabled={!hasBody} aria-expanded={isEdited} onClick={() => setEdited(!isEdited)}>
+          <button disabled={!hasBody} aria-expanded={isEdited} onClick={() => setEdited(!isEdited)}>
             Edit and replay
           </button>
           <a class="button" href={hrefTo(["playground"], { mapping, event: id })}>
             Open in playground
           </a>
-          <button type="button" onClick={() => saveSample(event)}>
-            Save as sample
-          </button>
+          <button onClick={() => saveSample(event)}>Save as sample</button>
         </p>
       </header>
       {isEdited && <EditedReplay event={event} />}
@@ -131,7 +129,7 @@ function Payload({ id, value }: { id: string; value: unknown }): JSX.Element {
     <>
       <h2>
         Payload{" "}
-        <button type="button" class="small" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
+        <button class="small" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
           Raw
         </button>
       </h2>

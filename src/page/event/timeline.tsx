@@ -162,13 +162,9 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         {isUnfinished(run) && (
           <p class="actions">
             {isReleasable(run) && (
-              <button type="button" onClick={() => void releaseRuns({ run: run.id }, "This turn")}>
-                Release
-              </button>
+              <button onClick={() => void releaseRuns({ run: run.id }, "This turn")}>Release</button>
             )}
-            <button type="button" onClick={() => void cancelRun(run)}>
-              Cancel the turn
-            </button>
+            <button onClick={() => void cancelRun(run)}>Cancel the turn</button>
           </p>
         )}
       </Step>
@@ -299,9 +295,7 @@ function RetryButton({ id }: { id: string }): JSX.Element {
     void notifyOf(call("POST /api/dead-letters/:id/retry", { id }), () => "It will run again.", "Not retried");
   return (
     <p class="actions">
-      <button type="button" onClick={retry}>
-        Retry
-      </button>
+      <button onClick={retry}>Retry</button>
     </p>
   );
 }

@@ -152,15 +152,13 @@ function Answer({ approval: { id, kind, againAt }, reload }: QuestionProps): JSX
       <p class="actions">
         {isOutcome ? (
           <>
-            <button type="button" class="main" onClick={() => decide("done")}>
+            <button class="main" onClick={() => decide("done")}>
               It was executed
             </button>
-            <button type="button" disabled={isTooEarly} onClick={() => decide("again")}>
+            <button disabled={isTooEarly} onClick={() => decide("again")}>
               Send it again
             </button>
-            <button type="button" onClick={() => decide("give-up")}>
-              Give up
-            </button>
+            <button onClick={() => decide("give-up")}>Give up</button>
             {isTooEarly && (
               <span class="quiet">
                 It can be sent again from <Time at={againAt} />
@@ -169,12 +167,10 @@ function Answer({ approval: { id, kind, againAt }, reload }: QuestionProps): JSX
           </>
         ) : (
           <>
-            <button type="button" class="main" onClick={() => decide("approve")}>
+            <button class="main" onClick={() => decide("approve")}>
               Approve
             </button>
-            <button type="button" onClick={() => decide("deny")}>
-              Deny
-            </button>
+            <button onClick={() => decide("deny")}>Deny</button>
           </>
         )}
       </p>

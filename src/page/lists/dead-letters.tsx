@@ -92,10 +92,10 @@ function GroupActions({ group: { kind, hook, group, count }, reload }: { group: 
   const label = `${formatNumber(count)} of ${toLine(hook ?? kind, 40)}: ${toLine(group, 60)}`;
   return (
     <span class="row-actions">
-      <button type="button" aria-label={`Retry ${label}`} onClick={() => void retryGroup(choice).then(reload)}>
+      <button aria-label={`Retry ${label}`} onClick={() => void retryGroup(choice).then(reload)}>
         Retry {formatNumber(count)}
       </button>
-      <button type="button" aria-label={`Drop ${label}`} onClick={() => void dropGroup(choice, reload)}>
+      <button aria-label={`Drop ${label}`} onClick={() => void dropGroup(choice, reload)}>
         Drop {formatNumber(count)}
       </button>
     </span>
@@ -167,10 +167,10 @@ function Letters({ letters, isFiltered, reload }: LettersProps): JSX.Element {
       <Chosen names={FACETS} />
       {letters.length > 0 && (
         <p class="actions">
-          <button type="button" disabled={selected.size === 0} onClick={() => void retry()}>
+          <button disabled={selected.size === 0} onClick={() => void retry()}>
             Retry {selected.size || ""}
           </button>
-          <button type="button" disabled={selected.size === 0} onClick={drop}>
+          <button disabled={selected.size === 0} onClick={drop}>
             Drop {selected.size || ""}
           </button>
         </p>

@@ -208,7 +208,7 @@ function Details({ mapping, reload }: { mapping: MappingView; reload(): void }):
         </p>
       )}
       <p class="actions">
-        <button type="button" onClick={() => void pauseOrResume(mapping).then(reload)}>
+        <button onClick={() => void pauseOrResume(mapping).then(reload)}>
           {pausedSince === undefined ? "Pause" : "Resume"}
         </button>
         <a class="button" href={hrefTo(["playground"], { mapping: id })}>

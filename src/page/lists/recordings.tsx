@@ -60,9 +60,7 @@ function Start({ reload }: { reload(): void }): JSX.Element {
         <label>
           Record the hook <input value={path} required onInput={({ currentTarget }) => setPath(currentTarget.value)} />
         </label>
-        <button type="submit" class="main">
-          Record
-        </button>
+        <button class="main">Record</button>
       </form>
     </>
   );
@@ -80,9 +78,7 @@ export function Recording({ id }: { id: string }): JSX.Element {
         <>
           <p class="actions">
             <b>{toLine(hook, 100)}</b>
-            <button type="button" onClick={() => void remove()}>
-              Delete
-            </button>
+            <button onClick={() => void remove()}>Delete</button>
           </p>
           {requests.length === 0 && <p class="empty">No request has come yet.</p>}
           {requests.map((one) => (

@@ -24,7 +24,6 @@ export function Runs(): JSX.Element {
       {state === "held" && (
         <p class="actions">
           <button
-            type="button"
             onClick={() =>
               void releaseRuns(
                 { session },
@@ -113,14 +112,13 @@ function RunActions({ run, reload }: { run: RunView; reload(): void }): JSX.Elem
     <span class="row-actions">
       {isReleasable(run) && (
         <button
-          type="button"
           aria-label={`Release ${label}`}
           onClick={() => void releaseRuns({ run: run.id }, "This turn").then(reload)}
         >
           Release
         </button>
       )}
-      <button type="button" aria-label={`Cancel ${label}`} onClick={() => void cancelRun(run).then(reload)}>
+      <button aria-label={`Cancel ${label}`} onClick={() => void cancelRun(run).then(reload)}>
         Cancel
       </button>
     </span>

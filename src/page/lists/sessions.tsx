@@ -88,11 +88,7 @@ export function Session({ id }: { id: string }): JSX.Element {
         {known?.entries.toReversed().map((entry) => (
           <Entry key={entry.seq} entry={entry} />
         ))}
-        {known?.hasOlder && (
-          <button type="button" onClick={() => void read(known.entries[0]?.seq ?? END)}>
-            Earlier entries
-          </button>
-        )}
+        {known?.hasOlder && <button onClick={() => void read(known.entries[0]?.seq ?? END)}>Earlier entries</button>}
       </div>
     </section>
   );

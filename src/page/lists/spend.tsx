@@ -63,7 +63,7 @@ function Choices({ label, names, chosen, choose }: ChoicesProps): JSX.Element {
   return (
     <p class="choices" role="group" aria-label={label}>
       {names.map((name) => (
-        <button key={name} type="button" aria-pressed={name === chosen} onClick={() => choose(name)}>
+        <button key={name} aria-pressed={name === chosen} onClick={() => choose(name)}>
           {label === "By" ? `by ${name}` : name}
         </button>
       ))}

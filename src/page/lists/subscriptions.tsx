@@ -40,7 +40,6 @@ export function Subscriptions(): JSX.Element {
               name: "Actions",
               show: ({ id, principal, event }) => (
                 <button
-                  type="button"
                   aria-label={`End ${toLine(principal, 40)}, ${toLine(event, 60)}`}
                   onClick={() => void end(id, principal)}
                 >

@@ -100,7 +100,6 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   const [copied, setCopied] = useState(false);
   return (
     <button
-      type="button"
       class="small"
       onClick={(event) => {
         event.stopPropagation();
@@ -194,11 +193,7 @@ export function Notice(): JSX.Element {
   return (
     <div class={`notice ${notice.value?.tone ?? ""}`} role="status">
       {notice.value && <span>{notice.value.text}</span>}
-      {notice.value?.undo && (
-        <button type="button" onClick={notice.value.undo}>
-          Undo
-        </button>
-      )}
+      {notice.value?.undo && <button onClick={notice.value.undo}>Undo</button>}
     </div>
   );
 }

@@ -64,7 +64,7 @@ export function Prompt({ text }: { text: string }): JSX.Element {
           ),
         )
       )}
-      <button type="button" class="small" aria-pressed={isExact} onClick={() => setExact(!isExact)}>
+      <button class="small" aria-pressed={isExact} onClick={() => setExact(!isExact)}>
         Show as sent
       </button>
     </>

@@ -83,10 +83,7 @@ export function Loading<Data>({ from: { data, error, reload }, children }: Loadi
 export function Failure({ text, retry }: { text: string; retry(): void }): JSX.Element {
   return (
     <p class="problem" role="alert">
-      {toVisible(text)}{" "}
-      <button type="button" onClick={retry}>
-        Try again
-      </button>
+      {toVisible(text)} <button onClick={retry}>Try again</button>
     </p>
   );
 }

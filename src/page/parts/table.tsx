@@ -143,12 +143,7 @@ export function Chosen({ names }: { names: readonly string[] }): JSX.Element | n
   return (
     <p class="actions">
       {chosen.map((name) => (
-        <button
-          key={name}
-          type="button"
-          class="chosen"
-          onClick={() => setQuery({ [name]: undefined, before: undefined })}
-        >
+        <button key={name} class="chosen" onClick={() => setQuery({ [name]: undefined, before: undefined })}>
           {name === "group" ? "error" : name}: {toLine(query[name], 60)} ✕
         </button>
       ))}
@@ -162,12 +157,7 @@ export function StateFilter({ states, usual = "" }: { states: readonly string[];
   return (
     <p class="choices" role="group" aria-label="State">
       {[usual === "" ? "" : "all", ...states].map((choice) => (
-        <button
-          key={choice}
-          type="button"
-          aria-pressed={state === choice}
-          onClick={() => setQuery({ state: choice, before: "" })}
-        >
+        <button key={choice} aria-pressed={state === choice} onClick={() => setQuery({ state: choice, before: "" })}>
           {choice || "all"}
         </button>
       ))}

@@ -36,7 +36,7 @@ function Node({ value, keys, isOpen = false }: { value: unknown; keys: Keys; isO
   const isList = Array.isArray(value);
   return (
     <div class="node">
-      <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
+      <button class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span aria-hidden="true">{open ? "▾" : "▸"}</span>
         <span class="hidden">{open ? "Close" : "Open"}</span>
         <span class="key">{name}</span>
@@ -54,7 +54,7 @@ function Node({ value, keys, isOpen = false }: { value: unknown; keys: Keys; isO
             />
           ))}
           {entries.length > count && (
-            <button type="button" class="small" onClick={() => setCount(count + 10 * CHILDREN_AT_ONCE)}>
+            <button class="small" onClick={() => setCount(count + 10 * CHILDREN_AT_ONCE)}>
               {entries.length - count} more
             </button>
           )}
@@ -80,7 +80,7 @@ function Leaf({ value }: { value: unknown }): JSX.Element {
     <span class="string">
       <bdi>{toVisible(shown)}</bdi>
       {value.length > shown.length && (
-        <button type="button" class="small" onClick={() => setWhole(true)}>
+        <button class="small" onClick={() => setWhole(true)}>
           all {formatBytes(value.length)}
         </button>
       )}

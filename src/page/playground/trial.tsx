@@ -160,7 +160,7 @@ export function Comparison({ draft }: { draft: { mapping: object; code?: string 
   return (
     <>
       <p>
-        <button type="button" class="main" disabled={state.isBusy} onClick={compare}>
+        <button class="main" disabled={state.isBusy} onClick={compare}>
           {state.isBusy ? "Comparing…" : "Compare with the loaded mapping"}
         </button>
       </p>

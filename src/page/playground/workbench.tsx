@@ -150,10 +150,10 @@ export function Workbench({ name, source, event }: WorkbenchProps): JSX.Element 
       </div>
       <div class="result" aria-live="polite">
         <p class="choices" role="group" aria-label="View">
-          <button type="button" aria-pressed={view !== "week"} onClick={() => setQuery({ view: "" })}>
+          <button aria-pressed={view !== "week"} onClick={() => setQuery({ view: "" })}>
             This payload
           </button>
-          <button type="button" aria-pressed={view === "week"} onClick={() => setQuery({ view: "week" })}>
+          <button aria-pressed={view === "week"} onClick={() => setQuery({ view: "week" })}>
             The last week
           </button>
           {view !== "week" && tried.trial && (
@@ -173,7 +173,7 @@ function Unsaved({ drafts }: { drafts: Draft<unknown>[] }): JSX.Element | null {
   return (
     <p class="facts" role="status">
       <span class="quiet">Your changes are in no file. This tab keeps them.</span>
-      <button type="button" class="small" onClick={() => changed.forEach((draft) => draft.discard())}>
+      <button class="small" onClick={() => changed.forEach((draft) => draft.discard())}>
         Discard changes
       </button>
     </p>

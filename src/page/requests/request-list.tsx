@@ -67,7 +67,6 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
       <p class="liveness" role="status">
         {isStill && waiting > 0 ? (
           <button
-            type="button"
             onClick={() => {
               setHeld(false);
               scroller.current?.scrollTo({ top: 0 });
@@ -98,9 +97,7 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
         )}
         {state === "paused" && (
           <p class="older">
-            <button type="button" onClick={feed.resume}>
-              Search older requests
-            </button>
+            <button onClick={feed.resume}>Search older requests</button>
           </p>
         )}
         {state === "failed" && (
