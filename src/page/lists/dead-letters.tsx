@@ -5,7 +5,7 @@ import { confirmed } from "../parts/ask.tsx";
 import { delayed, formatNumber, messageOf, notify, notifyOf, Time, toLine } from "../parts/controls.tsx";
 import { Loading, useLoad } from "../parts/load.tsx";
 import { Chosen, EventLink, PAGE_SIZE, Table } from "../parts/table.tsx";
-import { TimeFilter, timesOf } from "../parts/times.tsx";
+import { TimeFilter } from "../parts/times.tsx";
 import { Title } from "../parts/title.tsx";
 import { hrefTo, route } from "../router.ts";
 
@@ -15,10 +15,10 @@ const FACETS = ["kind", "hook", "group"] as const;
 /** What failed permanently: in groups of one error, and each of them. */
 export function DeadLetters(): JSX.Element {
   const { query } = route.value;
-  const times = timesOf(query);
+  const { from, to, kind, hook, group, before } = query;
+  const times = { from, to };
   const groups = useLoad(`dead groups ${JSON.stringify(times)}`, () => call("GET /api/dead-letters/groups", times));
-  const filter = { kind: query.kind, hook: query.hook, group: query.group };
-  const page = { ...times, ...filter, before: query.before, limit: PAGE_SIZE };
+  const page = { ...times, kind, hook, group, before, limit: PAGE_SIZE };
   const letters = useLoad(`dead ${JSON.stringify(page)}`, () => call("GET /api/dead-letters", page));
   const reload = (): void => {
     groups.reload();
@@ -186,14 +186,7 @@ function Letters({ letters, isFiltered, reload }: LettersProps): JSX.Element {
         columns={[
           { name: "Failed", show: ({ at }) => <Time at={at} /> },
           { name: "Kind", show: ({ kind }) => (kind === "run" ? "turn" : kind) },
-          {
-            name: "Hook",
-            show: ({ id, eventId, hook, kind }) => (
-              <EventLink id={eventId} row={id}>
-                {toLine(hook ?? kind, 60)}
-              </EventLink>
-            ),
-          },
+          { name: "Hook", show: (row) => <EventLink row={row}>{toLine(row.hook ?? row.kind, 60)}</EventLink> },
           { name: "Error", kind: "wide", show: ({ error }) => <span class="bad">{toLine(error, 240)}</span> },
           { name: "Attempts", kind: "number", show: ({ attempts }) => attempts },
         ]}

@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { DAY_MS } from "../../shared/time.ts";
 import { call, type MappingView, type StatusView } from "../api.ts";
 import { confirmed } from "../parts/ask.tsx";
 import { Copy, Detail, formatNumber, notifyOf, State, Time, toLine, Warnings } from "../parts/controls.tsx";
@@ -130,11 +131,9 @@ function Sender({ mappings }: { mappings: readonly MappingView[] }): JSX.Element
   );
 }
 
-const WEEK_MS = 7 * 86_400_000;
-
 /** The link has exactly the rows that are counted. */
 function EventCount({ mapping: { id, events } }: { mapping: MappingView }): JSX.Element {
-  const from = new Date(Date.now() - WEEK_MS).toISOString();
+  const from = new Date(Date.now() - 7 * DAY_MS).toISOString();
   return <a href={hrefTo([], { mapping: id, from })}>{formatNumber(sum(events))}</a>;
 }
 

@@ -26,7 +26,7 @@ export function toTimes(period: string | undefined): { from?: string; to?: strin
 }
 
 /** A choice of a period, which the URL keeps as two times. */
-export function TimeFilter({ children }: { children?: JSX.Element }): JSX.Element {
+export function TimeFilter(): JSX.Element {
   const { from, to, period = "" } = route.value.query;
   const isOwn = period === "" && (from !== undefined || to !== undefined);
   const choose = (name: string): void => setQuery({ period: name, ...toTimes(name), before: undefined });
@@ -53,7 +53,6 @@ export function TimeFilter({ children }: { children?: JSX.Element }): JSX.Elemen
           <Moment name="from" at={from} /> <Moment name="to" at={to} />
         </span>
       )}
-      {children}
     </>
   );
 }
@@ -72,9 +71,4 @@ function Moment({ name, at }: { name: "from" | "to"; at: string | undefined }): 
       }
     />
   );
-}
-
-/** The times of the URL, for the API. */
-export function timesOf({ from, to }: Record<string, string | undefined>): { from?: string; to?: string } {
-  return { from, to };
 }
