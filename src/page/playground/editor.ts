@@ -30,12 +30,13 @@ export interface Suggestion {
 
 export interface EditorOptions {
   label: string;
-  language: Language;
+  /** Default: text. */
+  language?: Language;
   /** The text at the start. */
   text: string;
   hint?: string;
   /** The paths of the payload, as a template has them. */
-  paths(): readonly Suggestion[];
+  paths?(): readonly Suggestion[];
   onChange(text: string): void;
 }
 
@@ -46,7 +47,7 @@ export interface Editor {
 
 /** The editor is in a shadow root, where it may add its styles under a policy that forbids inline ones. */
 export function createEditor(host: HTMLElement, options: EditorOptions): Editor {
-  const { language, text, paths, onChange, label, hint } = options;
+  const { language = "text", text, paths = () => [], onChange, label, hint } = options;
   const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
   const view = new EditorView({
     root,
