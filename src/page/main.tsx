@@ -24,14 +24,14 @@ import { Playground } from "./playground/playground.tsx";
 import { Requests } from "./requests/requests.tsx";
 import { goTo, hrefTo, route } from "./router.ts";
 
-const SCREENS: { path: string; name: string; show(rest: string[], query: Record<string, string>): JSX.Element }[] = [
+const SCREENS: { path: string; name: string; show(id?: string): JSX.Element }[] = [
   { path: "", name: "Requests", show: () => <Requests /> },
   { path: "playground", name: "Playground", show: () => <Playground /> },
-  { path: "mappings", name: "Mappings", show: ([id]) => <Mappings id={id} /> },
+  { path: "mappings", name: "Mappings", show: (id) => <Mappings id={id} /> },
   {
     path: "sessions",
     name: "Sessions",
-    show: ([id]) => (id === undefined ? <Sessions /> : <Session key={id} id={id} />),
+    show: (id) => (id === undefined ? <Sessions /> : <Session key={id} id={id} />),
   },
   { path: "approvals", name: "Approvals", show: () => <Approvals /> },
   { path: "runs", name: "Runs", show: () => <Runs /> },
@@ -41,7 +41,7 @@ const SCREENS: { path: string; name: string; show(rest: string[], query: Record<
   {
     path: "recordings",
     name: "Recordings",
-    show: ([id]) => (id === undefined ? <Recordings /> : <Recording key={id} id={id} />),
+    show: (id) => (id === undefined ? <Recordings /> : <Recording key={id} id={id} />),
   },
   { path: "subscriptions", name: "Subscriptions", show: () => <Subscriptions /> },
   { path: "mailboxes", name: "Mailboxes", show: () => <Mailboxes /> },
@@ -71,10 +71,10 @@ function App(): JSX.Element {
 }
 
 function Screen(): JSX.Element {
-  const [first = "", ...rest] = route.value.path;
-  if (first === "events" && rest[0] !== undefined) return <Event key={rest[0]} id={rest[0]} />;
+  const [first = "", id] = route.value.path;
+  if (first === "events" && id !== undefined) return <Event key={id} id={id} />;
   const screen = SCREENS.find(({ path }) => path === first);
-  if (screen) return screen.show(rest, route.value.query);
+  if (screen) return screen.show(id);
   return (
     <section class="page">
       <Title text="Page not found" />

@@ -41,6 +41,7 @@ function Details({ event }: { event: Timeline }): JSX.Element {
   const { id, hook, mapping, event: name, subject, replayOf, request, warnings, entries } = event;
   const [isEdited, setEdited] = useState(() => hasDraft(`replay ${id}`));
   const hasBody = request.payload !== "";
+  const said = entries.filter(({ role }) => role !== "system");
   const refersTo = (facet: string, value: string): JSX.Element => (
     <a href={hrefTo([], { [facet]: value })}>{toLine(value, 80)}</a>
   );
@@ -94,15 +95,13 @@ function Details({ event }: { event: Timeline }): JSX.Element {
           <Pairs label="Headers" pairs={request.headers} />
         </div>
       </div>
-      {entries.some(({ role }) => role !== "system") && (
+      {said.length > 0 && (
         <>
           <h2>Conversation</h2>
           <div class="conversation">
-            {entries
-              .filter(({ role }) => role !== "system")
-              .map((entry) => (
-                <Entry key={entry.seq} entry={entry} />
-              ))}
+            {said.map((entry) => (
+              <Entry key={entry.seq} entry={entry} />
+            ))}
           </div>
         </>
       )}

@@ -11,6 +11,7 @@ import {
   Time,
   toLine,
   toVisible,
+  Warnings,
 } from "../parts/controls.tsx";
 import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
 import { Log, Prompt, SessionLink, Words } from "../parts/conversation.tsx";
@@ -157,8 +158,12 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         {earlier.at(-1)?.error !== error && <Detail text={error} isError />}
         {state === "dead" && <RetryButton id={run.id} />}
         <Waits run={run} />
-        <Warnings texts={warnings} />
-        {reply !== undefined && <Reply text={reply} />}
+        <Warnings texts={warnings} look="quiet" />
+        {reply !== undefined && (
+          <div class="entry assistant">
+            <Words text={reply.trim() || "(no text)"} />
+          </div>
+        )}
         {isUnfinished(run) && (
           <p class="actions">
             {isReleasable(run) && (
@@ -169,15 +174,6 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         )}
       </Step>
     </>
-  );
-}
-
-/** The reply is what most people come for. */
-function Reply({ text }: { text: string }): JSX.Element {
-  return (
-    <div class="entry assistant">
-      <Words text={text.trim() || "(no text)"} />
-    </div>
   );
 }
 
@@ -196,18 +192,6 @@ function Waits({ run: { waitsFor } }: { run: RunView }): JSX.Element | null {
         </>
       )}
     </p>
-  );
-}
-
-function Warnings({ texts }: { texts: string[] }): JSX.Element {
-  return (
-    <>
-      {texts.map((warning) => (
-        <p key={warning} class="quiet">
-          {toVisible(warning)}
-        </p>
-      ))}
-    </>
   );
 }
 
@@ -282,7 +266,7 @@ function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
         {partsSent > 1 && <span> in {partsSent} parts</span>}
         {attempts > 1 && <span> {attempts} attempts</span>}
         {earlier.at(-1)?.error !== error && <Detail text={error} isError />}
-        <Warnings texts={warnings} />
+        <Warnings texts={warnings} look="quiet" />
         {state === "failed" && <RetryButton id={delivery.id} />}
       </Step>
     </>

@@ -56,15 +56,14 @@ function credentialOf(hook: string | undefined, mappings: readonly MappingView[]
   return own || hook === "wake" || hook === "agent" ? "hook token" : "no such hook";
 }
 
+const FACETS = ["hook", "credential", "reason"] as const;
+
 function RefusedTables({ rejections: found }: { rejections: readonly RefusalView[] }): JSX.Element {
-  const { hook, reason, credential } = route.value.query;
+  const { query } = route.value;
   const { data } = useLoad("mappings", () => call("GET /api/mappings"));
   const rejections = found.map((each) => ({ ...each, credential: credentialOf(each.hook, data?.mappings ?? []) }));
-  const shown = rejections.filter(
-    (each) =>
-      (hook === undefined || each.hook === hook) &&
-      (reason === undefined || each.reason === reason) &&
-      (credential === undefined || each.credential === credential),
+  const shown = rejections.filter((each) =>
+    FACETS.every((name) => query[name] === undefined || each[name] === query[name]),
   );
   return (
     <>
@@ -100,7 +99,7 @@ function RefusedTables({ rejections: found }: { rejections: readonly RefusalView
       {rejections.length > 0 && (
         <>
           <h2>Each of them</h2>
-          <Chosen names={["hook", "credential", "reason"]} />
+          <Chosen names={FACETS} />
           <Table
             label="Refused requests"
             items={shown}

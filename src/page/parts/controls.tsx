@@ -20,11 +20,11 @@ export function Detail({ text, isError }: { text: string | undefined; isError?: 
   );
 }
 
-export function Warnings({ texts }: { texts: readonly string[] }): JSX.Element {
+export function Warnings({ texts, look = "problem mild" }: { texts: readonly string[]; look?: string }): JSX.Element {
   return (
     <>
       {texts.map((text) => (
-        <p key={text} class="problem mild">
+        <p key={text} class={look}>
           {toVisible(text)}
         </p>
       ))}
