@@ -6,7 +6,7 @@ import { type Diff, DIFF_SCHEMA } from "../diff.ts";
 import { toMappingSourceView, toMappingViews } from "../mappings.ts";
 import type { RejectionLog } from "../rejections.ts";
 import { type Trial, TRIAL_SCHEMA } from "../trial.ts";
-import { answering, requireFound, responding, type RoutesOf } from "./route.ts";
+import { answering, changing, requireFound, responding, type RoutesOf } from "./route.ts";
 
 export interface MappingParts {
   config(): ResolvedConfig;
@@ -63,22 +63,21 @@ export function createMappingRoutes({
         return toMappingSourceView(requireFound(findMapping(id), "mapping"));
       },
     }),
-    "POST /api/mappings/:id/pause": answering({
-      about: "Lets the mapping's turns wait until it is resumed. Requests are accepted and answered as before.",
-      async answer({ params: { id = "" } }) {
-        requireFound(findMapping(id), "mapping");
+    "POST /api/mappings/:id/pause": changing(
+      "mapping",
+      "Lets the mapping's turns wait until it is resumed. Requests are accepted and answered as before.",
+      async (id) => {
+        if (!findMapping(id)) return false;
         await journal.pauseMapping(id, Date.now());
-        return { ok: true as const, id };
+        return true;
       },
-    }),
-    "POST /api/mappings/:id/resume": answering({
-      about: "Lets the turns of a paused mapping start, in their order.",
-      async answer({ params: { id = "" } }) {
-        // One that is not in the configuration any more may still be paused.
-        if (!(await journal.resumeMapping(id))) requireFound(findMapping(id), "mapping");
-        return { ok: true as const, id };
-      },
-    }),
+    ),
+    "POST /api/mappings/:id/resume": changing(
+      "mapping",
+      "Lets the turns of a paused mapping start, in their order.",
+      // One that is not in the configuration any more may still be paused.
+      async (id) => (await journal.resumeMapping(id)) || findMapping(id) !== undefined,
+    ),
     "POST /api/try": responding({
       about: "The actions that a payload leads to. Nothing is recorded or executed.",
       body: TRIAL_SCHEMA,

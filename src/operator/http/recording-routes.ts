@@ -4,8 +4,9 @@ import type { FindParser } from "../../ingress/parse-body.ts";
 import { matchHook } from "../../ingress/router.ts";
 import { readOwn } from "../../shared/json.ts";
 import type { Recordings } from "../recordings.ts";
-import { toRecordingTimeline, toView } from "../views.ts";
-import { answering, requireFound, type RoutesOf } from "./route.ts";
+import { toView } from "../times.ts";
+import { toRecordingTimeline } from "../views.ts";
+import { answering, changing, requireFound, type RoutesOf } from "./route.ts";
 
 export interface RecordingParts {
   config(): ResolvedConfig;
@@ -48,13 +49,9 @@ export function createRecordingRoutes(parts: RecordingParts): RoutesOf<Recording
         return toRecordingTimeline(recording, requests, findParser);
       },
     }),
-    "DELETE /api/recordings/:id": answering({
-      about: "Ends a recording, and forgets its requests.",
-      async answer({ params: { id = "" } }) {
-        requireFound((await recordings.remove(id)) || undefined, "recording");
-        return { ok: true as const, id };
-      },
-    }),
+    "DELETE /api/recordings/:id": changing("recording", "Ends a recording, and forgets its requests.", (id) =>
+      recordings.remove(id),
+    ),
   };
 }
 

@@ -13,7 +13,6 @@ import { createWorkRoutes, type WorkParts } from "./work-routes.ts";
 export interface OperatorServices
   extends ServiceParts, EventParts, MappingParts, WorkParts, ApprovalParts, RecordingParts, SubscriptionParts {
   journal: WorkParts["journal"] & SubscriptionParts["journal"];
-  activity: ServiceParts["activity"];
   /** Where it listens. */
   serviceUrl(): string;
 }

@@ -145,7 +145,7 @@ export function Workbench({ name, source, event }: WorkbenchProps): JSX.Element 
           parameter="view"
           names={["", "week"]}
           chosen={view}
-          textOf={(name) => (name === "week" ? "The last week" : "This payload")}
+          textOf={(choice) => (choice === "week" ? "The last week" : "This payload")}
         >
           {view === "" && tried.trial && <span class="quiet">{formatMs(tried.trial.durationMs)} in the service</span>}
         </Choices>
