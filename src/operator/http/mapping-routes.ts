@@ -1,24 +1,10 @@
 import { DAY_MS } from "../../shared/time.ts";
-import type { ResolvedConfig } from "../../config/types.ts";
 import { json } from "../../ingress/router.ts";
-import type { Journal } from "../../journal/journal.ts";
-import { type Diff, DIFF_SCHEMA } from "../diff.ts";
+import { DIFF_SCHEMA } from "../diff.ts";
 import { toMappingSourceView, toMappingViews } from "../mappings.ts";
-import type { RejectionLog } from "../rejections.ts";
-import { type Trial, TRIAL_SCHEMA } from "../trial.ts";
+import { TRIAL_SCHEMA } from "../trial.ts";
 import { answering, changing, requireFound, responding, type RoutesOf } from "./route.ts";
-
-export interface MappingParts {
-  config(): ResolvedConfig;
-  /** Ids of the mappings that are never reached. */
-  shadowed(): ReadonlySet<string>;
-  rejections: Pick<RejectionLog, "list">;
-  /** Runs one payload through mapping and transform, and dispatches nothing. */
-  tryHook(trial: unknown): Promise<Trial>;
-  /** Compares stored events under the loaded and other mappings. */
-  diff(body: unknown): Promise<Diff>;
-  journal: Pick<Journal, "pauseMapping" | "resumeMapping" | "listPauses" | "countByMapping">;
-}
+import type { RouteServices } from "./services.ts";
 
 const MAX_REJECTIONS = 500;
 const COUNTED_MS = 7 * DAY_MS;
@@ -28,7 +14,7 @@ const MAX_DIFF_BYTES = 4 * 1024 * 1024;
 
 type MappingPath = `/api/mappings${string}` | "/api/try" | "/api/diff";
 
-/** The mappings, and what others would do. `address` is that of the service for senders. */
+/** The mappings, and what others would do. */
 export function createMappingRoutes({
   config,
   shadowed,
@@ -37,7 +23,7 @@ export function createMappingRoutes({
   diff,
   journal,
   address,
-}: MappingParts & { address(): string }): RoutesOf<MappingPath> {
+}: RouteServices): RoutesOf<MappingPath> {
   const counts = cached(() => journal.countByMapping(Date.now() - COUNTED_MS), CACHED_MS);
   const findMapping = (id: string) => config().hooks.mappings.find((mapping) => mapping.id === id);
   return {

@@ -1,16 +1,7 @@
-import type { ResolvedConfig } from "../../config/types.ts";
-import type { Journal } from "../../journal/journal.ts";
-import type { McpRequestRecord } from "../../mcp/audit.ts";
 import { toSubscriptionRow } from "../subscriptions.ts";
 import { toView } from "../times.ts";
 import { answering, changing, limit, requireFound, type RoutesOf } from "./route.ts";
-
-export interface SubscriptionParts {
-  journal: Pick<Journal, "publications">;
-  config(): ResolvedConfig;
-  /** What principals have asked for. */
-  audit: { list(limit: number): McpRequestRecord[] };
-}
+import type { RouteServices } from "./services.ts";
 
 /** The code that subscribers know for access that was taken away. */
 const FORBIDDEN = -32012;
@@ -20,7 +11,7 @@ export function createSubscriptionRoutes({
   journal,
   config,
   audit,
-}: SubscriptionParts): RoutesOf<`/api/subscriptions${string}` | "/api/mcp-requests"> {
+}: RouteServices): RoutesOf<`/api/subscriptions${string}` | "/api/mcp-requests"> {
   return {
     "GET /api/subscriptions": answering({
       about: "Subscriptions of agents to events, by id.",

@@ -1,4 +1,3 @@
-import type { Journal } from "../../journal/journal.ts";
 import { startOfDay } from "../../shared/time.ts";
 import { DELIVERY_STATES, type DeliveryState, MAIN_SESSION, RUN_STATES, type RunState } from "../../types.ts";
 import { CHANGE_SCHEMA, changeDeadLetters, groupDeadLetters, MAX_LETTERS } from "../dead-letters.ts";
@@ -19,12 +18,7 @@ import {
   TIMES,
   type RoutesOf,
 } from "./route.ts";
-
-export interface WorkParts {
-  journal: Journal;
-  /** Ends an unfinished run for good. False if there is none with this id. Throws a 409 if it has ended. */
-  cancel(runId: string): Promise<boolean>;
-}
+import type { RouteServices } from "./services.ts";
 
 type WorkPath = `/api/${"sessions" | "runs" | "deliveries" | "dead-letters"}${string}` | "/api/spend";
 
@@ -33,7 +27,7 @@ const WAITING = "waiting" as const;
 const FAILED = { from: time("Only what failed then or later."), to: time("Only what failed before then.") };
 
 /** What became of events: conversations, runs, deliveries and dead letters. */
-export function createWorkRoutes({ journal, cancel }: WorkParts): RoutesOf<WorkPath> {
+export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<WorkPath> {
   return {
     "GET /api/sessions": answering({
       about: "Sessions, the one with the newest entry first.",
