@@ -59,12 +59,12 @@ export function createEndpoint({ settings, authenticate, requests, audit, log }:
 
   function createOwnServer({ principal, exchange }: Caller): Server {
     const server = new Server({ name: "hookline", version: packageVersion() }, { capabilities: CAPABILITIES });
-    const handle = (method: string, answer: (params: Params) => Promise<object>): void => {
+    for (const [method, answer] of Object.entries(requests)) {
       server.setRequestHandler(method, ANY_PARAMS, async (given) => {
         const params = toObject(given);
         const about = { exchange, principal, method, params };
         try {
-          const result = await answer(params);
+          const result = await answer(principal, params);
           note(about);
           return { ...result };
         } catch (error) {
@@ -72,15 +72,7 @@ export function createEndpoint({ settings, authenticate, requests, audit, log }:
           throw toProtocolError(error, log);
         }
       });
-    };
-    handle("events/list", () => requests.list(principal));
-    handle("events/poll", (params) => requests.poll(principal, params));
-    handle("events/subscribe", (params) => requests.subscribe(principal, params));
-    handle("events/unsubscribe", (params) => requests.unsubscribe(principal, params));
-    handle("events/stream", async () => {
-      const data = { feature: "deliveryMode", value: "push" };
-      throw new McpError("unsupported", "Events are not streamed: poll, or subscribe with a webhook.", data);
-    });
+    }
     return server;
   }
 

@@ -5,7 +5,7 @@ import type { ApiRoute, Parameter } from "./route.ts";
 
 export interface OpenApiOptions {
   /** By method and path. */
-  routes: Record<string, Omit<ApiRoute, "handle">>;
+  routes: Record<string, ApiRouteText>;
   /** `hooks.path`. */
   hooksPath: string;
   /** The address under which the document was asked for, or the public one. */
@@ -129,15 +129,6 @@ function toPart(name: "wake" | "agent"): object {
 
 /* What senders use. */
 
-interface Hook {
-  name: string;
-  about: string;
-  id: string;
-  payload: object;
-  example: unknown;
-  responses: Record<string, object>;
-}
-
 const RECEIPT = {
   type: "object",
   required: ["ok", "eventId"],
@@ -156,7 +147,7 @@ const RECEIPT = {
 const ACCEPTED = { description: "Committed; the turn follows.", content: toContent(RECEIPT) };
 const DONE = { description: "Committed.", content: toContent(RECEIPT) };
 
-const HOOKS: Hook[] = [
+const HOOKS = [
   {
     name: "wake",
     id: "postWake",
@@ -185,7 +176,10 @@ const HOOKS: Hook[] = [
 
 const HOOK_SECURITY = [{ hookToken: [] }, { hookTokenHeader: [] }];
 
-function toHook({ name, id, about, payload, example, responses }: Hook, hooksPath: string): Operation {
+function toHook(
+  { name, id, about, payload, example, responses }: (typeof HOOKS)[number],
+  hooksPath: string,
+): Operation {
   const parameters = [
     ...(name === "{name}" ? [{ name: "name", in: "path", required: true, schema: { type: "string" } }] : []),
     {

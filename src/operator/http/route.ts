@@ -175,8 +175,8 @@ export function time(about: string): Parameter<number | undefined> {
   return parameter(`${about} A time in ISO 8601.`, schema, read, "must be a time in ISO 8601");
 }
 
-function readWhole(text: string, min: number, max: number): number | undefined {
-  const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+function readWhole(given: string, min: number, max: number): number | undefined {
+  const number = /^\d+$/.test(given) ? Number(given) : Number.NaN;
   return number >= min && number <= max ? number : undefined;
 }
 
