@@ -4,20 +4,8 @@ import { replay } from "../parts/actions.tsx";
 import { Title } from "../parts/title.tsx";
 import { call, readBody, type Timeline } from "../api.ts";
 import { changes, feed } from "../live.ts";
-import {
-  Copy,
-  Detail,
-  download,
-  formatMs,
-  outcomeBeside,
-  Pairs,
-  parseJson,
-  State,
-  Time,
-  toLine,
-  toVisible,
-  Warnings,
-} from "../parts/controls.tsx";
+import { Copy, Detail, download, Pairs, State, Time, Warnings } from "../parts/controls.tsx";
+import { formatMs, outcomeBeside, parseJson, toLine, toVisible } from "../parts/format.ts";
 import { Entry } from "../parts/conversation.tsx";
 import { hasDraft, useDraft } from "../parts/draft.ts";
 import { Loading, useLoad } from "../parts/load.tsx";

@@ -1,18 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { type DeliveryView, call, type FailedAttemptView, type RunView, type Timeline } from "../api.ts";
-import {
-  Detail,
-  formatCost,
-  formatMs,
-  formatNumber,
-  notifyOf,
-  State,
-  Text,
-  Time,
-  toLine,
-  toVisible,
-  Warnings,
-} from "../parts/controls.tsx";
+import { Detail, notifyOf, State, Text, Time, Warnings } from "../parts/controls.tsx";
+import { formatCost, formatMs, formatNumber, toLine, toVisible } from "../parts/format.ts";
 import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
 import { Log, Prompt, SessionLink, Words } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";

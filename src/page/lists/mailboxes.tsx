@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { call, type StatusView } from "../api.ts";
-import { formatNumber, State, Time, toLine } from "../parts/controls.tsx";
+import { State, Time } from "../parts/controls.tsx";
+import { formatNumber, toLine } from "../parts/format.ts";
 import { Page, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 

@@ -1,7 +1,8 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { call, type RecordingTimeline } from "../api.ts";
-import { formatNumber, notifyOf, Pairs, Time, toLine } from "../parts/controls.tsx";
+import { notifyOf, Pairs, Time } from "../parts/controls.tsx";
+import { formatNumber, toLine } from "../parts/format.ts";
 import { Page, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 import { Tree } from "../parts/tree.tsx";

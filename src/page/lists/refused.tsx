@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { call, type MappingView, type RefusalView } from "../api.ts";
-import { formatBytes, formatNumber, Text, Time, toLine } from "../parts/controls.tsx";
+import { Text, Time } from "../parts/controls.tsx";
+import { formatBytes, formatNumber, toLine } from "../parts/format.ts";
 import { Page, useLoad } from "../parts/load.tsx";
 import { Chosen, Table } from "../parts/table.tsx";
 import { hrefTo, route } from "../router.ts";

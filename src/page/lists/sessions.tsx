@@ -1,7 +1,8 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { call } from "../api.ts";
-import { formatNumber, notifyOf, Time, toLine } from "../parts/controls.tsx";
+import { notifyOf, Time } from "../parts/controls.tsx";
+import { formatNumber, toLine } from "../parts/format.ts";
 import { Entry } from "../parts/conversation.tsx";
 import { addPage, type Entries } from "./entries.ts";
 import { Page, useLoad } from "../parts/load.tsx";

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { DAY_MS, startOfDay } from "../../shared/time.ts";
 import { call, type SpendView, type StatusView } from "../api.ts";
-import { formatCost, formatNumber, toLine } from "../parts/controls.tsx";
+import { formatCost, formatNumber, toLine } from "../parts/format.ts";
 import { Page, useLoad } from "../parts/load.tsx";
 import { Choices, Table } from "../parts/table.tsx";
 import { hrefTo, route } from "../router.ts";

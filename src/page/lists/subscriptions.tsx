@@ -1,7 +1,8 @@
 import type { JSX } from "preact";
 import { call } from "../api.ts";
 import { confirmed } from "../parts/ask.tsx";
-import { formatNumber, notifyOf, State, Time, toLine } from "../parts/controls.tsx";
+import { notifyOf, State, Time } from "../parts/controls.tsx";
+import { formatNumber, toLine } from "../parts/format.ts";
 import { Page, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 

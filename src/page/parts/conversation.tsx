@@ -2,7 +2,8 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { EntryView, Timeline } from "../api.ts";
 import { hrefTo } from "../router.ts";
-import { Text, Time, toLine, toVisible } from "./controls.tsx";
+import { Text, Time } from "./controls.tsx";
+import { toLine, toVisible } from "./format.ts";
 
 const NAMES = { system: "System event", user: "Prompt", assistant: "Reply" };
 

@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { changes } from "../live.ts";
-import { messageOf, toVisible } from "./controls.tsx";
+import { messageOf, toVisible } from "./format.ts";
 import { Title } from "./title.tsx";
 
 interface Loaded<Data> {

@@ -1,6 +1,6 @@
 import { type ComponentChildren, Fragment, type JSX } from "preact";
 import { hrefTo, route, setQuery } from "../router.ts";
-import { toLine } from "./controls.tsx";
+import { toLine } from "./format.ts";
 
 interface Column<Item> {
   name: string;

@@ -2,7 +2,8 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Suggestion } from "../playground/editor.ts";
 import { ExactNumber } from "../../shared/exact-json.ts";
-import { Copy, formatBytes, toLine, toVisible } from "./controls.tsx";
+import { Copy } from "./controls.tsx";
+import { formatBytes, toLine, toVisible } from "./format.ts";
 import { type Keys, toPath } from "./path.ts";
 
 const CHILDREN_AT_ONCE = 100;

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { call, type MappingSource } from "../api.ts";
-import { toLine } from "../parts/controls.tsx";
+import { toLine } from "../parts/format.ts";
 import { Loading, Page, useLoad } from "../parts/load.tsx";
 import { route, setQuery } from "../router.ts";
 import { createSource } from "./trial.tsx";

@@ -1,7 +1,8 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type Diff, type MappingSource, call, type Trial } from "../api.ts";
-import { Detail, formatNumber, messageOf, Pairs, toLine, toVisible, Warnings } from "../parts/controls.tsx";
+import { Detail, Pairs, Warnings } from "../parts/controls.tsx";
+import { formatNumber, messageOf, toLine, toVisible } from "../parts/format.ts";
 import { Log, Prompt } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";
 import { withoutBlank } from "./fields.ts";

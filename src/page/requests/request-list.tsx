@@ -2,17 +2,8 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, type MappingsView } from "../api.ts";
 import { changes, feed } from "../live.ts";
-import {
-  Copy,
-  formatMs,
-  formatNumber,
-  outcomeBeside,
-  State,
-  Time,
-  toLine,
-  toneOf,
-  toWholeTime,
-} from "../parts/controls.tsx";
+import { Copy, State, Time } from "../parts/controls.tsx";
+import { formatMs, formatNumber, outcomeBeside, toLine, toneOf, toWholeTime } from "../parts/format.ts";
 import { Failure, Loading, useLoad } from "../parts/load.tsx";
 import { hrefTo } from "../router.ts";
 import { type Filter, isSearched, type Row } from "../row.ts";

@@ -4,7 +4,7 @@ import { EVENT_STATUSES, type EventStatus } from "../../types.ts";
 import { call, type StatsView, type StatusView } from "../api.ts";
 import { feed } from "../live.ts";
 import { type Filter, FILTERS } from "../row.ts";
-import { formatMs, formatNumber, toLine } from "../parts/controls.tsx";
+import { formatMs, formatNumber, toLine } from "../parts/format.ts";
 import { useLoad, useWidget } from "../parts/load.tsx";
 import { TimeFilter } from "../parts/times.tsx";
 import { Title } from "../parts/title.tsx";
