@@ -99,12 +99,7 @@ function lastOf(counts: MappingCount[]): number | undefined {
 }
 
 /** The parts of a mapping, to be edited and tried. Without secrets. */
-export interface MappingSourceView {
-  id: string;
-  preset?: string;
-  /** Where it is written. */
-  file?: string;
-  key: string;
+export interface MappingSourceView extends Pick<MappingView, "id" | "preset" | "file" | "key"> {
   /** All fields but `auth` and `transform`, with references as they are written, except in `match.path`. */
   fields: Omit<MappingInput, "auth" | "transform">;
   /** The module as it is in its file now. */

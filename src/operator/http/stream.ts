@@ -205,9 +205,7 @@ interface Item {
   data: object;
 }
 
-interface Message {
-  name: StreamMessage;
-  data: object;
+interface Message extends Item {
   text: string;
 }
 

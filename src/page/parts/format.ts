@@ -79,4 +79,3 @@ export function toneOf(state: string): string {
 export function outcomeBeside(status: string, outcome: string): string {
   return outcome.startsWith(`${status}: `) ? outcome.slice(status.length + 2) : outcome;
 }
-
