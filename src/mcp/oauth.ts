@@ -3,7 +3,6 @@ import { readOwn } from "../shared/json.ts";
 import { createTokenVerifier, type VerifyToken } from "../shared/json-web-token.ts";
 import { isLoopback } from "../shared/network.ts";
 
-/** The issuer of access tokens. */
 export interface Issuer {
   /** The subject of a token that it issued for the resource; undefined: it is not such a token. Throws a 503. */
   readSubject(token: string): Promise<string | undefined>;

@@ -138,7 +138,6 @@ export function outcomesOf(resolve: (request: HookRequest) => Promise<Resolution
   };
 }
 
-/** The recorded result. */
 function recordedOutcomes(journal: Pick<Journal, "getEvent">): FindOutcome {
   return async ({ id }) => {
     const { mapping, actions = [], reason, failure } = (await journal.getEvent(id)) ?? {};

@@ -138,7 +138,6 @@ export function text(about: string, maxLength = MAX_TEXT): Parameter<string | un
   return parameter(about, { type: "string", maxLength }, read, `may have at most ${maxLength} characters`);
 }
 
-/** The id of an item. */
 export function itemId(about: string): Parameter<string | undefined> {
   const read = (value: string) => (isId(value) ? value : undefined);
   return parameter(about, { type: "string", format: "uuid" }, read, "must be the id of an item of this list");

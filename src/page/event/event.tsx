@@ -26,13 +26,10 @@ export function Event({ id }: { id: string }): JSX.Element {
 }
 
 function Details({ event }: { event: Timeline }): JSX.Element {
-  const { id, hook, mapping, event: name, subject, replayOf, request, warnings, entries } = event;
+  const { id, hook, mapping, event: name, subject, credential, replayOf, request, warnings, entries } = event;
   const [isEdited, setEdited] = useState(() => hasDraft(`replay ${id}`));
   const hasBody = request.payload !== "";
   const said = entries.filter(({ role }) => role !== "system");
-  const refersTo = (facet: string, value: string): JSX.Element => (
-    <a href={hrefTo([], { [facet]: value })}>{toLine(value, 80)}</a>
-  );
   return (
     <>
       <header>
@@ -49,7 +46,11 @@ function Details({ event }: { event: Timeline }): JSX.Element {
               mapping <a href={hrefTo(["mappings", mapping])}>{toLine(mapping, 80)}</a>
             </span>
           )}
-          {event.credential !== undefined && <span>credential {refersTo("credential", event.credential)}</span>}
+          {credential !== undefined && (
+            <span>
+              credential <a href={hrefTo([], { credential })}>{toLine(credential, 80)}</a>
+            </span>
+          )}
           {replayOf !== undefined && <a href={hrefTo(["events", replayOf])}>replay of an earlier event</a>}
           <span>
             <code>{id}</code> <Copy text={id} label="Copy id" />

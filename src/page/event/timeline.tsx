@@ -27,7 +27,6 @@ function Step({ name, at, ms, tone, children }: StepProps): JSX.Element {
   );
 }
 
-/** The steps of the request. */
 export function Steps({ event }: { event: Timeline }): JSX.Element {
   const { request, credential, receivedAt, error, status, reason, log, timings, actions, runs, deliveries, summary } =
     event;
@@ -216,7 +215,6 @@ function AttemptStep({ attempt, isFirst }: { attempt: FailedAttemptView; isFirst
   );
 }
 
-/** A long text is folded. */
 function Folded({ text, isError }: { text: string | undefined; isError: boolean }): JSX.Element | null {
   if (text === undefined || text.length <= MAX_OPEN) return <Detail text={text || undefined} isError={isError} />;
   return (

@@ -87,7 +87,6 @@ export function SessionLink({ sessionKey }: { sessionKey: string }): JSX.Element
   return <a href={hrefTo(["sessions", sessionKey])}>{toLine(sessionKey, 48)}</a>;
 }
 
-/** The log of a transform. */
 export function Log({ log }: { log: Timeline["log"] }): JSX.Element | null {
   if (log.length === 0) return null;
   return (

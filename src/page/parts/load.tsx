@@ -120,13 +120,11 @@ export function useWidget<Made extends Widget>(
   latest.current = update;
   useEffect(() => {
     let isGone = false;
-    const start = async (): Promise<void> => {
-      const create = await load();
+    void load().then((create) => {
       if (isGone || !host.current) return;
       widget.current = create(host.current);
       latest.current(widget.current);
-    };
-    void start();
+    });
     return () => {
       isGone = true;
       widget.current?.destroy();

@@ -124,33 +124,22 @@ function toScriptName({ label, detail }: Suggestion): Suggestion {
   return { label: script, detail };
 }
 
-const toSuggestions = (detail: string, labels: string): Suggestion[] =>
-  labels.split(" ").map((label) => ({ label, detail }));
+/** By what they are. */
+const toSuggestions = (labels: Record<string, string>): Suggestion[] =>
+  Object.entries(labels).flatMap(([detail, text]) => text.split(" ").map((label) => ({ label, detail })));
 
 const KEYWORDS: Record<"template" | "typescript", Suggestion[]> = {
-  template: [
-    ...toSuggestions(
-      "helper",
-      "json default truncate before rest parse join brief lower upper date eq and or not lookup",
-    ),
-    ...toSuggestions("block", "#if #unless #each #with else /if /unless /each /with"),
-    ...toSuggestions("request", "headers query path method now item index"),
-  ],
-  typescript: [
-    ...toSuggestions(
-      "input",
-      "payload rawBody headers query path method hook mapping event now base secrets item index",
-    ),
-    ...toSuggestions(
-      "action field",
-      "kind message text name sessionKey wakeMode mode deliver channel to model thinking timeoutSeconds",
-    ),
-    ...toSuggestions(
-      "base",
-      "base.message base.text base.name base.sessionKey base.deliver base.channel base.to base.kind",
-    ),
-    ...toSuggestions("keyword", "export default const return null undefined console.log"),
-  ],
+  template: toSuggestions({
+    helper: "json default truncate before rest parse join brief lower upper date eq and or not lookup",
+    block: "#if #unless #each #with else /if /unless /each /with",
+    request: "headers query path method now item index",
+  }),
+  typescript: toSuggestions({
+    input: "payload rawBody headers query path method hook mapping event now base secrets item index",
+    "action field": "kind message text name sessionKey wakeMode mode deliver channel to model thinking timeoutSeconds",
+    base: "base.message base.text base.name base.sessionKey base.deliver base.channel base.to base.kind",
+    keyword: "export default const return null undefined console.log",
+  }),
 };
 
 const COLORS = HighlightStyle.define([
