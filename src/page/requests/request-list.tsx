@@ -161,23 +161,6 @@ interface LineProps {
 
 function Line({ row, top, place, count }: LineProps): JSX.Element {
   const { id, at, hook, mapping, event, subject, status, refusal, replayOf, outcome, durationMs } = row;
-  const content = (
-    <>
-      <time dateTime={new Date(at).toISOString()} title={toWholeTime(at)}>
-        {clock(at)}
-      </time>
-      <State state={status} />
-      <span class="what">
-        {replayOf && <span class="quiet">replay </span>}
-        <b>{toLine(hook, 60) || "no hook"}</b>
-        {mapping !== undefined && mapping !== hook && <span class="quiet"> {toLine(mapping, 60)}</span>}
-        {event !== undefined && <span> {toLine(event, 80)}</span>}
-      </span>
-      <span class="subject">{toLine(subject)}</span>
-      <span class={`outcome ${isPlain(status) ? "" : toneOf(status)}`}>{toLine(outcomeBeside(status, outcome))}</span>
-      <span class="duration">{durationMs === undefined ? "" : formatMs(durationMs)}</span>
-    </>
-  );
   return (
     <li style={{ transform: `translateY(${top}px)` }} aria-setsize={count} aria-posinset={place}>
       <a
@@ -187,7 +170,19 @@ function Line({ row, top, place, count }: LineProps): JSX.Element {
           refusal ? hrefTo(["refused"], { hook: hook || undefined, reason: refusal.reason }) : hrefTo(["events", id])
         }
       >
-        {content}
+        <time dateTime={new Date(at).toISOString()} title={toWholeTime(at)}>
+          {clock(at)}
+        </time>
+        <State state={status} />
+        <span class="what">
+          {replayOf && <span class="quiet">replay </span>}
+          <b>{toLine(hook, 60) || "no hook"}</b>
+          {mapping !== undefined && mapping !== hook && <span class="quiet"> {toLine(mapping, 60)}</span>}
+          {event !== undefined && <span> {toLine(event, 80)}</span>}
+        </span>
+        <span class="subject">{toLine(subject)}</span>
+        <span class={`outcome ${isPlain(status) ? "" : toneOf(status)}`}>{toLine(outcomeBeside(status, outcome))}</span>
+        <span class="duration">{durationMs === undefined ? "" : formatMs(durationMs)}</span>
       </a>
     </li>
   );
