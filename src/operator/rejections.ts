@@ -59,7 +59,7 @@ export interface RejectionLog {
   close(): Promise<void>;
 }
 
-const MAX_REJECTIONS = 500;
+export const MAX_REJECTIONS = 500;
 const KIND = "rejection";
 const KEPT_MS = 30 * DAY_MS;
 const SAVE_AFTER_MS = 1000;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../errors.ts";
-import type { Lease, Subscription, Unnumbered } from "../../journal/journal.ts";
+import type { Lease, NumberedPublication, Subscription, Unnumbered } from "../../journal/journal.ts";
 import { parseObject } from "../../shared/json.ts";
 import { createAlarm, DAY_MS, HOUR_MS } from "../../shared/time.ts";
 import { isAllowedHost } from "./callback.ts";
@@ -209,10 +209,7 @@ export function createPublisher({
     courier.isChanged = true;
   }
 
-  function takes(
-    { subscription }: Courier,
-    publication: Parameters<Parameters<typeof proceed>[1]["takes"]>[1],
-  ): boolean {
+  function takes({ subscription }: Courier, publication: NumberedPublication): boolean {
     if (publication.name !== subscription.name || !matchesFilter(publication, subscription.arguments)) return false;
     const principal = findPrincipal(subscription);
     return principal !== undefined && maySee(principal, publication);

@@ -9,6 +9,7 @@ import { toEventTimeline, toEventView } from "../views.ts";
 import {
   answering,
   HOOK,
+  MAX_GROUP,
   PAGE,
   requireFound,
   responding,
@@ -23,8 +24,6 @@ import type { RouteServices } from "./services.ts";
 
 /** Senders keep no more. */
 const MAX_SINCE_MS = 72 * HOUR_MS;
-
-const MAX_GROUP = 300;
 
 type EventPath = `/api/events${string}`;
 

@@ -2,11 +2,11 @@ import { DAY_MS } from "../../shared/time.ts";
 import { json } from "../../ingress/router.ts";
 import { DIFF_SCHEMA } from "../diff.ts";
 import { toMappingSourceView, toMappingViews } from "../mappings.ts";
+import { MAX_REJECTIONS } from "../rejections.ts";
 import { TRIAL_SCHEMA } from "../trial.ts";
 import { answering, changing, requireFound, responding, type RoutesOf } from "./route.ts";
 import type { RouteServices } from "./services.ts";
 
-const MAX_REJECTIONS = 500;
 const COUNTED_MS = 7 * DAY_MS;
 /** Pages ask again with every change. */
 const CACHED_MS = 5000;

@@ -84,6 +84,8 @@ export function requireFound<Item>(item: Item | undefined, what: string): Item {
 
 const MAX_LIMIT = 1000;
 const MAX_TEXT = 200;
+/** The name of an error group is longer. */
+export const MAX_GROUP = 300;
 
 /** A parameter of a query: how it is read, and what the reference says of it. */
 export interface Parameter<Value> {

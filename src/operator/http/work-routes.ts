@@ -10,6 +10,7 @@ import {
   HOOK,
   itemId,
   limit,
+  MAX_GROUP,
   oneOf,
   PAGE,
   requireFound,
@@ -22,7 +23,6 @@ import type { RouteServices } from "./services.ts";
 
 type WorkPath = `/api/${"sessions" | "runs" | "deliveries" | "dead-letters"}${string}` | "/api/spend";
 
-const MAX_GROUP = 300;
 const WAITING = "waiting" as const;
 const FAILED = { from: time("Only what failed then or later."), to: time("Only what failed before then.") };
 
