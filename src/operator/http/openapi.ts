@@ -55,6 +55,8 @@ function readApiSchemas(): { answers: Record<string, object>; definitions: Recor
   return { answers: Object(answers), definitions: Object(definitions) };
 }
 
+const STRING = { type: "string" };
+
 const ERROR = {
   type: "object",
   required: ["ok", "error", "code", "requestId"],
@@ -62,7 +64,7 @@ const ERROR = {
     ok: { const: false },
     error: { type: "string", description: "What is wrong, and what to do." },
     code: { enum: Object.keys(HTTP_ERRORS) },
-    requestId: { type: "string" },
+    requestId: STRING,
   },
 };
 
@@ -75,12 +77,8 @@ function toOperation(
 ): Operation {
   const [method = "", pattern = ""] = route.split(" ");
   const path = pattern.replace(/:(\w+)\*?/g, "{$1}");
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    name,
-    in: "path",
-    required: true,
-    schema: { type: "string" },
-  }));
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+  const inPath = names.map((name) => ({ name, in: "path", required: true, schema: STRING }));
   const isOpen = route === "POST /api/session";
   return {
     path,
@@ -134,13 +132,13 @@ const RECEIPT = {
   required: ["ok", "eventId"],
   properties: {
     ok: { const: true },
-    eventId: { type: "string" },
-    runId: { type: "string" },
-    sessionKey: { type: "string" },
+    eventId: STRING,
+    runId: STRING,
+    sessionKey: STRING,
     mode: { enum: ["now", "next-heartbeat"] },
     actions: { type: "array", items: { type: "object" } },
-    runIds: { type: "array", items: { type: "string" } },
-    warnings: { type: "array", items: { type: "string" } },
+    runIds: { type: "array", items: STRING },
+    warnings: { type: "array", items: STRING },
   },
 };
 
@@ -181,19 +179,9 @@ function toHook(
   hooksPath: string,
 ): Operation {
   const parameters = [
-    ...(name === "{name}" ? [{ name: "name", in: "path", required: true, schema: { type: "string" } }] : []),
-    {
-      name: "Idempotency-Key",
-      in: "header",
-      description: "A repeat gets the first answer.",
-      schema: { type: "string" },
-    },
-    {
-      name: "Prefer",
-      in: "header",
-      description: "`wait=10`: waits for the run, 1 to 60 seconds.",
-      schema: { type: "string" },
-    },
+    ...(name === "{name}" ? [{ name: "name", in: "path", required: true, schema: STRING }] : []),
+    { name: "Idempotency-Key", in: "header", description: "A repeat gets the first answer.", schema: STRING },
+    { name: "Prefer", in: "header", description: "`wait=10`: waits for the run, 1 to 60 seconds.", schema: STRING },
   ];
   return {
     path: `${hooksPath}/${name}`,

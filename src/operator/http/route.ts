@@ -1,7 +1,6 @@
 import { didYouMean } from "../../shared/text.ts";
 import { HookError } from "../../errors.ts";
-import type { Exchange } from "../../ingress/exchange.ts";
-import { json, type RouteHandler } from "../../ingress/router.ts";
+import { json, type RouteHandler, type RouteRequest } from "../../ingress/router.ts";
 import { isId } from "../../shared/id.ts";
 import { EVENT_STATUSES, type HttpResponse } from "../../types.ts";
 import type { OperatorAnswers } from "../views.ts";
@@ -26,12 +25,8 @@ export type RouteTable = { [Route in keyof OperatorAnswers]: ApiRoute & { answer
 /** The rows of some paths, under all methods. */
 export type RoutesOf<Path extends string> = Pick<RouteTable, Extract<keyof RouteTable, `${string} ${Path}`>>;
 
-interface Request<Query> {
-  /** The decoded values of the path's `:names`. */
-  params: Record<string, string>;
+interface Request<Query> extends Omit<RouteRequest, "query"> {
   query: Query;
-  exchange: Exchange;
-  readJson(maxBytes?: number): Promise<unknown>;
 }
 
 interface RouteParts<Query> extends Partial<Pick<ApiRoute, "body" | "example" | "contentType">> {

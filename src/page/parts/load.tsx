@@ -120,11 +120,13 @@ export function useWidget<Made extends Widget>(
   latest.current = update;
   useEffect(() => {
     let isGone = false;
-    void load().then((create) => {
+    const start = async (): Promise<void> => {
+      const create = await load();
       if (isGone || !host.current) return;
       widget.current = create(host.current);
       latest.current(widget.current);
-    });
+    };
+    void start();
     return () => {
       isGone = true;
       widget.current?.destroy();
