@@ -1,7 +1,7 @@
 import { effect, signal } from "@preact/signals";
 import { type JSX, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { access, answeredAt, call, signIn, signOut } from "./api.ts";
+import { access, answeredAt, signIn, signOut } from "./api.ts";
 import { Event } from "./event/event.tsx";
 import { replay } from "./parts/actions.tsx";
 import { Asking } from "./parts/ask.tsx";
@@ -20,7 +20,7 @@ import { Title } from "./parts/title.tsx";
 import { hasDraft } from "./parts/draft.ts";
 import { Notice, Time } from "./parts/controls.tsx";
 import { toVisible } from "./parts/format.ts";
-import { useLoad } from "./parts/load.tsx";
+import { useCall } from "./parts/load.tsx";
 import { Playground } from "./playground/playground.tsx";
 import { Requests } from "./requests/requests.tsx";
 import { goTo, hrefTo, route } from "./router.ts";
@@ -130,7 +130,7 @@ function Outage(): JSX.Element | null {
 
 /** While the newest configuration cannot be loaded, the service uses the previous one: every screen says so. */
 function ReloadFailure(): JSX.Element | null {
-  const { data } = useLoad("status", () => call("GET /api/status"));
+  const { data } = useCall("GET /api/status");
   const failure = data?.lastReloadError;
   // There it is shown whole.
   if (!failure || route.value.path[0] === "mappings") return null;

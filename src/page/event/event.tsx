@@ -2,13 +2,13 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { replay } from "../parts/actions.tsx";
 import { Title } from "../parts/title.tsx";
-import { call, readBody, type Timeline } from "../api.ts";
+import { readBody, type Timeline } from "../api.ts";
 import { changes, feed } from "../live.ts";
 import { Copy, Detail, download, Pairs, State, Time, Warnings } from "../parts/controls.tsx";
 import { formatMs, outcomeBeside, parseJson, toLine, toVisible } from "../parts/format.ts";
 import { Entry } from "../parts/conversation.tsx";
 import { hasDraft, useDraft } from "../parts/draft.ts";
-import { Loading, useLoad } from "../parts/load.tsx";
+import { Loading, useCall, useLoad } from "../parts/load.tsx";
 import { Tree } from "../parts/tree.tsx";
 import { hrefTo } from "../router.ts";
 import { Steps } from "./timeline.tsx";
@@ -16,7 +16,7 @@ import { Steps } from "./timeline.tsx";
 /** One request: what came, what was made of it, and what became of that. */
 export function Event({ id }: { id: string }): JSX.Element {
   void changes.value;
-  const loaded = useLoad(`event ${id}`, () => call("GET /api/events/:id", { id }), feed.find(id)?.revision ?? -1);
+  const loaded = useCall("GET /api/events/:id", { id }, feed.find(id)?.revision ?? -1);
   return (
     <section class="page event" data-event={id}>
       {loaded.error !== undefined && !loaded.data && <Title text="Event" />}

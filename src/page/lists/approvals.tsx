@@ -6,7 +6,7 @@ import { type ApprovalView, call } from "../api.ts";
 import { questions } from "../live.ts";
 import { Detail, notifyOf, State, Time } from "../parts/controls.tsx";
 import { toLine } from "../parts/format.ts";
-import { Page, useLoad } from "../parts/load.tsx";
+import { Page, useCall } from "../parts/load.tsx";
 import { StateFilter } from "../parts/table.tsx";
 import { hrefTo, route } from "../router.ts";
 
@@ -14,8 +14,7 @@ const MAX_SHOWN = 200;
 
 /** How many questions are open; undefined: not known yet. */
 export function useOpenApprovals(): number | undefined {
-  const open = { state: "open", limit: MAX_SHOWN } as const;
-  const { data } = useLoad("approvals open", () => call("GET /api/approvals", open), questions.value);
+  const { data } = useCall("GET /api/approvals", { state: "open", limit: MAX_SHOWN }, questions.value);
   return data?.approvals.length;
 }
 
@@ -23,7 +22,7 @@ export function useOpenApprovals(): number | undefined {
 export function Approvals(): JSX.Element {
   const { state = "open", id } = route.value.query;
   const query = { state: state === "all" ? undefined : state, limit: MAX_SHOWN };
-  const loaded = useLoad(`approvals ${state}`, () => call("GET /api/approvals", query));
+  const loaded = useCall("GET /api/approvals", query);
   return (
     <Page title="Approvals" intro={<StateFilter states={APPROVAL_STATES} usual="open" />} from={loaded}>
       {({ approvals }) => {

@@ -4,7 +4,7 @@ import { call, type DeadLetterGroupView, type DeadLetterView } from "../api.ts";
 import { confirmed } from "../parts/ask.tsx";
 import { delayed, notify, notifyOf, Time } from "../parts/controls.tsx";
 import { formatNumber, messageOf, toLine } from "../parts/format.ts";
-import { Loading, useLoad } from "../parts/load.tsx";
+import { Loading, useCall } from "../parts/load.tsx";
 import { Chosen, EventLink, PAGE_SIZE, Table } from "../parts/table.tsx";
 import { TimeFilter } from "../parts/times.tsx";
 import { Title } from "../parts/title.tsx";
@@ -18,9 +18,9 @@ export function DeadLetters(): JSX.Element {
   const { query } = route.value;
   const { from, to, kind, hook, group, before } = query;
   const times = { from, to };
-  const groups = useLoad(`dead groups ${JSON.stringify(times)}`, () => call("GET /api/dead-letters/groups", times));
+  const groups = useCall("GET /api/dead-letters/groups", times);
   const page = { ...times, kind, hook, group, before, limit: PAGE_SIZE };
-  const letters = useLoad(`dead ${JSON.stringify(page)}`, () => call("GET /api/dead-letters", page));
+  const letters = useCall("GET /api/dead-letters", page);
   const reload = (): void => {
     groups.reload();
     letters.reload();

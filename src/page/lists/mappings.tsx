@@ -4,15 +4,15 @@ import { call, type MappingView, type StatusView } from "../api.ts";
 import { confirmed } from "../parts/ask.tsx";
 import { Copy, Detail, notifyOf, State, Time, Warnings } from "../parts/controls.tsx";
 import { formatNumber, toLine } from "../parts/format.ts";
-import { Loading, useLoad } from "../parts/load.tsx";
+import { Loading, useCall } from "../parts/load.tsx";
 import { Title } from "../parts/title.tsx";
 import { Table } from "../parts/table.tsx";
 import { hrefTo } from "../router.ts";
 
 /** The mappings of each sender in the order in which they are tried, and the last reload. */
 export function Mappings({ id }: { id?: string }): JSX.Element {
-  const status = useLoad("status", () => call("GET /api/status"));
-  const loaded = useLoad("mappings", () => call("GET /api/mappings"));
+  const status = useCall("GET /api/status");
+  const loaded = useCall("GET /api/mappings");
   return (
     <section class="page">
       <Title text="Mappings" />

@@ -1,14 +1,14 @@
 import type { JSX } from "preact";
-import { call, type MappingView, type RefusalView } from "../api.ts";
+import type { MappingView, RefusalView } from "../api.ts";
 import { Text, Time } from "../parts/controls.tsx";
 import { formatBytes, formatNumber, toLine } from "../parts/format.ts";
-import { Page, useLoad } from "../parts/load.tsx";
+import { Page, useCall } from "../parts/load.tsx";
 import { Chosen, Table } from "../parts/table.tsx";
 import { hrefTo, route } from "../router.ts";
 
 /** Requests that were refused before their sender was known, by what was wrong with their credential. */
 export function Refused(): JSX.Element {
-  const loaded = useLoad("rejections", () => call("GET /api/rejections", { limit: 500 }));
+  const loaded = useCall("GET /api/rejections", { limit: 500 });
   const intro = (
     <p class="quiet">
       Refused before the sender was known: nothing of their bodies is kept. The last 500, as{" "}
@@ -61,7 +61,7 @@ const FACETS = ["hook", "credential", "reason"] as const;
 
 function RefusedTables({ rejections: found }: { rejections: readonly RefusalView[] }): JSX.Element {
   const { query } = route.value;
-  const { data } = useLoad("mappings", () => call("GET /api/mappings"));
+  const { data } = useCall("GET /api/mappings");
   const rejections = found.map((each) => ({ ...each, credential: credentialOf(each.hook, data?.mappings ?? []) }));
   const shown = rejections.filter((each) =>
     FACETS.every((name) => query[name] === undefined || each[name] === query[name]),

@@ -1,11 +1,11 @@
 import type { JSX } from "preact";
 import { DELIVERY_STATES, RUN_STATES } from "../../types.ts";
-import { call, type DeliveryView, type RunView } from "../api.ts";
+import type { DeliveryView, RunView } from "../api.ts";
 import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
 import { State, Time } from "../parts/controls.tsx";
 import { formatCost, formatMs, formatNumber, toLine } from "../parts/format.ts";
 import { SessionLink } from "../parts/conversation.tsx";
-import { Page, useLoad } from "../parts/load.tsx";
+import { Page, useCall } from "../parts/load.tsx";
 import { Chosen, EventLink, PAGE_SIZE, ResultText, StateFilter, Table } from "../parts/table.tsx";
 import { TimeFilter } from "../parts/times.tsx";
 import { hrefTo, route } from "../router.ts";
@@ -13,7 +13,7 @@ import { hrefTo, route } from "../router.ts";
 export function Runs(): JSX.Element {
   const { state, before, hook, session, from, to } = route.value.query;
   const page = { from, to, state, before, hook, session, limit: PAGE_SIZE };
-  const loaded = useLoad(`runs ${JSON.stringify(page)}`, () => call("GET /api/runs", page));
+  const loaded = useCall("GET /api/runs", page);
   const intro = (
     <>
       <StateFilter states={["waiting", ...RUN_STATES]} />
@@ -127,7 +127,7 @@ const tokensOf = ({ usage }: RunView): number => (usage?.inputTokens ?? 0) + (us
 export function Deliveries(): JSX.Element {
   const { state, before, channel, from, to } = route.value.query;
   const page = { from, to, state, before, channel, limit: PAGE_SIZE };
-  const loaded = useLoad(`deliveries ${JSON.stringify(page)}`, () => call("GET /api/deliveries", page));
+  const loaded = useCall("GET /api/deliveries", page);
   const intro = (
     <>
       <StateFilter states={["waiting", ...DELIVERY_STATES]} />

@@ -5,12 +5,12 @@ import { notifyOf, Time } from "../parts/controls.tsx";
 import { formatNumber, toLine } from "../parts/format.ts";
 import { Entry } from "../parts/conversation.tsx";
 import { addPage, type Entries } from "./entries.ts";
-import { Page, useLoad } from "../parts/load.tsx";
+import { Page, useCall, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 import { hrefTo } from "../router.ts";
 
 export function Sessions(): JSX.Element {
-  const loaded = useLoad("sessions", () => call("GET /api/sessions", { limit: 200 }));
+  const loaded = useCall("GET /api/sessions", { limit: 200 });
   return (
     <Page title="Sessions" from={loaded}>
       {({ sessions }) => (

@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import { DAY_MS, startOfDay } from "../../shared/time.ts";
-import { call, type SpendView, type StatusView } from "../api.ts";
+import type { SpendView, StatusView } from "../api.ts";
 import { formatCost, formatNumber, toLine } from "../parts/format.ts";
-import { Page, useLoad } from "../parts/load.tsx";
+import { Page, useCall } from "../parts/load.tsx";
 import { Choices, Table } from "../parts/table.tsx";
 import { hrefTo, route } from "../router.ts";
 
@@ -24,8 +24,8 @@ export function Spend(): JSX.Element {
   const from = startOfDay() - first * DAY_MS;
   const since = new Date(from).toISOString();
   const until = new Date(startOfDay() + (1 - last) * DAY_MS).toISOString();
-  const loaded = useLoad(`spend ${since} ${until}`, () => call("GET /api/spend", { since, until }));
-  const { data: status } = useLoad("status", () => call("GET /api/status"));
+  const loaded = useCall("GET /api/spend", { since, until });
+  const { data: status } = useCall("GET /api/status");
   const choices = (
     <>
       <Choices label="Period" parameter="period" names={Object.keys(PERIODS)} chosen={period} />

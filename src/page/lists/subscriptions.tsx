@@ -3,12 +3,12 @@ import { call } from "../api.ts";
 import { confirmed } from "../parts/ask.tsx";
 import { notifyOf, State, Time } from "../parts/controls.tsx";
 import { formatNumber, toLine } from "../parts/format.ts";
-import { Page, useLoad } from "../parts/load.tsx";
+import { Page, useCall } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 
 /** The agents that get events over MCP. */
 export function Subscriptions(): JSX.Element {
-  const loaded = useLoad("subscriptions", () => call("GET /api/subscriptions"));
+  const loaded = useCall("GET /api/subscriptions");
   const end = async (id: string, principal: string): Promise<void> => {
     const text = "Its subscriber gets a last message. It can subscribe again.";
     if (!(await confirmed(`End the subscription of ${toLine(principal, 40)}?`, text, "End it"))) return;

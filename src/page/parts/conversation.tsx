@@ -49,21 +49,18 @@ export function Prompt({ text }: { text: string }): JSX.Element {
   const [isExact, setExact] = useState(false);
   const parts = toParts(text);
   if (parts.every(({ source }) => source === undefined)) return <Words text={text} />;
+  const shown: Part[] = isExact ? [{ text }] : parts;
   return (
     <>
-      {isExact ? (
-        <Words text={text} />
-      ) : (
-        parts.map(({ text: words, source }, index) =>
-          source === undefined ? (
-            <Words key={index} text={words} />
-          ) : (
-            <section key={index} class="boundary" aria-label="Untrusted content">
-              <p class="marker">untrusted · {toLine(source, 80)}</p>
-              <Words text={words} />
-            </section>
-          ),
-        )
+      {shown.map(({ text: words, source }, index) =>
+        source === undefined ? (
+          <Words key={index} text={words} />
+        ) : (
+          <section key={index} class="boundary" aria-label="Untrusted content">
+            <p class="marker">untrusted · {toLine(source, 80)}</p>
+            <Words text={words} />
+          </section>
+        ),
       )}
       <button class="small" aria-pressed={isExact} onClick={() => setExact(!isExact)}>
         Show as sent

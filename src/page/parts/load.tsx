@@ -1,5 +1,7 @@
 import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { OperatorAnswers } from "../../operator/views.ts";
+import { call, type Params } from "../api.ts";
 import { changes } from "../live.ts";
 import { messageOf, toVisible } from "./format.ts";
 import { Title } from "./title.tsx";
@@ -51,6 +53,15 @@ export function useLoad<Data>(key: string, load: () => Promise<Data>, revision =
       setTurn((before) => before + 1);
     },
   };
+}
+
+/** What the API answers. It is asked when a parameter changes, and again as `revision` does. */
+export function useCall<Endpoint extends keyof OperatorAnswers>(
+  endpoint: Endpoint,
+  params: Params = {},
+  revision?: number,
+): Loaded<OperatorAnswers[Endpoint]> {
+  return useLoad(`${endpoint} ${JSON.stringify(params)}`, () => call(endpoint, params), revision);
 }
 
 const inFlight = new Map<string, Promise<unknown>>();

@@ -1,10 +1,10 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { call, type MappingsView } from "../api.ts";
+import type { MappingsView } from "../api.ts";
 import { changes, feed } from "../live.ts";
 import { Copy, State, Time } from "../parts/controls.tsx";
 import { formatMs, formatNumber, outcomeBeside, toLine, toneOf, toWholeTime } from "../parts/format.ts";
-import { Failure, Loading, useLoad } from "../parts/load.tsx";
+import { Failure, Loading, useCall } from "../parts/load.tsx";
 import { hrefTo } from "../router.ts";
 import { type Filter, isSearched, type Row } from "../row.ts";
 
@@ -103,7 +103,7 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
 
 /** How far a search has come. */
 function Progress({ filter, count }: { filter: Filter; count: number }): JSX.Element | null {
-  const { data } = useLoad("status", () => call("GET /api/status"));
+  const { data } = useCall("GET /api/status");
   const progress = feed.progress();
   if (!isSearched(filter) || !progress) return null;
   const isComplete = feed.state() === "complete";
@@ -209,7 +209,7 @@ function Nothing({ filter, isComplete }: { filter: Filter; isComplete: boolean }
 
 /** Before the first request: the command that sends one to a hook of this configuration. */
 function FirstHook(): JSX.Element {
-  const loaded = useLoad("mappings", () => call("GET /api/mappings"));
+  const loaded = useCall("GET /api/mappings");
   return (
     <div class="empty">
       <p>No request has come yet. Send the first one:</p>
