@@ -308,6 +308,27 @@ export const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "skipped
  */
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
+export const STREAM_MESSAGES = [
+  "ready",
+  "gap",
+  "event",
+  "run",
+  "delivery",
+  "dead-letter",
+  "approval",
+  "session",
+  "rejection",
+  "answer",
+  "reload",
+  "mailbox",
+] as const;
+/**
+ * The messages of the live stream. Each is the latest state of one thing: what changed several times in between comes once.
+ * `run`, `delivery`, `dead-letter`, `approval` and `session` only say that something changed; an event comes with its row. An
+ * `answer` is what a sender got; the readers that did not ask for it do without.
+ */
+export type StreamMessage = (typeof STREAM_MESSAGES)[number];
+
 /** call: a call that changes something · outcome: of a call that may have been executed · reply: a reply that is held back. */
 export type ApprovalKind = "call" | "outcome" | "reply";
 

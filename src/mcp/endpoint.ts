@@ -3,7 +3,7 @@ import type { McpPrincipal } from "../config/types.ts";
 import { HookError, messageOf } from "../errors.ts";
 import type { Exchange } from "../ingress/exchange.ts";
 import { isOwnHost } from "../ingress/own-host.ts";
-import type { RouteRequest } from "../ingress/router.ts";
+import type { RouteHandler } from "../ingress/router.ts";
 import { isObject, readOwn, toObject } from "../shared/json.ts";
 import { packageVersion } from "../shared/package.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -22,10 +22,6 @@ export interface EndpointParts {
   log: Log;
 }
 
-export interface Endpoint {
-  serve(request: RouteRequest): Promise<HttpResponse>;
-}
-
 const MAX_BODY_BYTES = 256 * 1024;
 /** Requests of a principal in a minute. */
 const MAX_REQUESTS = 600;
@@ -35,42 +31,40 @@ const MINUTE_MS = 60_000;
 const CAPABILITIES = { events: {}, extensions: { "io.modelcontextprotocol/events": {} } };
 
 /** `POST /mcp`: streamable HTTP without sessions. Who asks is decided before any JSON-RPC. */
-export function createEndpoint({ settings, authenticate, requests, audit, log }: EndpointParts): Endpoint {
+export function createEndpoint({ settings, authenticate, requests, audit, log }: EndpointParts): RouteHandler {
   const takeTurn = createTurns();
   const handler = createMcpHandler(({ authInfo }) => createOwnServer(toCaller(authInfo)), HANDLER_OPTIONS);
 
-  return {
-    async serve({ exchange, readJson }) {
-      requireOrigin(exchange, settings().gateway);
-      const principal = await authenticate(exchange, settings()).catch((error: unknown) => {
-        note({ exchange, method: "POST /mcp" }, error);
-        throw error;
-      });
-      if (exchange.method !== "POST") throw new HookError("method_not_allowed", { headers: { Allow: "POST" } });
-      takeTurn(principal.name);
-      const body = await readJson(MAX_BODY_BYTES);
-      const method = readOwn(body, "method");
-      // Streams are not served, and neither are batches.
-      if (method === "subscriptions/listen") return toRefusal(body, -32601, "Method not found");
-      if (!isObject(body)) return toRefusal(body, -32600, "Send one JSON-RPC message.");
-      const response = await handler.fetch(toRequest(exchange), {
-        parsedBody: body,
-        authInfo: { token: "", clientId: principal.name, scopes: [], extra: { principal, exchange } },
-      });
-      const text = Buffer.from(await response.arrayBuffer());
-      const headers = Object.fromEntries(["content-type", "allow"].flatMap((name) => toEntry(name, response.headers)));
-      return { status: response.status, headers, body: text.length > 0 ? text : undefined };
-    },
+  return async function serve({ exchange, readJson }) {
+    requireOrigin(exchange, settings().gateway);
+    const principal = await authenticate(exchange, settings()).catch((error: unknown) => {
+      note({ exchange, method: "POST /mcp" }, error);
+      throw error;
+    });
+    if (exchange.method !== "POST") throw new HookError("method_not_allowed", { headers: { Allow: "POST" } });
+    takeTurn(principal.name);
+    const body = await readJson(MAX_BODY_BYTES);
+    const method = readOwn(body, "method");
+    // Streams are not served, and neither are batches.
+    if (method === "subscriptions/listen") return toRefusal(body, -32601, "Method not found");
+    if (!isObject(body)) return toRefusal(body, -32600, "Send one JSON-RPC message.");
+    const response = await handler.fetch(toRequest(exchange), {
+      parsedBody: body,
+      authInfo: { token: "", clientId: principal.name, scopes: [], extra: { principal, exchange } },
+    });
+    const text = Buffer.from(await response.arrayBuffer());
+    const headers = Object.fromEntries(["content-type", "allow"].flatMap((name) => toEntry(name, response.headers)));
+    return { status: response.status, headers, body: text.length > 0 ? text : undefined };
   };
 
   function createOwnServer({ principal, exchange }: Caller): Server {
     const server = new Server({ name: "hookline", version: packageVersion() }, { capabilities: CAPABILITIES });
-    const handle = (method: string, answer: (params: Params) => Promise<object>): void => {
+    for (const [method, answer] of Object.entries(requests)) {
       server.setRequestHandler(method, ANY_PARAMS, async (given) => {
         const params = toObject(given);
         const about = { exchange, principal, method, params };
         try {
-          const result = await answer(params);
+          const result = await answer(principal, params);
           note(about);
           return { ...result };
         } catch (error) {
@@ -78,15 +72,7 @@ export function createEndpoint({ settings, authenticate, requests, audit, log }:
           throw toProtocolError(error, log);
         }
       });
-    };
-    handle("events/list", () => requests.list(principal));
-    handle("events/poll", (params) => requests.poll(principal, params));
-    handle("events/subscribe", (params) => requests.subscribe(principal, params));
-    handle("events/unsubscribe", (params) => requests.unsubscribe(principal, params));
-    handle("events/stream", async () => {
-      const data = { feature: "deliveryMode", value: "push" };
-      throw new McpError("unsupported", "Events are not streamed: poll, or subscribe with a webhook.", data);
-    });
+    }
     return server;
   }
 

@@ -3,11 +3,8 @@ import { readOwn } from "../shared/json.ts";
 import { createTokenVerifier, type VerifyToken } from "../shared/json-web-token.ts";
 import { isLoopback } from "../shared/network.ts";
 
-/** The issuer of access tokens. */
-export interface Issuer {
-  /** The subject of a token that it issued for the resource; undefined: it is not such a token. Throws a 503. */
-  readSubject(token: string): Promise<string | undefined>;
-}
+/** The subject of a token that the issuer made for the resource; undefined: it is not such a token. Throws a 503. */
+export type ReadSubject = (token: string) => Promise<string | undefined>;
 
 /** With a shared secret, its holder could make any token. */
 const ALGORITHMS = [
@@ -29,31 +26,22 @@ const MAX_SUBJECT_LENGTH = 512;
 /** What is no token is refused without asking the issuer. */
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-export function createIssuer(issuer: string, resource: string): Issuer {
+export function createReadSubject(issuer: string, resource: string): ReadSubject {
   let verifying: Promise<VerifyToken> | undefined;
 
-  return {
-    async readSubject(token) {
-      if (!TOKEN.test(token)) return undefined;
-      const verify = await open();
-      const verified = await verify(token, Date.now());
-      if (verified.refusal?.reason === "unavailable") throw unavailable();
-      const sub = verified.refusal ? undefined : verified.payload.sub;
-      return typeof sub === "string" && sub !== "" && sub.length <= MAX_SUBJECT_LENGTH ? sub : undefined;
-    },
+  return async function readSubject(token) {
+    if (!TOKEN.test(token)) return undefined;
+    const verify = await open();
+    const verified = await verify(token, Date.now());
+    if (verified.refusal?.reason === "unavailable") throw unavailable();
+    const sub = verified.refusal ? undefined : verified.payload.sub;
+    return typeof sub === "string" && sub !== "" && sub.length <= MAX_SUBJECT_LENGTH ? sub : undefined;
   };
 
   function open(): Promise<VerifyToken> {
+    const claims = { issuer, audience: resource, toleranceMs: TOLERANCE_MS };
     verifying ??= discoverKeys(issuer)
-      .then((jwks) =>
-        createTokenVerifier({
-          keys: { jwks },
-          algorithms: ALGORITHMS,
-          issuer,
-          audience: resource,
-          toleranceMs: TOLERANCE_MS,
-        }),
-      )
+      .then((jwks) => createTokenVerifier({ keys: { jwks }, algorithms: ALGORITHMS, ...claims }))
       .catch((error: unknown) => {
         verifying = undefined;
         throw unavailable(error);

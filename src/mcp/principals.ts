@@ -3,7 +3,7 @@ import { HookError } from "../errors.ts";
 import { createAuthRateLimit } from "../ingress/authenticators.ts";
 import type { Exchange } from "../ingress/exchange.ts";
 import { bearerOf, sameSecret } from "../shared/secret.ts";
-import { createIssuer, type Issuer } from "./oauth.ts";
+import { createReadSubject, type ReadSubject } from "./oauth.ts";
 
 export interface PrincipalSettings extends McpSettings {
   /** `<publicUrl>/mcp`: what tokens are issued for. */
@@ -16,7 +16,7 @@ export type Authenticate = (exchange: Exchange, settings: PrincipalSettings) => 
 export function createAuthenticate(): Authenticate {
   // Not shared with hooks and operators: their credentials must not reset the count of failures here.
   const rateLimit = createAuthRateLimit();
-  let issuer: (Issuer & { key: string }) | undefined;
+  let issuer: { key: string; readSubject: ReadSubject } | undefined;
 
   return async function authenticate({ headers, client }, settings) {
     // Never in a query: it would be in the logs of proxies.
@@ -41,7 +41,7 @@ export function createAuthenticate(): Authenticate {
   async function readSubject(token: string, { oauth, resource }: PrincipalSettings): Promise<string | undefined> {
     if (!oauth || resource === undefined) return undefined;
     const key = JSON.stringify([oauth.issuer, resource]);
-    if (issuer?.key !== key) issuer = { ...createIssuer(oauth.issuer, resource), key };
+    if (issuer?.key !== key) issuer = { key, readSubject: createReadSubject(oauth.issuer, resource) };
     return issuer.readSubject(token);
   }
 }

@@ -15,13 +15,8 @@ import { matchesFilter, maySee } from "./scope.ts";
 import { isSigningSecret } from "./delivery/secrets.ts";
 import type { EventArguments } from "../types.ts";
 
-/** What a principal asks for. Each throws an `McpError`. */
-export interface Requests {
-  list(principal: McpPrincipal): Promise<object>;
-  poll(principal: McpPrincipal, params: Params): Promise<object>;
-  subscribe(principal: McpPrincipal, params: Params): Promise<object>;
-  unsubscribe(principal: McpPrincipal, params: Params): Promise<object>;
-}
+/** What a principal may ask for, by method. Each throws an `McpError`. */
+export type Requests = Record<string, (principal: McpPrincipal, params: Params) => Promise<object>>;
 
 export interface RequestParts extends RoomParts {
   storeId: string;
@@ -44,7 +39,13 @@ const ROTATION_MS = 600_000;
 export function createRequests(parts: RequestParts): Requests {
   const { journal, current, storeId, catalog, challenges, secrets, waitForNews } = parts;
   const { publications } = journal;
-  return { list, poll, subscribe, unsubscribe };
+  return {
+    "events/list": list,
+    "events/poll": poll,
+    "events/subscribe": subscribe,
+    "events/unsubscribe": unsubscribe,
+    "events/stream": refuseStream,
+  };
 
   async function list(principal: McpPrincipal): Promise<object> {
     const types = await catalog.list(principal);
@@ -189,6 +190,11 @@ export function createRequests(parts: RequestParts): Requests {
     if (known && isLive(known, Date.now()) && (await publications.unsubscribe(id))) return {};
     throw new McpError("notFound", "There is no such subscription.", { kind: "subscription" });
   }
+}
+
+async function refuseStream(): Promise<never> {
+  const data = { feature: "deliveryMode", value: "push" };
+  throw new McpError("unsupported", "Events are not streamed: poll, or subscribe with a webhook.", data);
 }
 
 function isQuiet({ events, truncated, hasMore }: Scan): boolean {

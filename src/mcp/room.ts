@@ -1,6 +1,7 @@
 import { HookError } from "../errors.ts";
-import { json, type RouteRequest } from "../ingress/router.ts";
+import { json, type RouteHandler } from "../ingress/router.ts";
 import type { Runtime } from "../runtime/build.ts";
+import { createWakeUp } from "../shared/time.ts";
 import type { HttpResponse } from "../types.ts";
 import type { AuditList } from "./audit.ts";
 import { createSender } from "./delivery/callback.ts";
@@ -15,7 +16,7 @@ import { createSecretBox, loadKeyFile, type SecretBox } from "./delivery/secrets
 
 /** The MCP endpoint and what it needs. */
 export interface Room {
-  serve(request: RouteRequest): Promise<HttpResponse>;
+  serve: RouteHandler;
   /** Says which issuer's tokens are accepted. Throws a 404 without OAuth. */
   serveMetadata(): HttpResponse;
   /** Numbers and delivers publications, if this node executes. */
@@ -40,7 +41,7 @@ export async function openRoom(
   const publisher = createPublisher({ ...parts, storeId });
   const unwatch = journal.watch((work) => work.has("publication") && news.tell());
   let unwatchPublisher = (): void => undefined;
-  const endpoint = createEndpoint({
+  const serve = createEndpoint({
     settings: () => toSettings(current().config),
     authenticate: createAuthenticate(),
     requests: createRequests({
@@ -54,7 +55,7 @@ export async function openRoom(
     log,
   });
   return {
-    serve: endpoint.serve,
+    serve,
     serveMetadata() {
       const metadata = toMetadata(toSettings(current().config));
       if (!metadata) throw new HookError("not_found", { message: "There is no such path." });
@@ -95,31 +96,25 @@ function createSecrets(current: RoomParts["current"], storePath: string): () => 
 
 /** Lets polls wait until something is published. */
 function createNews(): { tell(): void; close(): void; wait: RequestParts["waitForNews"] } {
-  const waiting = new Map<(isNews: boolean) => void, string>();
-  let isClosed = false;
+  /** The principals of the polls that wait. */
+  const waiting: string[] = [];
+  const published = createWakeUp();
+  const closing = new AbortController();
   return {
-    tell: () => endAll(true),
-    close() {
-      isClosed = true;
-      endAll(false);
+    tell() {
+      published.wake();
+      published.reset();
     },
-    wait(principal, timeoutMs) {
-      const own = [...waiting.values()].filter((other) => other === principal).length;
-      if (isClosed || own >= MAX_HELD.principal || waiting.size >= MAX_HELD.all) return Promise.resolve(false);
-      return new Promise((resolve) => {
-        const timer = setTimeout(end, timeoutMs, false);
-        waiting.set(end, principal);
-
-        function end(isNews: boolean): void {
-          clearTimeout(timer);
-          waiting.delete(end);
-          resolve(isNews);
-        }
-      });
+    close: () => closing.abort(),
+    async wait(principal, timeoutMs) {
+      const own = waiting.filter((other) => other === principal).length;
+      if (own >= MAX_HELD.principal || waiting.length >= MAX_HELD.all) return false;
+      waiting.push(principal);
+      try {
+        return await published.wait(timeoutMs, closing.signal);
+      } finally {
+        waiting.splice(waiting.indexOf(principal), 1);
+      }
     },
   };
-
-  function endAll(isNews: boolean): void {
-    for (const end of waiting.keys()) end(isNews);
-  }
 }

@@ -1,6 +1,7 @@
+import type { FromSchema } from "json-schema-to-ts";
 import { HookError } from "../errors.ts";
-import { createCheck } from "../config/schema/validator.ts";
-import type { DeadLetter, DeadLetterFilter, Journal } from "../journal/journal.ts";
+import type { DeadLetter, Journal } from "../journal/journal.ts";
+import { createRequireBody, type RequireBody } from "./body.ts";
 
 /** Failures that have their hook, their kind and the words of their error in common. */
 export interface DeadLetterGroup extends Pick<DeadLetter, "kind" | "hook" | "group"> {
@@ -55,18 +56,9 @@ export const CHANGE_SCHEMA = {
       description: "Of a preview: only what had failed by then. Absent: a preview, which changes nothing.",
     },
   },
-};
+} as const;
 
-const checkChange = createCheck(() => CHANGE_SCHEMA, { subject: "the body" });
-
-interface ChangeInput extends Pick<DeadLetterFilter, "kind" | "hook" | "group"> {
-  token?: string;
-}
-
-function requireChange(body: unknown): asserts body is ChangeInput {
-  const [problem] = checkChange(body);
-  if (problem) throw new HookError("invalid_payload", { message: `Invalid choice: ${problem.message}.` });
-}
+const requireChange: RequireBody<FromSchema<typeof CHANGE_SCHEMA>> = createRequireBody(CHANGE_SCHEMA, "choice");
 
 /** How many are changed at once. */
 const BATCH = 50;

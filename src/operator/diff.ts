@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
-import { createCheck } from "../config/schema/validator.ts";
+import type { FromSchema } from "json-schema-to-ts";
 import { ConfigError, HookError, toSentence } from "../errors.ts";
 import type { FindParser } from "../ingress/parse-body.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
 import type { DraftChange } from "../runtime/draft.ts";
-import { toObject } from "../shared/json.ts";
 import { parseSince } from "../shared/time.ts";
 import { REDACTED } from "../shared/secret.ts";
 import { cutText } from "../shared/text.ts";
 import { type ActionReceipt, ANY_CREDENTIAL, type HookRequest, type Resolution } from "../types.ts";
+import { createRequireBody, type RequireBody } from "./body.ts";
 import { listSince, toReplayRequest } from "./stored-events.ts";
 import { type ActionView, toActionView } from "./trial.ts";
 
@@ -138,7 +138,6 @@ export function outcomesOf(resolve: (request: HookRequest) => Promise<Resolution
   };
 }
 
-/** The recorded result. */
 function recordedOutcomes(journal: Pick<Journal, "getEvent">): FindOutcome {
   return async ({ id }) => {
     const { mapping, actions = [], reason, failure } = (await journal.getEvent(id)) ?? {};
@@ -226,14 +225,6 @@ function withOtherValues(request: HookRequest): HookRequest | undefined {
   return { ...request, ...changed, rawBody, readExact: undefined };
 }
 
-interface DiffInput {
-  since?: string;
-  hook?: string;
-  config?: { hooks?: { mappings?: unknown[]; presets?: unknown[] } };
-  mapping?: { id: string; [field: string]: unknown };
-  code?: string;
-}
-
 /** JSON Schema of the body of `POST /api/diff`. */
 export const DIFF_SCHEMA = {
   type: "object",
@@ -258,16 +249,9 @@ export const DIFF_SCHEMA = {
     code: { type: "string", description: "Of its transform." },
   },
   dependencies: { code: ["mapping"] },
-};
+} as const;
 
-const checkDiff = createCheck(() => DIFF_SCHEMA, { subject: "the body" });
-
-function requireDiff(body: unknown): asserts body is DiffInput {
-  const [problem] = checkDiff(body);
-  if (problem) throw new HookError("invalid_payload", { message: `Invalid diff: ${problem.message}.` });
-  const { config, mapping } = toObject(body);
-  if (config && mapping) throw new HookError("invalid_payload", { message: "Send either config or mapping." });
-}
+const requireDiff: RequireBody<FromSchema<typeof DIFF_SCHEMA>> = createRequireBody(DIFF_SCHEMA, "diff");
 
 export interface DiffSteps {
   journal: Pick<Journal, "listEvents" | "getEvent">;
@@ -289,6 +273,7 @@ export async function runDiff(
 ): Promise<Diff> {
   requireDiff(body);
   const { since = "7d", hook, config, mapping, code } = body;
+  if (config && mapping) throw new HookError("invalid_payload", { message: "Send either config or mapping." });
   const now = outcomesUnder(loaded);
   const requests = readRequests();
   if (!mapping && !config) {

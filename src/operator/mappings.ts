@@ -8,6 +8,7 @@ import type { MappingCount } from "../journal/journal.ts";
 import type { EventCounts } from "../telemetry/activity.ts";
 import type { EventStatus, HookAction } from "../types.ts";
 import type { Rejection } from "./rejections.ts";
+import { toView } from "./times.ts";
 
 /** A mapping in the order in which it is tried. */
 export interface MappingView {
@@ -64,7 +65,7 @@ export function toMappingViews({
     const own = counts.filter(({ mapping: counted }) => counted === id);
     const events: EventCounts = Object.fromEntries(own.map(({ status, count }) => [status, count]));
     const refused = match.path === undefined ? [] : (byHook.get(match.path) ?? []);
-    return {
+    return toView({
       id,
       preset,
       file,
@@ -73,15 +74,15 @@ export function toMappingViews({
       action,
       auth: auth?.scheme,
       shadowed: shadowed.has(id),
-      pausedSince: toIso(pauses.get(id)),
+      pausedSince: pauses.get(id),
       url:
         match.path === undefined ? undefined : `${hooksUrl}/${match.path.split("/").map(encodeURIComponent).join("/")}`,
       events,
       errorRate: toErrorRate(events),
-      lastAt: toIso(lastOf(own)),
-      lastFailureAt: toIso(lastOf(own.filter(({ status }) => FAILURES.includes(status)))),
-      rejected: { count: refused.length, lastAt: toIso(refused[0]?.at), reason: refused[0]?.reason },
-    };
+      lastAt: lastOf(own),
+      lastFailureAt: lastOf(own.filter(({ status }) => FAILURES.includes(status))),
+      rejected: toView({ count: refused.length, lastAt: refused[0]?.at, reason: refused[0]?.reason }),
+    });
   });
 }
 
@@ -97,17 +98,8 @@ function lastOf(counts: MappingCount[]): number | undefined {
   return counts.length === 0 ? undefined : Math.max(...counts.map(({ lastAt }) => lastAt));
 }
 
-function toIso(time: number | undefined): string | undefined {
-  return time === undefined ? undefined : new Date(time).toISOString();
-}
-
 /** The parts of a mapping, to be edited and tried. Without secrets. */
-export interface MappingSourceView {
-  id: string;
-  preset?: string;
-  /** Where it is written. */
-  file?: string;
-  key: string;
+export interface MappingSourceView extends Pick<MappingView, "id" | "preset" | "file" | "key"> {
   /** All fields but `auth` and `transform`, with references as they are written, except in `match.path`. */
   fields: Omit<MappingInput, "auth" | "transform">;
   /** The module as it is in its file now. */

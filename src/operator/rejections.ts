@@ -59,7 +59,7 @@ export interface RejectionLog {
   close(): Promise<void>;
 }
 
-const MAX_REJECTIONS = 500;
+export const MAX_REJECTIONS = 500;
 const KIND = "rejection";
 const KEPT_MS = 30 * DAY_MS;
 const SAVE_AFTER_MS = 1000;
@@ -91,9 +91,9 @@ export function createRejectionLog(
 
   return {
     add(request, hook, error, details = {}) {
-      const refusal = toRefusal(request, hook, error, details);
-      report(refusal);
-      changed((details.isThrottled && countRepeated(request.client)) || keep(toRejection(refusal, request)));
+      const rejection = toRejection(request, hook, error, details);
+      report(rejection);
+      changed((details.isThrottled && countRepeated(request.client)) || keep(rejection));
       return error;
     },
     async list(limit) {
@@ -162,14 +162,14 @@ export function createRejectionLog(
     return last;
   }
 
-  function report(refusal: Reported): void {
-    const { reason } = refusal;
+  function report(rejection: Rejection): void {
+    const { reason } = rejection;
     const count = counts.get(reason);
-    if (count === undefined) write(refusal, 1);
+    if (count === undefined) write(rejection, 1);
     else counts.set(reason, count + 1);
   }
 
-  function write({ reason, hook, client, hint }: Reported, count: number): void {
+  function write({ reason, hook, client, hint }: Rejection, count: number): void {
     log.warn("requests refused", { step: "request", reason, count, hook, client, hint });
     counts.set(reason, 0);
     setTimeout(() => {
@@ -188,25 +188,22 @@ function merge(stored: Rejection[], own: Rejection[]): Rejection[] {
   return newestFirst.slice(0, MAX_REJECTIONS);
 }
 
-/** The facts about every refusal, also about one that is only counted. */
-type Reported = Pick<Rejection, "hook" | "reason" | "message" | "hint" | "client">;
-
-function toRefusal(
-  { client }: RefusedRequest,
+function toRejection(
+  { id, method, client, headers }: RefusedRequest,
   hook: string | undefined,
   { code, message }: RefusalError,
   { reason = code === "not_found" ? "no_such_hook" : code, hint }: RejectionDetails,
-): Reported {
-  return { hook: hook && cutText(hook, MAX_NAME_LENGTH), reason, message, hint, client };
-}
-
-function toRejection(refusal: Reported, { id, method, headers }: RefusedRequest): Rejection {
+): Rejection {
   const size = headers["content-length"];
   return {
     id,
     at: Date.now(),
     method,
-    ...refusal,
+    hook: hook && cutText(hook, MAX_NAME_LENGTH),
+    reason,
+    message,
+    hint,
+    client,
     headers: Object.keys(headers)
       .slice(0, MAX_HEADERS)
       .map((name) => cutText(name, MAX_NAME_LENGTH)),

@@ -151,7 +151,6 @@ export interface OutcomeView {
 
 const MAX_CHARACTERS = 120;
 
-/** Describes what became of an event. */
 export function toOutcome(event: EventSummary): OutcomeView {
   const outcome = describe(event).replaceAll(/\s+/g, " ");
   const isCut = outcome.length > MAX_CHARACTERS;

@@ -1,6 +1,6 @@
+import type { FromSchema } from "json-schema-to-ts";
 import { trimSlashes } from "../config/resolve.ts";
 import { didYouMean } from "../shared/text.ts";
-import { createCheck } from "../config/schema/validator.ts";
 import { ConfigError, type ConfigProblem, HookError } from "../errors.ts";
 import { parseJsonBody } from "../ingress/parse-body.ts";
 import { toVisibleHeaders } from "../ingress/hook-request.ts";
@@ -20,6 +20,7 @@ import {
   type LogLine,
   type Resolution,
 } from "../types.ts";
+import { createRequireBody, type RequireBody } from "./body.ts";
 
 /** The result of a request that was only tried, with what its sender would not see. */
 export type Trial = { log: LogLine[]; durationMs: number } & (
@@ -95,14 +96,7 @@ export interface TrialSteps {
   buildDraft?(draft: Draft): Promise<MappingIndex>;
 }
 
-interface TrialInput extends Partial<Draft> {
-  hook: string;
-  payload: unknown;
-  headers?: Record<string, string>;
-  query?: Record<string, string>;
-}
-
-const STRINGS = { type: "object", additionalProperties: { type: "string" } };
+const STRINGS = { type: "object", additionalProperties: { type: "string" } } as const;
 
 /** JSON Schema of the body. */
 export const TRIAL_SCHEMA = {
@@ -122,14 +116,11 @@ export const TRIAL_SCHEMA = {
     code: { type: "string", description: "Of its transform." },
   },
   dependencies: { code: ["mapping"] },
-};
+} as const;
 
-const checkTrial = createCheck(() => TRIAL_SCHEMA, { subject: "the body" });
+type TrialInput = FromSchema<typeof TRIAL_SCHEMA>;
 
-function requireTrial(body: unknown): asserts body is TrialInput {
-  const [problem] = checkTrial(body);
-  if (problem) throw new HookError("invalid_payload", { message: `Invalid trial: ${problem.message}.` });
-}
+const requireTrial: RequireBody<TrialInput> = createRequireBody(TRIAL_SCHEMA, "trial");
 
 /** The request that would arrive if the payload were posted to the hook. */
 function toTrialRequest(body: TrialInput, hooksPath: string): HookRequest {

@@ -1,14 +1,7 @@
-import { createHash } from "node:crypto";
-import { hostname } from "node:os";
 import { toPrompt } from "../boundary/boundary.ts";
 import { exactPayload } from "../shared/exact-json.ts";
-import { packageVersion } from "../shared/package.ts";
 import { cutText } from "../shared/text.ts";
 import type { FoundMissed } from "../catch-up/missed.ts";
-import type { ResolvedConfig } from "../config/types.ts";
-import type { Dispatcher } from "../dispatch/dispatcher.ts";
-import type { BudgetStatus } from "../dispatch/hold.ts";
-import { type ConfigProblem, toSentence } from "../errors.ts";
 import type { FindParser } from "../ingress/parse-body.ts";
 import { matchHook } from "../ingress/router.ts";
 import type { AnsweredRequest } from "../ingress/server.ts";
@@ -23,31 +16,25 @@ import type {
   EventRecord,
   EventSummary,
   FailedAttempt,
-  JournalStats,
-  NodeInfo,
-  NodeRecord,
   Run,
   SessionSummary,
   Spend,
   StoredRequest,
   Timings,
   Step,
-  WorkCounts,
 } from "../journal/journal.ts";
-import type { FolderStatus, MailStatus } from "../mail/watch/status.ts";
 import type { Runtime } from "../runtime/build.ts";
 import type { GrantRow } from "../runtime/grants.ts";
-import type { ReloadFailure } from "../runtime/reload.ts";
-import type { SandboxStatus } from "../transforms/runner.ts";
 import type { LogLine } from "../types.ts";
-import type { EventCounts, Minute } from "../telemetry/activity.ts";
 import type { DeadLetterChange, DeadLetterGroup } from "./dead-letters.ts";
 import type { Diff } from "./diff.ts";
 import type { MappingSourceView, MappingView } from "./mappings.ts";
 import { type Outcome, type OutcomeView, toOutcome } from "./stored-events.ts";
 import type { RecordedRequest, Recording } from "./recordings.ts";
 import type { Rejection } from "./rejections.ts";
+import type { StatsView, StatusView } from "./status.ts";
 import type { SubscriptionRow } from "./subscriptions.ts";
+import { toView, type View } from "./times.ts";
 import { type AgentActionView, toActionView, type Trial } from "./trial.ts";
 
 /** The answers of the operator API: the journal's records, with times in ISO 8601. */
@@ -100,12 +87,6 @@ export interface OperatorAnswers {
   "POST /api/diff": Diff;
 }
 
-/** A record with its times, all fields named `…At`, `…Since`, `at` or `since`, in ISO 8601. */
-type View<Item> = {
-  [Name in keyof Item]: Name extends TimeName ? (Item[Name] extends number ? string : string | undefined) : Item[Name];
-};
-type TimeName = `${string}At` | `${string}Since` | "at" | "since";
-
 interface SubscriptionView extends View<SubscriptionRow> {
   /** The newest of what was given up. */
   abandoned: View<AbandonedEvent>[];
@@ -154,45 +135,6 @@ export interface RecordingTimeline extends View<Recording> {
 }
 
 type RecordedView = Omit<View<RecordedRequest>, "request"> & { request: RequestView };
-
-type MailView = Omit<MailStatus, "folders"> & { folders: View<FolderStatus>[] };
-
-interface StatsView extends WorkCounts {
-  /** How many events the journal has in each state, and runs and deliveries. Counting ends at `countedTo`, so a state may have more. */
-  events: EventCounts;
-  countedTo: number;
-  /** The refused requests among the last 500. */
-  refused: number;
-  /** The last three hours of requests to hooks and agent turns, oldest first; minutes without anything are left out. */
-  minutes: View<Minute>[];
-}
-
-export interface StatusView {
-  version: string;
-  startedAt: string;
-  config: { generation: number; at: string; file: string | undefined; mappings: string[]; warnings: string[] };
-  /** The first problem, and the list of all. */
-  lastReloadError: ({ at: string; problems: ConfigProblem[] } & Partial<ConfigProblem>) | null;
-  sandbox: SandboxStatus;
-  queue: JournalStats & ReturnType<Dispatcher["status"]>;
-  /** Absent without `agents.budget`. */
-  budget?: BudgetStatus;
-  /** Each mailbox with its folders. */
-  mail: MailView[];
-  /** With `store.url`: those that share it, also those that stopped a moment ago. */
-  nodes?: View<NodeRecord>[];
-  /** The differences between live nodes, which answer differently until these are gone. */
-  nodesDiffer?: ("version" | "config")[];
-}
-
-export function toNodesView(nodes: NodeRecord[]): Pick<StatusView, "nodes" | "nodesDiffer"> {
-  if (nodes.length === 0) return {};
-  const alive = nodes.filter(({ isAlive }) => isAlive);
-  const nodesDiffer = (["version", "config"] as const).filter(
-    (name) => new Set(alive.map((node) => node[name])).size > 1,
-  );
-  return { nodes: nodes.map(toView), nodesDiffer };
-}
 
 export type RunView = Omit<View<Run>, "action" | "steps" | "failedAttempts"> & {
   action?: AgentActionView;
@@ -332,22 +274,6 @@ function toEntryView(entry: Entry): EntryView {
   return toView({ seq, role, text: toPrompt(entry), at, eventId, runId, pending });
 }
 
-/** Converts the record's own times, not those of records inside it. */
-export function toView<Item extends object>(item: Item): View<Item>;
-export function toView(item: object): object {
-  return Object.fromEntries(
-    Object.entries(item).map(([name, value]) => [name, isTime(name, value) ? toIso(value) : value]),
-  );
-}
-
-function isTime(name: string, value: unknown): value is number {
-  return typeof value === "number" && /At$|^at$|^since$|Since$/.test(name);
-}
-
-function toIso(time: number): string {
-  return new Date(time).toISOString();
-}
-
 function toSummary(entries: Entry[]): string | undefined {
   const summaries = entries.filter(({ role, runId }) => role === "system" && runId !== undefined);
   return summaries.length > 0 ? summaries.map(toPrompt).join("\n") : undefined;
@@ -369,22 +295,6 @@ async function toRequestView(
   }
 }
 
-export function toRuntimeView(
-  { generation, builtAt, config, warnings }: Runtime,
-  failure: ReloadFailure | undefined,
-): Pick<StatusView, "config" | "lastReloadError"> {
-  return {
-    config: {
-      generation,
-      at: toIso(builtAt),
-      file: config.file,
-      mappings: config.hooks.mappings.map(({ id }) => id),
-      warnings: warnings.map(toSentence),
-    },
-    lastReloadError: failure ? { at: toIso(failure.at), ...failure.problems[0], problems: failure.problems } : null,
-  };
-}
-
 /** What the sender of a request got: a message of the live stream. */
 export interface AnswerView extends AnsweredRequest {
   hook?: string;
@@ -400,31 +310,4 @@ export function toAnswerView({ path, error, ...answer }: AnsweredRequest, hooksP
     path: cutText(path, MAX_PATH),
     error: error && { code: error.code, message: error.message },
   };
-}
-
-/** With its address as people read it: `imap://ann@example.com@mail.example.com`. */
-export function toMailView(status: MailStatus): MailView {
-  return { ...status, mailbox: status.mailbox.replaceAll("%40", "@"), folders: status.folders.map(toView) };
-}
-
-/** What the nodes that share a store show of each other. */
-export function describeNode(config: ResolvedConfig, startedAt: string): NodeInfo {
-  return {
-    role: config.gateway.role,
-    host: hostname(),
-    version: packageVersion(),
-    config: digestOf(config),
-    startedAt: Date.parse(startedAt),
-  };
-}
-
-/** The same on all nodes that would do the same with a request. Places on the node's own machine do not count. */
-function digestOf({
-  baseDir,
-  gateway: { host: _host, port: _port, role: _role, ...gateway },
-  ...config
-}: ResolvedConfig): string {
-  const { file: _file, store: _store, log: _log, ...rest } = config;
-  const text = JSON.stringify({ ...rest, gateway }).replaceAll(JSON.stringify(baseDir).slice(1, -1), "");
-  return createHash("sha256").update(text).digest("hex").slice(0, 12);
 }

@@ -12,7 +12,7 @@ export function answered(): void {
 }
 
 /** The parameters of a path and of its query; those without a value are left out. */
-type Params = Record<string, string | number | undefined>;
+export type Params = Record<string, string | number | undefined>;
 
 interface CallOptions {
   /** Default: an empty object. */

@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { STREAM_MESSAGES } from "../types.ts";
 import { answered, call } from "./api.ts";
 import { createFeed } from "./feed.ts";
 
@@ -34,19 +35,6 @@ function changed(): void {
 /** What tabs send each other: a message of the stream, or the state of the connection. */
 type TabMessage = { name: string; data: string } | { connection: "live" | "lost" } | { asks: true };
 
-const MESSAGES = [
-  "ready",
-  "gap",
-  "event",
-  "run",
-  "delivery",
-  "dead-letter",
-  "approval",
-  "session",
-  "rejection",
-  "reload",
-  "mailbox",
-];
 const RETRY_MS = 2000;
 const STREAM_LOCK = "hookline stream";
 
@@ -93,7 +81,7 @@ function openStream(stop: AbortSignal, publish: (message: TabMessage) => void): 
         const reopen = (): void => void (stop.aborted || open());
         setTimeout(() => void call("GET /api/status").then(reopen, reopen), RETRY_MS);
       });
-      for (const name of MESSAGES) {
+      for (const name of STREAM_MESSAGES) {
         source.addEventListener(name, ({ data }: MessageEvent<string>) => publish({ name, data }));
       }
     };

@@ -1,7 +1,7 @@
 import { effect, signal } from "@preact/signals";
 import { type JSX, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { access, answeredAt, call, signIn, signOut } from "./api.ts";
+import { access, answeredAt, signIn, signOut } from "./api.ts";
 import { Event } from "./event/event.tsx";
 import { replay } from "./parts/actions.tsx";
 import { Asking } from "./parts/ask.tsx";
@@ -18,20 +18,21 @@ import { Subscriptions } from "./lists/subscriptions.tsx";
 import { connection, startLive } from "./live.ts";
 import { Title } from "./parts/title.tsx";
 import { hasDraft } from "./parts/draft.ts";
-import { Notice, Time, toVisible } from "./parts/controls.tsx";
-import { useLoad } from "./parts/load.tsx";
+import { Notice, Time } from "./parts/controls.tsx";
+import { toVisible } from "./parts/format.ts";
+import { useCall } from "./parts/load.tsx";
 import { Playground } from "./playground/playground.tsx";
 import { Requests } from "./requests/requests.tsx";
 import { goTo, hrefTo, route } from "./router.ts";
 
-const SCREENS: { path: string; name: string; show(rest: string[], query: Record<string, string>): JSX.Element }[] = [
+const SCREENS: { path: string; name: string; show(id?: string): JSX.Element }[] = [
   { path: "", name: "Requests", show: () => <Requests /> },
   { path: "playground", name: "Playground", show: () => <Playground /> },
-  { path: "mappings", name: "Mappings", show: ([id]) => <Mappings id={id} /> },
+  { path: "mappings", name: "Mappings", show: (id) => <Mappings id={id} /> },
   {
     path: "sessions",
     name: "Sessions",
-    show: ([id]) => (id === undefined ? <Sessions /> : <Session key={id} id={id} />),
+    show: (id) => (id === undefined ? <Sessions /> : <Session key={id} id={id} />),
   },
   { path: "approvals", name: "Approvals", show: () => <Approvals /> },
   { path: "runs", name: "Runs", show: () => <Runs /> },
@@ -41,7 +42,7 @@ const SCREENS: { path: string; name: string; show(rest: string[], query: Record<
   {
     path: "recordings",
     name: "Recordings",
-    show: ([id]) => (id === undefined ? <Recordings /> : <Recording key={id} id={id} />),
+    show: (id) => (id === undefined ? <Recordings /> : <Recording key={id} id={id} />),
   },
   { path: "subscriptions", name: "Subscriptions", show: () => <Subscriptions /> },
   { path: "mailboxes", name: "Mailboxes", show: () => <Mailboxes /> },
@@ -71,10 +72,10 @@ function App(): JSX.Element {
 }
 
 function Screen(): JSX.Element {
-  const [first = "", ...rest] = route.value.path;
-  if (first === "events" && rest[0] !== undefined) return <Event key={rest[0]} id={rest[0]} />;
+  const [first = "", id] = route.value.path;
+  if (first === "events" && id !== undefined) return <Event key={id} id={id} />;
   const screen = SCREENS.find(({ path }) => path === first);
-  if (screen) return screen.show(rest, route.value.query);
+  if (screen) return screen.show(id);
   return (
     <section class="page">
       <Title text="Page not found" />
@@ -105,7 +106,7 @@ function Navigation(): JSX.Element {
       <p class={`connection ${connection.value}`} role="status">
         {connection.value}
       </p>
-      <button type="button" class="quiet" onClick={askToSignOut}>
+      <button class="quiet" onClick={askToSignOut}>
         Sign out
       </button>
     </nav>
@@ -129,7 +130,7 @@ function Outage(): JSX.Element | null {
 
 /** While the newest configuration cannot be loaded, the service uses the previous one: every screen says so. */
 function ReloadFailure(): JSX.Element | null {
-  const { data } = useLoad("status", () => call("GET /api/status"));
+  const { data } = useCall("GET /api/status");
   const failure = data?.lastReloadError;
   // There it is shown whole.
   if (!failure || route.value.path[0] === "mappings") return null;
@@ -241,9 +242,7 @@ function Help(): JSX.Element {
           </div>
         ))}
       </dl>
-      <button type="button" onClick={() => (isHelpOpen.value = false)}>
-        Close
-      </button>
+      <button onClick={() => (isHelpOpen.value = false)}>Close</button>
     </dialog>
   );
 }

@@ -6,7 +6,7 @@ import { createMailService, type MailService } from "../mail/watch/service.ts";
 import { isDown, type MailStatus } from "../mail/watch/status.ts";
 import { toRequestContext } from "../mapping/item.ts";
 import { toReplayRequest } from "../operator/stored-events.ts";
-import { describeNode, toMailView, toRuntimeView } from "../operator/views.ts";
+import { describeNode, toMailView, toRuntimeView } from "../operator/status.ts";
 import { createReloader, type ReloadCause, type Reloader } from "../runtime/reload.ts";
 import type { Runtime } from "../runtime/build.ts";
 import { createMailStores } from "../stores.ts";

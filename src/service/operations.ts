@@ -5,7 +5,7 @@ import { resolveRequest } from "../mapping/resolve.ts";
 import { createState, type RequestState } from "../mapping/state.ts";
 import { type Diff, runDiff } from "../operator/diff.ts";
 import { runTrial, type Trial } from "../operator/trial.ts";
-import { type StatusView, toMailView, toNodesView, toRuntimeView } from "../operator/views.ts";
+import { type StatusView, toMailView, toNodesView, toRuntimeView } from "../operator/status.ts";
 import type { Runtime } from "../runtime/build.ts";
 import { createDrafts } from "../runtime/draft.ts";
 import { packageVersion } from "../shared/package.ts";

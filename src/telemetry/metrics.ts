@@ -1,4 +1,4 @@
-import type { StatusView } from "../operator/views.ts";
+import type { StatusView } from "../operator/status.ts";
 import { type Activity, BUCKETS } from "./activity.ts";
 
 /** The text format of Prometheus. */

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { ConfigError, type ConfigProblem, toSentence } from "../../errors.ts";
-import type { StatusView } from "../../operator/views.ts";
+import type { StatusView } from "../../operator/status.ts";
 import { parseObject, readPath } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { EXIT_CODES, addServiceOptions, CONFIG_HELP } from "../command.ts";

@@ -1,5 +1,6 @@
 import { type ConfigProblem, toSentence } from "../../errors.ts";
-import type { AnswerView, EventTimeline, OperatorAnswers, StatusView } from "../../operator/views.ts";
+import type { StatusView } from "../../operator/status.ts";
+import type { AnswerView, EventTimeline, OperatorAnswers } from "../../operator/views.ts";
 import type { ReloadCause } from "../../runtime/reload.ts";
 import { parseObject, toText } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";

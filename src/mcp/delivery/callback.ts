@@ -6,7 +6,6 @@ import { type Connection, NotSent, openConnection, type ResolveHost, resolveHost
 import { invalid } from "../errors.ts";
 import { signMessage } from "./secrets.ts";
 
-/** Where callbacks may be. */
 export interface CallbackRules {
   /** Hosts for which http, any port and private addresses are fine. */
   allowHosts: readonly string[];

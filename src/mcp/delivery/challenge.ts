@@ -25,7 +25,7 @@ export function createChallenges(
   isProven: (principal: string, url: string) => Promise<boolean>,
   now: () => number = Date.now,
 ): Challenges {
-  const limits = createLimits(now);
+  const takeTurn = createLimits(now);
   /** By principal and address: that it was answered, or why not. */
   const results = new Map<string, { failure?: Failure; until: number }>();
   const running = new Map<string, Promise<void>>();
@@ -51,7 +51,7 @@ export function createChallenges(
     const id = `msg_verification_${createNonce()}`;
     let refused: McpError | undefined;
     const result = await sender.postOnce({ ...message, id, body }, allowHosts, (names) => {
-      refused = limits.take(names);
+      refused = takeTurn(names);
       if (refused) throw refused;
     });
     if (refused) throw refused;
@@ -78,23 +78,18 @@ function toError(reason: Failure): McpError {
 }
 
 /** Counts the challenges of the last minute, by host and by address: many names can lead to one machine. */
-function createLimits(now: () => number): { take(names: string[]): McpError | undefined } {
+function createLimits(now: () => number): (names: string[]) => McpError | undefined {
   let sent: { at: number; names: string[] }[] = [];
-  return {
-    take(names) {
-      sent = sent.filter(({ at }) => at > now() - MINUTE_MS);
-      const isFull = names.some(
-        (name) => sent.filter((earlier) => earlier.names.includes(name)).length >= MAX_PER_DESTINATION,
-      );
-      if (isFull || sent.length >= MAX_IN_ALL) {
-        const max = isFull ? MAX_PER_DESTINATION : MAX_IN_ALL;
-        return new McpError("resourceExhausted", "Too many new callbacks. Try again in a minute.", {
-          limit: "challenges",
-          max,
-        });
-      }
-      sent.push({ at: now(), names });
-      return undefined;
-    },
+  return function takeTurn(names) {
+    sent = sent.filter(({ at }) => at > now() - MINUTE_MS);
+    const isFull = names.some(
+      (name) => sent.filter((earlier) => earlier.names.includes(name)).length >= MAX_PER_DESTINATION,
+    );
+    if (isFull || sent.length >= MAX_IN_ALL) {
+      const data = { limit: "challenges", max: isFull ? MAX_PER_DESTINATION : MAX_IN_ALL };
+      return new McpError("resourceExhausted", "Too many new callbacks. Try again in a minute.", data);
+    }
+    sent.push({ at: now(), names });
+    return undefined;
   };
 }

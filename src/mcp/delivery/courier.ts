@@ -57,12 +57,11 @@ const BACKOFF = { firstMs: 1000, maxMs: 60_000 };
 const FINAL: ReadonlySet<number | undefined> = new Set([410, 413]);
 
 export function createCourier(subscription: Subscription, secrets: Courier["secrets"]): Courier {
-  const { progress } = subscription;
   return {
     subscription,
-    progress: { ...progress, later: [...progress.later], abandoned: [...progress.abandoned] },
+    progress: structuredClone(subscription.progress),
     secrets,
-    scanned: progress.acked,
+    scanned: subscription.progress.acked,
     outstanding: new Map(),
     sending: 0,
     successes: 0,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../errors.ts";
-import type { Lease, Subscription, SubscriptionProgress, Unnumbered } from "../../journal/journal.ts";
+import type { Lease, NumberedPublication, Subscription, Unnumbered } from "../../journal/journal.ts";
 import { parseObject } from "../../shared/json.ts";
 import { createAlarm, DAY_MS, HOUR_MS } from "../../shared/time.ts";
 import { isAllowedHost } from "./callback.ts";
@@ -209,10 +209,7 @@ export function createPublisher({
     courier.isChanged = true;
   }
 
-  function takes(
-    { subscription }: Courier,
-    publication: Parameters<Parameters<typeof proceed>[1]["takes"]>[1],
-  ): boolean {
+  function takes({ subscription }: Courier, publication: NumberedPublication): boolean {
     if (publication.name !== subscription.name || !matchesFilter(publication, subscription.arguments)) return false;
     const principal = findPrincipal(subscription);
     return principal !== undefined && maySee(principal, publication);
@@ -264,7 +261,7 @@ export function createPublisher({
       saved: saved.map(({ subscription: { id, generation }, progress }) => ({
         id,
         generation,
-        progress: copyOf(progress),
+        progress: structuredClone(progress),
       })),
       deleted: deleted.map(({ subscription: { id, generation } }) => ({ id, generation })),
     };
@@ -273,7 +270,7 @@ export function createPublisher({
       return;
     }
     for (const { subscription } of deleted) own.couriers.delete(subscription.id);
-    for (const courier of saved) courier.subscription.progress = copyOf(courier.progress);
+    for (const courier of saved) courier.subscription.progress = structuredClone(courier.progress);
   }
 
   function finishTerms(courier: Courier, now: number): void {
@@ -331,8 +328,4 @@ function nextWorkAt(courier: Courier): number {
 
 function isNewlySuspended({ progress, subscription }: Courier): boolean {
   return progress.suspendedAt !== undefined && progress.suspendedAt !== subscription.progress.suspendedAt;
-}
-
-function copyOf(progress: SubscriptionProgress): SubscriptionProgress {
-  return { ...progress, later: [...progress.later], abandoned: [...progress.abandoned] };
 }

@@ -9,12 +9,8 @@ import { createRouter, json, type RouteRequest, type Routes } from "../../ingres
 import { IS_CHECKOUT, PACKAGE_ROOT } from "../../shared/package.ts";
 import type { HttpResponse } from "../../types.ts";
 import { createAccess } from "./access.ts";
-import { createRoutes, type OperatorServices } from "./routes.ts";
-
-export interface OperatorOptions extends OperatorServices {
-  /** Rejects with the reason when the service cannot accept hooks. */
-  requireReady(): Promise<void>;
-}
+import { createRoutes } from "./routes.ts";
+import type { OperatorServices } from "./services.ts";
 
 const API_HEADERS = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
 
@@ -22,7 +18,7 @@ const API_HEADERS = { "Cache-Control": "no-store", "X-Content-Type-Options": "no
 const SIGN_IN = "POST /api/session";
 
 /** Health checks, the page and the operator API: what was received, what became of it, and whether the service works. */
-export function createOperatorRoutes(options: OperatorOptions): Routes {
+export function createOperatorRoutes(options: OperatorServices): Routes {
   const access = createAccess(() => options.config().gateway);
   const { [SIGN_IN]: signIn, "GET /metrics": metrics, ...table } = createRoutes({ ...options, access });
   const api = createRouter(Object.fromEntries(Object.entries(table).map(([route, { handle }]) => [route, handle])));

@@ -1,22 +1,16 @@
 import { decide } from "../../approvals/decide.ts";
 import { HookError } from "../../errors.ts";
 import { json } from "../../ingress/router.ts";
-import type { Journal } from "../../journal/journal.ts";
 import { isObject } from "../../shared/json.ts";
 import { APPROVAL_STATES, type Decision, DECISIONS } from "../../types.ts";
-import { toApprovalView, type ToolsView } from "../views.ts";
+import { toApprovalView } from "../views.ts";
 import { answering, oneOf, PAGE, requireFound, responding, type RoutesOf } from "./route.ts";
-
-export interface ApprovalParts {
-  journal: Pick<Journal, "listApprovals" | "getApproval" | "decideApproval">;
-  /** The tool sets in use, and what is granted of them. */
-  tools(): ToolsView;
-}
+import type { RouteServices } from "./services.ts";
 
 type ApprovalPath = `/api/approvals${string}` | "/api/tools";
 
 /** What agents may call, and the questions to a person. */
-export function createApprovalRoutes({ journal, tools }: ApprovalParts): RoutesOf<ApprovalPath> {
+export function createApprovalRoutes({ journal, tools }: RouteServices): RoutesOf<ApprovalPath> {
   return {
     "GET /api/tools": answering({
       about: "The tool sets with their calls, and after which event a model may ask for which of them.",

@@ -4,12 +4,12 @@ import { type FindParser, isJson } from "../../ingress/parse-body.ts";
 import type { EventRecord, Journal } from "../../journal/journal.ts";
 import { HookError } from "../../errors.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
-import type { HttpResponse } from "../../types.ts";
 import { findEvents, listSince, type StoredEventFilter } from "../stored-events.ts";
-import { type CatchUpView, toEventTimeline, toEventView } from "../views.ts";
+import { toEventTimeline, toEventView } from "../views.ts";
 import {
   answering,
   HOOK,
+  MAX_GROUP,
   PAGE,
   requireFound,
   responding,
@@ -20,25 +20,15 @@ import {
   TIMES,
   type RoutesOf,
 } from "./route.ts";
-
-export interface EventParts {
-  journal: Journal;
-  findParser: FindParser;
-  /** Runs the event's request again as a new one, and gives the answer that its sender would get. */
-  replay(event: EventRecord, options: { deliver: boolean }): Promise<HttpResponse>;
-  /** Gets what did not arrive from a preset's sender, or only says what it would get. */
-  catchUp(request: { preset: string; hook?: string; since: number; dryRun: boolean }): Promise<CatchUpView>;
-}
+import type { RouteServices } from "./services.ts";
 
 /** Senders keep no more. */
 const MAX_SINCE_MS = 72 * HOUR_MS;
 
-const MAX_GROUP = 300;
-
 type EventPath = `/api/events${string}`;
 
 /** What was received, and running it again. */
-export function createEventRoutes({ journal, findParser, replay, catchUp }: EventParts): RoutesOf<EventPath> {
+export function createEventRoutes({ journal, findParser, replay, catchUp }: RouteServices): RoutesOf<EventPath> {
   return {
     "GET /api/events": answering({
       about:

@@ -1,26 +1,12 @@
 import { DAY_MS } from "../../shared/time.ts";
-import type { ResolvedConfig } from "../../config/types.ts";
 import { json } from "../../ingress/router.ts";
-import type { Journal } from "../../journal/journal.ts";
-import { type Diff, DIFF_SCHEMA } from "../diff.ts";
+import { DIFF_SCHEMA } from "../diff.ts";
 import { toMappingSourceView, toMappingViews } from "../mappings.ts";
-import type { RejectionLog } from "../rejections.ts";
-import { type Trial, TRIAL_SCHEMA } from "../trial.ts";
-import { answering, requireFound, responding, type RoutesOf } from "./route.ts";
+import { MAX_REJECTIONS } from "../rejections.ts";
+import { TRIAL_SCHEMA } from "../trial.ts";
+import { answering, changing, requireFound, responding, type RoutesOf } from "./route.ts";
+import type { RouteServices } from "./services.ts";
 
-export interface MappingParts {
-  config(): ResolvedConfig;
-  /** Ids of the mappings that are never reached. */
-  shadowed(): ReadonlySet<string>;
-  rejections: Pick<RejectionLog, "list">;
-  /** Runs one payload through mapping and transform, and dispatches nothing. */
-  tryHook(trial: unknown): Promise<Trial>;
-  /** Compares stored events under the loaded and other mappings. */
-  diff(body: unknown): Promise<Diff>;
-  journal: Pick<Journal, "pauseMapping" | "resumeMapping" | "listPauses" | "countByMapping">;
-}
-
-const MAX_REJECTIONS = 500;
 const COUNTED_MS = 7 * DAY_MS;
 /** Pages ask again with every change. */
 const CACHED_MS = 5000;
@@ -28,7 +14,7 @@ const MAX_DIFF_BYTES = 4 * 1024 * 1024;
 
 type MappingPath = `/api/mappings${string}` | "/api/try" | "/api/diff";
 
-/** The mappings, and what others would do. `address` is that of the service for senders. */
+/** The mappings, and what others would do. */
 export function createMappingRoutes({
   config,
   shadowed,
@@ -37,7 +23,7 @@ export function createMappingRoutes({
   diff,
   journal,
   address,
-}: MappingParts & { address(): string }): RoutesOf<MappingPath> {
+}: RouteServices): RoutesOf<MappingPath> {
   const counts = cached(() => journal.countByMapping(Date.now() - COUNTED_MS), CACHED_MS);
   const findMapping = (id: string) => config().hooks.mappings.find((mapping) => mapping.id === id);
   return {
@@ -63,22 +49,21 @@ export function createMappingRoutes({
         return toMappingSourceView(requireFound(findMapping(id), "mapping"));
       },
     }),
-    "POST /api/mappings/:id/pause": answering({
-      about: "Lets the mapping's turns wait until it is resumed. Requests are accepted and answered as before.",
-      async answer({ params: { id = "" } }) {
-        requireFound(findMapping(id), "mapping");
+    "POST /api/mappings/:id/pause": changing(
+      "mapping",
+      "Lets the mapping's turns wait until it is resumed. Requests are accepted and answered as before.",
+      async (id) => {
+        if (!findMapping(id)) return false;
         await journal.pauseMapping(id, Date.now());
-        return { ok: true as const, id };
+        return true;
       },
-    }),
-    "POST /api/mappings/:id/resume": answering({
-      about: "Lets the turns of a paused mapping start, in their order.",
-      async answer({ params: { id = "" } }) {
-        // One that is not in the configuration any more may still be paused.
-        if (!(await journal.resumeMapping(id))) requireFound(findMapping(id), "mapping");
-        return { ok: true as const, id };
-      },
-    }),
+    ),
+    "POST /api/mappings/:id/resume": changing(
+      "mapping",
+      "Lets the turns of a paused mapping start, in their order.",
+      // One that is not in the configuration any more may still be paused.
+      async (id) => (await journal.resumeMapping(id)) || findMapping(id) !== undefined,
+    ),
     "POST /api/try": responding({
       about: "The actions that a payload leads to. Nothing is recorded or executed.",
       body: TRIAL_SCHEMA,

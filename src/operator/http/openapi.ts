@@ -5,7 +5,7 @@ import type { ApiRoute, Parameter } from "./route.ts";
 
 export interface OpenApiOptions {
   /** By method and path. */
-  routes: Record<string, Omit<ApiRoute, "handle">>;
+  routes: Record<string, ApiRouteText>;
   /** `hooks.path`. */
   hooksPath: string;
   /** The address under which the document was asked for, or the public one. */
@@ -55,6 +55,8 @@ function readApiSchemas(): { answers: Record<string, object>; definitions: Recor
   return { answers: Object(answers), definitions: Object(definitions) };
 }
 
+const STRING = { type: "string" };
+
 const ERROR = {
   type: "object",
   required: ["ok", "error", "code", "requestId"],
@@ -62,7 +64,7 @@ const ERROR = {
     ok: { const: false },
     error: { type: "string", description: "What is wrong, and what to do." },
     code: { enum: Object.keys(HTTP_ERRORS) },
-    requestId: { type: "string" },
+    requestId: STRING,
   },
 };
 
@@ -75,12 +77,8 @@ function toOperation(
 ): Operation {
   const [method = "", pattern = ""] = route.split(" ");
   const path = pattern.replace(/:(\w+)\*?/g, "{$1}");
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    name,
-    in: "path",
-    required: true,
-    schema: { type: "string" },
-  }));
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+  const inPath = names.map((name) => ({ name, in: "path", required: true, schema: STRING }));
   const isOpen = route === "POST /api/session";
   return {
     path,
@@ -129,34 +127,25 @@ function toPart(name: "wake" | "agent"): object {
 
 /* What senders use. */
 
-interface Hook {
-  name: string;
-  about: string;
-  id: string;
-  payload: object;
-  example: unknown;
-  responses: Record<string, object>;
-}
-
 const RECEIPT = {
   type: "object",
   required: ["ok", "eventId"],
   properties: {
     ok: { const: true },
-    eventId: { type: "string" },
-    runId: { type: "string" },
-    sessionKey: { type: "string" },
+    eventId: STRING,
+    runId: STRING,
+    sessionKey: STRING,
     mode: { enum: ["now", "next-heartbeat"] },
     actions: { type: "array", items: { type: "object" } },
-    runIds: { type: "array", items: { type: "string" } },
-    warnings: { type: "array", items: { type: "string" } },
+    runIds: { type: "array", items: STRING },
+    warnings: { type: "array", items: STRING },
   },
 };
 
 const ACCEPTED = { description: "Committed; the turn follows.", content: toContent(RECEIPT) };
 const DONE = { description: "Committed.", content: toContent(RECEIPT) };
 
-const HOOKS: Hook[] = [
+const HOOKS = [
   {
     name: "wake",
     id: "postWake",
@@ -185,21 +174,14 @@ const HOOKS: Hook[] = [
 
 const HOOK_SECURITY = [{ hookToken: [] }, { hookTokenHeader: [] }];
 
-function toHook({ name, id, about, payload, example, responses }: Hook, hooksPath: string): Operation {
+function toHook(
+  { name, id, about, payload, example, responses }: (typeof HOOKS)[number],
+  hooksPath: string,
+): Operation {
   const parameters = [
-    ...(name === "{name}" ? [{ name: "name", in: "path", required: true, schema: { type: "string" } }] : []),
-    {
-      name: "Idempotency-Key",
-      in: "header",
-      description: "A repeat gets the first answer.",
-      schema: { type: "string" },
-    },
-    {
-      name: "Prefer",
-      in: "header",
-      description: "`wait=10`: waits for the run, 1 to 60 seconds.",
-      schema: { type: "string" },
-    },
+    ...(name === "{name}" ? [{ name: "name", in: "path", required: true, schema: STRING }] : []),
+    { name: "Idempotency-Key", in: "header", description: "A repeat gets the first answer.", schema: STRING },
+    { name: "Prefer", in: "header", description: "`wait=10`: waits for the run, 1 to 60 seconds.", schema: STRING },
   ];
   return {
     path: `${hooksPath}/${name}`,

@@ -1,26 +1,17 @@
-import type { ResolvedConfig } from "../../config/types.ts";
 import { HookError } from "../../errors.ts";
-import type { FindParser } from "../../ingress/parse-body.ts";
 import { matchHook } from "../../ingress/router.ts";
 import { readOwn } from "../../shared/json.ts";
-import type { Recordings } from "../recordings.ts";
-import { toRecordingTimeline, toView } from "../views.ts";
-import { answering, requireFound, type RoutesOf } from "./route.ts";
-
-export interface RecordingParts {
-  config(): ResolvedConfig;
-  /** Whether a mapping or the service itself has this hook. */
-  takes(hook: string): boolean;
-  recordings: Recordings;
-  findParser: FindParser;
-}
+import { toView } from "../times.ts";
+import { toRecordingTimeline } from "../views.ts";
+import { answering, changing, requireFound, type RoutesOf } from "./route.ts";
+import type { RouteServices } from "./services.ts";
 
 type RecordingPath = `/api/recordings${string}`;
 
 const MAX_HOOK = 200;
 
 /** What a hook that no mapping takes is sent. */
-export function createRecordingRoutes(parts: RecordingParts): RoutesOf<RecordingPath> {
+export function createRecordingRoutes(parts: RouteServices): RoutesOf<RecordingPath> {
   const { recordings, findParser } = parts;
   return {
     "POST /api/recordings": answering({
@@ -48,18 +39,14 @@ export function createRecordingRoutes(parts: RecordingParts): RoutesOf<Recording
         return toRecordingTimeline(recording, requests, findParser);
       },
     }),
-    "DELETE /api/recordings/:id": answering({
-      about: "Ends a recording, and forgets its requests.",
-      async answer({ params: { id = "" } }) {
-        requireFound((await recordings.remove(id)) || undefined, "recording");
-        return { ok: true as const, id };
-      },
-    }),
+    "DELETE /api/recordings/:id": changing("recording", "Ends a recording, and forgets its requests.", (id) =>
+      recordings.remove(id),
+    ),
   };
 }
 
 /** `/hooks/new-sender` is the hook `new-sender`. Throws a 400 for what cannot be recorded. */
-function requireUnknownHook(given: unknown, { config, takes }: RecordingParts): string {
+function requireUnknownHook(given: unknown, { config, takes }: RouteServices): string {
   const text = typeof given === "string" ? given.trim() : "";
   const prefix = config().hooks.path;
   const hook = matchHook(text.startsWith(`${prefix}/`) ? text : `${prefix}/${text.replace(/^\//, "")}`, prefix)?.hook;

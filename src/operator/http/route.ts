@@ -1,7 +1,6 @@
 import { didYouMean } from "../../shared/text.ts";
 import { HookError } from "../../errors.ts";
-import type { Exchange } from "../../ingress/exchange.ts";
-import { json, type RouteHandler } from "../../ingress/router.ts";
+import { json, type RouteHandler, type RouteRequest } from "../../ingress/router.ts";
 import { isId } from "../../shared/id.ts";
 import { EVENT_STATUSES, type HttpResponse } from "../../types.ts";
 import type { OperatorAnswers } from "../views.ts";
@@ -26,12 +25,8 @@ export type RouteTable = { [Route in keyof OperatorAnswers]: ApiRoute & { answer
 /** The rows of some paths, under all methods. */
 export type RoutesOf<Path extends string> = Pick<RouteTable, Extract<keyof RouteTable, `${string} ${Path}`>>;
 
-interface Request<Query> {
-  /** The decoded values of the path's `:names`. */
-  params: Record<string, string>;
+interface Request<Query> extends Omit<RouteRequest, "query"> {
   query: Query;
-  exchange: Exchange;
-  readJson(maxBytes?: number): Promise<unknown>;
 }
 
 interface RouteParts<Query> extends Partial<Pick<ApiRoute, "body" | "example" | "contentType">> {
@@ -61,6 +56,21 @@ export function responding<Query extends object = object>({
   };
 }
 
+/** A row that changes the item of the path's `:id`. `change` gives false if there is none. */
+export function changing(
+  what: string,
+  about: string,
+  change: (id: string) => Promise<boolean>,
+): ApiRoute & { answers?: { ok: true; id: string } } {
+  return answering({
+    about,
+    async answer({ params: { id = "" } }) {
+      requireFound((await change(id)) || undefined, what);
+      return { ok: true as const, id };
+    },
+  });
+}
+
 /** Returns the item, or throws a 404 when there is none. */
 export function requireFound<Item>(item: Item | undefined, what: string): Item {
   if (item === undefined) throw new HookError("not_found", { message: `There is no such ${what}.` });
@@ -69,6 +79,8 @@ export function requireFound<Item>(item: Item | undefined, what: string): Item {
 
 const MAX_LIMIT = 1000;
 const MAX_TEXT = 200;
+/** The name of an error group is longer. */
+export const MAX_GROUP = 300;
 
 /** A parameter of a query: how it is read, and what the reference says of it. */
 export interface Parameter<Value> {
@@ -99,65 +111,51 @@ function readOnce(query: URLSearchParams, name: string): string | undefined {
   return value || undefined;
 }
 
-export function text(about: string, maxLength = MAX_TEXT): Parameter<string | undefined> {
+/** `read` gives undefined for a text that it does not take; `must` ends the sentence of the 400. */
+function parameter<Value>(
+  about: string,
+  schema: object,
+  read: (given: string) => Value | undefined,
+  must: string,
+): Parameter<Value | undefined> {
   return {
     about,
-    schema: { type: "string", maxLength },
-    parse(value, name) {
-      if (value === undefined || value.length <= maxLength) return value;
-      throw invalid(`${name} may have at most ${maxLength} characters.`);
+    schema,
+    parse(given, name) {
+      if (given === undefined) return undefined;
+      const value = read(given);
+      if (value === undefined) throw invalid(`${name} ${must}.`);
+      return value;
     },
   };
 }
 
-/** The id of an item. */
+export function text(about: string, maxLength = MAX_TEXT): Parameter<string | undefined> {
+  const read = (value: string) => (value.length <= maxLength ? value : undefined);
+  return parameter(about, { type: "string", maxLength }, read, `may have at most ${maxLength} characters`);
+}
+
 export function itemId(about: string): Parameter<string | undefined> {
-  return {
-    about,
-    schema: { type: "string", format: "uuid" },
-    parse(value, name) {
-      if (value === undefined || isId(value)) return value;
-      throw invalid(`${name} must be the id of an item of this list.`);
-    },
-  };
+  const read = (value: string) => (isId(value) ? value : undefined);
+  return parameter(about, { type: "string", format: "uuid" }, read, "must be the id of an item of this list");
 }
 
 export function limit(usual = 50): Parameter<number> {
-  return {
-    about: "How many, at most.",
-    schema: { type: "integer", minimum: 1, maximum: MAX_LIMIT, default: usual },
-    parse(value, name) {
-      const number = value === undefined ? usual : toWholeNumber(value);
-      if (number >= 1 && number <= MAX_LIMIT) return number;
-      throw invalid(`${name} must be a whole number from 1 to ${MAX_LIMIT}.`);
-    },
-  };
+  const schema = { type: "integer", minimum: 1, maximum: MAX_LIMIT, default: usual };
+  const read = (value: string) => readWhole(value, 1, MAX_LIMIT);
+  const given = parameter("How many, at most.", schema, read, `must be a whole number from 1 to ${MAX_LIMIT}`);
+  return { ...given, parse: (value, name) => given.parse(value, name) ?? usual };
 }
 
 /** The `seq` of an entry. */
 export function cursor(about: string): Parameter<number | undefined> {
-  return {
-    about,
-    schema: { type: "integer", minimum: 0 },
-    parse(value, name) {
-      if (value === undefined) return undefined;
-      const seq = toWholeNumber(value);
-      if (Number.isSafeInteger(seq)) return seq;
-      throw invalid(`${name} must be the seq of an entry.`);
-    },
-  };
+  const read = (value: string) => readWhole(value, 0, Number.MAX_SAFE_INTEGER);
+  return parameter(about, { type: "integer", minimum: 0 }, read, "must be the seq of an entry");
 }
 
 export function oneOf<Member extends string>(about: string, members: readonly Member[]): Parameter<Member | undefined> {
-  return {
-    about,
-    schema: { enum: [...members] },
-    parse(value, name) {
-      const member = members.find((candidate) => candidate === value);
-      if (value === undefined || member !== undefined) return member;
-      throw invalid(`${name} must be one of ${members.join(", ")}.`);
-    },
-  };
+  const read = (value: string) => members.find((member) => member === value);
+  return parameter(about, { enum: [...members] }, read, `must be one of ${members.join(", ")}`);
 }
 
 /** What `Date.parse` also accepts, such as "5", would be a surprise. */
@@ -165,20 +163,17 @@ const ISO_DATE = /^\d{4}-\d\d-\d\d/;
 
 /** A time in ISO 8601, as milliseconds since the epoch. */
 export function time(about: string): Parameter<number | undefined> {
-  return {
-    about: `${about} A time in ISO 8601.`,
-    schema: { type: "string", format: "date-time" },
-    parse(value, name) {
-      if (value === undefined) return undefined;
-      const at = ISO_DATE.test(value) ? Date.parse(value) : Number.NaN;
-      if (!Number.isNaN(at)) return at;
-      throw invalid(`${name} must be a time in ISO 8601.`);
-    },
+  const read = (value: string) => {
+    const at = ISO_DATE.test(value) ? Date.parse(value) : Number.NaN;
+    return Number.isNaN(at) ? undefined : at;
   };
+  const schema = { type: "string", format: "date-time" };
+  return parameter(`${about} A time in ISO 8601.`, schema, read, "must be a time in ISO 8601");
 }
 
-function toWholeNumber(value: string): number {
-  return /^\d+$/.test(value) ? Number(value) : Number.NaN;
+function readWhole(given: string, min: number, max: number): number | undefined {
+  const number = /^\d+$/.test(given) ? Number(given) : Number.NaN;
+  return number >= min && number <= max ? number : undefined;
 }
 
 function invalid(message: string): HookError {

@@ -1,27 +1,20 @@
 import type { Access } from "./access.ts";
-import { type ApprovalParts, createApprovalRoutes } from "./approval-routes.ts";
-import { createEventRoutes, type EventParts } from "./event-routes.ts";
-import { createMappingRoutes, type MappingParts } from "./mapping-routes.ts";
+import { createApprovalRoutes } from "./approval-routes.ts";
+import { createEventRoutes } from "./event-routes.ts";
+import { createMappingRoutes } from "./mapping-routes.ts";
 import { toOpenApi } from "./openapi.ts";
+import { createRecordingRoutes } from "./recording-routes.ts";
 import { answering, type RouteTable } from "./route.ts";
-import { createRecordingRoutes, type RecordingParts } from "./recording-routes.ts";
-import { createServiceRoutes, type ServiceParts } from "./service-routes.ts";
-import { createSubscriptionRoutes, type SubscriptionParts } from "./subscription-routes.ts";
-import { createWorkRoutes, type WorkParts } from "./work-routes.ts";
-
-/** The parts of the service that the API uses. */
-export interface OperatorServices
-  extends ServiceParts, EventParts, MappingParts, WorkParts, ApprovalParts, RecordingParts, SubscriptionParts {
-  journal: WorkParts["journal"] & SubscriptionParts["journal"];
-  activity: ServiceParts["activity"];
-  /** Where it listens. */
-  serviceUrl(): string;
-}
+import { createServiceRoutes } from "./service-routes.ts";
+import type { OperatorServices } from "./services.ts";
+import { createSubscriptionRoutes } from "./subscription-routes.ts";
+import { createWorkRoutes } from "./work-routes.ts";
 
 /** The table of the API. A path is tried in this order. */
-export function createRoutes(services: OperatorServices & { access: Access }): RouteTable {
-  const { config, serviceUrl } = services;
+export function createRoutes(given: OperatorServices & { access: Access }): RouteTable {
+  const { config, serviceUrl } = given;
   const address = (): string => config().gateway.hooksUrl ?? serviceUrl();
+  const services = { ...given, address };
   const routes: RouteTable = {
     ...createServiceRoutes(services),
     "GET /api/openapi.json": answering({
@@ -29,7 +22,7 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
       answer: (): object => toOpenApi({ routes, hooksPath: config().hooks.path, url: address() }),
     }),
     ...createEventRoutes(services),
-    ...createMappingRoutes({ ...services, address }),
+    ...createMappingRoutes(services),
     ...createWorkRoutes(services),
     ...createApprovalRoutes(services),
     ...createRecordingRoutes(services),

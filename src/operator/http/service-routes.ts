@@ -1,22 +1,8 @@
-import type { Journal } from "../../journal/journal.ts";
-import type { Activity } from "../../telemetry/activity.ts";
 import { METRICS_TYPE } from "../../telemetry/metrics.ts";
 import type { HttpResponse } from "../../types.ts";
-import type { RejectionLog } from "../rejections.ts";
-import { type StatusView, toView } from "../views.ts";
-import type { Access } from "./access.ts";
+import { toView } from "../times.ts";
 import { answering, HOOK, limit, oneOf, responding, SESSION, STATUS, text, type RoutesOf } from "./route.ts";
-import type { LiveStream } from "./stream.ts";
-
-export interface ServiceParts {
-  journal: Pick<Journal, "countEvents" | "countWork">;
-  status(): Promise<StatusView>;
-  activity: Pick<Activity, "minutes">;
-  /** The text of `GET /metrics`. */
-  metrics(): Promise<string>;
-  rejections: Pick<RejectionLog, "list">;
-  stream: LiveStream;
-}
+import type { RouteServices } from "./services.ts";
 
 const MAX_COUNT = 10_000;
 const MAX_SIGN_IN_BYTES = 8 * 1024;
@@ -32,7 +18,7 @@ export function createServiceRoutes({
   rejections,
   stream,
   access,
-}: ServiceParts & { access: Access }): RoutesOf<ServicePath> {
+}: RouteServices): RoutesOf<ServicePath> {
   return {
     "POST /api/session": responding({
       about: "Gives the page a cookie for the gateway token. It needs no other credential.",

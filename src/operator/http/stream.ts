@@ -2,26 +2,8 @@ import { Readable } from "node:stream";
 import { HookError, messageOf } from "../../errors.ts";
 import type { Change, Journal } from "../../journal/journal.ts";
 import type { Log } from "../../telemetry/log.ts";
+import type { StreamMessage } from "../../types.ts";
 import { toEventView } from "../views.ts";
-
-/**
- * The messages of the stream by name. Each is the latest state of one thing: what changed several times in between comes
- * once. `run`, `delivery`, `dead-letter`, `approval` and `session` only say that something changed; an event comes with its row. An `answer`
- * is what a sender got; the readers that did not ask for it do without.
- */
-type MessageName =
-  | "ready"
-  | "gap"
-  | "event"
-  | "run"
-  | "delivery"
-  | "dead-letter"
-  | "approval"
-  | "session"
-  | "rejection"
-  | "answer"
-  | "reload"
-  | "mailbox";
 
 /** Only messages that have these values are sent. */
 interface StreamFilter {
@@ -49,7 +31,7 @@ export interface LiveStream {
   received(id: string): void;
   /** Sends something that is not in the journal, if anybody listens. A later one with the same key replaces it. */
   publish(
-    name: Extract<MessageName, "rejection" | "answer" | "reload" | "mailbox">,
+    name: Extract<StreamMessage, "rejection" | "answer" | "reload" | "mailbox">,
     key: string,
     read: () => object,
   ): void;
@@ -219,13 +201,11 @@ export function createLiveStream({ journal, log }: LiveStreamOptions): LiveStrea
 }
 
 interface Item {
-  name: MessageName;
+  name: StreamMessage;
   data: object;
 }
 
-interface Message {
-  name: MessageName;
-  data: object;
+interface Message extends Item {
   text: string;
 }
 
@@ -239,7 +219,7 @@ interface Client {
   isLagging: boolean;
 }
 
-function toMessage(name: MessageName, seq: number, data: object): string {
+function toMessage(name: StreamMessage, seq: number, data: object): string {
   return `id: ${seq}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 

@@ -1,16 +1,7 @@
-import type { ResolvedConfig } from "../../config/types.ts";
-import type { Journal } from "../../journal/journal.ts";
-import type { McpRequestRecord } from "../../mcp/audit.ts";
 import { toSubscriptionRow } from "../subscriptions.ts";
-import { toView } from "../views.ts";
-import { answering, limit, requireFound, type RoutesOf } from "./route.ts";
-
-export interface SubscriptionParts {
-  journal: Pick<Journal, "publications">;
-  config(): ResolvedConfig;
-  /** What principals have asked for. */
-  audit: { list(limit: number): McpRequestRecord[] };
-}
+import { toView } from "../times.ts";
+import { answering, changing, limit, requireFound, type RoutesOf } from "./route.ts";
+import type { RouteServices } from "./services.ts";
 
 /** The code that subscribers know for access that was taken away. */
 const FORBIDDEN = -32012;
@@ -20,7 +11,7 @@ export function createSubscriptionRoutes({
   journal,
   config,
   audit,
-}: SubscriptionParts): RoutesOf<`/api/subscriptions${string}` | "/api/mcp-requests"> {
+}: RouteServices): RoutesOf<`/api/subscriptions${string}` | "/api/mcp-requests"> {
   return {
     "GET /api/subscriptions": answering({
       about: "Subscriptions of agents to events, by id.",
@@ -40,18 +31,15 @@ export function createSubscriptionRoutes({
         return { ...toView(row), abandoned: found.progress.abandoned.map(toView) };
       },
     }),
-    "DELETE /api/subscriptions/:id": answering({
-      about: "Ends a subscription, and tells its subscriber.",
-      async answer({ params: { id = "" } }) {
+    "DELETE /api/subscriptions/:id": changing(
+      "subscription",
+      "Ends a subscription, and tells its subscriber.",
+      async (id) => {
         const ended = { code: FORBIDDEN, message: "The operator has ended the subscription.", at: Date.now() };
         // Nobody would tell it without the endpoint.
-        const isFound = config().gateway.mcp
-          ? await journal.publications.end(id, ended)
-          : await journal.publications.unsubscribe(id);
-        requireFound(isFound || undefined, "subscription");
-        return { ok: true as const, id };
+        return config().gateway.mcp ? journal.publications.end(id, ended) : journal.publications.unsubscribe(id);
       },
-    }),
+    ),
     "GET /api/mcp-requests": answering({
       about: "What principals asked the MCP endpoint of this node for, newest first: the last 500 since the start.",
       query: { limit: limit(500) },

@@ -1,14 +1,16 @@
-import type { Journal } from "../../journal/journal.ts";
 import { startOfDay } from "../../shared/time.ts";
 import { DELIVERY_STATES, type DeliveryState, MAIN_SESSION, RUN_STATES, type RunState } from "../../types.ts";
 import { CHANGE_SCHEMA, changeDeadLetters, groupDeadLetters, MAX_LETTERS } from "../dead-letters.ts";
-import { toDeliveryView, toRunTimeline, toRunView, toSessionTimeline, toView } from "../views.ts";
+import { toView } from "../times.ts";
+import { toDeliveryView, toRunTimeline, toRunView, toSessionTimeline } from "../views.ts";
 import {
   answering,
+  changing,
   cursor,
   HOOK,
   itemId,
   limit,
+  MAX_GROUP,
   oneOf,
   PAGE,
   requireFound,
@@ -17,20 +19,15 @@ import {
   TIMES,
   type RoutesOf,
 } from "./route.ts";
-
-export interface WorkParts {
-  journal: Journal;
-  /** Ends an unfinished run for good. False if there is none with this id. Throws a 409 if it has ended. */
-  cancel(runId: string): Promise<boolean>;
-}
+import type { RouteServices } from "./services.ts";
 
 type WorkPath = `/api/${"sessions" | "runs" | "deliveries" | "dead-letters"}${string}` | "/api/spend";
 
-const MAX_GROUP = 300;
 const WAITING = "waiting" as const;
+const FAILED = { from: time("Only what failed then or later."), to: time("Only what failed before then.") };
 
 /** What became of events: conversations, runs, deliveries and dead letters. */
-export function createWorkRoutes({ journal, cancel }: WorkParts): RoutesOf<WorkPath> {
+export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<WorkPath> {
   return {
     "GET /api/sessions": answering({
       about: "Sessions, the one with the newest entry first.",
@@ -89,13 +86,11 @@ export function createWorkRoutes({ journal, cancel }: WorkParts): RoutesOf<WorkP
         }),
       }),
     }),
-    "POST /api/runs/:id/cancel": answering({
-      about: "Ends an unfinished turn for good: no reply, no delivery. Its session goes on with the next turn.",
-      async answer({ params: { id = "" } }) {
-        requireFound((await cancel(id)) || undefined, "run");
-        return { ok: true as const, id };
-      },
-    }),
+    "POST /api/runs/:id/cancel": changing(
+      "run",
+      "Ends an unfinished turn for good: no reply, no delivery. Its session goes on with the next turn.",
+      cancel,
+    ),
     "GET /api/spend": answering({
       about: "What agents used, by day (UTC), hook, mapping and model.",
       query: {
@@ -127,8 +122,7 @@ export function createWorkRoutes({ journal, cancel }: WorkParts): RoutesOf<WorkP
         kind: oneOf("Only runs or only deliveries.", ["run", "delivery"] as const),
         hook: HOOK,
         group: text("Only those of this error group.", MAX_GROUP),
-        from: time("Only what failed then or later."),
-        to: time("Only what failed before then."),
+        ...FAILED,
       },
       async answer({ query: { from: failedFrom, to: failedTo, ...filter } }) {
         const letters = await journal.listDeadLetters({ ...filter, failedFrom, failedTo });
@@ -137,7 +131,7 @@ export function createWorkRoutes({ journal, cancel }: WorkParts): RoutesOf<WorkP
     }),
     "GET /api/dead-letters/groups": answering({
       about: "Dead letters by hook, kind and error, the largest group first. Counting ends at `countedTo`.",
-      query: { from: time("Only what failed then or later."), to: time("Only what failed before then.") },
+      query: FAILED,
       async answer({ query: { from: failedFrom, to: failedTo } }) {
         const letters = await journal.listDeadLetters({ failedFrom, failedTo, limit: MAX_LETTERS });
         return { groups: groupDeadLetters(letters).map(toView), countedTo: MAX_LETTERS };
@@ -155,19 +149,11 @@ export function createWorkRoutes({ journal, cancel }: WorkParts): RoutesOf<WorkP
       example: { kind: "run" },
       answer: async ({ readJson }) => changeDeadLetters(journal, "drop", await readJson()),
     }),
-    "POST /api/dead-letters/:id/retry": answering({
-      about: "Gives a dead letter all its attempts again.",
-      async answer({ params: { id = "" } }) {
-        requireFound((await journal.retryDeadLetter(id, Date.now())) || undefined, "dead letter");
-        return { ok: true as const, id };
-      },
-    }),
-    "DELETE /api/dead-letters/:id": answering({
-      about: "Marks a dead letter as dropped.",
-      async answer({ params: { id = "" } }) {
-        requireFound((await journal.dropDeadLetter(id)) || undefined, "dead letter");
-        return { ok: true as const, id };
-      },
-    }),
+    "POST /api/dead-letters/:id/retry": changing("dead letter", "Gives a dead letter all its attempts again.", (id) =>
+      journal.retryDeadLetter(id, Date.now()),
+    ),
+    "DELETE /api/dead-letters/:id": changing("dead letter", "Marks a dead letter as dropped.", (id) =>
+      journal.dropDeadLetter(id),
+    ),
   };
 }

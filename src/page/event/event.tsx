@@ -2,25 +2,13 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { replay } from "../parts/actions.tsx";
 import { Title } from "../parts/title.tsx";
-import { call, readBody, type Timeline } from "../api.ts";
+import { readBody, type Timeline } from "../api.ts";
 import { changes, feed } from "../live.ts";
-import {
-  Copy,
-  Detail,
-  download,
-  formatMs,
-  outcomeBeside,
-  Pairs,
-  parseJson,
-  State,
-  Time,
-  toLine,
-  toVisible,
-  Warnings,
-} from "../parts/controls.tsx";
+import { Copy, Detail, download, Pairs, State, Time, Warnings } from "../parts/controls.tsx";
+import { formatMs, outcomeBeside, parseJson, toLine, toVisible } from "../parts/format.ts";
 import { Entry } from "../parts/conversation.tsx";
 import { hasDraft, useDraft } from "../parts/draft.ts";
-import { Loading, useLoad } from "../parts/load.tsx";
+import { Loading, useCall, useLoad } from "../parts/load.tsx";
 import { Tree } from "../parts/tree.tsx";
 import { hrefTo } from "../router.ts";
 import { Steps } from "./timeline.tsx";
@@ -28,7 +16,7 @@ import { Steps } from "./timeline.tsx";
 /** One request: what came, what was made of it, and what became of that. */
 export function Event({ id }: { id: string }): JSX.Element {
   void changes.value;
-  const loaded = useLoad(`event ${id}`, () => call("GET /api/events/:id", { id }), feed.find(id)?.revision ?? -1);
+  const loaded = useCall("GET /api/events/:id", { id }, feed.find(id)?.revision ?? -1);
   return (
     <section class="page event" data-event={id}>
       {loaded.error !== undefined && !loaded.data && <Title text="Event" />}
@@ -38,12 +26,10 @@ export function Event({ id }: { id: string }): JSX.Element {
 }
 
 function Details({ event }: { event: Timeline }): JSX.Element {
-  const { id, hook, mapping, event: name, subject, replayOf, request, warnings, entries } = event;
+  const { id, hook, mapping, event: name, subject, credential, replayOf, request, warnings, entries } = event;
   const [isEdited, setEdited] = useState(() => hasDraft(`replay ${id}`));
   const hasBody = request.payload !== "";
-  const refersTo = (facet: string, value: string): JSX.Element => (
-    <a href={hrefTo([], { [facet]: value })}>{toLine(value, 80)}</a>
-  );
+  const said = entries.filter(({ role }) => role !== "system");
   return (
     <>
       <header>
@@ -60,25 +46,27 @@ function Details({ event }: { event: Timeline }): JSX.Element {
               mapping <a href={hrefTo(["mappings", mapping])}>{toLine(mapping, 80)}</a>
             </span>
           )}
-          {event.credential !== undefined && <span>credential {refersTo("credential", event.credential)}</span>}
+          {credential !== undefined && (
+            <span>
+              credential <a href={hrefTo([], { credential })}>{toLine(credential, 80)}</a>
+            </span>
+          )}
           {replayOf !== undefined && <a href={hrefTo(["events", replayOf])}>replay of an earlier event</a>}
           <span>
             <code>{id}</code> <Copy text={id} label="Copy id" />
           </span>
         </p>
         <p class="actions">
-          <button type="button" class="main" disabled={!hasBody} onClick={() => void replay(id)}>
+          <button class="main" disabled={!hasBody} onClick={() => void replay(id)}>
             Replay <kbd>r</kbd>
           </button>
-          <button type="button" disabled={!hasBody} aria-expanded={isEdited} onClick={() => setEdited(!isEdited)}>
+          <button disabled={!hasBody} aria-expanded={isEdited} onClick={() => setEdited(!isEdited)}>
             Edit and replay
           </button>
           <a class="button" href={hrefTo(["playground"], { mapping, event: id })}>
             Open in playground
           </a>
-          <button type="button" onClick={() => saveSample(event)}>
-            Save as sample
-          </button>
+          <button onClick={() => saveSample(event)}>Save as sample</button>
         </p>
       </header>
       {isEdited && <EditedReplay event={event} />}
@@ -96,15 +84,13 @@ function Details({ event }: { event: Timeline }): JSX.Element {
           <Pairs label="Headers" pairs={request.headers} />
         </div>
       </div>
-      {entries.some(({ role }) => role !== "system") && (
+      {said.length > 0 && (
         <>
           <h2>Conversation</h2>
           <div class="conversation">
-            {entries
-              .filter(({ role }) => role !== "system")
-              .map((entry) => (
-                <Entry key={entry.seq} entry={entry} />
-              ))}
+            {said.map((entry) => (
+              <Entry key={entry.seq} entry={entry} />
+            ))}
           </div>
         </>
       )}
@@ -131,7 +117,7 @@ function Payload({ id, value }: { id: string; value: unknown }): JSX.Element {
     <>
       <h2>
         Payload{" "}
-        <button type="button" class="small" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
+        <button class="small" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
           Raw
         </button>
       </h2>

@@ -1,17 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { type DeliveryView, call, type FailedAttemptView, type RunView, type Timeline } from "../api.ts";
-import {
-  Detail,
-  formatCost,
-  formatMs,
-  formatNumber,
-  notifyOf,
-  State,
-  Text,
-  Time,
-  toLine,
-  toVisible,
-} from "../parts/controls.tsx";
+import { Detail, notifyOf, State, Text, Time, Warnings } from "../parts/controls.tsx";
+import { formatCost, formatMs, formatNumber, toLine, toVisible } from "../parts/format.ts";
 import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
 import { Log, Prompt, SessionLink, Words } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";
@@ -37,7 +27,6 @@ function Step({ name, at, ms, tone, children }: StepProps): JSX.Element {
   );
 }
 
-/** The steps of the request. */
 export function Steps({ event }: { event: Timeline }): JSX.Element {
   const { request, credential, receivedAt, error, status, reason, log, timings, actions, runs, deliveries, summary } =
     event;
@@ -157,31 +146,22 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         {earlier.at(-1)?.error !== error && <Detail text={error} isError />}
         {state === "dead" && <RetryButton id={run.id} />}
         <Waits run={run} />
-        <Warnings texts={warnings} />
-        {reply !== undefined && <Reply text={reply} />}
+        <Warnings texts={warnings} look="quiet" />
+        {reply !== undefined && (
+          <div class="entry assistant">
+            <Words text={reply.trim() || "(no text)"} />
+          </div>
+        )}
         {isUnfinished(run) && (
           <p class="actions">
             {isReleasable(run) && (
-              <button type="button" onClick={() => void releaseRuns({ run: run.id }, "This turn")}>
-                Release
-              </button>
+              <button onClick={() => void releaseRuns({ run: run.id }, "This turn")}>Release</button>
             )}
-            <button type="button" onClick={() => void cancelRun(run)}>
-              Cancel the turn
-            </button>
+            <button onClick={() => void cancelRun(run)}>Cancel the turn</button>
           </p>
         )}
       </Step>
     </>
-  );
-}
-
-/** The reply is what most people come for. */
-function Reply({ text }: { text: string }): JSX.Element {
-  return (
-    <div class="entry assistant">
-      <Words text={text.trim() || "(no text)"} />
-    </div>
   );
 }
 
@@ -200,18 +180,6 @@ function Waits({ run: { waitsFor } }: { run: RunView }): JSX.Element | null {
         </>
       )}
     </p>
-  );
-}
-
-function Warnings({ texts }: { texts: string[] }): JSX.Element {
-  return (
-    <>
-      {texts.map((warning) => (
-        <p key={warning} class="quiet">
-          {toVisible(warning)}
-        </p>
-      ))}
-    </>
   );
 }
 
@@ -247,7 +215,6 @@ function AttemptStep({ attempt, isFirst }: { attempt: FailedAttemptView; isFirst
   );
 }
 
-/** A long text is folded. */
 function Folded({ text, isError }: { text: string | undefined; isError: boolean }): JSX.Element | null {
   if (text === undefined || text.length <= MAX_OPEN) return <Detail text={text || undefined} isError={isError} />;
   return (
@@ -286,7 +253,7 @@ function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
         {partsSent > 1 && <span> in {partsSent} parts</span>}
         {attempts > 1 && <span> {attempts} attempts</span>}
         {earlier.at(-1)?.error !== error && <Detail text={error} isError />}
-        <Warnings texts={warnings} />
+        <Warnings texts={warnings} look="quiet" />
         {state === "failed" && <RetryButton id={delivery.id} />}
       </Step>
     </>
@@ -299,9 +266,7 @@ function RetryButton({ id }: { id: string }): JSX.Element {
     void notifyOf(call("POST /api/dead-letters/:id/retry", { id }), () => "It will run again.", "Not retried");
   return (
     <p class="actions">
-      <button type="button" onClick={retry}>
-        Retry
-      </button>
+      <button onClick={retry}>Retry</button>
     </p>
   );
 }

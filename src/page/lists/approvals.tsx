@@ -4,8 +4,9 @@ import { toVisible } from "../../boundary/visible.ts";
 import { APPROVAL_STATES, type Decision } from "../../types.ts";
 import { type ApprovalView, call } from "../api.ts";
 import { questions } from "../live.ts";
-import { Detail, notifyOf, State, Time, toLine } from "../parts/controls.tsx";
-import { Page, useLoad } from "../parts/load.tsx";
+import { Detail, notifyOf, State, Time } from "../parts/controls.tsx";
+import { toLine } from "../parts/format.ts";
+import { Page, useCall } from "../parts/load.tsx";
 import { StateFilter } from "../parts/table.tsx";
 import { hrefTo, route } from "../router.ts";
 
@@ -13,8 +14,7 @@ const MAX_SHOWN = 200;
 
 /** How many questions are open; undefined: not known yet. */
 export function useOpenApprovals(): number | undefined {
-  const open = { state: "open", limit: MAX_SHOWN } as const;
-  const { data } = useLoad("approvals open", () => call("GET /api/approvals", open), questions.value);
+  const { data } = useCall("GET /api/approvals", { state: "open", limit: MAX_SHOWN }, questions.value);
   return data?.approvals.length;
 }
 
@@ -22,7 +22,7 @@ export function useOpenApprovals(): number | undefined {
 export function Approvals(): JSX.Element {
   const { state = "open", id } = route.value.query;
   const query = { state: state === "all" ? undefined : state, limit: MAX_SHOWN };
-  const loaded = useLoad(`approvals ${state}`, () => call("GET /api/approvals", query));
+  const loaded = useCall("GET /api/approvals", query);
   return (
     <Page title="Approvals" intro={<StateFilter states={APPROVAL_STATES} usual="open" />} from={loaded}>
       {({ approvals }) => {
@@ -119,12 +119,13 @@ function Decided({ approval: { decision, by, decidedAt, reason, result } }: { ap
   );
 }
 
-const DONE: Record<Decision, string> = {
-  approve: "Approved.",
-  deny: "Denied.",
-  done: "The turn goes on with this result.",
-  again: "The call is sent again.",
-  "give-up": "The turn goes on without a result.",
+/** The words on the button of each decision, and what became of it. */
+const DECISIONS: Record<Decision, { button: string; done: string }> = {
+  approve: { button: "Approve", done: "Approved." },
+  deny: { button: "Deny", done: "Denied." },
+  done: { button: "It was executed", done: "The turn goes on with this result." },
+  again: { button: "Send it again", done: "The call is sent again." },
+  "give-up": { button: "Give up", done: "The turn goes on without a result." },
 };
 
 function Answer({ approval: { id, kind, againAt }, reload }: QuestionProps): JSX.Element {
@@ -133,9 +134,10 @@ function Answer({ approval: { id, kind, againAt }, reload }: QuestionProps): JSX
   const decide = (decision: Decision): void => {
     const body = { decision, reason: reason || undefined, result: decision === "done" && result ? result : undefined };
     const work = call("POST /api/approvals/:id", { id }, { body });
-    void notifyOf(work, () => DONE[decision], "Not decided").then(reload);
+    void notifyOf(work, () => DECISIONS[decision].done, "Not decided").then(reload);
   };
   const isOutcome = kind === "outcome";
+  const decisions = isOutcome ? (["done", "again", "give-up"] as const) : (["approve", "deny"] as const);
   const isTooEarly = againAt !== undefined && Date.parse(againAt) > Date.now();
   return (
     <>
@@ -150,32 +152,20 @@ function Answer({ approval: { id, kind, againAt }, reload }: QuestionProps): JSX
         <input value={reason} maxLength={1000} onInput={({ currentTarget }) => setReason(currentTarget.value)} />
       </label>
       <p class="actions">
-        {isOutcome ? (
-          <>
-            <button type="button" class="main" onClick={() => decide("done")}>
-              It was executed
-            </button>
-            <button type="button" disabled={isTooEarly} onClick={() => decide("again")}>
-              Send it again
-            </button>
-            <button type="button" onClick={() => decide("give-up")}>
-              Give up
-            </button>
-            {isTooEarly && (
-              <span class="quiet">
-                It can be sent again from <Time at={againAt} />
-              </span>
-            )}
-          </>
-        ) : (
-          <>
-            <button type="button" class="main" onClick={() => decide("approve")}>
-              Approve
-            </button>
-            <button type="button" onClick={() => decide("deny")}>
-              Deny
-            </button>
-          </>
+        {decisions.map((decision, place) => (
+          <button
+            key={decision}
+            class={place === 0 ? "main" : undefined}
+            disabled={decision === "again" && isTooEarly}
+            onClick={() => decide(decision)}
+          >
+            {DECISIONS[decision].button}
+          </button>
+        ))}
+        {isOutcome && isTooEarly && (
+          <span class="quiet">
+            It can be sent again from <Time at={againAt} />
+          </span>
         )}
       </p>
     </>

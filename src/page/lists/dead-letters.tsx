@@ -2,10 +2,11 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { call, type DeadLetterGroupView, type DeadLetterView } from "../api.ts";
 import { confirmed } from "../parts/ask.tsx";
-import { delayed, formatNumber, messageOf, notify, notifyOf, Time, toLine } from "../parts/controls.tsx";
-import { Loading, useLoad } from "../parts/load.tsx";
+import { delayed, notify, notifyOf, Time } from "../parts/controls.tsx";
+import { formatNumber, messageOf, toLine } from "../parts/format.ts";
+import { Loading, useCall } from "../parts/load.tsx";
 import { Chosen, EventLink, PAGE_SIZE, Table } from "../parts/table.tsx";
-import { TimeFilter, timesOf } from "../parts/times.tsx";
+import { TimeFilter } from "../parts/times.tsx";
 import { Title } from "../parts/title.tsx";
 import { hrefTo, route } from "../router.ts";
 
@@ -15,11 +16,11 @@ const FACETS = ["kind", "hook", "group"] as const;
 /** What failed permanently: in groups of one error, and each of them. */
 export function DeadLetters(): JSX.Element {
   const { query } = route.value;
-  const times = timesOf(query);
-  const groups = useLoad(`dead groups ${JSON.stringify(times)}`, () => call("GET /api/dead-letters/groups", times));
-  const filter = { kind: query.kind, hook: query.hook, group: query.group };
-  const page = { ...times, ...filter, before: query.before, limit: PAGE_SIZE };
-  const letters = useLoad(`dead ${JSON.stringify(page)}`, () => call("GET /api/dead-letters", page));
+  const { from, to, kind, hook, group, before } = query;
+  const times = { from, to };
+  const groups = useCall("GET /api/dead-letters/groups", times);
+  const page = { ...times, kind, hook, group, before, limit: PAGE_SIZE };
+  const letters = useCall("GET /api/dead-letters", page);
   const reload = (): void => {
     groups.reload();
     letters.reload();
@@ -92,10 +93,10 @@ function GroupActions({ group: { kind, hook, group, count }, reload }: { group: 
   const label = `${formatNumber(count)} of ${toLine(hook ?? kind, 40)}: ${toLine(group, 60)}`;
   return (
     <span class="row-actions">
-      <button type="button" aria-label={`Retry ${label}`} onClick={() => void retryGroup(choice).then(reload)}>
+      <button aria-label={`Retry ${label}`} onClick={() => void retryGroup(choice).then(reload)}>
         Retry {formatNumber(count)}
       </button>
-      <button type="button" aria-label={`Drop ${label}`} onClick={() => void dropGroup(choice, reload)}>
+      <button aria-label={`Drop ${label}`} onClick={() => void dropGroup(choice, reload)}>
         Drop {formatNumber(count)}
       </button>
     </span>
@@ -167,10 +168,10 @@ function Letters({ letters, isFiltered, reload }: LettersProps): JSX.Element {
       <Chosen names={FACETS} />
       {letters.length > 0 && (
         <p class="actions">
-          <button type="button" disabled={selected.size === 0} onClick={() => void retry()}>
+          <button disabled={selected.size === 0} onClick={() => void retry()}>
             Retry {selected.size || ""}
           </button>
-          <button type="button" disabled={selected.size === 0} onClick={drop}>
+          <button disabled={selected.size === 0} onClick={drop}>
             Drop {selected.size || ""}
           </button>
         </p>
@@ -186,14 +187,7 @@ function Letters({ letters, isFiltered, reload }: LettersProps): JSX.Element {
         columns={[
           { name: "Failed", show: ({ at }) => <Time at={at} /> },
           { name: "Kind", show: ({ kind }) => (kind === "run" ? "turn" : kind) },
-          {
-            name: "Hook",
-            show: ({ id, eventId, hook, kind }) => (
-              <EventLink id={eventId} row={id}>
-                {toLine(hook ?? kind, 60)}
-              </EventLink>
-            ),
-          },
+          { name: "Hook", show: (row) => <EventLink row={row}>{toLine(row.hook ?? row.kind, 60)}</EventLink> },
           { name: "Error", kind: "wide", show: ({ error }) => <span class="bad">{toLine(error, 240)}</span> },
           { name: "Attempts", kind: "number", show: ({ attempts }) => attempts },
         ]}

@@ -1,11 +1,12 @@
 import type { JSX } from "preact";
-import { call, type StatusView } from "../api.ts";
-import { formatNumber, State, Time, toLine } from "../parts/controls.tsx";
-import { Page, useLoad } from "../parts/load.tsx";
+import type { StatusView } from "../api.ts";
+import { State, Time } from "../parts/controls.tsx";
+import { formatNumber, toLine } from "../parts/format.ts";
+import { Page, useCall } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 
 export function Mailboxes(): JSX.Element {
-  const loaded = useLoad("status", () => call("GET /api/status"));
+  const loaded = useCall("GET /api/status");
   return (
     <Page title="Mailboxes" from={loaded}>
       {({ mail }) =>

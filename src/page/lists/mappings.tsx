@@ -1,16 +1,18 @@
 import type { JSX } from "preact";
+import { DAY_MS } from "../../shared/time.ts";
 import { call, type MappingView, type StatusView } from "../api.ts";
 import { confirmed } from "../parts/ask.tsx";
-import { Copy, Detail, formatNumber, notifyOf, State, Time, toLine, Warnings } from "../parts/controls.tsx";
-import { Loading, useLoad } from "../parts/load.tsx";
+import { Copy, Detail, notifyOf, State, Time, Warnings } from "../parts/controls.tsx";
+import { formatNumber, toLine } from "../parts/format.ts";
+import { Loading, useCall } from "../parts/load.tsx";
 import { Title } from "../parts/title.tsx";
 import { Table } from "../parts/table.tsx";
 import { hrefTo } from "../router.ts";
 
 /** The mappings of each sender in the order in which they are tried, and the last reload. */
 export function Mappings({ id }: { id?: string }): JSX.Element {
-  const status = useLoad("status", () => call("GET /api/status"));
-  const loaded = useLoad("mappings", () => call("GET /api/mappings"));
+  const status = useCall("GET /api/status");
+  const loaded = useCall("GET /api/mappings");
   return (
     <section class="page">
       <Title text="Mappings" />
@@ -130,11 +132,9 @@ function Sender({ mappings }: { mappings: readonly MappingView[] }): JSX.Element
   );
 }
 
-const WEEK_MS = 7 * 86_400_000;
-
 /** The link has exactly the rows that are counted. */
 function EventCount({ mapping: { id, events } }: { mapping: MappingView }): JSX.Element {
-  const from = new Date(Date.now() - WEEK_MS).toISOString();
+  const from = new Date(Date.now() - 7 * DAY_MS).toISOString();
   return <a href={hrefTo([], { mapping: id, from })}>{formatNumber(sum(events))}</a>;
 }
 
@@ -208,7 +208,7 @@ function Details({ mapping, reload }: { mapping: MappingView; reload(): void }):
         </p>
       )}
       <p class="actions">
-        <button type="button" onClick={() => void pauseOrResume(mapping).then(reload)}>
+        <button onClick={() => void pauseOrResume(mapping).then(reload)}>
           {pausedSince === undefined ? "Pause" : "Resume"}
         </button>
         <a class="button" href={hrefTo(["playground"], { mapping: id })}>

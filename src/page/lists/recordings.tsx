@@ -1,15 +1,16 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { call, type RecordingTimeline } from "../api.ts";
-import { formatNumber, notifyOf, Pairs, Time, toLine } from "../parts/controls.tsx";
-import { Page, useLoad } from "../parts/load.tsx";
+import { notifyOf, Pairs, Time } from "../parts/controls.tsx";
+import { formatNumber, toLine } from "../parts/format.ts";
+import { Page, useCall } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 import { Tree } from "../parts/tree.tsx";
 import { goTo, hrefTo } from "../router.ts";
 
 /** What hooks that no mapping takes were sent, to build a mapping from. */
 export function Recordings(): JSX.Element {
-  const loaded = useLoad("recordings", () => call("GET /api/recordings"));
+  const loaded = useCall("GET /api/recordings");
   return (
     <Page title="Recordings" intro={<Start reload={loaded.reload} />} from={loaded}>
       {({ recordings }) => (
@@ -41,7 +42,8 @@ export function Recordings(): JSX.Element {
 
 function Start({ reload }: { reload(): void }): JSX.Element {
   const [path, setPath] = useState("");
-  const start = (): void => {
+  const start = (event: Event): void => {
+    event.preventDefault();
     const work = call("POST /api/recordings", {}, { body: { path } });
     void notifyOf(work, () => "Recording for 10 minutes, 20 requests at most.", "Not started").then(reload);
   };
@@ -50,26 +52,18 @@ function Start({ reload }: { reload(): void }): JSX.Element {
       <p class="quiet">
         Keeps what is sent to a hook that has no mapping, to build one from it. Senders get the same answer as before.
       </p>
-      <form
-        class="actions"
-        onSubmit={(event) => {
-          event.preventDefault();
-          start();
-        }}
-      >
+      <form class="actions" onSubmit={start}>
         <label>
           Record the hook <input value={path} required onInput={({ currentTarget }) => setPath(currentTarget.value)} />
         </label>
-        <button type="submit" class="main">
-          Record
-        </button>
+        <button class="main">Record</button>
       </form>
     </>
   );
 }
 
 export function Recording({ id }: { id: string }): JSX.Element {
-  const loaded = useLoad(`recording ${id}`, () => call("GET /api/recordings/:id", { id }));
+  const loaded = useCall("GET /api/recordings/:id", { id });
   const remove = async (): Promise<void> => {
     await notifyOf(call("DELETE /api/recordings/:id", { id }), () => "Deleted.", "Not deleted");
     goTo(["recordings"]);
@@ -80,9 +74,7 @@ export function Recording({ id }: { id: string }): JSX.Element {
         <>
           <p class="actions">
             <b>{toLine(hook, 100)}</b>
-            <button type="button" onClick={() => void remove()}>
-              Delete
-            </button>
+            <button onClick={() => void remove()}>Delete</button>
           </p>
           {requests.length === 0 && <p class="empty">No request has come yet.</p>}
           {requests.map((one) => (

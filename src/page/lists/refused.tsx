@@ -1,13 +1,14 @@
 import type { JSX } from "preact";
-import { call, type MappingView, type RefusalView } from "../api.ts";
-import { formatBytes, formatNumber, Text, Time, toLine } from "../parts/controls.tsx";
-import { Page, useLoad } from "../parts/load.tsx";
+import type { MappingView, RefusalView } from "../api.ts";
+import { Text, Time } from "../parts/controls.tsx";
+import { formatBytes, formatNumber, toLine } from "../parts/format.ts";
+import { Page, useCall } from "../parts/load.tsx";
 import { Chosen, Table } from "../parts/table.tsx";
 import { hrefTo, route } from "../router.ts";
 
 /** Requests that were refused before their sender was known, by what was wrong with their credential. */
 export function Refused(): JSX.Element {
-  const loaded = useLoad("rejections", () => call("GET /api/rejections", { limit: 500 }));
+  const loaded = useCall("GET /api/rejections", { limit: 500 });
   const intro = (
     <p class="quiet">
       Refused before the sender was known: nothing of their bodies is kept. The last 500, as{" "}
@@ -56,15 +57,14 @@ function credentialOf(hook: string | undefined, mappings: readonly MappingView[]
   return own || hook === "wake" || hook === "agent" ? "hook token" : "no such hook";
 }
 
+const FACETS = ["hook", "credential", "reason"] as const;
+
 function RefusedTables({ rejections: found }: { rejections: readonly RefusalView[] }): JSX.Element {
-  const { hook, reason, credential } = route.value.query;
-  const { data } = useLoad("mappings", () => call("GET /api/mappings"));
+  const { query } = route.value;
+  const { data } = useCall("GET /api/mappings");
   const rejections = found.map((each) => ({ ...each, credential: credentialOf(each.hook, data?.mappings ?? []) }));
-  const shown = rejections.filter(
-    (each) =>
-      (hook === undefined || each.hook === hook) &&
-      (reason === undefined || each.reason === reason) &&
-      (credential === undefined || each.credential === credential),
+  const shown = rejections.filter((each) =>
+    FACETS.every((name) => query[name] === undefined || each[name] === query[name]),
   );
   return (
     <>
@@ -100,7 +100,7 @@ function RefusedTables({ rejections: found }: { rejections: readonly RefusalView
       {rejections.length > 0 && (
         <>
           <h2>Each of them</h2>
-          <Chosen names={["hook", "credential", "reason"]} />
+          <Chosen names={FACETS} />
           <Table
             label="Refused requests"
             items={shown}

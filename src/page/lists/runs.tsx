@@ -1,19 +1,19 @@
 import type { JSX } from "preact";
 import { DELIVERY_STATES, RUN_STATES } from "../../types.ts";
-import { call, type RunView } from "../api.ts";
+import type { DeliveryView, RunView } from "../api.ts";
 import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
-import { formatCost, formatMs, formatNumber, State, Time, toLine } from "../parts/controls.tsx";
+import { State, Time } from "../parts/controls.tsx";
+import { formatCost, formatMs, formatNumber, toLine } from "../parts/format.ts";
 import { SessionLink } from "../parts/conversation.tsx";
-import { Page, useLoad } from "../parts/load.tsx";
+import { Page, useCall } from "../parts/load.tsx";
 import { Chosen, EventLink, PAGE_SIZE, ResultText, StateFilter, Table } from "../parts/table.tsx";
-import { TimeFilter, timesOf } from "../parts/times.tsx";
+import { TimeFilter } from "../parts/times.tsx";
 import { hrefTo, route } from "../router.ts";
 
 export function Runs(): JSX.Element {
-  const { query } = route.value;
-  const { state, before, hook, session } = query;
-  const page = { ...timesOf(query), state, before, hook, session, limit: PAGE_SIZE };
-  const loaded = useLoad(`runs ${JSON.stringify(page)}`, () => call("GET /api/runs", page));
+  const { state, before, hook, session, from, to } = route.value.query;
+  const page = { from, to, state, before, hook, session, limit: PAGE_SIZE };
+  const loaded = useCall("GET /api/runs", page);
   const intro = (
     <>
       <StateFilter states={["waiting", ...RUN_STATES]} />
@@ -24,7 +24,6 @@ export function Runs(): JSX.Element {
       {state === "held" && (
         <p class="actions">
           <button
-            type="button"
             onClick={() =>
               void releaseRuns(
                 { session },
@@ -50,14 +49,7 @@ export function Runs(): JSX.Element {
           columns={[
             { name: "Created", show: ({ createdAt }) => <Time at={createdAt} /> },
             { name: "State", show: (run) => <State state={run.state} /> },
-            {
-              name: "Hook",
-              show: ({ id, eventId, hook: name, kind }) => (
-                <EventLink id={eventId} row={id}>
-                  {toLine(name ?? kind, 60)}
-                </EventLink>
-              ),
-            },
+            { name: "Hook", show: (run) => <EventLink row={run}>{toLine(run.hook ?? run.kind, 60)}</EventLink> },
             { name: "Session", show: ({ sessionKey }) => <SessionLink sessionKey={sessionKey} /> },
             { name: "Result", kind: "wide", show: (run) => <Result run={run} /> },
             { name: "Duration", kind: "number", show: tookOf },
@@ -113,14 +105,13 @@ function RunActions({ run, reload }: { run: RunView; reload(): void }): JSX.Elem
     <span class="row-actions">
       {isReleasable(run) && (
         <button
-          type="button"
           aria-label={`Release ${label}`}
           onClick={() => void releaseRuns({ run: run.id }, "This turn").then(reload)}
         >
           Release
         </button>
       )}
-      <button type="button" aria-label={`Cancel ${label}`} onClick={() => void cancelRun(run).then(reload)}>
+      <button aria-label={`Cancel ${label}`} onClick={() => void cancelRun(run).then(reload)}>
         Cancel
       </button>
     </span>
@@ -134,15 +125,9 @@ function tookOf({ startedAt, finishedAt }: RunView): string {
 const tokensOf = ({ usage }: RunView): number => (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
 
 export function Deliveries(): JSX.Element {
-  const { query } = route.value;
-  const page = {
-    ...timesOf(query),
-    state: query.state,
-    before: query.before,
-    channel: query.channel,
-    limit: PAGE_SIZE,
-  };
-  const loaded = useLoad(`deliveries ${JSON.stringify(page)}`, () => call("GET /api/deliveries", page));
+  const { state, before, channel, from, to } = route.value.query;
+  const page = { from, to, state, before, channel, limit: PAGE_SIZE };
+  const loaded = useCall("GET /api/deliveries", page);
   const intro = (
     <>
       <StateFilter states={["waiting", ...DELIVERY_STATES]} />
@@ -164,14 +149,7 @@ export function Deliveries(): JSX.Element {
           columns={[
             { name: "Created", show: ({ createdAt }) => <Time at={createdAt} /> },
             { name: "State", show: (delivery) => <State state={delivery.state} /> },
-            {
-              name: "To",
-              show: ({ id, eventId, channel, route: found, to }) => (
-                <EventLink id={eventId} row={id}>
-                  {`${found?.channel ?? channel} ${toLine(found?.to ?? to, 60)}`}
-                </EventLink>
-              ),
-            },
+            { name: "To", show: (delivery) => <EventLink row={delivery}>{placeOf(delivery)}</EventLink> },
             { name: "Text", kind: "wide", show: ({ text, error }) => <ResultText reply={text} error={error} /> },
             { name: "Attempts", kind: "number", show: ({ attempts }) => attempts },
             { name: "Sent", show: ({ sentAt }) => <Time at={sentAt} /> },
@@ -181,3 +159,6 @@ export function Deliveries(): JSX.Element {
     </Page>
   );
 }
+
+const placeOf = ({ channel, to, route: found }: DeliveryView): string =>
+  `${found?.channel ?? channel} ${toLine(found?.to ?? to, 60)}`;

@@ -1,17 +1,16 @@
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { call } from "../api.ts";
-import { changes } from "../live.ts";
-import { formatNumber, messageOf, Time, toLine } from "../parts/controls.tsx";
+import { notifyOf, Time } from "../parts/controls.tsx";
+import { formatNumber, toLine } from "../parts/format.ts";
 import { Entry } from "../parts/conversation.tsx";
 import { addPage, type Entries } from "./entries.ts";
-import { Failure, Page, useLoad } from "../parts/load.tsx";
+import { Page, useCall, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
-import { Title } from "../parts/title.tsx";
 import { hrefTo } from "../router.ts";
 
 export function Sessions(): JSX.Element {
-  const loaded = useLoad("sessions", () => call("GET /api/sessions", { limit: 200 }));
+  const loaded = useCall("GET /api/sessions", { limit: 200 });
   return (
     <Page title="Sessions" from={loaded}>
       {({ sessions }) => (
@@ -44,56 +43,37 @@ const ENTRIES_AT_ONCE = 50;
 /** No cursor is higher. */
 const END = Number.MAX_SAFE_INTEGER;
 
-/** How often it is read again while the stream reports changes. */
-const REFRESH_MS = 1000;
-
 /** A session reads as a conversation, the newest first: new entries are added to what is there. */
 export function Session({ id }: { id: string }): JSX.Element {
   const [known, setKnown] = useState<Entries>();
-  const [problem, setProblem] = useState<string>();
-  const [reads, setReads] = useState(0);
-  const readAt = useRef(0);
-
-  const read = async (before: number): Promise<void> => {
-    try {
-      const { entries } = await call("GET /api/sessions/:key*", { key: id, limit: ENTRIES_AT_ONCE, before });
-      setKnown((earlier) => addPage(earlier, entries, { before, size: ENTRIES_AT_ONCE }));
-      setProblem(undefined);
-    } catch (error) {
-      setProblem(messageOf(error));
-    }
+  const read = async (before: number) => {
+    const { entries } = await call("GET /api/sessions/:key*", { key: id, limit: ENTRIES_AT_ONCE, before });
+    setKnown((earlier) => addPage(earlier, entries, { before, size: ENTRIES_AT_ONCE }));
+    return entries;
   };
-
-  useEffect(() => {
-    const wait = Math.max(0, readAt.current + REFRESH_MS - Date.now());
-    const timer = setTimeout(() => {
-      readAt.current = Date.now();
-      void read(END);
-    }, wait);
-    return () => clearTimeout(timer);
-  }, [changes.value, reads]);
-
+  const loaded = useLoad(`session ${id}`, () => read(END));
+  const links = (
+    <p class="facts">
+      <a href={hrefTo([], { session: id })}>Show its requests</a>
+      <a href={hrefTo(["runs"], { session: id })}>Show its turns</a>
+      <span class="quiet">newest first</span>
+    </p>
+  );
   return (
-    <section class="page">
-      <Title text={toLine(id, 120)} />
-      <p class="facts">
-        <a href={hrefTo([], { session: id })}>Show its requests</a>
-        <a href={hrefTo(["runs"], { session: id })}>Show its turns</a>
-        <span class="quiet">newest first</span>
-      </p>
-      {problem !== undefined && <Failure text={problem} retry={() => setReads(reads + 1)} />}
-      {!known && problem === undefined && <p class="quiet loading">Loading…</p>}
-      <div class="conversation">
-        {known?.entries.length === 0 && <p class="empty">This session has no entries yet.</p>}
-        {known?.entries.toReversed().map((entry) => (
-          <Entry key={entry.seq} entry={entry} />
-        ))}
-        {known?.hasOlder && (
-          <button type="button" onClick={() => void read(known.entries[0]?.seq ?? END)}>
-            Earlier entries
-          </button>
-        )}
-      </div>
-    </section>
+    <Page title={toLine(id, 120)} intro={links} from={{ ...loaded, data: known }}>
+      {({ entries, hasOlder }) => (
+        <div class="conversation">
+          {entries.length === 0 && <p class="empty">This session has no entries yet.</p>}
+          {entries.toReversed().map((entry) => (
+            <Entry key={entry.seq} entry={entry} />
+          ))}
+          {hasOlder && (
+            <button onClick={() => void notifyOf(read(entries[0]?.seq ?? END), undefined, "Not loaded")}>
+              Earlier entries
+            </button>
+          )}
+        </div>
+      )}
+    </Page>
   );
 }

@@ -1,11 +1,11 @@
 import type { JSX } from "preact";
-import { call, type SpendView, type StatusView } from "../api.ts";
-import { formatCost, formatNumber, toLine } from "../parts/controls.tsx";
-import { Page, useLoad } from "../parts/load.tsx";
-import { Table } from "../parts/table.tsx";
-import { hrefTo, route, setQuery } from "../router.ts";
+import { DAY_MS, startOfDay } from "../../shared/time.ts";
+import type { SpendView, StatusView } from "../api.ts";
+import { formatCost, formatNumber, toLine } from "../parts/format.ts";
+import { Page, useCall } from "../parts/load.tsx";
+import { Choices, Table } from "../parts/table.tsx";
+import { hrefTo, route } from "../router.ts";
 
-const DAY_MS = 86_400_000;
 /** By name: how many days ago they begin, and end. */
 const PERIODS: Record<string, [number, number]> = {
   today: [0, 0],
@@ -16,26 +16,20 @@ const PERIODS: Record<string, [number, number]> = {
 const GROUPS = ["hook", "mapping", "model"] as const;
 type Group = (typeof GROUPS)[number];
 
-const startOfDay = (daysAgo: number): number => Math.floor(Date.now() / DAY_MS - daysAgo) * DAY_MS;
-
 /** The tokens and the cost of turns, by hook, mapping or model, and by day. */
 export function Spend(): JSX.Element {
   const { period = "today", by = "hook" } = route.value.query;
   const [first, last] = PERIODS[period] ?? [0, 0];
   const group = GROUPS.find((name) => name === by) ?? "hook";
-  const since = new Date(startOfDay(first)).toISOString();
-  const until = new Date(startOfDay(last) + DAY_MS).toISOString();
-  const loaded = useLoad(`spend ${since} ${until}`, () => call("GET /api/spend", { since, until }));
-  const { data: status } = useLoad("status", () => call("GET /api/status"));
+  const from = startOfDay() - first * DAY_MS;
+  const since = new Date(from).toISOString();
+  const until = new Date(startOfDay() + (1 - last) * DAY_MS).toISOString();
+  const loaded = useCall("GET /api/spend", { since, until });
+  const { data: status } = useCall("GET /api/status");
   const choices = (
     <>
-      <Choices
-        label="Period"
-        names={Object.keys(PERIODS)}
-        chosen={period}
-        choose={(name) => setQuery({ period: name })}
-      />
-      <Choices label="By" names={GROUPS} chosen={group} choose={(name) => setQuery({ by: name })} />
+      <Choices label="Period" parameter="period" names={Object.keys(PERIODS)} chosen={period} />
+      <Choices label="By" parameter="by" names={GROUPS} chosen={group} textOf={(name) => `by ${name}`} />
       <Budget budget={status?.budget} />
     </>
   );
@@ -44,30 +38,11 @@ export function Spend(): JSX.Element {
       {({ spend }) => (
         <>
           <Sums spend={spend} group={group} />
-          {first > 1 && <Days spend={spend} from={startOfDay(first)} />}
+          {first > 1 && <Days spend={spend} from={from} />}
           <p class="quiet">Days begin at 00:00 UTC.</p>
         </>
       )}
     </Page>
-  );
-}
-
-interface ChoicesProps {
-  label: string;
-  names: readonly string[];
-  chosen: string;
-  choose(name: string): void;
-}
-
-function Choices({ label, names, chosen, choose }: ChoicesProps): JSX.Element {
-  return (
-    <p class="choices" role="group" aria-label={label}>
-      {names.map((name) => (
-        <button key={name} type="button" aria-pressed={name === chosen} onClick={() => choose(name)}>
-          {label === "By" ? `by ${name}` : name}
-        </button>
-      ))}
-    </p>
   );
 }
 

@@ -1,13 +1,14 @@
 import type { JSX } from "preact";
 import { call } from "../api.ts";
 import { confirmed } from "../parts/ask.tsx";
-import { formatNumber, notifyOf, State, Time, toLine } from "../parts/controls.tsx";
-import { Page, useLoad } from "../parts/load.tsx";
+import { notifyOf, State, Time } from "../parts/controls.tsx";
+import { formatNumber, toLine } from "../parts/format.ts";
+import { Page, useCall } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 
 /** The agents that get events over MCP. */
 export function Subscriptions(): JSX.Element {
-  const loaded = useLoad("subscriptions", () => call("GET /api/subscriptions"));
+  const loaded = useCall("GET /api/subscriptions");
   const end = async (id: string, principal: string): Promise<void> => {
     const text = "Its subscriber gets a last message. It can subscribe again.";
     if (!(await confirmed(`End the subscription of ${toLine(principal, 40)}?`, text, "End it"))) return;
@@ -40,7 +41,6 @@ export function Subscriptions(): JSX.Element {
               name: "Actions",
               show: ({ id, principal, event }) => (
                 <button
-                  type="button"
                   aria-label={`End ${toLine(principal, 40)}, ${toLine(event, 60)}`}
                   onClick={() => void end(id, principal)}
                 >

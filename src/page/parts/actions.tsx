@@ -2,7 +2,8 @@ import { QUESTION_HOLDS } from "../../types.ts";
 import { call, type RunView, type Timeline } from "../api.ts";
 import { goTo } from "../router.ts";
 import { ask, confirmed } from "./ask.tsx";
-import { notifyOf, toLine } from "./controls.tsx";
+import { notifyOf } from "./controls.tsx";
+import { toLine } from "./format.ts";
 
 /* What a person does to events and runs. Each says what will happen, and asks first. */
 

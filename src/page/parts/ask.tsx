@@ -47,13 +47,11 @@ export function Asking(): JSX.Element {
           <div>{asked.text}</div>
           <p class="actions">
             {Object.entries(asked.answers).map(([value, words], place) => (
-              <button key={value} type="button" class={place === 0 ? "main" : undefined} onClick={() => answer(value)}>
+              <button key={value} class={place === 0 ? "main" : undefined} onClick={() => answer(value)}>
                 {words}
               </button>
             ))}
-            <button type="button" onClick={() => answer(undefined)}>
-              Cancel
-            </button>
+            <button onClick={() => answer(undefined)}>Cancel</button>
           </p>
         </>
       )}

@@ -1,8 +1,7 @@
-import { HOUR_MS } from "../../shared/time.ts";
-import { parseExact } from "../../shared/exact-json.ts";
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { messageOf, toneOf, toVisible, toWholeTime } from "./format.ts";
 
 /** Text from outside: control, bidirectional and invisible characters are shown as their code points. */
 export function Text({ children, max = 400 }: { children: string | undefined; max?: number }): JSX.Element {
@@ -20,11 +19,11 @@ export function Detail({ text, isError }: { text: string | undefined; isError?: 
   );
 }
 
-export function Warnings({ texts }: { texts: readonly string[] }): JSX.Element {
+export function Warnings({ texts, look = "problem mild" }: { texts: readonly string[]; look?: string }): JSX.Element {
   return (
     <>
       {texts.map((text) => (
-        <p key={text} class="problem mild">
+        <p key={text} class={look}>
           {toVisible(text)}
         </p>
       ))}
@@ -51,17 +50,6 @@ export function Pairs({ label, pairs }: { label?: string; pairs: Record<string, 
   );
 }
 
-const ZONE = new Intl.DateTimeFormat("en", { timeZoneName: "short" });
-
-/** With the day, the zone of this browser, and how long ago it was. */
-export function toWholeTime(at: number | string): string {
-  const date = new Date(at);
-  const zone = ZONE.formatToParts(date).find(({ type }) => type === "timeZoneName")?.value ?? "";
-  const ago = Date.now() - date.getTime();
-  const relative = ago < 0 ? `in ${formatMs(-ago)}` : `${formatMs(ago)} ago`;
-  return `${date.toLocaleDateString("en-CA")} ${date.toTimeString().slice(0, 8)} ${zone}, ${relative}`;
-}
-
 /** Today only the time, else also the day; the whole time on hover. */
 export function Time({ at }: { at: string | undefined }): JSX.Element {
   if (at === undefined) return <>–</>;
@@ -76,22 +64,6 @@ export function Time({ at }: { at: string | undefined }): JSX.Element {
   );
 }
 
-const TONES: Record<string, string[]> = {
-  good: ["done", "sent", "ok", "watching", "active"],
-  live: ["accepted", "running", "sending", "pending", "ready", "queued", "connecting", "catching-up"],
-  warn: ["held", "rejected", "refused", "paused", "shadowed", "open", "network", "locked"],
-  bad: ["failed", "dead", "store-failed", "mailbox-gone", "tls-failed", "login-refused"],
-};
-
-export function toneOf(state: string): string {
-  return Object.keys(TONES).find((tone) => TONES[tone]?.includes(state)) ?? "quiet";
-}
-
-/** What became of a request, beside its status, which needs no second mention. */
-export function outcomeBeside(status: string, outcome: string): string {
-  return outcome.startsWith(`${status}: `) ? outcome.slice(status.length + 2) : outcome;
-}
-
 export function State({ state }: { state: string }): JSX.Element {
   return <span class={`state ${toneOf(state)}`}>{state}</span>;
 }
@@ -100,7 +72,6 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   const [copied, setCopied] = useState(false);
   return (
     <button
-      type="button"
       class="small"
       onClick={(event) => {
         event.stopPropagation();
@@ -194,63 +165,7 @@ export function Notice(): JSX.Element {
   return (
     <div class={`notice ${notice.value?.tone ?? ""}`} role="status">
       {notice.value && <span>{notice.value.text}</span>}
-      {notice.value?.undo && (
-        <button type="button" onClick={notice.value.undo}>
-          Undo
-        </button>
-      )}
+      {notice.value?.undo && <button onClick={notice.value.undo}>Undo</button>}
     </div>
   );
-}
-
-/* How values are written. */
-
-const INVISIBLE = /[\p{Cc}\p{Cf}\u2028\u2029\u3164\uffa0]/gu;
-
-/** Characters that could reorder or hide the text around them. */
-export function toVisible(text: string): string {
-  return text.replace(INVISIBLE, (char) =>
-    /[\t\n\r]/.test(char) ? char : `\\u{${char.codePointAt(0)?.toString(16)}}`,
-  );
-}
-
-/** On one line. */
-export function toLine(text: string | undefined, max = 160): string {
-  const line = (text ?? "")
-    .slice(0, 4 * max)
-    .replaceAll(/\s+/g, " ")
-    .trim();
-  return toVisible(line.length > max ? `${line.slice(0, max - 1)}…` : line);
-}
-
-export function formatMs(ms: number): string {
-  if (ms < 1) return "<1 ms";
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
-  if (ms < HOUR_MS) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
-  return `${Math.floor(ms / HOUR_MS)} h ${Math.round((ms % HOUR_MS) / 60_000)} min`;
-}
-
-const NUMBER = new Intl.NumberFormat("en");
-export const formatNumber = (value: number | undefined): string => (value === undefined ? "" : NUMBER.format(value));
-
-/** In the currency of `agents.prices`. */
-export const formatCost = (cost: number | undefined, digits?: number): string =>
-  cost ? cost.toFixed(digits ?? (cost < 1 ? 4 : 2)) : "";
-
-export function formatBytes(bytes: number): string {
-  if (bytes < 1024) return `${bytes} B`;
-  return bytes < 1024 * 1024 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-export function parseJson(text: string): { value?: unknown; error?: string } {
-  try {
-    return { value: parseExact(text) };
-  } catch (error) {
-    return { error: `This is not JSON: ${messageOf(error)}` };
-  }
 }

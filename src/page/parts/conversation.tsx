@@ -2,7 +2,8 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { EntryView, Timeline } from "../api.ts";
 import { hrefTo } from "../router.ts";
-import { Text, Time, toLine, toVisible } from "./controls.tsx";
+import { Text, Time } from "./controls.tsx";
+import { toLine, toVisible } from "./format.ts";
 
 const NAMES = { system: "System event", user: "Prompt", assistant: "Reply" };
 
@@ -48,23 +49,20 @@ export function Prompt({ text }: { text: string }): JSX.Element {
   const [isExact, setExact] = useState(false);
   const parts = toParts(text);
   if (parts.every(({ source }) => source === undefined)) return <Words text={text} />;
+  const shown: Part[] = isExact ? [{ text }] : parts;
   return (
     <>
-      {isExact ? (
-        <Words text={text} />
-      ) : (
-        parts.map(({ text: words, source }, index) =>
-          source === undefined ? (
-            <Words key={index} text={words} />
-          ) : (
-            <section key={index} class="boundary" aria-label="Untrusted content">
-              <p class="marker">untrusted · {toLine(source, 80)}</p>
-              <Words text={words} />
-            </section>
-          ),
-        )
+      {shown.map(({ text: words, source }, index) =>
+        source === undefined ? (
+          <Words key={index} text={words} />
+        ) : (
+          <section key={index} class="boundary" aria-label="Untrusted content">
+            <p class="marker">untrusted · {toLine(source, 80)}</p>
+            <Words text={words} />
+          </section>
+        ),
       )}
-      <button type="button" class="small" aria-pressed={isExact} onClick={() => setExact(!isExact)}>
+      <button class="small" aria-pressed={isExact} onClick={() => setExact(!isExact)}>
         Show as sent
       </button>
     </>
@@ -86,7 +84,6 @@ export function SessionLink({ sessionKey }: { sessionKey: string }): JSX.Element
   return <a href={hrefTo(["sessions", sessionKey])}>{toLine(sessionKey, 48)}</a>;
 }
 
-/** The log of a transform. */
 export function Log({ log }: { log: Timeline["log"] }): JSX.Element | null {
   if (log.length === 0) return null;
   return (

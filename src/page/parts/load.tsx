@@ -1,7 +1,9 @@
 import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { OperatorAnswers } from "../../operator/views.ts";
+import { call, type Params } from "../api.ts";
 import { changes } from "../live.ts";
-import { messageOf, toVisible } from "./controls.tsx";
+import { messageOf, toVisible } from "./format.ts";
 import { Title } from "./title.tsx";
 
 interface Loaded<Data> {
@@ -53,6 +55,15 @@ export function useLoad<Data>(key: string, load: () => Promise<Data>, revision =
   };
 }
 
+/** What the API answers. It is asked when a parameter changes, and again as `revision` does. */
+export function useCall<Endpoint extends keyof OperatorAnswers>(
+  endpoint: Endpoint,
+  params: Params = {},
+  revision?: number,
+): Loaded<OperatorAnswers[Endpoint]> {
+  return useLoad(`${endpoint} ${JSON.stringify(params)}`, () => call(endpoint, params), revision);
+}
+
 const inFlight = new Map<string, Promise<unknown>>();
 
 /** Parts that load the same at the same time do so once. */
@@ -83,10 +94,7 @@ export function Loading<Data>({ from: { data, error, reload }, children }: Loadi
 export function Failure({ text, retry }: { text: string; retry(): void }): JSX.Element {
   return (
     <p class="problem" role="alert">
-      {toVisible(text)}{" "}
-      <button type="button" onClick={retry}>
-        Try again
-      </button>
+      {toVisible(text)} <button onClick={retry}>Try again</button>
     </p>
   );
 }

@@ -1,6 +1,6 @@
 import { type ComponentChildren, Fragment, type JSX } from "preact";
 import { hrefTo, route, setQuery } from "../router.ts";
-import { toLine } from "./controls.tsx";
+import { toLine } from "./format.ts";
 
 interface Column<Item> {
   name: string;
@@ -126,10 +126,11 @@ export function Table<Item>(props: TableProps<Item>): JSX.Element {
 export const PAGE_SIZE = 200;
 
 /** A row's link to its event, if it has one. */
-export function EventLink({ id, row, children }: { id?: string; row: string; children: string }): JSX.Element {
-  if (id === undefined) return <span class="quiet">{children}</span>;
+export function EventLink({ row, children }: { row: { id: string; eventId?: string }; children: string }): JSX.Element {
+  const { id, eventId } = row;
+  if (eventId === undefined) return <span class="quiet">{children}</span>;
   return (
-    <a href={hrefTo(["events", id])} data-row={row} data-event={id}>
+    <a href={hrefTo(["events", eventId])} data-row={id} data-event={eventId}>
       {children}
     </a>
   );
@@ -143,12 +144,7 @@ export function Chosen({ names }: { names: readonly string[] }): JSX.Element | n
   return (
     <p class="actions">
       {chosen.map((name) => (
-        <button
-          key={name}
-          type="button"
-          class="chosen"
-          onClick={() => setQuery({ [name]: undefined, before: undefined })}
-        >
+        <button key={name} class="chosen" onClick={() => setQuery({ [name]: undefined, before: undefined })}>
           {name === "group" ? "error" : name}: {toLine(query[name], 60)} ✕
         </button>
       ))}
@@ -156,23 +152,38 @@ export function Chosen({ names }: { names: readonly string[] }): JSX.Element | n
   );
 }
 
-/** A choice of states that is part of the place's URL. */
-export function StateFilter({ states, usual = "" }: { states: readonly string[]; usual?: string }): JSX.Element {
-  const { state = usual } = route.value.query;
+interface ChoicesProps {
+  label: string;
+  /** The parameter of the place's URL that the choice sets. */
+  parameter: string;
+  names: readonly string[];
+  chosen: string;
+  textOf?(name: string): string;
+  children?: ComponentChildren;
+}
+
+/** A choice of one of a few, shown at once. */
+export function Choices({ label, parameter, names, chosen, textOf = String, children }: ChoicesProps): JSX.Element {
   return (
-    <p class="choices" role="group" aria-label="State">
-      {[usual === "" ? "" : "all", ...states].map((choice) => (
+    <p class="choices" role="group" aria-label={label}>
+      {names.map((name) => (
         <button
-          key={choice}
-          type="button"
-          aria-pressed={state === choice}
-          onClick={() => setQuery({ state: choice, before: "" })}
+          key={name}
+          aria-pressed={name === chosen}
+          onClick={() => setQuery({ [parameter]: name, before: undefined })}
         >
-          {choice || "all"}
+          {textOf(name)}
         </button>
       ))}
+      {children}
     </p>
   );
+}
+
+export function StateFilter({ states, usual = "" }: { states: readonly string[]; usual?: string }): JSX.Element {
+  const names = [usual === "" ? "" : "all", ...states];
+  const { state = usual } = route.value.query;
+  return <Choices label="State" parameter="state" names={names} chosen={state} textOf={(name) => name || "all"} />;
 }
 
 export function ResultText({ reply, error }: { reply?: string; error?: string }): JSX.Element {

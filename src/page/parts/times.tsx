@@ -3,30 +3,28 @@ import type { JSX } from "preact";
 import { route, setQuery } from "../router.ts";
 
 /** The start of a day of this browser, some days ago. */
-function startOfDay(daysAgo: number): number {
+function startOfDay(daysAgo: number): string {
   const today = new Date();
-  return new Date(today.getFullYear(), today.getMonth(), today.getDate() - daysAgo).getTime();
+  return new Date(today.getFullYear(), today.getMonth(), today.getDate() - daysAgo).toISOString();
 }
 
+const before = (ms: number): string => new Date(Date.now() - ms).toISOString();
+
 /** Periods by name. Without an end, what comes now is in them. */
-const PERIODS: Record<string, () => { from: number; to?: number }> = {
-  "last hour": () => ({ from: Date.now() - HOUR_MS }),
+const PERIODS: Record<string, () => { from: string; to?: string }> = {
+  "last hour": () => ({ from: before(HOUR_MS) }),
   today: () => ({ from: startOfDay(0) }),
   yesterday: () => ({ from: startOfDay(1), to: startOfDay(0) }),
-  "last 7 days": () => ({ from: Date.now() - 7 * DAY_MS }),
+  "last 7 days": () => ({ from: before(7 * DAY_MS) }),
 };
 
 /** The times of a period as it is now, for the URL. */
-export function toTimes(period: string | undefined): { from?: string; to?: string } {
-  const { from, to } = PERIODS[period ?? ""]?.() ?? {};
-  return {
-    from: from === undefined ? undefined : new Date(from).toISOString(),
-    to: to === undefined ? undefined : new Date(to).toISOString(),
-  };
+export function toTimes(period: string): { from?: string; to?: string } {
+  return { from: undefined, to: undefined, ...PERIODS[period]?.() };
 }
 
 /** A choice of a period, which the URL keeps as two times. */
-export function TimeFilter({ children }: { children?: JSX.Element }): JSX.Element {
+export function TimeFilter(): JSX.Element {
   const { from, to, period = "" } = route.value.query;
   const isOwn = period === "" && (from !== undefined || to !== undefined);
   const choose = (name: string): void => setQuery({ period: name, ...toTimes(name), before: undefined });
@@ -37,9 +35,7 @@ export function TimeFilter({ children }: { children?: JSX.Element }): JSX.Elemen
         class={from || to ? "chosen" : ""}
         value={isOwn ? "between" : period}
         onChange={({ currentTarget: { value } }) =>
-          value === "between"
-            ? setQuery({ period: undefined, from: new Date(startOfDay(1)).toISOString() })
-            : choose(value)
+          value === "between" ? setQuery({ period: undefined, from: startOfDay(1) }) : choose(value)
         }
       >
         <option value="">time: all</option>
@@ -53,7 +49,6 @@ export function TimeFilter({ children }: { children?: JSX.Element }): JSX.Elemen
           <Moment name="from" at={from} /> <Moment name="to" at={to} />
         </span>
       )}
-      {children}
     </>
   );
 }
@@ -72,9 +67,4 @@ function Moment({ name, at }: { name: "from" | "to"; at: string | undefined }): 
       }
     />
   );
-}
-
-/** The times of the URL, for the API. */
-export function timesOf({ from, to }: Record<string, string | undefined>): { from?: string; to?: string } {
-  return { from, to };
 }

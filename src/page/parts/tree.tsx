@@ -2,7 +2,8 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Suggestion } from "../playground/editor.ts";
 import { ExactNumber } from "../../shared/exact-json.ts";
-import { Copy, formatBytes, toLine, toVisible } from "./controls.tsx";
+import { Copy } from "./controls.tsx";
+import { formatBytes, toLine, toVisible } from "./format.ts";
 import { type Keys, toPath } from "./path.ts";
 
 const CHILDREN_AT_ONCE = 100;
@@ -36,7 +37,7 @@ function Node({ value, keys, isOpen = false }: { value: unknown; keys: Keys; isO
   const isList = Array.isArray(value);
   return (
     <div class="node">
-      <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
+      <button class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span aria-hidden="true">{open ? "▾" : "▸"}</span>
         <span class="hidden">{open ? "Close" : "Open"}</span>
         <span class="key">{name}</span>
@@ -54,7 +55,7 @@ function Node({ value, keys, isOpen = false }: { value: unknown; keys: Keys; isO
             />
           ))}
           {entries.length > count && (
-            <button type="button" class="small" onClick={() => setCount(count + 10 * CHILDREN_AT_ONCE)}>
+            <button class="small" onClick={() => setCount(count + 10 * CHILDREN_AT_ONCE)}>
               {entries.length - count} more
             </button>
           )}
@@ -80,7 +81,7 @@ function Leaf({ value }: { value: unknown }): JSX.Element {
     <span class="string">
       <bdi>{toVisible(shown)}</bdi>
       {value.length > shown.length && (
-        <button type="button" class="small" onClick={() => setWhole(true)}>
+        <button class="small" onClick={() => setWhole(true)}>
           all {formatBytes(value.length)}
         </button>
       )}

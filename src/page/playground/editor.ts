@@ -30,12 +30,13 @@ export interface Suggestion {
 
 export interface EditorOptions {
   label: string;
-  language: Language;
+  /** Default: text. */
+  language?: Language;
   /** The text at the start. */
   text: string;
   hint?: string;
   /** The paths of the payload, as a template has them. */
-  paths(): readonly Suggestion[];
+  paths?(): readonly Suggestion[];
   onChange(text: string): void;
 }
 
@@ -46,7 +47,7 @@ export interface Editor {
 
 /** The editor is in a shadow root, where it may add its styles under a policy that forbids inline ones. */
 export function createEditor(host: HTMLElement, options: EditorOptions): Editor {
-  const { language, text, paths, onChange, label, hint } = options;
+  const { language = "text", text, paths = () => [], onChange, label, hint } = options;
   const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
   const view = new EditorView({
     root,
@@ -123,33 +124,22 @@ function toScriptName({ label, detail }: Suggestion): Suggestion {
   return { label: script, detail };
 }
 
-const toSuggestions = (detail: string, labels: string): Suggestion[] =>
-  labels.split(" ").map((label) => ({ label, detail }));
+/** By what they are. */
+const toSuggestions = (labels: Record<string, string>): Suggestion[] =>
+  Object.entries(labels).flatMap(([detail, text]) => text.split(" ").map((label) => ({ label, detail })));
 
 const KEYWORDS: Record<"template" | "typescript", Suggestion[]> = {
-  template: [
-    ...toSuggestions(
-      "helper",
-      "json default truncate before rest parse join brief lower upper date eq and or not lookup",
-    ),
-    ...toSuggestions("block", "#if #unless #each #with else /if /unless /each /with"),
-    ...toSuggestions("request", "headers query path method now item index"),
-  ],
-  typescript: [
-    ...toSuggestions(
-      "input",
-      "payload rawBody headers query path method hook mapping event now base secrets item index",
-    ),
-    ...toSuggestions(
-      "action field",
-      "kind message text name sessionKey wakeMode mode deliver channel to model thinking timeoutSeconds",
-    ),
-    ...toSuggestions(
-      "base",
-      "base.message base.text base.name base.sessionKey base.deliver base.channel base.to base.kind",
-    ),
-    ...toSuggestions("keyword", "export default const return null undefined console.log"),
-  ],
+  template: toSuggestions({
+    helper: "json default truncate before rest parse join brief lower upper date eq and or not lookup",
+    block: "#if #unless #each #with else /if /unless /each /with",
+    request: "headers query path method now item index",
+  }),
+  typescript: toSuggestions({
+    input: "payload rawBody headers query path method hook mapping event now base secrets item index",
+    "action field": "kind message text name sessionKey wakeMode mode deliver channel to model thinking timeoutSeconds",
+    base: "base.message base.text base.name base.sessionKey base.deliver base.channel base.to base.kind",
+    keyword: "export default const return null undefined console.log",
+  }),
 };
 
 const COLORS = HighlightStyle.define([

@@ -1,6 +1,6 @@
 import { TEMPLATE_FIELDS } from "../../types.ts";
 import type { MappingSource } from "../api.ts";
-import { parseJson } from "../parts/controls.tsx";
+import { parseJson } from "../parts/format.ts";
 
 /** What a trial begins with: a stored event, or a recorded request. */
 export interface StartEvent {

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { call, type MappingSource } from "../api.ts";
-import { toLine } from "../parts/controls.tsx";
-import { Loading, Page, useLoad } from "../parts/load.tsx";
+import { toLine } from "../parts/format.ts";
+import { Loading, Page, useCall, useLoad } from "../parts/load.tsx";
 import { route, setQuery } from "../router.ts";
 import { createSource } from "./trial.tsx";
 import type { StartEvent } from "./fields.ts";
@@ -10,7 +10,7 @@ import { Workbench } from "./workbench.tsx";
 /** Edits a mapping on a payload, and shows what it makes of it as one types. Nothing is recorded or written. */
 export function Playground(): JSX.Element {
   const { mapping = "" } = route.value.query;
-  const loaded = useLoad("mappings", () => call("GET /api/mappings"), 0);
+  const loaded = useCall("GET /api/mappings", {}, 0);
   const intro = <p class="quiet">Runs in the service’s own sandbox. Nothing is recorded, and no file is written.</p>;
   return (
     <Page title="Playground" intro={intro} from={loaded}>

@@ -1,9 +1,11 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type Diff, type MappingSource, call, type Trial } from "../api.ts";
-import { Detail, formatNumber, messageOf, Pairs, toLine, toVisible, Warnings } from "../parts/controls.tsx";
+import { Detail, Pairs, Warnings } from "../parts/controls.tsx";
+import { formatNumber, messageOf, toLine, toVisible } from "../parts/format.ts";
 import { Log, Prompt } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";
+import { withoutBlank } from "./fields.ts";
 import { diffWords } from "./words.ts";
 import type { Problem } from "./editor.ts";
 
@@ -65,8 +67,7 @@ export function toDraft(
 ): DraftMapping {
   const { id: given, ...own } = others;
   const id = typeof given === "string" && given !== "" ? given : source.id;
-  const set = Object.fromEntries(Object.entries(fields).filter(([, text]) => text !== ""));
-  const whole: Record<string, unknown> = { ...own, ...set };
+  const whole: Record<string, unknown> = { ...own, ...withoutBlank(fields) };
   if (source.key === "" || id !== source.id) return { ...whole, id };
   const loaded: Record<string, unknown> = source.fields;
   const names = new Set([...Object.keys(loaded), ...Object.keys(whole)].filter((name) => name !== "id"));
@@ -160,7 +161,7 @@ export function Comparison({ draft }: { draft: { mapping: object; code?: string 
   return (
     <>
       <p>
-        <button type="button" class="main" disabled={state.isBusy} onClick={compare}>
+        <button class="main" disabled={state.isBusy} onClick={compare}>
           {state.isBusy ? "Comparing…" : "Compare with the loaded mapping"}
         </button>
       </p>

@@ -2,9 +2,11 @@ import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { TEMPLATE_FIELDS } from "../../types.ts";
 import type { MappingSource } from "../api.ts";
-import { Copy, formatMs, parseJson, toVisible } from "../parts/controls.tsx";
+import { Copy } from "../parts/controls.tsx";
+import { formatMs, parseJson, toVisible } from "../parts/format.ts";
 import { type Draft, useDraft } from "../parts/draft.ts";
 import { useWidget } from "../parts/load.tsx";
+import { Choices } from "../parts/table.tsx";
 import { listSuggestions } from "../parts/tree.tsx";
 import { route, setQuery } from "../router.ts";
 import type { EditorOptions, Problem } from "./editor.ts";
@@ -27,7 +29,8 @@ interface WorkbenchProps {
 }
 
 export function Workbench({ name, source, event }: WorkbenchProps): JSX.Element {
-  const { sample = event ? "" : (source.samples[0]?.name ?? ""), view } = route.value.query;
+  const { sample = event ? "" : (source.samples[0]?.name ?? ""), view: given } = route.value.query;
+  const view = given === "week" ? given : "";
   const posted = useDraft(`${name} ${sample}`, () => toRequest(source, event, sample));
   const written = useDraft(name, () => ({
     fields: textFieldsOf(source),
@@ -54,7 +57,13 @@ export function Workbench({ name, source, event }: WorkbenchProps): JSX.Element 
     <div class="playground">
       <div>
         <Unsaved drafts={[posted, written]} />
-        <Field label="Payload">
+        <EditedField
+          label="Payload"
+          origin={posted.origin}
+          text={posted.work.payload}
+          problems={toProblems(payload.error)}
+          onChange={(text) => posted.change({ ...posted.work, payload: text })}
+        >
           {(source.samples.length > 0 || event) && (
             <select
               aria-label="Sample"
@@ -69,16 +78,7 @@ export function Workbench({ name, source, event }: WorkbenchProps): JSX.Element 
               ))}
             </select>
           )}
-          <Editor
-            key={posted.origin}
-            label="Payload"
-            language="text"
-            text={posted.work.payload}
-            paths={() => []}
-            problems={toProblems(payload.error)}
-            onChange={(text) => posted.change({ ...posted.work, payload: text })}
-          />
-        </Field>
+        </EditedField>
         <details class="field">
           <summary>
             Hook, headers and query <span class="quiet">of the request</span>
@@ -91,75 +91,65 @@ export function Workbench({ name, source, event }: WorkbenchProps): JSX.Element 
             />
           </label>
           {(["headers", "query"] as const).map((part) => (
-            <Field key={part} label={part}>
-              <Editor
-                key={posted.origin}
-                label={part}
-                language="text"
-                text={posted.work[part]}
-                paths={() => []}
-                problems={toProblems((part === "headers" ? headers : query).error)}
-                onChange={(text) => posted.change({ ...posted.work, [part]: text })}
-              />
-            </Field>
+            <EditedField
+              key={part}
+              label={part}
+              origin={posted.origin}
+              text={posted.work[part]}
+              problems={toProblems((part === "headers" ? headers : query).error)}
+              onChange={(text) => posted.change({ ...posted.work, [part]: text })}
+            />
           ))}
         </details>
         {code !== undefined && (
-          <Field label={`transform: ${source.transform?.file.split(/[\\/]/).at(-1) ?? ""}`}>
-            <Editor
-              key={written.origin}
-              label="transform"
-              language="typescript"
-              text={code}
-              paths={() => paths}
-              problems={problemsOf("transform")}
-              onChange={(text) => written.change({ ...written.work, code: text })}
-            />
-          </Field>
+          <EditedField
+            title={`transform: ${source.transform?.file.split(/[\\/]/).at(-1) ?? ""}`}
+            label="transform"
+            origin={written.origin}
+            language="typescript"
+            text={code}
+            paths={() => paths}
+            problems={problemsOf("transform")}
+            onChange={(text) => written.change({ ...written.work, code: text })}
+          />
         )}
         {Object.entries(fields).map(([field, text]) => (
-          <Field key={field} label={field}>
-            <Editor
-              key={written.origin}
-              label={field}
-              language="template"
-              text={text}
-              hint={`${field} is not set`}
-              paths={() => paths}
-              problems={problemsOf(field)}
-              onChange={(changed) => setField(field, changed)}
-            />
-          </Field>
+          <EditedField
+            key={field}
+            label={field}
+            origin={written.origin}
+            language="template"
+            text={text}
+            hint={`${field} is not set`}
+            paths={() => paths}
+            problems={problemsOf(field)}
+            onChange={(changed) => setField(field, changed)}
+          />
         ))}
         <AddField fields={fields} onAdd={(field) => setField(field, "")} />
-        <Field label="All other fields: id, match, and the rest">
-          <Editor
-            key={written.origin}
-            label="other fields"
-            language="text"
-            text={others}
-            paths={() => []}
-            problems={[
-              ...toProblems(parsed.error),
-              ...Object.keys(parsed.value).flatMap((field) => problemsOf(field).map(({ message }) => ({ message }))),
-            ]}
-            onChange={(text) => written.change({ ...written.work, others: text })}
-          />
-        </Field>
+        <EditedField
+          title="All other fields: id, match, and the rest"
+          label="other fields"
+          origin={written.origin}
+          text={others}
+          problems={[
+            ...toProblems(parsed.error),
+            ...Object.keys(parsed.value).flatMap((field) => problemsOf(field).map(({ message }) => ({ message }))),
+          ]}
+          onChange={(text) => written.change({ ...written.work, others: text })}
+        />
         <CopyToFile source={source} mapping={{ ...parsed.value, ...withoutBlank(fields) }} code={code} />
       </div>
       <div class="result" aria-live="polite">
-        <p class="choices" role="group" aria-label="View">
-          <button type="button" aria-pressed={view !== "week"} onClick={() => setQuery({ view: "" })}>
-            This payload
-          </button>
-          <button type="button" aria-pressed={view === "week"} onClick={() => setQuery({ view: "week" })}>
-            The last week
-          </button>
-          {view !== "week" && tried.trial && (
-            <span class="quiet">{formatMs(tried.trial.durationMs)} in the service</span>
-          )}
-        </p>
+        <Choices
+          label="View"
+          parameter="view"
+          names={["", "week"]}
+          chosen={view}
+          textOf={(choice) => (choice === "week" ? "The last week" : "This payload")}
+        >
+          {view === "" && tried.trial && <span class="quiet">{formatMs(tried.trial.durationMs)} in the service</span>}
+        </Choices>
         {view === "week" ? <Comparison draft={{ mapping: draft, code }} /> : <Result {...tried} />}
       </div>
     </div>
@@ -173,7 +163,7 @@ function Unsaved({ drafts }: { drafts: Draft<unknown>[] }): JSX.Element | null {
   return (
     <p class="facts" role="status">
       <span class="quiet">Your changes are in no file. This tab keeps them.</span>
-      <button type="button" class="small" onClick={() => changed.forEach((draft) => draft.discard())}>
+      <button class="small" onClick={() => changed.forEach((draft) => draft.discard())}>
         Discard changes
       </button>
     </p>
@@ -224,23 +214,33 @@ function CopyToFile({ source, mapping: written, code }: CopyToFileProps): JSX.El
   );
 }
 
-function Field({ label, children }: { label: string; children: ComponentChildren }): JSX.Element {
+interface EditedFieldProps extends EditorOptions {
+  /** Default: the label. */
+  title?: string;
+  /** With another one, the editor starts with `text` again; until then it keeps its own. */
+  origin: string;
+  problems: readonly Problem[];
+  /** Between the title and the editor. */
+  children?: ComponentChildren;
+}
+
+function EditedField({ title, origin, children, ...options }: EditedFieldProps): JSX.Element {
   return (
     <div class="field">
-      <h3>{label}</h3>
+      <h3>{title ?? options.label}</h3>
       {children}
+      <Editor key={origin} {...options} />
     </div>
   );
 }
 
-/** It starts with `text`, and keeps its own from then on. */
 function Editor({ problems, ...options }: EditorOptions & { problems: readonly Problem[] }): JSX.Element {
   const latest = useRef(options);
   latest.current = options;
   const host = useWidget(
     async () => {
       const { createEditor } = await import("./editor.ts");
-      const paths = () => latest.current.paths();
+      const paths = () => latest.current.paths?.() ?? [];
       const onChange = (text: string) => latest.current.onChange(text);
       return (element) => createEditor(element, { ...latest.current, paths, onChange });
     },

@@ -1,19 +1,10 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { call, type MappingsView } from "../api.ts";
+import type { MappingsView } from "../api.ts";
 import { changes, feed } from "../live.ts";
-import {
-  Copy,
-  formatMs,
-  formatNumber,
-  outcomeBeside,
-  State,
-  Time,
-  toLine,
-  toneOf,
-  toWholeTime,
-} from "../parts/controls.tsx";
-import { Failure, Loading, useLoad } from "../parts/load.tsx";
+import { Copy, State, Time } from "../parts/controls.tsx";
+import { formatMs, formatNumber, outcomeBeside, toLine, toneOf, toWholeTime } from "../parts/format.ts";
+import { Failure, Loading, useCall } from "../parts/load.tsx";
 import { hrefTo } from "../router.ts";
 import { type Filter, isSearched, type Row } from "../row.ts";
 
@@ -67,7 +58,6 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
       <p class="liveness" role="status">
         {isStill && waiting > 0 ? (
           <button
-            type="button"
             onClick={() => {
               setHeld(false);
               scroller.current?.scrollTo({ top: 0 });
@@ -98,9 +88,7 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
         )}
         {state === "paused" && (
           <p class="older">
-            <button type="button" onClick={feed.resume}>
-              Search older requests
-            </button>
+            <button onClick={feed.resume}>Search older requests</button>
           </p>
         )}
         {state === "failed" && (
@@ -115,7 +103,7 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
 
 /** How far a search has come. */
 function Progress({ filter, count }: { filter: Filter; count: number }): JSX.Element | null {
-  const { data } = useLoad("status", () => call("GET /api/status"));
+  const { data } = useCall("GET /api/status");
   const progress = feed.progress();
   if (!isSearched(filter) || !progress) return null;
   const isComplete = feed.state() === "complete";
@@ -173,23 +161,6 @@ interface LineProps {
 
 function Line({ row, top, place, count }: LineProps): JSX.Element {
   const { id, at, hook, mapping, event, subject, status, refusal, replayOf, outcome, durationMs } = row;
-  const content = (
-    <>
-      <time dateTime={new Date(at).toISOString()} title={toWholeTime(at)}>
-        {clock(at)}
-      </time>
-      <State state={status} />
-      <span class="what">
-        {replayOf && <span class="quiet">replay </span>}
-        <b>{toLine(hook, 60) || "no hook"}</b>
-        {mapping !== undefined && mapping !== hook && <span class="quiet"> {toLine(mapping, 60)}</span>}
-        {event !== undefined && <span> {toLine(event, 80)}</span>}
-      </span>
-      <span class="subject">{toLine(subject)}</span>
-      <span class={`outcome ${isPlain(status) ? "" : toneOf(status)}`}>{toLine(outcomeBeside(status, outcome))}</span>
-      <span class="duration">{durationMs === undefined ? "" : formatMs(durationMs)}</span>
-    </>
-  );
   return (
     <li style={{ transform: `translateY(${top}px)` }} aria-setsize={count} aria-posinset={place}>
       <a
@@ -199,7 +170,19 @@ function Line({ row, top, place, count }: LineProps): JSX.Element {
           refusal ? hrefTo(["refused"], { hook: hook || undefined, reason: refusal.reason }) : hrefTo(["events", id])
         }
       >
-        {content}
+        <time dateTime={new Date(at).toISOString()} title={toWholeTime(at)}>
+          {clock(at)}
+        </time>
+        <State state={status} />
+        <span class="what">
+          {replayOf && <span class="quiet">replay </span>}
+          <b>{toLine(hook, 60) || "no hook"}</b>
+          {mapping !== undefined && mapping !== hook && <span class="quiet"> {toLine(mapping, 60)}</span>}
+          {event !== undefined && <span> {toLine(event, 80)}</span>}
+        </span>
+        <span class="subject">{toLine(subject)}</span>
+        <span class={`outcome ${isPlain(status) ? "" : toneOf(status)}`}>{toLine(outcomeBeside(status, outcome))}</span>
+        <span class="duration">{durationMs === undefined ? "" : formatMs(durationMs)}</span>
       </a>
     </li>
   );
@@ -226,7 +209,7 @@ function Nothing({ filter, isComplete }: { filter: Filter; isComplete: boolean }
 
 /** Before the first request: the command that sends one to a hook of this configuration. */
 function FirstHook(): JSX.Element {
-  const loaded = useLoad("mappings", () => call("GET /api/mappings"));
+  const loaded = useCall("GET /api/mappings");
   return (
     <div class="empty">
       <p>No request has come yet. Send the first one:</p>

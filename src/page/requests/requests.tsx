@@ -1,11 +1,11 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { EVENT_STATUSES, type EventStatus } from "../../types.ts";
-import { call, type StatsView, type StatusView } from "../api.ts";
+import type { StatsView, StatusView } from "../api.ts";
 import { feed } from "../live.ts";
 import { type Filter, FILTERS } from "../row.ts";
-import { formatMs, formatNumber, toLine } from "../parts/controls.tsx";
-import { useLoad, useWidget } from "../parts/load.tsx";
+import { formatMs, formatNumber, toLine } from "../parts/format.ts";
+import { useCall, useWidget } from "../parts/load.tsx";
 import { TimeFilter } from "../parts/times.tsx";
 import { Title } from "../parts/title.tsx";
 import { hrefTo, route, setQuery } from "../router.ts";
@@ -109,8 +109,8 @@ const MINUTES = 60;
 
 /** Events by state, and rate and latency over time. */
 function Overview(): JSX.Element {
-  const { data: stats } = useLoad("stats", () => call("GET /api/stats"));
-  const { data: status } = useLoad("status", () => call("GET /api/status"));
+  const { data: stats } = useCall("GET /api/stats");
+  const { data: status } = useCall("GET /api/status");
   const minutes = stats ? toMinutes(stats.minutes) : [];
   const times = minutes.map(({ at }) => at / 1000);
   return (

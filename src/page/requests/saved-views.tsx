@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { toLine } from "../parts/controls.tsx";
+import { toLine } from "../parts/format.ts";
 import { toTimes } from "../parts/times.tsx";
 import { route, setQuery } from "../router.ts";
 import { FILTERS } from "../row.ts";

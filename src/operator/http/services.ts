@@ -1,0 +1,46 @@
+import type { ResolvedConfig } from "../../config/types.ts";
+import type { FindParser } from "../../ingress/parse-body.ts";
+import type { EventRecord, Journal } from "../../journal/journal.ts";
+import type { McpRequestRecord } from "../../mcp/audit.ts";
+import type { Operations } from "../../service/operations.ts";
+import type { Activity } from "../../telemetry/activity.ts";
+import type { HttpResponse } from "../../types.ts";
+import type { Recordings } from "../recordings.ts";
+import type { RejectionLog } from "../rejections.ts";
+import type { CatchUpView, ToolsView } from "../views.ts";
+import type { Access } from "./access.ts";
+import type { LiveStream } from "./stream.ts";
+
+/** The parts of the service that the API uses. */
+export interface OperatorServices extends Operations {
+  config(): ResolvedConfig;
+  /** Where it listens. */
+  serviceUrl(): string;
+  journal: Journal;
+  findParser: FindParser;
+  rejections: Pick<RejectionLog, "list">;
+  recordings: Recordings;
+  /** Gets what did not arrive from a preset's sender, or only says what it would get. */
+  catchUp(request: { preset: string; hook?: string; since: number; dryRun: boolean }): Promise<CatchUpView>;
+  /** Whether a mapping or the service itself has this hook. */
+  takes(hook: string): boolean;
+  stream: LiveStream;
+  activity: Pick<Activity, "minutes">;
+  /** What principals have asked for. */
+  audit: { list(limit: number): McpRequestRecord[] };
+  /** The text of `GET /metrics`. */
+  metrics(): Promise<string>;
+  /** The tool sets in use, and what is granted of them. */
+  tools(): ToolsView;
+  /** Ids of the mappings that are never reached. */
+  shadowed(): ReadonlySet<string>;
+  /** Runs the event's request again as a new one, and gives the answer that its sender would get. */
+  replay(event: EventRecord, options: { deliver: boolean }): Promise<HttpResponse>;
+}
+
+/** What the routes use. */
+export interface RouteServices extends OperatorServices {
+  access: Access;
+  /** The address of the service for senders. */
+  address(): string;
+}

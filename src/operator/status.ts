@@ -1,0 +1,98 @@
+import { createHash } from "node:crypto";
+import { hostname } from "node:os";
+import type { ResolvedConfig } from "../config/types.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { BudgetStatus } from "../dispatch/hold.ts";
+import { type ConfigProblem, toSentence } from "../errors.ts";
+import type { JournalStats, NodeInfo, NodeRecord, WorkCounts } from "../journal/journal.ts";
+import type { FolderStatus, MailStatus } from "../mail/watch/status.ts";
+import type { Runtime } from "../runtime/build.ts";
+import type { ReloadFailure } from "../runtime/reload.ts";
+import { packageVersion } from "../shared/package.ts";
+import type { EventCounts, Minute } from "../telemetry/activity.ts";
+import type { SandboxStatus } from "../transforms/runner.ts";
+import { toIso, toView, type View } from "./times.ts";
+
+/* Whether the service and its nodes work, as the API shows it. */
+
+type MailView = Omit<MailStatus, "folders"> & { folders: View<FolderStatus>[] };
+
+export interface StatsView extends WorkCounts {
+  /** How many events the journal has in each state, and runs and deliveries. Counting ends at `countedTo`, so a state may have more. */
+  events: EventCounts;
+  countedTo: number;
+  /** The refused requests among the last 500. */
+  refused: number;
+  /** The last three hours of requests to hooks and agent turns, oldest first; minutes without anything are left out. */
+  minutes: View<Minute>[];
+}
+
+export interface StatusView {
+  version: string;
+  startedAt: string;
+  config: { generation: number; at: string; file: string | undefined; mappings: string[]; warnings: string[] };
+  /** The first problem, and the list of all. */
+  lastReloadError: ({ at: string; problems: ConfigProblem[] } & Partial<ConfigProblem>) | null;
+  sandbox: SandboxStatus;
+  queue: JournalStats & ReturnType<Dispatcher["status"]>;
+  /** Absent without `agents.budget`. */
+  budget?: BudgetStatus;
+  /** Each mailbox with its folders. */
+  mail: MailView[];
+  /** With `store.url`: those that share it, also those that stopped a moment ago. */
+  nodes?: View<NodeRecord>[];
+  /** The differences between live nodes, which answer differently until these are gone. */
+  nodesDiffer?: ("version" | "config")[];
+}
+
+export function toNodesView(nodes: NodeRecord[]): Pick<StatusView, "nodes" | "nodesDiffer"> {
+  if (nodes.length === 0) return {};
+  const alive = nodes.filter(({ isAlive }) => isAlive);
+  const nodesDiffer = (["version", "config"] as const).filter(
+    (name) => new Set(alive.map((node) => node[name])).size > 1,
+  );
+  return { nodes: nodes.map(toView), nodesDiffer };
+}
+
+export function toRuntimeView(
+  { generation, builtAt, config, warnings }: Runtime,
+  failure: ReloadFailure | undefined,
+): Pick<StatusView, "config" | "lastReloadError"> {
+  return {
+    config: {
+      generation,
+      at: toIso(builtAt),
+      file: config.file,
+      mappings: config.hooks.mappings.map(({ id }) => id),
+      warnings: warnings.map(toSentence),
+    },
+    lastReloadError: failure ? { at: toIso(failure.at), ...failure.problems[0], problems: failure.problems } : null,
+  };
+}
+
+/** With its address as people read it: `imap://ann@example.com@mail.example.com`. */
+export function toMailView(status: MailStatus): MailView {
+  return { ...status, mailbox: status.mailbox.replaceAll("%40", "@"), folders: status.folders.map(toView) };
+}
+
+/** What the nodes that share a store show of each other. */
+export function describeNode(config: ResolvedConfig, startedAt: string): NodeInfo {
+  return {
+    role: config.gateway.role,
+    host: hostname(),
+    version: packageVersion(),
+    config: digestOf(config),
+    startedAt: Date.parse(startedAt),
+  };
+}
+
+/** The same on all nodes that would do the same with a request. Places on the node's own machine do not count. */
+function digestOf({
+  baseDir,
+  gateway: { host: _host, port: _port, role: _role, ...gateway },
+  ...config
+}: ResolvedConfig): string {
+  const { file: _file, store: _store, log: _log, ...rest } = config;
+  const text = JSON.stringify({ ...rest, gateway }).replaceAll(JSON.stringify(baseDir).slice(1, -1), "");
+  return createHash("sha256").update(text).digest("hex").slice(0, 12);
+}
