@@ -544,7 +544,16 @@ async function addOpen(journal: Journal, n: number, at: number): Promise<void> {
   await journal.accept(event);
   if (n >= 2) return;
   const [run] = await journal.claimRuns(1, at + 10);
-  if (run) await journal.holdRun(run, "budget: perDay");
+  if (!run) return;
+  await journal.recordSteps(run, [spendToday(at)]);
+  await journal.holdRun(run, "budget: perDay");
+}
+
+/** What uses up the budget, also just after midnight, when everything else was spent yesterday. */
+function spendToday(at: number): Step {
+  const usage = { inputTokens: 90_000, outputTokens: 400 };
+  const answer = { model: "openai/gpt-5-mini", text: "I read the whole history.", usage, cost: 1 };
+  return { n: 1, kind: "model", state: "done", ...answer, sources: [], startedAt: at + 20, finishedAt: Date.now() };
 }
 
 /** Requests that the service refuses. */
