@@ -1,7 +1,7 @@
-import { createApi, requireId, toBasic } from "../channels/http.ts";
+import { requireId, toBasic } from "../channels/http.ts";
 import { DriverError } from "../errors.ts";
 import { readPath, toObjects, toText } from "../shared/json.ts";
-import { callWith, type HookAccess, type HookApi, type Vendor, type WantedHook } from "./hook-api.ts";
+import { openCalls, type HookAccess, type HookApi, type Vendor, type WantedHook } from "./hook-api.ts";
 import { toOneHook } from "./subscriptions.ts";
 
 /** Service hooks of a project, one an event. https://learn.microsoft.com/en-us/rest/api/azure/devops/hooks/subscriptions */
@@ -27,16 +27,14 @@ const CONSUMER = { consumerId: "webHooks", consumerActionId: "httpRequest" };
 function connect(access: HookAccess): HookApi {
   const { token, baseUrl = "https://dev.azure.com", place = "" } = access;
   const [organization = "", project = ""] = place.split("/");
-  const api = createApi({
+  const call = openCalls(access, {
     service: "Azure DevOps",
     baseUrl,
     root: `/${encodeURIComponent(organization)}/_apis`,
-    token,
     // A token of Microsoft Entra is a JWT, a personal access token is a password.
     headers: () => ({ authorization: token.startsWith("eyJ") ? `Bearer ${token}` : toBasic("", token) }),
     advice: ADVICE,
   });
-  const call = callWith(api, access);
   const base = "/hooks/subscriptions";
   let projectId: Promise<string> | undefined;
   let events: Promise<Map<string, object>> | undefined;

@@ -1,6 +1,6 @@
-import { createApi, requireId, toBasic } from "../channels/http.ts";
+import { requireId, toBasic } from "../channels/http.ts";
 import { toText } from "../shared/json.ts";
-import { callWith, type HookAccess, type HookApi, readPages, type Vendor, type WantedHook } from "./hook-api.ts";
+import { type HookAccess, type HookApi, openCalls, readPages, type Vendor, type WantedHook } from "./hook-api.ts";
 
 const PAGE = 100;
 
@@ -26,14 +26,12 @@ const CLOUD_EVENT =
 function connect(access: HookAccess): HookApi {
   const { token, baseUrl = "https://api.bitbucket.org/2.0", place = "", account } = access;
   const email = toText(account["email"]);
-  const api = createApi({
+  const call = openCalls(access, {
     service: "Bitbucket",
     baseUrl,
-    token,
     headers: email === "" ? undefined : () => ({ authorization: toBasic(email, token) }),
     advice: ADVICE,
   });
-  const call = callWith(api, access);
   const base = `/${place.includes("/") ? "repositories" : "workspaces"}/${place}/hooks`;
   const toBody = ({ url, secret, events }: WantedHook) => ({
     description: "Hookline",

@@ -1,10 +1,10 @@
-import { createApi, requireId } from "../channels/http.ts";
+import { requireId } from "../channels/http.ts";
 import { readPath } from "../shared/json.ts";
 import {
-  callWith,
   familiesOf,
   type HookAccess,
   type HookApi,
+  openCalls,
   readPages,
   type Vendor,
   type WantedHook,
@@ -31,10 +31,7 @@ const ADVICE = new Map([
 function connect(access: HookAccess): HookApi {
   const { token, baseUrl = "https://gitea.com", place = "" } = access;
   const headers = (): Record<string, string> => ({ authorization: `token ${token}` });
-  const call = callWith(
-    createApi({ service: "Gitea", baseUrl, root: "/api/v1", token, headers, advice: ADVICE }),
-    access,
-  );
+  const call = openCalls(access, { service: "Gitea", baseUrl, root: "/api/v1", headers, advice: ADVICE });
   const base = `/${place.includes("/") ? "repos" : "orgs"}/${place}/hooks`;
   const toBody = ({ url, secret, events }: WantedHook) => ({
     active: true,

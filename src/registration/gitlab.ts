@@ -1,10 +1,10 @@
-import { type Call, createApi, requireId } from "../channels/http.ts";
+import { type Call, requireId } from "../channels/http.ts";
 import { toText } from "../shared/json.ts";
 import {
-  callWith,
   familiesOf,
   type HookAccess,
   type HookApi,
+  openCalls,
   readPages,
   type Vendor,
   type WantedHook,
@@ -59,18 +59,17 @@ const GROUP_TRIGGERS: Record<string, string> = {
 
 export function openGitlab(access: HookAccess): { call: Call; base: string; isGroup: boolean } {
   const { token, baseUrl = "https://gitlab.com", place = "" } = access;
-  const api = createApi({
+  const call = openCalls(access, {
     service: "GitLab",
     baseUrl,
     root: "/api/v4",
-    token,
     headers: () => ({ "private-token": token }),
     advice: ADVICE,
     explain: ({ body }) => ({ reason: toReason(body["message"] ?? body["error"]) }),
   });
   const group = /^group:(.*)$/.exec(place)?.[1];
   const base = group === undefined ? `/projects/${encodeURIComponent(place)}` : `/groups/${encodeURIComponent(group)}`;
-  return { call: callWith(api, access), base: `${base}/hooks`, isGroup: group !== undefined };
+  return { call, base: `${base}/hooks`, isGroup: group !== undefined };
 }
 
 function connect(access: HookAccess): HookApi {

@@ -1,6 +1,6 @@
-import { createApi, requireId, toBasic } from "../channels/http.ts";
+import { requireId, toBasic } from "../channels/http.ts";
 import { toObjects, toText } from "../shared/json.ts";
-import { callWith, type HookAccess, type HookApi, type Vendor, type WantedHook } from "./hook-api.ts";
+import { type HookAccess, type HookApi, openCalls, type Vendor, type WantedHook } from "./hook-api.ts";
 
 /** The webhooks that an administrator makes. https://developer.atlassian.com/cloud/jira/platform/webhooks/#secure-admin-webhooks */
 export const jira: Vendor = {
@@ -20,11 +20,10 @@ const ADVICE = new Map([
 function connect(access: HookAccess): HookApi {
   const { token, baseUrl = "", place, account } = access;
   const email = toText(account["email"]);
-  const api = createApi({
+  const call = openCalls(access, {
     service: "Jira",
     baseUrl,
     root: "/rest/webhooks/1.0",
-    token,
     headers: () => ({
       authorization: email === "" ? `Bearer ${token}` : toBasic(email, token),
       accept: "application/json",
@@ -32,7 +31,6 @@ function connect(access: HookAccess): HookApi {
     advice: ADVICE,
     explain: ({ body }) => ({ reason: toObjects(body["messages"])?.[0]?.["key"] ?? body["message"] }),
   });
-  const call = callWith(api, access);
   const toBody = ({ url, secret, events }: WantedHook) => ({
     name: "Hookline",
     url,

@@ -1,7 +1,7 @@
-import { createApi, requireId } from "../channels/http.ts";
+import { requireId } from "../channels/http.ts";
 import { toObject, toObjects } from "../shared/json.ts";
 import { openGraphql } from "./graphql.ts";
-import { callWith, familiesOf, type HookAccess, type HookApi, type Vendor } from "./hook-api.ts";
+import { familiesOf, type HookAccess, type HookApi, openCalls, type Vendor } from "./hook-api.ts";
 
 /** https://linear.app/developers/webhooks, https://github.com/linear/linear/blob/master/packages/sdk/src/schema.graphql */
 export const linear: Vendor = {
@@ -29,14 +29,13 @@ function connect(access: HookAccess): HookApi {
   const headers = (): Record<string, string> => ({
     authorization: token.startsWith("lin_api_") ? token : `Bearer ${token}`,
   });
-  const api = createApi({
+  const call = openCalls(access, {
     service: "Linear",
     baseUrl,
-    token,
     headers,
     explain: ({ body }) => ({ reason: toObjects(body["errors"])?.[0]?.["message"] }),
   });
-  const { ask, list } = openGraphql(callWith(api, access), {
+  const { ask, list } = openGraphql(call, {
     service: "Linear",
     path: "/graphql",
     advice: `The API key needs ${linear.tokenNeeds}.`,

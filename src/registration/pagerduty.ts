@@ -1,6 +1,6 @@
-import { createApi, requireId } from "../channels/http.ts";
+import { requireId } from "../channels/http.ts";
 import { readPath, toObject, toObjects, toText } from "../shared/json.ts";
-import { callWith, type HookAccess, type HookApi, type Vendor } from "./hook-api.ts";
+import { type HookAccess, type HookApi, openCalls, readAll, type Vendor } from "./hook-api.ts";
 
 const PAGE = 100;
 
@@ -20,28 +20,25 @@ const ADVICE = new Map([
 
 function connect(access: HookAccess): HookApi {
   const { token, baseUrl = "https://api.pagerduty.com", place } = access;
-  const api = createApi({
+  const call = openCalls(access, {
     service: "PagerDuty",
     baseUrl,
-    token,
     headers: () => ({ authorization: `Token token=${token}`, accept: "application/vnd.pagerduty+json;version=2" }),
     advice: ADVICE,
   });
-  const call = callWith(api, access);
   const base = "/webhook_subscriptions";
   const [kind, of] = place?.split(":") ?? ["account"];
   const filter = { type: `${kind}_reference`, ...(of !== undefined && { id: of }) };
   const toEvents = (events: string[]): string[] => events.filter((event) => event !== "pagey.ping");
   return {
     async find(url) {
-      const found: string[] = [];
-      for (let offset = 0; ; offset += PAGE) {
+      const all = await readAll(async (offset = "0") => {
         const { body } = await call("GET", `${base}?limit=${PAGE}&offset=${offset}`);
-        const page = toObjects(body["webhook_subscriptions"]);
-        const ours = page.filter((one) => readPath(one, ["delivery_method", "url"]) === url);
-        found.push(...ours.map(({ id }) => requireId(id, "PagerDuty")));
-        if (body["more"] !== true || page.length === 0) return found;
-      }
+        const next = body["more"] === true ? String(Number(offset) + PAGE) : undefined;
+        return { items: toObjects(body["webhook_subscriptions"]), next };
+      });
+      const ours = all.filter((one) => readPath(one, ["delivery_method", "url"]) === url);
+      return ours.map(({ id }) => requireId(id, "PagerDuty"));
     },
     async create({ url, events }) {
       const subscription = {

@@ -1,7 +1,7 @@
-import { createApi, requireId } from "../channels/http.ts";
+import { requireId } from "../channels/http.ts";
 import { readPath, toText } from "../shared/json.ts";
 import { openGraphql } from "./graphql.ts";
-import { callWith, type HookAccess, type HookApi, type Vendor } from "./hook-api.ts";
+import { type HookAccess, type HookApi, openCalls, type Vendor } from "./hook-api.ts";
 import { toOneHook } from "./subscriptions.ts";
 
 /**
@@ -40,15 +40,14 @@ const ADVICE = new Map([
 function connect(access: HookAccess): HookApi {
   const { token, place = "" } = access;
   const { baseUrl = `https://${place.replace(/\.myshopify\.com$/, "")}.myshopify.com` } = access;
-  const api = createApi({
+  const call = openCalls(access, {
     service: "Shopify",
     baseUrl,
-    token,
     headers: () => ({ "x-shopify-access-token": token }),
     advice: ADVICE,
     explain: ({ body }) => ({ reason: toText(body["errors"]) }),
   });
-  const { ask, list } = openGraphql(callWith(api, access), {
+  const { ask, list } = openGraphql(call, {
     service: "Shopify",
     path: PATH,
     advice: `The token needs ${shopify.tokenNeeds}.`,

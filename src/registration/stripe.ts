@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
-import { type Call, createApi, requireId } from "../channels/http.ts";
+import { type Call, requireId } from "../channels/http.ts";
 import { toObjects, toText } from "../shared/json.ts";
 import { createNonce } from "../shared/id.ts";
 import {
-  callWith,
   type CreatedHook,
-  MAX_PAGES,
   type HookAccess,
   type HookApi,
+  openCalls,
+  readAll,
   type Vendor,
   type WantedHook,
 } from "./hook-api.ts";
@@ -30,18 +30,16 @@ const ADVICE = new Map([
 
 export function openStripe(access: HookAccess, idempotencyKey?: string): Call {
   const { token, baseUrl = "https://api.stripe.com" } = access;
-  const api = createApi({
+  return openCalls(access, {
     service: "Stripe",
     baseUrl,
     root: "/v1",
-    token,
     headers: () => ({
       authorization: `Bearer ${token}`,
       ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
     }),
     advice: ADVICE,
   });
-  return callWith(api, access);
 }
 
 function connect(access: HookAccess): HookApi {
@@ -73,19 +71,13 @@ function connect(access: HookAccess): HookApi {
   }
 }
 
-export async function listEndpoints(call: Call): Promise<Record<string, unknown>[]> {
-  const found: Record<string, unknown>[] = [];
-  let after = "";
-  for (let count = 0; count < MAX_PAGES; count++) {
-    const query = after === "" ? "" : `&starting_after=${encodeURIComponent(after)}`;
+export function listEndpoints(call: Call): Promise<Record<string, unknown>[]> {
+  return readAll(async (after) => {
+    const query = after === undefined ? "" : `&starting_after=${encodeURIComponent(after)}`;
     const { body } = await call("GET", `/webhook_endpoints?limit=${PAGE}${query}`);
-    const page = toObjects(body["data"]);
-    found.push(...page);
-    const last = toText(page.at(-1)?.["id"]);
-    if (body["has_more"] !== true || last === after) break;
-    after = last;
-  }
-  return found;
+    const items = toObjects(body["data"]);
+    return { items, next: body["has_more"] === true ? toText(items.at(-1)?.["id"]) : undefined };
+  });
 }
 
 /** Stripe refuses a key that is used again with other parameters. */

@@ -1,6 +1,5 @@
-import { createApi } from "../channels/http.ts";
 import { toObject, toText } from "../shared/json.ts";
-import { callWith, type HookAccess, type HookApi, type Vendor } from "./hook-api.ts";
+import { type HookAccess, type HookApi, openCalls, type Vendor } from "./hook-api.ts";
 
 /** A bot has one webhook. https://core.telegram.org/bots/api#setwebhook */
 export const telegram: Vendor = {
@@ -13,9 +12,14 @@ export const telegram: Vendor = {
 
 function connect(access: HookAccess): HookApi {
   const { token, baseUrl = "https://api.telegram.org" } = access;
-  // The token is in the path, which no message shows.
-  const explain = ({ body }: { body: Record<string, unknown> }) => ({ reason: body["description"] });
-  const call = callWith(createApi({ service: "Telegram", baseUrl, root: `/bot${token}`, explain }), access);
+  const call = openCalls(access, {
+    service: "Telegram",
+    baseUrl,
+    // No message shows the path.
+    root: `/bot${token}`,
+    headers: () => ({}),
+    explain: ({ body }) => ({ reason: body["description"] }),
+  });
   const read = async (): Promise<Record<string, unknown>> =>
     toObject((await call("POST", "/getWebhookInfo", {})).body["result"]);
   const set: HookApi["update"] = async (_id, { url, secret, events }) =>

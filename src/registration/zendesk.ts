@@ -1,6 +1,6 @@
-import { createApi, requireId } from "../channels/http.ts";
+import { requireId } from "../channels/http.ts";
 import { readPath, toObject, toObjects, toText } from "../shared/json.ts";
-import { callWith, type HookAccess, type HookApi, type Vendor, type WantedHook } from "./hook-api.ts";
+import { type HookAccess, type HookApi, openCalls, readAll, type Vendor, type WantedHook } from "./hook-api.ts";
 
 const PAGE = 100;
 const PREFIX = "zen:event-type:";
@@ -26,16 +26,14 @@ function connect(access: HookAccess): HookApi {
   const authorization = token.includes("/token:")
     ? `Basic ${Buffer.from(token).toString("base64")}`
     : `Bearer ${token}`;
-  const api = createApi({
+  const call = openCalls(access, {
     service: "Zendesk",
     baseUrl,
     root: "/api/v2",
-    token,
     headers: () => ({ authorization }),
     advice: ADVICE,
     explain: ({ body }) => ({ reason: explain(body) }),
   });
-  const call = callWith(api, access);
   const base = "/webhooks";
   const read = async (id: string) => toObject((await call("GET", `${base}/${id}`)).body["webhook"]);
   const toBody = ({ url, events }: WantedHook) => ({
@@ -82,16 +80,13 @@ function connect(access: HookAccess): HookApi {
     },
   };
 
-  async function list(): Promise<Record<string, unknown>[]> {
-    const found: Record<string, unknown>[] = [];
-    for (let after = ""; ;) {
-      const query = after === "" ? "" : `&page[after]=${encodeURIComponent(after)}`;
+  function list(): Promise<Record<string, unknown>[]> {
+    return readAll(async (after) => {
+      const query = after === undefined ? "" : `&page[after]=${encodeURIComponent(after)}`;
       const { body } = await call("GET", `${base}?page[size]=${PAGE}${query}`);
-      found.push(...toObjects(body["webhooks"]));
       const { has_more: hasMore, after_cursor: next } = toObject(body["meta"]);
-      if (hasMore !== true || next === after) return found;
-      after = toText(next);
-    }
+      return { items: toObjects(body["webhooks"]), next: hasMore === true ? toText(next) : undefined };
+    });
   }
 }
 
