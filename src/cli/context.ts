@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { buffer } from "node:stream/consumers";
+import { buffer, text as readAll } from "node:stream/consumers";
 import { withEnvFile } from "../config/env-file.ts";
 import { readTarget } from "../config/edit/plan.ts";
 import { findConfigFile, type ReadConfig, resolveUserConfig } from "../config/load.ts";
@@ -142,6 +142,11 @@ export async function readInput(file: string, io: CliIo): Promise<Buffer> {
   return readFile(name).catch((error: unknown) => {
     throw new ConfigError([{ file: name, message: `The file cannot be read: ${describeSystemError(error)}.` }]);
   });
+}
+
+/** A secret of the command line, or for `-` that of standard input, without the end of its line. */
+export async function readSecret(given: string, io: CliIo): Promise<string> {
+  return given === "-" ? (await readAll(io.stdin)).replace(/\r?\n$/, "") : given;
 }
 
 /** Long numbers keep their text (`ExactNumber`). */

@@ -2,7 +2,7 @@ import { HOUR_MS } from "../shared/time.ts";
 import { type CatchUp, type CatchUpResult, runCatchUp } from "../catch-up/run.ts";
 import { openMissedEvents } from "../catch-up/senders.ts";
 import type { FoundMissed, MissedEvents } from "../catch-up/missed.ts";
-import { listEvents, toApiAccess, toHook, toHookUrl } from "../config/presets/api-access.ts";
+import { findUse, listEvents, toApiAccess, toHook, toHookUrl } from "../config/presets/api-access.ts";
 import { findRegistration } from "../config/presets/file.ts";
 import type { PresetUse } from "../config/types.ts";
 import { DriverError, HookError, JournalUnavailable, messageOf } from "../errors.ts";
@@ -64,7 +64,7 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
       timer = setInterval(() => void tick(), TICK_MS).unref();
     },
     async ask({ preset, hook = preset, since, dryRun }) {
-      const use = findUse(preset, hook);
+      const use = findUse(current().config, preset, hook);
       if (!use) throw new HookError("not_found", { message: `The preset ${preset} is not used for this hook.` });
       try {
         const found = await openEvents(use).then((events) => events.find(since));
@@ -154,7 +154,7 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
   }
 
   async function runOnce(catchUp: CatchUp): Promise<CatchUpResult> {
-    const use = findUse(catchUp.preset, catchUp.hook);
+    const use = findUse(current().config, catchUp.preset, catchUp.hook);
     if (!use) throw new DriverError("the preset is not used any more", { retryable: false });
     const events = await openEvents(use);
     return runCatchUp(catchUp, { events, signal, save: (next) => journal.writeNotes([toNote(next)]) });
@@ -180,10 +180,6 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
   function raise(hook: string, text: string): void {
     log.warn("catch-up is not complete", { step: "catch-up", hook, text });
     alerts().raise({ kind: "catch-up", subject: hook, text: `The hook ${toOneLine(hook)}: ${toOneLine(text)}` });
-  }
-
-  function findUse(preset: string, hook: string): PresetUse | undefined {
-    return current().config.hooks.presets.find((use) => use.name === preset && toHook(use) === hook);
   }
 
   async function openEvents(use: PresetUse): Promise<MissedEvents> {

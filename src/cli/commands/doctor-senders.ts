@@ -1,10 +1,10 @@
-import { listEvents, toApiAccess, toHook } from "../../config/presets/api-access.ts";
+import { listEvents, toHook } from "../../config/presets/api-access.ts";
 import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
 import { showHookId } from "../../registration/subscriptions.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { connectSender, requireUrl } from "../setup/registration.ts";
+import { connectStored, requireUrl } from "../setup/sender.ts";
 import { type CheckResult, note, ok, problem } from "./doctor-machine.ts";
 
 const ANSWER_MS = 5000;
@@ -18,12 +18,11 @@ async function checkSender(use: PresetUse, config: ResolvedConfig): Promise<Chec
   const vendor = findVendor(use.name);
   if (!vendor) return [];
   const name = `preset ${toHook(use)}`;
-  const access = toApiAccess(use, config);
-  if (access.token === undefined) return [note(name, `not checked: no token of ${vendor.service}'s API is stored`)];
+  const hooks = connectStored(vendor, use, config, ANSWER_MS);
+  if (!hooks) return [note(name, `not checked: no token of ${vendor.service}'s API is stored`)];
   if (config.gateway.publicUrl === undefined) return [note(name, "not checked: gateway.publicUrl is not set")];
   try {
     const url = requireUrl(use, config);
-    const hooks = connectSender(vendor, access, access.token, AbortSignal.timeout(ANSWER_MS));
     const [id, ...others] = await hooks.find(url);
     const register = `webhooks presets enable ${use.name} --register`;
     if (id === undefined) return [problem(name, `${vendor.service} has no webhook that posts to ${url}`, register)];

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { listEvents, toApiAccess, toHook } from "../../config/presets/api-access.ts";
+import { findUse, listEvents, toHook } from "../../config/presets/api-access.ts";
 import { findRegistration } from "../../config/presets/file.ts";
 import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
@@ -8,7 +8,7 @@ import type { HookApi } from "../../registration/hook-api.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readRegularFile, replaceFile } from "../../shared/files.ts";
 import { isObject, parseJson, toText } from "../../shared/json.ts";
-import { connectSender, requireUrl } from "../setup/registration.ts";
+import { connectStored, requireUrl } from "../setup/sender.ts";
 
 /** A webhook that leads to a tunnel. It is noted before it is made, so that one that is left can be found. */
 interface TunnelWebhook {
@@ -30,7 +30,7 @@ export async function removeTunnelWebhooks(
   const kept: TunnelWebhook[] = [];
   for (const webhook of noted) {
     const isWanted = only === undefined || (webhook.preset === only.preset && webhook.hook === only.hook);
-    const use = config.hooks.presets.find((one) => one.name === webhook.preset && toHook(one) === webhook.hook);
+    const use = findUse(config, webhook.preset, webhook.hook);
     try {
       const hooks = isWanted && use ? openApi(use, config) : undefined;
       if (!hooks) {
@@ -96,10 +96,8 @@ export async function registerTunnelWebhooks(
 
 function openApi(use: PresetUse, config: ResolvedConfig): HookApi | undefined {
   const vendor = findVendor(use.name);
-  const access = toApiAccess(use, config);
-  const isPlaced = access.place !== undefined || !findRegistration(use.name)?.placeRequired;
-  if (!vendor || access.token === undefined || !isPlaced) return undefined;
-  return connectSender(vendor, access, access.token, AbortSignal.timeout(CALLS_MS));
+  const isPlaced = toText(use.with["place"]) !== "" || !findRegistration(use.name)?.placeRequired;
+  return vendor && isPlaced ? connectStored(vendor, use, config, CALLS_MS) : undefined;
 }
 
 function fileOf({ store }: ResolvedConfig): string {

@@ -1,9 +1,8 @@
 import type { Command } from "commander";
 import { dirname, relative } from "node:path";
-import { text as readAll } from "node:stream/consumers";
 import {
   createPresetSecret,
-  findUses,
+  findUse,
   isSecretOption,
   planChanges,
   planUse,
@@ -23,13 +22,14 @@ import { showHookId } from "../../registration/subscriptions.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
 import { UsageError, addPair, addWriteOptions, CONFIG_HELP } from "../command.ts";
-import { loadConfig, locateNewConfig } from "../context.ts";
+import { loadConfig, locateNewConfig, readSecret } from "../context.ts";
 import { wrapWords } from "../format.ts";
 import { type CliIo, print, printJson, printJsonLine, printWarnings, style } from "../io.ts";
 import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange } from "./change.ts";
 import { type CopyFlags, copyPreset } from "./preset-copy.ts";
 import { removeTunnelWebhooks } from "../live/tunnel-webhooks.ts";
 import { registerPreset, type RegisterFlags, unregisterPreset } from "./registration.ts";
+import { refuseUnused } from "./sender.ts";
 import { addVerify } from "./verify.ts";
 import { MissingAnswer, type Terminal } from "./terminal.ts";
 
@@ -196,11 +196,8 @@ async function disablePreset(name: string, flags: EnableFlags, io: CliIo): Promi
     if (!flags.json) print(io, ...left);
   }
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
-  const use = findUses(target, name).find(({ hook }) => hook === (flags.path ?? name));
-  if (!use)
-    throw new ConfigError([
-      { file: target.file, message: `The preset "${name}" is not used for this hook. Name it with --path.` },
-    ]);
+  const use = findUse(target, name, flags.path);
+  if (!use) throw refuseUnused(name, target.file);
   const plan = planChanges(target, [{ kind: "remove", path: use.at }], { secretFiles: new Map() });
   await loadPlan(plan, io);
   const written = await applyPlan(plan, flags, io, terminal);
@@ -247,7 +244,7 @@ async function askSecret(
   if (secret !== undefined && generate) throw new UsageError("Give either --secret or --generate, not both.");
   if (generate) return makeSecret();
   if (secret !== undefined) {
-    const given = secret === "-" ? (await readAll(io.stdin)).replace(/\r?\n$/, "") : secret;
+    const given = await readSecret(secret, io);
     if (given.trim() === "") throw new UsageError("--secret must not be empty.");
     return given;
   }

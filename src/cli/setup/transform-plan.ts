@@ -1,5 +1,5 @@
 import type { Change } from "../../config/edit/edit-config.ts";
-import { findUses, type Target } from "../../config/edit/plan.ts";
+import { findUse, findUses, type Target, type WrittenUse } from "../../config/edit/plan.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import type { MappingSource } from "../../config/types.ts";
 import { readConfigText } from "../../drivers.ts";
@@ -32,7 +32,7 @@ export async function planTransform(
   const source = event?.mapping === undefined ? undefined : await findSource(target, event.mapping);
   if (!source || !event) return planMapping(target, name, event);
   const { preset, key, id, mapping } = source;
-  const use = preset === undefined ? undefined : findUses(target, preset).find(({ hook }) => hook === event.hook);
+  const use = preset === undefined ? undefined : findUse(target, preset, event.hook);
   if (preset !== undefined && !use) {
     throw new ConfigError([
       { file: target.file, message: `The preset "${preset}" is not in hooks.presets: add it there.` },
@@ -53,7 +53,7 @@ export async function planTransform(
 function planUsed(
   target: Target,
   name: string,
-  { preset, use: { at, with: options } }: { preset: string; use: ReturnType<typeof findUses>[number] },
+  { preset, use: { at, with: options } }: { preset: string; use: WrittenUse },
 ): TransformPlan {
   const shown = { module: `${name}.ts` };
   const place = [...at, "with", "transform"];

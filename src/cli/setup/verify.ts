@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Command } from "commander";
 import { builtInDrivers } from "../../drivers.ts";
 import { requirePreset } from "../../config/presets/file.ts";
-import { toApiAccess, toHook } from "../../config/presets/api-access.ts";
+import { findUse, toHook } from "../../config/presets/api-access.ts";
 import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import type { OperatorAnswers } from "../../operator/views.ts";
@@ -14,7 +14,7 @@ import { EXIT_CODES, addServiceOptions, toDigits } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { type CliIo, print, printJson } from "../io.ts";
 import { createOperatorClient, type OperatorClient, type ServiceFlags } from "../operator-client.ts";
-import { connectSender, requireUrl } from "./registration.ts";
+import { connectStored, requireUrl } from "./sender.ts";
 
 type Rejection = OperatorAnswers["GET /api/rejections"]["rejections"][number];
 
@@ -41,9 +41,7 @@ type Outcome = { kind: "arrived"; event: string } | { kind: "refused"; reason: s
 
 async function verify(name: string, flags: VerifyFlags, io: CliIo): Promise<void> {
   const { config } = await loadConfig(flags.config, io);
-  const use = config.hooks.presets.find(
-    (one) => one.name === name && (one.with["path"] ?? name) === (flags.path ?? name),
-  );
+  const use = findUse(config, name, flags.path);
   if (!use) {
     const message = `The preset "${name}" is not used for this hook. Add it with \`webhooks presets enable ${name}\`.`;
     throw new ConfigError([{ file: config.file, message }]);
@@ -107,12 +105,10 @@ async function askForTest(use: PresetUse, config: ResolvedConfig): Promise<strin
   const vendor = findVendor(use.name);
   const byHand = "Cause an event at the sender, or send its test delivery.";
   if (!vendor) return byHand;
-  const access = toApiAccess(use, config);
-  if (access.token === undefined)
-    return `${byHand} ${vendor.service} was not asked for one, because no token is stored.`;
   try {
+    const hooks = connectStored(vendor, use, config, TEST_MS);
+    if (!hooks) return `${byHand} ${vendor.service} was not asked for one, because no token is stored.`;
     const url = requireUrl(use, config);
-    const hooks = connectSender(vendor, access, access.token, AbortSignal.timeout(TEST_MS));
     const [id] = await hooks.find(url);
     if (id === undefined) {
       return `${vendor.service} has no webhook that posts to ${url}: register it with \`webhooks presets enable ${use.name} --register\`.`;
