@@ -1,3 +1,4 @@
+import type { Command } from "commander";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { ConfigError } from "../errors.ts";
@@ -87,6 +88,24 @@ export async function showAnswer<Answer>(
   const answer = await ask(await createOperatorClient(flags, io));
   if (flags.json) printJson(io, answer);
   else print(io, ...format(answer));
+}
+
+/** Makes a command print what the service answers. `ask` also gets the first argument of the command line. */
+export function addAnswer<Answer, Flags extends ServiceFlags>(
+  command: Command,
+  io: CliIo,
+  ask: (client: OperatorClient, flags: Flags, argument: string) => Promise<Answer>,
+  format: (answer: Answer, flags: Flags) => string[],
+): Command {
+  return command.action(() => {
+    const flags = command.opts<Flags>();
+    return showAnswer(
+      flags,
+      io,
+      (client) => ask(client, flags, command.processedArgs[0]),
+      (answer) => format(answer, flags),
+    );
+  });
 }
 
 /** What a failed `fetch` means for the person. */

@@ -11,7 +11,7 @@ import { EXIT_CODES, addServiceOptions, CONFIG_HELP } from "../command.ts";
 import { tryRuntime } from "../context.ts";
 import { formatCount, formatDuration } from "../format.ts";
 import { type CliIo, print, printError, printJson, printWarnings, style } from "../io.ts";
-import { type OperatorClient, type ServiceFlags, showAnswer } from "../operator-client.ts";
+import { addAnswer, type OperatorClient } from "../operator-client.ts";
 import { findGrants, formatGrants } from "./grants.ts";
 import { countModelCalls, describeModelCalls } from "./model-calls.ts";
 
@@ -103,11 +103,12 @@ function toProblems(output: string, baseDir: string): ConfigProblem[] {
 }
 
 export function addStatus(program: Command, io: CliIo): void {
-  addServiceOptions(program.command("status"))
+  const status = program
+    .command("status")
     .description(
       "Show whether the running service works: configuration, queue, sandbox, mailboxes. Exit 1 if something is wrong.",
-    )
-    .action((flags: ServiceFlags) => showAnswer(flags, io, (client) => askStatus(client, io), formatStatus));
+    );
+  addAnswer(addServiceOptions(status), io, (client) => askStatus(client, io), formatStatus);
 }
 
 async function askStatus(client: OperatorClient, io: CliIo): Promise<StatusView> {

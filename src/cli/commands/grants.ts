@@ -1,6 +1,5 @@
 import type { Runtime } from "../../runtime/build.ts";
 import { type GrantRow, listGrants } from "../../runtime/grants.ts";
-import { toPrintable } from "../../telemetry/log.ts";
 import { formatTable } from "../format.ts";
 
 /** What models may ask for. Undefined if the configuration cannot be used. */
@@ -11,13 +10,13 @@ export function findGrants(runtime: Runtime | undefined): GrantRow[] | undefined
 /** After which event, which call, in which mode, and what the model may fill. Nothing without grants. */
 export function formatGrants(grants: GrantRow[] = []): string[] {
   if (grants.length === 0) return [];
-  const rows = grants.map(({ after, call, mode, free, fixed, max }) => [
+  const rows = grants.map(({ after, call, mode, free, fixed, max }) => ({
     after,
-    toPrintable(call),
+    call,
     mode,
-    toPrintable(free.join(", ")) || "nothing",
-    toPrintable(fixed.join(", ")) || "nothing",
-    max ?? "any number",
-  ]);
-  return ["", ...formatTable(["after", "call", "mode", "the model fills", "fixed", "times a run"], rows)];
+    "the model fills": free.join(", ") || "nothing",
+    fixed: fixed.join(", ") || "nothing",
+    "times a run": max ?? "any number",
+  }));
+  return ["", ...formatTable(rows)];
 }

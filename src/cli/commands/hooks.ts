@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { addServiceOptions } from "../command.ts";
 import type { CliIo } from "../io.ts";
-import { type ServiceFlags, showAnswer } from "../operator-client.ts";
+import { addAnswer } from "../operator-client.ts";
 
 export function addHooks(program: Command, io: CliIo): void {
   const hooks = program.command("hooks").description("Pause and resume the turns of a mapping.");
@@ -21,14 +21,10 @@ interface Change {
 }
 
 function addChange(command: Command, io: CliIo, { endpoint, done }: Change): void {
-  addServiceOptions(command)
-    .argument("<mapping>", "id of the mapping; that of a preset is the preset's name")
-    .action((id: string, flags: ServiceFlags) =>
-      showAnswer(
-        flags,
-        io,
-        async (client) => ({ id: (await client.call(endpoint, { id })).id }),
-        (changed) => [`${changed.id} ${done}.`],
-      ),
-    );
+  addAnswer(
+    addServiceOptions(command).argument("<mapping>", "id of the mapping; that of a preset is the preset's name"),
+    io,
+    async (client, _, id) => ({ id: (await client.call(endpoint, { id })).id }),
+    ({ id }) => [`${id} ${done}.`],
+  );
 }

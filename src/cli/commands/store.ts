@@ -49,8 +49,7 @@ async function migrate({ to, config: file, json }: MigrateFlags, io: CliIo): Pro
   print(
     io,
     ...formatTable(
-      ["TABLE", "ROWS", "CHECKSUM OF BOTH SIDES"],
-      tables.map(({ table, rows, checksum }) => [table, rows, checksum]),
+      tables.map(({ table, rows, checksum }) => ({ TABLE: table, ROWS: rows, "CHECKSUM OF BOTH SIDES": checksum })),
     ),
     "",
     `Every row is in the database: copied and compared in ${formatDuration(took)}.`,

@@ -113,8 +113,12 @@ function listCalls(sets: ToolSets, { json }: ToolFlags, io: CliIo): void {
   const calls = sets.list().map(({ fullName, audience, description }) => ({ call: fullName, audience, description }));
   if (json) return printJson(io, { calls });
   const empty = [...sets.sets].filter(([, set]) => set.calls.length === 0).map(([name]) => name);
-  const rows = calls.map(({ call, audience, description }) => [call, audience, description]);
-  print(io, ...formatTable(["CALL", "AUDIENCE", "DESCRIPTION"], rows, "No calls: add a tool set to agents.tools."));
+  const rows = calls.map(({ call, audience, description }) => ({
+    CALL: call,
+    AUDIENCE: audience,
+    DESCRIPTION: description,
+  }));
+  print(io, ...formatTable(rows, "No calls: add a tool set to agents.tools."));
   for (const name of empty) print(io, `No call of "${name}" is accepted yet: webhooks tools accept ${name}`);
 }
 

@@ -7,7 +7,6 @@ import { ConfigError, DriverError } from "../../errors.ts";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readPath, toText } from "../../shared/json.ts";
-import { toPrintable } from "../../telemetry/log.ts";
 import { EXIT_CODES, UsageError } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { formatCount, formatDuration, formatTable } from "../format.ts";
@@ -91,11 +90,11 @@ async function catchUpGithub(flags: CatchUpFlags, io: CliIo): Promise<void> {
 function showMissed({ missed, notes }: FoundMissed, [sender, since]: [string, string], io: CliIo): void {
   printWarnings(io, notes);
   if (missed.length === 0) return print(io, `Every event that ${sender} sent since ${since} has arrived.`);
-  print(io, ...formatTable(["sent", "event", "answer", "delivery"], missed.map(toRow)), "");
+  print(io, ...formatTable(missed.map(toRow)), "");
 }
 
-function toRow({ at = "", event, status = "", guid = "" }: MissedEvent): string[] {
-  return [at, event, status, guid].map(toPrintable);
+function toRow({ at = "", event, status = "", guid = "" }: MissedEvent): Record<string, string> {
+  return { sent: at, event, answer: status, delivery: guid };
 }
 
 /** The only webhook, or the one that posts to this service. */

@@ -16,6 +16,7 @@ import {
 import { formatEvent, formatEvents } from "../format.ts";
 import { type CliIo, listFiles, print, printJson, printWarnings, style } from "../io.ts";
 import {
+  addAnswer,
   createOperatorClient,
   type FilterFlags,
   findId,
@@ -39,9 +40,11 @@ type ReplayFlags = FilterFlags & { last: boolean; dryRun: boolean };
 export function addEvents(program: Command, io: CliIo): void {
   const events = program.command("events").description("Inspect received events, and replay them.");
 
-  addFilterOptions(addListOptions(events.command("list").description("List events, newest first."))).action(
-    (flags: FilterFlags & ListFlags) =>
-      showAnswer(flags, io, (client) => takeFirst(listEvents(client, flags), flags.limit), formatEvents),
+  addAnswer(
+    addFilterOptions(addListOptions(events.command("list").description("List events, newest first."))),
+    io,
+    (client, flags: FilterFlags & ListFlags) => takeFirst(listEvents(client, flags), flags.limit),
+    formatEvents,
   );
 
   addServiceOptions(events.command("show").description("Show everything about an event."))
