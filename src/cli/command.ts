@@ -2,7 +2,7 @@ import { Command, CommanderError, Help, InvalidArgumentError, Option } from "com
 import { resolve } from "node:path";
 import { getSystemErrorMessage } from "node:util";
 import { withEnvFile } from "../config/env-file.ts";
-import { ConfigError, HookError, messageOf, toSentence } from "../errors.ts";
+import { ConfigError, HookError, MailError, messageOf, toSentence } from "../errors.ts";
 import { packageVersion } from "../shared/package.ts";
 import { parseSince } from "../shared/time.ts";
 import { isReading, nameOf, leafCommands } from "./command-list.ts";
@@ -98,6 +98,13 @@ export const EXIT_CODES = {
 /** The command line is wrong in a way that only the command itself can tell. */
 export class UsageError extends Error {
   override name = "UsageError";
+  /** For programs. */
+  readonly code: string = "usage";
+}
+
+/** The person has ended a question. */
+export class Canceled extends Error {
+  override name = "Canceled";
 }
 
 export class Unreachable extends ConfigError {
@@ -112,9 +119,10 @@ export function reportError(io: CliIo, error: unknown, json = false): number {
     return EXIT_CODES.usage;
   }
   // A program that reads the output gets an answer that it can read; a person sees the same sentence.
-  if (json) printJsonLine(io, { ok: false, error: describeError(error), code: codeOfError(error) });
+  const { code, exitCode } = classifyError(error);
+  if (json) printJsonLine(io, { ok: false, error: describeError(error), code });
   printError(io, describeError(error));
-  return exitCodeOf(error);
+  return exitCode;
 }
 
 /** What commander has written to standard error, without the word in front; of the help nothing. */
@@ -125,15 +133,21 @@ function describeUsage({ code, message }: CommanderError): string {
     .trim();
 }
 
-function codeOfError(error: unknown): string {
-  if (error instanceof UsageError) return "usage";
-  if (error instanceof Unreachable) return "unreachable";
-  return error instanceof ConfigError ? "config" : "fault";
-}
+const MAIL_CODES: Record<MailError["kind"], string> = {
+  login: "login_refused",
+  network: "network",
+  tls: "tls_failed",
+  gone: "mailbox_gone",
+};
 
-function exitCodeOf(error: unknown): number {
-  if (error instanceof UsageError) return EXIT_CODES.usage;
-  return error instanceof Unreachable ? EXIT_CODES.unreachable : EXIT_CODES.failed;
+/** `code` is for programs that read the output. */
+export function classifyError(error: unknown): { code: string; exitCode: number } {
+  if (error instanceof UsageError) return { code: error.code, exitCode: EXIT_CODES.usage };
+  if (error instanceof Unreachable) return { code: "unreachable", exitCode: EXIT_CODES.unreachable };
+  const exitCode = EXIT_CODES.failed;
+  if (error instanceof Canceled) return { code: "canceled", exitCode };
+  if (error instanceof MailError) return { code: MAIL_CODES[error.kind], exitCode };
+  return { code: error instanceof ConfigError ? "config" : "fault", exitCode };
 }
 
 /** An error as the terminal shows it: what the operator has to fix line by line, anything unexpected with its stack. */

@@ -22,10 +22,11 @@ export function locateConfig(flag: string | undefined, { env, cwd }: CliIo): str
   return findConfigFile({ flag, env, cwd });
 }
 
-/** Adds the variables of `.env` beside the configuration, if there is one. */
-export function readDotEnv(configFile: string, io: CliIo): void {
-  const file = path.join(path.dirname(configFile), ".env");
+/** Adds the variables of a file, if it exists. Default: `.env` beside the configuration. Returns its name, absolute. */
+export function readEnvFile(named: string | undefined, configFile: string, io: CliIo): string {
+  const file = path.resolve(io.cwd, named ?? path.join(path.dirname(configFile), ".env"));
   if (existsSync(file)) io.env = withEnvFile(io.env, file);
+  return file;
 }
 
 /** As `locateConfig`, but without a configuration it gives the file to create. */
@@ -147,6 +148,15 @@ export async function readInput(file: string, io: CliIo): Promise<Buffer> {
 /** A secret of the command line, or for `-` that of standard input, without the end of its line. */
 export async function readSecret(given: string, io: CliIo): Promise<string> {
   return given === "-" ? (await readAll(io.stdin)).replace(/\r?\n$/, "") : given;
+}
+
+/** `true`, `5` and `["a"]` are values; anything else is text. */
+export function parseJsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Long numbers keep their text (`ExactNumber`). */

@@ -36,6 +36,15 @@ export function formatTable(rows: Record<string, Cell>[], none = ""): string[] {
   return [style("dim", align(head)), ...cells.map(align)];
 }
 
+/** A line for each fact that is known: its name, then its value. */
+export function formatFacts(facts: [name: string, value: string | undefined][]): string[] {
+  return facts.flatMap(([name, value]) =>
+    value === undefined ? [] : [`${style("dim", name.padEnd(FACT_WIDTH))}${toPrintable(value)}`],
+  );
+}
+
+const FACT_WIDTH = 9;
+
 /** Lines of at most this many characters, or one longer word. */
 export function wrapWords(text: string, width: number): string[] {
   const lines: string[] = [];

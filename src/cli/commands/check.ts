@@ -9,7 +9,7 @@ import { parseObject, readPath } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { EXIT_CODES, addServiceOptions, CONFIG_HELP } from "../command.ts";
 import { tryRuntime } from "../context.ts";
-import { formatCount, formatDuration } from "../format.ts";
+import { formatCount, formatDuration, formatFacts } from "../format.ts";
 import { type CliIo, print, printError, printJson, printWarnings, style } from "../io.ts";
 import { addAnswer, type OperatorClient } from "../operator-client.ts";
 import { findGrants, formatGrants } from "./grants.ts";
@@ -133,27 +133,22 @@ function findProblems({ lastReloadError, sandbox, mail, nodesDiffer = [] }: Stat
 function formatStatus(status: StatusView): string[] {
   const { version, startedAt, config, queue, sandbox, mail, budget, nodes = [] } = status;
   const { events, pendingRuns, pendingDeliveries, pendingSystemEvents } = queue;
+  const mappings = formatCount(config.mappings.length, "mapping");
+  const runs = formatCount(pendingRuns, "run");
   const deliveries = formatCount(pendingDeliveries, "delivery", "deliveries");
-  const rows: [string, string][] = [
+  const systemEvents = formatCount(pendingSystemEvents, "system event");
+  const failures = formatCount(sandbox.failures, "failure");
+  const facts: [string, string | undefined][] = [
     ["service", `Hookline ${version}, since ${startedAt}`],
-    [
-      "config",
-      `${config.file ?? "of a program"}, ${formatCount(config.mappings.length, "mapping")}, generation ${config.generation} of ${config.at}`,
-    ],
-    [
-      "queue",
-      `${formatCount(events, "event")}; ${formatCount(pendingRuns, "run")}, ${deliveries} and ${formatCount(pendingSystemEvents, "system event")} waiting`,
-    ],
-    [
-      "sandbox",
-      `${sandbox.ready ? "ready" : "not ready"}, ${formatCount(sandbox.calls, "call")}, ${formatCount(sandbox.failures, "failure")}`,
-    ],
-    ...(budget ? [["budget", describeBudget(budget)] satisfies [string, string]] : []),
+    ["config", `${config.file ?? "of a program"}, ${mappings}, generation ${config.generation} of ${config.at}`],
+    ["queue", `${formatCount(events, "event")}; ${runs}, ${deliveries} and ${systemEvents} waiting`],
+    ["sandbox", `${sandbox.ready ? "ready" : "not ready"}, ${formatCount(sandbox.calls, "call")}, ${failures}`],
+    ["budget", budget && describeBudget(budget)],
     ...mail.map(({ mailbox, state }): [string, string] => ["mail", `${mailbox} ${state}`]),
     ...nodes.map((node): [string, string] => ["node", describeNode(node)]),
   ];
   return [
-    ...rows.map(([name, text]) => `${style("dim", name.padEnd(9))}${toPrintable(text)}`),
+    ...formatFacts(facts),
     ...config.warnings.map((warning) => style("yellow", `warning: ${toPrintable(warning)}`)),
     ...findProblems(status).map((problem) => style("red", toPrintable(problem))),
   ];

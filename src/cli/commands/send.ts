@@ -17,7 +17,7 @@ import { toBearer } from "../../shared/secret.ts";
 import { toTempDir } from "../../shared/temporary-folder.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
 import { EXIT_CODES, addPair, addServiceOptions } from "../command.ts";
-import { loadServiceConfig, readInput } from "../context.ts";
+import { loadServiceConfig, parseJsonOrText, readInput } from "../context.ts";
 import { formatEvent } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
 import { BUILT_IN_HOOKS } from "../../types.ts";
@@ -74,9 +74,11 @@ async function send(hook: string, named: string | undefined, flags: SendFlags, i
 
   const { status } = response;
   if (!response.ok || event?.status === "failed" || event?.status === "dead") io.exitCode = EXIT_CODES.failed;
-  if (flags.json) return printJson(io, { status, body: parseAnswer(text), event });
+  // A handshake may be answered with a text.
+  const answer = parseJsonOrText(text);
+  if (flags.json) return printJson(io, { status, body: answer, event });
   print(io, style(response.ok ? "green" : "red", `${status} ${response.statusText}`));
-  if (text !== "") print(io, toPrintable(JSON.stringify(parseAnswer(text), undefined, 2)));
+  if (text !== "") print(io, toPrintable(JSON.stringify(answer, undefined, 2)));
   const guess = status === 404 ? didYouMean(hook, listHooks(read)) : "";
   if (guess !== "") printError(io, `There is no hook "${hook}"${guess}`);
   if (event) print(io, "", ...formatEvent(event, { maxPayloadLines: 0 }));
@@ -222,15 +224,6 @@ async function waitForEvent(id: string, client: OperatorClient): Promise<EventTi
     const event: EventTimeline = parseEvent(await (await requireAnswer(response)).text());
     if (event.status !== "accepted") return event;
     await delay(POLL_MS);
-  }
-}
-
-/** A handshake may be answered with a text. */
-function parseAnswer(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
   }
 }
 

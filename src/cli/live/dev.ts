@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Command } from "commander";
 import type { HooklineService } from "../../hookline.ts";
 import { describeError, UsageError } from "../command.ts";
-import { locateConfig, readDotEnv } from "../context.ts";
+import { locateConfig, readEnvFile } from "../context.ts";
 import { clearScreen, type CliIo, print, style } from "../io.ts";
 import { saveSample } from "../samples/save.ts";
 import { addServeOptions, serve, type ServeFlags } from "./serve.ts";
@@ -39,7 +39,7 @@ export function addDev(program: Command, io: CliIo): void {
 
 async function develop({ json, envFile, tunnel, register, ...flags }: DevFlags, io: CliIo): Promise<void> {
   const file = locateConfig(flags.config, io);
-  if (envFile === undefined) readDotEnv(file, io);
+  readEnvFile(envFile, file, io);
   const show = json ? "json" : "lines";
   if (tunnel === undefined) {
     if (register)

@@ -7,7 +7,7 @@ import { isId } from "../../shared/id.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { APPROVAL_STATES, type Decision } from "../../types.ts";
 import { UsageError, addListOptions, addServiceOptions, toOneOf } from "../command.ts";
-import { formatTable } from "../format.ts";
+import { formatFacts, formatTable } from "../format.ts";
 import { type CliIo, style } from "../io.ts";
 import { addAnswer, type ListFlags, type OperatorClient, type ServiceFlags, showAnswer } from "../operator-client.ts";
 
@@ -103,7 +103,7 @@ function formatApprovals(approvals: ApprovalView[]): string[] {
 
 function formatApproval(approval: ApprovalView): string[] {
   const { id, code, kind, call, mapping, hook = "", runId, eventId, sources, earlier, againAt } = approval;
-  const details: [string, string | undefined][] = [
+  const facts: [string, string | undefined][] = [
     ["id", id],
     ["mapping", mapping || hook],
     ["event", eventId],
@@ -117,9 +117,7 @@ function formatApproval(approval: ApprovalView): string[] {
   const replies = approval.deliveries ?? [];
   return [
     `${style("bold", code)}  ${kind}${call === undefined ? "" : `  ${toPrintable(call)}`}  ${describeEnd(approval)}`,
-    ...details.flatMap(([name, value]) =>
-      value === undefined ? [] : [`${style("dim", name.padEnd(9))}${toPrintable(value)}`],
-    ),
+    ...formatFacts(facts),
     ...(approval.arguments ? toVisible(JSON.stringify(approval.arguments, undefined, 2)).split("\n") : []),
     ...replies.flatMap(({ channel, to = "", text }) => [
       `${style("dim", "to")} ${toPrintable(`${channel} ${to}`)}`,

@@ -1,6 +1,6 @@
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { formatFailedAttempts } from "../format.ts";
+import { formatFacts, formatFailedAttempts } from "../format.ts";
 import { style } from "../io.ts";
 
 type RunTimeline = OperatorAnswers["GET /api/runs/:id"];
@@ -13,7 +13,7 @@ const MAX_LINES = 20;
 export function formatRun(run: RunTimeline): string[] {
   const { id, state, hook, kind, sessionKey, model, usage, cost, reply, error, holdReason, waitingFor } = run;
   const reason = waitingFor === undefined ? holdReason : `waiting for ${waitingFor}`;
-  const facts = [
+  const facts: [string, string | undefined][] = [
     ["run", id],
     ["state", reason === undefined ? state : `${state} (${reason})`],
     ["hook", hook ?? kind],
@@ -22,11 +22,8 @@ export function formatRun(run: RunTimeline): string[] {
     ["used", formatUsed({ usage, cost })],
     ["error", error],
   ];
-  const width = Math.max(...facts.map(([name = ""]) => name.length));
   return [
-    ...facts.flatMap(([name = "", value]) =>
-      value === undefined ? [] : [`${style("dim", name.padEnd(width))}  ${toPrintable(value)}`],
-    ),
+    ...formatFacts(facts),
     ...formatFailedAttempts(run.failedAttempts),
     ...run.steps.flatMap(formatStep),
     ...(reply === undefined ? [] : ["", style("bold", "reply"), ...indent(reply)]),

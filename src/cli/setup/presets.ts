@@ -22,7 +22,7 @@ import { showHookId } from "../../registration/subscriptions.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
 import { UsageError, addPair, addWriteOptions, CONFIG_HELP } from "../command.ts";
-import { loadConfig, locateNewConfig, readSecret } from "../context.ts";
+import { loadConfig, locateNewConfig, parseJsonOrText, readSecret } from "../context.ts";
 import { wrapWords } from "../format.ts";
 import { type CliIo, print, printJson, printJsonLine, printWarnings, style } from "../io.ts";
 import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange } from "./change.ts";
@@ -208,7 +208,7 @@ async function disablePreset(name: string, flags: EnableFlags, io: CliIo): Promi
 
 function readOptions(flags: Pick<EnableFlags, "events" | "with">): Record<string, unknown> {
   const events = flags.events?.split(",").map((event) => event.trim());
-  const others = Object.entries(flags.with).map(([option, text]) => [option, parseValue(text)]);
+  const others = Object.entries(flags.with).map(([option, text]) => [option, parseJsonOrText(text)]);
   return { events, ...Object.fromEntries(others) };
 }
 
@@ -257,15 +257,6 @@ async function askSecret(
     ],
   });
   return choice === "make" ? makeSecret() : terminal.secret("Secret (hidden)");
-}
-
-/** `true`, `5` and `["a"]` are values; anything else is text. */
-function parseValue(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }
 
 /** The hook's address as senders know it. */

@@ -1,6 +1,5 @@
-import { existsSync } from "node:fs";
 import path from "node:path";
-import { setInEnvFile, withEnvFile } from "../../config/env-file.ts";
+import { setInEnvFile } from "../../config/env-file.ts";
 import {
   type ConfigPlan,
   createPresetSecret,
@@ -22,7 +21,7 @@ import { planRegistration, type RegistrationPlan, runRegistration } from "../../
 import { showHookId } from "../../registration/subscriptions.ts";
 import { toText } from "../../shared/json.ts";
 import { EXIT_CODES, UsageError } from "../command.ts";
-import { locateNewConfig, readSecret } from "../context.ts";
+import { locateNewConfig, readEnvFile, readSecret } from "../context.ts";
 import { type CliIo, print, printError, printJsonLine, printWarnings } from "../io.ts";
 import {
   confirmWrite,
@@ -209,8 +208,7 @@ export async function unregisterPreset(
 /** The configuration and the file with its variables, which the command has read. */
 function readPlace(flags: RegisterFlags, io: CliIo): { target: Target; envFile: string } {
   const file = locateNewConfig(flags.config, io);
-  const envFile = path.resolve(io.cwd, flags.envFile ?? path.join(path.dirname(file), ".env"));
-  if (existsSync(envFile)) io.env = withEnvFile(io.env, envFile);
+  const envFile = readEnvFile(flags.envFile, file, io);
   return { target: readTarget(file, io.env), envFile };
 }
 

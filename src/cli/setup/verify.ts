@@ -37,7 +37,8 @@ export function addVerify(presets: Command, io: CliIo): void {
 const POLL_MS = 500;
 const TEST_MS = 10_000;
 
-type Outcome = { kind: "arrived"; event: string } | { kind: "refused"; reason: string } | { kind: "nothing" };
+/** The event that arrived, or why none did. */
+type Outcome = { event: string; reason?: never } | { event?: never; reason: string };
 
 async function verify(name: string, flags: VerifyFlags, io: CliIo): Promise<void> {
   const { config } = await loadConfig(flags.config, io);
@@ -55,42 +56,32 @@ async function verify(name: string, flags: VerifyFlags, io: CliIo): Promise<void
   const asked = await askForTest(use, config);
   if (!flags.json) print(io, asked, `Waiting up to ${flags.wait} s for a signed event of ${hook}.`);
 
-  const outcome = await waitForOutcome();
-  if (outcome.kind !== "arrived") io.exitCode = EXIT_CODES.failed;
-  const nothing = `Nothing arrived at ${config.hooks.path}/${hook}. Check the address at the sender, and that it can be reached: \`webhooks doctor\`.`;
-  const reason = outcome.kind === "refused" ? outcome.reason : outcome.kind === "nothing" ? nothing : undefined;
-  if (flags.json) {
-    return printJson(io, {
-      ok: outcome.kind === "arrived",
-      event: outcome.kind === "arrived" ? outcome.event : undefined,
-      reason,
-    });
-  }
-  print(
-    io,
-    reason ??
-      `A signed event arrived${outcome.kind === "arrived" ? `: ${outcome.event}` : ""}. The secret and the address are right.`,
-  );
+  const { event, reason } = await waitForOutcome();
+  if (reason !== undefined) io.exitCode = EXIT_CODES.failed;
+  if (flags.json) return printJson(io, { ok: reason === undefined, event, reason });
+  print(io, reason ?? `A signed event arrived: ${event}. The secret and the address are right.`);
 
   async function waitForOutcome(): Promise<Outcome> {
     const signal = io.stopSignal();
     const endsAt = performance.now() + Number(flags.wait) * 1000;
     while (!signal.aborted && performance.now() < endsAt) {
       const { events } = await client.call("GET /api/events", { hook, limit: 20 });
-      const event = events.find(({ id, replayOf }) => !seen.has(id) && replayOf === undefined);
-      if (event) {
-        const { credential } = await client.call("GET /api/events/:id", { id: event.id });
-        if (isSender(credential)) return { kind: "arrived", event: event.id };
+      const found = events.find(({ id, replayOf }) => !seen.has(id) && replayOf === undefined);
+      if (found) {
+        const { credential } = await client.call("GET /api/events/:id", { id: found.id });
+        if (isSender(credential)) return { event: found.id };
       }
       const { rejections } = await client.call("GET /api/rejections", { limit: 20 });
       const refused = rejections
         .filter(({ id }) => !seen.has(id))
         .map((one) => explain(one, { hook, headers }))
         .find(Boolean);
-      if (refused !== undefined) return { kind: "refused", reason: toPrintable(refused) };
+      if (refused !== undefined) return { reason: toPrintable(refused) };
       await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
     }
-    return { kind: "nothing" };
+    return {
+      reason: `Nothing arrived at ${config.hooks.path}/${hook}. Check the address at the sender, and that it can be reached: \`webhooks doctor\`.`,
+    };
   }
 }
 
