@@ -3,17 +3,18 @@ import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
+import type { MappingSource, ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, type ConfigProblem, toSentence } from "../../errors.ts";
 import type { StatusView } from "../../operator/views.ts";
+import type { Runtime } from "../../runtime/build.ts";
+import { type GrantRow, listGrants } from "../../runtime/grants.ts";
 import { parseObject, readPath } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { EXIT_CODES, addServiceOptions, CONFIG_HELP } from "../command.ts";
+import { addServiceOptions, CONFIG_HELP, EXIT_CODES } from "../command.ts";
 import { tryRuntime } from "../context.ts";
-import { formatCount, formatDuration, formatFacts } from "../format.ts";
+import { formatCount, formatDuration, formatFacts, formatTable } from "../format.ts";
 import { type CliIo, print, printError, printJson, printWarnings, style } from "../io.ts";
 import { addAnswer, type OperatorClient } from "../operator-client.ts";
-import { findGrants, formatGrants } from "./grants.ts";
-import { countModelCalls, describeModelCalls } from "./model-calls.ts";
 
 export function addCheck(program: Command, io: CliIo): void {
   program
@@ -164,4 +165,66 @@ type Node = NonNullable<StatusView["nodes"]>[number];
 function describeBudget({ unit, perDay, spentToday, heldRuns }: NonNullable<StatusView["budget"]>): string {
   const limit = perDay === undefined ? "" : ` of ${perDay}`;
   return `${spentToday}${limit} ${unit} today, ${formatCount(heldRuns, "run")} held`;
+}
+
+/** What models may ask for. Undefined if the configuration cannot be used. */
+export function findGrants(runtime: Runtime | undefined): GrantRow[] | undefined {
+  return runtime && listGrants(runtime.config, runtime.tools);
+}
+
+/** After which event, which call, in which mode, and what the model may fill. Nothing without grants. */
+export function formatGrants(grants: GrantRow[] = []): string[] {
+  if (grants.length === 0) return [];
+  const rows = grants.map(({ after, call, mode, free, fixed, max }) => ({
+    after,
+    call,
+    mode,
+    "the model fills": free.join(", ") || "nothing",
+    fixed: fixed.join(", ") || "nothing",
+    "times a run": max ?? "any number",
+  }));
+  return ["", ...formatTable(rows)];
+}
+
+/** What one event of a mapping costs. */
+interface ModelCalls {
+  mapping: string;
+  /** Turns of the agent; with `forEach`, of each item. */
+  turns: 0 | 1;
+  perItem: boolean;
+  /** now: a heartbeat, which all events of the join window share. later: it is part of the next periodic one. */
+  heartbeat: "now" | "later";
+}
+
+/** By mapping, as far as the configuration says it: a transform may return other actions. */
+function countModelCalls({ hooks }: Pick<ResolvedConfig, "hooks">): ModelCalls[] {
+  return hooks.mappings.map(toModelCalls);
+}
+
+function toModelCalls({ id, mapping }: MappingSource): ModelCalls {
+  const { action = "agent", agent, forEach, wakeMode } = mapping;
+  return {
+    mapping: id,
+    turns: action === "wake" || agent === "none" ? 0 : 1,
+    perItem: forEach !== undefined,
+    // A template may say either.
+    heartbeat: wakeMode === "next-heartbeat" ? "later" : "now",
+  };
+}
+
+/** A line for all mappings that cost the same. Nothing without a provider: `echo` costs nothing. */
+export function describeModelCalls({ hooks, agents }: Pick<ResolvedConfig, "hooks" | "agents">): string[] {
+  if (Object.keys(agents.providers).length === 0) return [];
+  const { joinMs } = agents.heartbeat;
+  const groups = Map.groupBy(countModelCalls({ hooks }), (calls) => describe(calls, joinMs));
+  return [...groups].map(
+    ([cost, mappings]) => `model calls of an event: ${cost} (${mappings.map(({ mapping }) => mapping).join(", ")})`,
+  );
+}
+
+function describe({ turns, perItem, heartbeat }: ModelCalls, joinMs: number): string {
+  const turn = turns === 0 ? [] : [perItem ? "1 for each item" : "1"];
+  const shared = joinMs === 0 ? "" : `, which all within ${joinMs / 1000} s share`;
+  const told = heartbeat === "now" ? [`1 for the heartbeat${shared}`] : [];
+  return [...turn, ...told].join(", ") || "none by itself";
 }

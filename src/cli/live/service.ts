@@ -8,8 +8,7 @@ import { dropFirstChild } from "../../transforms/sandbox/prepare.ts";
 import { BUILT_IN_HOOKS } from "../../types.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJsonLine, style } from "../io.ts";
-import { readMessages } from "./messages.ts";
-import { createLiveView, type LiveView } from "./view.ts";
+import { createLiveView, type LiveView, readMessages } from "./view.ts";
 
 export interface ServeOptions {
   /** Whether to show each request, and how. Default: lines on a terminal, else not at all. */

@@ -6,8 +6,7 @@ import { EVENT_STATUSES } from "../../types.ts";
 import { addServiceOptions, toOneOf } from "../command.ts";
 import { type CliIo, printError, style } from "../io.ts";
 import { createOperatorClient, requireAnswer, type ServiceFlags } from "../operator-client.ts";
-import { readMessages } from "./messages.ts";
-import { createLiveView } from "./view.ts";
+import { createLiveView, readMessages } from "./view.ts";
 
 interface TailFlags extends ServiceFlags {
   hook?: string;

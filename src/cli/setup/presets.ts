@@ -27,7 +27,7 @@ import { wrapWords } from "../format.ts";
 import { type CliIo, print, printJson, printJsonLine, printWarnings, style } from "../io.ts";
 import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange } from "./change.ts";
 import { type CopyFlags, copyPreset } from "./preset-copy.ts";
-import { removeTunnelWebhooks } from "../live/tunnel-webhooks.ts";
+import { removeTunnelWebhooks } from "../live/dev-tunnel.ts";
 import { registerPreset, type RegisterFlags, unregisterPreset } from "./registration.ts";
 import { refuseUnused } from "./sender.ts";
 import { addVerify } from "./verify.ts";
