@@ -173,19 +173,37 @@ export function describeSystemError(error: unknown): string {
 export const CONFIG_HELP =
   "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .jsonc, .yaml or .json here)";
 
-export function addServiceOptions(command: Command, json = "print JSON"): Command {
-  return command
-    .option("--config <file>", CONFIG_HELP)
-    .option("--url <address>", "address of the service (default: http://<gateway.host>:<gateway.port>)", toAddress)
-    .option("--json", json, false);
+export interface ConfigFlags {
+  config?: string;
+  json: boolean;
 }
 
-export function addWriteOptions(command: Command): Command {
-  return command
-    .option("--yes", "write without asking", false)
-    .option("--dry-run", "show the change and write nothing", false)
-    .option("--json", "no questions; print one JSON object", false);
+export function addConfigOptions(command: Command, json = "print one JSON object", config = CONFIG_HELP): Command {
+  return command.option("--config <file>", config).option("--json", json, false);
 }
+
+export interface ServiceFlags extends ConfigFlags {
+  /** Default: from `gateway.host` and `gateway.port`. */
+  url?: string;
+}
+
+export function addServiceOptions(command: Command, json = "print JSON"): Command {
+  const help = "address of the service (default: http://<gateway.host>:<gateway.port>)";
+  return addConfigOptions(command, json).option("--url <address>", help, toAddress);
+}
+
+export interface WriteFlags extends ConfigFlags {
+  yes: boolean;
+  dryRun: boolean;
+}
+
+export function addWriteOptions(command: Command, config = CONFIG_HELP): Command {
+  return addConfigOptions(command, "no questions; print one JSON object", config)
+    .option("--yes", "write without asking", false)
+    .option("--dry-run", "show the change and write nothing", false);
+}
+
+export type ListFlags = ServiceFlags & { limit: number };
 
 export function addListOptions(command: Command): Command {
   return addServiceOptions(command).option("--limit <number>", "at most this many", toCount, 50);

@@ -7,20 +7,10 @@ import type { EventTimeline, EventView, OperatorAnswers } from "../operator/view
 import { parseExactAt } from "../shared/exact-json.ts";
 import { parseObject } from "../shared/json.ts";
 import { toBearer } from "../shared/secret.ts";
-import { Unreachable } from "./command.ts";
+import { type ServiceFlags, Unreachable } from "./command.ts";
 import { toServiceAddress } from "../shared/owner.ts";
 import { causeOf, loadServiceConfig } from "./context.ts";
 import { type CliIo, print, printJson } from "./io.ts";
-
-/** The flags of `addServiceOptions`. */
-export interface ServiceFlags {
-  config?: string;
-  /** Default: from `gateway.host` and `gateway.port`. */
-  url?: string;
-  json: boolean;
-}
-
-export type ListFlags = ServiceFlags & { limit: number };
 
 /** Undefined fields are left out. */
 type Query = Record<string, string | number | undefined>;

@@ -10,28 +10,26 @@ import type { Runtime } from "../../runtime/build.ts";
 import { type GrantRow, listGrants } from "../../runtime/grants.ts";
 import { parseObject, readPath } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addServiceOptions, CONFIG_HELP, EXIT_CODES } from "../command.ts";
+import { addConfigOptions, addServiceOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { tryRuntime } from "../context.ts";
 import { formatCount, formatDuration, formatFacts, formatTable } from "../format.ts";
 import { type CliIo, print, printError, printJson, printWarnings, style } from "../io.ts";
 import { addAnswer, type OperatorClient } from "../operator-client.ts";
 
 export function addCheck(program: Command, io: CliIo): void {
-  program
-    .command("check")
+  addConfigOptions(
+    program.command("check"),
+    "print one JSON object: ok, file, mappings, modelCalls, grants, problems, warnings",
+  )
     .description("Load and compile the configuration, and print all problems. Exits 1 if there is one.")
-    .option("--config <file>", CONFIG_HELP)
     .option("--strict", "exit 1 on a warning too", false)
     .option("--types", "check the types of the transforms too, with the project's own TypeScript", false)
-    .option("--json", "print one JSON object: ok, file, mappings, modelCalls, grants, problems, warnings", false)
     .action((flags: CheckFlags) => check(flags, io));
 }
 
-interface CheckFlags {
-  config?: string;
+interface CheckFlags extends ConfigFlags {
   strict: boolean;
   types: boolean;
-  json: boolean;
 }
 
 async function check(flags: CheckFlags, io: CliIo): Promise<void> {

@@ -10,7 +10,7 @@ import type { GrantRow } from "../../runtime/grants.ts";
 import { toText } from "../../shared/json.ts";
 import { isLoopback } from "../../shared/network.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { CONFIG_HELP, EXIT_CODES } from "../command.ts";
+import { addConfigOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { locateConfig, tryRuntime } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
@@ -30,19 +30,16 @@ import {
 } from "./doctor-machine.ts";
 
 export function addDoctor(program: Command, io: CliIo): void {
-  program
-    .command("doctor")
+  addConfigOptions(program.command("doctor"), "print one JSON object: ok, checks, grants")
     .summary("Check configuration and machine before the service is deployed.")
     .description(
       "Check configuration and machine before the service is deployed: the problems and warnings of `webhooks check`, who " +
         "can reach it, secrets, unsafe content, state folder, journal, disk, file watcher, sandbox, database and clock, and the webhooks of presets at their senders. Exits 1 on a problem.",
     )
-    .option("--config <file>", CONFIG_HELP)
-    .option("--json", "print one JSON object: ok, checks, grants", false)
-    .action((flags: { config?: string; json: boolean }) => diagnose(flags, io));
+    .action((flags: ConfigFlags) => diagnose(flags, io));
 }
 
-async function diagnose({ config: flag, json }: { config?: string; json: boolean }, io: CliIo): Promise<void> {
+async function diagnose({ config: flag, json }: ConfigFlags, io: CliIo): Promise<void> {
   const file = locateConfig(flag, io);
   // One that cannot be parsed, or does not fit its schema, is undefined.
   const { config } = (await readConfig(file, io.env).catch(() => undefined)) ?? {};

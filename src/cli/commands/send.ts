@@ -16,7 +16,7 @@ import { toServiceAddress } from "../../shared/owner.ts";
 import { toBearer } from "../../shared/secret.ts";
 import { toTempDir } from "../../shared/temporary-folder.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
-import { EXIT_CODES, addPair, addServiceOptions } from "../command.ts";
+import { addPair, addServiceOptions, EXIT_CODES, type ServiceFlags } from "../command.ts";
 import { loadServiceConfig, parseJsonOrText, readInput } from "../context.ts";
 import { formatEvent } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
@@ -26,7 +26,6 @@ import {
   type OperatorClient,
   parseEvent,
   requireAnswer,
-  type ServiceFlags,
   toUnreachable,
 } from "../operator-client.ts";
 import { toFreshRequest } from "../samples/fresh-request.ts";

@@ -7,47 +7,38 @@ import { silentLog, toPrintable } from "../../telemetry/log.ts";
 import type { OpenCall, ToolSets } from "../../tools/tool-sets.ts";
 import { hashCall, lockFile, writeLockedCalls } from "../../tools/lock.ts";
 import type { CallDescription } from "../../tools/tool-set.ts";
-import { EXIT_CODES, UsageError, CONFIG_HELP } from "../command.ts";
+import { addConfigOptions, type ConfigFlags, EXIT_CODES, UsageError } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { formatTable } from "../format.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";
 
-interface ToolFlags {
-  config?: string;
-  json: boolean;
-}
-
 export function addTools(program: Command, io: CliIo): void {
   const tools = program.command("tools").description("Look at the tool sets of agents.tools, and try their calls.");
   const add = (name: string, description: string): Command =>
-    tools
-      .command(name)
-      .description(description)
-      .option("--config <file>", CONFIG_HELP)
-      .option("--json", "print one JSON object", false);
-  add("list", "List every call of every tool set.").action((flags: ToolFlags) =>
+    addConfigOptions(tools.command(name).description(description));
+  add("list", "List every call of every tool set.").action((flags: ConfigFlags) =>
     withTools(flags, io, (sets) => listCalls(sets, flags, io)),
   );
   add("show", "Show a call and the JSON Schema of its arguments.")
     .argument("<call>", "<set>.<call>")
-    .action((name: string, flags: ToolFlags) =>
+    .action((name: string, flags: ConfigFlags) =>
       withTools(flags, io, (sets) => showCall(requireCall(sets, name), flags, io)),
     );
   add("call", "Execute a call, without a model, and print its result.")
     .argument("<call>", "<set>.<call>")
     .option("--arguments <json>", "its arguments, a JSON object", "{}")
-    .action((name: string, flags: ToolFlags & { arguments: string }) =>
+    .action((name: string, flags: ConfigFlags & { arguments: string }) =>
       withTools(flags, io, (sets) => executeCall(requireCall(sets, name), flags, io)),
     );
   add("accept", "Print what the server of a set offers, and write it to tools.lock.json: only that can be granted.")
     .argument("<set>", "a set whose calls come from a server")
-    .action((name: string, flags: ToolFlags) =>
+    .action((name: string, flags: ConfigFlags) =>
       withTools(flags, io, (sets, dir) => acceptCalls(sets, name, { ...flags, dir, io })),
     );
 }
 
 async function withTools(
-  flags: ToolFlags,
+  flags: ConfigFlags,
   io: CliIo,
   use: (sets: ToolSets, baseDir: string) => Promise<void> | void,
 ): Promise<void> {
@@ -74,7 +65,7 @@ const ACCEPT_MS = 60_000;
 async function acceptCalls(
   { sets, explainMissing }: ToolSets,
   name: string,
-  { json, dir, io }: ToolFlags & { dir: string; io: CliIo },
+  { json, dir, io }: ConfigFlags & { dir: string; io: CliIo },
 ): Promise<void> {
   const set = sets.get(name);
   if (!set) throw new ConfigError([{ message: explainMissing(name) }]);
@@ -109,7 +100,7 @@ function toConfigError(error: unknown): never {
   throw error instanceof DriverError ? new ConfigError([{ message: error.message }]) : error;
 }
 
-function listCalls(sets: ToolSets, { json }: ToolFlags, io: CliIo): void {
+function listCalls(sets: ToolSets, { json }: ConfigFlags, io: CliIo): void {
   const calls = sets.list().map(({ fullName, audience, description }) => ({ call: fullName, audience, description }));
   if (json) return printJson(io, { calls });
   const empty = [...sets.sets].filter(([, set]) => set.calls.length === 0).map(([name]) => name);
@@ -122,7 +113,7 @@ function listCalls(sets: ToolSets, { json }: ToolFlags, io: CliIo): void {
   for (const name of empty) print(io, `No call of "${name}" is accepted yet: webhooks tools accept ${name}`);
 }
 
-function showCall({ fullName, description, input, audience }: OpenCall, { json }: ToolFlags, io: CliIo): void {
+function showCall({ fullName, description, input, audience }: OpenCall, { json }: ConfigFlags, io: CliIo): void {
   if (json) return printJson(io, { call: fullName, audience, description, input });
   print(
     io,
@@ -135,7 +126,7 @@ function showCall({ fullName, description, input, audience }: OpenCall, { json }
 
 async function executeCall(
   call: OpenCall,
-  { arguments: written, json }: ToolFlags & { arguments: string },
+  { arguments: written, json }: ConfigFlags & { arguments: string },
   io: CliIo,
 ): Promise<void> {
   const args = parseJson(written);

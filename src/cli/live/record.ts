@@ -4,9 +4,9 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { RecordingTimeline } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addServiceOptions } from "../command.ts";
+import { addServiceOptions, type ServiceFlags } from "../command.ts";
 import { type CliIo, print, printJsonLine, style } from "../io.ts";
-import { createOperatorClient, type ServiceFlags } from "../operator-client.ts";
+import { createOperatorClient } from "../operator-client.ts";
 
 type RecordFlags = ServiceFlags & { to?: string };
 type RecordedView = RecordingTimeline["requests"][number];

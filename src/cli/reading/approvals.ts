@@ -6,10 +6,17 @@ import type { ApprovalView } from "../../operator/views.ts";
 import { isId } from "../../shared/id.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { APPROVAL_STATES, type Decision } from "../../types.ts";
-import { UsageError, addListOptions, addServiceOptions, toOneOf } from "../command.ts";
+import {
+  addListOptions,
+  addServiceOptions,
+  type ListFlags,
+  type ServiceFlags,
+  toOneOf,
+  UsageError,
+} from "../command.ts";
 import { formatFacts, formatTable } from "../format.ts";
 import { type CliIo, style } from "../io.ts";
-import { addAnswer, type ListFlags, type OperatorClient, type ServiceFlags, showAnswer } from "../operator-client.ts";
+import { addAnswer, type OperatorClient, showAnswer } from "../operator-client.ts";
 
 interface DecisionBody {
   decision: Decision;

@@ -6,11 +6,11 @@ import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, DriverError } from "../../errors.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readPath, toText } from "../../shared/json.ts";
-import { EXIT_CODES, UsageError } from "../command.ts";
+import { EXIT_CODES, type ServiceFlags, UsageError } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { formatCount, formatDuration, formatTable } from "../format.ts";
 import { type CliIo, print, printError, printJson, printWarnings } from "../io.ts";
-import { createOperatorClient, type ServiceFlags } from "../operator-client.ts";
+import { createOperatorClient } from "../operator-client.ts";
 
 export interface CatchUpFlags extends ServiceFlags {
   path?: string;

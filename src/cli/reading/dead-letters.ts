@@ -4,17 +4,10 @@ import { ConfigError } from "../../errors.ts";
 import { readPages } from "../../operator/stored-events.ts";
 import type { DeadLetterView, OperatorAnswers } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addListOptions, addServiceOptions, UsageError } from "../command.ts";
+import { addListOptions, addServiceOptions, type ListFlags, type ServiceFlags, UsageError } from "../command.ts";
 import { formatCount, formatTable, toSeconds } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
-import {
-  addAnswer,
-  createOperatorClient,
-  type ListFlags,
-  type OperatorClient,
-  type ServiceFlags,
-  takeFirst,
-} from "../operator-client.ts";
+import { addAnswer, createOperatorClient, type OperatorClient, takeFirst } from "../operator-client.ts";
 
 const NONE = "There are no dead letters.";
 

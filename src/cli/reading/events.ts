@@ -4,14 +4,16 @@ import { pipeline } from "node:stream/promises";
 import { codeOf } from "../../errors.ts";
 import { EVENT_STATUSES } from "../../types.ts";
 import {
-  EXIT_CODES,
-  UsageError,
   addListOptions,
   addServiceOptions,
   createSince,
+  EXIT_CODES,
+  type ListFlags,
+  type ServiceFlags,
   toDigits,
   toOneOf,
   toTime,
+  UsageError,
 } from "../command.ts";
 import { formatEvent, formatEvents } from "../format.ts";
 import { type CliIo, listFiles, print, printJson, printWarnings, style } from "../io.ts";
@@ -21,12 +23,10 @@ import {
   type FilterFlags,
   findId,
   LAST,
-  type ListFlags,
   listEvents,
   type OperatorClient,
   readEvent,
   requireAnswer,
-  type ServiceFlags,
   showAnswer,
   takeFirst,
 } from "../operator-client.ts";

@@ -1,10 +1,17 @@
 import type { Command } from "commander";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addListOptions, addServiceOptions, createSince, toOneOf } from "../command.ts";
+import {
+  addListOptions,
+  addServiceOptions,
+  createSince,
+  type ListFlags,
+  type ServiceFlags,
+  toOneOf,
+} from "../command.ts";
 import { formatCount, formatFacts, formatFailedAttempts, formatTable, shortenIds, toSeconds } from "../format.ts";
 import { type CliIo, style } from "../io.ts";
-import { addAnswer, type ListFlags, type ServiceFlags } from "../operator-client.ts";
+import { addAnswer } from "../operator-client.ts";
 
 type SpendFlags = ServiceFlags & { since?: string; by: SpendGroup };
 

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addListOptions, addServiceOptions } from "../command.ts";
+import { addListOptions, addServiceOptions, type ListFlags } from "../command.ts";
 import { formatTable } from "../format.ts";
 import type { CliIo } from "../io.ts";
-import { addAnswer, type ListFlags } from "../operator-client.ts";
+import { addAnswer } from "../operator-client.ts";
 
 type Subscription = OperatorAnswers["GET /api/subscriptions/:id"];
 

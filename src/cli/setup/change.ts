@@ -4,7 +4,7 @@ import { readConfigText } from "../../drivers.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import type { Runtime } from "../../runtime/build.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { Canceled, classifyError, describeError } from "../command.ts";
+import { Canceled, classifyError, describeError, type WriteFlags } from "../command.ts";
 import { buildOnce } from "../context.ts";
 import { formatDiff } from "../format.ts";
 import { type CliIo, print, printError, printJsonLine } from "../io.ts";
@@ -29,12 +29,6 @@ export function loadPlan(
   const placeholders = Object.fromEntries(names.map((name) => [name, `not-set-in-this-environment-${name}`]));
   const env = strict ? io.env : { ...placeholders, ...io.env };
   return buildOnce(() => readConfigText(file, after, { env, unwritten: secretFiles }), io);
-}
-
-export interface WriteFlags {
-  yes: boolean;
-  dryRun: boolean;
-  json: boolean;
 }
 
 /** Shows the change, asks, and writes it. Resolves to whether it was written, which a dry run does not do. */

@@ -21,7 +21,7 @@ import { toSlackAppLink } from "../../registration/slack-manifest.ts";
 import { showHookId } from "../../registration/subscriptions.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
-import { UsageError, addPair, addWriteOptions, CONFIG_HELP } from "../command.ts";
+import { addConfigOptions, addPair, addWriteOptions, CONFIG_HELP, UsageError } from "../command.ts";
 import { loadConfig, locateNewConfig, parseJsonOrText, readSecret } from "../context.ts";
 import { wrapWords } from "../format.ts";
 import { type CliIo, print, printJson, printJsonLine, printWarnings, style } from "../io.ts";
@@ -59,51 +59,45 @@ export function addPresets(program: Command, io: CliIo): void {
       else print(io, writePresetPage(requirePreset(name)).trimEnd());
     });
   const enable = presets.command("enable").argument("<name>", "name of the preset");
-  addWriteOptions(enable)
+  addSenderOptions(addWriteOptions(enable, `${CONFIG_HELP}; created if missing`))
     .description("Add a preset to the configuration, store its secret, and say what to set at the sender.")
-    .option("--config <file>", `${CONFIG_HELP}; created if missing`)
     .option("--secret <secret>", "the sender's secret; - for standard input, or a reference such as ${GITHUB_SECRET}")
     .option("--generate", "make a secret", false)
-    .option("--path <hook>", "the hook's name (default: the preset's)")
     .option("--events <names>", "the events that lead to an action, separated by commas")
     .option("--with <name=value>", "another option of the preset; may be repeated", addPair("="), {})
     .option("--register [place]", "register the webhook by the sender's API: in this repository, project, team or shop")
     .option("--unregister", "delete the webhook at the sender, and leave the configuration", false)
     .option("--replace", "register it instead of another webhook, where there can be only one", false)
-    .option(
-      "--token <token>",
-      "token of the sender's API (default: apiToken, or that of the channel); it is not stored",
-    )
     .action((name: string, flags: EnableFlags) =>
       runChange(flags, io, () => enablePreset(requirePreset(name), flags, io)),
     );
   const disable = presets.command("disable").argument("<name>", "name of the preset");
-  addWriteOptions(disable)
+  addSenderOptions(addWriteOptions(disable))
     .description("Remove a preset from the configuration.")
-    .option("--config <file>", CONFIG_HELP)
-    .option("--path <hook>", "the hook's name (default: the preset's)")
     .option(
       "--unregister",
       "delete its webhook at the sender first, and what `webhooks dev --tunnel` left there",
       false,
     )
-    .option(
-      "--token <token>",
-      "token of the sender's API (default: apiToken, or that of the channel); it is not stored",
-    )
     .action((name: string, flags: EnableFlags) =>
       runChange(flags, io, () => disablePreset(requirePreset(name), flags, io)),
     );
   addVerify(presets, io);
-  presets
-    .command("copy")
+  addConfigOptions(presets.command("copy"))
     .description("Replace a preset by its mappings, templates and samples, as your own to change.")
     .argument("<name>", "name of the preset")
-    .option("--config <file>", CONFIG_HELP)
     .option("--path <hook>", "the hook's name, if the preset is used for several")
     .option("--print", "show the mappings and write nothing", false)
-    .option("--json", "print one JSON object", false)
     .action((name: string, flags: CopyFlags) => copyPreset(requirePreset(name), flags, io));
+}
+
+function addSenderOptions(command: Command): Command {
+  return command
+    .option("--path <hook>", "the hook's name (default: the preset's)")
+    .option(
+      "--token <token>",
+      "token of the sender's API (default: apiToken, or that of the channel); it is not stored",
+    );
 }
 
 interface EnableFlags extends RegisterFlags {

@@ -20,23 +20,14 @@ import type { HookApi, Vendor, WantedHook } from "../../registration/hook-api.ts
 import { planRegistration, type RegistrationPlan, runRegistration } from "../../registration/register.ts";
 import { showHookId } from "../../registration/subscriptions.ts";
 import { toText } from "../../shared/json.ts";
-import { EXIT_CODES, UsageError } from "../command.ts";
+import { EXIT_CODES, UsageError, type WriteFlags } from "../command.ts";
 import { locateNewConfig, readEnvFile, readSecret } from "../context.ts";
 import { type CliIo, print, printError, printJsonLine, printWarnings } from "../io.ts";
-import {
-  confirmWrite,
-  loadPlan,
-  openTerminal,
-  plainChange,
-  printWritten,
-  showChange,
-  type WriteFlags,
-} from "./change.ts";
+import { confirmWrite, loadPlan, openTerminal, plainChange, printWritten, showChange } from "./change.ts";
 import { openSender, type Sender, type SenderCommand } from "./sender.ts";
 import { MissingAnswer } from "./terminal.ts";
 
 export interface RegisterFlags extends WriteFlags {
-  config?: string;
   envFile?: string;
   path?: string;
   /** Where the webhook is, if it is given. */

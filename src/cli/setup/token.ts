@@ -14,16 +14,13 @@ import { didYouMean } from "../../shared/text.ts";
 import { DEFAULT_TOKEN } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
 import { readPath, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
-import { addWriteOptions, CONFIG_HELP } from "../command.ts";
+import { addWriteOptions, type WriteFlags } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJsonLine } from "../io.ts";
-import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange, type WriteFlags } from "./change.ts";
+import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange } from "./change.ts";
 
-interface TokenFlags extends WriteFlags {
-  config?: string;
-  print: boolean;
-}
+type TokenFlags = WriteFlags & { print: boolean };
 
 export function addToken(program: Command, io: CliIo): void {
   const token = program.command("token").description("Replace the secrets of tokens.");
@@ -33,12 +30,10 @@ export function addToken(program: Command, io: CliIo): void {
         "`webhooks token drop` removes the older one.",
     )
     .argument("<name>", NAME_HELP)
-    .option("--config <file>", CONFIG_HELP)
     .option("--print", "print the new secret", false)
     .action((name: string, flags: TokenFlags) => runChange(flags, io, () => rotate(name, flags, io)));
   addWriteOptions(token.command("drop").description("Remove all secrets of a token except for the newest one."))
     .argument("<name>", NAME_HELP)
-    .option("--config <file>", CONFIG_HELP)
     .action((name: string, flags: TokenFlags) => runChange(flags, io, () => drop(name, flags, io)));
 }
 

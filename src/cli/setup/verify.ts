@@ -10,10 +10,10 @@ import type { OperatorAnswers } from "../../operator/views.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readOwn } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { EXIT_CODES, addServiceOptions, toDigits } from "../command.ts";
+import { addServiceOptions, EXIT_CODES, type ServiceFlags, toDigits } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { type CliIo, print, printJson } from "../io.ts";
-import { createOperatorClient, type OperatorClient, type ServiceFlags } from "../operator-client.ts";
+import { createOperatorClient, type OperatorClient } from "../operator-client.ts";
 import { connectStored, requireUrl } from "./sender.ts";
 
 type Rejection = OperatorAnswers["GET /api/rejections"]["rejections"][number];
