@@ -59,26 +59,30 @@ export function addPresets(program: Command, io: CliIo): void {
       else print(io, writePresetPage(requirePreset(name)).trimEnd());
     });
   const enable = presets.command("enable").argument("<name>", "name of the preset");
-  addSenderOptions(addWriteOptions(enable, `${CONFIG_HELP}; created if missing`))
+  addWriteOptions(enable, `${CONFIG_HELP}; created if missing`)
     .description("Add a preset to the configuration, store its secret, and say what to set at the sender.")
     .option("--secret <secret>", "the sender's secret; - for standard input, or a reference such as ${GITHUB_SECRET}")
     .option("--generate", "make a secret", false)
+    .option("--path <hook>", "the hook's name (default: the preset's)")
     .option("--events <names>", "the events that lead to an action, separated by commas")
     .option("--with <name=value>", "another option of the preset; may be repeated", addPair("="), {})
     .option("--register [place]", "register the webhook by the sender's API: in this repository, project, team or shop")
     .option("--unregister", "delete the webhook at the sender, and leave the configuration", false)
     .option("--replace", "register it instead of another webhook, where there can be only one", false)
+    .option("--token <token>", TOKEN_HELP)
     .action((name: string, flags: EnableFlags) =>
       runChange(flags, io, () => enablePreset(requirePreset(name), flags, io)),
     );
   const disable = presets.command("disable").argument("<name>", "name of the preset");
-  addSenderOptions(addWriteOptions(disable))
+  addWriteOptions(disable)
     .description("Remove a preset from the configuration.")
+    .option("--path <hook>", "the hook's name (default: the preset's)")
     .option(
       "--unregister",
       "delete its webhook at the sender first, and what `webhooks dev --tunnel` left there",
       false,
     )
+    .option("--token <token>", TOKEN_HELP)
     .action((name: string, flags: EnableFlags) =>
       runChange(flags, io, () => disablePreset(requirePreset(name), flags, io)),
     );
@@ -91,14 +95,7 @@ export function addPresets(program: Command, io: CliIo): void {
     .action((name: string, flags: CopyFlags) => copyPreset(requirePreset(name), flags, io));
 }
 
-function addSenderOptions(command: Command): Command {
-  return command
-    .option("--path <hook>", "the hook's name (default: the preset's)")
-    .option(
-      "--token <token>",
-      "token of the sender's API (default: apiToken, or that of the channel); it is not stored",
-    );
-}
+const TOKEN_HELP = "token of the sender's API (default: apiToken, or that of the channel); it is not stored";
 
 interface EnableFlags extends RegisterFlags {
   unregister: boolean;
