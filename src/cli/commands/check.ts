@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
+import { promisify } from "node:util";
 import type { MappingSource, ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, type ConfigProblem, toSentence } from "../../errors.ts";
 import type { StatusView } from "../../operator/views.ts";
@@ -66,8 +67,16 @@ async function checkTypes(folder: string, projectDir: string): Promise<ConfigPro
   if (project === undefined) {
     return [{ message: `There is no tsconfig.json in ${folder}: \`webhooks init\` writes one.` }];
   }
-  const output = await run(compiler, ["-p", project, "--noEmit", "--pretty", "false"], path.dirname(project));
-  return toProblems(output, path.dirname(project));
+  const cwd = path.dirname(project);
+  const args = [compiler, "-p", project, "--noEmit", "--pretty", "false"];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, maxBuffer: MAX_OUTPUT }).catch(
+    (error: Error & { stdout: string; stderr: string }) => {
+      // It exits with 1 or 2 when it finds something.
+      if (error.stdout !== "") return error;
+      throw new Error(`TypeScript failed: ${error.stderr || error.message}`, { cause: error });
+    },
+  );
+  return toProblems(stdout, cwd);
 }
 
 function findCompiler(projectDir: string): string | undefined {
@@ -78,17 +87,6 @@ function findCompiler(projectDir: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Its standard output, whatever its exit code. */
-function run(compiler: string, args: string[], cwd: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    execFile(process.execPath, [compiler, ...args], { cwd, maxBuffer: MAX_OUTPUT }, (error, stdout, stderr) => {
-      // It exits with 1 or 2 when it finds something.
-      if (error && stdout === "") reject(new Error(`TypeScript failed: ${stderr || error.message}`, { cause: error }));
-      else resolve(stdout);
-    });
-  });
 }
 
 /** `ci.ts(2,3): error TS2322: …`, with further lines indented. */

@@ -69,13 +69,12 @@ async function acceptCalls(
 ): Promise<void> {
   const set = sets.get(name);
   if (!set) throw new ConfigError([{ message: explainMissing(name) }]);
-  if (!set.discover)
-    throw new ConfigError([
-      { message: `The calls of "${name}" are in the configuration, so there is nothing to accept.` },
-    ]);
-  const offered = await set
-    .discover(AbortSignal.any([io.stopSignal(), AbortSignal.timeout(ACCEPT_MS)]))
-    .catch(toConfigError);
+  const message = `The calls of "${name}" are in the configuration, so there is nothing to accept.`;
+  if (!set.discover) throw new ConfigError([{ message }]);
+  const signal = AbortSignal.any([io.stopSignal(), AbortSignal.timeout(ACCEPT_MS)]);
+  const offered = await set.discover(signal).catch((error: unknown) => {
+    throw error instanceof DriverError ? new ConfigError([{ message: error.message }]) : error;
+  });
   const accepted = new Map(set.calls.map((call) => [call.name, hashCall(call)]));
   const stateOf = (call: CallDescription): string =>
     !accepted.has(call.name) ? "new" : accepted.get(call.name) === hashCall(call) ? "same" : "changed";
@@ -84,20 +83,10 @@ async function acceptCalls(
   const calls = offered.map((call) => ({ ...call, state: stateOf(call) }));
   if (json) return printJson(io, { set: name, file: lockFile(dir), calls, removed });
   for (const { name: call, state, description, input } of calls) {
-    print(
-      io,
-      `${toPrintable(`${name}.${call}`)} (${state})`,
-      toPrintable(description),
-      toPrintable(JSON.stringify(input)),
-      "",
-    );
+    print(io, ...[`${name}.${call} (${state})`, description, JSON.stringify(input), ""].map(toPrintable));
   }
   for (const call of removed) print(io, `${toPrintable(`${name}.${call}`)} (no longer offered)`);
   print(io, `Written to ${lockFile(dir)}: commit it with the configuration.`);
-}
-
-function toConfigError(error: unknown): never {
-  throw error instanceof DriverError ? new ConfigError([{ message: error.message }]) : error;
 }
 
 function listCalls(sets: ToolSets, { json }: ConfigFlags, io: CliIo): void {
@@ -115,13 +104,8 @@ function listCalls(sets: ToolSets, { json }: ConfigFlags, io: CliIo): void {
 
 function showCall({ fullName, description, input, audience }: OpenCall, { json }: ConfigFlags, io: CliIo): void {
   if (json) return printJson(io, { call: fullName, audience, description, input });
-  print(
-    io,
-    fullName,
-    toPrintable(description),
-    `audience: ${audience}`,
-    toPrintable(JSON.stringify(input, undefined, 2)),
-  );
+  const schema = JSON.stringify(input, undefined, 2);
+  print(io, ...[fullName, description, `audience: ${audience}`, schema].map(toPrintable));
 }
 
 async function executeCall(
@@ -131,16 +115,13 @@ async function executeCall(
 ): Promise<void> {
   const args = parseJson(written);
   if (args === undefined) throw new UsageError("--arguments must be a JSON object.");
-  try {
-    const { text, isError } = await call.call(args, { signal: io.stopSignal(), callId: createId() });
-    if (isError) io.exitCode = EXIT_CODES.failed;
-    if (json) return printJson(io, { ok: !isError, call: call.fullName, [isError ? "error" : "text"]: text });
-    if (isError) printError(io, toPrintable(text));
-    else print(io, toPrintable(text));
-  } catch (error) {
-    if (!(error instanceof DriverError)) throw error;
-    io.exitCode = EXIT_CODES.failed;
-    if (json) return printJson(io, { ok: false, call: call.fullName, error: error.message });
-    printError(io, toPrintable(error.message));
-  }
+  const result = call.call(args, { signal: io.stopSignal(), callId: createId() });
+  const { text, isError } = await result.catch((error: unknown) => {
+    if (error instanceof DriverError) return { text: error.message, isError: true };
+    throw error;
+  });
+  if (isError) io.exitCode = EXIT_CODES.failed;
+  if (json) return printJson(io, { ok: !isError, call: call.fullName, [isError ? "error" : "text"]: text });
+  if (isError) printError(io, toPrintable(text));
+  else print(io, toPrintable(text));
 }

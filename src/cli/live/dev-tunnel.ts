@@ -57,13 +57,7 @@ export async function serveWithTunnel(
     const { config } = started.runtime();
     say(...(await removeTunnelWebhooks(config)));
     if (!register) return;
-    const names = new Map(
-      config.hooks.presets.flatMap((use): [PresetUse, string][] => {
-        const name = secretNames.get(use.key);
-        return name === undefined ? [] : [[use, name]];
-      }),
-    );
-    const { said, secrets } = await registerTunnelWebhooks(config, names);
+    const { said, secrets } = await registerTunnelWebhooks(config, secretNames);
     say(...said);
     if (Object.keys(secrets).length === 0) return;
     Object.assign(io.env, secrets);
@@ -132,14 +126,14 @@ export async function removeTunnelWebhooks(
  */
 async function registerTunnelWebhooks(
   config: ResolvedConfig,
-  secretNames: ReadonlyMap<PresetUse, string>,
+  secretNames: ReadonlyMap<string, string>,
 ): Promise<{ said: string[]; secrets: Record<string, string> }> {
   const said: string[] = [];
   const secrets: Record<string, string> = {};
   for (const use of config.hooks.presets) {
     const vendor = findVendor(use.name);
     if (!vendor) continue;
-    const variable = secretNames.get(use);
+    const variable = secretNames.get(use.key);
     try {
       const hooks = openApi(use, config);
       if (!hooks || (vendor.secretBy === "vendor" && variable === undefined)) {

@@ -8,6 +8,7 @@ import { locateConfig, readEnvFile } from "../context.ts";
 import { clearScreen, type CliIo, print, style } from "../io.ts";
 import { saveSample } from "../samples/save.ts";
 import { addServeOptions, serve, type ServeFlags } from "./serve.ts";
+import type { ServeOptions } from "./service.ts";
 import type { LiveView } from "./view.ts";
 
 interface DevFlags extends ServeFlags {
@@ -41,15 +42,14 @@ async function develop({ json, envFile, tunnel, register, ...flags }: DevFlags, 
   const file = locateConfig(flags.config, io);
   readEnvFile(envFile, file, io);
   const show = json ? "json" : "lines";
+  const onListening: ServeOptions["onListening"] = (service, view, url) =>
+    followActions({ service, view, url, flags, io }, json);
   if (tunnel === undefined) {
     if (register)
       throw new UsageError(
         "--register needs --tunnel. `webhooks presets enable --register` registers one preset for good.",
       );
-    return serve(flags, io, {
-      show,
-      onListening: (service, view, url) => followActions({ service, view, url, flags, io }, json),
-    });
+    return serve(flags, io, { show, onListening });
   }
   const { serveWithTunnel } = await import("./dev-tunnel.ts");
   await serveWithTunnel({ file, program: tunnel === true ? "cloudflared" : tunnel, register }, io, (hooksUrl, opened) =>
@@ -58,7 +58,7 @@ async function develop({ json, envFile, tunnel, register, ...flags }: DevFlags, 
       hooksUrl,
       onListening(service, view, url) {
         opened(service);
-        return followActions({ service, view, url, flags, io }, json);
+        return onListening(service, view, url);
       },
     }),
   );

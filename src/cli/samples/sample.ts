@@ -6,7 +6,7 @@ import { parseSource } from "../../config/parse/source.ts";
 import { readSchema } from "../../config/schema/validator.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { resolveRequest } from "../../mapping/resolve.ts";
-import { runTrial, type Trial } from "../../operator/trial.ts";
+import { runTrial } from "../../operator/trial.ts";
 import type { Runtime } from "../../runtime/build.ts";
 import { parseExact } from "../../shared/exact-json.ts";
 import { isObject } from "../../shared/json.ts";
@@ -23,9 +23,9 @@ export interface SampleSet {
   /** The folder of the preset, absolute; undefined: a transform. */
   preset?: string;
   /** Relative too; undefined if there is no module beside the samples. */
-  module: string | undefined;
+  module?: string;
   /** Absolute; undefined: the mapping consists of the transform alone. */
-  mappingFile: string | undefined;
+  mappingFile?: string;
   samples: Sample[];
 }
 
@@ -59,14 +59,7 @@ export function findSamples(folder: string): SampleSet[] {
     .toSorted()
     .map((file) => {
       const preset = path.dirname(path.resolve(folder, file));
-      const name = path.basename(preset);
-      return {
-        name,
-        preset,
-        module: undefined,
-        mappingFile: undefined,
-        samples: listSamples(path.join(preset, "samples")),
-      };
+      return { name: path.basename(preset), preset, samples: listSamples(path.join(preset, "samples")) };
     });
   const found = globSync("**/*.samples/", { cwd: folder, exclude });
   const transforms = found.toSorted().map((samplesFolder) => {
@@ -118,8 +111,19 @@ export interface RunOptions {
  * `HookError` when the sample's own files are wrong.
  */
 export async function runSample({ file }: Sample, options: RunOptions): Promise<SampleResult> {
+  const { runtime, runner } = options;
   const body = readFileSync(`${file}.json`, "utf8");
-  const trial = await tryBody(file, body, options);
+  const { headers, query, receivedAt } = readRequest(`${file}.request.json`);
+  const payload = parsePayload(`${file}.json`, body);
+  const hook = runtime.mappings.mappings[0]?.match.path;
+  const trial = await runTrial({ hook, payload, headers, query }, runtime, {
+    resolve: (posted) =>
+      // A sample must pass wherever its transform is used, whatever channels are configured there.
+      resolveRequest(
+        { ...posted, rawBody: Buffer.from(body), receivedAt },
+        { ...runtime, channels: undefined, run: runner.run },
+      ),
+  });
   const { log, durationMs } = trial;
   if (!trial.ok) return { kind: "failed", reason: trial.detail ?? trial.error, log, durationMs };
   const given = toExpectation(trial, body);
@@ -128,18 +132,6 @@ export async function runSample({ file }: Sample, options: RunOptions): Promise<
   if (!options.update) return { kind: "unexpected", given, expected, log, durationMs };
   writeFileSync(`${file}.expected.json`, `${JSON.stringify(given, undefined, 2)}\n`);
   return { kind: "updated", log, durationMs };
-}
-
-function tryBody(file: string, body: string, { runtime, runner }: RunOptions): Promise<Trial> {
-  const { headers, query, receivedAt } = readRequest(`${file}.request.json`);
-  const payload = parsePayload(`${file}.json`, body);
-  const rawBody = Buffer.from(body);
-  const hook = runtime.mappings.mappings[0]?.match.path;
-  return runTrial({ hook, payload, headers, query }, runtime, {
-    resolve: (posted) =>
-      // A sample must pass wherever its transform is used, whatever channels are configured there.
-      resolveRequest({ ...posted, rawBody, receivedAt }, { ...runtime, channels: undefined, run: runner.run }),
-  });
 }
 
 /** A sample gives the same result tomorrow: its request arrives at this time, unless it names another. */

@@ -59,7 +59,7 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
   requireFree(folder, Object.keys(files));
 
   for (const [file, text] of Object.entries(files)) write(path.join(folder, file), text);
-  const editor = writeEditorFiles(folder, { usesPresets: preset !== undefined });
+  const editor = writeEditorFiles(folder, preset !== undefined);
   const written = [...Object.keys(files).map((file) => path.join(folder, file)), ...editor.written];
   const isAdded = plan !== undefined && !flags.print && flags.dir === undefined && target.text !== undefined;
   if (isAdded)
