@@ -88,8 +88,7 @@ function receiveCode(server: Server, state: string): Promise<string> {
     }
     answer(200, "The consent was not given. You can close this page.");
     // `access_denied`. Nothing else from the browser gets into the message.
-    const reason = /^\w{1,40}$/.exec(query.get("error") ?? "")?.[0] ?? "no reason given";
-    reject(new MailError("login", `The consent was not given: ${reason}.`));
+    reject(refusal(/^\w{1,40}$/.exec(query.get("error") ?? "")?.[0]));
   });
   return promise;
 }

@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import { type ConfigPlan, hideSecrets, writePlan } from "../../config/edit/plan.ts";
+import type { ReadConfig } from "../../config/load.ts";
 import { readConfigText } from "../../drivers.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import type { Runtime } from "../../runtime/build.ts";
@@ -32,17 +33,17 @@ export function loadPlan(
 }
 
 /** Shows the change, asks, and writes it. Resolves to whether it was written, which a dry run does not do. */
-export async function applyPlan(
-  plan: ConfigPlan,
-  { yes, dryRun, json }: WriteFlags,
-  io: CliIo,
-  terminal: Terminal | undefined,
-): Promise<boolean> {
-  if (!json && plan.before !== plan.after) print(io, showChange(plan));
-  if (dryRun) return false;
-  await confirmWrite(yes, terminal, plan.file);
+export async function applyPlan(plan: ConfigPlan, flags: WriteFlags, io: CliIo): Promise<boolean> {
+  if (!flags.json && plan.before !== plan.after) print(io, showChange(plan));
+  if (flags.dryRun) return false;
+  await confirmWrite(plan.file, flags, io);
   writePlan(plan);
   return true;
+}
+
+/** The configuration after the change, with all that is wrong with it in this environment. */
+export function readPlan({ file, after, secretFiles }: ConfigPlan, env: NodeJS.ProcessEnv): Promise<ReadConfig> {
+  return readConfigText(file, after, { env, unwritten: secretFiles });
 }
 
 export function printWritten({ file, secretFiles }: ConfigPlan, io: CliIo): void {
@@ -51,8 +52,9 @@ export function printWritten({ file, secretFiles }: ConfigPlan, io: CliIo): void
 }
 
 /** Throws `MissingAnswer` if nobody can be asked. */
-export async function confirmWrite(yes: boolean, terminal: Terminal | undefined, file: string): Promise<void> {
-  if (yes) return;
+export async function confirmWrite(file: string, flags: { yes: boolean; json: boolean }, io: CliIo): Promise<void> {
+  if (flags.yes) return;
+  const terminal = openTerminal(flags, io);
   if (!terminal) throw new MissingAnswer("--yes", `cannot ask whether to write ${file} (--dry-run shows the change)`);
   if (!(await terminal.confirm(`Write ${file}?`))) throw new Canceled("Canceled.");
 }

@@ -10,7 +10,6 @@ import {
   requireUnused,
   type Target,
 } from "../../config/edit/plan.ts";
-import { readConfigText } from "../../drivers.ts";
 import { findPresets, readPreset, requirePreset } from "../../config/presets/file.ts";
 import { writeConnectSteps, writePresetPage } from "../../config/presets/page.ts";
 import { readAuth, toParametersSchema } from "../../config/presets/parameters.ts";
@@ -25,7 +24,7 @@ import { addConfigOptions, addPair, addWriteOptions, CONFIG_HELP, UsageError } f
 import { loadConfig, locateNewConfig, parseJsonOrText, readSecret } from "../context.ts";
 import { wrapWords } from "../format.ts";
 import { type CliIo, print, printJson, printJsonLine, printWarnings, style } from "../io.ts";
-import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange } from "./change.ts";
+import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, readPlan, runChange } from "./change.ts";
 import { type CopyFlags, copyPreset } from "./preset-copy.ts";
 import { removeTunnelWebhooks } from "../live/dev-tunnel.ts";
 import { registerPreset, type RegisterFlags, unregisterPreset } from "./registration.ts";
@@ -130,12 +129,12 @@ async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promis
 
   const plan = planUse(target, { name, options: await askOptions(name, flags, { io, terminal }) });
   await loadPlan(plan, io);
-  const written = await applyPlan(plan, flags, io, terminal);
+  const written = await applyPlan(plan, flags, io);
   const { file } = plan;
   const secretFiles = [...plan.secretFiles.keys()];
   const secretFile = secretFiles.find((secret) => secret.endsWith("-secret"));
   const steps = writeConnectSteps(name, url, secretFile && relative(io.cwd, secretFile));
-  const found = await readConfigText(file, plan.after, { env: io.env, unwritten: plan.secretFiles });
+  const found = await readPlan(plan, io.env);
   const warnings = [...found.problems, ...found.warnings].map(toSentence);
   if (flags.json) {
     const result = {
@@ -178,7 +177,6 @@ async function unregister(name: string, flags: EnableFlags, io: CliIo): Promise<
 
 /** Removes a preset from the configuration, and its webhook before. */
 async function disablePreset(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
-  const terminal = openTerminal(flags, io);
   const vendor = findVendor(name);
   const removed = flags.unregister && vendor ? await unregisterPreset(name, vendor, flags, io) : [];
   if (flags.unregister && !flags.dryRun) {
@@ -191,7 +189,7 @@ async function disablePreset(name: string, flags: EnableFlags, io: CliIo): Promi
   if (!use) throw refuseUnused(name, target.file);
   const plan = planChanges(target, [{ kind: "remove", path: use.at }], { secretFiles: new Map() });
   await loadPlan(plan, io);
-  const written = await applyPlan(plan, flags, io, terminal);
+  const written = await applyPlan(plan, flags, io);
   if (flags.json) printJsonLine(io, { ok: true, file: plan.file, written, removed, diff: plainChange(plan) });
   else if (written) printWritten(plan, io);
   else print(io, "Nothing was written.");

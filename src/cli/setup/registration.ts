@@ -57,7 +57,7 @@ export async function registerPreset(
     if (!flags.json) return print(io, "Nothing was written.");
     return printJsonLine(io, { ok: true, written: false, url: wanted.url, actions, diff: plainChange(plan) });
   }
-  await confirmWrite(flags.yes, command.terminal, plan.file);
+  await confirmWrite(plan.file, flags, io);
   await execute(registration, command);
 }
 

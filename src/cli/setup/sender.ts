@@ -1,10 +1,10 @@
 import { findUse, toApiAccess, toHookUrl } from "../../config/presets/api-access.ts";
 import { type ConfigPlan, isReference } from "../../config/edit/plan.ts";
 import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
-import { readConfigText } from "../../drivers.ts";
 import { ConfigError } from "../../errors.ts";
 import type { HookApi, Vendor } from "../../registration/hook-api.ts";
 import type { CliIo } from "../io.ts";
+import { readPlan } from "./change.ts";
 import { MissingAnswer, type Terminal } from "./terminal.ts";
 
 /** A command about the webhook of a preset. */
@@ -27,15 +27,11 @@ export interface Sender {
 const CALLS_MS = 60_000;
 
 /** Opens the sender's API with the stored token, that of the command line or the environment, or one that is asked for. */
-export async function openSender(
-  command: SenderCommand,
-  { file, after, secretFiles }: ConfigPlan,
-  env: NodeJS.ProcessEnv,
-): Promise<Sender> {
+export async function openSender(command: SenderCommand, plan: ConfigPlan, env: NodeJS.ProcessEnv): Promise<Sender> {
   const { name, vendor, flags } = command;
-  const { config } = await readConfigText(file, after, { env, unwritten: secretFiles });
+  const { config } = await readPlan(plan, env);
   const use = findUse(config, name, flags.path);
-  if (!use) throw refuseUnused(name, file);
+  if (!use) throw refuseUnused(name, plan.file);
   const access = toApiAccess(use, config);
   const token = await findToken(command, access);
   const url = requireUrl(use, config);

@@ -18,7 +18,7 @@ import { addWriteOptions, type WriteFlags } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJsonLine } from "../io.ts";
-import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange } from "./change.ts";
+import { applyPlan, loadPlan, plainChange, printWritten, runChange } from "./change.ts";
 
 type TokenFlags = WriteFlags & { print: boolean };
 
@@ -42,7 +42,7 @@ const NAME_HELP = "its name in hooks.tokens; default is hooks.token";
 async function rotate(name: string, flags: TokenFlags, io: CliIo): Promise<void> {
   const plan = planRotation(readTarget(locateConfig(flags.config, io), io.env), name);
   await loadPlan(plan, io);
-  const written = await applyPlan(plan, flags, io, openTerminal(flags, io));
+  const written = await applyPlan(plan, flags, io);
   const { file, secretFile } = plan;
   const secret = flags.print && written ? plan.secret : undefined;
   if (flags.json) printJsonLine(io, { ok: true, file, written, secretFile, secret, diff: plainChange(plan) });
@@ -56,7 +56,7 @@ async function rotate(name: string, flags: TokenFlags, io: CliIo): Promise<void>
 async function drop(name: string, flags: TokenFlags, io: CliIo): Promise<void> {
   const plan = planDrop(readTarget(locateConfig(flags.config, io), io.env), name);
   await loadPlan(plan, io);
-  const written = await applyPlan(plan, flags, io, openTerminal(flags, io));
+  const written = await applyPlan(plan, flags, io);
   const { file, dropped } = plan;
   if (flags.json) printJsonLine(io, { ok: true, file, written, dropped, diff: plainChange(plan) });
   if (flags.json || !written) return;

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Change, editConfig } from "../../config/edit/edit-config.ts";
 import { findUse, findUses, readTarget, type Target, type WrittenUse } from "../../config/edit/plan.ts";
@@ -58,7 +58,7 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
   const files = preset ? toPresetFiles(name, preset) : toFiles(name, payloads, { events, plan, flags });
   requireFree(folder, Object.keys(files));
 
-  for (const [file, text] of Object.entries(files)) write(path.join(folder, file), text);
+  for (const [file, text] of Object.entries(files)) replaceFile(path.join(folder, file), text);
   const editor = writeEditorFiles(folder, preset !== undefined);
   const written = [...Object.keys(files).map((file) => path.join(folder, file)), ...editor.written];
   const isAdded = plan !== undefined && !flags.print && flags.dir === undefined && target.text !== undefined;
@@ -175,11 +175,6 @@ function requireFree(folder: string, files: string[]): void {
   const taken = files.map((file) => path.join(folder, file)).filter((file) => existsSync(file));
   if (taken.length === 0) return;
   throw new ConfigError(taken.map((file) => ({ file, message: "This file exists already: nothing was written." })));
-}
-
-function write(file: string, text: string): void {
-  mkdirSync(path.dirname(file), { recursive: true });
-  writeFileSync(file, text);
 }
 
 /** The change of a configuration that calls a new transform. */
