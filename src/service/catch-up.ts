@@ -69,7 +69,7 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
       try {
         const found = await openEvents(use).then((events) => events.find(since));
         if (!dryRun) {
-          await journal.writeNotes([toNote({ preset, hook, since, foundAt: Date.now(), done: 0, failures: [] })]);
+          await journal.writeNotes([toNote(begin(use, since))]);
           void tick();
         }
         return { hook, ...found };
@@ -122,9 +122,7 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
     const pending = isGap ? await listPending() : new Set();
     const uses = isGap ? current().config.hooks.presets.filter((use) => use.with["catchUp"] === true) : [];
     // One that is under way began earlier, and reads to the present.
-    const found = uses
-      .map((use): CatchUp => ({ preset: use.name, hook: toHook(use), since, foundAt: now, done: 0, failures: [] }))
-      .filter(({ hook }) => !pending.has(hook));
+    const found = uses.filter((use) => !pending.has(toHook(use))).map((use) => begin(use, since));
     if (found.length > 0) log.info("gap found", { step: "catch-up", from: toIso(readyAt ?? now), to: toIso(now) });
     await journal.writeNotes([{ kind: READY, key: "last", json: String(now) }, ...found.map(toNote)]);
   }
@@ -161,14 +159,8 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
   }
 
   function report({ hook, preset, since }: CatchUp, { repeated, failures, left, notes }: CatchUpResult): void {
-    log.info("caught up", {
-      step: "catch-up",
-      hook,
-      repeated,
-      failed: failures.length,
-      left,
-      why: failures[0]?.message,
-    });
+    const [failure] = failures;
+    log.info("caught up", { step: "catch-up", hook, repeated, failed: failures.length, left, why: failure?.message });
     const told = [
       ...(left > 0 ? [`${left} events are left: run \`webhooks events catch-up ${preset}\` again.`] : []),
       ...(failures.length > 0 ? [`${failures.length} events cannot be got again.`] : []),
@@ -243,6 +235,10 @@ async function readKnownIds({ journal }: Parts, hook: string, since: number): Pr
       known.add(toText(readOwn(parseObject(request.body.toString("utf8")), "id")));
   }
   return known;
+}
+
+function begin(use: PresetUse, since: number): CatchUp {
+  return { preset: use.name, hook: toHook(use), since, foundAt: Date.now(), done: 0, failures: [] };
 }
 
 /** One that is asked for while another is under way comes after it. */

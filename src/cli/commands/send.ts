@@ -29,7 +29,7 @@ import {
   toUnreachable,
 } from "../operator-client.ts";
 import { toFreshRequest } from "../samples/fresh-request.ts";
-import { requirePresetSample } from "../samples/preset-samples.ts";
+import { requirePresetSample } from "../samples/sample.ts";
 import { readRequest } from "../samples/sample.ts";
 
 interface SendFlags extends ServiceFlags {

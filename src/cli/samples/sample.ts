@@ -3,13 +3,16 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { resolveUserConfig } from "../../config/load.ts";
 import { parseSource } from "../../config/parse/source.ts";
+import { PRESETS_FOLDER } from "../../config/presets/file.ts";
+import type { Preset } from "../../config/schema/generated.ts";
 import { readSchema } from "../../config/schema/validator.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { resolveRequest } from "../../mapping/resolve.ts";
 import { runTrial } from "../../operator/trial.ts";
 import type { Runtime } from "../../runtime/build.ts";
 import { parseExact } from "../../shared/exact-json.ts";
-import { isObject } from "../../shared/json.ts";
+import { isObject, readPath } from "../../shared/json.ts";
+import { didYouMean } from "../../shared/text.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
 import type { LogLine } from "../../types.ts";
 
@@ -217,4 +220,38 @@ function withoutDefaults(action: object): object {
 function orderOf(field: string): number {
   const index = ORDER.indexOf(field);
   return index === -1 ? ORDER.length : index;
+}
+
+export interface PresetSample extends Sample {
+  /** The sender's name of the event; undefined: it has none. */
+  event?: string;
+  payload: unknown;
+}
+
+/** Long numbers keep their text (`ExactNumber`). */
+export function readPresetSamples(preset: string): PresetSample[] {
+  const folder = path.join(PRESETS_FOLDER, preset, "samples");
+  return (existsSync(folder) ? listSamples(folder) : []).map(({ name, file }) => {
+    const payload = parseExact(readFileSync(`${file}.json`, "utf8"));
+    const expected = `${file}.expected.json`;
+    const event = existsSync(expected) ? readPath(JSON.parse(readFileSync(expected, "utf8")), ["event"]) : undefined;
+    return { name, file, payload, ...(typeof event === "string" && { event }) };
+  });
+}
+
+/** Throws a `ConfigError` that names the samples if there is none of this name. */
+export function requirePresetSample(preset: string, name: string): Sample {
+  const samples = listSamples(path.join(PRESETS_FOLDER, preset, "samples"));
+  const sample = samples.find((one) => one.name === name);
+  if (sample) return sample;
+  const names = samples.map((one) => one.name);
+  const message = `The preset "${preset}" has no sample "${name}"${didYouMean(name, names, `; its samples are ${names.join(", ")}`)}`;
+  throw new ConfigError([{ message }]);
+}
+
+/** The events of a preset that have a name without a wildcard: those that it knows, and those of its samples. */
+export function listEvents({ events }: Preset, samples: readonly PresetSample[]): string[] {
+  if (!events) return [];
+  const known = events.known.filter((name) => !name.includes("*"));
+  return [...new Set([...known, ...samples.flatMap(({ event }) => event ?? [])])].toSorted();
 }

@@ -76,10 +76,9 @@ interface Rotation extends ConfigPlan {
  * both. Throws a `ConfigError` if the token has two already.
  */
 function planRotation(target: Target, name: string): Rotation {
-  const at = locateToken(target, name);
-  const written = readPath(target.written, at);
-  if (Array.isArray(written) && written.length > 1) {
-    const message = `The token has ${written.length} secrets already. Run \`webhooks token drop ${name}\` when its senders have the first one.`;
+  const { at, count } = findToken(target, name);
+  if (count > 1) {
+    const message = `The token has ${count} secrets already. Run \`webhooks token drop ${name}\` when its senders have the first one.`;
     throw new ConfigError([{ file: target.file, key: toKeyPath(at), message }]);
   }
   const secret = createSecret();
@@ -92,9 +91,7 @@ function planRotation(target: Target, name: string): Rotation {
 
 /** Plans to remove all secrets of a token but the first. Throws a `ConfigError` if it has only one. */
 function planDrop(target: Target, name: string): ConfigPlan & { dropped: number } {
-  const at = locateToken(target, name);
-  const written = readPath(target.written, at);
-  const count = Array.isArray(written) ? written.length : 1;
+  const { at, count } = findToken(target, name);
   if (count < 2) {
     const message = `The token has only one secret. Add the next one with \`webhooks token rotate ${name}\`.`;
     throw new ConfigError([{ file: target.file, key: toKeyPath(at), message }]);
@@ -104,8 +101,8 @@ function planDrop(target: Target, name: string): ConfigPlan & { dropped: number 
   return { ...planChanges(target, changes, { secretFiles: new Map() }), dropped: count - 1 };
 }
 
-/** Where the secrets of a token are written. */
-function locateToken({ file, written }: Target, name: string): Segment[] {
+/** Where the secrets of a token are written, and how many there are. */
+function findToken({ file, written }: Target, name: string): { at: Segment[]; count: number } {
   const hooks = toObject(written["hooks"]);
   const tokens = toObject(hooks["tokens"]);
   const names = [...(hooks["token"] === undefined ? [] : [DEFAULT_TOKEN]), ...Object.keys(tokens)];
@@ -113,7 +110,9 @@ function locateToken({ file, written }: Target, name: string): Segment[] {
     const next = names.length === 0 ? ". Run `webhooks init` to create the first one." : didYouMean(name, names);
     throw new ConfigError([{ file, message: `There is no token "${name}"${next}` }]);
   }
-  return name === DEFAULT_TOKEN ? ["hooks", "token"] : ["hooks", "tokens", name, "secret"];
+  const at = name === DEFAULT_TOKEN ? ["hooks", "token"] : ["hooks", "tokens", name, "secret"];
+  const secrets = readPath(written, at);
+  return { at, count: Array.isArray(secrets) ? secrets.length : 1 };
 }
 
 /** A file of the state folder that does not exist yet: the older secret stays in its own until it is dropped. */

@@ -19,7 +19,7 @@ import { locateNewConfig, locateTransforms, readPayload } from "../context.ts";
 import { type CliIo, listFiles, print, printJson, printWarnings } from "../io.ts";
 import { createOperatorClient, readEvent } from "../operator-client.ts";
 import { addValue, createShape } from "../reading/shape.ts";
-import { listEvents, type PresetSample, readPresetSamples } from "../samples/preset-samples.ts";
+import { listEvents, type PresetSample, readPresetSamples } from "../samples/sample.ts";
 import { saveSample } from "../samples/save.ts";
 import { readTemplate, writeEditorFiles, writeModule, writePresetModule } from "./templates.ts";
 
