@@ -5,15 +5,15 @@ import { withEnvFile } from "../config/env-file.ts";
 import { ConfigError, HookError, MailError, messageOf, toSentence } from "../errors.ts";
 import { packageVersion } from "../shared/package.ts";
 import { parseSince } from "../shared/time.ts";
-import { isReading, nameOf, leafCommands } from "./command-list.ts";
+import { addExamples, isReading, leafCommands, nameOf } from "./command-list.ts";
 import { type CliIo, hasColors, printError, printJsonLine } from "./io.ts";
 
 /** The options of many commands, which help shows after a command's own, in this order. */
 const SHARED = ["--yes", "--dry-run", "--config", "--env-file", "--url", "--json", "--help"];
 
-/** `webhooks` itself, without its commands. It writes to `io`, and throws instead of ending the process. */
-export function createCommand(io: CliIo): Command {
-  return new Command("webhooks")
+/** `webhooks` with these commands. It writes to `io`, and throws instead of ending the process. */
+export function createWebhooks(io: CliIo, commands: readonly ((program: Command, io: CliIo) => void)[]): Command {
+  const program = new Command("webhooks")
     .description("Receive webhooks, map them to agent turns, and run these durably.")
     .version(packageVersion(), "-v, --version")
     .addHelpText(
@@ -44,10 +44,14 @@ export function createCommand(io: CliIo): Command {
       getOutHasColors: () => hasColors(io.stdout, io.env),
       getErrHasColors: () => hasColors(io.stderr, io.env),
     });
+  for (const addCommand of commands) addCommand(program, io);
+  addEnvFile(program);
+  addExamples(program);
+  return program;
 }
 
 /** Every command that reads the configuration can take its variables from a file. */
-export function addEnvFile(program: Command): void {
+function addEnvFile(program: Command): void {
   for (const command of leafCommands(program)) {
     if (!command.options.some(({ long }) => long === "--config")) continue;
     const byDefault = ENV_FILES[nameOf(command)] ?? "";

@@ -49,9 +49,11 @@ export async function createOperatorClient(
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
-    const headers = { authorization, ...(body && { "content-type": "application/json" }) };
-    const sent = fetch(url, { method, headers, signal, body: body && JSON.stringify(body) });
-    return sent.catch((error: unknown) => {
+    const content = body && {
+      headers: { authorization, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    };
+    return fetch(url, { method, headers: { authorization }, signal, ...content }).catch((error: unknown) => {
       throw toUnreachable(address, error);
     });
   };

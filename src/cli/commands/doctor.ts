@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import path from "node:path";
-import { listEvents, toHook } from "../../config/presets/api-access.ts";
+import { listEvents, toHook, toHookUrl } from "../../config/presets/api-access.ts";
 import { DEFAULT_TOKEN, type MappingSource, type PresetUse, type ResolvedConfig } from "../../config/types.ts";
 import { readConfig } from "../../drivers.ts";
 import { type ConfigProblem, messageOf } from "../../errors.ts";
@@ -14,7 +14,7 @@ import { addConfigOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { locateConfig, tryRuntime } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
-import { connectStored, requireUrl } from "../setup/sender.ts";
+import { connectStored } from "../setup/sender.ts";
 import { findGrants, formatGrants } from "./check.ts";
 import {
   checkDisk,
@@ -176,9 +176,9 @@ async function checkSender(use: PresetUse, config: ResolvedConfig): Promise<Chec
   const name = `preset ${toHook(use)}`;
   const hooks = connectStored(vendor, use, config, ANSWER_MS);
   if (!hooks) return [note(name, `not checked: no token of ${vendor.service}'s API is stored`)];
-  if (config.gateway.publicUrl === undefined) return [note(name, "not checked: gateway.publicUrl is not set")];
+  const url = toHookUrl(use, config);
+  if (url === undefined) return [note(name, "not checked: gateway.publicUrl is not set")];
   try {
-    const url = requireUrl(use, config);
     const [id, ...others] = await hooks.find(url);
     const register = `webhooks presets enable ${use.name} --register`;
     if (id === undefined) return [problem(name, `${vendor.service} has no webhook that posts to ${url}`, register)];

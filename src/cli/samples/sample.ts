@@ -94,7 +94,7 @@ export function isNamed(names: string[]): (set: SampleSet, sample: Sample) => bo
 }
 
 /** Those of one folder, by name. */
-export function listSamples(folder: string): Sample[] {
+function listSamples(folder: string): Sample[] {
   return readdirSync(folder)
     .filter((file) => file.endsWith(".json") && !/\.(expected|request)\.json$/.test(file))
     .toSorted()
