@@ -2,15 +2,7 @@ import { createHash } from "node:crypto";
 import { type Call, requireId } from "../channels/http.ts";
 import { toObjects, toText } from "../shared/json.ts";
 import { createNonce } from "../shared/id.ts";
-import {
-  type CreatedHook,
-  type HookAccess,
-  type HookApi,
-  openCalls,
-  readAll,
-  type Vendor,
-  type WantedHook,
-} from "./hook-api.ts";
+import { type CreatedHook, type HookAccess, openCalls, readAll, type Vendor, type WantedHook } from "./hook-api.ts";
 
 const PAGE = 100;
 
@@ -20,7 +12,36 @@ export const stripe: Vendor = {
   secretBy: "vendor",
   tokenVariables: ["STRIPE_API_KEY", "STRIPE_SECRET_KEY"],
   tokenNeeds: "write access to webhook endpoints, and read access to events for catch-up",
-  connect,
+  connect(access) {
+    const call = openStripe(access);
+    const find = async (url: string): Promise<string[]> =>
+      (await listEndpoints(call))
+        .filter((endpoint) => endpoint["url"] === url)
+        .map(({ id }) => requireId(id, "Stripe"));
+    return {
+      find,
+      isCreateRepeatable: true,
+      /** Stripe answers a known key with the first answer, also if that endpoint is gone. */
+      async create(wanted) {
+        const first = await createWith(toKey(wanted), wanted);
+        return (await find(wanted.url)).includes(first.id) ? first : createWith(createNonce(), wanted);
+      },
+      async update(id, { url, events }) {
+        await call("POST", `/webhook_endpoints/${id}`, toForm({ url, events, disabled: "false" }));
+      },
+      remove: async (id) => void (await call("DELETE", `/webhook_endpoints/${id}`, undefined, [404])),
+      async health(id) {
+        const { body } = await call("GET", `/webhook_endpoints/${id}`);
+        return { isEnabled: body["status"] === "enabled", notes: [] };
+      },
+    };
+
+    async function createWith(key: string, { url, events }: WantedHook): Promise<CreatedHook> {
+      const form = toForm({ url, events, description: "Hookline" });
+      const { body } = await openStripe(access, key)("POST", "/webhook_endpoints", form);
+      return { id: requireId(body["id"], "Stripe"), secret: toText(body["secret"]) || undefined };
+    }
+  },
 };
 
 const ADVICE = new Map([
@@ -40,35 +61,6 @@ export function openStripe(access: HookAccess, idempotencyKey?: string): Call {
     }),
     advice: ADVICE,
   });
-}
-
-function connect(access: HookAccess): HookApi {
-  const call = openStripe(access);
-  const find = async (url: string): Promise<string[]> =>
-    (await listEndpoints(call)).filter((endpoint) => endpoint["url"] === url).map(({ id }) => requireId(id, "Stripe"));
-  return {
-    find,
-    isCreateRepeatable: true,
-    /** Stripe answers a known key with the first answer, also if that endpoint is gone. */
-    async create(wanted) {
-      const first = await createWith(toKey(wanted), wanted);
-      return (await find(wanted.url)).includes(first.id) ? first : createWith(createNonce(), wanted);
-    },
-    async update(id, { url, events }) {
-      await call("POST", `/webhook_endpoints/${id}`, toForm({ url, events, disabled: "false" }));
-    },
-    remove: async (id) => void (await call("DELETE", `/webhook_endpoints/${id}`, undefined, [404])),
-    async health(id) {
-      const { body } = await call("GET", `/webhook_endpoints/${id}`);
-      return { isEnabled: body["status"] === "enabled", notes: [] };
-    },
-  };
-
-  async function createWith(key: string, { url, events }: WantedHook): Promise<CreatedHook> {
-    const form = toForm({ url, events, description: "Hookline" });
-    const { body } = await openStripe(access, key)("POST", "/webhook_endpoints", form);
-    return { id: requireId(body["id"], "Stripe"), secret: toText(body["secret"]) || undefined };
-  }
 }
 
 export function listEndpoints(call: Call): Promise<Record<string, unknown>[]> {
