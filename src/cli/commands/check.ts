@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { promisify } from "node:util";
-import type { MappingSource, ResolvedConfig } from "../../config/types.ts";
+import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, type ConfigProblem, toSentence } from "../../errors.ts";
 import type { StatusView } from "../../operator/views.ts";
 import type { Runtime } from "../../runtime/build.ts";
@@ -194,18 +194,13 @@ interface ModelCalls {
 
 /** By mapping, as far as the configuration says it: a transform may return other actions. */
 function countModelCalls({ hooks }: Pick<ResolvedConfig, "hooks">): ModelCalls[] {
-  return hooks.mappings.map(toModelCalls);
-}
-
-function toModelCalls({ id, mapping }: MappingSource): ModelCalls {
-  const { action = "agent", agent, forEach, wakeMode } = mapping;
-  return {
+  return hooks.mappings.map(({ id, mapping: { action, agent, forEach, wakeMode } }) => ({
     mapping: id,
     turns: action === "wake" || agent === "none" ? 0 : 1,
     perItem: forEach !== undefined,
     // A template may say either.
     heartbeat: wakeMode === "next-heartbeat" ? "later" : "now",
-  };
+  }));
 }
 
 /** A line for all mappings that cost the same. Nothing without a provider: `echo` costs nothing. */

@@ -28,7 +28,7 @@ import {
   requireAnswer,
   toUnreachable,
 } from "../operator-client.ts";
-import { toFreshRequest } from "../samples/fresh-request.ts";
+import { type SentRequest, toFreshRequest } from "../samples/fresh-request.ts";
 import { requirePresetSample } from "../samples/sample.ts";
 import { readRequest } from "../samples/sample.ts";
 
@@ -62,11 +62,10 @@ async function send(hook: string, named: string | undefined, flags: SendFlags, i
   const file = named === undefined || flags.sample !== undefined ? findSample(hook, named, { flags, read }) : named;
   const input = await readInput(file, io);
   const client = flags.wait ? await createOperatorClient(flags, io) : undefined;
-  const { query, headers: given } = readSampleRequest(file, io);
-  const type = typeOf(file, { ...given, ...flags.header });
-  const { headers, body } = toFreshRequest({ headers: given, body: input, type }, findMappings(hook, read));
-  const sample = { headers, query };
-  const response = await post({ hook, body, type, sample, flags }, read);
+  const { query, headers } = readSampleRequest(file, io);
+  const type = typeOf(file, { ...headers, ...flags.header });
+  const fresh = toFreshRequest({ headers, body: input, type }, findMappings(hook, read));
+  const response = await post({ hook, query, flags, ...fresh }, read);
   const text = await response.text();
   const eventId = response.headers.get("x-request-id");
   const event = client && response.ok && eventId ? await waitForEvent(eventId, client) : undefined;
@@ -115,13 +114,8 @@ function findMappings(hook: string, { config }: Loaded): MappingInput[] {
   );
 }
 
-interface SampleRequest {
-  headers: Record<string, string>;
-  query: Record<string, string>;
-}
-
 /** What a sample's `<name>.request.json` says of its request. */
-function readSampleRequest(file: string, { cwd }: CliIo): SampleRequest {
+function readSampleRequest(file: string, { cwd }: CliIo): Pick<Outgoing, "headers" | "query"> {
   if (!file.endsWith(".json")) return { headers: {}, query: {} };
   const { headers, query } = readRequest(path.resolve(cwd, file.replace(/\.json$/, ".request.json")));
   return { headers: toTexts(headers), query: toTexts(query) };
@@ -131,23 +125,21 @@ function toTexts(values: unknown): Record<string, string> {
   return Object.fromEntries(Object.entries(toObject(values)).map(([name, value]) => [name, String(value)]));
 }
 
-interface Outgoing {
+interface Outgoing extends SentRequest {
   hook: string;
-  body: Buffer;
-  type: string;
-  sample: SampleRequest;
+  query: Record<string, string>;
   flags: SendFlags;
 }
 
 async function post(outgoing: Outgoing, read: Loaded): Promise<Response> {
-  const { hook, body, type, sample, flags } = outgoing;
+  const { hook, body, type, flags } = outgoing;
   const { gateway, hooks } = read.config;
   const address = flags.url ?? toServiceAddress(gateway);
-  const query = new URLSearchParams(sample.query).toString();
+  const query = new URLSearchParams(outgoing.query).toString();
   const target = `${hooks.path}/${hook}${query === "" ? "" : `?${query}`}`;
   const signed = await sign(outgoing, `${gateway.publicUrl ?? address}${target}`, read);
   const headers = new Headers();
-  for (const given of [sample.headers, { "content-type": type }, signed.headers, flags.header]) {
+  for (const given of [outgoing.headers, { "content-type": type }, signed.headers, flags.header]) {
     for (const [name, value] of Object.entries(given)) headers.set(name, value);
   }
   const sent = new Uint8Array(signed.body ?? body);

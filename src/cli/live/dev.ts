@@ -70,7 +70,7 @@ function followActions(session: Session, json: boolean): () => void {
   if (json || !io.stdin.isTTY) return () => {};
   const actions = createActions(session);
   print(io, "", describeKeys(actions), "");
-  return followKeys(io, actions, (error) => print(io, describeError(error)));
+  return followKeys(io, actions);
 }
 
 interface Session {
@@ -116,7 +116,7 @@ interface KeyAction {
 }
 
 /** Calls an action for each key that is pressed on a terminal, one after another. Returns how to stop. */
-function followKeys(io: CliIo, actions: Record<string, KeyAction>, failed: (error: unknown) => void): () => void {
+function followKeys(io: CliIo, actions: Record<string, KeyAction>): () => void {
   const { stdin } = io;
   let running = Promise.resolve();
   const onData = (typed: Buffer | string): void => {
@@ -124,7 +124,7 @@ function followKeys(io: CliIo, actions: Record<string, KeyAction>, failed: (erro
       // A terminal in raw mode sends a character instead of a signal.
       if (key === "\u0003") return io.interrupt();
       const action = Object.hasOwn(actions, key) ? actions[key] : undefined;
-      if (action) running = running.then(() => action.run()).catch(failed);
+      if (action) running = running.then(() => action.run()).catch((error) => print(io, describeError(error)));
     }
   };
   stdin.setRawMode?.(true);
