@@ -31,10 +31,7 @@ export interface OperatorClient {
 }
 
 /** Takes address and token from the configuration. Throws a `ConfigError` when it has no gateway token. */
-export async function createOperatorClient(
-  flags: Pick<ServiceFlags, "config" | "url">,
-  io: CliIo,
-): Promise<OperatorClient> {
+export async function createOperatorClient(flags: Omit<ServiceFlags, "json">, io: CliIo): Promise<OperatorClient> {
   const { config } = await loadServiceConfig(flags.config, io, /^gateway\b/);
   const { token } = config.gateway;
   if (!token) {

@@ -174,7 +174,7 @@ async function checkSender(use: PresetUse, config: ResolvedConfig): Promise<Chec
   const vendor = findVendor(use.name);
   if (!vendor) return [];
   const name = `preset ${toHook(use)}`;
-  const hooks = connectStored(vendor, use, config, ANSWER_MS);
+  const hooks = connectStored(use, config, ANSWER_MS);
   if (!hooks) return [note(name, `not checked: no token of ${vendor.service}'s API is stored`)];
   const url = toHookUrl(use, config);
   if (url === undefined) return [note(name, "not checked: gateway.publicUrl is not set")];

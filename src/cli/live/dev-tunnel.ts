@@ -163,9 +163,8 @@ async function registerTunnelWebhooks(
 }
 
 function openApi(use: PresetUse, config: ResolvedConfig): HookApi | undefined {
-  const vendor = findVendor(use.name);
   const isPlaced = toText(use.with["place"]) !== "" || !findRegistration(use.name)?.placeRequired;
-  return vendor && isPlaced ? connectStored(vendor, use, config, CALLS_MS) : undefined;
+  return isPlaced ? connectStored(use, config, CALLS_MS) : undefined;
 }
 
 function fileOf({ store }: ResolvedConfig): string {

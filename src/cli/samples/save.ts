@@ -78,9 +78,8 @@ function toFileName(event: string): string {
 function chooseName(wanted: string, samples: string, isGiven: boolean): string {
   const isFree = (name: string): boolean => !existsSync(path.join(samples, `${name}.json`));
   if (isGiven && (!/^[\w.-]+$/.test(wanted) || /\.(request|expected)$/.test(wanted))) {
-    throw new ConfigError([
-      { message: `"${wanted}" cannot be the name of a sample: expected letters, digits, dots, - and _.` },
-    ]);
+    const message = `"${wanted}" cannot be the name of a sample: expected letters, digits, dots, - and _.`;
+    throw new ConfigError([{ message }]);
   }
   if (isFree(wanted)) return wanted;
   if (isGiven)

@@ -116,7 +116,7 @@ async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promis
   if (vendor && flags.register !== undefined) {
     if (flags.secret !== undefined && vendor.secretBy !== "app")
       throw new UsageError("Give either --register or --secret, not both.");
-    return registerPreset(name, { vendor, options: readOptions(flags) }, flags, io);
+    return registerPreset({ name, vendor, flags, io }, readOptions(flags));
   }
   const terminal = openTerminal(flags, io);
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
@@ -166,11 +166,9 @@ function describeByHand(name: string, url: string): string[] {
 
 async function unregister(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
   const vendor = findVendor(name);
-  if (!vendor)
-    throw new ConfigError([
-      { message: `The webhook of ${name} cannot be deleted by an API. Delete it at the sender.` },
-    ]);
-  const removed = await unregisterPreset(name, vendor, flags, io);
+  const message = `The webhook of ${name} cannot be deleted by an API. Delete it at the sender.`;
+  if (!vendor) throw new ConfigError([{ message }]);
+  const removed = await unregisterPreset({ name, vendor, flags, io });
   if (flags.json) printJsonLine(io, { ok: true, removed });
   else if (removed.length > 0) print(io, `Deleted at ${vendor.service}: ${removed.map(showHookId).join(", ")}.`);
 }
@@ -178,7 +176,7 @@ async function unregister(name: string, flags: EnableFlags, io: CliIo): Promise<
 /** Removes a preset from the configuration, and its webhook before. */
 async function disablePreset(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
   const vendor = findVendor(name);
-  const removed = flags.unregister && vendor ? await unregisterPreset(name, vendor, flags, io) : [];
+  const removed = flags.unregister && vendor ? await unregisterPreset({ name, vendor, flags, io }) : [];
   if (flags.unregister && !flags.dryRun) {
     const { config } = await loadConfig(flags.config, io);
     const left = await removeTunnelWebhooks(config, { preset: name, hook: flags.path ?? name });

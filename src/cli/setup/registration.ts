@@ -43,13 +43,8 @@ interface RegisterCommand extends SenderCommand {
 }
 
 /** Adds the preset to the configuration if it is not there, and registers its webhook at the sender. */
-export async function registerPreset(
-  name: string,
-  { vendor, options }: { vendor: Vendor; options: Record<string, unknown> },
-  flags: RegisterFlags,
-  io: CliIo,
-): Promise<void> {
-  const command = { name, vendor, flags, io, terminal: openTerminal(flags, io) };
+export async function registerPreset(command: RegisterCommand, options: Record<string, unknown>): Promise<void> {
+  const { flags, io } = command;
   const registration = await prepare(command, options);
   const { plan, actions, wanted } = registration;
   if (!flags.json) print(io, ...(plan.before === plan.after ? [] : [showChange(plan)]), ...actions);
@@ -116,7 +111,7 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
 
 /** The secret that has to be stored before a webhook is made; undefined: there is one, or the sender makes it. */
 async function getSecret(
-  { name, vendor: { secretBy, service }, flags, io, terminal }: RegisterCommand,
+  { name, vendor: { secretBy, service }, flags, io }: RegisterCommand,
   variable: string | undefined,
   isStored: boolean,
 ): Promise<string | undefined> {
@@ -131,6 +126,7 @@ async function getSecret(
   }
   if (isStored || secretBy === "vendor") return undefined;
   if (secretBy === "us") return newSecret(name);
+  const terminal = openTerminal(flags, io);
   if (terminal) return terminal.secret(`Secret of the app at ${service}, which signs all its webhooks (hidden)`);
   throw new MissingAnswer(`--secret, or ${variable},`, `the secret of the app at ${service}, which signs its webhooks`);
 }
@@ -170,15 +166,10 @@ async function execute(registration: Registration, { vendor, flags: { json }, io
 }
 
 /** Removes the webhooks that post to the preset's address. */
-export async function unregisterPreset(
-  name: string,
-  vendor: Vendor,
-  flags: RegisterFlags,
-  io: CliIo,
-): Promise<string[]> {
-  const terminal = openTerminal(flags, io);
+export async function unregisterPreset(command: RegisterCommand): Promise<string[]> {
+  const { vendor, flags, io } = command;
   const plan = planChanges(readPlace(flags, io).target, [], { secretFiles: new Map() });
-  const { hooks, url } = await openSender({ name, vendor, flags, io, terminal }, plan, io.env);
+  const { hooks, url } = await openSender(command, plan, io.env);
   const found = await hooks.find(url);
   if (!flags.json) {
     const none = `${vendor.service} has no webhook that posts to ${url}.`;
@@ -189,6 +180,7 @@ export async function unregisterPreset(
   }
   if (flags.dryRun || found.length === 0) return [];
   if (!flags.yes) {
+    const terminal = openTerminal(flags, io);
     if (!terminal) throw new MissingAnswer("--yes", "cannot ask whether to delete the webhook (--dry-run shows it)");
     if (!(await terminal.confirm("Delete it?"))) return [];
   }
@@ -203,14 +195,12 @@ function readPlace(flags: RegisterFlags, io: CliIo): { target: Target; envFile: 
   return { target: readTarget(file, io.env), envFile };
 }
 
-async function askPlace(
-  { name, flags: { register }, terminal }: RegisterCommand,
-  use: WrittenUse | undefined,
-): Promise<unknown> {
+async function askPlace({ name, flags, io }: RegisterCommand, use: WrittenUse | undefined): Promise<unknown> {
   const registration = findRegistration(name);
-  const given = typeof register === "string" ? register : use?.with["place"];
+  const given = typeof flags.register === "string" ? flags.register : use?.with["place"];
   if (given !== undefined || !registration?.placeRequired) return given;
   const about = toText(registration.place?.["description"]);
+  const terminal = openTerminal(flags, io);
   if (!terminal) throw new MissingAnswer("--register <place>", about);
   return terminal.text({ message: about });
 }

@@ -4,17 +4,17 @@ import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
 import type { HookApi, Vendor } from "../../registration/hook-api.ts";
 import type { CliIo } from "../io.ts";
-import { readPlan } from "./change.ts";
-import { MissingAnswer, type Terminal } from "./terminal.ts";
+import { openTerminal, readPlan } from "./change.ts";
+import { MissingAnswer } from "./terminal.ts";
+import { findVendor } from "../../registration/vendors.ts";
 
 /** A command about the webhook of a preset. */
 export interface SenderCommand {
   /** The preset. */
   name: string;
   vendor: Vendor;
-  flags: { path?: string; token?: string };
+  flags: { path?: string; token?: string; json: boolean };
   io: CliIo;
-  terminal: Terminal | undefined;
 }
 
 /** A preset's use with the API of its sender. */
@@ -38,16 +38,11 @@ export async function openSender(command: SenderCommand, plan: ConfigPlan, env: 
   return { use, url, hooks: vendor.connect({ ...access, token, signal: AbortSignal.timeout(CALLS_MS) }) };
 }
 
-/** The sender's API with the stored token; undefined: there is none. */
-export function connectStored(
-  vendor: Vendor,
-  use: PresetUse,
-  config: ResolvedConfig,
-  timeoutMs: number,
-): HookApi | undefined {
+/** The API of a preset's sender with the stored token; undefined: there is none. */
+export function connectStored(use: PresetUse, config: ResolvedConfig, timeoutMs: number): HookApi | undefined {
   const { token, ...access } = toApiAccess(use, config);
   if (token === undefined) return undefined;
-  return vendor.connect({ ...access, token, signal: AbortSignal.timeout(timeoutMs) });
+  return findVendor(use.name)?.connect({ ...access, token, signal: AbortSignal.timeout(timeoutMs) });
 }
 
 export function refuseUnused(name: string, file: string): ConfigError {
@@ -56,7 +51,7 @@ export function refuseUnused(name: string, file: string): ConfigError {
 
 /** A stored token whose variable is not set counts as none. Empty: a GitHub App signs its own. */
 async function findToken(
-  { vendor: { service, tokenVariables, tokenNeeds }, flags, io, terminal }: SenderCommand,
+  { vendor: { service, tokenVariables, tokenNeeds }, flags, io }: SenderCommand,
   { token, account }: ReturnType<typeof toApiAccess>,
 ): Promise<string> {
   const found = flags.token ?? (isReference(token) ? undefined : token);
@@ -65,6 +60,7 @@ async function findToken(
   const variable = tokenVariables.find((known) => io.env[known]);
   if (variable !== undefined) return io.env[variable] ?? "";
   const needs = `The token needs ${tokenNeeds}. It is not stored.`;
+  const terminal = openTerminal(flags, io);
   if (terminal) return terminal.secret(`Token of ${service}'s API (hidden). ${needs}`);
   throw new MissingAnswer(`--token, or ${tokenVariables[0]},`, needs);
 }

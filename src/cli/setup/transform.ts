@@ -199,9 +199,8 @@ async function planTransform(target: Target, name: string, event?: EventTimeline
   const { preset, key, id, mapping } = source;
   const use = preset === undefined ? undefined : findUse(target, preset, event.hook);
   if (preset !== undefined && !use) {
-    throw new ConfigError([
-      { file: target.file, message: `The preset "${preset}" is not in hooks.presets: add it there.` },
-    ]);
+    const message = `The preset "${preset}" is not in hooks.presets: add it there.`;
+    throw new ConfigError([{ file: target.file, message }]);
   }
   // A preset's own transform may be replaced.
   if (mapping.transform && (!use || use.with["transform"] !== undefined)) {

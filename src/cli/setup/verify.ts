@@ -97,7 +97,7 @@ async function askForTest(use: PresetUse, config: ResolvedConfig): Promise<strin
   const byHand = "Cause an event at the sender, or send its test delivery.";
   if (!vendor) return byHand;
   try {
-    const hooks = connectStored(vendor, use, config, TEST_MS);
+    const hooks = connectStored(use, config, TEST_MS);
     if (!hooks) return `${byHand} ${vendor.service} was not asked for one, because no token is stored.`;
     const url = requireUrl(use, config);
     const [id] = await hooks.find(url);
