@@ -109,6 +109,7 @@ export class UsageError extends Error {
 /** The person has ended a question. */
 export class Canceled extends Error {
   override name = "Canceled";
+  override message = "Canceled.";
 }
 
 export class Unreachable extends ConfigError {

@@ -37,14 +37,8 @@ export const azuredevops: Vendor = {
       async create(eventType, wanted) {
         const publisher = (await (events ??= readEvents())).get(eventType);
         if (!publisher) throw new DriverError("Azure DevOps has no such event here.", { retryable: false });
-        const publisherInputs = { projectId: await getProject() };
-        const subscription = {
-          ...publisher,
-          eventType,
-          ...CONSUMER,
-          publisherInputs,
-          consumerInputs: toInputs(wanted),
-        };
+        const inputs = { publisherInputs: { projectId: await getProject() }, consumerInputs: toInputs(wanted) };
+        const subscription = { ...publisher, eventType, ...CONSUMER, ...inputs };
         return requireId((await call("POST", `${base}?${VERSION}`, subscription)).body["id"], "Azure DevOps");
       },
       /** Filters that a person has set stay. */

@@ -13,7 +13,6 @@ const NONE = "There are no dead letters.";
 
 type ChoiceFlags = ServiceFlags & { all: boolean; group?: string; dryRun: boolean };
 
-/** `webhooks dead-letters`. */
 export function addDeadLetters(program: Command, io: CliIo): void {
   const letters = program.command("dead-letters").description("Inspect, retry or drop what failed permanently.");
   addAnswer(

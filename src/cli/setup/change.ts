@@ -56,7 +56,7 @@ export async function confirmWrite(file: string, flags: { yes: boolean; json: bo
   if (flags.yes) return;
   const terminal = openTerminal(flags, io);
   if (!terminal) throw new MissingAnswer("--yes", `cannot ask whether to write ${file} (--dry-run shows the change)`);
-  if (!(await terminal.confirm(`Write ${file}?`))) throw new Canceled("Canceled.");
+  if (!(await terminal.confirm(`Write ${file}?`))) throw new Canceled();
 }
 
 /** The change for a terminal, with secrets hidden. */

@@ -68,14 +68,14 @@ function isPackageInstalled(folder: string): boolean {
   return path.dirname(folder) !== folder && isPackageInstalled(path.dirname(folder));
 }
 
-/** Files by their name below the folder of the transforms. */
-type Files = Record<string, string>;
-
 /** The template's own name, in the names of its files and in its samples. */
 const TEMPLATE = "template/status";
 
-/** A new transform without a payload to start from: a useful module, two payloads and what they lead to. */
-export function readTemplate(name: string): Files {
+/**
+ * A new transform without a payload to start from: a useful module, two payloads and what they lead to. By the names of files
+ * below the folder of the transforms.
+ */
+export function readTemplate(name: string): Record<string, string> {
   const files = globSync(`${TEMPLATE}{.ts,.samples/*}`, { cwd: TRANSFORMS }).toSorted();
   const rename = (text: string): string => text.replaceAll(TEMPLATE, name);
   return Object.fromEntries(

@@ -76,7 +76,7 @@ export function createTerminal(io: CliIo): Terminal {
           : await select({ ...streams, message, options, initialValue }),
       );
       const chosen = choices[index];
-      if (!chosen) throw new Canceled("Canceled.");
+      if (!chosen) throw new Canceled();
       return chosen.value;
     },
     async chooseSeveral({ message, choices, initial }) {
@@ -108,7 +108,7 @@ export function createTerminal(io: CliIo): Terminal {
 }
 
 function requireAnswer<Answer>(answer: Answer | typeof Clack.CANCEL_SYMBOL): Answer {
-  if (clack().isCancel(answer)) throw new Canceled("Canceled.");
+  if (clack().isCancel(answer)) throw new Canceled();
   return answer;
 }
 
