@@ -16,6 +16,7 @@ import { describeSystemError } from "./command.ts";
 import { withPeriod } from "../shared/text.ts";
 import { parseExact } from "../shared/exact-json.ts";
 import { type CliIo, printWarnings } from "./io.ts";
+import { parseJson } from "../shared/json.ts";
 
 /** Finds the configuration: by the flag, the environment, or its usual names in the current folder. */
 export function locateConfig(flag: string | undefined, { env, cwd }: CliIo): string {
@@ -152,11 +153,8 @@ export async function readSecret(given: string, io: CliIo): Promise<string> {
 
 /** `true`, `5` and `["a"]` are values; anything else is text. */
 export function parseJsonOrText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = parseJson(text);
+  return value === undefined ? text : value;
 }
 
 /** Long numbers keep their text (`ExactNumber`). */
