@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { findPresets, readPreset } from "../src/config/presets/file.ts";
 import { toTypeName } from "../src/config/presets/type-name.ts";
-import { listEvents, readPresetSamples } from "../src/cli/samples/preset-samples.ts";
+import { listEvents, readPresetSamples } from "../src/cli/samples/sample.ts";
 import { type CliResult, run, runWebhooks } from "./support/cli.ts";
 
 const root = path.join(import.meta.dirname, "..");

@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { addExamples } from "./command-list.ts";
-import { createCommand, addServiceOptions, addEnvFile } from "./command.ts";
+import { addServiceOptions, createWebhooks } from "./command.ts";
 import { addChannels } from "./commands/channels.ts";
 import { addCheck, addStatus } from "./commands/check.ts";
 import { addCompletion } from "./commands/completion.ts";
@@ -67,11 +66,7 @@ const COMMANDS = [
 ];
 
 export function createProgram(io: CliIo): Command {
-  const program = createCommand(io);
-  for (const addCommand of COMMANDS) addCommand(program, io);
-  addEnvFile(program);
-  addExamples(program);
-  return program;
+  return createWebhooks(io, COMMANDS);
 }
 
 /** Its code is imported late: prompts and mail sources would slow down the other commands. */

@@ -68,39 +68,26 @@ const EXAMPLES: Record<string, string> = {
 };
 
 /**
- * The commands that only print: they end with 0 when nobody reads their output. The others change something, serve, or judge
+ * Whether a command only prints: it ends with 0 when nobody reads its output. The others change something, serve, or judge
  * something: they finish, and exit by their result.
  */
+export function isReading(command: Command): boolean {
+  const name = nameOf(command);
+  return /(?:^| )(?:list|show)$/.test(name) || READING.has(name);
+}
+
+/** Besides every `list` and `show`. */
 const READING = new Set([
   "infer",
-  "presets list",
-  "presets show",
-  "tools list",
-  "tools show",
-  "subscriptions list",
-  "subscriptions show",
   "subscriptions requests",
   "mcp setup",
   "tail",
-  "events list",
-  "events show",
   "events export",
-  "sessions list",
-  "sessions show",
-  "runs list",
-  "approvals list",
-  "approvals show",
-  "runs show",
   "spend",
   "rejections",
-  "dead-letters list",
   "dead-letters groups",
   "completion",
 ]);
-
-export function isReading(command: Command): boolean {
-  return READING.has(nameOf(command));
-}
 
 /** `presets enable` */
 export function nameOf(command: Command): string {

@@ -2,18 +2,18 @@ import { Command, CommanderError, Help, InvalidArgumentError, Option } from "com
 import { resolve } from "node:path";
 import { getSystemErrorMessage } from "node:util";
 import { withEnvFile } from "../config/env-file.ts";
-import { ConfigError, HookError, messageOf, toSentence } from "../errors.ts";
+import { ConfigError, HookError, MailError, messageOf, toSentence } from "../errors.ts";
 import { packageVersion } from "../shared/package.ts";
 import { parseSince } from "../shared/time.ts";
-import { isReading, nameOf, leafCommands } from "./command-list.ts";
+import { addExamples, isReading, leafCommands, nameOf } from "./command-list.ts";
 import { type CliIo, hasColors, printError, printJsonLine } from "./io.ts";
 
 /** The options of many commands, which help shows after a command's own, in this order. */
 const SHARED = ["--yes", "--dry-run", "--config", "--env-file", "--url", "--json", "--help"];
 
-/** `webhooks` itself, without its commands. It writes to `io`, and throws instead of ending the process. */
-export function createCommand(io: CliIo): Command {
-  return new Command("webhooks")
+/** `webhooks` with these commands. It writes to `io`, and throws instead of ending the process. */
+export function createWebhooks(io: CliIo, commands: readonly ((program: Command, io: CliIo) => void)[]): Command {
+  const program = new Command("webhooks")
     .description("Receive webhooks, map them to agent turns, and run these durably.")
     .version(packageVersion(), "-v, --version")
     .addHelpText(
@@ -44,10 +44,14 @@ export function createCommand(io: CliIo): Command {
       getOutHasColors: () => hasColors(io.stdout, io.env),
       getErrHasColors: () => hasColors(io.stderr, io.env),
     });
+  for (const addCommand of commands) addCommand(program, io);
+  addEnvFile(program);
+  addExamples(program);
+  return program;
 }
 
 /** Every command that reads the configuration can take its variables from a file. */
-export function addEnvFile(program: Command): void {
+function addEnvFile(program: Command): void {
   for (const command of leafCommands(program)) {
     if (!command.options.some(({ long }) => long === "--config")) continue;
     const byDefault = ENV_FILES[nameOf(command)] ?? "";
@@ -98,6 +102,14 @@ export const EXIT_CODES = {
 /** The command line is wrong in a way that only the command itself can tell. */
 export class UsageError extends Error {
   override name = "UsageError";
+  /** For programs. */
+  readonly code: string = "usage";
+}
+
+/** The person has ended a question. */
+export class Canceled extends Error {
+  override name = "Canceled";
+  override message = "Canceled.";
 }
 
 export class Unreachable extends ConfigError {
@@ -112,9 +124,10 @@ export function reportError(io: CliIo, error: unknown, json = false): number {
     return EXIT_CODES.usage;
   }
   // A program that reads the output gets an answer that it can read; a person sees the same sentence.
-  if (json) printJsonLine(io, { ok: false, error: describeError(error), code: codeOfError(error) });
+  const { code, exitCode } = classifyError(error);
+  if (json) printJsonLine(io, { ok: false, error: describeError(error), code });
   printError(io, describeError(error));
-  return exitCodeOf(error);
+  return exitCode;
 }
 
 /** What commander has written to standard error, without the word in front; of the help nothing. */
@@ -125,15 +138,21 @@ function describeUsage({ code, message }: CommanderError): string {
     .trim();
 }
 
-function codeOfError(error: unknown): string {
-  if (error instanceof UsageError) return "usage";
-  if (error instanceof Unreachable) return "unreachable";
-  return error instanceof ConfigError ? "config" : "fault";
-}
+const MAIL_CODES: Record<MailError["kind"], string> = {
+  login: "login_refused",
+  network: "network",
+  tls: "tls_failed",
+  gone: "mailbox_gone",
+};
 
-function exitCodeOf(error: unknown): number {
-  if (error instanceof UsageError) return EXIT_CODES.usage;
-  return error instanceof Unreachable ? EXIT_CODES.unreachable : EXIT_CODES.failed;
+/** `code` is for programs that read the output. */
+export function classifyError(error: unknown): { code: string; exitCode: number } {
+  if (error instanceof UsageError) return { code: error.code, exitCode: EXIT_CODES.usage };
+  if (error instanceof Unreachable) return { code: "unreachable", exitCode: EXIT_CODES.unreachable };
+  const exitCode = EXIT_CODES.failed;
+  if (error instanceof Canceled) return { code: "canceled", exitCode };
+  if (error instanceof MailError) return { code: MAIL_CODES[error.kind], exitCode };
+  return { code: error instanceof ConfigError ? "config" : "fault", exitCode };
 }
 
 /** An error as the terminal shows it: what the operator has to fix line by line, anything unexpected with its stack. */
@@ -159,19 +178,37 @@ export function describeSystemError(error: unknown): string {
 export const CONFIG_HELP =
   "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .jsonc, .yaml or .json here)";
 
-export function addServiceOptions(command: Command, json = "print JSON"): Command {
-  return command
-    .option("--config <file>", CONFIG_HELP)
-    .option("--url <address>", "address of the service (default: http://<gateway.host>:<gateway.port>)", toAddress)
-    .option("--json", json, false);
+export interface ConfigFlags {
+  config?: string;
+  json: boolean;
 }
 
-export function addWriteOptions(command: Command): Command {
-  return command
-    .option("--yes", "write without asking", false)
-    .option("--dry-run", "show the change and write nothing", false)
-    .option("--json", "no questions; print one JSON object", false);
+export function addConfigOptions(command: Command, json = "print one JSON object", config = CONFIG_HELP): Command {
+  return command.option("--config <file>", config).option("--json", json, false);
 }
+
+export interface ServiceFlags extends ConfigFlags {
+  /** Default: from `gateway.host` and `gateway.port`. */
+  url?: string;
+}
+
+export function addServiceOptions(command: Command, json = "print JSON"): Command {
+  const help = "address of the service (default: http://<gateway.host>:<gateway.port>)";
+  return addConfigOptions(command, json).option("--url <address>", help, toAddress);
+}
+
+export interface WriteFlags extends ConfigFlags {
+  yes: boolean;
+  dryRun: boolean;
+}
+
+export function addWriteOptions(command: Command, config = CONFIG_HELP): Command {
+  return addConfigOptions(command, "no questions; print one JSON object", config)
+    .option("--yes", "write without asking", false)
+    .option("--dry-run", "show the change and write nothing", false);
+}
+
+export type ListFlags = ServiceFlags & { limit: number };
 
 export function addListOptions(command: Command): Command {
   return addServiceOptions(command).option("--limit <number>", "at most this many", toCount, 50);

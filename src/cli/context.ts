@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { buffer } from "node:stream/consumers";
+import { buffer, text as readAll } from "node:stream/consumers";
 import { withEnvFile } from "../config/env-file.ts";
 import { readTarget } from "../config/edit/plan.ts";
 import { findConfigFile, type ReadConfig, resolveUserConfig } from "../config/load.ts";
@@ -16,16 +16,18 @@ import { describeSystemError } from "./command.ts";
 import { withPeriod } from "../shared/text.ts";
 import { parseExact } from "../shared/exact-json.ts";
 import { type CliIo, printWarnings } from "./io.ts";
+import { parseJson } from "../shared/json.ts";
 
 /** Finds the configuration: by the flag, the environment, or its usual names in the current folder. */
 export function locateConfig(flag: string | undefined, { env, cwd }: CliIo): string {
   return findConfigFile({ flag, env, cwd });
 }
 
-/** Adds the variables of `.env` beside the configuration, if there is one. */
-export function readDotEnv(configFile: string, io: CliIo): void {
-  const file = path.join(path.dirname(configFile), ".env");
+/** Adds the variables of a file, if it exists. Default: `.env` beside the configuration. Returns its name, absolute. */
+export function readEnvFile(named: string | undefined, configFile: string, io: CliIo): string {
+  const file = path.resolve(io.cwd, named ?? path.join(path.dirname(configFile), ".env"));
   if (existsSync(file)) io.env = withEnvFile(io.env, file);
+  return file;
 }
 
 /** As `locateConfig`, but without a configuration it gives the file to create. */
@@ -142,6 +144,17 @@ export async function readInput(file: string, io: CliIo): Promise<Buffer> {
   return readFile(name).catch((error: unknown) => {
     throw new ConfigError([{ file: name, message: `The file cannot be read: ${describeSystemError(error)}.` }]);
   });
+}
+
+/** A secret of the command line, or for `-` that of standard input, without the end of its line. */
+export async function readSecret(given: string, io: CliIo): Promise<string> {
+  return given === "-" ? (await readAll(io.stdin)).replace(/\r?\n$/, "") : given;
+}
+
+/** `true`, `5` and `["a"]` are values; anything else is text. */
+export function parseJsonOrText(text: string): unknown {
+  const value = parseJson(text);
+  return value === undefined ? text : value;
 }
 
 /** Long numbers keep their text (`ExactNumber`). */

@@ -5,11 +5,11 @@ import { formatActions, formatEvent, formatTable } from "./format.ts";
 
 test("columns are aligned, long cells cut, control characters shown as what they are", () => {
   const rows = [
-    ["a", 1, undefined],
-    ["longer", 22, "two\nlines \u001b[2J"],
-    ["x", 3, "y".repeat(100)],
+    { name: "a", n: 1, text: undefined },
+    { name: "longer", n: 22, text: "two\nlines \u001b[2J" },
+    { name: "x", n: 3, text: "y".repeat(100) },
   ];
-  expect(formatTable(["name", "n", "text"], rows).map((line) => stripVTControlCharacters(line))).toEqual([
+  expect(formatTable(rows).map((line) => stripVTControlCharacters(line))).toEqual([
     "name    n   text",
     "a       1",
     "longer  22  two lines \\u001b[2J",
@@ -19,10 +19,10 @@ test("columns are aligned, long cells cut, control characters shown as what they
 
 test("a column without a value is left out", () => {
   const rows = [
-    ["one", undefined, "x"],
-    ["two", undefined, undefined],
+    { id: "one", state: undefined, hook: "x" },
+    { id: "two", state: undefined, hook: undefined },
   ];
-  const lines = formatTable(["id", "state", "hook"], rows);
+  const lines = formatTable(rows);
   expect(lines.map((line) => stripVTControlCharacters(line))).toEqual(["id   hook", "one  x", "two"]);
 });
 

@@ -19,14 +19,14 @@ interface Styled {
 type Cell = string | number | Styled | undefined;
 
 /**
- * Aligns rows in columns under their names. Undefined is an empty cell; a column without any value is left out. `none`: what
- * to say without rows.
+ * Aligns rows in columns under the names of their fields. Undefined is an empty cell; a column without any value is left out.
+ * `none`: what to say without rows.
  */
-export function formatTable(names: string[], rows: Cell[][], none = ""): string[] {
-  if (rows.length === 0) return [none];
-  const isFilled = (_: unknown, column: number): boolean => rows.some((row) => row[column] !== undefined);
-  const head = names.filter(isFilled);
-  const cells = rows.map((row) => row.filter(isFilled).map(toCell));
+export function formatTable(rows: Record<string, Cell>[], none = ""): string[] {
+  const [first] = rows;
+  if (!first) return [none];
+  const head = Object.keys(first).filter((name) => rows.some((row) => row[name] !== undefined));
+  const cells = rows.map((row) => head.map((name) => toCell(row[name])));
   const widths = head.map((name, column) => Math.max(name.length, ...cells.map((row) => widthOf(row[column]))));
   const align = (row: string[]): string =>
     row
@@ -35,6 +35,15 @@ export function formatTable(names: string[], rows: Cell[][], none = ""): string[
       .trimEnd();
   return [style("dim", align(head)), ...cells.map(align)];
 }
+
+/** A line for each fact that is known: its name, then its value. */
+export function formatFacts(facts: [name: string, value: string | undefined][]): string[] {
+  return facts.flatMap(([name, value]) =>
+    value === undefined ? [] : [`${style("dim", name.padEnd(FACT_WIDTH))}${toPrintable(value)}`],
+  );
+}
+
+const FACT_WIDTH = 9;
 
 /** Lines of at most this many characters, or one longer word. */
 export function wrapWords(text: string, width: number): string[] {
@@ -54,6 +63,11 @@ function widthOf(cell = ""): number {
 function toCell(value: Cell): string {
   if (typeof value === "object") return value.styled;
   return toExcerpt(String(value ?? ""), MAX_CELL);
+}
+
+/** A time in ISO 8601 without its milliseconds. */
+export function toSeconds(time: string): string {
+  return time.replace(/\.\d+Z$/, "Z");
 }
 
 /** The time in milliseconds, with which a UUIDv7 begins: others than the listed ones rarely share it. */
@@ -142,20 +156,19 @@ const CHANGE_COLORS: Record<string, "red" | "green"> = { "-": "red", "+": "green
 
 export function formatEvents(events: EventView[]): string[] {
   const short = shortenIds(events.flatMap(({ id, replayOf = id }) => [id, replayOf]));
-  const rows = events.map((row) => [
-    short(row.id),
+  const rows = events.map(({ id, receivedAt, status, hook, mapping, event, subject, replayOf, outcome }) => ({
+    id: short(id),
     // The ids tell the order: seconds are enough.
-    row.receivedAt.replace(/\.\d+Z$/, "Z"),
-    row.status,
-    row.hook,
-    row.mapping,
-    row.event,
-    row.subject,
-    row.replayOf && short(row.replayOf),
-    { styled: formatOutcome(row) },
-  ]);
-  const names = ["id", "received", "status", "hook", "mapping", "event", "subject", "replay of", "outcome"];
-  return formatTable(names, rows, "No events match.");
+    received: toSeconds(receivedAt),
+    status,
+    hook,
+    mapping,
+    event,
+    subject,
+    "replay of": replayOf && short(replayOf),
+    outcome: { styled: formatOutcome({ outcome, status }) },
+  }));
+  return formatTable(rows, "No events match.");
 }
 
 /** The rest is printed with `--payload`. */

@@ -1,6 +1,4 @@
-import type { Command } from "commander";
-import { addExamples } from "./command-list.ts";
-import { createCommand, reportError, addEnvFile } from "./command.ts";
+import { createWebhooks, reportError } from "./command.ts";
 import type { CliIo } from "./io.ts";
 import { addServe } from "./live/serve.ts";
 
@@ -10,19 +8,12 @@ const STREAMS = /^(?:serve|dev|tail|record|mail run)\b/;
 /** Runs `webhooks` with these arguments. Writes to `io` and resolves to the exit code, also after an error. */
 export async function runCli(args: string[], io: CliIo): Promise<number> {
   try {
-    const program = args[0] === "serve" ? createServe(io) : (await import("./all-commands.ts")).createProgram(io);
+    // The service starts faster without the other commands.
+    const isServe = args[0] === "serve";
+    const program = isServe ? createWebhooks(io, [addServe]) : (await import("./all-commands.ts")).createProgram(io);
     await program.parseAsync(args, { from: "user" });
     return io.exitCode;
   } catch (error) {
     return reportError(io, error, args.includes("--json") && !STREAMS.test(args.join(" ")));
   }
-}
-
-/** The service starts faster without the other commands. */
-function createServe(io: CliIo): Command {
-  const program = createCommand(io);
-  addServe(program, io);
-  addEnvFile(program);
-  addExamples(program);
-  return program;
 }

@@ -1,3 +1,4 @@
+import type { Command } from "commander";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { ConfigError } from "../errors.ts";
@@ -6,20 +7,10 @@ import type { EventTimeline, EventView, OperatorAnswers } from "../operator/view
 import { parseExactAt } from "../shared/exact-json.ts";
 import { parseObject } from "../shared/json.ts";
 import { toBearer } from "../shared/secret.ts";
-import { Unreachable } from "./command.ts";
+import { type ServiceFlags, Unreachable } from "./command.ts";
 import { toServiceAddress } from "../shared/owner.ts";
 import { causeOf, loadServiceConfig } from "./context.ts";
 import { type CliIo, print, printJson } from "./io.ts";
-
-/** The flags of `addServiceOptions`. */
-export interface ServiceFlags {
-  config?: string;
-  /** Default: from `gateway.host` and `gateway.port`. */
-  url?: string;
-  json: boolean;
-}
-
-export type ListFlags = ServiceFlags & { limit: number };
 
 /** Undefined fields are left out. */
 type Query = Record<string, string | number | undefined>;
@@ -40,10 +31,7 @@ export interface OperatorClient {
 }
 
 /** Takes address and token from the configuration. Throws a `ConfigError` when it has no gateway token. */
-export async function createOperatorClient(
-  flags: Pick<ServiceFlags, "config" | "url">,
-  io: CliIo,
-): Promise<OperatorClient> {
+export async function createOperatorClient(flags: Omit<ServiceFlags, "json">, io: CliIo): Promise<OperatorClient> {
   const { config } = await loadServiceConfig(flags.config, io, /^gateway\b/);
   const { token } = config.gateway;
   if (!token) {
@@ -87,6 +75,24 @@ export async function showAnswer<Answer>(
   const answer = await ask(await createOperatorClient(flags, io));
   if (flags.json) printJson(io, answer);
   else print(io, ...format(answer));
+}
+
+/** Makes a command print what the service answers. `ask` also gets the first argument of the command line. */
+export function addAnswer<Answer, Flags extends ServiceFlags>(
+  command: Command,
+  io: CliIo,
+  ask: (client: OperatorClient, flags: Flags, argument: string) => Promise<Answer>,
+  format: (answer: Answer, flags: Flags) => string[],
+): Command {
+  return command.action(() => {
+    const flags = command.opts<Flags>();
+    return showAnswer(
+      flags,
+      io,
+      (client) => ask(client, flags, command.processedArgs[0]),
+      (answer) => format(answer, flags),
+    );
+  });
 }
 
 /** What a failed `fetch` means for the person. */

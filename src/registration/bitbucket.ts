@@ -1,6 +1,6 @@
-import { createApi, requireId, toBasic } from "../channels/http.ts";
+import { requireId, toBasic } from "../channels/http.ts";
 import { toText } from "../shared/json.ts";
-import { callWith, type HookAccess, type HookApi, readPages, type Vendor, type WantedHook } from "./hook-api.ts";
+import { openCalls, readPages, type Vendor, type WantedHook } from "./hook-api.ts";
 
 const PAGE = 100;
 
@@ -10,7 +10,39 @@ export const bitbucket: Vendor = {
   secretBy: "us",
   tokenVariables: ["BITBUCKET_TOKEN"],
   tokenNeeds: "the permissions Webhooks: Read and Write",
-  connect,
+  connect(access) {
+    const { token, baseUrl = "https://api.bitbucket.org/2.0", place = "", account } = access;
+    const email = toText(account["email"]);
+    const call = openCalls(access, {
+      service: "Bitbucket",
+      baseUrl,
+      headers: email === "" ? undefined : () => ({ authorization: toBasic(email, token) }),
+      advice: ADVICE,
+    });
+    const base = `/${place.includes("/") ? "repositories" : "workspaces"}/${place}/hooks`;
+    const toBody = ({ url, secret, events }: WantedHook) => ({
+      description: "Hookline",
+      url,
+      secret,
+      active: true,
+      events: events.filter((event) => CLOUD_EVENT.test(event)),
+    });
+    return {
+      async find(url) {
+        const hooks = await readPages(call, (page) => `${base}?pagelen=${PAGE}&page=${page}`, PAGE);
+        return hooks.filter((hook) => hook["url"] === url).map(({ uuid }) => requireId(uuid, "Bitbucket"));
+      },
+      create: async (wanted) => ({
+        id: requireId((await call("POST", base, toBody(wanted))).body["uuid"], "Bitbucket"),
+      }),
+      update: async (id, wanted) => void (await call("PUT", `${base}/${encodeURIComponent(id)}`, toBody(wanted))),
+      remove: async (id) => void (await call("DELETE", `${base}/${encodeURIComponent(id)}`, undefined, [404])),
+      async health(id) {
+        const { body } = await call("GET", `${base}/${encodeURIComponent(id)}`);
+        return { isEnabled: body["active"] === true, notes: body["secret_set"] === false ? ["it has no secret"] : [] };
+      },
+    };
+  },
 };
 
 const ADVICE = new Map([
@@ -22,37 +54,3 @@ const ADVICE = new Map([
 /** The others are events of Bitbucket Data Center. */
 const CLOUD_EVENT =
   /^(?:pullrequest:|issue:|repo:(?:push|fork|updated|transfer|created|deleted|imported|commit_comment_created|commit_status_created|commit_status_updated)$)/;
-
-function connect(access: HookAccess): HookApi {
-  const { token, baseUrl = "https://api.bitbucket.org/2.0", place = "", account } = access;
-  const email = toText(account["email"]);
-  const api = createApi({
-    service: "Bitbucket",
-    baseUrl,
-    token,
-    headers: email === "" ? undefined : () => ({ authorization: toBasic(email, token) }),
-    advice: ADVICE,
-  });
-  const call = callWith(api, access);
-  const base = `/${place.includes("/") ? "repositories" : "workspaces"}/${place}/hooks`;
-  const toBody = ({ url, secret, events }: WantedHook) => ({
-    description: "Hookline",
-    url,
-    secret,
-    active: true,
-    events: events.filter((event) => CLOUD_EVENT.test(event)),
-  });
-  return {
-    async find(url) {
-      const hooks = await readPages(call, (page) => `${base}?pagelen=${PAGE}&page=${page}`, PAGE);
-      return hooks.filter((hook) => hook["url"] === url).map(({ uuid }) => requireId(uuid, "Bitbucket"));
-    },
-    create: async (wanted) => ({ id: requireId((await call("POST", base, toBody(wanted))).body["uuid"], "Bitbucket") }),
-    update: async (id, wanted) => void (await call("PUT", `${base}/${encodeURIComponent(id)}`, toBody(wanted))),
-    remove: async (id) => void (await call("DELETE", `${base}/${encodeURIComponent(id)}`, undefined, [404])),
-    async health(id) {
-      const { body } = await call("GET", `${base}/${encodeURIComponent(id)}`);
-      return { isEnabled: body["active"] === true, notes: body["secret_set"] === false ? ["it has no secret"] : [] };
-    },
-  };
-}

@@ -1,8 +1,8 @@
 import { signAppToken, toHeaders } from "../channels/comments/github-api.ts";
-import { createApi, request, requireId, toRefusal } from "../channels/http.ts";
+import { request, requireId, toRefusal } from "../channels/http.ts";
 import { DriverError } from "../errors.ts";
 import { readPath, toObject, toText } from "../shared/json.ts";
-import { callWith, familiesOf, type HookAccess, type HookApi, readPages, type Vendor } from "./hook-api.ts";
+import { familiesOf, type HookAccess, type HookApi, openCalls, readPages, type Vendor } from "./hook-api.ts";
 
 const API = "https://api.github.com";
 const PAGE = 100;
@@ -28,11 +28,8 @@ export function toGithubPath(place: string): string {
 }
 
 function connectPlace(access: HookAccess): HookApi {
-  const { token, baseUrl = API, place = "" } = access;
-  const call = callWith(
-    createApi({ service: "GitHub", baseUrl, token, headers: toHeaders, advice: ADVICE, explain }),
-    access,
-  );
+  const { baseUrl = API, place = "" } = access;
+  const call = openCalls(access, { service: "GitHub", baseUrl, headers: toHeaders, advice: ADVICE, explain });
   const base = `/${toGithubPath(place)}/hooks`;
   const toBody = ({ url, secret, events }: Parameters<HookApi["create"]>[0]) => ({
     active: true,

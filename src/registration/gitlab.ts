@@ -1,14 +1,6 @@
-import { type Call, createApi, requireId } from "../channels/http.ts";
+import { type Call, requireId } from "../channels/http.ts";
 import { toText } from "../shared/json.ts";
-import {
-  callWith,
-  familiesOf,
-  type HookAccess,
-  type HookApi,
-  readPages,
-  type Vendor,
-  type WantedHook,
-} from "./hook-api.ts";
+import { familiesOf, type HookAccess, openCalls, readPages, type Vendor, type WantedHook } from "./hook-api.ts";
 
 const PAGE = 100;
 
@@ -18,7 +10,45 @@ export const gitlab: Vendor = {
   secretBy: "us",
   tokenVariables: ["GITLAB_TOKEN"],
   tokenNeeds: "the scope api and the role Maintainer",
-  connect,
+  connect(access) {
+    const { call, base, isGroup } = openGitlab(access);
+    const toBody = ({ url, secret, events }: WantedHook) => ({
+      url,
+      token: secret,
+      enable_ssl_verification: url.startsWith("https:"),
+      ...toTriggers(events, isGroup),
+    });
+    return {
+      async find(url) {
+        const hooks = await readPages(call, (page) => `${base}?per_page=${PAGE}&page=${page}`, PAGE);
+        return hooks.filter((hook) => hook["url"] === url).map(({ id }) => requireId(id, "GitLab"));
+      },
+      create: async (wanted) => ({ id: requireId((await call("POST", base, toBody(wanted))).body["id"], "GitLab") }),
+      update: async (id, wanted) => void (await call("PUT", `${base}/${id}`, toBody(wanted))),
+      remove: async (id) => void (await call("DELETE", `${base}/${id}`, undefined, [404])),
+      async health(id) {
+        const { body } = await call("GET", `${base}/${id}`);
+        const status = toText(body["alert_status"]) || "executable";
+        const until = toText(body["disabled_until"]);
+        const off = `its alert_status is ${status}${until && `, until ${until}`}: GitLab sends nothing, and logs nothing`;
+        return {
+          isEnabled: status === "executable",
+          notes: [...(status === "executable" ? [] : [off]), ...(await readFailures(id))],
+        };
+      },
+      test: async (id) => void (await call("POST", `${base}/${id}/test/push_events`)),
+    };
+
+    /** Before GitLab 17.3 there is no such list. */
+    async function readFailures(id: string): Promise<string[]> {
+      const { items = [] } = await call("GET", `${base}/${id}/events?per_page=20`, undefined, [404]);
+      const failed = items.filter(({ response_status: status }) => !/^2\d\d$/.test(String(status)));
+      if (failed.length === 0) return [];
+      return [
+        `${failed.length} of the last ${items.length} events failed, the newest with: ${String(failed[0]?.["response_status"])}`,
+      ];
+    }
+  },
 };
 
 const ADVICE = new Map([
@@ -59,58 +89,17 @@ const GROUP_TRIGGERS: Record<string, string> = {
 
 export function openGitlab(access: HookAccess): { call: Call; base: string; isGroup: boolean } {
   const { token, baseUrl = "https://gitlab.com", place = "" } = access;
-  const api = createApi({
+  const call = openCalls(access, {
     service: "GitLab",
     baseUrl,
     root: "/api/v4",
-    token,
     headers: () => ({ "private-token": token }),
     advice: ADVICE,
     explain: ({ body }) => ({ reason: toReason(body["message"] ?? body["error"]) }),
   });
   const group = /^group:(.*)$/.exec(place)?.[1];
   const base = group === undefined ? `/projects/${encodeURIComponent(place)}` : `/groups/${encodeURIComponent(group)}`;
-  return { call: callWith(api, access), base: `${base}/hooks`, isGroup: group !== undefined };
-}
-
-function connect(access: HookAccess): HookApi {
-  const { call, base, isGroup } = openGitlab(access);
-  const toBody = ({ url, secret, events }: WantedHook) => ({
-    url,
-    token: secret,
-    enable_ssl_verification: url.startsWith("https:"),
-    ...toTriggers(events, isGroup),
-  });
-  return {
-    async find(url) {
-      const hooks = await readPages(call, (page) => `${base}?per_page=${PAGE}&page=${page}`, PAGE);
-      return hooks.filter((hook) => hook["url"] === url).map(({ id }) => requireId(id, "GitLab"));
-    },
-    create: async (wanted) => ({ id: requireId((await call("POST", base, toBody(wanted))).body["id"], "GitLab") }),
-    update: async (id, wanted) => void (await call("PUT", `${base}/${id}`, toBody(wanted))),
-    remove: async (id) => void (await call("DELETE", `${base}/${id}`, undefined, [404])),
-    async health(id) {
-      const { body } = await call("GET", `${base}/${id}`);
-      const status = toText(body["alert_status"]) || "executable";
-      const until = toText(body["disabled_until"]);
-      const off = `its alert_status is ${status}${until && `, until ${until}`}: GitLab sends nothing, and logs nothing`;
-      return {
-        isEnabled: status === "executable",
-        notes: [...(status === "executable" ? [] : [off]), ...(await readFailures(id))],
-      };
-    },
-    test: async (id) => void (await call("POST", `${base}/${id}/test/push_events`)),
-  };
-
-  /** Before GitLab 17.3 there is no such list. */
-  async function readFailures(id: string): Promise<string[]> {
-    const { items = [] } = await call("GET", `${base}/${id}/events?per_page=20`, undefined, [404]);
-    const failed = items.filter(({ response_status: status }) => !/^2\d\d$/.test(String(status)));
-    if (failed.length === 0) return [];
-    return [
-      `${failed.length} of the last ${items.length} events failed, the newest with: ${String(failed[0]?.["response_status"])}`,
-    ];
-  }
+  return { call, base: `${base}/hooks`, isGroup: group !== undefined };
 }
 
 function toTriggers(events: string[], isGroup: boolean): Record<string, boolean> {

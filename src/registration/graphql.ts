@@ -1,6 +1,6 @@
 import { type Call, toRefusal } from "../channels/http.ts";
 import { toObject, toObjects, toText } from "../shared/json.ts";
-import { MAX_PAGES } from "./hook-api.ts";
+import { readAll } from "./hook-api.ts";
 
 export interface Graphql {
   /** The `data` of the answer. */
@@ -26,18 +26,13 @@ export function openGraphql(
     throw toRefusal(service, answer, { reason, retryable: code === "THROTTLED", advice });
   }
 
-  async function list(query: string, field: string): Promise<Record<string, unknown>[]> {
-    const found: Record<string, unknown>[] = [];
-    let after: string | undefined;
-    for (let page = 0; page < MAX_PAGES; page++) {
-      const { nodes, pageInfo } = toObject((await ask(query, { after }))[field]);
-      found.push(...toObjects(nodes));
-      const { hasNextPage, endCursor } = toObject(pageInfo);
-      if (hasNextPage !== true || endCursor === after) break;
-      after = toText(endCursor);
-    }
-    return found;
-  }
-
-  return { ask, list };
+  return {
+    ask,
+    list: (query, field) =>
+      readAll(async (after) => {
+        const { nodes, pageInfo } = toObject((await ask(query, { after }))[field]);
+        const { hasNextPage, endCursor } = toObject(pageInfo);
+        return { items: toObjects(nodes), next: hasNextPage === true ? toText(endCursor) : undefined };
+      }),
+  };
 }

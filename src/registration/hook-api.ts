@@ -1,4 +1,4 @@
-import type { Call, OpenApi } from "../channels/http.ts";
+import { type Api, type Call, createApi } from "../channels/http.ts";
 import { toObjects } from "../shared/json.ts";
 
 /** A webhook as it should be at its sender. */
@@ -69,28 +69,39 @@ export interface Vendor {
 
 const ANSWER_MS = 30_000;
 
-/** Calls the API; each call has its own time. */
-export function callWith(open: OpenApi, { signal }: HookAccess): Call {
+/** Opens the API with the token of the access; each call has its own time. */
+export function openCalls({ token, signal }: HookAccess, api: Api): Call {
+  const open = createApi({ token, ...api });
   return async (...args) => (await open(AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)])))(...args);
 }
 
-/** How many pages of a list are read, so that a faulty answer cannot go on without end. */
-export const MAX_PAGES = 50;
+type Items = Record<string, unknown>[];
 
-/** All items of a list that is read page by page, each with `perPage` items but the last. */
-export async function readPages(
-  call: Call,
-  toPath: (page: number) => string,
-  perPage: number,
-): Promise<Record<string, unknown>[]> {
-  const found: Record<string, unknown>[] = [];
-  for (let page = 1; page <= MAX_PAGES; page++) {
-    const { items, body } = await call("GET", toPath(page));
-    const list = items?.length ? items : toObjects(body["values"]);
-    found.push(...list);
-    if (list.length < perPage) break;
+/** How many pages of a list are read, so that a faulty answer cannot go on without end. */
+const MAX_PAGES = 50;
+
+/** All items of a list. `readPage` gets where a page begins, and says where the next one does; undefined: at the start, at the end. */
+export async function readAll(
+  readPage: (from: string | undefined) => Promise<{ items: Items; next: string | undefined }>,
+): Promise<Items> {
+  const found: Items = [];
+  let from: string | undefined;
+  for (let count = 0; count < MAX_PAGES; count++) {
+    const { items, next } = await readPage(from);
+    found.push(...items);
+    if (next === undefined || next === from) break;
+    from = next;
   }
   return found;
+}
+
+/** All items of a list whose pages have numbers, each with `perPage` items but the last. */
+export function readPages(call: Call, toPath: (page: string) => string, perPage: number): Promise<Items> {
+  return readAll(async (page = "1") => {
+    const { items = [], body } = await call("GET", toPath(page));
+    const list = items.length > 0 ? items : toObjects(body["values"]);
+    return { items: list, next: list.length < perPage ? undefined : String(Number(page) + 1) };
+  });
 }
 
 /** `pull_request.opened` and `pull_request.closed` → `pull_request` */

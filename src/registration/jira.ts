@@ -1,6 +1,6 @@
-import { createApi, requireId, toBasic } from "../channels/http.ts";
+import { requireId, toBasic } from "../channels/http.ts";
 import { toObjects, toText } from "../shared/json.ts";
-import { callWith, type HookAccess, type HookApi, type Vendor, type WantedHook } from "./hook-api.ts";
+import { openCalls, type Vendor, type WantedHook } from "./hook-api.ts";
 
 /** The webhooks that an administrator makes. https://developer.atlassian.com/cloud/jira/platform/webhooks/#secure-admin-webhooks */
 export const jira: Vendor = {
@@ -8,7 +8,42 @@ export const jira: Vendor = {
   secretBy: "us",
   tokenVariables: ["JIRA_TOKEN"],
   tokenNeeds: "an account with the permission Administer Jira",
-  connect,
+  connect(access) {
+    const { token, baseUrl = "", place, account } = access;
+    const email = toText(account["email"]);
+    const call = openCalls(access, {
+      service: "Jira",
+      baseUrl,
+      root: "/rest/webhooks/1.0",
+      headers: () => ({
+        authorization: email === "" ? `Bearer ${token}` : toBasic(email, token),
+        accept: "application/json",
+      }),
+      advice: ADVICE,
+      explain: ({ body }) => ({ reason: toObjects(body["messages"])?.[0]?.["key"] ?? body["message"] }),
+    });
+    const toBody = ({ url, secret, events }: WantedHook) => ({
+      name: "Hookline",
+      url,
+      secret,
+      events,
+      excludeBody: false,
+      ...(place !== undefined && { filters: { "issue-related-events-section": `project = ${place}` } }),
+    });
+    return {
+      async find(url) {
+        const { items = [] } = await call("GET", "/webhook");
+        return items.filter((hook) => hook["url"] === url).map(({ self }) => toId(self));
+      },
+      create: async (wanted) => ({ id: toId((await call("POST", "/webhook", toBody(wanted))).body["self"]) }),
+      update: async (id, wanted) => void (await call("PUT", `/webhook/${id}`, { ...toBody(wanted), enabled: true })),
+      remove: async (id) => void (await call("DELETE", `/webhook/${id}`, undefined, [404])),
+      async health(id) {
+        const { enabled, isSigned } = (await call("GET", `/webhook/${id}`)).body;
+        return { isEnabled: enabled !== false, notes: isSigned === false ? ["it has no secret"] : [] };
+      },
+    };
+  },
 };
 
 const ADVICE = new Map([
@@ -16,45 +51,6 @@ const ADVICE = new Map([
   [403, `The token needs ${jira.tokenNeeds}.`],
   [404, "Check channels.jira.baseUrl: a token with scopes cannot make webhooks."],
 ]);
-
-function connect(access: HookAccess): HookApi {
-  const { token, baseUrl = "", place, account } = access;
-  const email = toText(account["email"]);
-  const api = createApi({
-    service: "Jira",
-    baseUrl,
-    root: "/rest/webhooks/1.0",
-    token,
-    headers: () => ({
-      authorization: email === "" ? `Bearer ${token}` : toBasic(email, token),
-      accept: "application/json",
-    }),
-    advice: ADVICE,
-    explain: ({ body }) => ({ reason: toObjects(body["messages"])?.[0]?.["key"] ?? body["message"] }),
-  });
-  const call = callWith(api, access);
-  const toBody = ({ url, secret, events }: WantedHook) => ({
-    name: "Hookline",
-    url,
-    secret,
-    events,
-    excludeBody: false,
-    ...(place !== undefined && { filters: { "issue-related-events-section": `project = ${place}` } }),
-  });
-  return {
-    async find(url) {
-      const { items = [] } = await call("GET", "/webhook");
-      return items.filter((hook) => hook["url"] === url).map(({ self }) => toId(self));
-    },
-    create: async (wanted) => ({ id: toId((await call("POST", "/webhook", toBody(wanted))).body["self"]) }),
-    update: async (id, wanted) => void (await call("PUT", `/webhook/${id}`, { ...toBody(wanted), enabled: true })),
-    remove: async (id) => void (await call("DELETE", `/webhook/${id}`, undefined, [404])),
-    async health(id) {
-      const { enabled, isSigned } = (await call("GET", `/webhook/${id}`)).body;
-      return { isEnabled: enabled !== false, notes: isSigned === false ? ["it has no secret"] : [] };
-    },
-  };
-}
 
 /** Jira shows the id only as the end of an address. */
 function toId(self: unknown): string {

@@ -1,7 +1,7 @@
-import { createApi, requireId } from "../channels/http.ts";
+import { requireId } from "../channels/http.ts";
 import { toObject, toObjects } from "../shared/json.ts";
 import { openGraphql } from "./graphql.ts";
-import { callWith, familiesOf, type HookAccess, type HookApi, type Vendor } from "./hook-api.ts";
+import { familiesOf, openCalls, type Vendor } from "./hook-api.ts";
 
 /** https://linear.app/developers/webhooks, https://github.com/linear/linear/blob/master/packages/sdk/src/schema.graphql */
 export const linear: Vendor = {
@@ -9,7 +9,45 @@ export const linear: Vendor = {
   secretBy: "us",
   tokenVariables: ["LINEAR_API_KEY"],
   tokenNeeds: "the permission Admin",
-  connect,
+  connect(access) {
+    const { token, baseUrl = "https://api.linear.app", place } = access;
+    // An OAuth token needs `Bearer`, an API key must not have it.
+    const headers = (): Record<string, string> => ({
+      authorization: token.startsWith("lin_api_") ? token : `Bearer ${token}`,
+    });
+    const call = openCalls(access, {
+      service: "Linear",
+      baseUrl,
+      headers,
+      explain: ({ body }) => ({ reason: toObjects(body["errors"])?.[0]?.["message"] }),
+    });
+    const { ask, list } = openGraphql(call, {
+      service: "Linear",
+      path: "/graphql",
+      advice: `The API key needs ${linear.tokenNeeds}.`,
+    });
+    return {
+      async find(url) {
+        return (await list(FIND, "webhooks"))
+          .filter((hook) => hook["url"] === url)
+          .map(({ id }) => requireId(id, "Linear"));
+      },
+      async create({ url, secret, events }) {
+        const scope = place === undefined ? { allPublicTeams: true } : { teamId: place };
+        const input = { url, secret, label: "Hookline", enabled: true, resourceTypes: toTypes(events), ...scope };
+        const done = toObject((await ask(CREATE, { input }))["done"]);
+        return { id: requireId(toObject(done["webhook"])["id"], "Linear") };
+      },
+      async update(id, { url, secret, events }) {
+        await ask(UPDATE, { id, input: { url, secret, enabled: true, resourceTypes: toTypes(events) } });
+      },
+      remove: async (id) => void (await ask(REMOVE, { id })),
+      async health(id) {
+        const hook = (await list(FIND, "webhooks")).find((one) => one["id"] === id);
+        return { isEnabled: hook?.["enabled"] === true, notes: [] };
+      },
+    };
+  },
 };
 
 /** Only an OAuth application gets these, as its own settings say. */
@@ -22,47 +60,6 @@ const CREATE =
 const UPDATE =
   "mutation ($id: String!, $input: WebhookUpdateInput!) { done: webhookUpdate(id: $id, input: $input) { success } }";
 const REMOVE = "mutation ($id: String!) { done: webhookDelete(id: $id) { success } }";
-
-function connect(access: HookAccess): HookApi {
-  const { token, baseUrl = "https://api.linear.app", place } = access;
-  // An OAuth token needs `Bearer`, an API key must not have it.
-  const headers = (): Record<string, string> => ({
-    authorization: token.startsWith("lin_api_") ? token : `Bearer ${token}`,
-  });
-  const api = createApi({
-    service: "Linear",
-    baseUrl,
-    token,
-    headers,
-    explain: ({ body }) => ({ reason: toObjects(body["errors"])?.[0]?.["message"] }),
-  });
-  const { ask, list } = openGraphql(callWith(api, access), {
-    service: "Linear",
-    path: "/graphql",
-    advice: `The API key needs ${linear.tokenNeeds}.`,
-  });
-  return {
-    async find(url) {
-      return (await list(FIND, "webhooks"))
-        .filter((hook) => hook["url"] === url)
-        .map(({ id }) => requireId(id, "Linear"));
-    },
-    async create({ url, secret, events }) {
-      const scope = place === undefined ? { allPublicTeams: true } : { teamId: place };
-      const input = { url, secret, label: "Hookline", enabled: true, resourceTypes: toTypes(events), ...scope };
-      const done = toObject((await ask(CREATE, { input }))["done"]);
-      return { id: requireId(toObject(done["webhook"])["id"], "Linear") };
-    },
-    async update(id, { url, secret, events }) {
-      await ask(UPDATE, { id, input: { url, secret, enabled: true, resourceTypes: toTypes(events) } });
-    },
-    remove: async (id) => void (await ask(REMOVE, { id })),
-    async health(id) {
-      const hook = (await list(FIND, "webhooks")).find((one) => one["id"] === id);
-      return { isEnabled: hook?.["enabled"] === true, notes: [] };
-    },
-  };
-}
 
 function toTypes(events: string[]): string[] {
   return familiesOf(events).filter((family) => !OF_APPLICATIONS.has(family));

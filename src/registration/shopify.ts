@@ -1,7 +1,7 @@
-import { createApi, requireId } from "../channels/http.ts";
+import { requireId } from "../channels/http.ts";
 import { readPath, toText } from "../shared/json.ts";
 import { openGraphql } from "./graphql.ts";
-import { callWith, type HookAccess, type HookApi, type Vendor } from "./hook-api.ts";
+import { openCalls, type Vendor } from "./hook-api.ts";
 import { toOneHook } from "./subscriptions.ts";
 
 /**
@@ -13,7 +13,42 @@ export const shopify: Vendor = {
   secretBy: "app",
   tokenVariables: ["SHOPIFY_ACCESS_TOKEN", "SHOPIFY_TOKEN"],
   tokenNeeds: "the app's access scopes for what the events are about, such as read_orders",
-  connect,
+  connect(access) {
+    const { token, place = "" } = access;
+    const { baseUrl = `https://${place.replace(/\.myshopify\.com$/, "")}.myshopify.com` } = access;
+    const call = openCalls(access, {
+      service: "Shopify",
+      baseUrl,
+      headers: () => ({ "x-shopify-access-token": token }),
+      advice: ADVICE,
+      explain: ({ body }) => ({ reason: toText(body["errors"]) }),
+    });
+    const { ask, list } = openGraphql(call, {
+      service: "Shopify",
+      path: PATH,
+      advice: `The token needs ${shopify.tokenNeeds}.`,
+    });
+    return toOneHook({
+      async list() {
+        const found = await list(LIST, "webhookSubscriptions");
+        return found.map((listed) => ({
+          id: requireId(listed["id"], "Shopify"),
+          url: toText(listed["uri"]),
+          event: toText(listed["topic"]),
+          listed,
+        }));
+      },
+      toNames: (events) => events.map(toTopic).filter((topic) => !COMPLIANCE_TOPICS.has(topic)),
+      async create(topic, { url: uri }) {
+        const data = await ask(CREATE, { topic, input: { uri, format: "JSON" } });
+        return requireId(readPath(data, ["webhookSubscriptionCreate", "webhookSubscription", "id"]), "Shopify");
+      },
+      async update({ id }, { url: uri }) {
+        await ask(UPDATE, { id, input: { uri, format: "JSON" } });
+      },
+      remove: async (id) => void (await ask(REMOVE, { id })),
+    });
+  },
 };
 
 /** Shopify answers for a version that has ended with the oldest one that has not. */
@@ -36,44 +71,6 @@ const ADVICE = new Map([
   [403, `The token needs ${shopify.tokenNeeds}.`],
   [404, "Check the name of the shop."],
 ]);
-
-function connect(access: HookAccess): HookApi {
-  const { token, place = "" } = access;
-  const { baseUrl = `https://${place.replace(/\.myshopify\.com$/, "")}.myshopify.com` } = access;
-  const api = createApi({
-    service: "Shopify",
-    baseUrl,
-    token,
-    headers: () => ({ "x-shopify-access-token": token }),
-    advice: ADVICE,
-    explain: ({ body }) => ({ reason: toText(body["errors"]) }),
-  });
-  const { ask, list } = openGraphql(callWith(api, access), {
-    service: "Shopify",
-    path: PATH,
-    advice: `The token needs ${shopify.tokenNeeds}.`,
-  });
-  return toOneHook({
-    async list() {
-      const found = await list(LIST, "webhookSubscriptions");
-      return found.map((listed) => ({
-        id: requireId(listed["id"], "Shopify"),
-        url: toText(listed["uri"]),
-        event: toText(listed["topic"]),
-        listed,
-      }));
-    },
-    toNames: (events) => events.map(toTopic).filter((topic) => !COMPLIANCE_TOPICS.has(topic)),
-    async create(topic, { url: uri }) {
-      const data = await ask(CREATE, { topic, input: { uri, format: "JSON" } });
-      return requireId(readPath(data, ["webhookSubscriptionCreate", "webhookSubscription", "id"]), "Shopify");
-    },
-    async update({ id }, { url: uri }) {
-      await ask(UPDATE, { id, input: { uri, format: "JSON" } });
-    },
-    remove: async (id) => void (await ask(REMOVE, { id })),
-  });
-}
 
 /** `orders/create` → `ORDERS_CREATE` */
 function toTopic(event: string): string {

@@ -1,16 +1,8 @@
 import { createHash } from "node:crypto";
-import { type Call, createApi, requireId } from "../channels/http.ts";
+import { type Call, requireId } from "../channels/http.ts";
 import { toObjects, toText } from "../shared/json.ts";
 import { createNonce } from "../shared/id.ts";
-import {
-  callWith,
-  type CreatedHook,
-  MAX_PAGES,
-  type HookAccess,
-  type HookApi,
-  type Vendor,
-  type WantedHook,
-} from "./hook-api.ts";
+import { type CreatedHook, type HookAccess, openCalls, readAll, type Vendor, type WantedHook } from "./hook-api.ts";
 
 const PAGE = 100;
 
@@ -20,7 +12,36 @@ export const stripe: Vendor = {
   secretBy: "vendor",
   tokenVariables: ["STRIPE_API_KEY", "STRIPE_SECRET_KEY"],
   tokenNeeds: "write access to webhook endpoints, and read access to events for catch-up",
-  connect,
+  connect(access) {
+    const call = openStripe(access);
+    const find = async (url: string): Promise<string[]> =>
+      (await listEndpoints(call))
+        .filter((endpoint) => endpoint["url"] === url)
+        .map(({ id }) => requireId(id, "Stripe"));
+    return {
+      find,
+      isCreateRepeatable: true,
+      /** Stripe answers a known key with the first answer, also if that endpoint is gone. */
+      async create(wanted) {
+        const first = await createWith(toKey(wanted), wanted);
+        return (await find(wanted.url)).includes(first.id) ? first : createWith(createNonce(), wanted);
+      },
+      async update(id, { url, events }) {
+        await call("POST", `/webhook_endpoints/${id}`, toForm({ url, events, disabled: "false" }));
+      },
+      remove: async (id) => void (await call("DELETE", `/webhook_endpoints/${id}`, undefined, [404])),
+      async health(id) {
+        const { body } = await call("GET", `/webhook_endpoints/${id}`);
+        return { isEnabled: body["status"] === "enabled", notes: [] };
+      },
+    };
+
+    async function createWith(key: string, { url, events }: WantedHook): Promise<CreatedHook> {
+      const form = toForm({ url, events, description: "Hookline" });
+      const { body } = await openStripe(access, key)("POST", "/webhook_endpoints", form);
+      return { id: requireId(body["id"], "Stripe"), secret: toText(body["secret"]) || undefined };
+    }
+  },
 };
 
 const ADVICE = new Map([
@@ -30,62 +51,25 @@ const ADVICE = new Map([
 
 export function openStripe(access: HookAccess, idempotencyKey?: string): Call {
   const { token, baseUrl = "https://api.stripe.com" } = access;
-  const api = createApi({
+  return openCalls(access, {
     service: "Stripe",
     baseUrl,
     root: "/v1",
-    token,
     headers: () => ({
       authorization: `Bearer ${token}`,
       ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
     }),
     advice: ADVICE,
   });
-  return callWith(api, access);
 }
 
-function connect(access: HookAccess): HookApi {
-  const call = openStripe(access);
-  const find = async (url: string): Promise<string[]> =>
-    (await listEndpoints(call)).filter((endpoint) => endpoint["url"] === url).map(({ id }) => requireId(id, "Stripe"));
-  return {
-    find,
-    isCreateRepeatable: true,
-    /** Stripe answers a known key with the first answer, also if that endpoint is gone. */
-    async create(wanted) {
-      const first = await createWith(toKey(wanted), wanted);
-      return (await find(wanted.url)).includes(first.id) ? first : createWith(createNonce(), wanted);
-    },
-    async update(id, { url, events }) {
-      await call("POST", `/webhook_endpoints/${id}`, toForm({ url, events, disabled: "false" }));
-    },
-    remove: async (id) => void (await call("DELETE", `/webhook_endpoints/${id}`, undefined, [404])),
-    async health(id) {
-      const { body } = await call("GET", `/webhook_endpoints/${id}`);
-      return { isEnabled: body["status"] === "enabled", notes: [] };
-    },
-  };
-
-  async function createWith(key: string, { url, events }: WantedHook): Promise<CreatedHook> {
-    const form = toForm({ url, events, description: "Hookline" });
-    const { body } = await openStripe(access, key)("POST", "/webhook_endpoints", form);
-    return { id: requireId(body["id"], "Stripe"), secret: toText(body["secret"]) || undefined };
-  }
-}
-
-export async function listEndpoints(call: Call): Promise<Record<string, unknown>[]> {
-  const found: Record<string, unknown>[] = [];
-  let after = "";
-  for (let count = 0; count < MAX_PAGES; count++) {
-    const query = after === "" ? "" : `&starting_after=${encodeURIComponent(after)}`;
+export function listEndpoints(call: Call): Promise<Record<string, unknown>[]> {
+  return readAll(async (after) => {
+    const query = after === undefined ? "" : `&starting_after=${encodeURIComponent(after)}`;
     const { body } = await call("GET", `/webhook_endpoints?limit=${PAGE}${query}`);
-    const page = toObjects(body["data"]);
-    found.push(...page);
-    const last = toText(page.at(-1)?.["id"]);
-    if (body["has_more"] !== true || last === after) break;
-    after = last;
-  }
-  return found;
+    const items = toObjects(body["data"]);
+    return { items, next: body["has_more"] === true ? toText(items.at(-1)?.["id"]) : undefined };
+  });
 }
 
 /** Stripe refuses a key that is used again with other parameters. */

@@ -2,7 +2,7 @@ import { HOUR_MS } from "../shared/time.ts";
 import { type CatchUp, type CatchUpResult, runCatchUp } from "../catch-up/run.ts";
 import { openMissedEvents } from "../catch-up/senders.ts";
 import type { FoundMissed, MissedEvents } from "../catch-up/missed.ts";
-import { listEvents, toApiAccess, toHook, toHookUrl } from "../config/presets/api-access.ts";
+import { findUse, listEvents, toApiAccess, toHook, toHookUrl } from "../config/presets/api-access.ts";
 import { findRegistration } from "../config/presets/file.ts";
 import type { PresetUse } from "../config/types.ts";
 import { DriverError, HookError, JournalUnavailable, messageOf } from "../errors.ts";
@@ -64,12 +64,12 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
       timer = setInterval(() => void tick(), TICK_MS).unref();
     },
     async ask({ preset, hook = preset, since, dryRun }) {
-      const use = findUse(preset, hook);
+      const use = findUse(current().config, preset, hook);
       if (!use) throw new HookError("not_found", { message: `The preset ${preset} is not used for this hook.` });
       try {
         const found = await openEvents(use).then((events) => events.find(since));
         if (!dryRun) {
-          await journal.writeNotes([toNote({ preset, hook, since, foundAt: Date.now(), done: 0, failures: [] })]);
+          await journal.writeNotes([toNote(begin(use, since))]);
           void tick();
         }
         return { hook, ...found };
@@ -122,9 +122,7 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
     const pending = isGap ? await listPending() : new Set();
     const uses = isGap ? current().config.hooks.presets.filter((use) => use.with["catchUp"] === true) : [];
     // One that is under way began earlier, and reads to the present.
-    const found = uses
-      .map((use): CatchUp => ({ preset: use.name, hook: toHook(use), since, foundAt: now, done: 0, failures: [] }))
-      .filter(({ hook }) => !pending.has(hook));
+    const found = uses.filter((use) => !pending.has(toHook(use))).map((use) => begin(use, since));
     if (found.length > 0) log.info("gap found", { step: "catch-up", from: toIso(readyAt ?? now), to: toIso(now) });
     await journal.writeNotes([{ kind: READY, key: "last", json: String(now) }, ...found.map(toNote)]);
   }
@@ -154,21 +152,15 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
   }
 
   async function runOnce(catchUp: CatchUp): Promise<CatchUpResult> {
-    const use = findUse(catchUp.preset, catchUp.hook);
+    const use = findUse(current().config, catchUp.preset, catchUp.hook);
     if (!use) throw new DriverError("the preset is not used any more", { retryable: false });
     const events = await openEvents(use);
     return runCatchUp(catchUp, { events, signal, save: (next) => journal.writeNotes([toNote(next)]) });
   }
 
   function report({ hook, preset, since }: CatchUp, { repeated, failures, left, notes }: CatchUpResult): void {
-    log.info("caught up", {
-      step: "catch-up",
-      hook,
-      repeated,
-      failed: failures.length,
-      left,
-      why: failures[0]?.message,
-    });
+    const [failure] = failures;
+    log.info("caught up", { step: "catch-up", hook, repeated, failed: failures.length, left, why: failure?.message });
     const told = [
       ...(left > 0 ? [`${left} events are left: run \`webhooks events catch-up ${preset}\` again.`] : []),
       ...(failures.length > 0 ? [`${failures.length} events cannot be got again.`] : []),
@@ -180,10 +172,6 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
   function raise(hook: string, text: string): void {
     log.warn("catch-up is not complete", { step: "catch-up", hook, text });
     alerts().raise({ kind: "catch-up", subject: hook, text: `The hook ${toOneLine(hook)}: ${toOneLine(text)}` });
-  }
-
-  function findUse(preset: string, hook: string): PresetUse | undefined {
-    return current().config.hooks.presets.find((use) => use.name === preset && toHook(use) === hook);
   }
 
   async function openEvents(use: PresetUse): Promise<MissedEvents> {
@@ -247,6 +235,10 @@ async function readKnownIds({ journal }: Parts, hook: string, since: number): Pr
       known.add(toText(readOwn(parseObject(request.body.toString("utf8")), "id")));
   }
   return known;
+}
+
+function begin(use: PresetUse, since: number): CatchUp {
+  return { preset: use.name, hook: toHook(use), since, foundAt: Date.now(), done: 0, failures: [] };
 }
 
 /** One that is asked for while another is under way comes after it. */

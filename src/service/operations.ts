@@ -69,15 +69,9 @@ export function createOperations(parts: Parts, execution: () => Execution): Oper
       if (!run?.action) return false;
       const finishedAt = Date.now();
       const entries = [toCanceledSummary({ ...run, action: run.action }, finishedAt)];
-      if (
-        await journal.cancelRun(runId, {
-          finishedAt,
-          error: "canceled",
-          entries,
-        })
-      )
-        return true;
-      throw new HookError("run_ended");
+      if (!(await journal.cancelRun(runId, { finishedAt, error: "canceled", entries })))
+        throw new HookError("run_ended");
+      return true;
     },
     async requireReady() {
       await journal.probe();

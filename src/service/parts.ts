@@ -113,12 +113,8 @@ function createLoad({
     gateway.port = port ?? gateway.port;
     gateway.role = role ?? gateway.role;
     if (role !== undefined && role !== "all" && !read.config.store.postgres) {
-      throw new ConfigError([
-        {
-          key: "store.url",
-          message: `A database is required for the role ${role}, because others must share the store.`,
-        },
-      ]);
+      const message = `A database is required for the role ${role}, because others must share the store.`;
+      throw new ConfigError([{ key: "store.url", message }]);
     }
     return read;
   };

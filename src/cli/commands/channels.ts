@@ -8,30 +8,24 @@ import { openDrivers } from "../../runtime/drivers.ts";
 import { silentLog } from "../../telemetry/log.ts";
 import { appendSegment, isWithin } from "../../shared/json.ts";
 import { toChannelName } from "../../shared/text.ts";
-import { EXIT_CODES, CONFIG_HELP } from "../command.ts";
+import { addConfigOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";
 
 const TIMEOUT_MS = 30_000;
 
-interface TestFlags {
+interface TestFlags extends ConfigFlags {
   to: string;
   text: string;
-  config?: string;
-  json: boolean;
 }
 
 export function addChannels(program: Command, io: CliIo): void {
-  program
-    .command("channels")
-    .description("Manage messaging channels.")
-    .command("test")
+  const channels = program.command("channels").description("Manage messaging channels.");
+  addConfigOptions(channels.command("test"))
     .description("Send one message and show what the messaging service answers.")
     .argument("<channel>", "a channel that is configured")
     .requiredOption("--to <recipient>", "the recipient, in the channel's own form")
     .option("--text <text>", "text of the message", "This is a test from Hookline.")
-    .option("--config <file>", CONFIG_HELP)
-    .option("--json", "print one JSON object", false)
     .action((name: string, flags: TestFlags) => testChannel(toChannelName(name), flags, io));
 }
 

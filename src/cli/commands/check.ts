@@ -3,34 +3,34 @@ import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
+import { promisify } from "node:util";
+import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, type ConfigProblem, toSentence } from "../../errors.ts";
 import type { StatusView } from "../../operator/status.ts";
+import type { Runtime } from "../../runtime/build.ts";
+import { type GrantRow, listGrants } from "../../runtime/grants.ts";
 import { parseObject, readPath } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { EXIT_CODES, addServiceOptions, CONFIG_HELP } from "../command.ts";
+import { addConfigOptions, addServiceOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { tryRuntime } from "../context.ts";
-import { formatCount, formatDuration } from "../format.ts";
+import { formatCount, formatDuration, formatFacts, formatTable } from "../format.ts";
 import { type CliIo, print, printError, printJson, printWarnings, style } from "../io.ts";
-import { type OperatorClient, type ServiceFlags, showAnswer } from "../operator-client.ts";
-import { findGrants, formatGrants } from "./grants.ts";
-import { countModelCalls, describeModelCalls } from "./model-calls.ts";
+import { addAnswer, type OperatorClient } from "../operator-client.ts";
 
 export function addCheck(program: Command, io: CliIo): void {
-  program
-    .command("check")
+  addConfigOptions(
+    program.command("check"),
+    "print one JSON object: ok, file, mappings, modelCalls, grants, problems, warnings",
+  )
     .description("Load and compile the configuration, and print all problems. Exits 1 if there is one.")
-    .option("--config <file>", CONFIG_HELP)
     .option("--strict", "exit 1 on a warning too", false)
     .option("--types", "check the types of the transforms too, with the project's own TypeScript", false)
-    .option("--json", "print one JSON object: ok, file, mappings, modelCalls, grants, problems, warnings", false)
     .action((flags: CheckFlags) => check(flags, io));
 }
 
-interface CheckFlags {
-  config?: string;
+interface CheckFlags extends ConfigFlags {
   strict: boolean;
   types: boolean;
-  json: boolean;
 }
 
 async function check(flags: CheckFlags, io: CliIo): Promise<void> {
@@ -67,8 +67,16 @@ async function checkTypes(folder: string, projectDir: string): Promise<ConfigPro
   if (project === undefined) {
     return [{ message: `There is no tsconfig.json in ${folder}: \`webhooks init\` writes one.` }];
   }
-  const output = await run(compiler, ["-p", project, "--noEmit", "--pretty", "false"], path.dirname(project));
-  return toProblems(output, path.dirname(project));
+  const cwd = path.dirname(project);
+  const args = [compiler, "-p", project, "--noEmit", "--pretty", "false"];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, maxBuffer: MAX_OUTPUT }).catch(
+    (error: Error & { stdout: string; stderr: string }) => {
+      // It exits with 1 or 2 when it finds something.
+      if (error.stdout !== "") return error;
+      throw new Error(`TypeScript failed: ${error.stderr || error.message}`, { cause: error });
+    },
+  );
+  return toProblems(stdout, cwd);
 }
 
 function findCompiler(projectDir: string): string | undefined {
@@ -79,17 +87,6 @@ function findCompiler(projectDir: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Its standard output, whatever its exit code. */
-function run(compiler: string, args: string[], cwd: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    execFile(process.execPath, [compiler, ...args], { cwd, maxBuffer: MAX_OUTPUT }, (error, stdout, stderr) => {
-      // It exits with 1 or 2 when it finds something.
-      if (error && stdout === "") reject(new Error(`TypeScript failed: ${stderr || error.message}`, { cause: error }));
-      else resolve(stdout);
-    });
-  });
 }
 
 /** `ci.ts(2,3): error TS2322: …`, with further lines indented. */
@@ -103,11 +100,12 @@ function toProblems(output: string, baseDir: string): ConfigProblem[] {
 }
 
 export function addStatus(program: Command, io: CliIo): void {
-  addServiceOptions(program.command("status"))
+  const status = program
+    .command("status")
     .description(
       "Show whether the running service works: configuration, queue, sandbox, mailboxes. Exit 1 if something is wrong.",
-    )
-    .action((flags: ServiceFlags) => showAnswer(flags, io, (client) => askStatus(client, io), formatStatus));
+    );
+  addAnswer(addServiceOptions(status), io, (client) => askStatus(client, io), formatStatus);
 }
 
 async function askStatus(client: OperatorClient, io: CliIo): Promise<StatusView> {
@@ -132,27 +130,22 @@ function findProblems({ lastReloadError, sandbox, mail, nodesDiffer = [] }: Stat
 function formatStatus(status: StatusView): string[] {
   const { version, startedAt, config, queue, sandbox, mail, budget, nodes = [] } = status;
   const { events, pendingRuns, pendingDeliveries, pendingSystemEvents } = queue;
+  const mappings = formatCount(config.mappings.length, "mapping");
+  const runs = formatCount(pendingRuns, "run");
   const deliveries = formatCount(pendingDeliveries, "delivery", "deliveries");
-  const rows: [string, string][] = [
+  const systemEvents = formatCount(pendingSystemEvents, "system event");
+  const failures = formatCount(sandbox.failures, "failure");
+  const facts: [string, string | undefined][] = [
     ["service", `Hookline ${version}, since ${startedAt}`],
-    [
-      "config",
-      `${config.file ?? "of a program"}, ${formatCount(config.mappings.length, "mapping")}, generation ${config.generation} of ${config.at}`,
-    ],
-    [
-      "queue",
-      `${formatCount(events, "event")}; ${formatCount(pendingRuns, "run")}, ${deliveries} and ${formatCount(pendingSystemEvents, "system event")} waiting`,
-    ],
-    [
-      "sandbox",
-      `${sandbox.ready ? "ready" : "not ready"}, ${formatCount(sandbox.calls, "call")}, ${formatCount(sandbox.failures, "failure")}`,
-    ],
-    ...(budget ? [["budget", describeBudget(budget)] satisfies [string, string]] : []),
+    ["config", `${config.file ?? "of a program"}, ${mappings}, generation ${config.generation} of ${config.at}`],
+    ["queue", `${formatCount(events, "event")}; ${runs}, ${deliveries} and ${systemEvents} waiting`],
+    ["sandbox", `${sandbox.ready ? "ready" : "not ready"}, ${formatCount(sandbox.calls, "call")}, ${failures}`],
+    ["budget", budget && describeBudget(budget)],
     ...mail.map(({ mailbox, state }): [string, string] => ["mail", `${mailbox} ${state}`]),
     ...nodes.map((node): [string, string] => ["node", describeNode(node)]),
   ];
   return [
-    ...rows.map(([name, text]) => `${style("dim", name.padEnd(9))}${toPrintable(text)}`),
+    ...formatFacts(facts),
     ...config.warnings.map((warning) => style("yellow", `warning: ${toPrintable(warning)}`)),
     ...findProblems(status).map((problem) => style("red", toPrintable(problem))),
   ];
@@ -168,4 +161,61 @@ type Node = NonNullable<StatusView["nodes"]>[number];
 function describeBudget({ unit, perDay, spentToday, heldRuns }: NonNullable<StatusView["budget"]>): string {
   const limit = perDay === undefined ? "" : ` of ${perDay}`;
   return `${spentToday}${limit} ${unit} today, ${formatCount(heldRuns, "run")} held`;
+}
+
+/** What models may ask for. Undefined if the configuration cannot be used. */
+export function findGrants(runtime: Runtime | undefined): GrantRow[] | undefined {
+  return runtime && listGrants(runtime.config, runtime.tools);
+}
+
+/** After which event, which call, in which mode, and what the model may fill. Nothing without grants. */
+export function formatGrants(grants: GrantRow[] = []): string[] {
+  if (grants.length === 0) return [];
+  const rows = grants.map(({ after, call, mode, free, fixed, max }) => ({
+    after,
+    call,
+    mode,
+    "the model fills": free.join(", ") || "nothing",
+    fixed: fixed.join(", ") || "nothing",
+    "times a run": max ?? "any number",
+  }));
+  return ["", ...formatTable(rows)];
+}
+
+/** What one event of a mapping costs. */
+interface ModelCalls {
+  mapping: string;
+  /** Turns of the agent; with `forEach`, of each item. */
+  turns: 0 | 1;
+  perItem: boolean;
+  /** now: a heartbeat, which all events of the join window share. later: it is part of the next periodic one. */
+  heartbeat: "now" | "later";
+}
+
+/** By mapping, as far as the configuration says it: a transform may return other actions. */
+function countModelCalls({ hooks }: Pick<ResolvedConfig, "hooks">): ModelCalls[] {
+  return hooks.mappings.map(({ id, mapping: { action, agent, forEach, wakeMode } }) => ({
+    mapping: id,
+    turns: action === "wake" || agent === "none" ? 0 : 1,
+    perItem: forEach !== undefined,
+    // A template may say either.
+    heartbeat: wakeMode === "next-heartbeat" ? "later" : "now",
+  }));
+}
+
+/** A line for all mappings that cost the same. Nothing without a provider: `echo` costs nothing. */
+export function describeModelCalls({ hooks, agents }: Pick<ResolvedConfig, "hooks" | "agents">): string[] {
+  if (Object.keys(agents.providers).length === 0) return [];
+  const { joinMs } = agents.heartbeat;
+  const groups = Map.groupBy(countModelCalls({ hooks }), (calls) => describe(calls, joinMs));
+  return [...groups].map(
+    ([cost, mappings]) => `model calls of an event: ${cost} (${mappings.map(({ mapping }) => mapping).join(", ")})`,
+  );
+}
+
+function describe({ turns, perItem, heartbeat }: ModelCalls, joinMs: number): string {
+  const turn = turns === 0 ? [] : [perItem ? "1 for each item" : "1"];
+  const shared = joinMs === 0 ? "" : `, which all within ${joinMs / 1000} s share`;
+  const told = heartbeat === "now" ? [`1 for the heartbeat${shared}`] : [];
+  return [...turn, ...told].join(", ") || "none by itself";
 }

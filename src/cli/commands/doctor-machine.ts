@@ -150,32 +150,31 @@ export function compareClock(aheadMs: Ahead, whose: string): CheckResult {
 async function askDatabase(url: string): Promise<Ahead | Error> {
   const { createDatabase } = await import("../../journal/postgres/database.ts");
   const database = createDatabase({ url, maxConnections: 1, commitTimeoutMs: ANSWER_MS, log: silentLog });
-  try {
-    return await compare(async () => {
-      const row = await database.read((sql) => sql.get("SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now"));
-      return Number(row?.["now"]);
-    });
-  } catch (error) {
-    return new Error(messageOf(error));
-  } finally {
-    await database.close();
-  }
+  const compared = await compare(async () => {
+    const row = await database.read((sql) => sql.get("SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now"));
+    return Number(row?.["now"]);
+  }, messageOf);
+  await database.close();
+  return compared;
 }
 
-async function askPublic(publicUrl: string): Promise<Ahead | Error> {
-  try {
-    return await compare(async () => {
+function askPublic(publicUrl: string): Promise<Ahead | Error> {
+  return compare(
+    async () => {
       const response = await fetch(`${publicUrl}/healthz`, { method: "HEAD", signal: AbortSignal.timeout(ANSWER_MS) });
       // To the whole second: on average half of one is missing.
       return Date.parse(response.headers.get("date") ?? new Date().toUTCString()) + 500;
-    });
-  } catch (error) {
-    return new Error(`no answer from ${publicUrl}: ${causeOf(error)}`);
-  }
+    },
+    (error) => `no answer from ${publicUrl}: ${causeOf(error)}`,
+  );
 }
 
-async function compare(ask: () => Promise<number>): Promise<Ahead> {
+async function compare(ask: () => Promise<number>, explain: (error: unknown) => string): Promise<Ahead | Error> {
   const before = Date.now();
-  const there = await ask();
-  return there - (before + Date.now()) / 2;
+  try {
+    const there = await ask();
+    return there - (before + Date.now()) / 2;
+  } catch (error) {
+    return new Error(explain(error));
+  }
 }

@@ -1,17 +1,21 @@
 import type { Command } from "commander";
 import path from "node:path";
+import { listEvents, toHook, toHookUrl } from "../../config/presets/api-access.ts";
+import { DEFAULT_TOKEN, type MappingSource, type PresetUse, type ResolvedConfig } from "../../config/types.ts";
 import { readConfig } from "../../drivers.ts";
-import { DEFAULT_TOKEN, type MappingSource, type ResolvedConfig } from "../../config/types.ts";
-import type { ConfigProblem } from "../../errors.ts";
+import { type ConfigProblem, messageOf } from "../../errors.ts";
+import { showHookId } from "../../registration/subscriptions.ts";
+import { findVendor } from "../../registration/vendors.ts";
+import type { GrantRow } from "../../runtime/grants.ts";
 import { toText } from "../../shared/json.ts";
 import { isLoopback } from "../../shared/network.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { EXIT_CODES, CONFIG_HELP } from "../command.ts";
+import { addConfigOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { locateConfig, tryRuntime } from "../context.ts";
 import { formatCount } from "../format.ts";
-import type { GrantRow } from "../../runtime/grants.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
-import { findGrants, formatGrants } from "./grants.ts";
+import { connectStored } from "../setup/sender.ts";
+import { findGrants, formatGrants } from "./check.ts";
 import {
   checkDisk,
   checkJournal,
@@ -20,25 +24,22 @@ import {
   checkSandbox,
   checkStateFolder,
   checkWatcher,
+  note,
   ok,
   problem,
 } from "./doctor-machine.ts";
-import { checkSenders } from "./doctor-senders.ts";
 
 export function addDoctor(program: Command, io: CliIo): void {
-  program
-    .command("doctor")
+  addConfigOptions(program.command("doctor"), "print one JSON object: ok, checks, grants")
     .summary("Check configuration and machine before the service is deployed.")
     .description(
       "Check configuration and machine before the service is deployed: the problems and warnings of `webhooks check`, who " +
         "can reach it, secrets, unsafe content, state folder, journal, disk, file watcher, sandbox, database and clock, and the webhooks of presets at their senders. Exits 1 on a problem.",
     )
-    .option("--config <file>", CONFIG_HELP)
-    .option("--json", "print one JSON object: ok, checks, grants", false)
-    .action((flags: { config?: string; json: boolean }) => diagnose(flags, io));
+    .action((flags: ConfigFlags) => diagnose(flags, io));
 }
 
-async function diagnose({ config: flag, json }: { config?: string; json: boolean }, io: CliIo): Promise<void> {
+async function diagnose({ config: flag, json }: ConfigFlags, io: CliIo): Promise<void> {
   const file = locateConfig(flag, io);
   // One that cannot be parsed, or does not fit its schema, is undefined.
   const { config } = (await readConfig(file, io.env).catch(() => undefined)) ?? {};
@@ -160,4 +161,40 @@ function checkContent({ hooks: { mappings } }: ResolvedConfig): CheckResult[] {
     return unsafe.map((source) => problem(keyOf(source, "allowUnsafeExternalContent"), message, next));
   }
   return [ok("content", "untrusted text reaches agents inside the safety boundary")];
+}
+
+const ANSWER_MS = 5000;
+
+/** Whether the webhooks of presets exist at their senders, lead here and work. All are asked side by side. */
+async function checkSenders(config: ResolvedConfig): Promise<CheckResult[]> {
+  return (await Promise.all(config.hooks.presets.map((use) => checkSender(use, config)))).flat();
+}
+
+async function checkSender(use: PresetUse, config: ResolvedConfig): Promise<CheckResult[]> {
+  const vendor = findVendor(use.name);
+  if (!vendor) return [];
+  const name = `preset ${toHook(use)}`;
+  const hooks = connectStored(use, config, ANSWER_MS);
+  if (!hooks) return [note(name, `not checked: no token of ${vendor.service}'s API is stored`)];
+  const url = toHookUrl(use, config);
+  if (url === undefined) return [note(name, "not checked: gateway.publicUrl is not set")];
+  try {
+    const [id, ...others] = await hooks.find(url);
+    const register = `webhooks presets enable ${use.name} --register`;
+    if (id === undefined) return [problem(name, `${vendor.service} has no webhook that posts to ${url}`, register)];
+    const { isEnabled, notes } = await hooks.health(id, listEvents(use));
+    const found = notes.map((text) => `; ${toPrintable(text)}`).join("");
+    const twice = others.map((other) =>
+      problem(name, `${vendor.service} has another webhook (${showHookId(other)}) that posts to ${url}`, register),
+    );
+    if (!isEnabled) {
+      const next = `find out what it refused with \`webhooks rejections\`, then ${register}`;
+      return [problem(name, `${vendor.service} has disabled the webhook ${showHookId(id)}${found}`, next), ...twice];
+    }
+    if (notes.length > 0) return [note(name, `${vendor.service} posts to ${url}${found}`), ...twice];
+    return [ok(name, `${vendor.service} posts to ${url}`), ...twice];
+  } catch (error) {
+    // A sender that is away is no fault of this machine.
+    return [note(name, `not checked: ${toPrintable(messageOf(error))}`)];
+  }
 }

@@ -16,8 +16,8 @@ import { toServiceAddress } from "../../shared/owner.ts";
 import { toBearer } from "../../shared/secret.ts";
 import { toTempDir } from "../../shared/temporary-folder.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
-import { EXIT_CODES, addPair, addServiceOptions } from "../command.ts";
-import { loadServiceConfig, readInput } from "../context.ts";
+import { addPair, addServiceOptions, EXIT_CODES, type ServiceFlags } from "../command.ts";
+import { loadServiceConfig, parseJsonOrText, readInput } from "../context.ts";
 import { formatEvent } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
 import { BUILT_IN_HOOKS } from "../../types.ts";
@@ -26,11 +26,10 @@ import {
   type OperatorClient,
   parseEvent,
   requireAnswer,
-  type ServiceFlags,
   toUnreachable,
 } from "../operator-client.ts";
-import { toFreshRequest } from "../samples/fresh-request.ts";
-import { requirePresetSample } from "../samples/preset-samples.ts";
+import { type SentRequest, toFreshRequest } from "../samples/fresh-request.ts";
+import { requirePresetSample } from "../samples/sample.ts";
 import { readRequest } from "../samples/sample.ts";
 
 interface SendFlags extends ServiceFlags {
@@ -63,20 +62,21 @@ async function send(hook: string, named: string | undefined, flags: SendFlags, i
   const file = named === undefined || flags.sample !== undefined ? findSample(hook, named, { flags, read }) : named;
   const input = await readInput(file, io);
   const client = flags.wait ? await createOperatorClient(flags, io) : undefined;
-  const { query, headers: given } = readSampleRequest(file, io);
-  const type = typeOf(file, { ...given, ...flags.header });
-  const { headers, body } = toFreshRequest({ headers: given, body: input, type }, findMappings(hook, read));
-  const sample = { headers, query };
-  const response = await post({ hook, body, type, sample, flags }, read);
+  const { query, headers } = readSampleRequest(file, io);
+  const type = typeOf(file, { ...headers, ...flags.header });
+  const fresh = toFreshRequest({ headers, body: input, type }, findMappings(hook, read));
+  const response = await post({ hook, query, flags, ...fresh }, read);
   const text = await response.text();
   const eventId = response.headers.get("x-request-id");
   const event = client && response.ok && eventId ? await waitForEvent(eventId, client) : undefined;
 
   const { status } = response;
   if (!response.ok || event?.status === "failed" || event?.status === "dead") io.exitCode = EXIT_CODES.failed;
-  if (flags.json) return printJson(io, { status, body: parseAnswer(text), event });
+  // A handshake may be answered with a text.
+  const answer = parseJsonOrText(text);
+  if (flags.json) return printJson(io, { status, body: answer, event });
   print(io, style(response.ok ? "green" : "red", `${status} ${response.statusText}`));
-  if (text !== "") print(io, toPrintable(JSON.stringify(parseAnswer(text), undefined, 2)));
+  if (text !== "") print(io, toPrintable(JSON.stringify(answer, undefined, 2)));
   const guess = status === 404 ? didYouMean(hook, listHooks(read)) : "";
   if (guess !== "") printError(io, `There is no hook "${hook}"${guess}`);
   if (event) print(io, "", ...formatEvent(event, { maxPayloadLines: 0 }));
@@ -114,13 +114,8 @@ function findMappings(hook: string, { config }: Loaded): MappingInput[] {
   );
 }
 
-interface SampleRequest {
-  headers: Record<string, string>;
-  query: Record<string, string>;
-}
-
 /** What a sample's `<name>.request.json` says of its request. */
-function readSampleRequest(file: string, { cwd }: CliIo): SampleRequest {
+function readSampleRequest(file: string, { cwd }: CliIo): Pick<Outgoing, "headers" | "query"> {
   if (!file.endsWith(".json")) return { headers: {}, query: {} };
   const { headers, query } = readRequest(path.resolve(cwd, file.replace(/\.json$/, ".request.json")));
   return { headers: toTexts(headers), query: toTexts(query) };
@@ -130,23 +125,21 @@ function toTexts(values: unknown): Record<string, string> {
   return Object.fromEntries(Object.entries(toObject(values)).map(([name, value]) => [name, String(value)]));
 }
 
-interface Outgoing {
+interface Outgoing extends SentRequest {
   hook: string;
-  body: Buffer;
-  type: string;
-  sample: SampleRequest;
+  query: Record<string, string>;
   flags: SendFlags;
 }
 
 async function post(outgoing: Outgoing, read: Loaded): Promise<Response> {
-  const { hook, body, type, sample, flags } = outgoing;
+  const { hook, body, type, flags } = outgoing;
   const { gateway, hooks } = read.config;
   const address = flags.url ?? toServiceAddress(gateway);
-  const query = new URLSearchParams(sample.query).toString();
+  const query = new URLSearchParams(outgoing.query).toString();
   const target = `${hooks.path}/${hook}${query === "" ? "" : `?${query}`}`;
   const signed = await sign(outgoing, `${gateway.publicUrl ?? address}${target}`, read);
   const headers = new Headers();
-  for (const given of [sample.headers, { "content-type": type }, signed.headers, flags.header]) {
+  for (const given of [outgoing.headers, { "content-type": type }, signed.headers, flags.header]) {
     for (const [name, value] of Object.entries(given)) headers.set(name, value);
   }
   const sent = new Uint8Array(signed.body ?? body);
@@ -222,15 +215,6 @@ async function waitForEvent(id: string, client: OperatorClient): Promise<EventTi
     const event: EventTimeline = parseEvent(await (await requireAnswer(response)).text());
     if (event.status !== "accepted") return event;
     await delay(POLL_MS);
-  }
-}
-
-/** A handshake may be answered with a text. */
-function parseAnswer(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
   }
 }
 

@@ -8,21 +8,16 @@ import type { MigratedTable, MigrationProgress } from "../../journal/migration/m
 import { copyDatabase, openDatabase } from "../../journal/sqlite/database.ts";
 import { markCopy } from "../../journal/sqlite/publications.ts";
 import { createTelemetry } from "../../telemetry/telemetry.ts";
-import { UsageError, CONFIG_HELP, toDatabaseUrl } from "../command.ts";
+import { addConfigOptions, type ConfigFlags, toDatabaseUrl, UsageError } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { formatDuration, formatTable } from "../format.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";
 
-interface MigrateFlags {
-  to?: string;
-  config?: string;
-  json: boolean;
-}
+type MigrateFlags = ConfigFlags & { to?: string };
 
 export function addStore(program: Command, io: CliIo): void {
   const store = program.command("store").description("Move the state to a database.");
-  store
-    .command("migrate")
+  addConfigOptions(store.command("migrate"))
     .summary("Move the state from the file to PostgreSQL, while the service is stopped.")
     .description(
       "Copy the journal and the state of mailboxes from the state folder to a PostgreSQL database, while the service is " +
@@ -33,8 +28,6 @@ export function addStore(program: Command, io: CliIo): void {
       "the database: postgres://user@host:5432/database (default: store.url); password from $PGPASSWORD",
       toDatabaseUrl,
     )
-    .option("--config <file>", CONFIG_HELP)
-    .option("--json", "print one JSON object", false)
     .action((flags: MigrateFlags) => migrate(flags, io));
 }
 
@@ -49,8 +42,7 @@ async function migrate({ to, config: file, json }: MigrateFlags, io: CliIo): Pro
   print(
     io,
     ...formatTable(
-      ["TABLE", "ROWS", "CHECKSUM OF BOTH SIDES"],
-      tables.map(({ table, rows, checksum }) => [table, rows, checksum]),
+      tables.map(({ table, rows, checksum }) => ({ TABLE: table, ROWS: rows, "CHECKSUM OF BOTH SIDES": checksum })),
     ),
     "",
     `Every row is in the database: copied and compared in ${formatDuration(took)}.`,
@@ -111,23 +103,15 @@ function createProgress(io: CliIo) {
 }
 
 export function addBackup(program: Command, io: CliIo): void {
-  program
-    .command("backup")
+  addConfigOptions(program.command("backup"))
     .description(
       "Write the journal into one file, and the position in the mailbox into <file>.mail; also while serving.",
     )
     .argument("<file>", "a file that does not exist yet")
-    .option("--config <file>", CONFIG_HELP)
-    .option("--json", "print one JSON object", false)
-    .action((file: string, flags: Flags) => backUp(file, flags, io));
+    .action((file: string, flags: ConfigFlags) => backUp(file, flags, io));
 }
 
-interface Flags {
-  config?: string;
-  json: boolean;
-}
-
-async function backUp(file: string, flags: Flags, io: CliIo): Promise<void> {
+async function backUp(file: string, flags: ConfigFlags, io: CliIo): Promise<void> {
   const { config } = await loadConfig(flags.config, io);
   if (config.store.postgres) throw new ConfigError([{ key: "store.url", message: USE_PG_DUMP }]);
   const written = await backUpState(config.store.path, path.resolve(io.cwd, file));

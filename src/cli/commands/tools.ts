@@ -7,47 +7,38 @@ import { silentLog, toPrintable } from "../../telemetry/log.ts";
 import type { OpenCall, ToolSets } from "../../tools/tool-sets.ts";
 import { hashCall, lockFile, writeLockedCalls } from "../../tools/lock.ts";
 import type { CallDescription } from "../../tools/tool-set.ts";
-import { EXIT_CODES, UsageError, CONFIG_HELP } from "../command.ts";
+import { addConfigOptions, type ConfigFlags, EXIT_CODES, UsageError } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { formatTable } from "../format.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";
 
-interface ToolFlags {
-  config?: string;
-  json: boolean;
-}
-
 export function addTools(program: Command, io: CliIo): void {
   const tools = program.command("tools").description("Look at the tool sets of agents.tools, and try their calls.");
   const add = (name: string, description: string): Command =>
-    tools
-      .command(name)
-      .description(description)
-      .option("--config <file>", CONFIG_HELP)
-      .option("--json", "print one JSON object", false);
-  add("list", "List every call of every tool set.").action((flags: ToolFlags) =>
+    addConfigOptions(tools.command(name).description(description));
+  add("list", "List every call of every tool set.").action((flags: ConfigFlags) =>
     withTools(flags, io, (sets) => listCalls(sets, flags, io)),
   );
   add("show", "Show a call and the JSON Schema of its arguments.")
     .argument("<call>", "<set>.<call>")
-    .action((name: string, flags: ToolFlags) =>
+    .action((name: string, flags: ConfigFlags) =>
       withTools(flags, io, (sets) => showCall(requireCall(sets, name), flags, io)),
     );
   add("call", "Execute a call, without a model, and print its result.")
     .argument("<call>", "<set>.<call>")
     .option("--arguments <json>", "its arguments, a JSON object", "{}")
-    .action((name: string, flags: ToolFlags & { arguments: string }) =>
+    .action((name: string, flags: ConfigFlags & { arguments: string }) =>
       withTools(flags, io, (sets) => executeCall(requireCall(sets, name), flags, io)),
     );
   add("accept", "Print what the server of a set offers, and write it to tools.lock.json: only that can be granted.")
     .argument("<set>", "a set whose calls come from a server")
-    .action((name: string, flags: ToolFlags) =>
+    .action((name: string, flags: ConfigFlags) =>
       withTools(flags, io, (sets, dir) => acceptCalls(sets, name, { ...flags, dir, io })),
     );
 }
 
 async function withTools(
-  flags: ToolFlags,
+  flags: ConfigFlags,
   io: CliIo,
   use: (sets: ToolSets, baseDir: string) => Promise<void> | void,
 ): Promise<void> {
@@ -74,17 +65,16 @@ const ACCEPT_MS = 60_000;
 async function acceptCalls(
   { sets, explainMissing }: ToolSets,
   name: string,
-  { json, dir, io }: ToolFlags & { dir: string; io: CliIo },
+  { json, dir, io }: ConfigFlags & { dir: string; io: CliIo },
 ): Promise<void> {
   const set = sets.get(name);
   if (!set) throw new ConfigError([{ message: explainMissing(name) }]);
-  if (!set.discover)
-    throw new ConfigError([
-      { message: `The calls of "${name}" are in the configuration, so there is nothing to accept.` },
-    ]);
-  const offered = await set
-    .discover(AbortSignal.any([io.stopSignal(), AbortSignal.timeout(ACCEPT_MS)]))
-    .catch(toConfigError);
+  const message = `The calls of "${name}" are in the configuration, so there is nothing to accept.`;
+  if (!set.discover) throw new ConfigError([{ message }]);
+  const signal = AbortSignal.any([io.stopSignal(), AbortSignal.timeout(ACCEPT_MS)]);
+  const offered = await set.discover(signal).catch((error: unknown) => {
+    throw error instanceof DriverError ? new ConfigError([{ message: error.message }]) : error;
+  });
   const accepted = new Map(set.calls.map((call) => [call.name, hashCall(call)]));
   const stateOf = (call: CallDescription): string =>
     !accepted.has(call.name) ? "new" : accepted.get(call.name) === hashCall(call) ? "same" : "changed";
@@ -93,59 +83,45 @@ async function acceptCalls(
   const calls = offered.map((call) => ({ ...call, state: stateOf(call) }));
   if (json) return printJson(io, { set: name, file: lockFile(dir), calls, removed });
   for (const { name: call, state, description, input } of calls) {
-    print(
-      io,
-      `${toPrintable(`${name}.${call}`)} (${state})`,
-      toPrintable(description),
-      toPrintable(JSON.stringify(input)),
-      "",
-    );
+    print(io, ...[`${name}.${call} (${state})`, description, JSON.stringify(input), ""].map(toPrintable));
   }
   for (const call of removed) print(io, `${toPrintable(`${name}.${call}`)} (no longer offered)`);
   print(io, `Written to ${lockFile(dir)}: commit it with the configuration.`);
 }
 
-function toConfigError(error: unknown): never {
-  throw error instanceof DriverError ? new ConfigError([{ message: error.message }]) : error;
-}
-
-function listCalls(sets: ToolSets, { json }: ToolFlags, io: CliIo): void {
+function listCalls(sets: ToolSets, { json }: ConfigFlags, io: CliIo): void {
   const calls = sets.list().map(({ fullName, audience, description }) => ({ call: fullName, audience, description }));
   if (json) return printJson(io, { calls });
   const empty = [...sets.sets].filter(([, set]) => set.calls.length === 0).map(([name]) => name);
-  const rows = calls.map(({ call, audience, description }) => [call, audience, description]);
-  print(io, ...formatTable(["CALL", "AUDIENCE", "DESCRIPTION"], rows, "No calls: add a tool set to agents.tools."));
+  const rows = calls.map(({ call, audience, description }) => ({
+    CALL: call,
+    AUDIENCE: audience,
+    DESCRIPTION: description,
+  }));
+  print(io, ...formatTable(rows, "No calls: add a tool set to agents.tools."));
   for (const name of empty) print(io, `No call of "${name}" is accepted yet: webhooks tools accept ${name}`);
 }
 
-function showCall({ fullName, description, input, audience }: OpenCall, { json }: ToolFlags, io: CliIo): void {
+function showCall({ fullName, description, input, audience }: OpenCall, { json }: ConfigFlags, io: CliIo): void {
   if (json) return printJson(io, { call: fullName, audience, description, input });
-  print(
-    io,
-    fullName,
-    toPrintable(description),
-    `audience: ${audience}`,
-    toPrintable(JSON.stringify(input, undefined, 2)),
-  );
+  const schema = JSON.stringify(input, undefined, 2);
+  print(io, ...[fullName, description, `audience: ${audience}`, schema].map(toPrintable));
 }
 
 async function executeCall(
   call: OpenCall,
-  { arguments: written, json }: ToolFlags & { arguments: string },
+  { arguments: written, json }: ConfigFlags & { arguments: string },
   io: CliIo,
 ): Promise<void> {
   const args = parseJson(written);
   if (args === undefined) throw new UsageError("--arguments must be a JSON object.");
-  try {
-    const { text, isError } = await call.call(args, { signal: io.stopSignal(), callId: createId() });
-    if (isError) io.exitCode = EXIT_CODES.failed;
-    if (json) return printJson(io, { ok: !isError, call: call.fullName, [isError ? "error" : "text"]: text });
-    if (isError) printError(io, toPrintable(text));
-    else print(io, toPrintable(text));
-  } catch (error) {
-    if (!(error instanceof DriverError)) throw error;
-    io.exitCode = EXIT_CODES.failed;
-    if (json) return printJson(io, { ok: false, call: call.fullName, error: error.message });
-    printError(io, toPrintable(error.message));
-  }
+  const result = call.call(args, { signal: io.stopSignal(), callId: createId() });
+  const { text, isError } = await result.catch((error: unknown) => {
+    if (error instanceof DriverError) return { text: error.message, isError: true };
+    throw error;
+  });
+  if (isError) io.exitCode = EXIT_CODES.failed;
+  if (json) return printJson(io, { ok: !isError, call: call.fullName, [isError ? "error" : "text"]: text });
+  if (isError) printError(io, toPrintable(text));
+  else print(io, toPrintable(text));
 }

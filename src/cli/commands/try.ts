@@ -9,30 +9,25 @@ import { runTrial, type Trial } from "../../operator/trial.ts";
 import { buildRuntime } from "../../runtime/build.ts";
 import { createWatcher } from "../../runtime/watch.ts";
 import { createLog, toPrintable } from "../../telemetry/log.ts";
-import { EXIT_CODES, addPair, CONFIG_HELP } from "../command.ts";
+import { addConfigOptions, addPair, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { loadConfig, locateAnyConfig, locateTransforms, readPayload, withSandbox } from "../context.ts";
 import { formatActions, formatLog } from "../format.ts";
 import { clearScreen, type CliIo, print, printError, printJson, style } from "../io.ts";
 import { findSamples, isNamed, selectSamples } from "../samples/sample.ts";
 import { runAllSamples, type SuiteOptions } from "../samples/suite.ts";
 
-interface TryFlags {
-  config?: string;
+interface TryFlags extends ConfigFlags {
   header: Record<string, string>;
   query: Record<string, string>;
-  json: boolean;
 }
 
 export function addTry(program: Command, io: CliIo): void {
-  program
-    .command("try")
+  addConfigOptions(program.command("try"), "print JSON on a terminal too; elsewhere it is the default")
     .description("Show the action that a payload leads to. Nothing is recorded or dispatched.")
     .argument("<hook>", "name of the hook: what follows the hooks path in its URL")
     .argument("<payload-file>", "file with the JSON payload; - for standard input")
-    .option("--config <file>", CONFIG_HELP)
     .option("--header <name:value>", "a header of the request; may be repeated", addPair(":"), {})
     .option("--query <name=value>", "a query parameter; may be repeated", addPair("="), {})
-    .option("--json", "print JSON on a terminal too; elsewhere it is the default", false)
     .action((hook: string, payloadFile: string, flags: TryFlags) => tryHook(hook, payloadFile, flags, io));
 }
 
@@ -81,25 +76,20 @@ export function formatTrial(hook: string, trial: Trial): string[] {
   ];
 }
 
-interface TestFlags {
-  config?: string;
+interface TestFlags extends ConfigFlags {
   /** True, or the names of those to update. */
   update: boolean | string[];
   watch: boolean;
-  json: boolean;
 }
 
 export function addTest(program: Command, io: CliIo): void {
-  program
-    .command("test")
+  addConfigOptions(program.command("test"), "print one JSON object for each run: ok, passed, updated, failed, samples")
     .description(
       "Run the samples of transforms, mappings and presets; exit 1 when an action differs from the expected one.",
     )
     .argument("[names...]", "transforms, as ci, or single samples, as ci/failed; or a folder (default: all transforms)")
-    .option("--config <file>", CONFIG_HELP)
     .option("--update [names...]", "record the actual actions as the expected ones, of all or of these samples", false)
     .option("--watch", "run again at every save", false)
-    .option("--json", "print one JSON object for each run: ok, passed, updated, failed, samples", false)
     .action((names: string[], flags: TestFlags) => testSamples(names, flags, io));
 }
 

@@ -1,15 +1,21 @@
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { createSecret, readTarget } from "../../config/edit/plan.ts";
-import type { PresetUse } from "../../config/types.ts";
+import { findUse, listEvents, toHook } from "../../config/presets/api-access.ts";
+import { findRegistration } from "../../config/presets/file.ts";
+import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
+import { messageOf } from "../../errors.ts";
 import type { HooklineService } from "../../hookline.ts";
+import type { HookApi } from "../../registration/hook-api.ts";
 import { findVendor } from "../../registration/vendors.ts";
-import { readOwn, readPath, toText } from "../../shared/json.ts";
+import { readRegularFile, replaceFile } from "../../shared/files.ts";
+import { isObject, parseJson, readOwn, readPath, toText } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { type CliIo, printError } from "../io.ts";
+import { connectStored, requireUrl } from "../setup/sender.ts";
 import { openTunnel } from "./tunnel.ts";
-import { registerTunnelWebhooks, removeTunnelWebhooks } from "./tunnel-webhooks.ts";
 
-export interface TunnelFlags {
+interface TunnelFlags {
   /** The configuration. */
   file: string;
   program: string;
@@ -51,13 +57,7 @@ export async function serveWithTunnel(
     const { config } = started.runtime();
     say(...(await removeTunnelWebhooks(config)));
     if (!register) return;
-    const names = new Map(
-      config.hooks.presets.flatMap((use): [PresetUse, string][] => {
-        const name = secretNames.get(use.key);
-        return name === undefined ? [] : [[use, name]];
-      }),
-    );
-    const { said, secrets } = await registerTunnelWebhooks(config, names);
+    const { said, secrets } = await registerTunnelWebhooks(config, secretNames);
     say(...said);
     if (Object.keys(secrets).length === 0) return;
     Object.assign(io.env, secrets);
@@ -76,4 +76,108 @@ function listSecretNames(written: Record<string, unknown>, env: NodeJS.ProcessEn
     if (findVendor(toText(readOwn(entry, "use")))?.secretBy === "vendor") env[name] ??= createSecret();
   }
   return names;
+}
+
+/** A webhook that leads to a tunnel. It is noted before it is made, so that one that is left can be found. */
+interface TunnelWebhook {
+  preset: string;
+  hook: string;
+  url: string;
+}
+
+const CALLS_MS = 20_000;
+const MAX_BYTES = 1024 * 1024;
+
+/** Removes what an earlier tunnel left at senders, of all presets or of one. Resolves to what happened, in sentences. */
+export async function removeTunnelWebhooks(
+  config: ResolvedConfig,
+  only?: { preset: string; hook: string },
+): Promise<string[]> {
+  const noted = readNoted(config);
+  const said: string[] = [];
+  const kept: TunnelWebhook[] = [];
+  for (const webhook of noted) {
+    const isWanted = only === undefined || (webhook.preset === only.preset && webhook.hook === only.hook);
+    const use = findUse(config, webhook.preset, webhook.hook);
+    try {
+      const hooks = isWanted && use ? openApi(use, config) : undefined;
+      if (!hooks) {
+        kept.push(webhook);
+        continue;
+      }
+      for (const id of await hooks.find(webhook.url)) {
+        await hooks.remove(id);
+        said.push(`Removed the webhook of an earlier tunnel: ${webhook.preset}, ${webhook.url}.`);
+      }
+    } catch (error) {
+      kept.push(webhook);
+      said.push(
+        `The webhook of an earlier tunnel is still there (${webhook.preset}, ${webhook.url}): ${messageOf(error)}`,
+      );
+    }
+  }
+  if (kept.length !== noted.length) writeNoted(config, kept);
+  return said;
+}
+
+/**
+ * Makes a webhook for each preset whose sender's API can be called. Resolves to what happened, in sentences, and to secrets
+ * that senders have made, by the environment variable that the configuration names.
+ */
+async function registerTunnelWebhooks(
+  config: ResolvedConfig,
+  secretNames: ReadonlyMap<string, string>,
+): Promise<{ said: string[]; secrets: Record<string, string> }> {
+  const said: string[] = [];
+  const secrets: Record<string, string> = {};
+  for (const use of config.hooks.presets) {
+    const vendor = findVendor(use.name);
+    if (!vendor) continue;
+    const variable = secretNames.get(use.key);
+    try {
+      const hooks = openApi(use, config);
+      if (!hooks || (vendor.secretBy === "vendor" && variable === undefined)) {
+        const needed =
+          vendor.secretBy === "vendor"
+            ? "apiToken, and its secret as ${NAME}"
+            : "apiToken, and place where it needs one";
+        said.push(`No webhook of ${use.name} was made: it needs ${needed}.`);
+        continue;
+      }
+      const url = requireUrl(use, config);
+      const other = await hooks.findOther?.(url);
+      if (other !== undefined) {
+        said.push(`No webhook of ${use.name} was made: it can have one, and that leads to another address.`);
+        continue;
+      }
+      writeNoted(config, [...readNoted(config), { preset: use.name, hook: toHook(use), url }]);
+      const secret = vendor.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
+      const made = await hooks.create({ url, secret, events: listEvents(use) });
+      if (made.secret !== undefined && variable !== undefined) secrets[variable] = made.secret;
+      said.push(`${vendor.service} posts to ${url}.`, ...(made.notes ?? []));
+    } catch (error) {
+      said.push(`No webhook of ${use.name} was made: ${messageOf(error)}`);
+    }
+  }
+  return { said, secrets };
+}
+
+function openApi(use: PresetUse, config: ResolvedConfig): HookApi | undefined {
+  const isPlaced = toText(use.with["place"]) !== "" || !findRegistration(use.name)?.placeRequired;
+  return isPlaced ? connectStored(use, config, CALLS_MS) : undefined;
+}
+
+function fileOf({ store }: ResolvedConfig): string {
+  return path.join(store.path, "tunnel-webhooks.json");
+}
+
+function readNoted(config: ResolvedConfig): TunnelWebhook[] {
+  const file = fileOf(config);
+  const noted: unknown = existsSync(file) ? parseJson(readRegularFile(file, MAX_BYTES).toString("utf8")) : [];
+  const items = Array.isArray(noted) ? noted.filter(isObject) : [];
+  return items.map(({ preset, hook, url }) => ({ preset: toText(preset), hook: toText(hook), url: toText(url) }));
+}
+
+function writeNoted(config: ResolvedConfig, noted: TunnelWebhook[]): void {
+  replaceFile(fileOf(config), `${JSON.stringify(noted, undefined, 2)}\n`, { mode: 0o600 });
 }

@@ -4,10 +4,11 @@ import path from "node:path";
 import type { Command } from "commander";
 import type { HooklineService } from "../../hookline.ts";
 import { describeError, UsageError } from "../command.ts";
-import { locateConfig, readDotEnv } from "../context.ts";
+import { locateConfig, readEnvFile } from "../context.ts";
 import { clearScreen, type CliIo, print, style } from "../io.ts";
 import { saveSample } from "../samples/save.ts";
 import { addServeOptions, serve, type ServeFlags } from "./serve.ts";
+import type { ServeOptions } from "./service.ts";
 import type { LiveView } from "./view.ts";
 
 interface DevFlags extends ServeFlags {
@@ -39,17 +40,16 @@ export function addDev(program: Command, io: CliIo): void {
 
 async function develop({ json, envFile, tunnel, register, ...flags }: DevFlags, io: CliIo): Promise<void> {
   const file = locateConfig(flags.config, io);
-  if (envFile === undefined) readDotEnv(file, io);
+  readEnvFile(envFile, file, io);
   const show = json ? "json" : "lines";
+  const onListening: ServeOptions["onListening"] = (service, view, url) =>
+    followActions({ service, view, url, flags, io }, json);
   if (tunnel === undefined) {
     if (register)
       throw new UsageError(
         "--register needs --tunnel. `webhooks presets enable --register` registers one preset for good.",
       );
-    return serve(flags, io, {
-      show,
-      onListening: (service, view, url) => followActions({ service, view, url, flags, io }, json),
-    });
+    return serve(flags, io, { show, onListening });
   }
   const { serveWithTunnel } = await import("./dev-tunnel.ts");
   await serveWithTunnel({ file, program: tunnel === true ? "cloudflared" : tunnel, register }, io, (hooksUrl, opened) =>
@@ -58,7 +58,7 @@ async function develop({ json, envFile, tunnel, register, ...flags }: DevFlags, 
       hooksUrl,
       onListening(service, view, url) {
         opened(service);
-        return followActions({ service, view, url, flags, io }, json);
+        return onListening(service, view, url);
       },
     }),
   );
@@ -70,7 +70,7 @@ function followActions(session: Session, json: boolean): () => void {
   if (json || !io.stdin.isTTY) return () => {};
   const actions = createActions(session);
   print(io, "", describeKeys(actions), "");
-  return followKeys(io, actions, (error) => print(io, describeError(error)));
+  return followKeys(io, actions);
 }
 
 interface Session {
@@ -116,7 +116,7 @@ interface KeyAction {
 }
 
 /** Calls an action for each key that is pressed on a terminal, one after another. Returns how to stop. */
-function followKeys(io: CliIo, actions: Record<string, KeyAction>, failed: (error: unknown) => void): () => void {
+function followKeys(io: CliIo, actions: Record<string, KeyAction>): () => void {
   const { stdin } = io;
   let running = Promise.resolve();
   const onData = (typed: Buffer | string): void => {
@@ -124,7 +124,7 @@ function followKeys(io: CliIo, actions: Record<string, KeyAction>, failed: (erro
       // A terminal in raw mode sends a character instead of a signal.
       if (key === "\u0003") return io.interrupt();
       const action = Object.hasOwn(actions, key) ? actions[key] : undefined;
-      if (action) running = running.then(() => action.run()).catch(failed);
+      if (action) running = running.then(() => action.run()).catch((error) => print(io, describeError(error)));
     }
   };
   stdin.setRawMode?.(true);

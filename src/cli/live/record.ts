@@ -2,11 +2,11 @@ import type { Command } from "commander";
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { OperatorAnswers, RecordingTimeline } from "../../operator/views.ts";
+import type { RecordingTimeline } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addServiceOptions } from "../command.ts";
+import { addServiceOptions, type ServiceFlags } from "../command.ts";
 import { type CliIo, print, printJsonLine, style } from "../io.ts";
-import { createOperatorClient, requireAnswer, type ServiceFlags } from "../operator-client.ts";
+import { createOperatorClient } from "../operator-client.ts";
 
 type RecordFlags = ServiceFlags & { to?: string };
 type RecordedView = RecordingTimeline["requests"][number];
@@ -28,9 +28,7 @@ const POLL_MS = 500;
 async function record(wanted: string, flags: RecordFlags, io: CliIo): Promise<void> {
   const client = await createOperatorClient(flags, io);
   const signal = io.stopSignal();
-  const response = await client.send("POST", "/api/recordings", {}, { body: { path: wanted } });
-  const started = await (await requireAnswer(response)).text();
-  const { id, hook, endsAt }: OperatorAnswers["POST /api/recordings"] = JSON.parse(started);
+  const { id, hook, endsAt } = await client.call("POST /api/recordings", {}, { path: wanted });
   const { hooksUrl } = await client.call("GET /api/mappings");
   if (!flags.json) print(io, `Recording ${hooksUrl}/${hook} until ${endsAt}. Press Ctrl-C to stop.`);
   const files: string[] = [];

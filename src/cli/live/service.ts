@@ -8,8 +8,7 @@ import { dropFirstChild } from "../../transforms/sandbox/prepare.ts";
 import { BUILT_IN_HOOKS } from "../../types.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJsonLine, style } from "../io.ts";
-import { readMessages } from "./messages.ts";
-import { createLiveView, type LiveView } from "./view.ts";
+import { createLiveView, type LiveView, readMessages } from "./view.ts";
 
 export interface ServeOptions {
   /** Whether to show each request, and how. Default: lines on a terminal, else not at all. */
@@ -87,23 +86,17 @@ const MAX_LISTED = 3;
 function describeRuntime({ config, mappings }: Runtime, url: string): string[] {
   const { hooks, agents, gateway } = config;
   const byHook = Map.groupBy(mappings.mappings, ({ match }) => match.path ?? "<any name>");
-  const urls = [...byHook].map(([hook, ofHook]) => [
-    `${url}${hooks.path}/${hook}`,
-    style(
-      "dim",
-      ofHook.length > MAX_LISTED
-        ? formatCount(ofHook.length, "mapping")
-        : ofHook.map(({ source }) => source.id).join(", "),
-    ),
-  ]);
-  const builtIn = BUILT_IN_HOOKS.map((hook) => [`${url}${hooks.path}/${hook}`]);
+  const base = `${url}${hooks.path}`;
+  const urls = [...byHook].map(([hook, ofHook]) => {
+    const ids = ofHook.map(({ source }) => source.id).join(", ");
+    const listed = ofHook.length > MAX_LISTED ? formatCount(ofHook.length, "mapping") : ids;
+    return `${base}/${hook}  ${style("dim", listed)}`;
+  });
+  const builtIn = BUILT_IN_HOOKS.map((hook) => `${base}/${hook}`);
   const providers = Object.keys(agents.providers).join(", ");
   const operator = "webhooks events list, sessions list, runs list";
   return [
-    ...block(
-      "Hooks",
-      hooks.enabled ? [...urls, ...builtIn].map((row) => row.join("  ")) : ["off: set hooks.enabled to true"],
-    ),
+    ...block("Hooks", hooks.enabled ? [...urls, ...builtIn] : ["off: set hooks.enabled to true"]),
     ...block("Agent", [
       providers === ""
         ? "echo, a placeholder that repeats its prompt: set agents.providers to use a model"

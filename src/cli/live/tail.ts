@@ -3,11 +3,10 @@ import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { ConfigError } from "../../errors.ts";
 import { EVENT_STATUSES } from "../../types.ts";
-import { addServiceOptions, toOneOf } from "../command.ts";
+import { addServiceOptions, type ServiceFlags, toOneOf } from "../command.ts";
 import { type CliIo, printError, style } from "../io.ts";
-import { createOperatorClient, requireAnswer, type ServiceFlags } from "../operator-client.ts";
-import { readMessages } from "./messages.ts";
-import { createLiveView } from "./view.ts";
+import { createOperatorClient, requireAnswer } from "../operator-client.ts";
+import { createLiveView, readMessages } from "./view.ts";
 
 interface TailFlags extends ServiceFlags {
   hook?: string;

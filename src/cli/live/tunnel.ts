@@ -135,7 +135,6 @@ function toError(command: string, why: string, output: string): ConfigError {
     .split("\n")
     .slice(-5)
     .map((line) => `  ${toPrintable(line)}`);
-  return new ConfigError([
-    { message: `The tunnel's program ${command} failed: ${why}.`, excerpt: said.join("\n") || undefined },
-  ]);
+  const message = `The tunnel's program ${command} failed: ${why}.`;
+  return new ConfigError([{ message, excerpt: said.join("\n") || undefined }]);
 }

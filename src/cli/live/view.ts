@@ -1,12 +1,13 @@
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { type ConfigProblem, toSentence } from "../../errors.ts";
 import type { StatusView } from "../../operator/status.ts";
 import type { AnswerView, EventTimeline, OperatorAnswers } from "../../operator/views.ts";
 import type { ReloadCause } from "../../runtime/reload.ts";
 import { parseObject, toText } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { toExcerpt, formatCount, formatDuration, formatLog, formatOutcome } from "../format.ts";
+import { formatCount, formatDuration, formatLog, formatOutcome, toExcerpt } from "../format.ts";
 import { type CliIo, print, printJsonLine, style } from "../io.ts";
-import type { LiveMessage } from "./messages.ts";
 
 /** A turn that takes longer is announced before it ends, and an event whose answer takes longer is shown without it. */
 const SLOW_MS = 1000;
@@ -185,4 +186,26 @@ function toLines([line, ...details]: string[], durationMs: number | undefined): 
   const clock = style("dim", new Date().toTimeString().slice(0, 8));
   const time = durationMs === undefined ? "" : style("dim", `  ${formatDuration(durationMs)}`);
   return [`${clock} ${line}${time}`, ...details.map((detail) => `         ${detail}`.trimEnd())];
+}
+
+/** A message of the live stream. `data` is JSON. */
+export interface LiveMessage {
+  id: string | undefined;
+  name: string;
+  data: string;
+}
+
+/** Server-sent events: fields a line, and an empty line after each message. */
+export async function* readMessages(stream: Readable): AsyncGenerator<LiveMessage> {
+  let message: LiveMessage = { id: undefined, name: "message", data: "" };
+  for await (const line of createInterface({ input: stream, crlfDelay: Infinity })) {
+    const [, field = "", value = ""] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
+    if (field === "id") message.id = value;
+    else if (field === "event") message.name = value;
+    else if (field === "data") message.data += value;
+    else if (line === "") {
+      if (message.data !== "") yield message;
+      message = { id: undefined, name: "message", data: "" };
+    }
+  }
 }

@@ -1,7 +1,7 @@
 import { MailError } from "../../errors.ts";
 import { GOOGLE_TOKEN_URL } from "../../mail/gmail/google.ts";
 import { listFolders } from "../../mail/imap/imap.ts";
-import { requestDeviceCode } from "./device-code.ts";
+import { requestDeviceCode } from "./consent.ts";
 import { loadMailbox, loginSignal } from "./plan.ts";
 import { findHint, findObstacle, findServer, type FoundServer, parseMailAddress } from "./servers.ts";
 import { toObject } from "../../shared/json.ts";

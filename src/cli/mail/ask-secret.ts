@@ -1,10 +1,10 @@
 import path from "node:path";
-import { text as readAll } from "node:stream/consumers";
 import { isReference, planSecret, toFileReference, toVariableReference } from "../../config/edit/plan.ts";
 import { resolveReferences } from "../../config/references.ts";
 import { ConfigError } from "../../errors.ts";
 import { toObject } from "../../shared/json.ts";
 import { UsageError } from "../command.ts";
+import { readSecret } from "../context.ts";
 import { type Choice, MissingAnswer, type Terminal } from "../setup/terminal.ts";
 import { type SecretFlag, type Session, type SetupFlags, textOf, toFlag } from "./prompter.ts";
 
@@ -49,7 +49,7 @@ async function readSecretFlags(
   if (name !== undefined) return toVariableReference(name);
   if (file !== undefined) return referToFile(session, file);
   if (!flags[`${flag}Stdin`]) return undefined;
-  const piped = (await readAll(io.stdin)).replace(/\r?\n$/, "");
+  const piped = await readSecret("-", io);
   if (piped === "") throw new UsageError(`${title}: standard input is empty`);
   return storeSecret(session, fileName, piped);
 }

@@ -1,9 +1,9 @@
 import { diffValues } from "../../config/edit/edit-config.ts";
 import { type ConfigPlan, findUses, planBasics, planChanges, type Target } from "../../config/edit/plan.ts";
-import { readConfigText } from "../../drivers.ts";
 import { ConfigError } from "../../errors.ts";
 import { isObject, readPath, type Segment, toKeyPath, toObject, withoutUndefined } from "../../shared/json.ts";
 import type { MailSourceOptions } from "../../mail/sources.ts";
+import { readPlan } from "../setup/change.ts";
 
 /** An entry of `hooks.mail`. */
 export interface WrittenMailbox {
@@ -69,8 +69,7 @@ export function loginSignal(): AbortSignal {
 
 /** The mailbox with its secrets. Throws a `ConfigError` if the configuration would not be valid. */
 export async function loadMailbox(target: Target, wanted: Omit<WantedMail, "settings">): Promise<MailSourceOptions> {
-  const { file, after, secretFiles } = planSetup(target, { ...wanted, settings: {} });
-  const { config, problems } = await readConfigText(file, after, { env: target.env, unwritten: secretFiles });
+  const { config, problems } = await readPlan(planSetup(target, { ...wanted, settings: {} }), target.env);
   const ofMail = problems.filter(({ key }) => key?.startsWith("hooks.mail"));
   const source = config.hooks.mail.find(({ key }) => key === toKeyPath(wanted.mailbox.at))?.source;
   if (ofMail.length === 0 && source) return source;

@@ -1,9 +1,8 @@
 import type { Command } from "commander";
 import type { Target } from "../../config/edit/plan.ts";
 import type { WrittenMailbox } from "./plan.ts";
-import { UsageError, addItem, addWriteOptions, CONFIG_HELP } from "../command.ts";
+import { addItem, addWriteOptions, CONFIG_HELP, UsageError, type WriteFlags } from "../command.ts";
 import type { CliIo } from "../io.ts";
-import type { WriteFlags } from "../setup/change.ts";
 import { type ChoicePrompt, MissingAnswer, type Terminal, type TextPrompt } from "../setup/terminal.ts";
 
 /** Answers a question by its flag, else by the person at the terminal, else by its default. */
@@ -114,14 +113,12 @@ type TextFlag = keyof typeof TEXT_FLAGS | `${SecretFlag}Env` | `${SecretFlag}Fil
 export type SetupFlags = Partial<Record<TextFlag, string>> &
   Partial<Record<`${SecretFlag}Stdin`, boolean>> &
   WriteFlags & {
-    config?: string;
     folder?: string[];
     /** False with --no-check. */
     check: boolean;
   };
 
 export function addSetupFlags(command: Command): Command {
-  command.option("--config <file>", `${CONFIG_HELP}; created if missing`);
   for (const [name, [value, help]] of Object.entries(TEXT_FLAGS)) command.option(`${toFlag(name)} ${value}`, help);
   for (const [name, what] of Object.entries(SECRET_FLAGS)) {
     command
@@ -129,7 +126,7 @@ export function addSetupFlags(command: Command): Command {
       .option(`${toFlag(name)}-file <file>`, `the file that holds ${what}`)
       .option(`${toFlag(name)}-stdin`, `read ${what} from standard input, and store it in a file of the state folder`);
   }
-  return addWriteOptions(command)
+  return addWriteOptions(command, `${CONFIG_HELP}; created if missing`)
     .option("--folder <name>", "imap: a folder to watch; can be repeated (default: INBOX)", addItem)
     .option("--no-check", "write without a test login");
 }

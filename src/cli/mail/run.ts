@@ -14,8 +14,8 @@ import { silentLog, toPrintable } from "../../telemetry/log.ts";
 import { loadConfig } from "../context.ts";
 import { toServiceAddress } from "../../shared/owner.ts";
 import { formatDuration } from "../format.ts";
+import type { ServiceFlags } from "../command.ts";
 import { type CliIo, print, printJsonLine, style } from "../io.ts";
-import type { ServiceFlags } from "../operator-client.ts";
 
 export interface MailRunFlags extends ServiceFlags {
   mailbox?: string;

@@ -97,23 +97,12 @@ export function findProvider(address: MailAddress): FoundServer | undefined {
   return provider && toServer(provider, address, "a well-known provider");
 }
 
-/** The server of the provider that an MX record belongs to. */
-function findProviderByMx(exchange: string, address: MailAddress): FoundServer | undefined {
-  const name = exchange.toLowerCase();
-  const provider = PROVIDERS.find(({ mx = [] }) => mx.some((end) => name === end || name.endsWith(`.${end}`)));
-  return provider && toServer(provider, address, "the provider that receives its mail");
-}
-
 function toServer(
   { host, localUser, hint, gmail }: Provider,
   { address, local }: MailAddress,
   origin: string,
 ): FoundServer {
   return { host, port: 993, tls: "implicit", user: localUser ? local : address, origin, hint, gmail };
-}
-
-function isProvider(host: string): boolean {
-  return PROVIDERS.some((provider) => provider.host === host);
 }
 
 /** What a person must know before a login at a big provider can work. */
@@ -178,7 +167,7 @@ async function findBySrv(address: MailAddress, resolver: MailResolver): Promise<
   const { host } = server;
   const isOwn = host === address.domain || host.endsWith(`.${address.domain}`);
   const found = { ...server, tls: implicit ? "implicit" : "starttls", user: address.address, origin: "DNS" } as const;
-  return isOwn || isProvider(host) ? found : { ...found, isForeign: true };
+  return isOwn || PROVIDERS.some((provider) => provider.host === host) ? found : { ...found, isForeign: true };
 }
 
 async function resolveSrv(
@@ -197,5 +186,7 @@ async function resolveSrv(
 async function findByMx(address: MailAddress, resolver: MailResolver): Promise<FoundServer | undefined> {
   const records = await resolver.resolveMx(address.domain).catch(() => []);
   const [first] = records.toSorted((one, other) => one.priority - other.priority);
-  return first && findProviderByMx(first.exchange, address);
+  const name = first?.exchange.toLowerCase() ?? "";
+  const provider = PROVIDERS.find(({ mx = [] }) => mx.some((end) => name === end || name.endsWith(`.${end}`)));
+  return provider && toServer(provider, address, "the provider that receives its mail");
 }

@@ -1,5 +1,4 @@
 import { type ConfigPlan, isDone, readTarget, type Target } from "../../config/edit/plan.ts";
-import { readConfigText } from "../../drivers.ts";
 import { MAIL_DEFAULTS } from "../../config/types.ts";
 import { MailError, messageOf, toSentence } from "../../errors.ts";
 import { createConsent } from "./consent.ts";
@@ -11,7 +10,7 @@ import { toKeyPath, toObject } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { locateNewConfig } from "../context.ts";
 import { type CliIo, print, printJsonLine, printWarnings } from "../io.ts";
-import { applyPlan, loadPlan, openTerminal, plainChange, printWritten } from "../setup/change.ts";
+import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, readPlan } from "../setup/change.ts";
 import { askImap } from "./ask-imap.ts";
 import { askOAuthClient, askRefreshToken } from "./ask-secret.ts";
 import { createPrompter, type Prompter, type Session, type SetupFlags, textOf } from "./prompter.ts";
@@ -30,7 +29,7 @@ export async function setUpMail(flags: SetupFlags, io: CliIo): Promise<void> {
 
   const warnings = await findWarnings(plan, target, runtime);
   const changed = !isDone(plan);
-  const written = changed && (await applyPlan(plan, flags, io, prompter.terminal));
+  const written = changed && (await applyPlan(plan, flags, io));
   const { file, before, after, secretFiles } = plan;
   const { mailbox, folders } = source;
   if (flags.json) {
@@ -62,14 +61,10 @@ const NO_CHANNEL =
   "channels.telegram, and try it with `webhooks channels test`.";
 
 /** What the person should know although the plan works. */
-async function findWarnings(
-  { file, after, secretFiles }: ConfigPlan,
-  { env }: Target,
-  { config, warnings }: Runtime,
-): Promise<string[]> {
+async function findWarnings(plan: ConfigPlan, { env }: Target, { config, warnings }: Runtime): Promise<string[]> {
   const ofMail = warnings.filter(({ key }) => key?.startsWith("hooks.mail"));
   // With --no-check there may be variables that are not set here.
-  const { problems } = await readConfigText(file, after, { env, unwritten: secretFiles });
+  const { problems } = await readPlan(plan, env);
   const channels = Object.keys(config.channels).length;
   return [...[...ofMail, ...problems].map(toSentence), ...(channels > 0 ? [] : [NO_CHANNEL])];
 }

@@ -6,10 +6,17 @@ import type { ApprovalView } from "../../operator/views.ts";
 import { isId } from "../../shared/id.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { APPROVAL_STATES, type Decision } from "../../types.ts";
-import { UsageError, addListOptions, addServiceOptions, toOneOf } from "../command.ts";
-import { formatTable } from "../format.ts";
+import {
+  addListOptions,
+  addServiceOptions,
+  type ListFlags,
+  type ServiceFlags,
+  toOneOf,
+  UsageError,
+} from "../command.ts";
+import { formatFacts, formatTable } from "../format.ts";
 import { type CliIo, style } from "../io.ts";
-import { type ListFlags, type OperatorClient, type ServiceFlags, showAnswer } from "../operator-client.ts";
+import { addAnswer, type OperatorClient, showAnswer } from "../operator-client.ts";
 
 interface DecisionBody {
   decision: Decision;
@@ -21,21 +28,21 @@ export function addApprovals(program: Command, io: CliIo): void {
   const approvals = program
     .command("approvals")
     .description("Show and answer the questions of agents: about calls, their outcomes, and replies.");
-  addListOptions(approvals.command("list").description("List questions, newest first."))
-    .option("--state <state>", "only questions in this state", toOneOf(APPROVAL_STATES), "open")
-    .action((flags: ListFlags & { state: string }) =>
-      showAnswer(
-        flags,
-        io,
-        async (client) =>
-          (await client.call("GET /api/approvals", { state: flags.state, limit: flags.limit })).approvals,
-        formatApprovals,
-      ),
-    );
+  const list = approvals.command("list").description("List questions, newest first.");
+  addAnswer(
+    addListOptions(list).option("--state <state>", "only questions in this state", toOneOf(APPROVAL_STATES), "open"),
+    io,
+    async (client, { state, limit }: ListFlags & { state: string }) =>
+      (await client.call("GET /api/approvals", { state, limit })).approvals,
+    formatApprovals,
+  );
   const add = (name: string, description: string): Command =>
     addServiceOptions(approvals.command(name).description(description)).argument("<code>", "its code or its id");
-  add("show", "Show everything about a question.").action((code: string, flags: ServiceFlags) =>
-    showAnswer(flags, io, (client) => findApproval(client, code), formatApproval),
+  addAnswer(
+    add("show", "Show everything about a question."),
+    io,
+    (client, _, code) => findApproval(client, code),
+    formatApproval,
   );
   add("approve", "Let a call be sent, or a reply be delivered.").action((code: string, flags: ServiceFlags) =>
     decide(code, { decision: "approve" }, flags, io),
@@ -89,21 +96,21 @@ async function findApproval(client: OperatorClient, code: string): Promise<Appro
 }
 
 function formatApprovals(approvals: ApprovalView[]): string[] {
-  const rows = approvals.map(({ code, kind, call, mapping, hook, askedAt, expiresAt, state }) => [
+  const rows = approvals.map(({ code, kind, call, mapping, hook, askedAt, expiresAt, state }) => ({
     code,
-    kind,
-    call ?? "",
-    mapping || hook,
-    askedAt,
-    expiresAt ?? "",
+    about: kind,
+    call: call ?? "",
+    mapping: mapping || hook,
+    asked: askedAt,
+    until: expiresAt ?? "",
     state,
-  ]);
-  return formatTable(["code", "about", "call", "mapping", "asked", "until", "state"], rows, "No questions.");
+  }));
+  return formatTable(rows, "No questions.");
 }
 
 function formatApproval(approval: ApprovalView): string[] {
   const { id, code, kind, call, mapping, hook = "", runId, eventId, sources, earlier, againAt } = approval;
-  const details: [string, string | undefined][] = [
+  const facts: [string, string | undefined][] = [
     ["id", id],
     ["mapping", mapping || hook],
     ["event", eventId],
@@ -117,9 +124,7 @@ function formatApproval(approval: ApprovalView): string[] {
   const replies = approval.deliveries ?? [];
   return [
     `${style("bold", code)}  ${kind}${call === undefined ? "" : `  ${toPrintable(call)}`}  ${describeEnd(approval)}`,
-    ...details.flatMap(([name, value]) =>
-      value === undefined ? [] : [`${style("dim", name.padEnd(9))}${toPrintable(value)}`],
-    ),
+    ...formatFacts(facts),
     ...(approval.arguments ? toVisible(JSON.stringify(approval.arguments, undefined, 2)).split("\n") : []),
     ...replies.flatMap(({ channel, to = "", text }) => [
       `${style("dim", "to")} ${toPrintable(`${channel} ${to}`)}`,

@@ -4,15 +4,13 @@ import type { FoundMissed, MissedEvent } from "../../catch-up/missed.ts";
 import { findRegistration, requirePreset } from "../../config/presets/file.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, DriverError } from "../../errors.ts";
-import type { OperatorAnswers } from "../../operator/views.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readPath, toText } from "../../shared/json.ts";
-import { toPrintable } from "../../telemetry/log.ts";
-import { EXIT_CODES, UsageError } from "../command.ts";
+import { EXIT_CODES, type ServiceFlags, UsageError } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { formatCount, formatDuration, formatTable } from "../format.ts";
 import { type CliIo, print, printError, printJson, printWarnings } from "../io.ts";
-import { createOperatorClient, requireAnswer, type ServiceFlags } from "../operator-client.ts";
+import { createOperatorClient } from "../operator-client.ts";
 
 export interface CatchUpFlags extends ServiceFlags {
   path?: string;
@@ -42,9 +40,7 @@ export async function catchUp(name: string, flags: CatchUpFlags, io: CliIo): Pro
 async function askService(preset: string, flags: CatchUpFlags, io: CliIo): Promise<void> {
   const { since, dryRun, path: hook } = flags;
   const client = await createOperatorClient(flags, io);
-  const body = { preset, hook, since, dryRun };
-  const response = await requireAnswer(await client.send("POST", "/api/events/catch-up", {}, { body }));
-  const found: OperatorAnswers["POST /api/events/catch-up"] = JSON.parse(await response.text());
+  const found = await client.call("POST /api/events/catch-up", {}, { preset, hook, since, dryRun });
   if (flags.json) return printJson(io, { ok: true, since, ...found });
   showMissed(found, [findVendor(preset)?.service ?? preset, since], io);
   const count = formatCount(found.missed.length, "event");
@@ -91,11 +87,11 @@ async function catchUpGithub(flags: CatchUpFlags, io: CliIo): Promise<void> {
 function showMissed({ missed, notes }: FoundMissed, [sender, since]: [string, string], io: CliIo): void {
   printWarnings(io, notes);
   if (missed.length === 0) return print(io, `Every event that ${sender} sent since ${since} has arrived.`);
-  print(io, ...formatTable(["sent", "event", "answer", "delivery"], missed.map(toRow)), "");
+  print(io, ...formatTable(missed.map(toRow)), "");
 }
 
-function toRow({ at = "", event, status = "", guid = "" }: MissedEvent): string[] {
-  return [at, event, status, guid].map(toPrintable);
+function toRow({ at = "", event, status = "", guid = "" }: MissedEvent): Record<string, string> {
+  return { sent: at, event, answer: status, delivery: guid };
 }
 
 /** The only webhook, or the one that posts to this service. */

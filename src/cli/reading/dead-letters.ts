@@ -4,37 +4,31 @@ import { ConfigError } from "../../errors.ts";
 import { readPages } from "../../operator/stored-events.ts";
 import type { DeadLetterView, OperatorAnswers } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addListOptions, addServiceOptions, UsageError } from "../command.ts";
-import { formatCount, formatTable } from "../format.ts";
+import { addListOptions, addServiceOptions, type ListFlags, type ServiceFlags, UsageError } from "../command.ts";
+import { formatCount, formatTable, toSeconds } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
-import {
-  createOperatorClient,
-  type ListFlags,
-  type OperatorClient,
-  type ServiceFlags,
-  showAnswer,
-  takeFirst,
-} from "../operator-client.ts";
+import { addAnswer, createOperatorClient, type OperatorClient, takeFirst } from "../operator-client.ts";
 
 const NONE = "There are no dead letters.";
 
 type ChoiceFlags = ServiceFlags & { all: boolean; group?: string; dryRun: boolean };
 
-/** `webhooks dead-letters`. */
 export function addDeadLetters(program: Command, io: CliIo): void {
   const letters = program.command("dead-letters").description("Inspect, retry or drop what failed permanently.");
-  addListOptions(letters.command("list").description("List dead runs and deliveries, newest first.")).action(
-    (flags: ListFlags) =>
-      showAnswer(
-        flags,
-        io,
-        (client) => takeFirst(readDeadLetters(client), flags.limit),
-        (found) => (found.length === 0 ? [NONE] : found.flatMap(formatDeadLetter)),
-      ),
+  addAnswer(
+    addListOptions(letters.command("list").description("List dead runs and deliveries, newest first.")),
+    io,
+    (client, { limit }: ListFlags) => takeFirst(readDeadLetters(client), limit),
+    (found) => (found.length === 0 ? [NONE] : found.flatMap(formatDeadLetter)),
   );
-  addServiceOptions(letters.command("groups"))
-    .description("List them by hook, kind and error, the largest group first.")
-    .action((flags: ServiceFlags) => showAnswer(flags, io, readGroups, formatGroups));
+  addAnswer(
+    addServiceOptions(
+      letters.command("groups").description("List them by hook, kind and error, the largest group first."),
+    ),
+    io,
+    readGroups,
+    formatGroups,
+  );
   addChoiceOptions(letters.command("retry").description("Give dead letters all their attempts again.")).action(
     (ids: string[], flags: ChoiceFlags) => changeDeadLetters(RETRY, ids, flags, io),
   );
@@ -134,16 +128,16 @@ function toGroupId({ kind, hook, group }: Omit<Group, "id">): string {
 }
 
 function formatGroups(groups: Group[]): string[] {
-  const rows = groups.map(({ id, count, kind, hook, firstAt, lastAt, error }) => [
-    id,
+  const rows = groups.map(({ id, count, kind, hook, firstAt, lastAt, error }) => ({
+    group: id,
     count,
     kind,
     hook,
-    firstAt.replace(/\.\d+Z$/, "Z"),
-    lastAt.replace(/\.\d+Z$/, "Z"),
-    error.split("\n", 1)[0],
-  ]);
-  return formatTable(["group", "count", "kind", "hook", "first", "last", "error of the last"], rows, NONE);
+    first: toSeconds(firstAt),
+    last: toSeconds(lastAt),
+    "error of the last": error.split("\n", 1)[0],
+  }));
+  return formatTable(rows, NONE);
 }
 
 /** The one whose id begins so, else those of the event whose id does. */

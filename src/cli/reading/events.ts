@@ -4,28 +4,29 @@ import { pipeline } from "node:stream/promises";
 import { codeOf } from "../../errors.ts";
 import { EVENT_STATUSES } from "../../types.ts";
 import {
-  EXIT_CODES,
-  UsageError,
   addListOptions,
   addServiceOptions,
   createSince,
+  EXIT_CODES,
+  type ListFlags,
+  type ServiceFlags,
   toDigits,
   toOneOf,
   toTime,
+  UsageError,
 } from "../command.ts";
 import { formatEvent, formatEvents } from "../format.ts";
 import { type CliIo, listFiles, print, printJson, printWarnings, style } from "../io.ts";
 import {
+  addAnswer,
   createOperatorClient,
   type FilterFlags,
   findId,
   LAST,
-  type ListFlags,
   listEvents,
   type OperatorClient,
   readEvent,
   requireAnswer,
-  type ServiceFlags,
   showAnswer,
   takeFirst,
 } from "../operator-client.ts";
@@ -39,9 +40,11 @@ type ReplayFlags = FilterFlags & { last: boolean; dryRun: boolean };
 export function addEvents(program: Command, io: CliIo): void {
   const events = program.command("events").description("Inspect received events, and replay them.");
 
-  addFilterOptions(addListOptions(events.command("list").description("List events, newest first."))).action(
-    (flags: FilterFlags & ListFlags) =>
-      showAnswer(flags, io, (client) => takeFirst(listEvents(client, flags), flags.limit), formatEvents),
+  addAnswer(
+    addFilterOptions(addListOptions(events.command("list").description("List events, newest first."))),
+    io,
+    (client, flags: FilterFlags & ListFlags) => takeFirst(listEvents(client, flags), flags.limit),
+    formatEvents,
   );
 
   addServiceOptions(events.command("show").description("Show everything about an event."))

@@ -2,10 +2,10 @@ import type { Command } from "commander";
 import { ConfigError } from "../../errors.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addServiceOptions, createSince, toOneOf } from "../command.ts";
+import { addServiceOptions, createSince, type ServiceFlags, toOneOf } from "../command.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
-import { createOperatorClient, exportEvents, type ServiceFlags } from "../operator-client.ts";
+import { createOperatorClient, exportEvents } from "../operator-client.ts";
 import { addValue, createShape, type Shape, toDeclaration, toJsonSchema } from "./shape.ts";
 
 const PARTS = ["type", "schema"] as const;

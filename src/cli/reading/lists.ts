@@ -1,11 +1,17 @@
 import type { Command } from "commander";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addListOptions, addServiceOptions, createSince, toOneOf } from "../command.ts";
-import { formatCount, formatTable, shortenIds } from "../format.ts";
+import {
+  addListOptions,
+  addServiceOptions,
+  createSince,
+  type ListFlags,
+  type ServiceFlags,
+  toOneOf,
+} from "../command.ts";
+import { formatCount, formatFacts, formatFailedAttempts, formatTable, shortenIds, toSeconds } from "../format.ts";
 import { type CliIo, style } from "../io.ts";
-import { type ListFlags, type OperatorClient, type ServiceFlags, showAnswer } from "../operator-client.ts";
-import { formatRun } from "./run.ts";
+import { addAnswer } from "../operator-client.ts";
 
 type SpendFlags = ServiceFlags & { since?: string; by: SpendGroup };
 
@@ -14,113 +20,85 @@ type SpendGroup = (typeof SPEND_GROUPS)[number];
 
 export function addLists(program: Command, io: CliIo): void {
   const sessions = program.command("sessions").description("Show the sessions of the agents.");
-  addList(
-    sessions.command("list").description("List sessions, the latest first."),
+  addAnswer(
+    addListOptions(sessions.command("list").description("List sessions, the latest first.")),
     io,
-    async (client, { limit }) => (await client.call("GET /api/sessions", { limit })).sessions,
+    async (client, { limit }: ListFlags) => (await client.call("GET /api/sessions", { limit })).sessions,
     formatSessions,
   );
   const show = sessions.command("show").description("Show the entries of a session, oldest first.");
-  addListOptions(show)
-    .argument("[key]", "key of the session; main has the summaries of all runs", "main")
-    .action((id: string, flags: ListFlags) =>
-      showAnswer(
-        flags,
-        io,
-        (client) => client.call("GET /api/sessions/:key*", { id, limit: flags.limit }),
-        formatSession,
-      ),
-    );
+  addAnswer(
+    addListOptions(show).argument("[key]", "key of the session; main has the summaries of all runs", "main"),
+    io,
+    (client, { limit }: ListFlags, id) => client.call("GET /api/sessions/:key*", { id, limit }),
+    formatSession,
+  );
 
   const runs = program.command("runs").description("Show the agents' turns, and release held ones.");
   const listRuns = runs.command("list").description("List agent turns with their replies, newest first.");
-  addList(
-    listRuns,
+  addAnswer(
+    addListOptions(listRuns).option("--state <state>", "only ready, queued, running, held, done, dead or dropped runs"),
     io,
-    async (client, { limit, state }) => (await client.call("GET /api/runs", { limit, state })).runs,
+    async (client, { limit, state }: ListFlags & { state?: string }) =>
+      (await client.call("GET /api/runs", { limit, state })).runs,
     formatRuns,
-  ).option("--state <state>", "only ready, queued, running, held, done, dead or dropped runs");
-  addServiceOptions(runs.command("show").description("Show one agent turn with its steps."))
-    .argument("<id>", "id of the run, as `runs list` shows it")
-    .action((id: string, flags: ServiceFlags) =>
-      showAnswer(flags, io, (client) => client.call("GET /api/runs/:id", { id }), formatRun),
-    );
-  addServiceOptions(runs.command("release").description("Start runs that agents.budget or limits.perSession holds."))
-    .argument("[id]", "only this run, as `runs list` shows it")
-    .option("--reason <text>", "only those that are held for this reason, as `runs list --state held` shows it")
-    .option("--session <key>", "only that of this session")
-    .action((run: string | undefined, { reason, session, ...flags }: ReleaseFlags) =>
-      showAnswer(
-        flags,
-        io,
-        async (client) => ({
-          released: (
-            await client.call("POST /api/runs/release", {
-              reason,
-              session,
-              run,
-            })
-          ).released,
-        }),
-        ({ released }) => [released === 0 ? "No run is held." : `${formatCount(released, "run")} released.`],
-      ),
-    );
+  );
+  addAnswer(
+    addServiceOptions(runs.command("show").description("Show one agent turn with its steps.")).argument("<id>", RUN_ID),
+    io,
+    (client, _, id) => client.call("GET /api/runs/:id", { id }),
+    formatRun,
+  );
+  addAnswer(
+    addServiceOptions(runs.command("release").description("Start runs that agents.budget or limits.perSession holds."))
+      .argument("[id]", "only this run, as `runs list` shows it")
+      .option("--reason <text>", "only those that are held for this reason, as `runs list --state held` shows it")
+      .option("--session <key>", "only that of this session"),
+    io,
+    async (client, { reason, session }: ReleaseFlags, run) => {
+      const { released } = await client.call("POST /api/runs/release", { reason, session, run });
+      return { released };
+    },
+    ({ released }) => [released === 0 ? "No run is held." : `${formatCount(released, "run")} released.`],
+  );
+  addAnswer(
+    addServiceOptions(runs.command("cancel").description("End an unfinished run for good, without a reply.")).argument(
+      "<id>",
+      RUN_ID,
+    ),
+    io,
+    async (client, _, id) => ({ canceled: (await client.call("POST /api/runs/:id/cancel", { id })).id }),
+    ({ canceled }) => [`${canceled}  canceled`],
+  );
 
-  addServiceOptions(runs.command("cancel").description("End an unfinished run for good, without a reply."))
-    .argument("<id>", "id of the run, as `runs list` shows it")
-    .action((id: string, flags: ServiceFlags) =>
-      showAnswer(
-        flags,
-        io,
-        async (client) => ({
-          canceled: (await client.call("POST /api/runs/:id/cancel", { id })).id,
-        }),
-        ({ canceled }) => [`${canceled}  canceled`],
-      ),
-    );
-
-  addServiceOptions(program.command("spend").description("Show the tokens and the cost of agent turns."))
-    .addOption(createSince("the first hour: a duration before now, or a date (default: 00:00 UTC today)"))
-    .option("--by <group>", "a line for each hook, mapping or model", toOneOf(SPEND_GROUPS), "hook")
-    .action(({ by, ...flags }: SpendFlags) =>
-      showAnswer(
-        flags,
-        io,
-        async (client) => {
-          const { since, spend } = await client.call("GET /api/spend", { since: flags.since });
-          return { since, spend: [...Map.groupBy(spend, (row) => row[by])].map(([name, rows]) => addUp(name, rows)) };
-        },
-        ({ since, spend }) =>
-          spend.length === 0 ? [`No agent has reported its tokens since ${since}.`] : formatSpend(by, spend),
-      ),
-    );
+  addAnswer(
+    addServiceOptions(program.command("spend").description("Show the tokens and the cost of agent turns."))
+      .addOption(createSince("the first hour: a duration before now, or a date (default: 00:00 UTC today)"))
+      .option("--by <group>", "a line for each hook, mapping or model", toOneOf(SPEND_GROUPS), "hook"),
+    io,
+    async (client, { by, ...flags }: SpendFlags) => {
+      const { since, spend } = await client.call("GET /api/spend", { since: flags.since });
+      return { since, spend: [...Map.groupBy(spend, (row) => row[by])].map(([name, rows]) => addUp(name, rows)) };
+    },
+    formatSpend,
+  );
 
   const rejections = program.command("rejections");
-  addList(
-    rejections.description("List refused requests, newest first: wrong secrets, unknown hooks."),
+  addAnswer(
+    addListOptions(rejections.description("List refused requests, newest first: wrong secrets, unknown hooks.")),
     io,
-    async (client, { limit }) => (await client.call("GET /api/rejections", { limit })).rejections,
+    async (client, { limit }: ListFlags) => (await client.call("GET /api/rejections", { limit })).rejections,
     formatRejections,
   );
 }
 
+const RUN_ID = "id of the run, as `runs list` shows it";
+
 type ReleaseFlags = ServiceFlags & { reason?: string; session?: string };
 
-/** A command that prints a list of the API. */
-function addList<Row>(
-  command: Command,
-  io: CliIo,
-  read: (client: OperatorClient, flags: ListFlags & { state?: string }) => Promise<Row[]>,
-  format: (rows: Row[]) => string[],
-): Command {
-  return addListOptions(command).action((flags: ListFlags) =>
-    showAnswer(flags, io, (client) => read(client, flags), format),
-  );
-}
-
 function formatSessions(sessions: OperatorAnswers["GET /api/sessions"]["sessions"]): string[] {
-  const rows = sessions.map(({ key, entries, updatedAt }) => [key, entries, updatedAt]);
-  return formatTable(["key", "entries", "updated"], rows, "There are no sessions.");
+  const rows = sessions.map(({ key, entries, updatedAt }) => ({ key, entries, updated: updatedAt }));
+  return formatTable(rows, "There are no sessions.");
 }
 
 function formatSession({ key, entries }: OperatorAnswers["GET /api/sessions/:key*"]): string[] {
@@ -134,17 +112,17 @@ function formatSession({ key, entries }: OperatorAnswers["GET /api/sessions/:key
 function formatRuns(runs: OperatorAnswers["GET /api/runs"]["runs"]): string[] {
   const short = shortenIds(runs.flatMap(({ eventId }) => eventId ?? []));
   const rows = runs.map(
-    ({ id, eventId, createdAt, state, hook, kind, sessionKey, reply, error, holdReason, waitingFor }) => [
-      id,
-      createdAt,
-      eventId && short(eventId),
+    ({ id, eventId, createdAt, state, hook, kind, sessionKey, reply, error, holdReason, waitingFor }) => ({
+      run: id,
+      created: createdAt,
+      event: eventId && short(eventId),
       state,
-      hook ?? kind,
-      sessionKey,
-      reply ?? (waitingFor === undefined ? error : `waiting for ${waitingFor}: ${error}`) ?? holdReason,
-    ],
+      hook: hook ?? kind,
+      session: sessionKey,
+      reply: reply ?? (waitingFor === undefined ? error : `waiting for ${waitingFor}: ${error}`) ?? holdReason,
+    }),
   );
-  return formatTable(["run", "created", "event", "state", "hook", "session", "reply"], rows, "There are no runs.");
+  return formatTable(rows, "There are no runs.");
 }
 
 type Spend = OperatorAnswers["GET /api/spend"]["spend"][number];
@@ -164,27 +142,91 @@ function addUp(name: string, rows: Omit<SpendRow, "name">[]): SpendRow {
   return total;
 }
 
-function formatSpend(by: SpendGroup, spend: SpendRow[]): string[] {
-  const rows = (spend.length > 1 ? [...spend, addUp("all", spend)] : spend).map((row) => [
-    row.name || (by === "hook" ? "heartbeat" : "-"),
-    row.runs,
-    row.inputTokens,
-    row.outputTokens,
-    row.cost > 0 ? row.cost.toFixed(4) : undefined,
-  ]);
-  return formatTable([by, "runs", "input", "output", "cost"], rows);
+function formatSpend({ since, spend }: { since: string; spend: SpendRow[] }, { by }: SpendFlags): string[] {
+  const rows = spend.length > 1 ? [...spend, addUp("all", spend)] : spend;
+  const shown = rows.map(({ name, runs, inputTokens, outputTokens, cost }) => ({
+    [by]: name || (by === "hook" ? "heartbeat" : "-"),
+    runs,
+    input: inputTokens,
+    output: outputTokens,
+    cost: cost > 0 ? cost.toFixed(4) : undefined,
+  }));
+  return formatTable(shown, `No agent has reported its tokens since ${since}.`);
 }
 
 function formatRejections(rejections: OperatorAnswers["GET /api/rejections"]["rejections"]): string[] {
-  const rows = rejections.map(({ at, reason, hook, client, size, repeated, hint, message }) => [
-    at.replace(/\.\d+Z$/, "Z"),
+  const rows = rejections.map(({ at, reason, hook, client, size, repeated, hint, message }) => ({
+    at: toSeconds(at),
     reason,
     hook,
     client,
-    size,
-    repeated && `${repeated} more`,
-    hint ?? message,
-  ]);
-  const names = ["at", "reason", "hook", "client", "bytes", "", "why"];
-  return formatTable(names, rows, "No request was refused.");
+    bytes: size,
+    "": repeated && `${repeated} more`,
+    why: hint ?? message,
+  }));
+  return formatTable(rows, "No request was refused.");
+}
+
+type RunTimeline = OperatorAnswers["GET /api/runs/:id"];
+type Step = RunTimeline["steps"][number];
+
+/** The text of a step is cut after this many lines; `--json` has all of it. */
+const MAX_LINES = 20;
+
+/** The lines of `webhooks runs show`. */
+function formatRun(run: RunTimeline): string[] {
+  const { id, state, hook, kind, sessionKey, model, usage, cost, reply, error, holdReason, waitingFor } = run;
+  const reason = waitingFor === undefined ? holdReason : `waiting for ${waitingFor}`;
+  const facts: [string, string | undefined][] = [
+    ["run", id],
+    ["state", reason === undefined ? state : `${state} (${reason})`],
+    ["hook", hook ?? kind],
+    ["session", sessionKey],
+    ["model", model],
+    ["used", formatUsed({ usage, cost })],
+    ["error", error],
+  ];
+  return [
+    ...formatFacts(facts),
+    ...formatFailedAttempts(run.failedAttempts),
+    ...run.steps.flatMap(formatStep),
+    ...(reply === undefined ? [] : ["", style("bold", "reply"), ...indent(reply)]),
+  ];
+}
+
+function formatStep(step: Step): string[] {
+  const { n, kind, call, model, state, startedAt, finishedAt, sources, title, decided } = step;
+  const ms = finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(startedAt);
+  const facts = [
+    startedAt,
+    state === "done" ? undefined : state,
+    ms === undefined ? undefined : `${ms} ms`,
+    formatUsed(step),
+    decided && `${decided.decision} by ${decided.by}`,
+    sources.length > 0 ? `private: ${sources.join(", ")}` : undefined,
+  ];
+  const name = [`${n}`, kind, call ?? model ?? title ?? ""].join("  ");
+  const shown = facts.filter((fact) => fact !== undefined).join("  ");
+  return [
+    "",
+    `${style("bold", toPrintable(name))}  ${style("dim", toPrintable(shown))}`,
+    ...(step.arguments ? indent(JSON.stringify(step.arguments)) : []),
+    ...(step.text ? indent(step.text) : []),
+  ];
+}
+
+function formatUsed({ usage, cost }: Pick<Step, "usage" | "cost">): string | undefined {
+  if (!usage) return undefined;
+  const { inputTokens = 0, outputTokens = 0 } = usage;
+  const tokens = `${inputTokens} + ${outputTokens} tokens`;
+  return cost === undefined ? tokens : `${tokens}, ${Number(cost.toPrecision(3))}`;
+}
+
+function indent(text: string): string[] {
+  const lines = toPrintable(text).split("\n");
+  const rest = lines.length - MAX_LINES;
+  return [
+    ...lines.slice(0, MAX_LINES).map((line) => `  ${line}`),
+    ...(rest > 0 ? [style("dim", `  … ${rest} more lines, see --json`)] : []),
+  ];
 }

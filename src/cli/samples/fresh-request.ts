@@ -1,7 +1,7 @@
 import { randomBytes, randomInt, randomUUID } from "node:crypto";
 import type { MappingInput } from "../../config/schema/generated.ts";
 import { parsePayloadPath, readValues } from "../../mapping/pattern.ts";
-import { isObject, parsePath, readPath } from "../../shared/json.ts";
+import { isObject, parseJson, parsePath, readPath } from "../../shared/json.ts";
 import { isIdPath, listTemplatePaths } from "../../shared/template-values.ts";
 
 export interface SentRequest {
@@ -23,7 +23,7 @@ export function toFreshRequest({ headers, body, type }: SentRequest, mappings: r
     const ids = mappings.flatMap((mapping) => findIds(mapping, fields));
     return { ...fresh, body: Buffer.from(ids.reduce(freshenField, text)) };
   }
-  const payload = parseOrUndefined(text);
+  const payload = parseJson(text);
   if (payload === undefined) return fresh;
   const ids = mappings.flatMap((mapping) => findIds(mapping, payload));
   // White space behind a value means nothing, and makes what is signed another text.
@@ -34,14 +34,6 @@ export function toFreshRequest({ headers, body, type }: SentRequest, mappings: r
 }
 
 const FORM = "application/x-www-form-urlencoded";
-
-function parseOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 

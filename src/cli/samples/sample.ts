@@ -3,13 +3,16 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { resolveUserConfig } from "../../config/load.ts";
 import { parseSource } from "../../config/parse/source.ts";
+import { PRESETS_FOLDER } from "../../config/presets/file.ts";
+import type { Preset } from "../../config/schema/generated.ts";
 import { readSchema } from "../../config/schema/validator.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { resolveRequest } from "../../mapping/resolve.ts";
-import { runTrial, type Trial } from "../../operator/trial.ts";
+import { runTrial } from "../../operator/trial.ts";
 import type { Runtime } from "../../runtime/build.ts";
 import { parseExact } from "../../shared/exact-json.ts";
-import { isObject } from "../../shared/json.ts";
+import { isObject, readPath } from "../../shared/json.ts";
+import { didYouMean } from "../../shared/text.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
 import type { LogLine } from "../../types.ts";
 
@@ -23,9 +26,9 @@ export interface SampleSet {
   /** The folder of the preset, absolute; undefined: a transform. */
   preset?: string;
   /** Relative too; undefined if there is no module beside the samples. */
-  module: string | undefined;
+  module?: string;
   /** Absolute; undefined: the mapping consists of the transform alone. */
-  mappingFile: string | undefined;
+  mappingFile?: string;
   samples: Sample[];
 }
 
@@ -59,14 +62,7 @@ export function findSamples(folder: string): SampleSet[] {
     .toSorted()
     .map((file) => {
       const preset = path.dirname(path.resolve(folder, file));
-      const name = path.basename(preset);
-      return {
-        name,
-        preset,
-        module: undefined,
-        mappingFile: undefined,
-        samples: listSamples(path.join(preset, "samples")),
-      };
+      return { name: path.basename(preset), preset, samples: listSamples(path.join(preset, "samples")) };
     });
   const found = globSync("**/*.samples/", { cwd: folder, exclude });
   const transforms = found.toSorted().map((samplesFolder) => {
@@ -98,7 +94,7 @@ export function isNamed(names: string[]): (set: SampleSet, sample: Sample) => bo
 }
 
 /** Those of one folder, by name. */
-export function listSamples(folder: string): Sample[] {
+function listSamples(folder: string): Sample[] {
   return readdirSync(folder)
     .filter((file) => file.endsWith(".json") && !/\.(expected|request)\.json$/.test(file))
     .toSorted()
@@ -118,8 +114,19 @@ export interface RunOptions {
  * `HookError` when the sample's own files are wrong.
  */
 export async function runSample({ file }: Sample, options: RunOptions): Promise<SampleResult> {
+  const { runtime, runner } = options;
   const body = readFileSync(`${file}.json`, "utf8");
-  const trial = await tryBody(file, body, options);
+  const { headers, query, receivedAt } = readRequest(`${file}.request.json`);
+  const payload = parsePayload(`${file}.json`, body);
+  const hook = runtime.mappings.mappings[0]?.match.path;
+  const trial = await runTrial({ hook, payload, headers, query }, runtime, {
+    resolve: (posted) =>
+      // A sample must pass wherever its transform is used, whatever channels are configured there.
+      resolveRequest(
+        { ...posted, rawBody: Buffer.from(body), receivedAt },
+        { ...runtime, channels: undefined, run: runner.run },
+      ),
+  });
   const { log, durationMs } = trial;
   if (!trial.ok) return { kind: "failed", reason: trial.detail ?? trial.error, log, durationMs };
   const given = toExpectation(trial, body);
@@ -128,18 +135,6 @@ export async function runSample({ file }: Sample, options: RunOptions): Promise<
   if (!options.update) return { kind: "unexpected", given, expected, log, durationMs };
   writeFileSync(`${file}.expected.json`, `${JSON.stringify(given, undefined, 2)}\n`);
   return { kind: "updated", log, durationMs };
-}
-
-function tryBody(file: string, body: string, { runtime, runner }: RunOptions): Promise<Trial> {
-  const { headers, query, receivedAt } = readRequest(`${file}.request.json`);
-  const payload = parsePayload(`${file}.json`, body);
-  const rawBody = Buffer.from(body);
-  const hook = runtime.mappings.mappings[0]?.match.path;
-  return runTrial({ hook, payload, headers, query }, runtime, {
-    resolve: (posted) =>
-      // A sample must pass wherever its transform is used, whatever channels are configured there.
-      resolveRequest({ ...posted, rawBody, receivedAt }, { ...runtime, channels: undefined, run: runner.run }),
-  });
 }
 
 /** A sample gives the same result tomorrow: its request arrives at this time, unless it names another. */
@@ -225,4 +220,38 @@ function withoutDefaults(action: object): object {
 function orderOf(field: string): number {
   const index = ORDER.indexOf(field);
   return index === -1 ? ORDER.length : index;
+}
+
+export interface PresetSample extends Sample {
+  /** The sender's name of the event; undefined: it has none. */
+  event?: string;
+  payload: unknown;
+}
+
+/** Long numbers keep their text (`ExactNumber`). */
+export function readPresetSamples(preset: string): PresetSample[] {
+  const folder = path.join(PRESETS_FOLDER, preset, "samples");
+  return (existsSync(folder) ? listSamples(folder) : []).map(({ name, file }) => {
+    const payload = parseExact(readFileSync(`${file}.json`, "utf8"));
+    const expected = `${file}.expected.json`;
+    const event = existsSync(expected) ? readPath(JSON.parse(readFileSync(expected, "utf8")), ["event"]) : undefined;
+    return { name, file, payload, ...(typeof event === "string" && { event }) };
+  });
+}
+
+/** Throws a `ConfigError` that names the samples if there is none of this name. */
+export function requirePresetSample(preset: string, name: string): Sample {
+  const samples = listSamples(path.join(PRESETS_FOLDER, preset, "samples"));
+  const sample = samples.find((one) => one.name === name);
+  if (sample) return sample;
+  const names = samples.map((one) => one.name);
+  const message = `The preset "${preset}" has no sample "${name}"${didYouMean(name, names, `; its samples are ${names.join(", ")}`)}`;
+  throw new ConfigError([{ message }]);
+}
+
+/** The events of a preset that have a name without a wildcard: those that it knows, and those of its samples. */
+export function listEvents({ events }: Preset, samples: readonly PresetSample[]): string[] {
+  if (!events) return [];
+  const known = events.known.filter((name) => !name.includes("*"));
+  return [...new Set([...known, ...samples.flatMap(({ event }) => event ?? [])])].toSorted();
 }

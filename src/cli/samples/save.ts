@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { readConfig } from "../../drivers.ts";
 import { ConfigError, HookError } from "../../errors.ts";
+import { replaceFile } from "../../shared/files.ts";
 import { withoutRedacted } from "../../operator/stored-events.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import { describeError } from "../command.ts";
@@ -36,9 +37,8 @@ export async function saveSample(event: EventTimeline, options: SaveOptions, io:
   const samples = path.join(folder, `${set}.samples`);
   const name = chooseName(options.name ?? toFileName(event.event ?? "sample"), samples, options.name !== undefined);
   const file = path.join(samples, name);
-  mkdirSync(samples, { recursive: true });
-  writeFileSync(`${file}.json`, toJson(event.request.payload));
-  writeFileSync(`${file}.request.json`, toJson(toSampleRequest(event)));
+  replaceFile(`${file}.json`, toJson(event.request.payload));
+  replaceFile(`${file}.request.json`, toJson(toSampleRequest(event)));
   const saved = { name: `${set}/${name}`, files: [`${file}.json`, `${file}.request.json`] };
   const failure = await recordExpected({ folder, set, name }, options, io);
   if (failure !== undefined) return { ...saved, failure };
@@ -78,9 +78,8 @@ function toFileName(event: string): string {
 function chooseName(wanted: string, samples: string, isGiven: boolean): string {
   const isFree = (name: string): boolean => !existsSync(path.join(samples, `${name}.json`));
   if (isGiven && (!/^[\w.-]+$/.test(wanted) || /\.(request|expected)$/.test(wanted))) {
-    throw new ConfigError([
-      { message: `"${wanted}" cannot be the name of a sample: expected letters, digits, dots, - and _.` },
-    ]);
+    const message = `"${wanted}" cannot be the name of a sample: expected letters, digits, dots, - and _.`;
+    throw new ConfigError([{ message }]);
   }
   if (isFree(wanted)) return wanted;
   if (isGiven)

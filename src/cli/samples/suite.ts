@@ -116,11 +116,11 @@ async function readMapping(
   const written = configFile === undefined ? {} : parseSource(configFile, readFileSync(configFile, "utf8")).value;
   const presets = findPresetUses(written, { hook: name, module });
   const mappings = file === undefined ? findMappings(written, { hook: name, module }) : [];
-  if (module === undefined || mappings.length + presets.length > 0) {
+  if (mappings.length + presets.length > 0) {
     const baseDir = path.dirname(configFile ?? folder);
-    if (mappings.length + presets.length > 0) {
-      return checkConfig({ hooks: { transformsDir: folder, mappings, presets } }, { baseDir, env });
-    }
+    return checkConfig({ hooks: { transformsDir: folder, mappings, presets } }, { baseDir, env });
+  }
+  if (module === undefined) {
     const message = `There are samples of ${name}, but no module beside them, and neither a mapping nor a preset of that hook in the configuration.`;
     throw new ConfigError([{ message }]);
   }

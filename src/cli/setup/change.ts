@@ -1,14 +1,15 @@
 import { stripVTControlCharacters } from "node:util";
 import { type ConfigPlan, hideSecrets, writePlan } from "../../config/edit/plan.ts";
+import type { ReadConfig } from "../../config/load.ts";
 import { readConfigText } from "../../drivers.ts";
-import { ConfigError, MailError, messageOf } from "../../errors.ts";
+import { ConfigError, messageOf } from "../../errors.ts";
 import type { Runtime } from "../../runtime/build.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { describeError, EXIT_CODES, UsageError } from "../command.ts";
+import { Canceled, classifyError, describeError, type WriteFlags } from "../command.ts";
 import { buildOnce } from "../context.ts";
 import { formatDiff } from "../format.ts";
 import { type CliIo, print, printError, printJsonLine } from "../io.ts";
-import { Canceled, createTerminal, MissingAnswer, type Terminal } from "./terminal.ts";
+import { createTerminal, MissingAnswer, type Terminal } from "./terminal.ts";
 
 /** A terminal with a person at it, if there is one. */
 export function openTerminal({ json }: { json: boolean }, io: CliIo): Terminal | undefined {
@@ -31,24 +32,18 @@ export function loadPlan(
   return buildOnce(() => readConfigText(file, after, { env, unwritten: secretFiles }), io);
 }
 
-export interface WriteFlags {
-  yes: boolean;
-  dryRun: boolean;
-  json: boolean;
-}
-
 /** Shows the change, asks, and writes it. Resolves to whether it was written, which a dry run does not do. */
-export async function applyPlan(
-  plan: ConfigPlan,
-  { yes, dryRun, json }: WriteFlags,
-  io: CliIo,
-  terminal: Terminal | undefined,
-): Promise<boolean> {
-  if (!json && plan.before !== plan.after) print(io, showChange(plan));
-  if (dryRun) return false;
-  await confirmWrite(yes, terminal, plan.file);
+export async function applyPlan(plan: ConfigPlan, flags: WriteFlags, io: CliIo): Promise<boolean> {
+  if (!flags.json && plan.before !== plan.after) print(io, showChange(plan));
+  if (flags.dryRun) return false;
+  await confirmWrite(plan.file, flags, io);
   writePlan(plan);
   return true;
+}
+
+/** The configuration after the change, with all that is wrong with it in this environment. */
+export function readPlan({ file, after, secretFiles }: ConfigPlan, env: NodeJS.ProcessEnv): Promise<ReadConfig> {
+  return readConfigText(file, after, { env, unwritten: secretFiles });
 }
 
 export function printWritten({ file, secretFiles }: ConfigPlan, io: CliIo): void {
@@ -57,8 +52,9 @@ export function printWritten({ file, secretFiles }: ConfigPlan, io: CliIo): void
 }
 
 /** Throws `MissingAnswer` if nobody can be asked. */
-export async function confirmWrite(yes: boolean, terminal: Terminal | undefined, file: string): Promise<void> {
-  if (yes) return;
+export async function confirmWrite(file: string, flags: { yes: boolean; json: boolean }, io: CliIo): Promise<void> {
+  if (flags.yes) return;
+  const terminal = openTerminal(flags, io);
   if (!terminal) throw new MissingAnswer("--yes", `cannot ask whether to write ${file} (--dry-run shows the change)`);
   if (!(await terminal.confirm(`Write ${file}?`))) throw new Canceled();
 }
@@ -87,30 +83,11 @@ export function plainChange(plan: ConfigPlan): string {
 export async function runChange({ json }: { json: boolean }, io: CliIo, work: () => Promise<void>): Promise<void> {
   try {
     await work();
-  } catch (error) {
-    reportFailure(error, json, io);
+  } catch (thrown) {
+    const { code, exitCode } = classifyError(thrown);
+    const error = thrown instanceof ConfigError ? describeError(thrown) : messageOf(thrown);
+    io.exitCode = exitCode;
+    if (json) printJsonLine(io, { ok: false, error, code });
+    else printError(io, toPrintable(error), "Nothing was written.");
   }
-}
-
-function reportFailure(error: unknown, json: boolean, io: CliIo): void {
-  io.exitCode = error instanceof UsageError ? EXIT_CODES.usage : EXIT_CODES.failed;
-  const { code, sentence } = toFailure(error);
-  if (json) printJsonLine(io, { ok: false, error: sentence, code });
-  else printError(io, toPrintable(sentence), "Nothing was written.");
-}
-
-const MAIL_CODES: Record<MailError["kind"], string> = {
-  login: "login_refused",
-  network: "network",
-  tls: "tls_failed",
-  gone: "mailbox_gone",
-};
-
-function toFailure(error: unknown): { code: string; sentence: string } {
-  if (error instanceof MissingAnswer) return { code: "missing_answer", sentence: error.message };
-  if (error instanceof UsageError) return { code: "usage", sentence: error.message };
-  if (error instanceof Canceled) return { code: "canceled", sentence: "Canceled." };
-  if (error instanceof MailError) return { code: MAIL_CODES[error.kind], sentence: error.message };
-  if (error instanceof ConfigError) return { code: "config", sentence: describeError(error) };
-  return { code: "fault", sentence: messageOf(error) };
 }

@@ -12,25 +12,19 @@ import { readPath } from "../../shared/json.ts";
 import { compileTransform } from "../../transforms/compile.ts";
 import { createSourceBoundary, isInside, toRealPath } from "../../transforms/source-boundary.ts";
 import { readIfReadable } from "../../transforms/source-gate.ts";
+import { addConfigOptions, type ConfigFlags } from "../command.ts";
 import { locateNewConfig, readInput, tryRuntime } from "../context.ts";
 import { type CliIo, listFiles, print, printJson } from "../io.ts";
 
-interface ImportFlags {
-  config?: string;
-  print: boolean;
-  json: boolean;
-}
+type ImportFlags = ConfigFlags & { print: boolean };
 
 export function addImport(program: Command, io: CliIo): void {
-  program
-    .command("import")
-    .description("Convert the configuration of another gateway.")
-    .command("openclaw")
+  const command = program.command("import").description("Convert the configuration of another gateway.");
+  const help = "the file to write (default: $WEBHOOKS_CONFIG, else webhooks.json5 here)";
+  addConfigOptions(command.command("openclaw"), "print one JSON object", help)
     .description("Convert the hooks of OpenClaw, with a comment at each place that needs a decision.")
     .argument("[file]", "its configuration (default: $OPENCLAW_CONFIG_PATH, else ~/.openclaw/openclaw.json)")
-    .option("--config <file>", "the file to write (default: $WEBHOOKS_CONFIG, else webhooks.json5 here)")
     .option("--print", "show the configuration and write nothing", false)
-    .option("--json", "print one JSON object", false)
     .action((file: string | undefined, flags: ImportFlags) => importOpenClaw(file, flags, io));
 }
 

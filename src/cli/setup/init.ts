@@ -25,7 +25,7 @@ import { toPrintable } from "../../telemetry/log.ts";
 import { addItem } from "../command.ts";
 import { locateNewConfig } from "../context.ts";
 import { type CliIo, isNpx, listFiles, print, printJsonLine, style } from "../io.ts";
-import { confirmWrite, openTerminal, runChange, showChange } from "./change.ts";
+import { confirmWrite, openTerminal, readPlan, runChange, showChange } from "./change.ts";
 import { type Answers, askAnswers } from "./init-answers.ts";
 import { askOptions, toUrl } from "./presets.ts";
 import { EXAMPLE, readTemplate, writeEditorFiles, writeFirstConfig, writeMissing, writeVscode } from "./templates.ts";
@@ -97,7 +97,7 @@ async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | un
   const isNew = plan.before === undefined;
   const isChanged = plan.before !== plan.after;
   if (isChanged && !isNew && !flags.json) print(io, showChange(plan));
-  if (isChanged && !isNew) await confirmWrite(flags.yes, terminal, plan.file);
+  if (isChanged && !isNew) await confirmWrite(plan.file, flags, io);
   writePlan(plan);
   const editor = writeEditorFiles(transformsDir);
   const folder = path.dirname(plan.file);
@@ -174,8 +174,9 @@ function locateSchema(folder: string): string {
 }
 
 /** Only what the change brings is refused here; the rest of an existing configuration is `webhooks check`'s. */
-async function requireValid({ file, before, after, secretFiles }: ConfigPlan, { env }: Target) {
-  const read = await readConfigText(file, after, { env, unwritten: secretFiles });
+async function requireValid(plan: ConfigPlan, { env }: Target) {
+  const { file, before } = plan;
+  const read = await readPlan(plan, env);
   const known = before === undefined ? [] : (await readConfigText(file, before, { env })).problems;
   const problems = read.problems.filter(
     ({ message }) => !known.some((old) => old.message === message) && !/is not set/.test(message),

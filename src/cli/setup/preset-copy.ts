@@ -20,15 +20,14 @@ import { trimSlashes } from "../../config/resolve.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, toSentence } from "../../errors.ts";
 import { readOwn } from "../../shared/json.ts";
+import type { ConfigFlags } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, listFiles, print, printJson, printWarnings } from "../io.ts";
 
-export interface CopyFlags {
-  config?: string;
+export interface CopyFlags extends ConfigFlags {
   path?: string;
   print: boolean;
-  json: boolean;
 }
 
 /** Replaces a preset by its mappings, templates and samples in the user's own files, and says which. */

@@ -1,9 +1,8 @@
 import type { Command } from "commander";
 import { dirname, relative } from "node:path";
-import { text as readAll } from "node:stream/consumers";
 import {
   createPresetSecret,
-  findUses,
+  findUse,
   isSecretOption,
   planChanges,
   planUse,
@@ -11,7 +10,6 @@ import {
   requireUnused,
   type Target,
 } from "../../config/edit/plan.ts";
-import { readConfigText } from "../../drivers.ts";
 import { findPresets, readPreset, requirePreset } from "../../config/presets/file.ts";
 import { writeConnectSteps, writePresetPage } from "../../config/presets/page.ts";
 import { readAuth, toParametersSchema } from "../../config/presets/parameters.ts";
@@ -22,14 +20,15 @@ import { toSlackAppLink } from "../../registration/slack-manifest.ts";
 import { showHookId } from "../../registration/subscriptions.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
-import { UsageError, addPair, addWriteOptions, CONFIG_HELP } from "../command.ts";
-import { loadConfig, locateNewConfig } from "../context.ts";
+import { addConfigOptions, addPair, addWriteOptions, CONFIG_HELP, UsageError } from "../command.ts";
+import { loadConfig, locateNewConfig, parseJsonOrText, readSecret } from "../context.ts";
 import { wrapWords } from "../format.ts";
 import { type CliIo, print, printJson, printJsonLine, printWarnings, style } from "../io.ts";
-import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange } from "./change.ts";
+import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, readPlan, runChange } from "./change.ts";
 import { type CopyFlags, copyPreset } from "./preset-copy.ts";
-import { removeTunnelWebhooks } from "../live/tunnel-webhooks.ts";
+import { removeTunnelWebhooks } from "../live/dev-tunnel.ts";
 import { registerPreset, type RegisterFlags, unregisterPreset } from "./registration.ts";
+import { refuseUnused } from "./sender.ts";
 import { addVerify } from "./verify.ts";
 import { MissingAnswer, type Terminal } from "./terminal.ts";
 
@@ -59,9 +58,8 @@ export function addPresets(program: Command, io: CliIo): void {
       else print(io, writePresetPage(requirePreset(name)).trimEnd());
     });
   const enable = presets.command("enable").argument("<name>", "name of the preset");
-  addWriteOptions(enable)
+  addWriteOptions(enable, `${CONFIG_HELP}; created if missing`)
     .description("Add a preset to the configuration, store its secret, and say what to set at the sender.")
-    .option("--config <file>", `${CONFIG_HELP}; created if missing`)
     .option("--secret <secret>", "the sender's secret; - for standard input, or a reference such as ${GITHUB_SECRET}")
     .option("--generate", "make a secret", false)
     .option("--path <hook>", "the hook's name (default: the preset's)")
@@ -70,41 +68,33 @@ export function addPresets(program: Command, io: CliIo): void {
     .option("--register [place]", "register the webhook by the sender's API: in this repository, project, team or shop")
     .option("--unregister", "delete the webhook at the sender, and leave the configuration", false)
     .option("--replace", "register it instead of another webhook, where there can be only one", false)
-    .option(
-      "--token <token>",
-      "token of the sender's API (default: apiToken, or that of the channel); it is not stored",
-    )
+    .option("--token <token>", TOKEN_HELP)
     .action((name: string, flags: EnableFlags) =>
       runChange(flags, io, () => enablePreset(requirePreset(name), flags, io)),
     );
   const disable = presets.command("disable").argument("<name>", "name of the preset");
   addWriteOptions(disable)
     .description("Remove a preset from the configuration.")
-    .option("--config <file>", CONFIG_HELP)
     .option("--path <hook>", "the hook's name (default: the preset's)")
     .option(
       "--unregister",
       "delete its webhook at the sender first, and what `webhooks dev --tunnel` left there",
       false,
     )
-    .option(
-      "--token <token>",
-      "token of the sender's API (default: apiToken, or that of the channel); it is not stored",
-    )
+    .option("--token <token>", TOKEN_HELP)
     .action((name: string, flags: EnableFlags) =>
       runChange(flags, io, () => disablePreset(requirePreset(name), flags, io)),
     );
   addVerify(presets, io);
-  presets
-    .command("copy")
+  addConfigOptions(presets.command("copy"))
     .description("Replace a preset by its mappings, templates and samples, as your own to change.")
     .argument("<name>", "name of the preset")
-    .option("--config <file>", CONFIG_HELP)
     .option("--path <hook>", "the hook's name, if the preset is used for several")
     .option("--print", "show the mappings and write nothing", false)
-    .option("--json", "print one JSON object", false)
     .action((name: string, flags: CopyFlags) => copyPreset(requirePreset(name), flags, io));
 }
+
+const TOKEN_HELP = "token of the sender's API (default: apiToken, or that of the channel); it is not stored";
 
 interface EnableFlags extends RegisterFlags {
   unregister: boolean;
@@ -126,7 +116,7 @@ async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promis
   if (vendor && flags.register !== undefined) {
     if (flags.secret !== undefined && vendor.secretBy !== "app")
       throw new UsageError("Give either --register or --secret, not both.");
-    return registerPreset(name, { vendor, options: readOptions(flags) }, flags, io);
+    return registerPreset({ name, vendor, flags, io }, readOptions(flags));
   }
   const terminal = openTerminal(flags, io);
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
@@ -139,12 +129,12 @@ async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promis
 
   const plan = planUse(target, { name, options: await askOptions(name, flags, { io, terminal }) });
   await loadPlan(plan, io);
-  const written = await applyPlan(plan, flags, io, terminal);
+  const written = await applyPlan(plan, flags, io);
   const { file } = plan;
   const secretFiles = [...plan.secretFiles.keys()];
   const secretFile = secretFiles.find((secret) => secret.endsWith("-secret"));
   const steps = writeConnectSteps(name, url, secretFile && relative(io.cwd, secretFile));
-  const found = await readConfigText(file, plan.after, { env: io.env, unwritten: plan.secretFiles });
+  const found = await readPlan(plan, io.env);
   const warnings = [...found.problems, ...found.warnings].map(toSentence);
   if (flags.json) {
     const result = {
@@ -176,34 +166,28 @@ function describeByHand(name: string, url: string): string[] {
 
 async function unregister(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
   const vendor = findVendor(name);
-  if (!vendor)
-    throw new ConfigError([
-      { message: `The webhook of ${name} cannot be deleted by an API. Delete it at the sender.` },
-    ]);
-  const removed = await unregisterPreset(name, vendor, flags, io);
+  const message = `The webhook of ${name} cannot be deleted by an API. Delete it at the sender.`;
+  if (!vendor) throw new ConfigError([{ message }]);
+  const removed = await unregisterPreset({ name, vendor, flags, io });
   if (flags.json) printJsonLine(io, { ok: true, removed });
   else if (removed.length > 0) print(io, `Deleted at ${vendor.service}: ${removed.map(showHookId).join(", ")}.`);
 }
 
 /** Removes a preset from the configuration, and its webhook before. */
 async function disablePreset(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
-  const terminal = openTerminal(flags, io);
   const vendor = findVendor(name);
-  const removed = flags.unregister && vendor ? await unregisterPreset(name, vendor, flags, io) : [];
+  const removed = flags.unregister && vendor ? await unregisterPreset({ name, vendor, flags, io }) : [];
   if (flags.unregister && !flags.dryRun) {
     const { config } = await loadConfig(flags.config, io);
     const left = await removeTunnelWebhooks(config, { preset: name, hook: flags.path ?? name });
     if (!flags.json) print(io, ...left);
   }
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
-  const use = findUses(target, name).find(({ hook }) => hook === (flags.path ?? name));
-  if (!use)
-    throw new ConfigError([
-      { file: target.file, message: `The preset "${name}" is not used for this hook. Name it with --path.` },
-    ]);
+  const use = findUse(target, name, flags.path);
+  if (!use) throw refuseUnused(name, target.file);
   const plan = planChanges(target, [{ kind: "remove", path: use.at }], { secretFiles: new Map() });
   await loadPlan(plan, io);
-  const written = await applyPlan(plan, flags, io, terminal);
+  const written = await applyPlan(plan, flags, io);
   if (flags.json) printJsonLine(io, { ok: true, file: plan.file, written, removed, diff: plainChange(plan) });
   else if (written) printWritten(plan, io);
   else print(io, "Nothing was written.");
@@ -211,7 +195,7 @@ async function disablePreset(name: string, flags: EnableFlags, io: CliIo): Promi
 
 function readOptions(flags: Pick<EnableFlags, "events" | "with">): Record<string, unknown> {
   const events = flags.events?.split(",").map((event) => event.trim());
-  const others = Object.entries(flags.with).map(([option, text]) => [option, parseValue(text)]);
+  const others = Object.entries(flags.with).map(([option, text]) => [option, parseJsonOrText(text)]);
   return { events, ...Object.fromEntries(others) };
 }
 
@@ -247,7 +231,7 @@ async function askSecret(
   if (secret !== undefined && generate) throw new UsageError("Give either --secret or --generate, not both.");
   if (generate) return makeSecret();
   if (secret !== undefined) {
-    const given = secret === "-" ? (await readAll(io.stdin)).replace(/\r?\n$/, "") : secret;
+    const given = await readSecret(secret, io);
     if (given.trim() === "") throw new UsageError("--secret must not be empty.");
     return given;
   }
@@ -260,15 +244,6 @@ async function askSecret(
     ],
   });
   return choice === "make" ? makeSecret() : terminal.secret("Secret (hidden)");
-}
-
-/** `true`, `5` and `["a"]` are values; anything else is text. */
-function parseValue(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }
 
 /** The hook's address as senders know it. */

@@ -16,10 +16,7 @@ const COMPILER_OPTIONS = "tsconfig.json";
  * Writes what an editor needs into the folder of the transforms: types, which belong to this version and are needed without the package, and compiler options,
  * which belong to the user if they exist. Gives the absolute paths of the files that were written and of those that were not.
  */
-export function writeEditorFiles(
-  folder: string,
-  { usesPresets = false }: { usesPresets?: boolean } = {},
-): { written: string[]; kept: string[] } {
+export function writeEditorFiles(folder: string, usesPresets = false): { written: string[]; kept: string[] } {
   const written: string[] = [];
   const kept: string[] = [];
   // The file would hide the types of a package that is installed.
@@ -71,14 +68,14 @@ function isPackageInstalled(folder: string): boolean {
   return path.dirname(folder) !== folder && isPackageInstalled(path.dirname(folder));
 }
 
-/** Files by their name below the folder of the transforms. */
-type Files = Record<string, string>;
-
 /** The template's own name, in the names of its files and in its samples. */
 const TEMPLATE = "template/status";
 
-/** A new transform without a payload to start from: a useful module, two payloads and what they lead to. */
-export function readTemplate(name: string): Files {
+/**
+ * A new transform without a payload to start from: a useful module, two payloads and what they lead to. By the names of files
+ * below the folder of the transforms.
+ */
+export function readTemplate(name: string): Record<string, string> {
   const files = globSync(`${TEMPLATE}{.ts,.samples/*}`, { cwd: TRANSFORMS }).toSorted();
   const rename = (text: string): string => text.replaceAll(TEMPLATE, name);
   return Object.fromEntries(
@@ -88,51 +85,51 @@ export function readTemplate(name: string): Files {
 
 /** A new transform for payloads of a shape. `base`: the field of the action that it starts from. */
 export function writeModule(name: string, shape: Shape, base: "message" | "text" | undefined): string {
-  const lines = base
-    ? [
-        "const transform: Transform<Payload> = ({ payload, base }): TransformResult => {",
-        "  // `base` is the action without this transform. Return undefined to keep it, null to skip the request.",
-        ...(shape.objects > 0
-          ? ['  console.log("fields", Object.keys(payload).join(", ")); // Shown with the event.']
-          : []),
-        `  return { ${base}: base.${base} };`,
-      ]
-    : [
-        "const transform: Transform<Payload> = ({ payload }): TransformResult => {",
-        "  // Return null to skip a request: it is answered with 204.",
-        `  return { message: \`${name}: \${JSON.stringify(payload, undefined, 2)}\` };`,
-      ];
-  return `${[
-    'import type { Transform, TransformResult } from "hookline";',
+  const declaration = [
     "",
     "/** What the samples hold. The body comes from outside: any field may be missing. */",
     toDeclaration("Payload", shape),
-    "",
-    ...lines,
-    "};",
-    "export default transform;",
-  ].join("\n")}\n`;
+  ];
+  if (!base) {
+    return toSource(declaration, "Payload", "{ payload }", [
+      "// Return null to skip a request: it is answered with 204.",
+      `return { message: \`${name}: \${JSON.stringify(payload, undefined, 2)}\` };`,
+    ]);
+  }
+  const log = 'console.log("fields", Object.keys(payload).join(", ")); // Shown with the event.';
+  return toSource(declaration, "Payload", "{ payload, base }", [
+    "// `base` is the action without this transform. Return undefined to keep it, null to skip the request.",
+    ...(shape.objects > 0 ? [log] : []),
+    `return { ${base}: base.${base} };`,
+  ]);
 }
 
 /** A new transform for an event of a preset, or for all. `type`: the name of its payloads, `base`: the field of its action. */
 export function writePresetModule(type: string, event: string | undefined, base: "message" | "text"): string {
-  const guard = [
-    "  // Other events keep the preset's action.",
-    `  if (event !== ${JSON.stringify(event)}) return undefined;`,
-    "",
+  const others = [
+    "// Other events keep the preset's action.",
+    `if (event !== ${JSON.stringify(event)}) return undefined;`,
   ];
-  return `${[
+  return toSource([`import type { ${type} } from "hookline/presets";`], type, "{ event, payload, base }", [
+    ...(event === undefined ? [] : [...others, ""]),
+    "// `base` is the preset's action. Return undefined to keep it, null to skip the request.",
+    'console.log("fields", event, Object.keys(payload).join(", ")); // Shown with the event.',
+    `return { ${base}: base.${base} };`,
+  ]);
+}
+
+function toSource(head: string[], type: string, input: string, body: string[]): string {
+  const lines = [
     'import type { Transform, TransformResult } from "hookline";',
-    `import type { ${type} } from "hookline/presets";`,
+    ...head,
     "",
-    `const transform: Transform<${type}> = ({ event, payload, base }): TransformResult => {`,
-    ...(event === undefined ? [] : guard),
-    "  // `base` is the preset's action. Return undefined to keep it, null to skip the request.",
-    '  console.log("fields", event, Object.keys(payload).join(", ")); // Shown with the event.',
-    `  return { ${base}: base.${base} };`,
+    `const transform: Transform<${type}> = (${input}): TransformResult => {`,
+    ...body.map((line) => line && `  ${line}`),
     "};",
     "export default transform;",
-  ].join("\n")}\n`;
+    "",
+  ];
+  return lines.join("\n");
 }
 
 /** The hook of a first configuration without presets; its transform is the template's. */

@@ -1,7 +1,7 @@
 import type * as Clack from "@clack/prompts";
 import { loadAtFirstUse } from "../../shared/package.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { UsageError } from "../command.ts";
+import { Canceled, UsageError } from "../command.ts";
 import { type CliIo, print } from "../io.ts";
 
 const clack = loadAtFirstUse<typeof Clack>("@clack/prompts");
@@ -40,13 +40,10 @@ export interface Terminal {
   withSpinner<Result>(message: string, work: () => Promise<Result>): Promise<Result>;
 }
 
-export class Canceled extends Error {
-  override name = "Canceled";
-}
-
 /** A question without an answer, and without a terminal to ask it. */
 export class MissingAnswer extends UsageError {
   override name = "MissingAnswer";
+  override readonly code = "missing_answer";
 
   constructor(flags: string, message: string) {
     super(`${flags} is missing: ${message}`);

@@ -14,16 +14,13 @@ import { didYouMean } from "../../shared/text.ts";
 import { DEFAULT_TOKEN } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
 import { readPath, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
-import { addWriteOptions, CONFIG_HELP } from "../command.ts";
+import { addWriteOptions, type WriteFlags } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJsonLine } from "../io.ts";
-import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, runChange, type WriteFlags } from "./change.ts";
+import { applyPlan, loadPlan, plainChange, printWritten, runChange } from "./change.ts";
 
-interface TokenFlags extends WriteFlags {
-  config?: string;
-  print: boolean;
-}
+type TokenFlags = WriteFlags & { print: boolean };
 
 export function addToken(program: Command, io: CliIo): void {
   const token = program.command("token").description("Replace the secrets of tokens.");
@@ -33,12 +30,10 @@ export function addToken(program: Command, io: CliIo): void {
         "`webhooks token drop` removes the older one.",
     )
     .argument("<name>", NAME_HELP)
-    .option("--config <file>", CONFIG_HELP)
     .option("--print", "print the new secret", false)
     .action((name: string, flags: TokenFlags) => runChange(flags, io, () => rotate(name, flags, io)));
   addWriteOptions(token.command("drop").description("Remove all secrets of a token except for the newest one."))
     .argument("<name>", NAME_HELP)
-    .option("--config <file>", CONFIG_HELP)
     .action((name: string, flags: TokenFlags) => runChange(flags, io, () => drop(name, flags, io)));
 }
 
@@ -47,7 +42,7 @@ const NAME_HELP = "its name in hooks.tokens; default is hooks.token";
 async function rotate(name: string, flags: TokenFlags, io: CliIo): Promise<void> {
   const plan = planRotation(readTarget(locateConfig(flags.config, io), io.env), name);
   await loadPlan(plan, io);
-  const written = await applyPlan(plan, flags, io, openTerminal(flags, io));
+  const written = await applyPlan(plan, flags, io);
   const { file, secretFile } = plan;
   const secret = flags.print && written ? plan.secret : undefined;
   if (flags.json) printJsonLine(io, { ok: true, file, written, secretFile, secret, diff: plainChange(plan) });
@@ -61,7 +56,7 @@ async function rotate(name: string, flags: TokenFlags, io: CliIo): Promise<void>
 async function drop(name: string, flags: TokenFlags, io: CliIo): Promise<void> {
   const plan = planDrop(readTarget(locateConfig(flags.config, io), io.env), name);
   await loadPlan(plan, io);
-  const written = await applyPlan(plan, flags, io, openTerminal(flags, io));
+  const written = await applyPlan(plan, flags, io);
   const { file, dropped } = plan;
   if (flags.json) printJsonLine(io, { ok: true, file, written, dropped, diff: plainChange(plan) });
   if (flags.json || !written) return;
@@ -81,10 +76,9 @@ interface Rotation extends ConfigPlan {
  * both. Throws a `ConfigError` if the token has two already.
  */
 function planRotation(target: Target, name: string): Rotation {
-  const at = locateToken(target, name);
-  const written = readPath(target.written, at);
-  if (Array.isArray(written) && written.length > 1) {
-    const message = `The token has ${written.length} secrets already. Run \`webhooks token drop ${name}\` when its senders have the first one.`;
+  const { at, count } = findToken(target, name);
+  if (count > 1) {
+    const message = `The token has ${count} secrets already. Run \`webhooks token drop ${name}\` when its senders have the first one.`;
     throw new ConfigError([{ file: target.file, key: toKeyPath(at), message }]);
   }
   const secret = createSecret();
@@ -97,9 +91,7 @@ function planRotation(target: Target, name: string): Rotation {
 
 /** Plans to remove all secrets of a token but the first. Throws a `ConfigError` if it has only one. */
 function planDrop(target: Target, name: string): ConfigPlan & { dropped: number } {
-  const at = locateToken(target, name);
-  const written = readPath(target.written, at);
-  const count = Array.isArray(written) ? written.length : 1;
+  const { at, count } = findToken(target, name);
   if (count < 2) {
     const message = `The token has only one secret. Add the next one with \`webhooks token rotate ${name}\`.`;
     throw new ConfigError([{ file: target.file, key: toKeyPath(at), message }]);
@@ -109,8 +101,8 @@ function planDrop(target: Target, name: string): ConfigPlan & { dropped: number 
   return { ...planChanges(target, changes, { secretFiles: new Map() }), dropped: count - 1 };
 }
 
-/** Where the secrets of a token are written. */
-function locateToken({ file, written }: Target, name: string): Segment[] {
+/** Where the secrets of a token are written, and how many there are. */
+function findToken({ file, written }: Target, name: string): { at: Segment[]; count: number } {
   const hooks = toObject(written["hooks"]);
   const tokens = toObject(hooks["tokens"]);
   const names = [...(hooks["token"] === undefined ? [] : [DEFAULT_TOKEN]), ...Object.keys(tokens)];
@@ -118,7 +110,9 @@ function locateToken({ file, written }: Target, name: string): Segment[] {
     const next = names.length === 0 ? ". Run `webhooks init` to create the first one." : didYouMean(name, names);
     throw new ConfigError([{ file, message: `There is no token "${name}"${next}` }]);
   }
-  return name === DEFAULT_TOKEN ? ["hooks", "token"] : ["hooks", "tokens", name, "secret"];
+  const at = name === DEFAULT_TOKEN ? ["hooks", "token"] : ["hooks", "tokens", name, "secret"];
+  const secrets = readPath(written, at);
+  return { at, count: Array.isArray(secrets) ? secrets.length : 1 };
 }
 
 /** A file of the state folder that does not exist yet: the older secret stays in its own until it is dropped. */

@@ -3,18 +3,18 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Command } from "commander";
 import { builtInDrivers } from "../../drivers.ts";
 import { requirePreset } from "../../config/presets/file.ts";
-import { toApiAccess, toHook } from "../../config/presets/api-access.ts";
+import { findUse, toHook } from "../../config/presets/api-access.ts";
 import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readOwn } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { EXIT_CODES, addServiceOptions, toDigits } from "../command.ts";
+import { addServiceOptions, EXIT_CODES, type ServiceFlags, toDigits } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { type CliIo, print, printJson } from "../io.ts";
-import { createOperatorClient, type OperatorClient, type ServiceFlags } from "../operator-client.ts";
-import { connectSender, requireUrl } from "./registration.ts";
+import { createOperatorClient, type OperatorClient } from "../operator-client.ts";
+import { connectStored, requireUrl } from "./sender.ts";
 
 type Rejection = OperatorAnswers["GET /api/rejections"]["rejections"][number];
 
@@ -37,13 +37,12 @@ export function addVerify(presets: Command, io: CliIo): void {
 const POLL_MS = 500;
 const TEST_MS = 10_000;
 
-type Outcome = { kind: "arrived"; event: string } | { kind: "refused"; reason: string } | { kind: "nothing" };
+/** The event that arrived, or why none did. */
+type Outcome = { event: string; reason?: never } | { event?: never; reason: string };
 
 async function verify(name: string, flags: VerifyFlags, io: CliIo): Promise<void> {
   const { config } = await loadConfig(flags.config, io);
-  const use = config.hooks.presets.find(
-    (one) => one.name === name && (one.with["path"] ?? name) === (flags.path ?? name),
-  );
+  const use = findUse(config, name, flags.path);
   if (!use) {
     const message = `The preset "${name}" is not used for this hook. Add it with \`webhooks presets enable ${name}\`.`;
     throw new ConfigError([{ file: config.file, message }]);
@@ -57,42 +56,32 @@ async function verify(name: string, flags: VerifyFlags, io: CliIo): Promise<void
   const asked = await askForTest(use, config);
   if (!flags.json) print(io, asked, `Waiting up to ${flags.wait} s for a signed event of ${hook}.`);
 
-  const outcome = await waitForOutcome();
-  if (outcome.kind !== "arrived") io.exitCode = EXIT_CODES.failed;
-  const nothing = `Nothing arrived at ${config.hooks.path}/${hook}. Check the address at the sender, and that it can be reached: \`webhooks doctor\`.`;
-  const reason = outcome.kind === "refused" ? outcome.reason : outcome.kind === "nothing" ? nothing : undefined;
-  if (flags.json) {
-    return printJson(io, {
-      ok: outcome.kind === "arrived",
-      event: outcome.kind === "arrived" ? outcome.event : undefined,
-      reason,
-    });
-  }
-  print(
-    io,
-    reason ??
-      `A signed event arrived${outcome.kind === "arrived" ? `: ${outcome.event}` : ""}. The secret and the address are right.`,
-  );
+  const { event, reason } = await waitForOutcome();
+  if (reason !== undefined) io.exitCode = EXIT_CODES.failed;
+  if (flags.json) return printJson(io, { ok: reason === undefined, event, reason });
+  print(io, reason ?? `A signed event arrived: ${event}. The secret and the address are right.`);
 
   async function waitForOutcome(): Promise<Outcome> {
     const signal = io.stopSignal();
     const endsAt = performance.now() + Number(flags.wait) * 1000;
     while (!signal.aborted && performance.now() < endsAt) {
       const { events } = await client.call("GET /api/events", { hook, limit: 20 });
-      const event = events.find(({ id, replayOf }) => !seen.has(id) && replayOf === undefined);
-      if (event) {
-        const { credential } = await client.call("GET /api/events/:id", { id: event.id });
-        if (isSender(credential)) return { kind: "arrived", event: event.id };
+      const found = events.find(({ id, replayOf }) => !seen.has(id) && replayOf === undefined);
+      if (found) {
+        const { credential } = await client.call("GET /api/events/:id", { id: found.id });
+        if (isSender(credential)) return { event: found.id };
       }
       const { rejections } = await client.call("GET /api/rejections", { limit: 20 });
       const refused = rejections
         .filter(({ id }) => !seen.has(id))
         .map((one) => explain(one, { hook, headers }))
         .find(Boolean);
-      if (refused !== undefined) return { kind: "refused", reason: toPrintable(refused) };
+      if (refused !== undefined) return { reason: toPrintable(refused) };
       await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
     }
-    return { kind: "nothing" };
+    return {
+      reason: `Nothing arrived at ${config.hooks.path}/${hook}. Check the address at the sender, and that it can be reached: \`webhooks doctor\`.`,
+    };
   }
 }
 
@@ -107,12 +96,10 @@ async function askForTest(use: PresetUse, config: ResolvedConfig): Promise<strin
   const vendor = findVendor(use.name);
   const byHand = "Cause an event at the sender, or send its test delivery.";
   if (!vendor) return byHand;
-  const access = toApiAccess(use, config);
-  if (access.token === undefined)
-    return `${byHand} ${vendor.service} was not asked for one, because no token is stored.`;
   try {
+    const hooks = connectStored(use, config, TEST_MS);
+    if (!hooks) return `${byHand} ${vendor.service} was not asked for one, because no token is stored.`;
     const url = requireUrl(use, config);
-    const hooks = connectSender(vendor, access, access.token, AbortSignal.timeout(TEST_MS));
     const [id] = await hooks.find(url);
     if (id === undefined) {
       return `${vendor.service} has no webhook that posts to ${url}: register it with \`webhooks presets enable ${use.name} --register\`.`;

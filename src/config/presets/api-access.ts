@@ -31,6 +31,11 @@ export function toHook({ name, with: { path } }: PresetUse): string {
   return trimSlashes(toText(path ?? name));
 }
 
+/** The use of a preset for a hook. Default: the hook of the preset's name. */
+export function findUse({ hooks }: Pick<ResolvedConfig, "hooks">, name: string, hook = name): PresetUse | undefined {
+  return hooks.presets.find((use) => use.name === name && toHook(use) === trimSlashes(hook));
+}
+
 /** The address that its sender posts to; undefined: no public address is known. */
 export function toHookUrl(
   use: PresetUse,

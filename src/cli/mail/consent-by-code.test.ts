@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { type JsonAnswer, startJsonServer } from "../../../test/support/json-server.ts";
 import { mailFailureOf } from "../../contracts/mail.ts";
-import { type DeviceConsent, requestDeviceCode } from "./device-code.ts";
+import { type DeviceConsent, requestDeviceCode } from "./consent.ts";
 
 const CODE = {
   device_code: "device-1",

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { checkConfig } from "../../drivers.ts";
-import { describeModelCalls } from "./model-calls.ts";
+import { describeModelCalls } from "./check.ts";
 
 const providers = { local: { kind: "openai-compatible", baseUrl: "http://127.0.0.1:1/v1" } };
 const template = { messageTemplate: "x", textTemplate: "x" };

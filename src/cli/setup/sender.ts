@@ -1,0 +1,73 @@
+import { findUse, toApiAccess, toHookUrl } from "../../config/presets/api-access.ts";
+import { type ConfigPlan, isReference } from "../../config/edit/plan.ts";
+import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
+import { ConfigError } from "../../errors.ts";
+import type { HookApi, Vendor } from "../../registration/hook-api.ts";
+import type { CliIo } from "../io.ts";
+import { openTerminal, readPlan } from "./change.ts";
+import { MissingAnswer } from "./terminal.ts";
+import { findVendor } from "../../registration/vendors.ts";
+
+/** A command about the webhook of a preset. */
+export interface SenderCommand {
+  /** The preset. */
+  name: string;
+  vendor: Vendor;
+  flags: { path?: string; token?: string; json: boolean };
+  io: CliIo;
+}
+
+/** A preset's use with the API of its sender. */
+export interface Sender {
+  use: PresetUse;
+  hooks: HookApi;
+  url: string;
+}
+
+const CALLS_MS = 60_000;
+
+/** Opens the sender's API with the stored token, that of the command line or the environment, or one that is asked for. */
+export async function openSender(command: SenderCommand, plan: ConfigPlan, env: NodeJS.ProcessEnv): Promise<Sender> {
+  const { name, vendor, flags } = command;
+  const { config } = await readPlan(plan, env);
+  const use = findUse(config, name, flags.path);
+  if (!use) throw refuseUnused(name, plan.file);
+  const access = toApiAccess(use, config);
+  const token = await findToken(command, access);
+  const url = requireUrl(use, config);
+  return { use, url, hooks: vendor.connect({ ...access, token, signal: AbortSignal.timeout(CALLS_MS) }) };
+}
+
+/** The API of a preset's sender with the stored token; undefined: there is none. */
+export function connectStored(use: PresetUse, config: ResolvedConfig, timeoutMs: number): HookApi | undefined {
+  const { token, ...access } = toApiAccess(use, config);
+  if (token === undefined) return undefined;
+  return findVendor(use.name)?.connect({ ...access, token, signal: AbortSignal.timeout(timeoutMs) });
+}
+
+export function refuseUnused(name: string, file: string): ConfigError {
+  return new ConfigError([{ file, message: `The preset "${name}" is not used for this hook. Name it with --path.` }]);
+}
+
+/** A stored token whose variable is not set counts as none. Empty: a GitHub App signs its own. */
+async function findToken(
+  { vendor: { service, tokenVariables, tokenNeeds }, flags, io }: SenderCommand,
+  { token, account }: ReturnType<typeof toApiAccess>,
+): Promise<string> {
+  const found = flags.token ?? (isReference(token) ? undefined : token);
+  if (found !== undefined) return found;
+  if (account["app"] !== undefined && account["token"] === undefined) return "";
+  const variable = tokenVariables.find((known) => io.env[known]);
+  if (variable !== undefined) return io.env[variable] ?? "";
+  const needs = `The token needs ${tokenNeeds}. It is not stored.`;
+  const terminal = openTerminal(flags, io);
+  if (terminal) return terminal.secret(`Token of ${service}'s API (hidden). ${needs}`);
+  throw new MissingAnswer(`--token, or ${tokenVariables[0]},`, needs);
+}
+
+export function requireUrl(use: PresetUse, config: ResolvedConfig): string {
+  const url = toHookUrl(use, config);
+  if (url !== undefined) return url;
+  const message = "The sender must know a public address. Set it, such as https://hooks.example.com.";
+  throw new ConfigError([{ key: "gateway.publicUrl", message }]);
+}
