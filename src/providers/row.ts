@@ -18,8 +18,8 @@ export interface SignatureRow
   extends
     Pick<SignatureDefinition, "docs" | "deliveryId">,
     Pick<SignatureVerifier, "accept" | "allowsEmptyBody" | "senderTimeoutMs"> {
-  /** How a captured request is kept from running again. Default: timed if a time is signed, else plain. */
-  replay?: ReplayClass;
+  /** How a captured request is kept from running again, unless a time is signed. Default: plain. */
+  replay?: Exclude<ReplayClass, "timed">;
   /** The header with the signature, in lower case. Of several, the first that the request has counts. */
   header: string | readonly string[];
   /** Text before the signature: `sha256=`. */
@@ -57,6 +57,10 @@ export interface SignatureRow
   /** Reads a secret that is not the key itself. Throws an `Error` that says what the secret must be. */
   toKey?(secret: string): SigningKey;
 }
+
+/** A row that says how a captured request is kept from running again. */
+export type DecidedRow = SignatureRow &
+  (Required<Pick<SignatureRow, "replay">> | Required<Pick<SignatureRow, "timestamp">>);
 
 /** A secret or a public key, ready for use. */
 export interface SigningKey {

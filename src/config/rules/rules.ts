@@ -6,11 +6,12 @@ import { channelKind, toChannelName } from "../../shared/text.ts";
 import { DAY_MS } from "../../shared/time.ts";
 import { SOURCE_CHANNEL } from "../../types.ts";
 import type { Drivers } from "../plugins.ts";
+import { toApiAccess } from "../presets/api-access.ts";
+import { findRegistration } from "../presets/file.ts";
 import { trimSlashes } from "../resolve.ts";
 import { type ApprovalSettings, MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../types.ts";
 import { checkAgents, checkTools } from "./agents.ts";
 import { checkTokens } from "./auth.ts";
-import { checkCatchUp } from "./catch-up.ts";
 import { checkChannel, error, type Finding, findUnused, staticText, warning } from "./finding.ts";
 import { checkFixedGrants } from "./grants.ts";
 import { checkDefaultSessionKey, checkMappings } from "./mappings.ts";
@@ -225,6 +226,21 @@ function checkAlerts(config: ResolvedConfig): Finding[] {
       isTimed &&
         after === undefined &&
         error(`${key}.after`, 'A duration is required for "no-event-for", such as after: "24h".'),
+    );
+  });
+}
+
+/** Nobody can be asked for a token when the service finds a gap. */
+function checkCatchUp(config: ResolvedConfig): Finding[] {
+  const uses = config.hooks.presets.filter((use) => use.with["catchUp"] === true);
+  return uses.flatMap((use) => {
+    const key = `${use.key}.with.catchUp`;
+    const { token, place } = toApiAccess(use, config);
+    const where = `Set with.apiToken, or channels.${use.name}.token.`;
+    const isLost = place === undefined && findRegistration(use.name)?.placeRequired;
+    return listFound(
+      token === undefined && error(key, `catchUp needs a stored token of the sender's API. ${where}`),
+      isLost && error(key, "catchUp needs to know where the webhook is. Set with.place."),
     );
   });
 }
