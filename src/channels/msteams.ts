@@ -32,12 +32,6 @@ export const msteams: DriverDefinition<ChannelDriver, MsteamsOptions> = { schema
 /** Teams accepts about 28 KB of UTF-16 for the whole message. */
 const LIMIT = 14_000;
 
-const ADVICE = new Map([
-  [401, "Check channels.msteams.appId and tenantId."],
-  [403, "Install the bot where the conversation is."],
-  [404, "Check the recipient and channels.msteams.baseUrl."],
-]);
-
 /**
  * Posts to Microsoft Teams through the Bot Framework's connector. It has no idempotency keys, so a message whose answer was
  * lost may arrive twice.
@@ -50,7 +44,11 @@ export function createMsteams(options: MsteamsOptions): ChannelDriver {
     baseUrl,
     root: "/v3/conversations",
     token: () => tokens,
-    advice: ADVICE,
+    advice: new Map([
+      [401, "Check channels.msteams.appId and tenantId."],
+      [403, "Install the bot where the conversation is."],
+      [404, "Check the recipient and channels.msteams.baseUrl."],
+    ]),
     explain: ({ body }) => ({ reason: toObject(body["error"])["code"] }),
   });
   return {

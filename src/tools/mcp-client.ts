@@ -2,7 +2,7 @@ import type * as Mcp from "@modelcontextprotocol/client";
 import { codeOf } from "../errors.ts";
 import { toObject } from "../shared/json.ts";
 import { packageVersion } from "../shared/package.ts";
-import { backoffMs } from "../shared/time.ts";
+import { backoffMs, untilAborted } from "../shared/time.ts";
 import { NotSent, toUnknownOutcome } from "./connection.ts";
 import type { CallDescription } from "./tool-set.ts";
 
@@ -76,12 +76,9 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
 
   /** A connection is opened for all callers, so one that stops waiting does not end it. */
   function connectWithin(signal: AbortSignal): Promise<Session> {
-    const stopped = new Promise<never>((_, reject) => {
-      const stop = (): void => reject(new NotSent(`The call was stopped before ${place} could be reached.`));
-      if (signal.aborted) stop();
-      else signal.addEventListener("abort", stop, { once: true });
+    return untilAborted(connect(), signal).catch((error: unknown) => {
+      throw signal.aborted ? new NotSent(`The call was stopped before ${place} could be reached.`) : error;
     });
-    return Promise.race([connect(), stopped]);
   }
 
   async function connect(): Promise<Session> {

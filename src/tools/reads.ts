@@ -5,10 +5,10 @@ import { readText } from "../shared/network.ts";
 import { numberLines } from "../shared/diff.ts";
 import { parseJson, readOwn, toObjects, toText } from "../shared/json.ts";
 import { compileFields, type CompileTemplate } from "../shared/template-values.ts";
-import { type Connection, NotSent, openConnection, toUnknownOutcome } from "./connection.ts";
-import { toError, toResult, toUnreached, toUrl } from "./http.ts";
-import { compilePath, type PathTemplate, RefusedArgument } from "./path.ts";
-import type { CallResult, ToolCall, ToolSet } from "./tool-set.ts";
+import { type Connection, openConnection } from "./connection.ts";
+import { toFailure, toResult, toUrl } from "./http.ts";
+import { compilePath, type PathTemplate } from "./path.ts";
+import { type CallResult, toError, type ToolCall, type ToolSet } from "./tool-set.ts";
 
 /** What a preset can read as context. Its template is a text. */
 export type PresetRead = Omit<NonNullable<Preset["reads"]>["calls"][string], "template"> & { template?: string };
@@ -76,9 +76,7 @@ function openRead(name: string, read: PresetRead, service: Service): ToolCall {
         if (read.each && listPath) return await readEach(await get(listPath, args), read.each, readItem);
         return toShown(await get(path, args));
       } catch (error) {
-        if (error instanceof NotSent) return toUnreached(error);
-        if (error instanceof RefusedArgument) return toError(error.message);
-        throw toUnknownOutcome(new URL(access.baseUrl).host, error, signal);
+        return toFailure(error, new URL(access.baseUrl).host, signal);
       }
 
       async function readItem(id: unknown): Promise<CallResult> {

@@ -126,18 +126,22 @@ function toInstallation(event: object | undefined, repository: string): string |
   return isOfRepository && Number.isSafeInteger(id) && Number(id) > 0 ? String(id) : undefined;
 }
 
+/** Sends a request as the app itself: a GET, or a POST with a body. */
+function requestAs(
+  app: GithubApp,
+  url: string,
+  { body, signal }: { body?: object; signal: AbortSignal },
+): Promise<HttpAnswer> {
+  const headers = toHeaders(signAppToken(app, Math.floor(Date.now() / 1000)));
+  return request({ service: "GitHub", url, method: body ? "POST" : "GET", headers, body, signal });
+}
+
 /** https://docs.github.com/en/rest/apps/apps#get-a-repository-installation-for-the-authenticated-app */
 async function fetchInstallation(
   app: GithubApp,
   { baseUrl, repository, signal }: { baseUrl: string; repository: string; signal: AbortSignal },
 ): Promise<string> {
-  const answer = await request({
-    service: "GitHub",
-    url: `${baseUrl.replace(/\/$/, "")}/repos/${repository}/installation`,
-    method: "GET",
-    headers: toHeaders(signAppToken(app, Math.floor(Date.now() / 1000))),
-    signal,
-  });
+  const answer = await requestAs(app, `${baseUrl.replace(/\/$/, "")}/repos/${repository}/installation`, { signal });
   if (answer.status === 200) return requireId(answer.body["id"], "GitHub");
   throw toRefusal("GitHub", answer, {
     ...explainGithub(answer),
@@ -152,13 +156,8 @@ function createInstallationTokens(
   kind: GithubRecipient["kind"],
 ): TokenSource {
   return createTokenSource("GitHub", async (signal) => {
-    const answer = await request({
-      service: "GitHub",
-      url: `${baseUrl.replace(/\/$/, "")}/app/installations/${app.installation}/access_tokens`,
-      headers: toHeaders(signAppToken(app, Math.floor(Date.now() / 1000))),
-      body: { permissions: PERMISSIONS[kind] },
-      signal,
-    });
+    const url = `${baseUrl.replace(/\/$/, "")}/app/installations/${app.installation}/access_tokens`;
+    const answer = await requestAs(app, url, { body: { permissions: PERMISSIONS[kind] }, signal });
     const { token, expires_at: expiresAt, message } = answer.body;
     if (answer.status === 201 && typeof token === "string")
       return { value: token, endsAt: Date.parse(String(expiresAt)) };

@@ -8,10 +8,9 @@ import { type Ask, createAsk, createGithubApi } from "./github-api.ts";
 import {
   addEyesReaction,
   addToDiscussion,
+  changeInDiscussion,
   type DiscussionRecipient,
-  editInDiscussion,
   findInDiscussion,
-  removeFromDiscussion,
 } from "./github-discussions.ts";
 import { createGithubReviews, findNewest } from "./github-review.ts";
 import { ALLOWANCES } from "./neutralize.ts";
@@ -81,13 +80,14 @@ export function createGithub(options: GithubOptions): ChannelDriver {
       },
       async edit(to, messageId, { body }, call) {
         const recipient = parseRecipient(to);
-        if (recipient.kind === "discussion") return editInDiscussion(recipient, { url: messageId, body }, askBy(call));
+        if (recipient.kind === "discussion")
+          return changeInDiscussion(recipient, { url: messageId, body }, askBy(call));
         const comment = toCommentPath(recipient, messageId);
         return comment !== undefined && isSuccess(await call("PATCH", comment, { body }, GONE));
       },
       async remove(to, messageId, call) {
         const recipient = parseRecipient(to);
-        if (recipient.kind === "discussion") return removeFromDiscussion(recipient, messageId, askBy(call));
+        if (recipient.kind === "discussion") return changeInDiscussion(recipient, { url: messageId }, askBy(call));
         const comment = toCommentPath(recipient, messageId);
         return comment && call("DELETE", comment, undefined, GONE);
       },
