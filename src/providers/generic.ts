@@ -172,11 +172,8 @@ export const grafana: SignatureDefinition<GrafanaOptions> = {
 };
 
 function toGrafanaRow({ header: name, timestampHeader }: GrafanaOptions): SignatureRow {
-  const row = { replay: "unique", header: name.toLowerCase() } as const;
-  if (timestampHeader === undefined) return row;
-  return {
-    ...row,
-    timestamp: { header: timestampHeader.toLowerCase(), unit: "s" },
-    signed: ["timestamp", ":", "body"],
-  };
+  const header = name.toLowerCase();
+  if (timestampHeader === undefined) return { replay: "unique", header };
+  const timestamp = { header: timestampHeader.toLowerCase(), unit: "s" } as const;
+  return { header, timestamp, signed: ["timestamp", ":", "body"] };
 }

@@ -18,8 +18,8 @@ export interface SignatureRow
   extends
     Pick<SignatureDefinition, "docs" | "deliveryId">,
     Pick<SignatureVerifier, "accept" | "allowsEmptyBody" | "senderTimeoutMs"> {
-  /** How a captured request is kept from running again, unless a time is signed. Default: plain. */
-  replay?: Exclude<ReplayClass, "timed">;
+  /** How a captured request is kept from running again. Default: timed if a time is signed, else plain. */
+  replay?: ReplayClass;
   /** The header with the signature, in lower case. Of several, the first that the request has counts. */
   header: string | readonly string[];
   /** Text before the signature: `sha256=`. */

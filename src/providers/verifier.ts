@@ -64,9 +64,9 @@ export function defineSignature(row: SignatureRow): SignatureDefinition<RowOptio
 }
 
 /** `replay: "signature"` makes a plain scheme unique. */
-function classOf({ replay = "plain", timestamp }: SignatureRow, options: Pick<RowOptions, "replay"> = {}): ReplayClass {
-  if (timestamp) return "timed";
-  return options.replay === "signature" ? "unique" : replay;
+function classOf({ replay, timestamp }: SignatureRow, options: Pick<RowOptions, "replay"> = {}): ReplayClass {
+  const own = replay ?? (timestamp ? "timed" : "plain");
+  return own === "plain" && options.replay === "signature" ? "unique" : own;
 }
 
 function summarize(row: SignatureRow): SignatureSummary {
