@@ -64,7 +64,7 @@ export function resolveConfig(
 
 function resolveMcp({ principals, oauth, allowHosts, key = [] }: ValidMcp): McpSettings {
   const toPrincipal = ([name, { secret, sub, events, ...rest }]: [string, ValidPrincipal]): McpPrincipal => {
-    const fixed = Object.entries(rest.arguments).map(([key, value]) => [key, [value].flat()]);
+    const fixed = Object.entries(rest.arguments).map(([argument, value]) => [argument, [value].flat()]);
     return { name, secrets: toSecrets(secret), sub, events, arguments: Object.fromEntries(fixed) };
   };
   return {
@@ -184,24 +184,13 @@ function toKeys(payloadPath: string): string[] {
     .filter(Boolean);
 }
 
-function resolveAgents({
-  providers,
-  tools,
-  defaults,
-  linkHosts,
-  prices,
-  budget,
-  approvals,
-}: ValidConfig["agents"]): ResolvedConfig["agents"] {
-  const { every, joinWindow, ack, channel, to, grants } = defaults.heartbeat;
+function resolveAgents({ tools, defaults, approvals, ...rest }: ValidConfig["agents"]): ResolvedConfig["agents"] {
+  const { every, joinWindow, channel, to, ...heartbeat } = defaults.heartbeat;
   return {
     ...defaults,
-    providers,
+    ...rest,
     tools: Object.fromEntries(Object.entries(tools).map(([name, block]) => [name, resolveToolSet(block)])),
     models: defaults.models?.map((entry) => (typeof entry === "string" ? { id: entry } : entry)),
-    linkHosts,
-    prices,
-    budget,
     approvals: approvals && {
       channel: toChannelName(approvals.channel),
       to: approvals.to.trim(),
@@ -209,10 +198,9 @@ function resolveAgents({
       by: approvals.by,
     },
     heartbeat: {
+      ...heartbeat,
       everyMs: parseDuration(every),
       joinMs: parseDuration(joinWindow),
-      ack,
-      grants,
       channel: channel && toChannelName(channel),
       to: to?.trim(),
     },
