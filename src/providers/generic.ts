@@ -172,8 +172,8 @@ export const grafana: SignatureDefinition<GrafanaOptions> = {
 };
 
 function toGrafanaRow({ header: name, timestampHeader }: GrafanaOptions): SignatureRow {
-  const header = name.toLowerCase();
-  if (timestampHeader === undefined) return { replay: "unique", header };
+  const row = { header: name.toLowerCase() };
+  if (timestampHeader === undefined) return { ...row, replay: "unique" };
   const timestamp = { header: timestampHeader.toLowerCase(), unit: "s" } as const;
-  return { header, timestamp, signed: ["timestamp", ":", "body"] };
+  return { ...row, timestamp, signed: ["timestamp", ":", "body"] };
 }

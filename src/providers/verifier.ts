@@ -26,7 +26,6 @@ import type {
   UnsignedRequest,
 } from "./provider.ts";
 import {
-  type Algorithm,
   REPLAY_OPTION,
   type RowOptions,
   SECRET,
@@ -76,17 +75,16 @@ function summarize(row: SignatureRow): SignatureSummary {
   const parts = signed.map((part) => (typeof part === "function" ? part.name : PARTS.has(part) ? part : `\`${part}\``));
   return {
     header: `${names.join(" or ")}${prefix === undefined ? "" : `: \`${prefix.trim()}\``}`,
-    signed: algorithm === "secret" ? SECRET_ITSELF : `${toTitle(algorithm)}, ${encoding}: ${parts.join(" ")}`,
+    signed:
+      algorithm === "secret"
+        ? SECRET_ITSELF
+        : `${algorithm === "ed25519" ? "Ed25519" : algorithm.toUpperCase()}, ${encoding}: ${parts.join(" ")}`,
     tolerance: timestamp && (row.tolerance ?? "5m"),
     handshake: row.handshake?.about,
   };
 }
 
 const PARTS = new Set(["body", "id", "timestamp", "url", "method"]);
-
-function toTitle(algorithm: Algorithm): string {
-  return algorithm === "ed25519" ? "Ed25519" : algorithm.toUpperCase();
-}
 
 /** Input of the signature besides the request itself. */
 interface Claims {

@@ -138,10 +138,12 @@ export function createHttp(
 ): ToolSet {
   const connection = openConnection({ baseUrl, private: isPrivate, resolve });
   const base = new URL(baseUrl);
+  // By the name in lower case, so that a header of the operator's replaces the usual one.
+  const lowered = Object.entries(headers).map(([header, value]) => [header.toLowerCase(), value]);
   const server = {
     origin: base.origin,
     root: base.pathname.replace(/\/+$/, ""),
-    headers: lowerNames(headers),
+    headers: Object.fromEntries(lowered),
     connection,
   };
   return {
@@ -149,11 +151,6 @@ export function createHttp(
     calls: Object.entries(calls).map(([call, options]) => openCall(call, options, { ...server, compileTemplate })),
     close: () => connection.close(),
   };
-}
-
-/** By the name in lower case, so that a header of the operator's replaces the usual one. */
-function lowerNames(headers: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 interface Server {

@@ -90,7 +90,7 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
       .then(
         (opened) => {
           failures = 0;
-          onClose(opened.client, () => forget(opening));
+          Object.assign(opened.client, { onclose: () => forget(opening) });
           return opened;
         },
         async (error: unknown) => {
@@ -168,10 +168,6 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
     session = undefined;
     if (retired) void closeLater(retired).catch(() => {});
   }
-}
-
-function onClose(client: Mcp.Client, listener: () => void): void {
-  Object.assign(client, { onclose: listener });
 }
 
 async function closeLater(retired: Promise<Session>): Promise<void> {

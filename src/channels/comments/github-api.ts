@@ -171,7 +171,8 @@ function createInstallationTokens(
 /** The app's proof of itself, a JWT. Its times allow for a clock that is a minute off. */
 export function signAppToken({ id, key }: GithubApp, now: number): string {
   const claims = { iat: now - 60, exp: now + 540, iss: id };
-  const signed = [{ alg: "RS256", typ: "JWT" }, claims].map(encode).join(".");
+  const parts = [{ alg: "RS256", typ: "JWT" }, claims];
+  const signed = parts.map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
   try {
     return `${signed}.${createSign("RSA-SHA256").update(signed).sign(key.replaceAll("\\n", "\n"), "base64url")}`;
   } catch {
@@ -180,10 +181,6 @@ export function signAppToken({ id, key }: GithubApp, now: number): string {
       retryable: false,
     });
   }
-}
-
-function encode(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString("base64url");
 }
 
 /** Asks the GraphQL API. Resolves to the data of an answer. Rejects with a `DriverError`. */

@@ -105,14 +105,13 @@ function checkModel(
       : provider !== undefined && !providers.includes(provider)
         ? [warning(key, `"${id}" has no provider, so a run that asks for it will fail. Add it to agents.providers.`)]
         : checkProviderOf(id, key, providers);
-  if (alias !== undefined && isTaken(alias, index, models)) {
+  const isTaken = models.some(
+    (other, at) => (other.alias === alias && at < index) || (other.id === alias && at !== index),
+  );
+  if (alias !== undefined && isTaken) {
     findings.push(error(`${key}.alias`, `"${alias}" already means another model of the list. Choose another alias.`));
   }
   return findings;
-}
-
-function isTaken(alias: string, index: number, models: AllowedModel[]): boolean {
-  return models.some((other, at) => (other.alias === alias && at < index) || (other.id === alias && at !== index));
 }
 
 function checkProviderOf(model: string, key: string, providers: string[]): Finding[] {

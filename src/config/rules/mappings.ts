@@ -25,7 +25,7 @@ export function checkMappings(config: ResolvedConfig, drivers: Drivers): Finding
       ...checkSettings(source),
       ...checkState(source),
       ...checkSessionKey(source, hooks),
-      ...checkReply(source, config),
+      ...listReplies(source.mapping, source.key).flatMap((reply) => checkReply(reply, source, config)),
       ...checkReview(source),
       ...checkRecipient(source, config),
       ...checkModel(source, config.agents),
@@ -158,11 +158,7 @@ export function listReplies({ deliver, channel, to, update }: MappingInput, key:
 }
 
 /** Static channel names are configured; that of `source` only has to be if replies go there. */
-function checkReply({ mapping, key }: MappingSource, config: ResolvedConfig): Finding[] {
-  return listReplies(mapping, key).flatMap((reply) => checkReplyChannel(reply, mapping, key, config));
-}
-
-function checkReplyChannel(reply: Reply, mapping: MappingInput, key: string, config: ResolvedConfig): Finding[] {
+function checkReply(reply: Reply, { mapping, key }: MappingSource, config: ResolvedConfig): Finding[] {
   const channel = staticText(reply.channel);
   const at = `${reply.key}.channel`;
   if (channel === undefined) return [];

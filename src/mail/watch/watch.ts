@@ -72,7 +72,7 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
 
   return {
     start() {
-      running = run();
+      running = waitForMailboxLock().then(() => Promise.all(trackers.map(runFolder)));
     },
     status() {
       const folders = trackers.map((tracker) => tracker.read());
@@ -87,11 +87,6 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
       return closing;
     },
   };
-
-  async function run(): Promise<void> {
-    await waitForMailboxLock();
-    await Promise.all(trackers.map((status) => runFolder(status)));
-  }
 
   async function waitForMailboxLock(): Promise<void> {
     while (!store && !signal.aborted) {
