@@ -19,8 +19,6 @@ type MattermostOptions = FromSchema<typeof schema>;
 
 export const mattermost: DriverDefinition<ChannelDriver, MattermostOptions> = { schema, create: createMattermost };
 
-const LIMIT = 16_383;
-
 /** Mattermost shows a typing notice for five seconds. */
 const TYPING_MS = 4500;
 
@@ -45,7 +43,7 @@ export function createMattermost({ token, baseUrl }: MattermostOptions): Channel
   });
   return {
     name: "mattermost",
-    limit: LIMIT,
+    limit: 16_383,
     // The server counts code points.
     measure: (text) => Array.from(text).length,
     measureMarkdown: measureAs(MATTERMOST),

@@ -29,9 +29,6 @@ type MsteamsOptions = FromSchema<typeof schema>;
 
 export const msteams: DriverDefinition<ChannelDriver, MsteamsOptions> = { schema, create: createMsteams };
 
-/** Teams accepts about 28 KB of UTF-16 for the whole message. */
-const LIMIT = 14_000;
-
 /**
  * Posts to Microsoft Teams through the Bot Framework's connector. It has no idempotency keys, so a message whose answer was
  * lost may arrive twice.
@@ -53,7 +50,8 @@ export function createMsteams(options: MsteamsOptions): ChannelDriver {
   });
   return {
     name: "msteams",
-    limit: LIMIT,
+    // Teams accepts about 28 KB of UTF-16 for the whole message.
+    limit: 14_000,
     measureMarkdown: measureAs(HTML),
     // `19:…` is a channel or group chat, `a:…` a chat with one person, `;messageid=…` at the end a thread.
     checkRecipient: recipientCheck(

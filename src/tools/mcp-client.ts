@@ -4,19 +4,18 @@ import { toObject } from "../shared/json.ts";
 import { packageVersion } from "../shared/package.ts";
 import { backoffMs, untilAborted } from "../shared/time.ts";
 import { NotSent, toUnknownOutcome } from "./connection.ts";
-import type { CallDescription } from "./tool-set.ts";
+import type { CallContext, CallDescription } from "./tool-set.ts";
 
 export interface McpClient {
   /** What the server offers; asked again after a change that it announced, and after a minute. Rejects with a `NotSent`. */
   listCalls(signal: AbortSignal): Promise<ReadonlyMap<string, CallDescription>>;
   /** Rejects with a `NotSent`, a `ServerError`, or a `DriverError` if the outcome is not known. */
-  call(name: string, args: Record<string, unknown>, options: CallOptions): Promise<Mcp.CallToolResult>;
+  call(
+    name: string,
+    args: Record<string, unknown>,
+    options: Pick<CallContext, "signal" | "callId">,
+  ): Promise<Mcp.CallToolResult>;
   close(): void;
-}
-
-interface CallOptions {
-  signal: AbortSignal;
-  callId: string;
 }
 
 /** The server has answered that it did not execute the call. The message may hold text from outside. */

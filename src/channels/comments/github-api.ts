@@ -17,13 +17,6 @@ import {
 import { createTokenSource } from "../token.ts";
 import type { OutgoingMessage } from "../driver.ts";
 
-interface GithubAccess {
-  baseUrl: string;
-  /** Either a token or an app. */
-  token?: string;
-  app?: GithubApp;
-}
-
 interface GithubApp {
   id: string;
   /** Default: the one that each repository belongs to. */
@@ -47,8 +40,9 @@ interface GithubRecipient {
   repository: string;
 }
 
+/** With either a token or an app. */
 export function createGithubApi(
-  { baseUrl, token, app }: GithubAccess,
+  { baseUrl, token, app }: { baseUrl: string; token?: string; app?: GithubApp },
   parse: (to: string) => GithubRecipient,
 ): OpenApi {
   const findTokens = app && createAppTokens(app, baseUrl);

@@ -2,6 +2,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import { DriverError, MailError, messageOf } from "../../errors.ts";
 import type { MailAccount } from "../../mail/source.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../../plugin.ts";
+import { listFound } from "../../shared/found.ts";
 import { isLoopback } from "../../shared/network.ts";
 import { NON_BLANK, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
@@ -42,21 +43,15 @@ type EmailOptions = FromSchema<typeof schema>;
 export const email: DriverDefinition<ChannelDriver, EmailOptions> = { schema, check, create: createEmail };
 
 function check({ host, tls, user, password, from, mailbox, sentCopy }: EmailOptions): OptionProblem[] {
-  const problems: OptionProblem[] = [];
-  if (!ADDRESS.test(from)) problems.push({ key: "from", message: "This is not an address such as agent@example.com." });
-  if ((user === undefined) !== (password === undefined)) {
-    problems.push({ key: "password", message: "Set both user and password, or neither." });
-  }
-  if (tls === "none" && !isLoopback(host)) {
-    problems.push({
-      key: "tls",
-      message: '"none" would send mails in clear text: it is for this machine only. Use "implicit" or "starttls".',
-    });
-  }
-  if (sentCopy === "off" && mailbox === undefined) {
-    problems.push({ key: "sentCopy", message: "This has no effect without mailbox.", level: "warning" });
-  }
-  return problems;
+  const clear = '"none" would send mails in clear text: it is for this machine only. Use "implicit" or "starttls".';
+  const isHalf = (user === undefined) !== (password === undefined);
+  const isUnused = sentCopy === "off" && mailbox === undefined;
+  return listFound<OptionProblem>(
+    !ADDRESS.test(from) && { key: "from", message: "This is not an address such as agent@example.com." },
+    isHalf && { key: "password", message: "Set both user and password, or neither." },
+    tls === "none" && !isLoopback(host) && { key: "tls", message: clear },
+    isUnused && { key: "sentCopy", message: "This has no effect without mailbox.", level: "warning" },
+  );
 }
 
 /** The dispatcher ends an attempt after 30 seconds. A copy that takes longer must not make it send the mail again. */

@@ -52,14 +52,8 @@ export async function* deliver(mails: Mail[], context: DeliverContext): AsyncGen
   }
 }
 
-interface ClassifiedResponse {
-  response: HookResponse;
-  classification: Exclude<Classification, "unavailable">;
-  attempts: number;
-}
-
 /** Retries while the service is unavailable, and a few times when a transform fails on a single mail. */
-async function postUntilClassified(mails: Mail[], context: DeliverContext): Promise<ClassifiedResponse> {
+async function postUntilClassified(mails: Mail[], context: DeliverContext) {
   const { settings, post, status, backoff, pause, postSignal } = context;
   const body = JSON.stringify({ source: settings.name, messages: mails });
   for (let attempts = 1, failures = 0; ; attempts += 1) {
@@ -132,12 +126,7 @@ export interface PostOptions {
   /** `fetch`, or the service's own entry. */
   send(request: Request): Promise<Response>;
   /** Called for each request, since a reload may change it. */
-  target(): Target;
-}
-
-interface Target {
-  url: string;
-  token: string;
+  target(): { url: string; token: string };
 }
 
 /** Long enough for slow transforms of many mails. After a timeout the mails are recognized by their ids. */
@@ -183,7 +172,7 @@ export function toRequests(mails: Mail[], maxBytes: number): Mail[][] {
   return requests;
 }
 
-function toRequest({ url, token }: Target, body: string, signal: AbortSignal): Request {
+function toRequest({ url, token }: ReturnType<PostOptions["target"]>, body: string, signal: AbortSignal): Request {
   try {
     return new Request(url, {
       method: "POST",
