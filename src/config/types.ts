@@ -71,13 +71,6 @@ export interface MailSettings extends Omit<ValidConfigMailbox, "lookback"> {
   lookbackMs: number;
 }
 
-interface PostgresSettings {
-  /** With the password. */
-  url: string;
-  maxConnections: number;
-  commitTimeoutMs: number;
-}
-
 /** all: answers and executes · ingress: answers, and executes nothing · worker: executes, and answers no hooks from outside. */
 export type NodeRole = ValidConfig["gateway"]["role"];
 
@@ -214,8 +207,8 @@ export interface ResolvedConfig {
   limits: ValidConfig["limits"];
   store: {
     path: string;
-    /** Instead of the state folder. */
-    postgres: PostgresSettings | undefined;
+    /** Instead of the state folder. The password is in `url`. */
+    postgres: { url: string; maxConnections: number; commitTimeoutMs: number } | undefined;
     retention: { maxAgeMs: number; maxBytes: number | undefined; maxKeys: number };
   };
   log: ValidConfig["log"];
