@@ -91,24 +91,15 @@ export function createEmail(
       const mail = await writeMail(await composeMail(message, { ...options, messageId }));
       await sendAs(mail, signal);
       if (account && sentCopy !== "off" && !account.keepsSent) {
-        await keepCopy(account, { messageId, raw: mail.raw }, AbortSignal.any([signal, copyEnds]));
+        const copied = account.keepSent({ messageId, raw: mail.raw }, AbortSignal.any([signal, copyEnds]));
+        // The mail is sent: a copy that fails must not make it go out again.
+        await copied.catch((error: unknown) => {
+          log?.warn("a mail was sent, and there is no copy of it", { mailbox, error: messageOf(error) });
+        });
       }
       return { messageId };
     },
   };
-
-  /** The mail is sent: a copy that fails must not make it go out again. */
-  async function keepCopy(
-    { keepSent }: MailAccount,
-    mail: { messageId: string; raw: Uint8Array },
-    signal: AbortSignal,
-  ): Promise<void> {
-    try {
-      await keepSent(mail, signal);
-    } catch (error) {
-      log?.warn("a mail was sent, and there is no copy of it", { mailbox, error: messageOf(error) });
-    }
-  }
 
   async function sendAs(mail: WrittenMail, signal: AbortSignal): Promise<void> {
     for (const isLast of [false, true]) {
