@@ -1,35 +1,25 @@
 import { createHash, hash } from "node:crypto";
 import { DAY_MS } from "../../shared/time.ts";
-import type { Mail, MailAttachment } from "../source.ts";
+import type { FollowOptions, Mail, MailAttachment } from "../source.ts";
 import { readAuthentication } from "./authentication.ts";
 import { readParts } from "./body.ts";
 import { type MailHeader, readHeader, splitHeader, toMailId, toMessageId } from "./header.ts";
 import { decodeWords, guessCharset, parseAddresses, repairText } from "./mime.ts";
 import { cleanLine, cutBytes, toSender, toSnippet } from "./text.ts";
 
-/** The facts of a source about a mail besides its bytes. */
-export interface MailFacts {
-  /** The mail's id, if it was read before. */
-  id?: string;
+/**
+ * The facts of a source about a mail besides its bytes. With the id if it was read before, the thread if the provider names
+ * one, and the attachments if the bytes do not contain them.
+ */
+export interface MailFacts
+  extends Pick<Mail, "folder" | "labels">, Partial<Pick<Mail, "id" | "threadId" | "attachments">> {
   /** In bytes, if the server says so. */
   size?: number;
-  folder: string;
-  /** Names of keywords or labels. */
-  labels: string[];
   /** When the server received the mail, in milliseconds since the epoch. */
   receivedAt: number;
-  /** The provider's own thread id, if it has one. */
-  threadId?: string;
-  /** The attachments, if the bytes do not contain them. */
-  attachments?: MailAttachment[];
 }
 
-export interface ReadOptions {
-  /** Limit for the text, in bytes of UTF-8. */
-  maxBytes: number;
-  /** The server whose authentication results count. Default: that of the topmost header. */
-  authservId?: string | undefined;
-}
+export type ReadOptions = Pick<FollowOptions, "maxBytes"> & Partial<Pick<FollowOptions, "authservId">>;
 
 const MAX_RECIPIENTS = 100;
 
