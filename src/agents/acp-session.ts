@@ -1,6 +1,6 @@
 import type { ActiveSession, ClientContext, ContentBlock, StopReason } from "@agentclientprotocol/sdk";
 import { DriverError } from "../errors.ts";
-import type { AgentTurn, TokenUsage } from "./driver.ts";
+import type { AgentReply, AgentTurn } from "./driver.ts";
 
 /** One conversation with an agent. It takes one turn at a time. */
 export interface AcpSession {
@@ -11,13 +11,9 @@ export interface AcpSession {
   close(): void;
 }
 
-export interface AcpAnswer {
-  text: string;
+export interface AcpAnswer extends Pick<AgentReply, "text" | "usage" | "cost"> {
   stopReason: StopReason;
   warnings: string[];
-  usage?: TokenUsage;
-  /** In the agent's own currency. */
-  cost?: number;
 }
 
 /** In UTF-16 code units. */

@@ -1,11 +1,10 @@
 import type { RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import type { FromSchema } from "json-schema-to-ts";
-import path from "node:path";
 import { Readable, Writable } from "node:stream";
 import { codeOf, DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition } from "../plugin.ts";
 import { type ProcessOptions, type RunningProcess, startProcess } from "../shared/child-process.ts";
-import { checkProgram, programSchema, toProgramEnvironment } from "./command.ts";
+import { checkProgram, programSchema, toProcess } from "./command.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
 import { assertNotAborted, requireModelId, toProgramMessage, toStartError, warnOfIncomplete } from "./errors.ts";
 import { type AcpAgent, type AcpAnswer, type AcpSession, openAcpSession } from "./acp-session.ts";
@@ -28,11 +27,10 @@ const AUTHENTICATION_REQUIRED = -32000;
  * one after the other.
  */
 export function createAcp(
-  { command, cwd = "", env = {} }: AcpOptions,
+  options: AcpOptions,
   { name, baseDir }: Pick<DriverContext, "name" | "baseDir">,
 ): AgentDriver {
-  const options = { command, cwd: path.resolve(baseDir, cwd), env: toProgramEnvironment(env) };
-  const secrets = Object.values(env);
+  const secrets = Object.values(options.env ?? {});
   let worker: AcpWorker | undefined;
   let closed = false;
 
@@ -63,7 +61,7 @@ export function createAcp(
   function takeWorker(): AcpWorker {
     if (worker && !worker.isSpent()) return worker;
     worker?.retire();
-    worker = createAcpWorker(options);
+    worker = createAcpWorker(toProcess(options, baseDir));
     return worker;
   }
 }

@@ -1,5 +1,5 @@
 import type { CallWarning, FinishReason, LanguageModelUsage, ModelMessage } from "ai";
-import type { AgentReply, RequestedCall } from "./driver.ts";
+import type { AgentReply } from "./driver.ts";
 import { warnOfIncomplete } from "./errors.ts";
 
 /** The fields of a model's result that make a reply. */
@@ -26,7 +26,7 @@ const INCOMPLETE = new Map<FinishReason, boolean>([
 /** An incomplete text is a reply with a warning. An empty one is a reply only if the model finished by itself. */
 export function toReply(provider: string, result: ModelResult, warnings: string[]): AgentReply {
   const { text, finishReason, usage, toolCalls, responseMessages } = result;
-  const calls = toolCalls.map(toRequestedCall);
+  const calls = toolCalls.map(({ toolCallId, toolName: name, input }) => ({ toolCallId, name, arguments: input }));
   const retryable = INCOMPLETE.get(finishReason);
   const isComplete = retryable === undefined || calls.length > 0;
   return {
@@ -47,10 +47,6 @@ export function toReply(provider: string, result: ModelResult, warnings: string[
       ...(isComplete ? [] : [warnOfIncomplete(provider, { text, reason: finishReason, retryable })]),
     ],
   };
-}
-
-function toRequestedCall({ toolCallId, toolName, input }: ModelResult["toolCalls"][number]): RequestedCall {
-  return { toolCallId, name: toolName, arguments: input };
 }
 
 function toSentence(warning: CallWarning): string {

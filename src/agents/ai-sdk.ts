@@ -23,20 +23,17 @@ export const remoteSchema = objectSchema([], {
 });
 
 type RemoteOptions = FromSchema<typeof remoteSchema>;
-type Definition = DriverDefinition<AgentDriver, RemoteOptions>;
 type Kind = "openai" | "anthropic" | "openai-compatible";
 
-export const openai: Definition = { schema: remoteSchema, create: createFor("openai") };
+export const openai = define("openai");
+export const anthropic = define("anthropic");
+export const openaiCompatible = define("openai-compatible", ["baseUrl"]);
 
-export const anthropic: Definition = { schema: remoteSchema, create: createFor("anthropic") };
-
-export const openaiCompatible: Definition = {
-  schema: { ...remoteSchema, required: ["baseUrl"] },
-  create: createFor("openai-compatible"),
-};
-
-function createFor(kind: Kind): Definition["create"] {
-  return (options, context) => createAiSdk(kind, options, context);
+function define(kind: Kind, required: string[] = []): DriverDefinition<AgentDriver, RemoteOptions> {
+  return {
+    schema: { ...remoteSchema, required },
+    create: (options, context) => createAiSdk(kind, options, context),
+  };
 }
 
 /** How many models are kept: without a list of allowed ones, requests may name any. */

@@ -4,7 +4,13 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
-import { findMissingProgram, pickEnvironment, type ProgramResult, runProgram } from "../shared/child-process.ts";
+import {
+  findMissingProgram,
+  pickEnvironment,
+  type ProcessOptions,
+  type ProgramResult,
+  runProgram,
+} from "../shared/child-process.ts";
 import { NON_BLANK, objectSchema, TEXTS, COMMAND } from "../shared/json.ts";
 import { createTemporaryFolder } from "../shared/temporary-folder.ts";
 import type { AgentDriver, AgentTurn } from "./driver.ts";
@@ -34,11 +40,8 @@ export const command: DriverDefinition<AgentDriver, CommandOptions> = {
 };
 
 /** Warns of a program that is missing. */
-export function checkProgram(
-  { command: given, cwd = "", env = {} }: CommandOptions,
-  { baseDir }: Pick<DriverContext, "baseDir">,
-): OptionProblem[] {
-  return findMissingProgram(given, { cwd: path.resolve(baseDir, cwd), env: toProgramEnvironment(env) });
+export function checkProgram(options: CommandOptions, { baseDir }: Pick<DriverContext, "baseDir">): OptionProblem[] {
+  return findMissingProgram(options.command, toProcess(options, baseDir));
 }
 
 const MAX_REPLY_BYTES = 1024 * 1024;
@@ -48,9 +51,10 @@ const EX_TEMPFAIL = 75;
 
 /** Runs a program for each turn. Exit code 0 is a reply. 75 (EX_TEMPFAIL) and a signal are retryable, other codes are not. */
 export function createCommand(
-  { command: programAndArguments, cwd = "", env = {} }: CommandOptions,
+  options: CommandOptions,
   { name, baseDir, tempDir }: Pick<DriverContext, "name" | "baseDir" | "tempDir">,
 ): AgentDriver {
+  const program = toProcess(options, baseDir);
   return {
     name,
     async run(turn, signal) {
@@ -59,9 +63,8 @@ export function createCommand(
       const result = await withHistoryFile(turn, tempDir, (historyFile) =>
         runProgram(
           {
-            command: programAndArguments,
-            cwd: path.resolve(baseDir, cwd),
-            env: { ...toProgramEnvironment(env), ...toTurnVariables({ ...turn, model }, historyFile) },
+            ...program,
+            env: { ...program.env, ...toTurnVariables({ ...turn, model }, historyFile) },
             input: turn.message,
             maxOutputBytes: MAX_REPLY_BYTES,
           },
@@ -71,14 +74,21 @@ export function createCommand(
         throw toStartError(name, error);
       });
       assertNotAborted(name, signal);
-      return { text: readReply(result, { name, secrets: Object.values(env) }), model: turn.model };
+      return { text: readReply(result, { name, secrets: Object.values(options.env ?? {}) }), model: turn.model };
     },
   };
 }
 
-/** The variables that a program needs to find others and its settings, and those of `env` in the configuration. */
-export function toProgramEnvironment(env: Record<string, string>): NodeJS.ProcessEnv {
-  return { ...pickEnvironment(["PATH", "HOME", "LANG"]), ...env };
+/** The program of a provider. It has the variables that it needs to find others and its settings, and those of `env`. */
+export function toProcess(
+  { command: given, cwd = "", env }: CommandOptions,
+  baseDir: string,
+): ProcessOptions & { cwd: string } {
+  return {
+    command: given,
+    cwd: path.resolve(baseDir, cwd),
+    env: { ...pickEnvironment(["PATH", "HOME", "LANG"]), ...env },
+  };
 }
 
 function toTurnVariables(turn: AgentTurn, historyFile: string): NodeJS.ProcessEnv {

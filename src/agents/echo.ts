@@ -1,5 +1,5 @@
 import type { DriverDefinition } from "../plugin.ts";
-import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
+import type { AgentDriver } from "./driver.ts";
 
 export const echo: DriverDefinition<AgentDriver> = {
   schema: { type: "object", additionalProperties: false },
@@ -11,17 +11,14 @@ export const echo: DriverDefinition<AgentDriver> = {
  * back, a heartbeat the acknowledgment.
  */
 export function createEcho(): AgentDriver {
-  return { name: "echo", run: async (turn) => reply(turn) };
-}
-
-function reply({ kind, ack, message }: AgentTurn): AgentReply {
-  return { text: kind === "heartbeat" ? ack : `[echo: no model is configured] ${contentOf(message)}`, model: "echo" };
-}
-
-/** The content of the message's safety boundaries, or the whole message if it has none. */
-function contentOf(message: string): string {
-  const contents = readBoundaries(message);
-  return contents.length > 0 ? contents.join("\n\n") : message;
+  return {
+    name: "echo",
+    async run({ kind, ack, message }) {
+      const contents = readBoundaries(message);
+      const shown = contents.length > 0 ? contents.join("\n\n") : message;
+      return { text: kind === "heartbeat" ? ack : `[echo: no model is configured] ${shown}`, model: "echo" };
+    },
+  };
 }
 
 const BEGIN = /^<<<EXTERNAL_UNTRUSTED_CONTENT id="([^"\n]*)">>>\n/gm;

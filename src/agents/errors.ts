@@ -1,17 +1,11 @@
+import type { APICallError } from "ai";
 import { codeOf, DriverError, type ModelFailure } from "../errors.ts";
 import { parseObject, toObject } from "../shared/json.ts";
 import { isRetryableStatus, parseRetryAfter } from "../shared/network.ts";
 
-/** The fields that the AI SDK's errors have. */
-interface CallFailure {
-  /** Absent: there was no response. */
-  statusCode?: number;
-  responseHeaders?: Record<string, string>;
-  responseBody?: string;
-  /** Without a status: the service was not reached. */
-  isRetryable?: boolean;
-  message: string;
-}
+/** The fields of the AI SDK's errors. Without a status there was no response, and with `isRetryable` the service was not reached. */
+type CallFailure = Pick<Error, "message"> &
+  Partial<Pick<APICallError, "statusCode" | "responseHeaders" | "responseBody" | "isRetryable">>;
 
 const MAX_LENGTH = 300;
 

@@ -37,8 +37,6 @@ const USER_AGENT = "DiscordBot (https://www.npmjs.com/package/hookline, 1)";
 /** Discord shows a typing notice for ten seconds. */
 const TYPING_MS = 9000;
 
-const LIMIT = 2000;
-
 /** By status or by code: https://docs.discord.com/developers/topics/opcodes-and-status-codes#json. */
 const ADVICE = new Map<unknown, string>([
   [401, "Check channels.discord.token."],
@@ -60,7 +58,7 @@ export function createDiscord({ token, baseUrl = "https://discord.com/api" }: Di
   });
   return {
     name: "discord",
-    limit: LIMIT,
+    limit: 2000,
     measureMarkdown: measureAs(MARKDOWN),
     checkRecipient: recipientCheck(
       // A snowflake: milliseconds since 2015 and some bits, as a decimal number.

@@ -2,6 +2,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import { createHmac } from "node:crypto";
 import { DriverError, messageOf } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
+import { listFound } from "../shared/found.ts";
 import { appendSegment, HTTP_URL, isObject, NON_BLANK, objectSchema } from "../shared/json.ts";
 import { isRetryableStatus } from "../shared/network.ts";
 import type { ChannelDriver, MessageTemplate, OutgoingMessage } from "./driver.ts";
@@ -57,10 +58,11 @@ function check({ targets }: HttpOptions): OptionProblem[] {
 }
 
 function checkTarget({ url, headers = {}, secret }: TargetOptions): OptionProblem[] {
+  const { username = "", password = "" } = URL.parse(url) ?? {};
   const reserved = Object.keys(headers).find((name) => RESERVED_HEADERS.test(name));
-  const problems: (OptionProblem | false)[] = [
+  return listFound<OptionProblem>(
     !URL.canParse(url) && { key: "url", message: "This is not a URL such as https://example.com/hook." },
-    hasCredential(url) && {
+    username + password !== "" && {
       key: "url",
       message: "The URL must not contain a user or a password. Set headers.authorization instead.",
     },
@@ -82,13 +84,7 @@ function checkTarget({ url, headers = {}, secret }: TargetOptions): OptionProble
           key: "secret",
           message: `The secret must be whsec_ and base64, or a text, of at least ${MIN_SECRET_BYTES} bytes.`,
         },
-  ];
-  return problems.filter((problem) => problem !== false);
-}
-
-function hasCredential(url: string): boolean {
-  const { username, password } = URL.canParse(url) ? new URL(url) : {};
-  return Boolean(username) || Boolean(password);
+  );
 }
 
 function isHeaders(headers: Record<string, string>): boolean {

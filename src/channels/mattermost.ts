@@ -19,16 +19,8 @@ type MattermostOptions = FromSchema<typeof schema>;
 
 export const mattermost: DriverDefinition<ChannelDriver, MattermostOptions> = { schema, create: createMattermost };
 
-const LIMIT = 16_383;
-
 /** Mattermost shows a typing notice for five seconds. */
 const TYPING_MS = 4500;
-
-const ADVICE = new Map([
-  [401, "Check channels.mattermost.token."],
-  [403, "Check the recipient, and add the bot to the channel."],
-  [404, "Check the recipient and channels.mattermost.baseUrl."],
-]);
 
 /** It was deleted, or the server allows no edits: the reply becomes a new post. */
 const NOT_EDITED = [403, 404];
@@ -38,10 +30,20 @@ const NOT_EDITED = [403, 404];
  * account can keep `@channel` in a text from notifying everyone.
  */
 export function createMattermost({ token, baseUrl }: MattermostOptions): ChannelDriver {
-  const open = createApi({ service: "Mattermost", baseUrl, root: "/api/v4", token, advice: ADVICE });
+  const open = createApi({
+    service: "Mattermost",
+    baseUrl,
+    root: "/api/v4",
+    token,
+    advice: new Map([
+      [401, "Check channels.mattermost.token."],
+      [403, "Check the recipient, and add the bot to the channel."],
+      [404, "Check the recipient and channels.mattermost.baseUrl."],
+    ]),
+  });
   return {
     name: "mattermost",
-    limit: LIMIT,
+    limit: 16_383,
     // The server counts code points.
     measure: (text) => Array.from(text).length,
     measureMarkdown: measureAs(MATTERMOST),

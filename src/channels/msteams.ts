@@ -29,15 +29,6 @@ type MsteamsOptions = FromSchema<typeof schema>;
 
 export const msteams: DriverDefinition<ChannelDriver, MsteamsOptions> = { schema, create: createMsteams };
 
-/** Teams accepts about 28 KB of UTF-16 for the whole message. */
-const LIMIT = 14_000;
-
-const ADVICE = new Map([
-  [401, "Check channels.msteams.appId and tenantId."],
-  [403, "Install the bot where the conversation is."],
-  [404, "Check the recipient and channels.msteams.baseUrl."],
-]);
-
 /**
  * Posts to Microsoft Teams through the Bot Framework's connector. It has no idempotency keys, so a message whose answer was
  * lost may arrive twice.
@@ -50,12 +41,17 @@ export function createMsteams(options: MsteamsOptions): ChannelDriver {
     baseUrl,
     root: "/v3/conversations",
     token: () => tokens,
-    advice: ADVICE,
+    advice: new Map([
+      [401, "Check channels.msteams.appId and tenantId."],
+      [403, "Install the bot where the conversation is."],
+      [404, "Check the recipient and channels.msteams.baseUrl."],
+    ]),
     explain: ({ body }) => ({ reason: toObject(body["error"])["code"] }),
   });
   return {
     name: "msteams",
-    limit: LIMIT,
+    // Teams accepts about 28 KB of UTF-16 for the whole message.
+    limit: 14_000,
     measureMarkdown: measureAs(HTML),
     // `19:…` is a channel or group chat, `a:…` a chat with one person, `;messageid=…` at the end a thread.
     checkRecipient: recipientCheck(

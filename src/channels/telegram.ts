@@ -28,8 +28,6 @@ type TelegramOptions = FromSchema<typeof schema>;
 
 export const telegram: DriverDefinition<ChannelDriver, TelegramOptions> = { schema, create: createTelegram };
 
-const LIMIT = 4096;
-
 /** Telegram shows a typing notice for five seconds. */
 const TYPING_MS = 4500;
 
@@ -48,7 +46,7 @@ export function createTelegram({ token, baseUrl = "https://api.telegram.org" }: 
   const open = createApi({ service: "Telegram", baseUrl, root: `/bot${token}`, explain });
   return {
     name: "telegram",
-    limit: LIMIT,
+    limit: 4096,
     measureMarkdown: measureAs(TELEGRAM),
     // A chat's number, or the public name of a group or channel.
     checkRecipient: recipientCheck(

@@ -20,14 +20,7 @@ export function createTokenSource(
   };
 }
 
-interface OAuthClient {
-  service: string;
-  url: string;
-  id: string;
-  secret: string;
-  scope: string;
-  advice: string;
-}
+type OAuthClient = Record<"service" | "url" | "id" | "secret" | "scope" | "advice", string>;
 
 /** The access tokens of an OAuth client with its own credentials (RFC 6749, 4.4). */
 export function createClientTokens({ service, url, id, secret, scope, advice }: OAuthClient): TokenSource {

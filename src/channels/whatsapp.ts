@@ -42,8 +42,6 @@ const RETRYABLE_CODES = new Set([
   133_016, // too many attempts to register
 ]);
 
-const LIMIT = 4096;
-
 const CHECK_TOKEN = "Check channels.whatsapp.token.";
 const CHECK_PERMISSION = "Give the token the whatsapp_business_messaging permission.";
 
@@ -75,7 +73,7 @@ export function createWhatsapp({
   const open = createApi({ service: "WhatsApp", baseUrl, root: `/${version}/${phoneNumberId}`, token, explain });
   return {
     name: "whatsapp",
-    limit: LIMIT,
+    limit: 4096,
     measureMarkdown: measureAs(WHATSAPP),
     checkRecipient: recipientCheck(
       /^\+?\d{5,15}(?::wamid\.[\w=+/-]{1,256})?$/,

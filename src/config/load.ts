@@ -93,23 +93,20 @@ type TextOptions = Omit<References, "baseDir"> & Pick<ConfigLocation, "hooksUrl"
 
 /** Reads configurations that may name these drivers and those of their plugins. */
 export function createConfigReader(builtIn: Drivers): ConfigReader {
-  return { readConfig, readConfigText, checkConfig: (written, options) => checkConfig(written, options, builtIn) };
-
-  async function readConfig(
-    config: string | UserConfig,
-    env: NodeJS.ProcessEnv,
-    more: Pick<ConfigLocation, "hooksUrl"> = {},
-  ): Promise<ReadConfig> {
-    if (typeof config !== "string") return checkConfig(config, { ...more, baseDir: process.cwd(), env }, builtIn);
-    const file = path.resolve(config);
-    const read = await readConfigText(file, readConfigFile(file), { ...more, env });
-    return { ...read, warnings: [...read.warnings, ...findIgnored(file)] };
-  }
-
-  async function readConfigText(file: string, text: string, references: TextOptions): Promise<ReadConfig> {
-    const source = parseSource(file, text);
-    return checkConfig(source.value, { ...references, file, baseDir: path.dirname(file), source }, builtIn);
-  }
+  const reader: ConfigReader = {
+    async readConfig(config, env, more = {}) {
+      if (typeof config !== "string") return reader.checkConfig(config, { ...more, baseDir: process.cwd(), env });
+      const file = path.resolve(config);
+      const read = await reader.readConfigText(file, readConfigFile(file), { ...more, env });
+      return { ...read, warnings: [...read.warnings, ...findIgnored(file)] };
+    },
+    async readConfigText(file, text, references) {
+      const source = parseSource(file, text);
+      return reader.checkConfig(source.value, { ...references, file, baseDir: path.dirname(file), source });
+    },
+    checkConfig: (written, options) => checkConfig(written, options, builtIn),
+  };
+  return reader;
 }
 
 const MAX_CONFIG_BYTES = 8 * 1024 * 1024;

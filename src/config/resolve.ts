@@ -1,4 +1,5 @@
 import path from "node:path";
+import { toSecrets } from "../shared/secret.ts";
 import { toChannelName } from "../shared/text.ts";
 import { parseDuration } from "../shared/time.ts";
 import type { Drivers } from "./plugins.ts";
@@ -62,32 +63,24 @@ export function resolveConfig(
 }
 
 function resolveMcp({ principals, oauth, allowHosts, key = [] }: ValidMcp): McpSettings {
-  const toLists = (fixed: FixedArguments): McpPrincipal["arguments"] =>
-    Object.fromEntries(Object.entries(fixed).map(([name, value]) => [name, [value].flat()]));
-  const toTexts = (secret: string | string[]): string[] => [secret].flat().map((text) => text.trim());
-  const withToken = Object.entries(principals).map(([name, { secret, events, arguments: fixed }]) => ({
-    name,
-    secrets: toTexts(secret),
-    events,
-    arguments: toLists(fixed),
-  }));
-  const withSubject = Object.entries(oauth?.principals ?? {}).map(([name, { sub, events, arguments: fixed }]) => ({
-    name,
-    secrets: [],
-    sub,
-    events,
-    arguments: toLists(fixed),
-  }));
+  const toPrincipal = ([name, { secret, sub, events, ...rest }]: [string, ValidPrincipal]): McpPrincipal => {
+    const fixed = Object.entries(rest.arguments).map(([argument, value]) => [argument, [value].flat()]);
+    return { name, secrets: toSecrets(secret), sub, events, arguments: Object.fromEntries(fixed) };
+  };
   return {
-    principals: [...withToken, ...withSubject],
+    principals: [...Object.entries(principals), ...Object.entries(oauth?.principals ?? {})].map(toPrincipal),
     oauth: oauth && { issuer: oauth.issuer, scope: oauth.scope },
     allowHosts: allowHosts.map((host) => host.toLowerCase()),
-    keys: toTexts(key),
+    keys: toSecrets(key),
   };
 }
 
 type ValidMcp = NonNullable<ValidConfig["gateway"]["mcp"]>;
-type FixedArguments = ValidMcp["principals"][string]["arguments"];
+/** With a secret, or as the subject of tokens. */
+type ValidPrincipal = Pick<ValidMcp["principals"][string], "events" | "arguments"> & {
+  secret?: string | string[];
+  sub?: string;
+};
 
 function resolveAlert(alert: ValidConfig["alerts"][number], index: number): AlertRule {
   const { on, channel, to, hook, every, after } = alert;
@@ -175,8 +168,6 @@ function resolveMailbox({ lookback = "0s", ...mailbox }: ValidConfigMailbox, key
 }
 
 function resolveTokens({ token, tokens = {} }: ValidConfig["hooks"]): HookToken[] {
-  // A secret from a file or a shell tends to end in a line break, which no header can hold.
-  const toSecrets = (secret: string | string[] = []): string[] => [secret].flat().map((text) => text.trim());
   const named = Object.entries(tokens).map(([name, { secret, hooks }]) => ({
     name,
     secrets: toSecrets(secret),
@@ -193,24 +184,13 @@ function toKeys(payloadPath: string): string[] {
     .filter(Boolean);
 }
 
-function resolveAgents({
-  providers,
-  tools,
-  defaults,
-  linkHosts,
-  prices,
-  budget,
-  approvals,
-}: ValidConfig["agents"]): ResolvedConfig["agents"] {
-  const { every, joinWindow, ack, channel, to, grants } = defaults.heartbeat;
+function resolveAgents({ tools, defaults, approvals, ...rest }: ValidConfig["agents"]): ResolvedConfig["agents"] {
+  const { every, joinWindow, channel, to, ...heartbeat } = defaults.heartbeat;
   return {
     ...defaults,
-    providers,
+    ...rest,
     tools: Object.fromEntries(Object.entries(tools).map(([name, block]) => [name, resolveToolSet(block)])),
     models: defaults.models?.map((entry) => (typeof entry === "string" ? { id: entry } : entry)),
-    linkHosts,
-    prices,
-    budget,
     approvals: approvals && {
       channel: toChannelName(approvals.channel),
       to: approvals.to.trim(),
@@ -218,10 +198,9 @@ function resolveAgents({
       by: approvals.by,
     },
     heartbeat: {
+      ...heartbeat,
       everyMs: parseDuration(every),
       joinMs: parseDuration(joinWindow),
-      ack,
-      grants,
       channel: channel && toChannelName(channel),
       to: to?.trim(),
     },

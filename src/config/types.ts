@@ -45,6 +45,7 @@ export interface PresetUse {
 }
 
 type ValidHooks = ValidConfig["hooks"];
+type ValidDefaults = ValidConfig["agents"]["defaults"];
 
 /** Settings that have another form once they are resolved. */
 type Converted =
@@ -68,13 +69,6 @@ export interface MailSettings extends Omit<ValidConfigMailbox, "lookback"> {
   key: string;
   /** How far back the first start reaches; 0: mail that was there before is left out. */
   lookbackMs: number;
-}
-
-interface PostgresSettings {
-  /** With the password. */
-  url: string;
-  maxConnections: number;
-  commitTimeoutMs: number;
 }
 
 /** all: answers and executes · ingress: answers, and executes nothing · worker: executes, and answers no hooks from outside. */
@@ -117,12 +111,8 @@ export interface ToolSetBlock {
   dryRun: boolean;
 }
 
-export interface ApprovalSettings {
-  channel: string;
-  to: string;
+export interface ApprovalSettings extends Omit<NonNullable<ValidConfig["agents"]["approvals"]>, "expires"> {
   expiresMs: number;
-  /** Who may answer in a message: the channel's name and the id of the person. */
-  by: string[];
 }
 
 /** What a use of a preset reads as context, from the sender's API. */
@@ -170,12 +160,8 @@ export interface ResolvedConfig {
   file: string | undefined;
   /** Folder that relative paths were resolved against. */
   baseDir: string;
-  gateway: {
-    host: string;
-    port: number;
-    role: NodeRole;
+  gateway: Omit<ValidConfig["gateway"], "auth" | "mcp"> & {
     token: string | undefined;
-    trustedProxies: string[];
     /** Without a slash at the end. */
     publicUrl: string | undefined;
     /** undefined: there is no MCP endpoint. */
@@ -198,40 +184,17 @@ export interface ResolvedConfig {
     reads: PresetReads[];
     mail: [MailSettings, ...MailSettings[]];
   };
-  agents: {
-    /** By the part of a model before the slash. */
-    providers: ValidConfig["agents"]["providers"];
-    /** By name. */
-    tools: Record<string, ToolSetBlock>;
-    model?: string;
-    /** undefined: any model may be named. */
-    models?: AllowedModel[];
-    thinking?: string;
-    /** As they are written, with aliases. */
-    fallbackModels?: string[];
-    maxOutputTokens?: number;
-    timeoutSeconds: number;
-    maxConcurrent: number;
-    maxAttempts: number;
-    /** By `provider/model`, per million tokens. */
-    prices: Record<string, { input: number; output: number; cachedInput?: number; cacheWrite?: number }>;
-    budget: { perDay?: number; perSession?: number; perRun?: number; unit: "cost" | "tokens" } | undefined;
-    /** `joinMs`: how long a heartbeat that was asked for waits for others. */
-    heartbeat: {
-      everyMs: number;
-      joinMs: number;
-      ack: string;
-      channel?: string;
-      to?: string;
-      grants?: MappingInput["grants"];
+  agents: Omit<ValidDefaults, "models" | "heartbeat"> &
+    Pick<ValidConfig["agents"], "providers" | "linkHosts" | "prices" | "budget"> & {
+      /** By name. */
+      tools: Record<string, ToolSetBlock>;
+      /** undefined: any model may be named. */
+      models?: AllowedModel[];
+      /** `joinMs`: how long a heartbeat that was asked for waits for others. */
+      heartbeat: Omit<ValidDefaults["heartbeat"], "every" | "joinWindow"> & { everyMs: number; joinMs: number };
+      /** Where and how long a person is asked. undefined: on the page only, and for `DEFAULT_EXPIRY_MS`. */
+      approvals: ApprovalSettings | undefined;
     };
-    /** Where and how long a person is asked. undefined: on the page only, and for `DEFAULT_EXPIRY_MS`. */
-    approvals: ApprovalSettings | undefined;
-    /** To which links in replies from private text stay whole, as they are written. */
-    linkHosts: string[];
-    /** How often a turn asks its model. */
-    maxSteps: number;
-  };
   /** By name, those that are configured. */
   channels: ValidConfig["channels"];
   /** By the channel's name. */
@@ -240,13 +203,12 @@ export interface ResolvedConfig {
   channelNames: string[];
   alerts: AlertRule[];
   /** The limits of a turn's history; `maxTokens` is estimated as characters / 4. */
-  session: { maxTurns: number; maxTokens: number; idleAfterMs: number };
-  /** `perSession`: replies of a session to the source of its events, in an hour. */
-  limits: { perSession: number };
+  session: Omit<ValidConfig["session"], "idleAfter"> & { idleAfterMs: number };
+  limits: ValidConfig["limits"];
   store: {
     path: string;
-    /** Instead of the state folder. */
-    postgres: PostgresSettings | undefined;
+    /** Instead of the state folder. The password is in `url`. */
+    postgres: { url: string; maxConnections: number; commitTimeoutMs: number } | undefined;
     retention: { maxAgeMs: number; maxBytes: number | undefined; maxKeys: number };
   };
   log: ValidConfig["log"];

@@ -1,6 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { OptionProblem } from "../plugin.ts";
 import { GOOGLE_TOKEN } from "../shared/google-token.ts";
+import { listFound } from "../shared/found.ts";
 import { HTTP_URL, objectSchema } from "../shared/json.ts";
 import { isLoopback } from "../shared/network.ts";
 
@@ -43,19 +44,19 @@ export const imapSchema = {
 export type ImapOptions = FromSchema<typeof imapSchema>;
 
 export function checkImap({ host, tls, password, oauth }: ImapOptions): OptionProblem[] {
-  const problems = checkHttps({ "oauth.tokenUrl": oauth?.tokenUrl });
-  if (!password && !oauth) problems.push({ key: "password", message: "A password is required, or oauth instead." });
-  if (password && oauth) problems.push({ key: "oauth", message: "Set either password or oauth, not both." });
-  if (oauth && !oauth.tokenUrl)
-    problems.push({ key: "oauth.tokenUrl", message: "The URL for access tokens is required for an IMAP mailbox." });
-  if (tls === "none" && !isLoopback(host)) {
-    problems.push({
-      key: "tls",
-      message:
-        '"none" would send the password in clear text: it is for this machine only. Use "implicit" or "starttls".',
-    });
-  }
-  return problems;
+  const clear =
+    '"none" would send the password in clear text: it is for this machine only. Use "implicit" or "starttls".';
+  return listFound<OptionProblem>(
+    checkHttps({ "oauth.tokenUrl": oauth?.tokenUrl }),
+    !password && !oauth && { key: "password", message: "A password is required, or oauth instead." },
+    password && oauth && { key: "oauth", message: "Set either password or oauth, not both." },
+    oauth &&
+      !oauth.tokenUrl && {
+        key: "oauth.tokenUrl",
+        message: "The URL for access tokens is required for an IMAP mailbox.",
+      },
+    tls === "none" && !isLoopback(host) && { key: "tls", message: clear },
+  );
 }
 
 export const gmailSchema = {
@@ -74,11 +75,8 @@ export const gmailSchema = {
       description: "The subscription to pull. This or push; without either, Gmail is asked once a minute.",
     },
     push: {
-      type: "object",
-      additionalProperties: false,
-      required: ["audience", "serviceAccount"],
       description: "Pub/Sub posts to /mail/push of this service instead, with a signed token.",
-      properties: GOOGLE_TOKEN,
+      ...objectSchema(["audience", "serviceAccount"], GOOGLE_TOKEN),
     },
     apiUrl: { ...HTTP_URL, description: "Where Gmail's API is, for tests. Default: Google's own." },
     pubsubUrl: { ...HTTP_URL, description: "Where Pub/Sub is, for tests and its emulator. Default: Google's own." },
@@ -87,31 +85,19 @@ export const gmailSchema = {
 
 export type GmailOptions = FromSchema<typeof gmailSchema>;
 
-export function checkGmail({
-  user,
-  oauth,
-  topic,
-  subscription,
-  push,
-  apiUrl,
-  pubsubUrl,
-}: GmailOptions): OptionProblem[] {
-  const urls = { apiUrl, pubsubUrl, "oauth.tokenUrl": oauth.tokenUrl, "push.keysUrl": push?.keysUrl };
-  const problems = checkHttps(urls);
-  if (!user.includes("@")) problems.push({ key: "user", message: "The user must be the mailbox's address." });
-  if (subscription && push) problems.push({ key: "push", message: "Set either subscription or push, not both." });
-  if ((subscription || push) && !topic) {
-    problems.push({
-      key: "topic",
-      message: "A topic is required with subscription or push, because Gmail notifies it.",
-    });
-  }
-  if (topic && !subscription && !push) {
-    const message =
-      "The topic has no effect without subscription or push: Gmail is asked once a minute. Set one of them, or remove the topic.";
-    problems.push({ key: "topic", message, level: "warning" });
-  }
-  return problems;
+export function checkGmail(options: GmailOptions): OptionProblem[] {
+  const { user, oauth, topic, subscription, push, apiUrl, pubsubUrl } = options;
+  const isNotified = subscription || push;
+  const unused =
+    "The topic has no effect without subscription or push: Gmail is asked once a minute. Set one of them, or remove the topic.";
+  return listFound<OptionProblem>(
+    checkHttps({ apiUrl, pubsubUrl, "oauth.tokenUrl": oauth.tokenUrl, "push.keysUrl": push?.keysUrl }),
+    !user.includes("@") && { key: "user", message: "The user must be the mailbox's address." },
+    subscription && push && { key: "push", message: "Set either subscription or push, not both." },
+    isNotified &&
+      !topic && { key: "topic", message: "A topic is required with subscription or push, because Gmail notifies it." },
+    topic && !isNotified && { key: "topic", message: unused, level: "warning" },
+  );
 }
 
 /** Problems of URLs that credentials are sent to, or whose answers are trusted, by their keys. */

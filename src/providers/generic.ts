@@ -3,6 +3,7 @@ import type { OptionProblem, SignatureDefinition } from "../plugin.ts";
 import { NON_BLANK, objectSchema } from "../shared/json.ts";
 import { HANDSHAKE_OPTION, withFixedHandshake } from "./handshakes.ts";
 import { HEADER, REPLAY_OPTION, SECRET, SECRET_ITSELF, type SignatureRow, TOLERANCE, URL_OPTION } from "./row.ts";
+import { SHOWN } from "./rows.ts";
 import { createHmacKey, decodeStrictly } from "./signature.ts";
 import { checkSecrets, createVerifier } from "./verifier.ts";
 
@@ -63,12 +64,11 @@ export const hmac: SignatureDefinition<HmacOptions> = {
   create: (options) => withFixedHandshake(createVerifier(toHmacRow(options), options), options.handshake),
 };
 
-function toHmacRow({ handshake: _handshake, ...options }: HmacOptions): SignatureRow {
+function toHmacRow({ handshake: _handshake, replay: _replay, ...options }: HmacOptions): SignatureRow {
   const { header, algorithm, idHeader, timestampHeader, timestampField, timestampUnit, secretEncoding, ...rest } =
     options;
   return {
     ...rest,
-    replay: isTimed(options) ? "timed" : "plain",
     header: header.toLowerCase(),
     algorithm: `hmac-${algorithm}`,
     idHeader: idHeader?.toLowerCase(),
@@ -140,8 +140,7 @@ export const header: SignatureDefinition<FromSchema<typeof headerSchema>> = {
   replay: () => "plain",
   about: { header: "`name`", signed: SECRET_ITSELF, handshake: "`handshake`" },
   create({ name, secret, handshake }) {
-    const row = { replay: "plain", header: name.toLowerCase(), algorithm: "secret", encoding: "latin1" } as const;
-    return withFixedHandshake(createVerifier(row, { secret }), handshake);
+    return withFixedHandshake(createVerifier({ ...SHOWN, header: name.toLowerCase() }, { secret }), handshake);
   },
 };
 
@@ -173,12 +172,8 @@ export const grafana: SignatureDefinition<GrafanaOptions> = {
 };
 
 function toGrafanaRow({ header: name, timestampHeader }: GrafanaOptions): SignatureRow {
-  const row = { replay: "unique", header: name.toLowerCase() } as const;
-  if (timestampHeader === undefined) return row;
-  return {
-    ...row,
-    replay: "timed",
-    timestamp: { header: timestampHeader.toLowerCase(), unit: "s" },
-    signed: ["timestamp", ":", "body"],
-  };
+  const row = { header: name.toLowerCase() };
+  if (timestampHeader === undefined) return { ...row, replay: "unique" };
+  const timestamp = { header: timestampHeader.toLowerCase(), unit: "s" } as const;
+  return { ...row, timestamp, signed: ["timestamp", ":", "body"] };
 }

@@ -5,13 +5,9 @@ import { providers } from "./index.ts";
 import { REPLAY_CLASSES, type SignedRequest } from "./provider.ts";
 import { rows } from "./rows.ts";
 
-test("each row of the table has a class that fits it", () => {
-  for (const [name, row] of Object.entries(rows)) {
-    const hasTime = "timestamp" in row;
-    expect([name, row.replay === "timed"]).toEqual([name, hasTime]);
-    const isShown = "algorithm" in row && row.algorithm === "secret";
-    if (isShown) expect([name, row.replay]).toEqual([name, "plain"]);
-  }
+test("a row that shows the secret is plain", () => {
+  const shown = Object.entries(rows).filter(([, row]) => "algorithm" in row && row.algorithm === "secret");
+  expect(shown.map(([name]) => providers[name]?.replay?.({}))).toEqual(shown.map(() => "plain"));
 });
 
 test("the guide names each scheme in its class", () => {

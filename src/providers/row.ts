@@ -58,6 +58,10 @@ export interface SignatureRow
   toKey?(secret: string): SigningKey;
 }
 
+/** A row that says how a captured request is kept from running again. */
+export type DecidedRow = SignatureRow &
+  (Required<Pick<SignatureRow, "replay">> | Required<Pick<SignatureRow, "timestamp">>);
+
 /** A secret or a public key, ready for use. */
 export interface SigningKey {
   /** The name of its signatures in a list, if it differs from the row's. */

@@ -1,14 +1,11 @@
-import { createHash } from "node:crypto";
-import { sameSecret } from "../shared/secret.ts";
 import { NON_BLANK } from "../shared/json.ts";
 import * as handshakes from "./handshakes.ts";
 import { toBasicKey, toStandardKey } from "./signature.ts";
-import type { ReplayClass, SignedRequest } from "./provider.ts";
-import type { SignatureRow } from "./row.ts";
+import type { DecidedRow, SignatureRow } from "./row.ts";
+import { decodedUrl, form, withAndWithoutPort } from "./signed-text.ts";
 
 /** `t=1614556800,v1=5257a8…`, over the time, a separator and the body. */
 const TIMED_LIST = {
-  replay: "timed",
   list: { separator: ",", signature: "v1", timestamp: "t" },
   timestamp: { unit: "s" },
   signed: ["timestamp", ".", "body"],
@@ -16,7 +13,6 @@ const TIMED_LIST = {
 
 /** https://www.standardwebhooks.com */
 const STANDARD = {
-  replay: "timed",
   header: "webhook-signature",
   idHeader: "webhook-id",
   timestamp: { header: "webhook-timestamp", unit: "s" },
@@ -26,6 +22,9 @@ const STANDARD = {
   toKey: toStandardKey,
   deliveryId: "{{headers.webhook-id}}",
 } as const satisfies SignatureRow;
+
+/** The header shows the secret itself. */
+export const SHOWN = { replay: "plain", algorithm: "secret", encoding: "latin1" } as const;
 
 /** The senders, by name of the scheme. */
 export const rows = {
@@ -39,16 +38,13 @@ export const rows = {
     senderTimeoutMs: 10_000,
   },
   gitlab: {
-    replay: "plain",
+    ...SHOWN,
     docs: "https://docs.gitlab.com/user/project/integrations/webhooks/",
     header: "x-gitlab-token",
-    algorithm: "secret",
-    encoding: "latin1",
     deliveryId: "{{default headers.idempotency-key headers.x-gitlab-event-uuid}}",
     senderTimeoutMs: 10_000,
   },
   slack: {
-    replay: "timed",
     docs: "https://docs.slack.dev/authentication/verifying-requests-from-slack",
     header: "x-slack-signature",
     prefix: "v0=",
@@ -90,7 +86,6 @@ export const rows = {
     senderTimeoutMs: 10_000,
   },
   linear: {
-    replay: "timed",
     docs: "https://linear.app/developers/webhooks",
     header: "linear-signature",
     timestamp: { field: "webhookTimestamp", unit: "ms" },
@@ -121,15 +116,12 @@ export const rows = {
     senderTimeoutMs: 5000,
   },
   telegram: {
-    replay: "plain",
+    ...SHOWN,
     docs: "https://core.telegram.org/bots/api#setwebhook",
     header: "x-telegram-bot-api-secret-token",
-    algorithm: "secret",
-    encoding: "latin1",
     deliveryId: "{{payload.update_id}}",
   },
   discord: {
-    replay: "timed",
     docs: "https://docs.discord.com/developers/interactions/overview#validating-security-request-headers",
     header: "x-signature-ed25519",
     algorithm: "ed25519",
@@ -168,11 +160,9 @@ export const rows = {
     senderTimeoutMs: 5000,
   },
   "google-channel": {
-    replay: "plain",
+    ...SHOWN,
     docs: "https://developers.google.com/workspace/calendar/api/guides/push",
     header: "x-goog-channel-token",
-    algorithm: "secret",
-    encoding: "latin1",
     deliveryId: "{{headers.x-goog-channel-id}}:{{headers.x-goog-message-number}}",
     handshake: handshakes.googleChannel,
     allowsEmptyBody: true,
@@ -197,7 +187,6 @@ export const rows = {
     senderTimeoutMs: 15_000,
   },
   sendgrid: {
-    replay: "timed",
     docs: "https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features",
     header: "x-twilio-email-event-webhook-signature",
     algorithm: "ecdsa-sha256",
@@ -207,7 +196,6 @@ export const rows = {
     deliveryId: "{{item.sg_event_id}}",
   },
   zoom: {
-    replay: "timed",
     docs: "https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events",
     header: "x-zm-signature",
     prefix: "v0=",
@@ -228,7 +216,6 @@ export const rows = {
     senderTimeoutMs: 5000,
   },
   hubspot: {
-    replay: "timed",
     docs: "https://developers.hubspot.com/docs/apps/legacy-apps/authentication/validating-requests",
     header: "x-hubspot-signature-v3",
     encoding: "base64",
@@ -248,7 +235,6 @@ export const rows = {
     senderTimeoutMs: 10_000,
   },
   paddle: {
-    replay: "timed",
     docs: "https://developer.paddle.com/webhooks/signature-verification",
     header: "paddle-signature",
     list: { separator: ";", signature: "h1", timestamp: "ts" },
@@ -266,7 +252,6 @@ export const rows = {
     senderTimeoutMs: 10_000,
   },
   twitch: {
-    replay: "timed",
     docs: "https://dev.twitch.tv/docs/eventsub/handling-webhook-events/",
     header: "twitch-eventsub-message-signature",
     prefix: "sha256=",
@@ -360,44 +345,6 @@ export const rows = {
     deliveryId: "{{headers.x-razorpay-event-id}}",
     senderTimeoutMs: 5000,
   },
-  basic: {
-    replay: "plain",
-    header: "authorization",
-    prefix: "Basic ",
-    algorithm: "secret",
-    encoding: "base64",
-    toKey: toBasicKey,
-  },
-  token: { replay: "plain", header: "authorization", prefix: "Bearer ", algorithm: "secret", encoding: "latin1" },
-} as const satisfies Record<string, SignatureRow & { replay: ReplayClass }>;
-
-/**
- * Twilio's form: each name with its value, sorted. Where a name ends and its value begins is not signed. Of any other body
- * the SHA-256 is in the address.
- */
-function form({ url = "", body, headers }: SignedRequest): string | undefined {
-  const digest = URL.parse(url)?.searchParams.get("bodySHA256");
-  if (typeof digest === "string") {
-    return sameSecret(digest, createHash("sha256").update(body).digest("hex")) ? "" : undefined;
-  }
-  if (body.length === 0) return "";
-  if (!/^application\/x-www-form-urlencoded(?:;|$)/i.test(headers["content-type"] ?? "")) return undefined;
-  const fields = new URLSearchParams(body.toString());
-  const values = (name: string): string[] => [...new Set(fields.getAll(name))].toSorted();
-  const names = [...new Set(fields.keys())].toSorted();
-  return names.flatMap((name) => values(name).map((value) => name + value)).join("");
-}
-
-/** Twilio does not always sign the port that the address has, and sometimes signs the usual one that it has not. */
-function withAndWithoutPort(written: string): string[] {
-  const [, scheme = "", host = "", port, rest = ""] =
-    /^(https?):\/\/([^/?#]*?)(?::(\d+))?([/?#].*)?$/i.exec(written) ?? [];
-  if (host === "") return [written];
-  const usual = scheme.toLowerCase() === "https" ? "443" : "80";
-  return [written, `${scheme}://${host}${port === undefined ? `:${usual}` : ""}${rest}`];
-}
-
-/** HubSpot decodes these characters of the address before it signs. */
-function decodedUrl({ url }: SignedRequest): string | undefined {
-  return url?.replace(/%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/gi, (escape) => decodeURIComponent(escape));
-}
+  basic: { ...SHOWN, header: "authorization", prefix: "Basic ", encoding: "base64", toKey: toBasicKey },
+  token: { ...SHOWN, header: "authorization", prefix: "Bearer " },
+} as const satisfies Record<string, DecidedRow>;

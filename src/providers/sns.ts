@@ -1,6 +1,7 @@
 import { verify, X509Certificate } from "node:crypto";
 import type { FromSchema } from "json-schema-to-ts";
 import type { SignatureDefinition } from "../plugin.ts";
+import { readText } from "../shared/network.ts";
 import { parseDuration } from "../shared/time.ts";
 import { parseObject, objectSchema } from "../shared/json.ts";
 import { checkTime, digestParts } from "./verifier.ts";
@@ -47,14 +48,14 @@ export function createSnsVerifier({ topicArn, tolerance }: SnsOptions, fetchDocu
     presents: ({ headers }) => headers["x-amz-sns-message-type"] !== undefined,
     async verify({ body, receivedAt }) {
       const message = parseObject(body.toString());
-      const signature = decodeStrictly(readText(message, "Signature"), "base64");
+      const signature = decodeStrictly(textOf(message, "Signature"), "base64");
       const text = toSignedText(message);
-      const hash = HASHES.get(readText(message, "SignatureVersion"));
+      const hash = HASHES.get(textOf(message, "SignatureVersion"));
       const url = toAwsUrl(message["SigningCertURL"], (pathname) => CERTIFICATE_PATH.test(pathname));
-      const time = parseTimestamp(readText(message, "Timestamp"), "iso");
+      const time = parseTimestamp(textOf(message, "Timestamp"), "iso");
       if (!signature || text === undefined || hash === undefined || !url || time === undefined) return MALFORMED;
       // Before anything is fetched.
-      if (!topics.includes(readText(message, "TopicArn"))) return WRONG;
+      if (!topics.includes(textOf(message, "TopicArn"))) return WRONG;
       const certificate = await getCertificate(url);
       if (!certificate) return UNAVAILABLE;
       if (!verify(hash, Buffer.from(text), certificate.publicKey, signature)) return WRONG;
@@ -69,7 +70,7 @@ export function createSnsVerifier({ topicArn, tolerance }: SnsOptions, fetchDocu
       const { Type: type } = message;
       if (result !== "valid") return undefined;
       if (type === "UnsubscribeConfirmation") {
-        return { status: 200, body: {}, note: `${readText(message, "TopicArn")} no longer sends to this hook.` };
+        return { status: 200, body: {}, note: `${textOf(message, "TopicArn")} no longer sends to this hook.` };
       }
       return type === "SubscriptionConfirmation" ? confirm(message, fetchDocument) : undefined;
     },
@@ -97,10 +98,10 @@ function toSignedText(message: Record<string, unknown>): string | undefined {
   const names = isNotification ? NOTIFICATION : CONFIRMATION;
   const present = names.filter((name) => !(isNotification && name === "Subject" && (message[name] ?? null) === null));
   if (!present.every((name) => typeof message[name] === "string")) return undefined;
-  return present.map((name) => `${name}\n${readText(message, name)}\n`).join("");
+  return present.map((name) => `${name}\n${textOf(message, name)}\n`).join("");
 }
 
-function readText(message: Record<string, unknown>, name: string): string {
+function textOf(message: Record<string, unknown>, name: string): string {
   const value = message[name];
   return typeof value === "string" ? value : "";
 }
@@ -118,7 +119,7 @@ export function toAwsUrl(text: unknown, accepts: (pathname: string) => boolean):
 
 async function confirm(message: Record<string, unknown>, fetchDocument: FetchText): Promise<Handshake> {
   const url = toAwsUrl(message["SubscribeURL"], (pathname) => pathname === "/");
-  const topic = readText(message, "TopicArn");
+  const topic = textOf(message, "TopicArn");
   if (url?.searchParams.get("Action") !== "ConfirmSubscription") return { status: 400 };
   try {
     await fetchDocument(url);
@@ -170,12 +171,7 @@ const MAX_DOCUMENT_BYTES = 65_536;
 export async function fetchText(url: URL): Promise<string> {
   const response = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
   if (response.status !== 200) throw new Error(`${url.host} answered ${response.status}`);
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size > MAX_DOCUMENT_BYTES) throw new Error(`${url.host} sent more than ${MAX_DOCUMENT_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
+  const text = await readText(response, MAX_DOCUMENT_BYTES + 1);
+  if (text.length > MAX_DOCUMENT_BYTES) throw new Error(`${url.host} sent more than ${MAX_DOCUMENT_BYTES} bytes`);
+  return text;
 }

@@ -10,7 +10,7 @@ import {
   type VerifyToken,
 } from "../shared/json-web-token.ts";
 import { HTTP_URL, NON_BLANK, parseObject, toObject, objectSchema } from "../shared/json.ts";
-import { redactPayload } from "../shared/secret.ts";
+import { redactPayload, toSecrets } from "../shared/secret.ts";
 import { parseDuration } from "../shared/time.ts";
 import { HANDSHAKE_OPTION, withFixedHandshake } from "./handshakes.ts";
 import type { Bytes, SignatureRefusal, SignatureVerifier, SignedHead, SignedRequest } from "./provider.ts";
@@ -79,7 +79,7 @@ export const jwt: SignatureDefinition<JwtOptions> = {
   },
   check: (options) => [...checkAlgorithms(options), ...checkReceiver(options)],
   async create({ jwks, secret, handshake, ...rules }) {
-    const keys = jwks === undefined ? { secrets: trimAll(secret) } : { jwks };
+    const keys = jwks === undefined ? { secrets: toSecrets(secret) } : { jwks };
     return withFixedHandshake(await openToken({ ...rules, keys }), handshake);
   },
 };
@@ -120,7 +120,7 @@ export const netlify: SignatureDefinition<FromSchema<typeof netlifySchema>> = {
   create: ({ secret }) =>
     openToken({
       header: "x-webhook-signature",
-      keys: { secrets: trimAll(secret) },
+      keys: { secrets: toSecrets(secret) },
       algorithms: ["HS256"],
       issuer: "netlify",
       bodyHash: { claim: "sha256", encoding: "hex" },
@@ -235,10 +235,6 @@ function readToken({ rawHeaders }: SignedHead, name: string): string | Signature
 
 function hash(body: Bytes, encoding: "hex" | "base64" | "base64url" = "hex"): string {
   return createHash("sha256").update(body).digest(encoding);
-}
-
-function trimAll(secret: string | readonly string[] = []): string[] {
-  return [secret].flat().map((text) => text.trim());
 }
 
 const { audience, serviceAccount, keysUrl } = GOOGLE_TOKEN;

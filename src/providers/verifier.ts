@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { messageOf } from "../errors.ts";
 import type { OptionProblem, SignatureDefinition, SignatureSummary } from "../plugin.ts";
+import { toSecrets } from "../shared/secret.ts";
 import { parseDuration } from "../shared/time.ts";
 import { parseExactObject } from "../shared/exact-json.ts";
 import { parseObject } from "../shared/json.ts";
@@ -25,7 +26,6 @@ import type {
   UnsignedRequest,
 } from "./provider.ts";
 import {
-  type Algorithm,
   REPLAY_OPTION,
   type RowOptions,
   SECRET,
@@ -75,22 +75,16 @@ function summarize(row: SignatureRow): SignatureSummary {
   const parts = signed.map((part) => (typeof part === "function" ? part.name : PARTS.has(part) ? part : `\`${part}\``));
   return {
     header: `${names.join(" or ")}${prefix === undefined ? "" : `: \`${prefix.trim()}\``}`,
-    signed: algorithm === "secret" ? SECRET_ITSELF : `${toTitle(algorithm)}, ${encoding}: ${parts.join(" ")}`,
+    signed:
+      algorithm === "secret"
+        ? SECRET_ITSELF
+        : `${algorithm === "ed25519" ? "Ed25519" : algorithm.toUpperCase()}, ${encoding}: ${parts.join(" ")}`,
     tolerance: timestamp && (row.tolerance ?? "5m"),
     handshake: row.handshake?.about,
   };
 }
 
 const PARTS = new Set(["body", "id", "timestamp", "url", "method"]);
-
-function toTitle(algorithm: Algorithm): string {
-  return algorithm === "ed25519" ? "Ed25519" : algorithm.toUpperCase();
-}
-
-interface Secret {
-  text: string;
-  key: SigningKey;
-}
 
 /** Input of the signature besides the request itself. */
 interface Claims {
@@ -115,7 +109,8 @@ interface Outcome {
 
 /** Verifies and signs as a row says. Throws an `Error` if a secret is unusable. */
 export function createVerifier(row: SignatureRow, options: RowOptions): SignatureVerifier {
-  const secrets = toSecrets(row, options.secret);
+  const secrets = toSecrets(options.secret).map((text) => ({ text, key: toKey(row, text) }));
+  if (secrets.length === 0) throw new Error("A secret is required.");
   const toleranceMs = parseDuration(options.tolerance ?? row.tolerance ?? "5m");
   const names = [row.header].flat();
   const { handshake } = row;
@@ -195,7 +190,7 @@ function readRequest(row: SignatureRow, request: SignedRequest): Reading | Signa
 
 /** Problems of the secrets, for the operator. */
 export function checkSecrets(row: SignatureRow, { secret }: RowOptions): OptionProblem[] {
-  return [secret].flat().flatMap((text, index) => {
+  return toSecrets(secret).flatMap((text, index) => {
     try {
       toKey(row, text);
       return [];
@@ -205,15 +200,7 @@ export function checkSecrets(row: SignatureRow, { secret }: RowOptions): OptionP
   });
 }
 
-/** Without the white space that a secret from a file tends to end in. */
-function toSecrets(row: SignatureRow, secret: RowOptions["secret"]): Secret[] {
-  const secrets = [secret].flat().map((text) => ({ text: text.trim(), key: toKey(row, text) }));
-  if (secrets.length === 0) throw new Error("A secret is required.");
-  return secrets;
-}
-
-function toKey({ toKey: read, algorithm = "hmac-sha256" }: SignatureRow, secret: string): SigningKey {
-  const text = secret.trim();
+function toKey({ toKey: read, algorithm = "hmac-sha256" }: SignatureRow, text: string): SigningKey {
   if (text === "") throw new Error("The secret must not be empty.");
   return read ? read(text) : createKey(algorithm, text);
 }

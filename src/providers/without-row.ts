@@ -12,7 +12,7 @@ import {
   toObject,
   objectSchema,
 } from "../shared/json.ts";
-import { redactPayload, sameSecret } from "../shared/secret.ts";
+import { redactPayload, sameSecret, toSecrets } from "../shared/secret.ts";
 import { parseDuration } from "../shared/time.ts";
 import { graph as graphHandshake, HANDSHAKE_OPTION, withFixedHandshake } from "./handshakes.ts";
 import type { SignatureRefusal, SignatureResult, SignatureVerifier, SignedRequest } from "./provider.ts";
@@ -35,7 +35,7 @@ export const mailgun: SignatureDefinition<FromSchema<typeof mailgunSchema>> = {
   replay: () => "timed",
   about: { header: "body: `signature`", signed: "HMAC-SHA256, hex: `timestamp` `token`", tolerance: "5m" },
   create({ secret, tolerance }) {
-    const keys = [secret].flat().map((text) => createHmacKey(text.trim()));
+    const keys = toSecrets(secret).map((text) => createHmacKey(text));
     const toleranceMs = parseDuration(tolerance);
     return {
       accept: 200,
@@ -105,7 +105,7 @@ export const field: SignatureDefinition<FromSchema<typeof fieldSchema>> = {
 };
 
 function createFieldVerifier(secret: string | readonly string[], name: string): SignatureVerifier {
-  const secrets = [secret].flat().map((text) => text.trim());
+  const secrets = toSecrets(secret);
   const path = parsePath(name) ?? [name];
   return {
     presents: ({ method }) => method === "POST",
@@ -141,7 +141,7 @@ export const graph: SignatureDefinition<FromSchema<typeof graphSchema>> = {
   deliveryId: "{{item.subscriptionId}}:{{item.resource}}:{{item.changeType}}:{{item.resourceData.[@odata.etag]}}",
   about: { header: "body: `clientState`", signed: SECRET_ITSELF, handshake: graphHandshake.about },
   create({ secret }) {
-    const secrets = [secret].flat().map((text) => text.trim());
+    const secrets = toSecrets(secret);
     return {
       senderTimeoutMs: 10_000,
       presents: ({ method }) => method === "POST",

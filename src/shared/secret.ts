@@ -33,6 +33,11 @@ export function bearerOf(authorization: string | undefined): Buffer | undefined 
   return token ? Buffer.from(token, "latin1") : undefined;
 }
 
+/** Each without the white space around it: one from a file or a shell tends to end in a line break. */
+export function toSecrets(written: string | readonly string[] = []): string[] {
+  return [written].flat().map((text) => text.trim());
+}
+
 /** Compares in constant time. */
 export function sameSecret(one: string | Uint8Array, other: string | Uint8Array): boolean {
   return timingSafeEqual(digestOf(one), digestOf(other));

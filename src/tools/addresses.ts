@@ -79,12 +79,13 @@ function listOf(...ranges: string[]): BlockList {
 function toGroups(address: string): number[] {
   // The URL parser writes an IPv4 part as two groups.
   const [head = "", tail = ""] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
-  const [before, after] = [head, tail].map((part) => part.split(":").filter(Boolean).map(toNumber));
+  const [before, after] = [head, tail].map((part) =>
+    part
+      .split(":")
+      .filter(Boolean)
+      .map((group) => Number.parseInt(group, 16)),
+  );
   return [...before!, ...Array<number>(8 - before!.length - after!.length).fill(0), ...after!];
-}
-
-function toNumber(group: string): number {
-  return Number.parseInt(group, 16);
 }
 
 /** The IPv4 address in a mapped, compatible, NAT64 or 6to4 address. */

@@ -154,8 +154,15 @@ function toHost({ hostname, port }: URL): string {
   return hostname.replace(/\.$/, "") + (port && `:${port}`);
 }
 
-export function hasUser({ username, password }: URL): boolean {
+function hasUser({ username, password }: URL): boolean {
   return username !== "" || password !== "";
+}
+
+/** What is wrong with an address of the configuration, as a sentence. */
+export function findAddressProblem(address: string, example: string): string | undefined {
+  const url = URL.parse(address);
+  if (!url) return `This is not a URL such as ${example}.`;
+  return hasUser(url) ? "The URL must not contain a user or a password. Set headers.Authorization instead." : undefined;
 }
 
 /** The codes of connections that were never open. */

@@ -8,17 +8,13 @@ const RESERVED_HEADERS =
 /** A value with a line break would become a further header. */
 export function findHeaderProblem(headers: Record<string, string>): OptionProblem[] {
   const reserved = Object.keys(headers).find((name) => RESERVED_HEADERS.test(name));
-  if (reserved !== undefined)
-    return [
-      {
-        key: "headers",
-        message: `The headers must not contain ${reserved}, because each call has its own. Remove it.`,
-      },
-    ];
-  const broken = Object.entries(headers).find(([name, value]) => !isHeader(name, value));
-  return broken
-    ? [{ key: appendSegment("headers", broken[0]), message: "This is not a valid header. Check it for line breaks." }]
-    : [];
+  if (reserved !== undefined) {
+    const message = `The headers must not contain ${reserved}, because each call has its own. Remove it.`;
+    return [{ key: "headers", message }];
+  }
+  const broken = Object.keys(headers).find((name) => !isHeader(name, headers[name] ?? ""));
+  const message = "This is not a valid header. Check it for line breaks.";
+  return broken === undefined ? [] : [{ key: appendSegment("headers", broken), message }];
 }
 
 function isHeader(name: string, value: string): boolean {

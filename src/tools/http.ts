@@ -3,12 +3,20 @@ import { compileSchema } from "../config/schema/validator.ts";
 import { messageOf } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
 import { appendSegment, HTTP_URL, isObject, toText, objectSchema, TEXTS } from "../shared/json.ts";
-import { type Connection, hasUser, NotSent, openConnection, type ResolveHost, toUnknownOutcome } from "./connection.ts";
+import { listFound } from "../shared/found.ts";
 import { readText } from "../shared/network.ts";
-import { findHeaderProblem } from "./headers.ts";
 import { withPeriod } from "../shared/text.ts";
+import {
+  type Connection,
+  findAddressProblem,
+  NotSent,
+  openConnection,
+  type ResolveHost,
+  toUnknownOutcome,
+} from "./connection.ts";
+import { findHeaderProblem } from "./headers.ts";
 import { compilePath, RefusedArgument } from "./path.ts";
-import type { CallResult, ToolCall, ToolSet } from "./tool-set.ts";
+import { type CallResult, toError, type ToolCall, type ToolSet } from "./tool-set.ts";
 import { compileFields, type CompileTemplate } from "../shared/template-values.ts";
 
 const PATH = {
@@ -93,47 +101,33 @@ export const http: DriverDefinition<ToolSet, HttpOptions> = { schema, check, cre
 const METHODS = ["get", "post", "put", "patch", "delete"] as const;
 
 function check({ baseUrl, headers = {}, calls }: HttpOptions): OptionProblem[] {
-  return [
-    ...checkBaseUrl(baseUrl),
-    ...findHeaderProblem(headers),
-    ...Object.entries(calls).flatMap(([name, call]) => checkCall(call, appendSegment("calls", name))),
-  ];
+  const { search = "", hash = "" } = URL.parse(baseUrl) ?? {};
+  const message =
+    findAddressProblem(baseUrl, "https://api.example.com/v1") ??
+    (search + hash !== "" && "The URL must not contain ? or #. Write parameters into query.");
+  return listFound<OptionProblem>(
+    message && { key: "baseUrl", message },
+    findHeaderProblem(headers),
+    Object.entries(calls).flatMap(([name, call]) => checkCall(call, appendSegment("calls", name)) ?? []),
+  );
 }
 
-function checkBaseUrl(baseUrl: string): OptionProblem[] {
-  const key = "baseUrl";
-  const url = URL.parse(baseUrl);
-  if (!url) return [{ key, message: "This is not a URL such as https://api.example.com/v1." }];
-  if (hasUser(url))
-    return [{ key, message: "The URL must not contain a user or a password. Set headers.Authorization instead." }];
-  if (url.search !== "" || url.hash !== "")
-    return [{ key, message: "The URL must not contain ? or #. Write parameters into query." }];
-  return [];
-}
-
-function checkCall(call: CallOptions, key: string): OptionProblem[] {
+function checkCall(call: CallOptions, key: string): OptionProblem | undefined {
   const methods = METHODS.filter((method) => call[method] !== undefined);
   const [method] = methods;
   if (method === undefined || methods.length > 1) {
-    return [{ key, message: `A call needs exactly one of ${METHODS.join(", ")}, with its path.` }];
+    return { key, message: `A call needs exactly one of ${METHODS.join(", ")}, with its path.` };
   }
-  if (method === "get" && call.body)
-    return [{ key: `${key}.body`, message: "A body is not sent with get. Use query." }];
+  if (method === "get" && call.body) return { key: `${key}.body`, message: "A body is not sent with get. Use query." };
   const { schema: input, problem } = toInputSchema(call.input);
-  if (problem) return [{ key: `${key}.input`, message: problem }];
+  if (problem) return { key: `${key}.input`, message: problem };
   try {
     const { names } = compilePath(call[method]!);
     const wrong = names.find((name) => !input.required.includes(name));
-    return wrong === undefined
-      ? []
-      : [
-          {
-            key: `${key}.${method}`,
-            message: `The placeholder {${wrong}} must be an argument in input that is not optional.`,
-          },
-        ];
+    const message = `The placeholder {${wrong}} must be an argument in input that is not optional.`;
+    return wrong === undefined ? undefined : { key: `${key}.${method}`, message };
   } catch (error) {
-    return [{ key: `${key}.${method}`, message: messageOf(error) }];
+    return { key: `${key}.${method}`, message: messageOf(error) };
   }
 }
 
@@ -144,10 +138,12 @@ export function createHttp(
 ): ToolSet {
   const connection = openConnection({ baseUrl, private: isPrivate, resolve });
   const base = new URL(baseUrl);
+  // By the name in lower case, so that a header of the operator's replaces the usual one.
+  const lowered = Object.entries(headers).map(([header, value]) => [header.toLowerCase(), value]);
   const server = {
     origin: base.origin,
     root: base.pathname.replace(/\/+$/, ""),
-    headers: lowerNames(headers),
+    headers: Object.fromEntries(lowered),
     connection,
   };
   return {
@@ -155,11 +151,6 @@ export function createHttp(
     calls: Object.entries(calls).map(([call, options]) => openCall(call, options, { ...server, compileTemplate })),
     close: () => connection.close(),
   };
-}
-
-/** By the name in lower case, so that a header of the operator's replaces the usual one. */
-function lowerNames(headers: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 interface Server {
@@ -199,9 +190,7 @@ function openCall(name: string, options: CallOptions, server: Server): ToolCall 
         });
         return toResult(response.status, host, await readText(response, maxLength));
       } catch (error) {
-        if (error instanceof NotSent) return toUnreached(error);
-        if (error instanceof RefusedArgument) return toError(error.message);
-        throw toUnknownOutcome(host, error, signal);
+        return toFailure(error, host, signal);
       }
     },
   };
@@ -223,15 +212,14 @@ export function toResult(status: number, host: string, text: string): CallResult
   if (text.includes("\0")) return toError(`${status} from ${host}, with an answer that is no text.`);
   if (status >= 200 && status < 300) return { text, isError: false };
   const reason = `${status} from ${host}`;
-  return { text: text === "" ? reason : `${reason}\n${text}`, isError: true, reason };
+  return toError(reason, text === "" ? reason : `${reason}\n${text}`);
 }
 
-export function toError(reason: string): CallResult {
-  return { text: reason, isError: true, reason };
-}
-
-export function toUnreached({ message }: NotSent): CallResult {
-  return { ...toError(message), isUnreached: true };
+/** What became of a request that failed. Throws a `DriverError` if that is not known. */
+export function toFailure(error: unknown, host: string, signal: AbortSignal): CallResult {
+  if (error instanceof NotSent) return { ...toError(error.message), isUnreached: true };
+  if (error instanceof RefusedArgument) return toError(error.message);
+  throw toUnknownOutcome(host, error, signal);
 }
 
 interface InputSchema extends Record<string, unknown> {

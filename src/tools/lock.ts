@@ -37,15 +37,7 @@ function readSets(file: string): Record<string, unknown> {
   );
 }
 
-function toCall({
-  name,
-  description,
-  input,
-}: {
-  name?: unknown;
-  description?: unknown;
-  input?: unknown;
-}): CallDescription {
+function toCall({ name, description, input }: Partial<Record<keyof CallDescription, unknown>>): CallDescription {
   return { name: toText(name), description: toText(description), input: toObject(input) };
 }
 

@@ -2,21 +2,20 @@ import type * as Mcp from "@modelcontextprotocol/client";
 import { codeOf } from "../errors.ts";
 import { toObject } from "../shared/json.ts";
 import { packageVersion } from "../shared/package.ts";
-import { backoffMs } from "../shared/time.ts";
+import { backoffMs, untilAborted } from "../shared/time.ts";
 import { NotSent, toUnknownOutcome } from "./connection.ts";
-import type { CallDescription } from "./tool-set.ts";
+import type { CallContext, CallDescription } from "./tool-set.ts";
 
 export interface McpClient {
   /** What the server offers; asked again after a change that it announced, and after a minute. Rejects with a `NotSent`. */
   listCalls(signal: AbortSignal): Promise<ReadonlyMap<string, CallDescription>>;
   /** Rejects with a `NotSent`, a `ServerError`, or a `DriverError` if the outcome is not known. */
-  call(name: string, args: Record<string, unknown>, options: CallOptions): Promise<Mcp.CallToolResult>;
+  call(
+    name: string,
+    args: Record<string, unknown>,
+    options: Pick<CallContext, "signal" | "callId">,
+  ): Promise<Mcp.CallToolResult>;
   close(): void;
-}
-
-interface CallOptions {
-  signal: AbortSignal;
-  callId: string;
 }
 
 /** The server has answered that it did not execute the call. The message may hold text from outside. */
@@ -76,12 +75,9 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
 
   /** A connection is opened for all callers, so one that stops waiting does not end it. */
   function connectWithin(signal: AbortSignal): Promise<Session> {
-    const stopped = new Promise<never>((_, reject) => {
-      const stop = (): void => reject(new NotSent(`The call was stopped before ${place} could be reached.`));
-      if (signal.aborted) stop();
-      else signal.addEventListener("abort", stop, { once: true });
+    return untilAborted(connect(), signal).catch((error: unknown) => {
+      throw signal.aborted ? new NotSent(`The call was stopped before ${place} could be reached.`) : error;
     });
-    return Promise.race([connect(), stopped]);
   }
 
   async function connect(): Promise<Session> {
@@ -93,7 +89,7 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
       .then(
         (opened) => {
           failures = 0;
-          onClose(opened.client, () => forget(opening));
+          Object.assign(opened.client, { onclose: () => forget(opening) });
           return opened;
         },
         async (error: unknown) => {
@@ -171,10 +167,6 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
     session = undefined;
     if (retired) void closeLater(retired).catch(() => {});
   }
-}
-
-function onClose(client: Mcp.Client, listener: () => void): void {
-  Object.assign(client, { onclose: listener });
 }
 
 async function closeLater(retired: Promise<Session>): Promise<void> {

@@ -5,12 +5,12 @@ import { DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
 import { findMissingProgram, pickEnvironment } from "../shared/child-process.ts";
 import { HTTP_URL, objectSchema, parseObject, TEXTS, COMMAND } from "../shared/json.ts";
-import { hasUser, NotSent, openConnection } from "./connection.ts";
+import { findAddressProblem, NotSent, openConnection } from "./connection.ts";
 import { findHeaderProblem } from "./headers.ts";
 import { hashCall, readLockedCalls } from "./lock.ts";
 import { createMcpClient, type McpClient, ServerError } from "./mcp-client.ts";
 import { createStdio } from "./stdio.ts";
-import type { CallDescription, CallResult, ToolCall, ToolSet } from "./tool-set.ts";
+import { type CallDescription, type CallResult, toError, type ToolCall, type ToolSet } from "./tool-set.ts";
 
 const schema = {
   description: "The tools of an MCP server, as far as tools.lock.json has them.",
@@ -51,12 +51,8 @@ function check(
     if (headers) return [{ key: "headers", message: "Headers are for url. Give a program its settings in env." }];
     return findMissingProgram(command, { cwd: baseDir, env: { ...pickEnvironment(["PATH"]), ...env } });
   }
-  const address = URL.parse(url ?? "");
-  if (!address) return [{ key: "url", message: "This is not a URL such as https://mcp.example.com/mcp." }];
-  if (hasUser(address))
-    return [
-      { key: "url", message: "The URL must not contain a user or a password. Set headers.Authorization instead." },
-    ];
+  const message = findAddressProblem(url ?? "", "https://mcp.example.com/mcp");
+  if (message) return [{ key: "url", message }];
   if (env) return [{ key: "env", message: "Variables are for command. Give a server its credential in headers." }];
   return findHeaderProblem(headers ?? {});
 }
@@ -109,7 +105,7 @@ function toToolCall(set: string, locked: CallDescription, client: McpClient): To
         if (!offered || !LOCK_RULES.isSame(offered, locked)) return toChanged(set, locked.name, offered !== undefined);
         return toResult(await client.call(locked.name, args, { signal, callId }), maxLength);
       } catch (error) {
-        if (error instanceof NotSent) return { ...toError(error.message, error.message), isUnreached: true };
+        if (error instanceof NotSent) return { ...toError(error.message), isUnreached: true };
         if (error instanceof ServerError)
           return toError(error.reason, `${error.reason}\n${error.message}`.slice(0, maxLength));
         if (error instanceof DriverError || !signal.aborted) throw error;
@@ -128,11 +124,7 @@ export const LOCK_RULES = {
 function toChanged(set: string, call: string, isOffered: boolean): CallResult {
   const what = isOffered ? "differs from what was accepted" : "is no longer offered by its server";
   const reason = `Not sent: ${set}.${call} ${what}. See: webhooks tools accept ${set}`;
-  return { ...toError(reason, reason), isChanged: true };
-}
-
-function toError(reason: string, text: string): CallResult {
-  return { text, isError: true, reason };
+  return { ...toError(reason), isChanged: true };
 }
 
 function toResult({ content, structuredContent, isError = false }: CallToolResult, maxLength: number): CallResult {

@@ -5,10 +5,10 @@ import { readText } from "../shared/network.ts";
 import { numberLines } from "../shared/diff.ts";
 import { parseJson, readOwn, toObjects, toText } from "../shared/json.ts";
 import { compileFields, type CompileTemplate } from "../shared/template-values.ts";
-import { type Connection, NotSent, openConnection, toUnknownOutcome } from "./connection.ts";
-import { toError, toResult, toUnreached, toUrl } from "./http.ts";
-import { compilePath, type PathTemplate, RefusedArgument } from "./path.ts";
-import type { CallResult, ToolCall, ToolSet } from "./tool-set.ts";
+import { type Connection, openConnection } from "./connection.ts";
+import { toFailure, toResult, toUrl } from "./http.ts";
+import { compilePath, type PathTemplate } from "./path.ts";
+import { type CallResult, toError, type ToolCall, type ToolSet } from "./tool-set.ts";
 
 /** What a preset can read as context. Its template is a text. */
 export type PresetRead = Omit<NonNullable<Preset["reads"]>["calls"][string], "template"> & { template?: string };
@@ -68,21 +68,33 @@ function openRead(name: string, read: PresetRead, service: Service): ToolCall {
     async call(args, { signal, maxLength }) {
       const access = await service.open(toText(args[read.place ?? ""]), signal);
       const limit = template || read.show === "failure" ? MAX_WHOLE : maxLength;
-      const get: Get = (at, values) => {
-        const request = { path: at.render(values), query: query(values), accept: read.accept, limit };
-        return fetchText({ ...request, redirects: read.redirects ?? false }, { access, service, signal });
-      };
       try {
         if (read.each && listPath) return await readEach(await get(listPath, args), read.each, readItem);
         return toShown(await get(path, args));
       } catch (error) {
-        if (error instanceof NotSent) return toUnreached(error);
-        if (error instanceof RefusedArgument) return toError(error.message);
-        throw toUnknownOutcome(new URL(access.baseUrl).host, error, signal);
+        return toFailure(error, new URL(access.baseUrl).host, signal);
       }
 
       async function readItem(id: unknown): Promise<CallResult> {
         return toShown(await get(path, { ...args, id }));
+      }
+
+      async function get(at: PathTemplate, values: Record<string, unknown>): Promise<CallResult> {
+        const base = new URL(access.baseUrl);
+        const connection = service.connect(access.baseUrl);
+        const url = toUrl(base.origin, base.pathname.replace(/\/+$/, "") + at.render(values), query(values));
+        const headers = new Headers({ "user-agent": "hookline", ...access.headers });
+        if (read.accept !== undefined) headers.set("accept", read.accept);
+        const response = await connection.fetch(url, { headers, signal });
+        const next = read.redirects ? findRedirect(response, url) : null;
+        if (!next) return toResult(response.status, connection.host, await readText(response, limit));
+        await response.body?.cancel();
+        if (next.protocol !== base.protocol)
+          return toError(`${connection.host} redirects to ${next.protocol}//${next.host}.`);
+        // The address is signed, and needs no credential.
+        const storage = service.connect(next.origin);
+        const stored = await storage.fetch(next, { signal });
+        return toResult(stored.status, storage.host, await readText(stored, limit));
       }
     },
   };
@@ -100,42 +112,9 @@ function openRead(name: string, read: PresetRead, service: Service): ToolCall {
 
 const SHOWN = { all: (text: string) => text, diff: numberLines, failure: lastFailure };
 
-type Get = (path: PathTemplate, values: Record<string, unknown>) => Promise<CallResult>;
-
-interface ReadRequest {
-  path: string;
-  query: Record<string, unknown>;
-  accept: string | undefined;
-  limit: number;
-  redirects: boolean;
-}
-
-interface ReadContext {
-  access: Awaited<ReturnType<OpenReads>>;
-  service: Service;
-  signal: AbortSignal;
-}
-
-async function fetchText(
-  { path, query, accept, limit, redirects }: ReadRequest,
-  { access, service, signal }: ReadContext,
-): Promise<CallResult> {
-  const base = new URL(access.baseUrl);
-  const connection = service.connect(access.baseUrl);
-  const url = toUrl(base.origin, base.pathname.replace(/\/+$/, "") + path, query);
-  const headers = new Headers({ "user-agent": "hookline", ...access.headers });
-  if (accept !== undefined) headers.set("accept", accept);
-  const response = await connection.fetch(url, { headers, signal });
-  const location = redirects && response.status >= 300 && response.status < 400 && response.headers.get("location");
-  const next = location ? URL.parse(location, url.href) : null;
-  if (!next) return toResult(response.status, connection.host, await readText(response, limit));
-  await response.body?.cancel();
-  if (next.protocol !== base.protocol)
-    return toError(`${connection.host} redirects to ${next.protocol}//${next.host}.`);
-  // The address is signed, and needs no credential.
-  const storage = service.connect(next.origin);
-  const stored = await storage.fetch(next, { signal });
-  return toResult(stored.status, storage.host, await readText(stored, limit));
+function findRedirect({ status, headers }: Response, url: URL): URL | null {
+  const location = status >= 300 && status < 400 ? headers.get("location") : null;
+  return location ? URL.parse(location, url.href) : null;
 }
 
 async function readEach(

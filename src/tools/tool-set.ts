@@ -29,6 +29,11 @@ export interface CallResult {
   isUnreached?: true;
 }
 
+/** The result of a call that was refused or failed. `text`: what was answered, if that is more than the reason. */
+export function toError(reason: string, text: string = reason): CallResult {
+  return { text, isError: true, reason };
+}
+
 export interface ToolCall extends CallDescription {
   /** How many characters of its result are used, if that differs from its set's. */
   maxResultLength?: number;

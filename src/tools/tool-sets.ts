@@ -9,7 +9,7 @@ import { cutText, didYouMean, toOneLine, toolSetOf } from "../shared/text.ts";
 import { withTimeout } from "../shared/time.ts";
 import { hashCall } from "./lock.ts";
 import { createRedaction, type Redact } from "./redact.ts";
-import type { CallDescription, CallResult, ToolCall, ToolSet } from "./tool-set.ts";
+import { type CallDescription, type CallResult, toError, type ToolCall, type ToolSet } from "./tool-set.ts";
 
 /** A call of an open set, with the rules of its block. */
 export interface OpenCall extends CallDescription {
@@ -174,7 +174,9 @@ function openCall(
 
   async function execute(args: unknown, options: CallOptions): Promise<CallResult> {
     const [problem] = check(args);
-    if (problem !== undefined || !isObject(args)) return toRefusal(problem ?? "the arguments must be an object");
+    if (problem !== undefined || !isObject(args)) {
+      return toError(`Not sent: ${problem ?? "the arguments must be an object"}.`);
+    }
     const limit = options.maxResultLength ?? maxResultLength;
     const { text, isError, reason, isChanged, isUnreached } = await withTimeout(
       // One more shows that there is more, and a secret that the limit cuts in two is read whole.
@@ -206,11 +208,6 @@ function digestOf(call: ToolCall, { options, ...block }: ToolSetBlock): string {
   const { headers, env, ...rest } = options;
   const names = [headers, env].map((values) => Object.keys(toObject(values)));
   return hashJson([hashCall(call), block, rest, names]);
-}
-
-function toRefusal(problem: string): CallResult {
-  const reason = `Not sent: ${problem}.`;
-  return { text: reason, isError: true, reason };
 }
 
 function shorten(text: string, limit: number, isCut: boolean): string {

@@ -25,12 +25,6 @@ type BitbucketOptions = Pick<FromSchema<typeof schema>, "token"> & Partial<FromS
 
 export const bitbucket: DriverDefinition<ChannelDriver, BitbucketOptions> = { schema, create: createBitbucket };
 
-const ADVICE = new Map([
-  [401, "Check channels.bitbucket.token, and set email if it is an API token."],
-  [403, "Give the token the permission Pull requests: Write, for issues Issues: Write."],
-  [404, "Check the recipient, and that the token can see the repository."],
-]);
-
 const RECIPIENT =
   /^(?<repo>[\w-]{1,100}\/(?!\.{1,2}[!#])[\w.-]{1,100})(?:#(?<issue>[1-9]\d{0,15})|!(?<pull>[1-9]\d{0,15})(?:\/c(?<parent>[1-9]\d{0,15}))?)$/;
 
@@ -43,7 +37,11 @@ export function createBitbucket(options: BitbucketOptions): ChannelDriver {
     baseUrl,
     token,
     headers: email === undefined ? undefined : () => ({ authorization: toBasic(email, token) }),
-    advice: ADVICE,
+    advice: new Map([
+      [401, "Check channels.bitbucket.token, and set email if it is an API token."],
+      [403, "Give the token the permission Pull requests: Write, for issues Issues: Write."],
+      [404, "Check the recipient, and that the token can see the repository."],
+    ]),
   });
   return createCommentChannel(
     {

@@ -76,12 +76,9 @@ export function createCommentChannel<Body, C = Call>(
     },
     async remove(to, messageId, signal, sign) {
       const call = await open(signal, to);
+      const mark: ToMark = (shown = "") => toMark({ idempotencyKey: messageId, sign }, shown);
       if (remove) await remove(to, messageId, call);
-      else await edit(to, messageId, await render({ text: "(See above.)" }, markRemoved), call);
-
-      function markRemoved(shown = ""): string {
-        return toMark({ idempotencyKey: messageId, sign }, shown);
-      }
+      else await edit(to, messageId, await render({ text: "(See above.)" }, mark), call);
     },
     readDiff: reviews && (async (to, commit, signal) => reviews.readDiff(to, commit, await open(signal, to))),
     startWorking:

@@ -19,12 +19,6 @@ type GiteaOptions = Pick<FromSchema<typeof schema>, "baseUrl" | "token"> & Parti
 
 export const gitea: DriverDefinition<ChannelDriver, GiteaOptions> = { schema, create: createGitea };
 
-const ADVICE = new Map([
-  [401, "Check channels.gitea.token."],
-  [403, "Give the token the permission issue: Read and Write, and its account access to the repository."],
-  [404, "Check the recipient, and that the token can see the repository."],
-]);
-
 const RECIPIENT = /^(?<repo>(?!\.{1,2}\/)[\w.-]{1,100}\/(?!\.{1,2}#)[\w.-]{1,100})#(?<number>[1-9]\d{0,15})$/;
 
 export function createGitea(options: GiteaOptions): ChannelDriver {
@@ -36,7 +30,11 @@ export function createGitea(options: GiteaOptions): ChannelDriver {
     root: "/api/v1",
     token,
     headers: () => ({ authorization: `token ${token}` }),
-    advice: ADVICE,
+    advice: new Map([
+      [401, "Check channels.gitea.token."],
+      [403, "Give the token the permission issue: Read and Write, and its account access to the repository."],
+      [404, "Check the recipient, and that the token can see the repository."],
+    ]),
   });
   return createCommentChannel(
     {

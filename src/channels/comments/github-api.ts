@@ -17,13 +17,6 @@ import {
 import { createTokenSource } from "../token.ts";
 import type { OutgoingMessage } from "../driver.ts";
 
-interface GithubAccess {
-  baseUrl: string;
-  /** Either a token or an app. */
-  token?: string;
-  app?: GithubApp;
-}
-
 interface GithubApp {
   id: string;
   /** Default: the one that each repository belongs to. */
@@ -47,8 +40,9 @@ interface GithubRecipient {
   repository: string;
 }
 
+/** With either a token or an app. */
 export function createGithubApi(
-  { baseUrl, token, app }: GithubAccess,
+  { baseUrl, token, app }: { baseUrl: string; token?: string; app?: GithubApp },
   parse: (to: string) => GithubRecipient,
 ): OpenApi {
   const findTokens = app && createAppTokens(app, baseUrl);
@@ -126,18 +120,22 @@ function toInstallation(event: object | undefined, repository: string): string |
   return isOfRepository && Number.isSafeInteger(id) && Number(id) > 0 ? String(id) : undefined;
 }
 
+/** Sends a request as the app itself: a GET, or a POST with a body. */
+function requestAs(
+  app: GithubApp,
+  url: string,
+  { body, signal }: { body?: object; signal: AbortSignal },
+): Promise<HttpAnswer> {
+  const headers = toHeaders(signAppToken(app, Math.floor(Date.now() / 1000)));
+  return request({ service: "GitHub", url, method: body ? "POST" : "GET", headers, body, signal });
+}
+
 /** https://docs.github.com/en/rest/apps/apps#get-a-repository-installation-for-the-authenticated-app */
 async function fetchInstallation(
   app: GithubApp,
   { baseUrl, repository, signal }: { baseUrl: string; repository: string; signal: AbortSignal },
 ): Promise<string> {
-  const answer = await request({
-    service: "GitHub",
-    url: `${baseUrl.replace(/\/$/, "")}/repos/${repository}/installation`,
-    method: "GET",
-    headers: toHeaders(signAppToken(app, Math.floor(Date.now() / 1000))),
-    signal,
-  });
+  const answer = await requestAs(app, `${baseUrl.replace(/\/$/, "")}/repos/${repository}/installation`, { signal });
   if (answer.status === 200) return requireId(answer.body["id"], "GitHub");
   throw toRefusal("GitHub", answer, {
     ...explainGithub(answer),
@@ -152,13 +150,8 @@ function createInstallationTokens(
   kind: GithubRecipient["kind"],
 ): TokenSource {
   return createTokenSource("GitHub", async (signal) => {
-    const answer = await request({
-      service: "GitHub",
-      url: `${baseUrl.replace(/\/$/, "")}/app/installations/${app.installation}/access_tokens`,
-      headers: toHeaders(signAppToken(app, Math.floor(Date.now() / 1000))),
-      body: { permissions: PERMISSIONS[kind] },
-      signal,
-    });
+    const url = `${baseUrl.replace(/\/$/, "")}/app/installations/${app.installation}/access_tokens`;
+    const answer = await requestAs(app, url, { body: { permissions: PERMISSIONS[kind] }, signal });
     const { token, expires_at: expiresAt, message } = answer.body;
     if (answer.status === 201 && typeof token === "string")
       return { value: token, endsAt: Date.parse(String(expiresAt)) };
@@ -172,7 +165,8 @@ function createInstallationTokens(
 /** The app's proof of itself, a JWT. Its times allow for a clock that is a minute off. */
 export function signAppToken({ id, key }: GithubApp, now: number): string {
   const claims = { iat: now - 60, exp: now + 540, iss: id };
-  const signed = [{ alg: "RS256", typ: "JWT" }, claims].map(encode).join(".");
+  const parts = [{ alg: "RS256", typ: "JWT" }, claims];
+  const signed = parts.map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
   try {
     return `${signed}.${createSign("RSA-SHA256").update(signed).sign(key.replaceAll("\\n", "\n"), "base64url")}`;
   } catch {
@@ -181,10 +175,6 @@ export function signAppToken({ id, key }: GithubApp, now: number): string {
       retryable: false,
     });
   }
-}
-
-function encode(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString("base64url");
 }
 
 /** Asks the GraphQL API. Resolves to the data of an answer. Rejects with a `DriverError`. */

@@ -19,22 +19,16 @@ export async function addToDiscussion(recipient: DiscussionRecipient, body: stri
   return requireId(toObject(toObject(addDiscussionComment)["comment"])["url"], "GitHub");
 }
 
-/** Resolves to false if the comment is gone. */
-export async function editInDiscussion(
+/** Replaces the text of a comment, or deletes the comment if there is no other. Resolves to false if it is gone. */
+export async function changeInDiscussion(
   recipient: DiscussionRecipient,
-  { url, body }: { url: string; body: string },
+  { url, body }: { url: string; body?: string },
   ask: Ask,
 ): Promise<boolean> {
   const { comments } = await loadDiscussion(recipient, ask);
-  const comment = comments.find((each) => each["url"] === url);
-  if (comment) await ask(EDIT, { input: { commentId: comment["id"], body } });
-  return comment !== undefined;
-}
-
-export async function removeFromDiscussion(recipient: DiscussionRecipient, url: string, ask: Ask): Promise<void> {
-  const { comments } = await loadDiscussion(recipient, ask);
-  const comment = comments.find((each) => each["url"] === url);
-  if (comment) await ask(REMOVE, { input: { id: comment["id"] } });
+  const id = comments.find((each) => each["url"] === url)?.["id"];
+  if (id) await (body === undefined ? ask(REMOVE, { input: { id } }) : ask(EDIT, { input: { commentId: id, body } }));
+  return id !== undefined;
 }
 
 /** Resolves to the address of the comment that ends with the mark. */

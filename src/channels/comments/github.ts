@@ -8,10 +8,9 @@ import { type Ask, createAsk, createGithubApi } from "./github-api.ts";
 import {
   addEyesReaction,
   addToDiscussion,
+  changeInDiscussion,
   type DiscussionRecipient,
-  editInDiscussion,
   findInDiscussion,
-  removeFromDiscussion,
 } from "./github-discussions.ts";
 import { createGithubReviews, findNewest } from "./github-review.ts";
 import { ALLOWANCES } from "./neutralize.ts";
@@ -58,6 +57,8 @@ const RECIPIENT =
 /** Comments on issues, pull requests, commits and discussions, and replies in the threads of reviews and discussions. */
 export function createGithub(options: GithubOptions): ChannelDriver {
   const { baseUrl = "https://api.github.com", token, app } = options;
+  // Where people open it.
+  const host = new URL(baseUrl).host.replace(/^api\.github\.com$/, "github.com");
   const askBy = (call: Call): Ask => createAsk(call, baseUrl);
   return createCommentChannel(
     {
@@ -71,7 +72,7 @@ export function createGithub(options: GithubOptions): ChannelDriver {
           "a thread, or acme/app/commit/ and the commit's whole hash",
       ),
       render: ({ text }, toMark) => ({
-        body: toMarkedText(text, toMark, { ...options, host: toHost(baseUrl) }),
+        body: toMarkedText(text, toMark, { ...options, host }),
       }),
       async add(to, { body }, call) {
         const recipient = parseRecipient(to);
@@ -81,13 +82,14 @@ export function createGithub(options: GithubOptions): ChannelDriver {
       },
       async edit(to, messageId, { body }, call) {
         const recipient = parseRecipient(to);
-        if (recipient.kind === "discussion") return editInDiscussion(recipient, { url: messageId, body }, askBy(call));
+        if (recipient.kind === "discussion")
+          return changeInDiscussion(recipient, { url: messageId, body }, askBy(call));
         const comment = toCommentPath(recipient, messageId);
         return comment !== undefined && isSuccess(await call("PATCH", comment, { body }, GONE));
       },
       async remove(to, messageId, call) {
         const recipient = parseRecipient(to);
-        if (recipient.kind === "discussion") return removeFromDiscussion(recipient, messageId, askBy(call));
+        if (recipient.kind === "discussion") return changeInDiscussion(recipient, { url: messageId }, askBy(call));
         const comment = toCommentPath(recipient, messageId);
         return comment && call("DELETE", comment, undefined, GONE);
       },
@@ -123,11 +125,6 @@ export function createGithub(options: GithubOptions): ChannelDriver {
         : { kind: parseRecipient(to).kind, repository: `${owner}/${repo}` };
     }),
   );
-}
-
-/** Where people open it. */
-function toHost(baseUrl: string): string {
-  return new URL(baseUrl).host.replace(/^api\.github\.com$/, "github.com");
 }
 
 /** The name in the REST API. */

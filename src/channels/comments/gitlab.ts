@@ -20,12 +20,6 @@ type GitlabOptions = Pick<FromSchema<typeof schema>, "token"> & Partial<FromSche
 
 export const gitlab: DriverDefinition<ChannelDriver, GitlabOptions> = { schema, create: createGitlab };
 
-const ADVICE = new Map([
-  [401, "Check channels.gitlab.token."],
-  [403, "Give the token the scope api and the role Reporter."],
-  [404, "Check the recipient, and that the token can see the project."],
-]);
-
 const RECIPIENT =
   /^(?<project>[A-Za-z0-9_][\w.-]*(?:\/[A-Za-z0-9_][\w.-]*){1,20})(?<kind>[#!])(?<number>[1-9]\d{0,15})(?:\/d(?<thread>[0-9a-f]{40}))?$/;
 
@@ -39,7 +33,11 @@ export function createGitlab(options: GitlabOptions): ChannelDriver {
     root: "/api/v4",
     token,
     headers: () => ({ "private-token": token }),
-    advice: ADVICE,
+    advice: new Map([
+      [401, "Check channels.gitlab.token."],
+      [403, "Give the token the scope api and the role Reporter."],
+      [404, "Check the recipient, and that the token can see the project."],
+    ]),
     explain: ({ body }) => ({ reason: body["message"] ?? body["error"] }),
   });
   return createCommentChannel(

@@ -26,12 +26,6 @@ type JiraOptions = FromSchema<typeof schema>;
 
 export const jira: DriverDefinition<ChannelDriver, JiraOptions> = { schema, create: createJira };
 
-const ADVICE = new Map([
-  [401, "Check channels.jira.token and email."],
-  [403, "Give the account permission to add comments, and the token the scopes read:jira-work and write:jira-work."],
-  [404, "Check the recipient, and that the account can browse the project."],
-]);
-
 const RECIPIENT = /^(?<issue>[A-Z][A-Z0-9_]{1,50}-[1-9]\d{0,15})(?<internal>\/internal)?$/;
 
 export function createJira({ token, email, baseUrl }: JiraOptions): ChannelDriver {
@@ -42,7 +36,14 @@ export function createJira({ token, email, baseUrl }: JiraOptions): ChannelDrive
     root: "/rest/api/3/issue",
     token,
     headers: () => ({ authorization, accept: "application/json" }),
-    advice: ADVICE,
+    advice: new Map([
+      [401, "Check channels.jira.token and email."],
+      [
+        403,
+        "Give the account permission to add comments, and the token the scopes read:jira-work and write:jira-work.",
+      ],
+      [404, "Check the recipient, and that the account can browse the project."],
+    ]),
     explain: ({ body }) => ({ reason: toReason(body) }),
   });
   return createCommentChannel(

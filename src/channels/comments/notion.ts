@@ -21,12 +21,6 @@ type NotionOptions = FromSchema<typeof schema>;
 
 export const notion: DriverDefinition<ChannelDriver, NotionOptions> = { schema, create: createNotion };
 
-const ADVICE = new Map([
-  [401, "Check channels.notion.token."],
-  [403, "Give the connection the capabilities to read and to insert comments."],
-  [404, "Check the recipient, and that the page is shared with the connection."],
-]);
-
 const ID = "[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}";
 const RECIPIENT = new RegExp(`^(?:(?<page>${ID})|comment/(?<comment>${ID}))$`, "i");
 
@@ -38,7 +32,11 @@ export function createNotion({ token, baseUrl = "https://api.notion.com" }: Noti
     root: "/v1",
     token,
     headers: () => ({ authorization: `Bearer ${token}`, "notion-version": "2025-09-03" }),
-    advice: ADVICE,
+    advice: new Map([
+      [401, "Check channels.notion.token."],
+      [403, "Give the connection the capabilities to read and to insert comments."],
+      [404, "Check the recipient, and that the page is shared with the connection."],
+    ]),
   });
   return createCommentChannel(
     {

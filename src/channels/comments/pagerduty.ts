@@ -26,13 +26,6 @@ type PagerdutyOptions = FromSchema<typeof schema>;
 
 export const pagerduty: DriverDefinition<ChannelDriver, PagerdutyOptions> = { schema, create: createPagerduty };
 
-const ADVICE = new Map([
-  [400, "Check channels.pagerduty.from: it is the address of a user of the account."],
-  [401, "Check channels.pagerduty.token."],
-  [403, "Give the API key permission to write."],
-  [404, "Check the recipient."],
-]);
-
 /** Notes on incidents, as plain text. PagerDuty passes them on to chats. */
 export function createPagerduty({
   token,
@@ -48,7 +41,12 @@ export function createPagerduty({
       from,
       accept: "application/vnd.pagerduty+json;version=2",
     }),
-    advice: ADVICE,
+    advice: new Map([
+      [400, "Check channels.pagerduty.from: it is the address of a user of the account."],
+      [401, "Check channels.pagerduty.token."],
+      [403, "Give the API key permission to write."],
+      [404, "Check the recipient."],
+    ]),
   });
   return createCommentChannel(
     {

@@ -23,12 +23,6 @@ type SentryOptions = Pick<FromSchema<typeof schema>, "organization" | "token"> &
 
 export const sentry: DriverDefinition<ChannelDriver, SentryOptions> = { schema, create: createSentry };
 
-const ADVICE = new Map([
-  [401, "Check channels.sentry.token."],
-  [403, "Give the integration the permission Issue & Event: Read & Write."],
-  [404, "Check the recipient, and channels.sentry.organization and baseUrl."],
-]);
-
 export function createSentry(options: SentryOptions): ChannelDriver {
   const { token, organization, baseUrl = "https://sentry.io" } = options;
   const { host } = new URL(baseUrl);
@@ -37,7 +31,11 @@ export function createSentry(options: SentryOptions): ChannelDriver {
     baseUrl,
     root: `/api/0/organizations/${organization}`,
     token,
-    advice: ADVICE,
+    advice: new Map([
+      [401, "Check channels.sentry.token."],
+      [403, "Give the integration the permission Issue & Event: Read & Write."],
+      [404, "Check the recipient, and channels.sentry.organization and baseUrl."],
+    ]),
     // https://docs.sentry.io/api/ratelimits/
     explain: ({ body, headers }) => ({
       reason: body["detail"],

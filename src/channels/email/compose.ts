@@ -8,11 +8,6 @@ import { renderMarkdown } from "../text/markdown.ts";
 /** As in a mail's header: without quotes, since programs disagree about those. */
 export const ADDRESS = /^[^\s\p{C}@<>()[\]:;,"\\]{1,254}@[\p{L}\p{M}\p{N}.-]{1,254}$/u;
 
-interface Sender {
-  from: string;
-  fromName?: string;
-}
-
 /** A recipient: `ada@example.com <first@id> <last@id> Subject`. */
 export interface MailRecipient {
   address: string;
@@ -45,7 +40,7 @@ const MAX_SUBJECT = 200;
 
 export async function composeMail(
   { to, text, format, references: given = [] }: OutgoingMessage,
-  { from, fromName = "", messageId }: Sender & { messageId: string },
+  { from, fromName = "", messageId }: { from: string; fromName?: string; messageId: string },
 ): Promise<SendMailOptions> {
   const { address, references: named, subject } = parseRecipient(to);
   const known = toIds(given);

@@ -2,6 +2,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import { DriverError, MailError, messageOf } from "../../errors.ts";
 import type { MailAccount } from "../../mail/source.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../../plugin.ts";
+import { listFound } from "../../shared/found.ts";
 import { isLoopback } from "../../shared/network.ts";
 import { NON_BLANK, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
@@ -42,21 +43,15 @@ type EmailOptions = FromSchema<typeof schema>;
 export const email: DriverDefinition<ChannelDriver, EmailOptions> = { schema, check, create: createEmail };
 
 function check({ host, tls, user, password, from, mailbox, sentCopy }: EmailOptions): OptionProblem[] {
-  const problems: OptionProblem[] = [];
-  if (!ADDRESS.test(from)) problems.push({ key: "from", message: "This is not an address such as agent@example.com." });
-  if ((user === undefined) !== (password === undefined)) {
-    problems.push({ key: "password", message: "Set both user and password, or neither." });
-  }
-  if (tls === "none" && !isLoopback(host)) {
-    problems.push({
-      key: "tls",
-      message: '"none" would send mails in clear text: it is for this machine only. Use "implicit" or "starttls".',
-    });
-  }
-  if (sentCopy === "off" && mailbox === undefined) {
-    problems.push({ key: "sentCopy", message: "This has no effect without mailbox.", level: "warning" });
-  }
-  return problems;
+  const clear = '"none" would send mails in clear text: it is for this machine only. Use "implicit" or "starttls".';
+  const isHalf = (user === undefined) !== (password === undefined);
+  const isUnused = sentCopy === "off" && mailbox === undefined;
+  return listFound<OptionProblem>(
+    !ADDRESS.test(from) && { key: "from", message: "This is not an address such as agent@example.com." },
+    isHalf && { key: "password", message: "Set both user and password, or neither." },
+    tls === "none" && !isLoopback(host) && { key: "tls", message: clear },
+    isUnused && { key: "sentCopy", message: "This has no effect without mailbox.", level: "warning" },
+  );
 }
 
 /** The dispatcher ends an attempt after 30 seconds. A copy that takes longer must not make it send the mail again. */
@@ -96,24 +91,15 @@ export function createEmail(
       const mail = await writeMail(await composeMail(message, { ...options, messageId }));
       await sendAs(mail, signal);
       if (account && sentCopy !== "off" && !account.keepsSent) {
-        await keepCopy(account, { messageId, raw: mail.raw }, AbortSignal.any([signal, copyEnds]));
+        const copied = account.keepSent({ messageId, raw: mail.raw }, AbortSignal.any([signal, copyEnds]));
+        // The mail is sent: a copy that fails must not make it go out again.
+        await copied.catch((error: unknown) => {
+          log?.warn("a mail was sent, and there is no copy of it", { mailbox, error: messageOf(error) });
+        });
       }
       return { messageId };
     },
   };
-
-  /** The mail is sent: a copy that fails must not make it go out again. */
-  async function keepCopy(
-    { keepSent }: MailAccount,
-    mail: { messageId: string; raw: Uint8Array },
-    signal: AbortSignal,
-  ): Promise<void> {
-    try {
-      await keepSent(mail, signal);
-    } catch (error) {
-      log?.warn("a mail was sent, and there is no copy of it", { mailbox, error: messageOf(error) });
-    }
-  }
 
   async function sendAs(mail: WrittenMail, signal: AbortSignal): Promise<void> {
     for (const isLast of [false, true]) {

@@ -1,4 +1,4 @@
-import type { SendMailOptions, Transporter } from "nodemailer";
+import type { SendMailOptions } from "nodemailer";
 import type SMTPTransport from "nodemailer/lib/smtp-transport/index.js";
 import { codeOf, DriverError } from "../../errors.ts";
 import { toLine, toNoAnswer } from "../http.ts";
@@ -32,21 +32,14 @@ export async function writeMail(mail: SendMailOptions): Promise<WrittenMail> {
   return { envelope, raw: Buffer.isBuffer(message) ? message : Buffer.alloc(0) };
 }
 
-/** Rejects with the library's error. */
-export async function sendMail(mail: WrittenMail, server: SmtpServer, signal: AbortSignal): Promise<void> {
-  const transport = await openTransport(server);
-  await transport.sendMail({ ...mail, signal });
-}
-
-/** Whether the server refused the login, rather than the mail. */
-export function isLoginRefused(error: unknown): boolean {
-  return codeOf(error) === "EAUTH";
-}
-
-/** Opens one connection per mail. */
-async function openTransport({ host, port, tls, auth }: SmtpServer): Promise<Transporter> {
+/** Opens one connection per mail. Rejects with the library's error. */
+export async function sendMail(
+  mail: WrittenMail,
+  { host, port, tls, auth }: SmtpServer,
+  signal: AbortSignal,
+): Promise<void> {
   const { createTransport } = await import("nodemailer");
-  return createTransport({
+  const transport = createTransport({
     host,
     port: port ?? (tls === "implicit" ? 465 : 587),
     secure: tls === "implicit",
@@ -61,6 +54,12 @@ async function openTransport({ host, port, tls, auth }: SmtpServer): Promise<Tra
     // Its log contains the mail.
     logger: false,
   });
+  await transport.sendMail({ ...mail, signal });
+}
+
+/** Whether the server refused the login, rather than the mail. */
+export function isLoginRefused(error: unknown): boolean {
+  return codeOf(error) === "EAUTH";
 }
 
 function toAuth(login: SmtpLogin | undefined): SMTPTransport.Options["auth"] {

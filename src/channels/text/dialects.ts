@@ -28,21 +28,6 @@ function codeMark(code: string): string {
   return `\`${code.replaceAll("`", "'")}\``;
 }
 
-const slackText = (plain: string): string => escapeAngles(withoutGroups(plain));
-
-/** https://docs.slack.dev/messaging/formatting-message-text */
-export const SLACK: Dialect = {
-  text: slackText,
-  strong: around("*"),
-  em: around("_"),
-  del: around("~"),
-  code: (plain) => codeMark(slackText(plain)),
-  codeBlock: (plain) => fence(slackText(plain)),
-  quote: quoteLines,
-  heading: around("*"),
-  address: (url) => `<${escapeAngles(url)}>`,
-};
-
 /** https://faq.whatsapp.com/539178204879377 */
 export const WHATSAPP: Dialect = {
   text: withoutGroups,
@@ -53,7 +38,18 @@ export const WHATSAPP: Dialect = {
   codeBlock: (plain) => fence(withoutGroups(plain)),
   quote: quoteLines,
   heading: around("*"),
-  address: (url) => url,
+  address: asIs,
+};
+
+const slackText = (plain: string): string => escapeAngles(withoutGroups(plain));
+
+/** https://docs.slack.dev/messaging/formatting-message-text */
+export const SLACK: Dialect = {
+  ...WHATSAPP,
+  text: slackText,
+  code: (plain) => codeMark(slackText(plain)),
+  codeBlock: (plain) => fence(slackText(plain)),
+  address: (url) => `<${escapeAngles(url)}>`,
 };
 
 /** A `](` in a text could become a link that this file did not see. */
@@ -69,7 +65,7 @@ export const MARKDOWN: Dialect = {
   codeBlock: fence,
   quote: quoteLines,
   heading: around("**"),
-  address: (url) => url,
+  address: asIs,
 };
 
 /** A line of a table. A bar in a cell would begin another one. */
@@ -89,14 +85,19 @@ function tag(name: string): (inner: string) => string {
 const htmlEscape = (plain: string): string => escapeAngles(plain).replaceAll('"', "&quot;");
 const htmlText = (plain: string): string => htmlEscape(withoutGroups(plain));
 
+/** What HTML writes alike everywhere. */
+const HTML_TEXT = {
+  text: htmlText,
+  del: tag("s"),
+  code: (plain: string) => tag("code")(htmlText(plain)),
+  codeBlock: (plain: string, language?: string) => tag("pre")(toCode(htmlText(plain), language)),
+};
+
 /** https://core.telegram.org/bots/api#html-style */
 export const TELEGRAM: Dialect = {
-  text: htmlText,
+  ...HTML_TEXT,
   strong: tag("b"),
   em: tag("i"),
-  del: tag("s"),
-  code: (plain) => tag("code")(htmlText(plain)),
-  codeBlock: (plain, language) => tag("pre")(toCode(htmlText(plain), language)),
   // Telegram refuses a quote in a quote. Only our own tags can match: those of the text are escaped.
   quote: (inner) => tag("blockquote")(inner.replaceAll(/<\/?blockquote>/g, "")),
   heading: tag("b"),
@@ -112,12 +113,9 @@ function toCode(code: string, language: string | undefined): string {
 
 /** Simple HTML, for Teams. */
 export const HTML: Dialect = {
-  text: htmlText,
+  ...HTML_TEXT,
   strong: tag("strong"),
   em: tag("em"),
-  del: tag("s"),
-  code: (plain) => tag("code")(htmlText(plain)),
-  codeBlock: (plain, language) => tag("pre")(toCode(htmlText(plain), language)),
   quote: tag("blockquote"),
   heading: (inner) => tag("p")(tag("strong")(inner)),
   address: (url) => `<a href="${htmlEscape(url)}">${htmlEscape(url)}</a>`,

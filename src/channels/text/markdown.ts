@@ -133,11 +133,9 @@ function renderInline(tokens: Token[], { dialect, depth }: RenderContext): strin
   const parts = toKnown(tokens).map((token) => {
     switch (token.type) {
       case "strong":
-        return dialect.strong(renderInline(token.tokens, inside));
       case "em":
-        return dialect.em(renderInline(token.tokens, inside));
       case "del":
-        return dialect.del(renderInline(token.tokens, inside));
+        return dialect[token.type](renderInline(token.tokens, inside));
       case "codespan":
         return dialect.code(token.text);
       case "br":

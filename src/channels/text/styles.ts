@@ -1,16 +1,10 @@
-/** A piece of a rendered text, with the styles that hold for it. */
-interface StyledText<Style> {
-  text: string;
-  styles: Style[];
-}
-
 /** Styles of a service that takes them beside the text instead of in it. */
 export interface Styles<Style extends string> {
   /** A text without the characters that mark styles while it is rendered. */
   text(plain: string): string;
   mark(style: Style): (inner: string) => string;
-  /** The pieces of a rendered text, in order. None is empty. */
-  split(rendered: string): StyledText<Style>[];
+  /** The pieces of a rendered text, in order, with the styles that hold for them. None is empty. */
+  split(rendered: string): { text: string; styles: Style[] }[];
 }
 
 /** Characters for private use: one begins a style, and the one after it ends it. */

@@ -49,7 +49,7 @@ interface Walk {
 
 /** Aliases are not followed: their values have the position of the alias. */
 function addPositions(node: unknown, key: string, walk: Walk): void {
-  const { isCollection, isMap, isSeq } = yaml();
+  const { isCollection, isMap, isScalar, isSeq } = yaml();
   if (isSeq(node)) {
     node.items.forEach((item, index) => addPosition(item, item, appendSegment(key, index), walk));
   } else if (isMap(node)) {
@@ -58,7 +58,13 @@ function addPositions(node: unknown, key: string, walk: Walk): void {
       const message = `A list or a map cannot be a key. ${QUOTE_TEMPLATES}`;
       walk.parsed.syntax.push({ ...walk.positionAt(startOf(name)), message });
     }
-    for (const pair of node.items) addPosition(pair.key, pair.value, appendSegment(key, keyName(pair.key)), walk);
+    for (const pair of node.items)
+      addPosition(
+        pair.key,
+        pair.value,
+        appendSegment(key, String(isScalar(pair.key) ? pair.key.value : pair.key)),
+        walk,
+      );
   }
 }
 
@@ -68,10 +74,6 @@ function addPosition(at: unknown, value: unknown, key: string, walk: Walk): void
   if (parsed.positions.has(key)) parsed.duplicates.push({ key, ...place });
   parsed.positions.set(key, place);
   addPositions(value, key, walk);
-}
-
-function keyName(key: unknown): string {
-  return yaml().isScalar(key) ? String(key.value) : String(key);
 }
 
 function startOf(node: unknown): number {

@@ -1,9 +1,8 @@
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { isObject, toObject } from "../../shared/json.ts";
-import { type PresetFile, PRESETS_FOLDER, readPreset } from "./file.ts";
+import { type PresetFile, PRESETS_FOLDER, readPreset, toTypeName } from "./file.ts";
 import { SETTINGS, toParametersSchema } from "./parameters.ts";
-import { toTypeName } from "./type-name.ts";
 
 /** The page of a preset as Markdown: its `page.md`, then events, options and example from its data and samples. */
 export function writePresetPage(name: string): string {

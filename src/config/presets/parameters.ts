@@ -1,6 +1,8 @@
 import {
   appendSegment,
+  HTTP_URL,
   isObject,
+  NON_BLANK,
   readOwn,
   readPath,
   type Segment,
@@ -49,7 +51,8 @@ export const SETTINGS = [
 type Schema = Record<string, unknown>;
 type Schemas = Record<string, Schema>;
 
-const NAMES: Schema = { type: ["string", "array"], items: { type: "string", minLength: 1 } };
+const TEXT: Schema = { type: "string", minLength: 1 };
+const NAMES: Schema = { type: ["string", "array"], items: TEXT };
 const SWITCH: Schema = { type: "boolean", default: true };
 
 /** The keys of `ignore` that a preset can set to `true`. */
@@ -68,12 +71,32 @@ export function toParametersSchema(preset: Preset): Schema & { properties: Schem
   const { name, parameters = {}, required = [], common, registration } = preset;
   const settings = settingSchemas(parameters);
   const properties: Schemas = {
-    ...(takesSecret(common?.["auth"]) && { secret: SECRET }),
+    ...(takesSecret(common?.["auth"]) && {
+      secret: {
+        type: ["string", "array"],
+        minLength: 1,
+        minItems: 1,
+        items: TEXT,
+        description:
+          "The secret that the sender signs with; a list while it is rotated. Without it, the hook token is needed.",
+      },
+    }),
     path: { type: "string", pattern: "[^/]", default: name, description: "The hook's name: what follows hooks.path." },
     ...(preset.events && { events: toEventsSchema(preset.events) }),
     ignore: toIgnoreSchema(preset),
-    where: WHERE,
-    ...(hasSource(preset) && { account: ACCOUNT }),
+    where: {
+      type: ["object", "boolean"],
+      additionalProperties: true,
+      description: "A JSON Schema that the payload must satisfy too. Other payloads are skipped.",
+    },
+    ...(hasSource(preset) && {
+      account: {
+        type: "string",
+        pattern: `^${ACCOUNT_NAME}$`,
+        description:
+          "1 to 24 small letters, digits and -: the account of the channel that answers at the source, as in slack:eu.",
+      },
+    }),
     ...parameters,
     ...toRegistrationSchemas(registration),
     fields: {
@@ -81,7 +104,9 @@ export function toParametersSchema(preset: Preset): Schema & { properties: Schem
       default: "short",
       description: "full: the message ends with the whole payload.",
     },
-    ...(preset.reads && { readToken: READ_TOKEN }),
+    ...(preset.reads && {
+      readToken: { ...TEXT, description: "The token that reads what `context` names. Default: that of the channel." },
+    }),
     ...settings,
     context: withReadNames(settings["context"] ?? {}, preset),
   };
@@ -110,41 +135,24 @@ function toRegistrationSchemas(registration: Preset["registration"]): Schemas {
   if (!registration) return {};
   return {
     ...(registration.place && { place: registration.place }),
-    apiToken: API_TOKEN,
-    apiUrl: API_URL,
-    ...(registration.catchUp && { catchUp: CATCH_UP }),
+    apiToken: {
+      ...NON_BLANK,
+      description: "Token of the sender's API, to register its webhook. Default: that of the channel's account.",
+    },
+    apiUrl: {
+      ...HTTP_URL,
+      description: "Address of the sender's API. Default: that of the channel's account, else the sender's own.",
+    },
+    ...(registration.catchUp && {
+      catchUp: { ...SWITCH, default: false, description: "After a gap, gets from the sender what did not arrive." },
+    }),
   };
 }
-
-const API_TOKEN: Schema = {
-  type: "string",
-  pattern: "\\S",
-  description: "Token of the sender's API, to register its webhook. Default: that of the channel's account.",
-};
-
-const API_URL: Schema = {
-  type: "string",
-  pattern: "^https?://",
-  description: "Address of the sender's API. Default: that of the channel's account, else the sender's own.",
-};
-
-const CATCH_UP: Schema = {
-  type: "boolean",
-  default: false,
-  description: "After a gap, gets from the sender what did not arrive.",
-};
 
 /** Whether its events name a place on a channel. */
 function hasSource({ common = {}, mappings }: Preset): boolean {
   return [common, ...mappings].some((mapping) => "source" in mapping);
 }
-
-const ACCOUNT: Schema = {
-  type: "string",
-  pattern: `^${ACCOUNT_NAME}$`,
-  description:
-    "1 to 24 small letters, digits and -: the account of the channel that answers at the source, as in slack:eu.",
-};
 
 /** `context` as a preset with reads takes it: their names too, alone or as the `call` of an item. */
 function withReadNames(schema: Schema, { reads }: Preset): Schema {
@@ -162,21 +170,6 @@ function withReadNames(schema: Schema, { reads }: Preset): Schema {
   return { ...schema, items: { anyOf: [named, { ...item, properties: { ...properties, call } }] } };
 }
 
-const READ_TOKEN: Schema = {
-  type: "string",
-  minLength: 1,
-  description: "The token that reads what `context` names. Default: that of the channel.",
-};
-
-const SECRET: Schema = {
-  type: ["string", "array"],
-  minLength: 1,
-  minItems: 1,
-  items: { type: "string", minLength: 1 },
-  description:
-    "The secret that the sender signs with; a list while it is rotated. Without it, the hook token is needed.",
-};
-
 /** Names, and each family of names as `pull_request.*`. */
 function toEventsSchema({ known, default: usual }: NonNullable<Preset["events"]>): Schema {
   const families = known.filter((event) => event.includes(".")).map((event) => event.replace(/\.[^.]*$/, ".*"));
@@ -187,12 +180,6 @@ function toEventsSchema({ known, default: usual }: NonNullable<Preset["events"]>
     description: "The events that lead to an action.",
   };
 }
-
-const WHERE: Schema = {
-  type: ["object", "boolean"],
-  additionalProperties: true,
-  description: "A JSON Schema that the payload must satisfy too. Other payloads are skipped.",
-};
 
 /** Switches of the preset's own rules and further rules, or these alone as a list. */
 function toIgnoreSchema({ ignore = {} }: Preset): Schema {
@@ -213,12 +200,6 @@ function toIgnoreSchema({ ignore = {} }: Preset): Schema {
   };
 }
 
-/** Its templates are those of its own action. */
-const ACTION: Schema = {
-  enum: ["none"],
-  description: "none, with publish: its events start nothing, and are only published.",
-};
-
 /** What the switches of `ignore` are unless they are given. */
 export function toIgnoreDefaults(preset: Preset): Record<string, unknown> {
   const entries = Object.entries(toObject(toIgnoreSchema(preset)["properties"]));
@@ -229,19 +210,20 @@ export function toIgnoreDefaults(preset: Preset): Record<string, unknown> {
 /** Without their defaults, since only what is given replaces what the preset says, unless it has its own schema for one. */
 function settingSchemas(own: object): Schemas {
   const schemas = SETTINGS.filter((name) => !Object.hasOwn(own, name)).map((name): [string, Schema] => {
-    if (name === "action") return [name, ACTION];
+    // Its templates are those of its own action.
+    if (name === "action") return [name, { enum: ["none"], description: ONLY_PUBLISHED }];
     const { default: _, ...schema } = readMappingSchema(name);
-    return [name, name === "dedupe" ? withFalse(schema) : schema];
+    if (name !== "dedupe") return [name, schema];
+    const { description, ...text } = schema;
+    return [name, { anyOf: [text, { const: false }], description: `${String(description)} false: none.` }];
   });
   return Object.fromEntries(schemas);
 }
 
+const ONLY_PUBLISHED = "none, with publish: its events start nothing, and are only published.";
+
 function readMappingSchema(name: string): Schema {
   return toObject(readPath(readSchema("mapping"), ["properties", name]));
-}
-
-function withFalse({ description = "", ...schema }: Schema): Schema {
-  return { anyOf: [schema, { const: false }], description: `${String(description)} false: none.` };
 }
 
 /** What a use of a preset gives it, with the defaults. */

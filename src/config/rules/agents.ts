@@ -1,3 +1,4 @@
+import { listFound } from "../../shared/found.ts";
 import { appendSegment, toText } from "../../shared/json.ts";
 import { didYouMean } from "../../shared/text.ts";
 import { KINDS_WITH_LEVELS, LEVELS, SYNONYMS } from "../../shared/thinking.ts";
@@ -10,20 +11,17 @@ type Agents = ResolvedConfig["agents"];
 /** Models name providers that exist, and the default model may be used. */
 export function checkAgents({ agents }: ResolvedConfig): Finding[] {
   const providers = Object.keys(agents.providers);
-  return [
-    ...providers.filter((name) => name.includes("/")).map(toSlashError),
-    ...checkDefaultModel(agents, providers),
-    ...(agents.models ?? []).flatMap((model, index, models) => checkModel(model, index, { models, providers })),
-    ...checkFallbackModels("agents.defaults.fallbackModels", agents.fallbackModels, agents),
-    ...checkBudget(agents),
-    ...checkThinking("agents.defaults.thinking", agents.thinking, agents),
-    ...(agents.heartbeat.everyMs > MAX_TIMER_MS
-      ? [error("agents.defaults.heartbeat.every", "The interval must be at most 24d.")]
-      : []),
-    ...(agents.heartbeat.joinMs > MAX_TIMER_MS
-      ? [error("agents.defaults.heartbeat.joinWindow", "The window must be at most 24d.")]
-      : []),
-  ];
+  const { models = [], fallbackModels, thinking, heartbeat } = agents;
+  return listFound(
+    providers.filter((name) => name.includes("/")).map(toSlashError),
+    checkDefaultModel(agents, providers),
+    models.flatMap((model, index) => checkModel(model, index, { models, providers })),
+    checkFallbackModels("agents.defaults.fallbackModels", fallbackModels, agents),
+    checkBudget(agents),
+    checkThinking("agents.defaults.thinking", thinking, agents),
+    heartbeat.everyMs > MAX_TIMER_MS && error("agents.defaults.heartbeat.every", "The interval must be at most 24d."),
+    heartbeat.joinMs > MAX_TIMER_MS && error("agents.defaults.heartbeat.joinWindow", "The window must be at most 24d."),
+  );
 }
 
 /** A word that no provider knows would be ignored in each turn. */
@@ -39,15 +37,11 @@ export function checkThinking(key: string, written: string | undefined, { provid
 function checkBudget(agents: Agents): Finding[] {
   const { budget, providers } = agents;
   if (!budget) return [];
-  const silent = Object.entries(providers).filter(([, { kind }]) => kind === "command");
+  const silent = Object.keys(providers).filter((name) => providers[name]?.kind === "command");
+  const reason = 'because a program (kind: "command") reports no tokens and no cost.';
   return [
     ...checkPrices(agents),
-    ...silent.map(([name]) =>
-      warning(
-        "agents.budget",
-        `The budget does not count runs of "${name}", because a program (kind: "command") reports no tokens and no cost.`,
-      ),
-    ),
+    ...silent.map((name) => warning("agents.budget", `The budget does not count runs of "${name}", ${reason}`)),
   ];
 }
 
@@ -111,14 +105,13 @@ function checkModel(
       : provider !== undefined && !providers.includes(provider)
         ? [warning(key, `"${id}" has no provider, so a run that asks for it will fail. Add it to agents.providers.`)]
         : checkProviderOf(id, key, providers);
-  if (alias !== undefined && isTaken(alias, index, models)) {
+  const isTaken = models.some(
+    (other, at) => (other.alias === alias && at < index) || (other.id === alias && at !== index),
+  );
+  if (alias !== undefined && isTaken) {
     findings.push(error(`${key}.alias`, `"${alias}" already means another model of the list. Choose another alias.`));
   }
   return findings;
-}
-
-function isTaken(alias: string, index: number, models: AllowedModel[]): boolean {
-  return models.some((other, at) => (other.alias === alias && at < index) || (other.id === alias && at !== index));
 }
 
 function checkProviderOf(model: string, key: string, providers: string[]): Finding[] {
@@ -142,12 +135,11 @@ const KINDS_WITH_ADDRESSES = ["http"];
 export function checkTools({ agents }: ResolvedConfig): Finding[] {
   return Object.entries(agents.tools).flatMap(([name, { kind, audience, options }]) => {
     const key = appendSegment("agents.tools", name);
+    const isUnclear = audience === undefined && !KINDS_WITH_ADDRESSES.includes(kind);
     const isPlain = toText(options["baseUrl"] ?? options["url"]).startsWith("http:") && options["private"] !== true;
-    return [
-      ...(audience === undefined && !KINDS_WITH_ADDRESSES.includes(kind)
-        ? [error(`${key}.audience`, 'Set "private" or "public": the server of this set may fetch any address.')]
-        : []),
-      ...(isPlain ? [warning(key, "The calls are sent unencrypted over http. Use https, or set private: true.")] : []),
-    ];
+    return listFound(
+      isUnclear && error(`${key}.audience`, 'Set "private" or "public": the server of this set may fetch any address.'),
+      isPlain && warning(key, "The calls are sent unencrypted over http. Use https, or set private: true."),
+    );
   });
 }

@@ -1,3 +1,4 @@
+import { listFound } from "../../shared/found.ts";
 import { toObject, toText } from "../../shared/json.ts";
 import { BUILT_IN_HOOKS } from "../../types.ts";
 import type { Drivers } from "../plugins.ts";
@@ -12,14 +13,13 @@ export function checkAuth(source: MappingSource, config: ResolvedConfig, provide
   if (!auth) return [];
   const key = `${source.key}.auth`;
   const scheme = providers[auth.scheme];
-  return [
-    ...(match?.path === undefined
-      ? [error(key, "A mapping with auth needs match.path, because auth is about the requests to one path.")]
-      : []),
-    ...checkSecrets(`${key}.secret`, auth["secret"], config),
-    ...checkRepeats(source, scheme),
-    ...(scheme?.signsUrl ? checkUrl(`${key}.url`, source, config.gateway.hooksUrl) : []),
-  ];
+  return listFound(
+    match?.path === undefined &&
+      error(key, "A mapping with auth needs match.path, because auth is about the requests to one path."),
+    checkSecrets(`${key}.secret`, auth["secret"], config),
+    checkRepeats(source, scheme),
+    scheme?.signsUrl && checkUrl(`${key}.url`, source, config.gateway.hooksUrl),
+  );
 }
 
 /** Only `dedupe` keeps a request of a plain scheme from running again when somebody sends it again. */
@@ -30,11 +30,9 @@ function checkRepeats(
   if (!auth || !scheme || dedupe !== undefined || (scheme.replay?.(auth) ?? "plain") !== "plain") return [];
   const { deliveryId, schema } = scheme;
   const isSigned = Object.hasOwn(toObject(schema["properties"]), "replay");
-  const remedies = [
-    `set dedupe to ${deliveryId === undefined ? "the event's id" : `"${deliveryId}"`}`,
-    ...(isSigned ? ['if no two events have the same body, set replay: "signature"'] : []),
-  ];
-  const message = `The scheme ${auth.scheme} is plain: a request that is sent again runs again. To prevent that, ${remedies.join(", or ")}.`;
+  const id = deliveryId === undefined ? "the event's id" : `"${deliveryId}"`;
+  const remedy = `set dedupe to ${id}${isSigned ? ', or if no two events have the same body, set replay: "signature"' : ""}`;
+  const message = `The scheme ${auth.scheme} is plain: a request that is sent again runs again. To prevent that, ${remedy}.`;
   return [warning(`${key}.auth`, message)];
 }
 
@@ -92,13 +90,13 @@ function checkUrl(key: string, { mapping: { auth }, preset }: MappingSource, pub
 export function checkTokens({ gateway, hooks }: ResolvedConfig): Finding[] {
   const secrets = hooks.tokens.flatMap(listSecrets);
   const isMissing = hooks.tokens[0]?.secrets.every((secret) => secret === "");
-  return [
-    ...(isMissing && hooks.enabled
-      ? [error("hooks.token", "A hook token is required while hooks.enabled is true. Set a long random secret.")]
-      : []),
-    ...secrets.flatMap((secret) => checkToken(secret, secrets, gateway.token)),
-    ...hooks.tokens.slice(1).flatMap((token) => [...checkName(token), ...checkHooks(token, hooks.mappings)]),
-  ];
+  return listFound(
+    isMissing &&
+      hooks.enabled &&
+      error("hooks.token", "A hook token is required while hooks.enabled is true. Set a long random secret."),
+    secrets.flatMap((secret) => checkToken(secret, secrets, gateway.token)),
+    hooks.tokens.slice(1).flatMap((token) => [...checkName(token), ...checkHooks(token, hooks.mappings)]),
+  );
 }
 
 function checkName({ name }: HookToken): Finding[] {

@@ -36,26 +36,25 @@ export function findUnused<Setting extends string>(
 export function checkChannel(
   key: string,
   written: string,
-  { channels, channelNames }: Pick<ResolvedConfig, "channels" | "channelNames">,
+  config: Channels,
   others: readonly string[] = [],
 ): Finding[] {
   const name = toChannelName(written);
-  if (others.includes(name) || Object.hasOwn(channels, name)) return [];
-  return [error(key, describeMissingChannel(name, { channels, channelNames }, others))];
+  if (others.includes(name) || Object.hasOwn(config.channels, name)) return [];
+  return [error(key, describeMissingChannel(name, config, others))];
 }
 
+type Channels = Pick<ResolvedConfig, "channels" | "channelNames">;
+
 /** The configured channels of the same kind. */
-export function listAccounts(name: string, { channels }: Pick<ResolvedConfig, "channels">): string[] {
+export function listAccounts(name: string, { channels }: Channels): string[] {
   return Object.keys(channels).filter((other) => other !== name && channelKind(other) === channelKind(name));
 }
 
 /** Why a channel cannot be used, and what to write. A channel without its own block does not stand for one of its accounts. */
-export function describeMissingChannel(
-  name: string,
-  { channels, channelNames }: Pick<ResolvedConfig, "channels" | "channelNames">,
-  others: readonly string[] = [],
-): string {
-  const accounts = listAccounts(name, { channels });
+export function describeMissingChannel(name: string, config: Channels, others: readonly string[] = []): string {
+  const { channelNames } = config;
+  const accounts = listAccounts(name, config);
   if (accounts.length > 0) {
     return `The channel "${name}" is not configured, but these are: ${accounts.join(", ")}. Name one of them.`;
   }

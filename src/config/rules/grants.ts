@@ -1,3 +1,4 @@
+import { listFound } from "../../shared/found.ts";
 import { appendSegment } from "../../shared/json.ts";
 import { didYouMean, toolSetOf } from "../../shared/text.ts";
 import type { MappingInput } from "../schema/generated.ts";
@@ -37,52 +38,48 @@ function checkGrant(
   const { mode, arguments: args, free, retry } = typeof written === "string" ? { mode: written } : written;
   const isPattern = call.includes("*");
   const both = free?.find((name) => args && Object.hasOwn(args, name));
-  return [
-    ...(sets.includes(set) ? [] : [error(at, `There is no tool set "${set}" in agents.tools${didYouMean(set, sets)}`)]),
-    ...(isPattern && mode === "allow"
-      ? [error(at, 'A pattern cannot grant "allow". Name each call that needs nobody.')]
-      : []),
-    ...(isPattern && args
-      ? [error(`${at}.arguments`, "A pattern cannot fix arguments, since each call has its own. Name the call.")]
-      : []),
-    ...(isPattern && free
-      ? [error(`${at}.free`, "A pattern cannot name arguments, since each call has its own. Name the call.")]
-      : []),
-    ...(both === undefined ? [] : [error(`${at}.free`, `The argument "${both}" is fixed, so it cannot be free.`)]),
-    ...(retry === true && mode === "read"
-      ? [warning(`${at}.retry`, "It is not used: calls that only read are always repeated.")]
-      : []),
-    ...(mode === "ask" && !approvals
-      ? [warning(at, "Nobody gets a message when it asks. Set agents.approvals, or look at the page.")]
-      : []),
-  ];
+  return listFound(
+    !sets.includes(set) && error(at, `There is no tool set "${set}" in agents.tools${didYouMean(set, sets)}`),
+    isPattern && mode === "allow" && error(at, 'A pattern cannot grant "allow". Name each call that needs nobody.'),
+    isPattern &&
+      args &&
+      error(`${at}.arguments`, "A pattern cannot fix arguments, since each call has its own. Name the call."),
+    isPattern &&
+      free &&
+      error(`${at}.free`, "A pattern cannot name arguments, since each call has its own. Name the call."),
+    both !== undefined && error(`${at}.free`, `The argument "${both}" is fixed, so it cannot be free.`),
+    retry === true &&
+      mode === "read" &&
+      warning(`${at}.retry`, "It is not used: calls that only read are always repeated."),
+    mode === "ask" &&
+      !approvals &&
+      warning(at, "Nobody gets a message when it asks. Set agents.approvals, or look at the page."),
+  );
 }
 
 /** Grants outside of mappings, where there is no event that a template could read. */
 export function checkFixedGrants(config: ResolvedConfig): Finding[] {
-  const { agent } = config.hooks;
-  const { heartbeat } = config.agents;
   return [
-    ...checkPlain("hooks.agent.grants", agent.grants, config),
-    ...checkPlain("agents.defaults.heartbeat.grants", heartbeat.grants, config),
-    ...checkReads("agents.defaults.heartbeat.grants", heartbeat.grants),
+    ...checkFixed("hooks.agent.grants", config.hooks.agent.grants, config),
+    ...checkFixed("agents.defaults.heartbeat.grants", config.agents.heartbeat.grants, config, "read"),
   ];
 }
 
-/** A heartbeat keeps no steps, so nothing could be known of its calls after a crash. */
-function checkReads(key: string, grants: MappingInput["grants"] = {}): Finding[] {
-  return Object.entries(grants).flatMap(([call, written]) =>
-    (typeof written === "string" ? written : written.mode) === "read"
-      ? []
-      : [error(appendSegment(key, call), 'A heartbeat can only be granted "read".')],
-  );
-}
-
-function checkPlain(key: string, grants: MappingInput["grants"] = {}, config: ResolvedConfig): Finding[] {
-  const templates = Object.entries(grants).flatMap(([call, written]) =>
-    typeof written !== "string" && JSON.stringify(written.arguments ?? {}).includes("{{")
-      ? [error(`${appendSegment(key, call)}.arguments`, "Arguments cannot be templates here. Write plain values.")]
-      : [],
-  );
-  return [...checkGrants(key, { grants }, config), ...templates];
+/** `only`: a heartbeat keeps no steps, so nothing could be known after a crash of calls that do more than read. */
+function checkFixed(
+  key: string,
+  grants: MappingInput["grants"] = {},
+  config: ResolvedConfig,
+  only?: "read",
+): Finding[] {
+  const own = Object.entries(grants).flatMap(([call, written]) => {
+    const at = appendSegment(key, call);
+    const { mode, arguments: args = {} } = typeof written === "string" ? { mode: written } : written;
+    return listFound(
+      JSON.stringify(args).includes("{{") &&
+        error(`${at}.arguments`, "Arguments cannot be templates here. Write plain values."),
+      only && mode !== only && error(at, 'A heartbeat can only be granted "read".'),
+    );
+  });
+  return [...checkGrants(key, { grants }, config), ...own];
 }

@@ -1,3 +1,4 @@
+import { listFound } from "../../shared/found.ts";
 import { appendSegment, isWithin } from "../../shared/json.ts";
 import { BUILT_IN_HOOKS, MAIN_SESSION, SOURCE_CHANNEL } from "../../types.ts";
 import { channelKind, toChannelName } from "../../shared/text.ts";
@@ -9,16 +10,7 @@ import { checkFallbackModels, checkThinking, checkUsedModel } from "./agents.ts"
 import { checkAuth } from "./auth.ts";
 import { checkGrants } from "./grants.ts";
 import { checkPublish } from "./mcp.ts";
-import {
-  checkChannel,
-  describeMissingChannel,
-  error,
-  type Finding,
-  findUnused,
-  listAccounts,
-  staticText,
-  warning,
-} from "./finding.ts";
+import { checkChannel, error, type Finding, findUnused, listAccounts, staticText, warning } from "./finding.ts";
 
 /** Every mapping can be reached, can make an action, has a unique id, and names channels and models that may be used. */
 export function checkMappings(config: ResolvedConfig, drivers: Drivers): Finding[] {
@@ -33,7 +25,7 @@ export function checkMappings(config: ResolvedConfig, drivers: Drivers): Finding
       ...checkSettings(source),
       ...checkState(source),
       ...checkSessionKey(source, hooks),
-      ...checkReply(source, config),
+      ...listReplies(source.mapping, source.key).flatMap((reply) => checkReply(reply, source, config)),
       ...checkReview(source),
       ...checkRecipient(source, config),
       ...checkModel(source, config.agents),
@@ -95,10 +87,10 @@ function checkTemplates({ mapping, key }: MappingSource): Finding[] {
       ? (["messageTemplate", "textTemplate"] as const)
       : (["textTemplate", "messageTemplate"] as const);
   const message = `The action "${action}" requires ${needed} or a transform. Set one of them.`;
-  return [
-    ...(mapping[needed]?.trim() ? [] : [error(key, message)]),
-    ...findUnused(key, mapping, [unused], `: the action "${action}" uses ${needed}. Remove it.`),
-  ];
+  return listFound(
+    !mapping[needed]?.trim() && error(key, message),
+    findUnused(key, mapping, [unused], `: the action "${action}" uses ${needed}. Remove it.`),
+  );
 }
 
 function checkState({ mapping, key, preset }: MappingSource): Finding[] {
@@ -112,40 +104,40 @@ function checkState({ mapping, key, preset }: MappingSource): Finding[] {
 
 /** A wake makes no run, and without an agent nobody reads what is for one. */
 function checkSettings({ mapping, key }: MappingSource): Finding[] {
-  const { transform, action, agent } = mapping;
-  const ofRuns = ["concurrency", "rateLimit", "coalesce", "agent", "review"] as const;
-  const ofAgents = [
-    "instructions",
-    "model",
-    "fallbackModels",
-    "thinking",
-    "maxOutputTokens",
-    "onFailure",
-    "timeoutSeconds",
-    "review",
-    "grants",
-  ] as const;
+  const { transform, action, agent, onFailure, deliver } = mapping;
   const replies = listReplies(mapping, key);
-  return [
-    ...(transform || action !== "wake" ? [] : findUnused(key, mapping, ofRuns, " on a wake. Remove it.")),
-    ...(agent === "none" ? findUnused(key, mapping, ofAgents, ': agent "none" asks no agent. Remove it.') : []),
-    ...replies
-      .filter(({ update, channel }) => update && !transform && staticText(channel) !== SOURCE_CHANNEL)
-      .map((reply) =>
-        error(`${reply.key}.update`, 'This setting is only for the channel "source". Set that channel, or remove it.'),
-      ),
-    ...(mapping.onFailure !== undefined && !transform && !replies.some(({ channel }) => mayBeSource(channel))
-      ? [error(`${key}.onFailure`, 'This text goes to the place of the event. Set the channel "source", or remove it.')]
-      : []),
-    ...(Array.isArray(mapping.deliver)
-      ? (["channel", "to", "update"] as const)
-          .filter((field) => mapping[field])
-          .map((field) =>
-            error(`${key}.${field}`, "deliver is a list, and each of its targets has this setting. Remove it here."),
-          )
-      : []),
-  ];
+  const misplaced = replies.filter(
+    ({ update, channel }) => update && !transform && staticText(channel) !== SOURCE_CHANNEL,
+  );
+  const isUnheard = onFailure !== undefined && !transform && !replies.some(({ channel }) => mayBeSource(channel));
+  const repeated = Array.isArray(deliver) ? OF_TARGETS.filter((field) => mapping[field]) : [];
+  return listFound(
+    !transform && action === "wake" && findUnused(key, mapping, OF_RUNS, " on a wake. Remove it."),
+    agent === "none" && findUnused(key, mapping, OF_AGENTS, ': agent "none" asks no agent. Remove it.'),
+    misplaced.map((reply) =>
+      error(`${reply.key}.update`, 'This setting is only for the channel "source". Set that channel, or remove it.'),
+    ),
+    isUnheard &&
+      error(`${key}.onFailure`, 'This text goes to the place of the event. Set the channel "source", or remove it.'),
+    repeated.map((field) =>
+      error(`${key}.${field}`, "deliver is a list, and each of its targets has this setting. Remove it here."),
+    ),
+  );
 }
+
+const OF_RUNS = ["concurrency", "rateLimit", "coalesce", "agent", "review"] as const;
+const OF_AGENTS = [
+  "instructions",
+  "model",
+  "fallbackModels",
+  "thinking",
+  "maxOutputTokens",
+  "onFailure",
+  "timeoutSeconds",
+  "review",
+  "grants",
+] as const;
+const OF_TARGETS = ["channel", "to", "update"] as const;
 
 /** A template may render it. */
 function mayBeSource(channel: string | undefined): boolean {
@@ -166,11 +158,7 @@ export function listReplies({ deliver, channel, to, update }: MappingInput, key:
 }
 
 /** Static channel names are configured; that of `source` only has to be if replies go there. */
-function checkReply({ mapping, key }: MappingSource, config: ResolvedConfig): Finding[] {
-  return listReplies(mapping, key).flatMap((reply) => checkReplyChannel(reply, mapping, key, config));
-}
-
-function checkReplyChannel(reply: Reply, mapping: MappingInput, key: string, config: ResolvedConfig): Finding[] {
+function checkReply(reply: Reply, { mapping, key }: MappingSource, config: ResolvedConfig): Finding[] {
   const channel = staticText(reply.channel);
   const at = `${reply.key}.channel`;
   if (channel === undefined) return [];
@@ -179,9 +167,7 @@ function checkReplyChannel(reply: Reply, mapping: MappingInput, key: string, con
   const written = staticText(mapping.source.channel);
   const name = written && toChannelName(written);
   if (name === undefined || Object.hasOwn(config.channels, name)) return [];
-  if (!config.channelNames.includes(channelKind(name))) {
-    return [error(`${key}.source.channel`, describeMissingChannel(name, config))];
-  }
+  if (!config.channelNames.includes(channelKind(name))) return checkChannel(`${key}.source.channel`, name, config);
   const accounts = listAccounts(name, config);
   const advice =
     accounts.length > 0
@@ -201,14 +187,15 @@ function checkReview({ mapping, key }: MappingSource): Finding[] {
   if (!transform && replies.every(isElsewhere)) {
     return [error(at, 'A review goes to the place of the event. Set channel: "source", or remove review.')];
   }
-  return [
-    ...(source && source.commit === undefined
-      ? [error(at, "The source names no commit that could be reviewed. Add source.commit, or remove review.")]
-      : []),
-    ...replies
-      .filter(({ update }) => update)
-      .map((reply) => error(`${reply.key}.update`, "A review replaces no earlier reply. Remove update or review.")),
-  ];
+  const updates = replies.filter(({ update }) => update);
+  return listFound(
+    source &&
+      source.commit === undefined &&
+      error(at, "The source names no commit that could be reviewed. Add source.commit, or remove review."),
+    updates.map((reply) =>
+      error(`${reply.key}.update`, "A review replaces no earlier reply. Remove update or review."),
+    ),
+  );
 }
 
 /** A sender that chooses the recipient should choose among some. */
@@ -232,11 +219,11 @@ function checkReplyRecipient({ to, channel, key }: Reply, { channels, channelRul
 /** A static model, and a thinking level, can be used: otherwise each of its requests would get a 400, or another agent's reply. */
 function checkModel({ mapping, key }: MappingSource, agents: ResolvedConfig["agents"]): Finding[] {
   const model = staticText(mapping.model)?.trim();
-  return [
-    ...(model ? checkUsedModel(`${key}.model`, model, agents) : []),
-    ...checkFallbackModels(`${key}.fallbackModels`, mapping.fallbackModels, agents),
-    ...checkThinking(`${key}.thinking`, staticText(mapping.thinking), agents),
-  ];
+  return listFound(
+    model && checkUsedModel(`${key}.model`, model, agents),
+    checkFallbackModels(`${key}.fallbackModels`, mapping.fallbackModels, agents),
+    checkThinking(`${key}.thinking`, staticText(mapping.thinking), agents),
+  );
 }
 
 type Hooks = ResolvedConfig["hooks"];
@@ -248,7 +235,7 @@ export function checkDefaultSessionKey({ hooks }: ResolvedConfig): Finding[] {
   if (written === undefined) return [];
   const isMain = written.trim() === MAIN_SESSION;
   const message = `The session key must not be "${MAIN_SESSION}", because hooks run in other sessions. Choose another.`;
-  return [...(isMain ? [error(key, message)] : []), ...checkPrefix(key, written, hooks)];
+  return listFound(isMain && error(key, message), checkPrefix(key, written, hooks));
 }
 
 /** A session key can have one of `hooks.allowedSessionKeyPrefixes`: otherwise each of its requests would get a 400. */
@@ -258,7 +245,7 @@ function checkSessionKey({ mapping: { sessionKey }, key, preset }: MappingSource
   const isRefused = staticText(sessionKey) === undefined && !hooks.allowRequestSessionKey;
   const message =
     "The session key is a template, so the request chooses it, which hooks.allowRequestSessionKey does not allow. Set that to true, or write a fixed key.";
-  return [...checkPrefix(at, sessionKey, hooks, preset), ...(isRefused ? [warning(at, message)] : [])];
+  return listFound(checkPrefix(at, sessionKey, hooks, preset), isRefused && warning(at, message));
 }
 
 function checkPrefix(key: string, written: string, { allowedSessionKeyPrefixes: allowed }: Hooks, preset?: string) {

@@ -1,15 +1,17 @@
-import { DAY_MS } from "../../shared/time.ts";
 import { BlockList, isIP } from "node:net";
 import type { DriverDefinition } from "../../plugin.ts";
+import { listFound } from "../../shared/found.ts";
 import { appendSegment } from "../../shared/json.ts";
 import { channelKind, toChannelName } from "../../shared/text.ts";
+import { DAY_MS } from "../../shared/time.ts";
 import { SOURCE_CHANNEL } from "../../types.ts";
 import type { Drivers } from "../plugins.ts";
+import { toApiAccess } from "../presets/api-access.ts";
+import { findRegistration } from "../presets/file.ts";
 import { trimSlashes } from "../resolve.ts";
 import { type ApprovalSettings, MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../types.ts";
 import { checkAgents, checkTools } from "./agents.ts";
 import { checkTokens } from "./auth.ts";
-import { checkCatchUp } from "./catch-up.ts";
 import { checkChannel, error, type Finding, findUnused, staticText, warning } from "./finding.ts";
 import { checkFixedGrants } from "./grants.ts";
 import { checkDefaultSessionKey, checkMappings } from "./mappings.ts";
@@ -52,17 +54,15 @@ function checkDrivers({ agents, channels, hooks, baseDir }: ResolvedConfig, driv
       checkBlock(appendSegment("channels", name), block, drivers.channels[channelKind(name)]),
     ),
     ...hooks.mail.flatMap(({ key, source }) =>
-      source ? checkBlock(`${key}.source`, source, drivers.mailSources[source.kind]) : [],
+      checkBlock(`${key}.source`, source, drivers.mailSources[source?.kind ?? ""]),
     ),
     ...hooks.mappings.flatMap(({ mapping: { auth }, key, file }) =>
-      auth
-        ? checkBlock(`${key}.auth`, auth, drivers.providers[auth.scheme]).map((finding) => ({ ...finding, file }))
-        : [],
+      checkBlock(`${key}.auth`, auth, drivers.providers[auth?.scheme ?? ""]).map((finding) => ({ ...finding, file })),
     ),
   ];
 
-  function checkBlock(place: string, block: object, definition: DriverDefinition<unknown> | undefined): Finding[] {
-    const problems = definition?.check?.(block, { baseDir }) ?? [];
+  function checkBlock(place: string, block?: object, definition?: DriverDefinition<unknown>): Finding[] {
+    const problems = (block && definition?.check?.(block, { baseDir })) ?? [];
     return problems.map(({ key, message, level = "error" }) => ({
       level,
       key: key === undefined ? place : `${place}.${key}`,
@@ -92,13 +92,14 @@ function isRange(entry: string): boolean {
 
 /** Hooks that are described are on, and the operator can see what becomes of them. */
 function checkEnabled({ gateway, hooks }: ResolvedConfig): Finding[] {
-  if (hooks.enabled && !gateway.token) {
-    const message =
-      "The gateway token is not set, so /api and the operator's commands are off. Set a long random secret.";
-    return [warning("gateway.auth.token", message)];
-  }
-  if (hooks.enabled || (hooks.mappings.length === 0 && hooks.token === "")) return [];
-  return [warning("hooks.enabled", "Hooks are off, so every hook answers 404. Set hooks.enabled to true.")];
+  const isBlind = hooks.enabled && !gateway.token;
+  const isOff = !hooks.enabled && (hooks.mappings.length > 0 || hooks.token !== "");
+  const message =
+    "The gateway token is not set, so /api and the operator's commands are off. Set a long random secret.";
+  return listFound(
+    isBlind && warning("gateway.auth.token", message),
+    isOff && warning("hooks.enabled", "Hooks are off, so every hook answers 404. Set hooks.enabled to true."),
+  );
 }
 
 /** Paths that the service answers itself. */
@@ -110,7 +111,7 @@ const SEGMENTS = /^(\/[A-Za-z0-9._~-]+)+$/;
 /** Requests to hooks can be told from all others that the service answers. */
 function checkHooksPath({ hooks }: ResolvedConfig): Finding[] {
   const message = findPathProblem(hooks.path);
-  return message === undefined ? [] : [error("hooks.path", message)];
+  return listFound(message && error("hooks.path", message));
 }
 
 function findPathProblem(path: string): string | undefined {
@@ -124,33 +125,23 @@ function findPathProblem(path: string): string | undefined {
 }
 
 /** Settings that need a database, or that a database does not support. */
-function checkStore({ gateway, store: { postgres, retention } }: ResolvedConfig): Finding[] {
-  if (!postgres) return checkRole(gateway);
-  return [...checkUrl(postgres.url), ...checkSize(retention)];
-}
-
-function checkRole({ role }: ResolvedConfig["gateway"]): Finding[] {
-  if (role === "all") return [];
-  return [
-    error(
-      "gateway.role",
-      `The role must be "all" without store.url, because a node of another role needs others that share its store.`,
-    ),
-  ];
-}
-
-function checkUrl(url: string): Finding[] {
-  const { hostname = "", pathname = "" } = URL.canParse(url) ? new URL(url) : {};
-  if (hostname !== "" && pathname.length > 1) return [];
-  const message = "The URL must name a host and a database, such as postgres://hookline@db.example.com/hookline.";
-  return [error("store.url", message)];
-}
-
-function checkSize({ maxBytes }: ResolvedConfig["store"]["retention"]): Finding[] {
-  if (maxBytes === undefined) return [];
+function checkStore({ gateway: { role }, store: { postgres, retention } }: ResolvedConfig): Finding[] {
+  if (!postgres) {
+    const message = `The role must be "all" without store.url, because a node of another role needs others that share its store.`;
+    return listFound(role !== "all" && error("gateway.role", message));
+  }
+  const { hostname = "", pathname = "" } = URL.parse(postgres.url) ?? {};
+  const isComplete = hostname !== "" && pathname.length > 1;
   const message =
     "This limit cannot be kept with store.url, where space is freed by the month. Set retention.maxAge, and use pg_dump to archive.";
-  return [error("store.retention.maxBytes", message)];
+  return listFound(
+    !isComplete &&
+      error(
+        "store.url",
+        "The URL must name a host and a database, such as postgres://hookline@db.example.com/hookline.",
+      ),
+    retention.maxBytes !== undefined && error("store.retention.maxBytes", message),
+  );
 }
 
 /** A watched mailbox needs a hook that takes its mails. Its driver checks the mailbox itself. */
@@ -161,31 +152,28 @@ function checkMail(config: ResolvedConfig): Finding[] {
     const channel = staticText(mailbox.channel);
     const isTaken = mail.slice(0, index).some((other) => other.name === name);
     const message = `"${name}" is already the name of another mailbox. Give each a different name.`;
-    return [
-      ...(channel === undefined ? [] : checkChannel(`${key}.channel`, channel, config, ["last", SOURCE_CHANNEL])),
-      ...(isTaken ? [error(`${key}.name`, message)] : []),
-      ...checkMailbox(mailbox, config.hooks),
-    ];
+    return listFound(
+      channel !== undefined && checkChannel(`${key}.channel`, channel, config, ["last", SOURCE_CHANNEL]),
+      isTaken && error(`${key}.name`, message),
+      checkMailbox(mailbox, config.hooks),
+    );
   });
 }
 
 function checkMailbox(mailbox: MailSettings, { enabled, mappings, presets }: ResolvedConfig["hooks"]): Finding[] {
   const { key, source, filter, authservId } = mailbox;
-  const findings: Finding[] = [];
-  if (!presets.some(({ name }) => name === "mail")) {
-    const reason = ': only the mail preset reads it. Set it on the mapping, or add "mail" to hooks.presets.';
-    findings.push(...findUnused(key, mailbox, MAIL_DEFAULTS, reason));
-  }
-  if (!source) return findings;
-  if (source.kind === "imap" && filter.dmarc && authservId === undefined) {
-    const message = "The DMARC result can be forged if the server does not add one. Set authservId.";
-    findings.push(warning(`${key}.filter.dmarc`, message));
-  }
+  const reason = ': only the mail preset reads it. Set it on the mapping, or add "mail" to hooks.presets.';
+  const isForged = source?.kind === "imap" && filter.dmarc && authservId === undefined;
   const isTaken = mappings.some(({ mapping: { match } }) => trimSlashes(match?.path ?? "mail") === "mail");
   const problem = enabled
     ? !isTaken && 'The mailbox posts to a hook that no mapping answers. Add "mail" to hooks.presets.'
     : "The mailbox posts nothing while hooks are off. Set hooks.enabled to true.";
-  return problem ? [...findings, warning(`${key}.source`, problem)] : findings;
+  return listFound(
+    !presets.some(({ name }) => name === "mail") && findUnused(key, mailbox, MAIL_DEFAULTS, reason),
+    isForged &&
+      warning(`${key}.filter.dmarc`, "The DMARC result can be forged if the server does not add one. Set authservId."),
+    source && problem && warning(`${key}.source`, problem),
+  );
 }
 
 /** Replies to heartbeats have a channel that is configured, and a recipient there. */
@@ -201,12 +189,12 @@ function checkHeartbeat(config: ResolvedConfig): Finding[] {
 function checkApprovals(config: ResolvedConfig): Finding[] {
   const { approvals } = config.agents;
   if (!approvals) return [];
-  const where = [
-    ...checkChannel("agents.approvals.channel", approvals.channel, config),
-    ...checkAnswers(approvals, config),
-  ];
-  if (approvals.expiresMs <= MAX_EXPIRY_MS) return where;
-  return [...where, error("agents.approvals.expires", "A question can wait for 30 days at most: set 30d or less.")];
+  return listFound(
+    checkChannel("agents.approvals.channel", approvals.channel, config),
+    checkAnswers(approvals, config),
+    approvals.expiresMs > MAX_EXPIRY_MS &&
+      error("agents.approvals.expires", "A question can wait for 30 days at most: set 30d or less."),
+  );
 }
 
 /** Messages are answers only if the preset of their service verifies them. */
@@ -230,12 +218,29 @@ const MAX_EXPIRY_MS = 30 * DAY_MS;
 
 /** Each alert has a channel that is configured, and what its kind needs. */
 function checkAlerts(config: ResolvedConfig): Finding[] {
-  return config.alerts.flatMap(({ key, on, channel, hook, afterMs: after }) => [
-    ...checkChannel(`${key}.channel`, channel, config),
-    ...(!on.includes("no-event-for")
-      ? findUnused(key, { hook, after }, ["hook", "after"], ': it is for "no-event-for". Remove it.')
-      : after === undefined
-        ? [error(`${key}.after`, 'A duration is required for "no-event-for", such as after: "24h".')]
-        : []),
-  ]);
+  return config.alerts.flatMap(({ key, on, channel, hook, afterMs: after }) => {
+    const isTimed = on.includes("no-event-for");
+    return listFound(
+      checkChannel(`${key}.channel`, channel, config),
+      !isTimed && findUnused(key, { hook, after }, ["hook", "after"], ': it is for "no-event-for". Remove it.'),
+      isTimed &&
+        after === undefined &&
+        error(`${key}.after`, 'A duration is required for "no-event-for", such as after: "24h".'),
+    );
+  });
+}
+
+/** Nobody can be asked for a token when the service finds a gap. */
+function checkCatchUp(config: ResolvedConfig): Finding[] {
+  const uses = config.hooks.presets.filter((use) => use.with["catchUp"] === true);
+  return uses.flatMap((use) => {
+    const key = `${use.key}.with.catchUp`;
+    const { token, place } = toApiAccess(use, config);
+    const where = `Set with.apiToken, or channels.${use.name}.token.`;
+    const isLost = place === undefined && findRegistration(use.name)?.placeRequired;
+    return listFound(
+      token === undefined && error(key, `catchUp needs a stored token of the sender's API. ${where}`),
+      isLost && error(key, "catchUp needs to know where the webhook is. Set with.place."),
+    );
+  });
 }

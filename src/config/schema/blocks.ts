@@ -26,57 +26,54 @@ const TAGS: Record<Part, string | undefined> = {
   providers: "scheme",
 };
 
-/** What every block of a channel can say, besides what its driver takes. */
-const CHANNEL_RULES = {
-  kind: { type: "string", description: "The channel, as in the name of the block. It may be left out." },
-  allow: {
-    type: "array",
-    items: { type: "string", minLength: 1 },
-    description: "Recipients that a payload may choose; * stands for any characters.",
-  },
-  audience: {
-    enum: ["private", "public"],
-    description:
-      "Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.",
-  },
-  dryRun: {
-    type: "boolean",
-    default: false,
-    description: "Record deliveries as skipped, with what would have been sent, instead of sending them.",
-  },
-};
-
-/** What every tool set can say. */
-const TOOL_RULES = {
-  audience: {
-    enum: ["private", "public"],
-    description:
-      "Who can see what is asked of the set. http: private unless it says public. Other kinds must say it, since their server may fetch any address.",
-  },
-  maxResultLength: {
-    type: "integer",
-    minimum: 1,
-    maximum: 10_000_000,
-    default: 60_000,
-    description: "How many characters of a result are used. The text says when there were more.",
-  },
-  callTimeoutSeconds: {
-    type: "number",
-    exclusiveMinimum: 0,
-    maximum: 86_400,
-    default: 60,
-    description: "How long a call may take, in seconds.",
-  },
-  dryRun: {
-    type: "boolean",
-    default: false,
-    description:
-      "Record calls that change something, and tell the model that they were not sent, instead of sending them.",
-  },
-};
-
 /** What the blocks of a part can say, besides what their drivers take. */
-export const RULES: Partial<Record<Part, Record<string, object>>> = { channels: CHANNEL_RULES, tools: TOOL_RULES };
+export const RULES: Partial<Record<Part, Record<string, object>>> = {
+  channels: {
+    kind: { type: "string", description: "The channel, as in the name of the block. It may be left out." },
+    allow: {
+      type: "array",
+      items: { type: "string", minLength: 1 },
+      description: "Recipients that a payload may choose; * stands for any characters.",
+    },
+    audience: {
+      enum: ["private", "public"],
+      description:
+        "Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.",
+    },
+    dryRun: {
+      type: "boolean",
+      default: false,
+      description: "Record deliveries as skipped, with what would have been sent, instead of sending them.",
+    },
+  },
+  tools: {
+    audience: {
+      enum: ["private", "public"],
+      description:
+        "Who can see what is asked of the set. http: private unless it says public. Other kinds must say it, since their server may fetch any address.",
+    },
+    maxResultLength: {
+      type: "integer",
+      minimum: 1,
+      maximum: 10_000_000,
+      default: 60_000,
+      description: "How many characters of a result are used. The text says when there were more.",
+    },
+    callTimeoutSeconds: {
+      type: "number",
+      exclusiveMinimum: 0,
+      maximum: 86_400,
+      default: 60,
+      description: "How long a call may take, in seconds.",
+    },
+    dryRun: {
+      type: "boolean",
+      default: false,
+      description:
+        "Record calls that change something, and tell the model that they were not sent, instead of sending them.",
+    },
+  },
+};
 
 const checkBase = createBuiltCheck("config");
 const checkBaseOfMapping = createBuiltCheck("mapping");

@@ -25,7 +25,8 @@ export function findUnknownKeywords(schema: unknown): UnknownKeyword[] {
       ...unknown.map((name) => ({
         key: appendSegment(key, name),
         name,
-        nearest: findNearest(name, [...known], maxTypos),
+        // A typing error, rather than another word.
+        nearest: findNearest(name, [...known], ({ length }) => Math.floor(length / 3)),
       })),
       ...listChildren(part, key).flatMap((child) => findIn(child.schema, child.key)),
     ];
@@ -120,9 +121,4 @@ function hasConstant(schema: Schema): boolean {
     "enum" in schema ||
     Object.values(toObject(schema["properties"])).some((property) => hasConstant(toObject(property)))
   );
-}
-
-/** A typing error, rather than another word. */
-function maxTypos({ length }: string): number {
-  return Math.floor(length / 3);
 }

@@ -8,6 +8,8 @@ import { ANY_REQUIRED, type Violation } from "./violations.ts";
  */
 export function toRule(violation: Violation, value: unknown): string {
   const { keyword, params, parentSchema, message: other = `fails ${keyword}` } = violation;
+  const bound = BOUNDS.get(keyword);
+  if (bound) return toLimitRule(bound, params["limit"]);
   switch (keyword) {
     case "type":
       return `must be ${listTypes(params["type"])}, not ${typeName(value)}`;
@@ -17,16 +19,6 @@ export function toRule(violation: Violation, value: unknown): string {
       return toEnumRule([params["allowedValues"]].flat(), value);
     case "pattern":
       return toPatternRule(String(params["pattern"]), parentSchema?.["description"]);
-    case "minLength":
-    case "minItems":
-      return params["limit"] === 1 ? "must not be empty" : toLimitRule(keyword, params["limit"]);
-    case "maxLength":
-    case "maxItems":
-    case "minimum":
-    case "maximum":
-    case "exclusiveMinimum":
-    case "exclusiveMaximum":
-      return toLimitRule(keyword, params["limit"]);
     case "not":
       return "must not match the schema of not";
     case "additionalProperties":
@@ -46,19 +38,19 @@ export function toRule(violation: Violation, value: unknown): string {
   }
 }
 
-const LIMITS = {
-  minLength: ["have at least", "character"],
-  maxLength: ["have at most", "character"],
-  minItems: ["have at least", "item"],
-  maxItems: ["have at most", "item"],
-  minimum: ["be at least"],
-  maximum: ["be at most"],
-  exclusiveMinimum: ["be more than"],
-  exclusiveMaximum: ["be less than"],
-} as const;
+const BOUNDS = new Map<string, [relation: string, unit?: string]>([
+  ["minLength", ["have at least", "character"]],
+  ["maxLength", ["have at most", "character"]],
+  ["minItems", ["have at least", "item"]],
+  ["maxItems", ["have at most", "item"]],
+  ["minimum", ["be at least"]],
+  ["maximum", ["be at most"]],
+  ["exclusiveMinimum", ["be more than"]],
+  ["exclusiveMaximum", ["be less than"]],
+]);
 
-function toLimitRule(keyword: keyof typeof LIMITS, limit: unknown): string {
-  const [relation, unit] = LIMITS[keyword];
+function toLimitRule([relation, unit]: [relation: string, unit?: string], limit: unknown): string {
+  if (relation === "have at least" && limit === 1) return "must not be empty";
   const counted = unit === undefined ? "" : ` ${unit}${limit === 1 ? "" : "s"}`;
   return `must ${relation} ${String(limit)}${counted}`;
 }

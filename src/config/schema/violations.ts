@@ -1,16 +1,7 @@
-/** A failed keyword, as ajv reports it. */
-export interface Violation {
-  keyword: string;
-  /** JSON pointer into the value. */
-  instancePath: string;
-  schemaPath: string;
-  params: Record<string, unknown>;
-  message?: string;
-  /** The violation is about this key of the object. */
-  propertyName?: string;
-  /** The schema that contains the keyword. */
-  parentSchema?: Record<string, unknown>;
-}
+import type { ErrorObject } from "ajv";
+
+/** A failed keyword. */
+export type Violation = ErrorObject<string, Record<string, unknown>>;
 
 /**
  * Leaves out errors that only repeat others: of an `anyOf` or `oneOf` remain the errors of the branch that was meant, or a

@@ -85,12 +85,8 @@ export function createGmailApi(call: CallGoogle, rootUrl: string = GMAIL): Gmail
     profile: (signal) => get("open the mailbox", "profile", signal),
 
     async labels(signal) {
-      const { labels = [] } = await get<{ labels?: { id?: string; name?: string }[] }>(
-        "list the labels",
-        "labels",
-        signal,
-      );
-      return labels;
+      type Answer = { labels?: { id?: string; name?: string }[] };
+      return (await get<Answer>("list the labels", "labels", signal)).labels ?? [];
     },
 
     async ownAddresses(signal) {

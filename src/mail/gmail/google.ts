@@ -4,16 +4,11 @@ import { isObject, parseJson, toObject } from "../../shared/json.ts";
 import { isRetryableStatus } from "../../shared/network.ts";
 import { cleanLine } from "../message/text.ts";
 import { createAccessTokens } from "../oauth.ts";
+import type { GmailOptions } from "../options.ts";
 
 export const GOOGLE_TOKEN_URL = "https://oauth2.googleapis.com/token";
 
-export interface GoogleOAuth {
-  clientId: string;
-  clientSecret?: string;
-  refreshToken: string;
-  /** Instead of Google's own address. */
-  tokenUrl?: string;
-}
+export type GoogleOAuth = GmailOptions["oauth"];
 
 interface GoogleCall {
   signal: AbortSignal;

@@ -42,16 +42,15 @@ export async function findMails(
     // Without a date it is an unrequested change of flags.
     read: async (message) => (message.internalDate === undefined ? undefined : message),
   });
-  const mails = uids.map((uid) => ({ uid, facts: facts.get(uid), id: toIdOf(facts.get(uid)) }));
+  const mails = uids.map((uid) => {
+    const found = facts.get(uid);
+    return { uid, facts: found, id: found?.headers && toMailId(found.headers, found.size) };
+  });
   if (!backlog) return mails;
   const known = await reading.options.findKnown(mails.flatMap(({ id }) => id ?? []));
   return mails.filter(
     ({ facts: found, id }) => !found || (toTime(found.internalDate) >= backlog.since && !(id && known.has(id))),
   );
-}
-
-function toIdOf(facts: FetchMessageObject | undefined): string | undefined {
-  return facts?.headers && toMailId(facts.headers, facts.size);
 }
 
 /**

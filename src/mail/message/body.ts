@@ -6,11 +6,6 @@ import { htmlToText } from "./html.ts";
 import { decodeBytes, parseMime, repairText } from "./mime.ts";
 import { cleanLine, cleanText } from "./text.ts";
 
-interface MailParts {
-  text: string;
-  attachments: MailAttachment[];
-}
-
 const MAX_ATTACHMENTS = 100;
 const MAX_CHARACTERS = 1_000_000;
 const SAMPLE_BYTES = 65_536;
@@ -25,7 +20,11 @@ const MAX_LINES = 30_000;
  * Reads the body of a mail. `content`: the header fields that describe its encoding. `charset`: for bytes without a declared
  * charset. Never rejects.
  */
-export async function readParts(content: Buffer, body: Buffer, charset: string): Promise<MailParts> {
+export async function readParts(
+  content: Buffer,
+  body: Buffer,
+  charset: string,
+): Promise<{ text: string; attachments: MailAttachment[] }> {
   const bounded = cutLines(body);
   const parsed = (await parseBody(content, bounded, charset)) ?? salvage(bounded, charset);
   const start = [content, bounded].map((bytes) => bytes.toString("latin1", 0, SAMPLE_BYTES)).join("");

@@ -73,12 +73,8 @@ function readPostmark(payload: Payload): PostedParts {
   return {
     header: [
       ["From", name && !address.includes("<") ? `"${name.replaceAll(/["\\]/g, "'")}" <${address}>` : address],
-      ["To", textAt(payload, "To")],
-      ["Cc", textAt(payload, "Cc")],
-      ["Reply-To", textAt(payload, "ReplyTo")],
-      ["Subject", textAt(payload, "Subject")],
-      ["Date", textAt(payload, "Date")],
-      ...listOf(fields).map((field): Field => [textAt(field, "Name"), textAt(field, "Value")]),
+      ...namedFields(payload, ["To", "Cc", ["Reply-To", "ReplyTo"], "Subject", "Date"]),
+      ...toFields(fields, "Name", "Value"),
       // The first one counts, which is the mail's own.
       ["Message-ID", textAt(payload, "MessageID")],
     ],
@@ -91,12 +87,9 @@ function readPostmark(payload: Payload): PostedParts {
 
 /** https://documentation.mailgun.com/docs/mailgun/user-manual/receive-forward-store/receive-http */
 function readMailgun(payload: Payload): PostedParts {
-  const pairs = listOf(parseList(payload["message-headers"])).map((pair): Field => [textAt(pair, 0), textAt(pair, 1)]);
+  const pairs = toFields(parseList(payload["message-headers"]), 0, 1);
   // The fields of the form are decoded already, so they are only a fallback.
-  const given = ["from", "To", "Cc", "subject", "Date", "Message-Id"].map((name): Field => [
-    name,
-    textAt(payload, name),
-  ]);
+  const given = namedFields(payload, ["from", "To", "Cc", "subject", "Date", "Message-Id"]);
   // `store` gives addresses of the attachments, `forward` the files.
   const stored = listOf(parseList(payload["attachments"])).map((file) =>
     toAttachment(file, "name", "content-type", "size"),
@@ -113,13 +106,12 @@ function readMailgun(payload: Payload): PostedParts {
 /** https://www.twilio.com/docs/sendgrid/for-developers/parsing-email/setting-up-the-inbound-parse-webhook */
 function readSendgrid(payload: Payload): PostedParts {
   const header = textAt(payload, "headers");
-  const given: Field[] = ["from", "to", "cc", "subject"].map((name) => [name, textAt(payload, name)]);
   const named = Object.values(parseObject(textAt(payload, "attachment-info")));
   const files = filesOf(payload);
   const spf = textAt(payload, "SPF").toLowerCase();
   const dkim = readDkim(textAt(payload, "dkim"));
   return {
-    header: header.trim() ? header : given,
+    header: header.trim() ? header : namedFields(payload, ["from", "to", "cc", "subject"]),
     text: textAt(payload, "text"),
     html: textAt(payload, "html"),
     raw: textAt(payload, "email"),
@@ -128,12 +120,6 @@ function readSendgrid(payload: Payload): PostedParts {
   };
 }
 
-/** The fields of a mail that SES names otherwise. */
-const HEADER_NAMES = new Map([
-  ["replyTo", "Reply-To"],
-  ["messageId", "Message-ID"],
-]);
-
 /** https://docs.aws.amazon.com/ses/latest/dg/receiving-email-notifications-contents.html, as JSON in a message of SNS. */
 function readSes({ Message: message }: Payload): PostedParts {
   const { mail, receipt, content } = parseObject(typeof message === "string" ? message : "{}");
@@ -141,17 +127,11 @@ function readSes({ Message: message }: Payload): PostedParts {
   const raw = textAt({ content }, "content");
   const resultOf = (test: string): string => textAt(readOwn(receipt, `${test}Verdict`), "status").toLowerCase();
   const [spf, dkim, dmarc] = ["spf", "dkim", "dmarc"].map(resultOf);
-  const fields = listOf(readOwn(mail, "headers")).map((field): Field => [
-    textAt(field, "name"),
-    textAt(field, "value"),
-  ]);
-  const common = readOwn(mail, "commonHeaders");
-  const given = ["from", "to", "cc", "replyTo", "subject", "date", "messageId"].map((name): Field => [
-    HEADER_NAMES.get(name) ?? name,
-    textAt(common, name).replaceAll("\n", ", "),
-  ]);
+  const fields = toFields(readOwn(mail, "headers"), "name", "value");
+  const names = ["from", "to", "cc", ["Reply-To", "replyTo"], "subject", "date", ["Message-ID", "messageId"]];
+  const given = namedFields(readOwn(mail, "commonHeaders"), names);
   return {
-    header: fields.length > 0 ? fields : given,
+    header: fields.length > 0 ? fields : given.map(([name, text]) => [name, text.replaceAll("\n", ", ")]),
     text: "",
     html: "",
     raw: isBase64 ? Buffer.from(raw, "base64") : raw,
@@ -174,6 +154,19 @@ function filesOf({ files }: Payload): MailAttachment[] {
 
 function toAttachment(file: unknown, name: string, type: string, size: string): MailAttachment {
   return { name: textAt(file, name), type: textAt(file, type), size: Number(readOwn(file, size)) || 0 };
+}
+
+/** The fields of a header that are objects or pairs. */
+function toFields(list: unknown, name: string | number, value: string | number): Field[] {
+  return listOf(list).map((field) => [textAt(field, name), textAt(field, value)]);
+}
+
+/** The fields of a header that are keys of a payload. `names`: with the key, if that differs. */
+function namedFields(payload: unknown, names: (string | string[])[]): Field[] {
+  return names.map((pair) => {
+    const [name = "", key = name] = [pair].flat();
+    return [name, textAt(payload, key)];
+  });
 }
 
 /** A field of a form may be repeated, and is a list then. */

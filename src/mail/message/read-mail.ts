@@ -1,35 +1,25 @@
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { DAY_MS } from "../../shared/time.ts";
-import type { Mail, MailAttachment } from "../source.ts";
+import type { FollowOptions, Mail, MailAttachment } from "../source.ts";
 import { readAuthentication } from "./authentication.ts";
 import { readParts } from "./body.ts";
 import { type MailHeader, readHeader, splitHeader, toMailId, toMessageId } from "./header.ts";
 import { decodeWords, guessCharset, parseAddresses, repairText } from "./mime.ts";
 import { cleanLine, cutBytes, toSender, toSnippet } from "./text.ts";
 
-/** The facts of a source about a mail besides its bytes. */
-export interface MailFacts {
-  /** The mail's id, if it was read before. */
-  id?: string;
+/**
+ * The facts of a source about a mail besides its bytes. With the id if it was read before, the thread if the provider names
+ * one, and the attachments if the bytes do not contain them.
+ */
+export interface MailFacts
+  extends Pick<Mail, "folder" | "labels">, Partial<Pick<Mail, "id" | "threadId" | "attachments">> {
   /** In bytes, if the server says so. */
   size?: number;
-  folder: string;
-  /** Names of keywords or labels. */
-  labels: string[];
   /** When the server received the mail, in milliseconds since the epoch. */
   receivedAt: number;
-  /** The provider's own thread id, if it has one. */
-  threadId?: string;
-  /** The attachments, if the bytes do not contain them. */
-  attachments?: MailAttachment[];
 }
 
-export interface ReadOptions {
-  /** Limit for the text, in bytes of UTF-8. */
-  maxBytes: number;
-  /** The server whose authentication results count. Default: that of the topmost header. */
-  authservId?: string | undefined;
-}
+export type ReadOptions = Pick<FollowOptions, "maxBytes"> & Partial<Pick<FollowOptions, "authservId">>;
 
 const MAX_RECIPIENTS = 100;
 
@@ -40,26 +30,28 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
   const { block, body } = splitHeader(bytes);
   const header = readHeader(block, charset);
   const parts = await readParts(header.content, body, charset);
-  const [author] = toPeople([...header.values("from"), ...header.values("sender")], 1);
+  const [author = ""] = toPeople([...header.values("from"), ...header.values("sender")], 1);
   const messageId = toMessageId(header.value("message-id")) ?? "";
-  const id = facts.id ?? toMailId(block, facts.size) ?? toDigest(source);
+  const id = facts.id ?? toMailId(block, facts.size) ?? `sha256:${hash("sha256", source)}`;
   const text = cutBytes(parts.text, options.maxBytes);
+  // The mail that began the thread.
+  const first = toMessageId(header.value("references")) ?? toMessageId(header.value("in-reply-to"));
   return {
     id,
     messageId,
-    from: author?.display ?? "",
+    from: author,
     sender: toSender(header.values(header.value("from") ? "from" : "sender")),
-    replyTo: toPeople(header.values("reply-to"), MAX_RECIPIENTS).map(({ display }) => display),
+    replyTo: toPeople(header.values("reply-to"), MAX_RECIPIENTS),
     replyAddress: toSender(header.values("reply-to")),
-    to: toPeople(header.values("to"), MAX_RECIPIENTS).map(({ display }) => display),
-    cc: toPeople(header.values("cc"), MAX_RECIPIENTS).map(({ display }) => display),
+    to: toPeople(header.values("to"), MAX_RECIPIENTS),
+    cc: toPeople(header.values("cc"), MAX_RECIPIENTS),
     subject: cleanLine(repairText(decodeWords(header.value("subject")))),
     date: toDate(header.value("date"), facts.receivedAt),
     snippet: toSnippet(parts.text),
     body: text,
     truncated: text.length < parts.text.length,
     attachments: (facts.attachments ?? parts.attachments).map(cleanAttachment),
-    threadId: facts.threadId ?? threadIdOf(header) ?? (messageId || id),
+    threadId: facts.threadId ?? first ?? (messageId || id),
     references: readReferences(header),
     listId: toListId(header.value("list-id")),
     ...findAutomatic(header),
@@ -100,22 +92,15 @@ export function toDate(header: string, receivedAt: number): string {
   return new Date(isPlausible ? written : receivedAt).toISOString();
 }
 
-export interface Person {
-  /** `Ann Lee <ann@example.com>` */
-  display: string;
-  /** In lower case; empty if there is only a name. */
-  address: string;
-}
-
-/** The first people in the values of an address header, including the members of groups. */
-export function toPeople(headers: string[], max: number): Person[] {
-  const people: Person[] = [];
+/** The first people in the values of an address header, including the members of groups: `Ann Lee <ann@example.com>`. */
+export function toPeople(headers: string[], max: number): string[] {
+  const people: string[] = [];
   for (const header of headers) {
     if (people.length >= max) break;
     const mailboxes = parseAddresses(header).slice(0, max - people.length);
     people.push(...mailboxes.map(toPerson));
   }
-  return people.filter(({ display }) => display);
+  return people.filter(Boolean);
 }
 
 /** Milliseconds since the epoch; NaN for an invalid date. An unknown or missing zone counts as UTC. */
@@ -132,13 +117,10 @@ function parseDate(header: string): number {
   return Number.isNaN(zoned) ? Date.parse(`${date.replace(/[a-z]+$/i, "")} +0000`) : zoned;
 }
 
-function toPerson(mailbox: { name: string; address: string }): Person {
+function toPerson(mailbox: { name: string; address: string }): string {
   const address = cleanLine(mailbox.address);
   const name = cleanLine(repairText(mailbox.name));
-  return {
-    display: cleanLine(name && address ? `${quote(name)} <${address}>` : name || address),
-    address: address.toLowerCase(),
-  };
+  return cleanLine(name && address ? `${quote(name)} <${address}>` : name || address);
 }
 
 /** See RFC 3834, section 2: what may not be answered by a program. */
@@ -161,11 +143,6 @@ function findAutomatic(header: MailHeader): Pick<Mail, "automatic"> {
 
 const MAX_REASON = 100;
 
-/** The id of the mail that began the thread. */
-function threadIdOf({ value }: MailHeader): string | undefined {
-  return toMessageId(value("references")) ?? toMessageId(value("in-reply-to"));
-}
-
 /** As RFC 5322 says: those of References, or the one of In-Reply-To if there is just one. */
 function readReferences({ value }: MailHeader): string[] | undefined {
   const found = [value("references"), value("in-reply-to")].map((field) => field.match(/(?<=<)[^<>\s]+(?=>)/g) ?? []);
@@ -177,10 +154,6 @@ function readReferences({ value }: MailHeader): string[] | undefined {
 /** Quotes a name that contains an address or could look like two: `"boss@example.com" <else@example.net>`. */
 function quote(name: string): string {
   return /[<>@,;:"]/.test(name) ? `"${name.replaceAll('"', "'")}"` : name;
-}
-
-function toDigest(source: Uint8Array): string {
-  return `sha256:${createHash("sha256").update(source).digest("hex")}`;
 }
 
 /** `Example announcements <announce.example.org>` → `announce.example.org` */

@@ -52,16 +52,10 @@ export async function* deliver(mails: Mail[], context: DeliverContext): AsyncGen
   }
 }
 
-interface ClassifiedResponse {
-  response: HookResponse;
-  classification: Exclude<Classification, "unavailable">;
-  attempts: number;
-}
-
 /** Retries while the service is unavailable, and a few times when a transform fails on a single mail. */
-async function postUntilClassified(mails: Mail[], context: DeliverContext): Promise<ClassifiedResponse> {
+async function postUntilClassified(mails: Mail[], context: DeliverContext) {
   const { settings, post, status, backoff, pause, postSignal } = context;
-  const body = toBody(settings.name, mails);
+  const body = JSON.stringify({ source: settings.name, messages: mails });
   for (let attempts = 1, failures = 0; ; attempts += 1) {
     const response = await post(body, postSignal);
     const classification = classifyResponse(response, mails.length);
@@ -132,12 +126,7 @@ export interface PostOptions {
   /** `fetch`, or the service's own entry. */
   send(request: Request): Promise<Response>;
   /** Called for each request, since a reload may change it. */
-  target(): Target;
-}
-
-interface Target {
-  url: string;
-  token: string;
+  target(): { url: string; token: string };
 }
 
 /** Long enough for slow transforms of many mails. After a timeout the mails are recognized by their ids. */
@@ -162,10 +151,6 @@ export function createMailPost({ send, target }: PostOptions): PostMails {
   };
 }
 
-function toBody(source: string, mails: Mail[]): string {
-  return JSON.stringify({ source, messages: mails });
-}
-
 /**
  * Groups mails into requests: neighbors with the same authentication, so that a mapping's `match.where` can test it, and as
  * many as fit into a body of `maxBytes`. A larger mail is posted alone.
@@ -187,7 +172,7 @@ export function toRequests(mails: Mail[], maxBytes: number): Mail[][] {
   return requests;
 }
 
-function toRequest({ url, token }: Target, body: string, signal: AbortSignal): Request {
+function toRequest({ url, token }: ReturnType<PostOptions["target"]>, body: string, signal: AbortSignal): Request {
   try {
     return new Request(url, {
       method: "POST",
@@ -212,6 +197,7 @@ function readResponse({ status, ok, headers }: Response, text: string): HookResp
   // A proxy's page, or another server at this address, has processed no mail.
   if (ok && status !== 204 && !eventId) return noResponse(0, "the server at this address is not Hookline");
   const skipped = headers.get("hook-skipped") === "true";
+  const retryAfterMs = parseRetryAfter(headers.get("retry-after"));
   const reason = [status, code, read("error")].filter((part) => part !== "").join(" ");
   return {
     status,
@@ -219,17 +205,12 @@ function readResponse({ status, ok, headers }: Response, text: string): HookResp
     error: skipped ? "no mapping of the hook takes it" : ok ? "" : `the hook answered ${reason}`,
     eventId: eventId || read("requestId") || (headers.get("x-request-id") ?? undefined),
     skipped,
-    retryAfterMs: readRetryAfter(headers),
+    retryAfterMs: retryAfterMs && Math.min(retryAfterMs, MAX_RETRY_AFTER_MS),
   };
 }
 
 function noResponse(status: number, error: string): HookResponse {
   return { status, code: "", error, eventId: undefined, skipped: false, retryAfterMs: undefined };
-}
-
-function readRetryAfter(headers: Headers): number | undefined {
-  const milliseconds = parseRetryAfter(headers.get("retry-after"));
-  return milliseconds === undefined ? undefined : Math.min(milliseconds, MAX_RETRY_AFTER_MS);
 }
 
 /** `fetch` puts the reason into the cause of its error. */

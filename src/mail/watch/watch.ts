@@ -1,11 +1,9 @@
 import type { MailSettings } from "../../config/types.ts";
 import { MailError, messageOf } from "../../errors.ts";
 import { type Backoff, backoffMs, createWakeUp, settlesWithin, HOUR_MS } from "../../shared/time.ts";
-import type { Log } from "../../telemetry/log.ts";
 import type { MailSource } from "../source.ts";
 import type { MailStore } from "../store.ts";
 import { type BatchContext, createFilter, createInFlight, processBatch, retryStore } from "./batch.ts";
-import type { PostMails, ProcessedMail } from "./deliver.ts";
 import {
   createStatusTracker,
   type FolderStatus,
@@ -16,19 +14,14 @@ import {
   toMailStatus,
 } from "./status.ts";
 
-export interface MailWatchOptions {
+export interface MailWatchOptions
+  extends Pick<BatchContext, "post" | "maxBodyBytes" | "log">, Partial<Pick<BatchContext, "onMail">> {
   source: MailSource;
   settings: MailSettings;
   /** undefined: another process has the mailbox. Called again until it works; the watch closes the store. */
   openStore(): Promise<MailStore | undefined>;
-  post: PostMails;
-  /** The largest request body that the service accepts. */
-  maxBodyBytes(): number;
-  log: Log;
   /** Default: 1 s to 2 min, and 5 min to 1 h for problems that an operator must fix. */
   backoff?: ReconnectLimits;
-  /** Called for each mail after its result is stored. */
-  onMail?(mail: ProcessedMail, status: FolderStatus): void;
   /** Called with each new state of a folder, and after each further failed attempt. */
   onChange?(status: FolderStatus): void;
 }
@@ -72,7 +65,7 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
 
   return {
     start() {
-      running = run();
+      running = waitForMailboxLock().then(() => Promise.all(trackers.map(runFolder)));
     },
     status() {
       const folders = trackers.map((tracker) => tracker.read());
@@ -87,11 +80,6 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
       return closing;
     },
   };
-
-  async function run(): Promise<void> {
-    await waitForMailboxLock();
-    await Promise.all(trackers.map((status) => runFolder(status)));
-  }
 
   async function waitForMailboxLock(): Promise<void> {
     while (!store && !signal.aborted) {
