@@ -186,15 +186,7 @@ function finishItem(
     coalesce: turns.length > 0 ? keys.coalesce : undefined,
     dedupe: request.idempotencyKey === undefined && actions.length > 0 ? keys.dedupe : undefined,
   });
-  const answers = wanted.filter(({ kind, deliver, targets }) => kind === "agent" && deliver && targets?.some(isSource));
-  if (!place && answers.length > 0) {
-    const there = answers.every(({ targets }) => targets?.every(isSource)) ? "" : " there";
-    warnings.push(
-      refusal === undefined
-        ? `The event names no place for a reply: it will not be delivered${there}.`
-        : `The reply will not be delivered${there}: ${refusal}`,
-    );
-  }
+  if (!place) warnings.push(...findUndelivered(wanted, refusal));
   if (modeWarning !== undefined && actions.length > 0) warnings.push(modeWarning);
   if (turns.some(({ grants }) => grants)) warnings.push(...grantWarnings);
   for (const one of applied) warnings.push(...one.warnings);
@@ -210,6 +202,18 @@ function finishItem(
   for (const action of actions) if (action.kind === "agent" && serviceHost) action.serviceHost = serviceHost;
   const coalesced = mapping.coalesce ? coalesceActions(actions, mapping.coalesce.windowMs, keys.coalesce) : actions;
   return { actions: coalesced, reason, warnings };
+}
+
+/** What is wrong if a reply is to go to the place of the event, and the event names none, or one that is refused. */
+function findUndelivered(drafts: FilledDraft[], refusal: string | undefined): string[] {
+  const replies = drafts.filter(({ kind, deliver, targets }) => kind === "agent" && deliver && targets?.some(isSource));
+  if (replies.length === 0) return [];
+  const there = replies.every(({ targets }) => targets?.every(isSource)) ? "" : " there";
+  return [
+    refusal === undefined
+      ? `The event names no place for a reply: it will not be delivered${there}.`
+      : `The reply will not be delivered${there}: ${refusal}`,
+  ];
 }
 
 /** Headers and query are for the service alone. */
