@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { UserConfig } from "../../src/config/schema/generated.ts";
 import { createClient, waitFor } from "../support/client.ts";
 import { type ModelServer, startModels } from "../support/models.ts";
-import { createPostgresUrl } from "../support/postgres.ts";
+import { createPostgresUrl, endLease, findNewNode } from "../support/postgres.ts";
 import { startProcess } from "../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService, withTokens } from "../support/service.ts";
 
@@ -16,6 +16,7 @@ let release: () => void;
 let calls: string[];
 let paths: (string | undefined)[];
 let server: ReturnType<typeof createServer>;
+let database: string;
 let toConfig: (mode: "ask" | "allow", path?: string) => UserConfig;
 const services: Service[] = [];
 
@@ -38,9 +39,9 @@ beforeEach(async () => {
       ? { text: "All done." }
       : { calls: [{ name: "tickets__create", arguments: {} }] },
   );
-  const url = await createPostgresUrl();
+  database = await createPostgresUrl();
   toConfig = (mode, post = "/create") => ({
-    store: { url },
+    store: { url: database },
     agents: {
       providers: { house: { kind: "openai-compatible", baseUrl: models.baseUrl } },
       defaults: { model: "house/large", heartbeat: { every: "24h" } },
@@ -117,6 +118,7 @@ test("a result that comes after its node was lost settles the call", async () =>
   const { body } = await client.post("agent", TURN);
   await waitFor(() => calls.length === 1, "the call");
   lost.child.kill("SIGSTOP");
+  await endLease(database, await findNewNode(database));
   const other = await startNode(toConfig("allow"));
   const open = async () => (await other.api("/api/approvals?state=open")).approvals;
   const [asked] = await waitFor(async () => ((await open()).length > 0 ? open() : undefined), "the other node to ask");
