@@ -65,7 +65,7 @@ test.each(SIDES)("a kill %s each commit", { timeout: TIMEOUT_MS }, async (side) 
   expect(unknown).toBeGreaterThan(0);
 });
 
-/** On SQLite there is no moment that differs from those beside the commits. */
+/** The short form has only PostgreSQL: on SQLite, the test above kills at each commit. */
 const STORES = KILLS === undefined ? ["PostgreSQL"] : ["SQLite", "PostgreSQL"];
 
 test.each(STORES)("kills at any moment, on %s", { timeout: TIMEOUT_MS }, async (name) => {
