@@ -4,7 +4,7 @@ import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts
 import { parseXml } from "../src/ingress/parse-xml.ts";
 import { createGate } from "./support/gate.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
-import { createPostgresUrl } from "./support/postgres.ts";
+import { createPostgresUrl, endLease, findNewNode } from "./support/postgres.ts";
 import { startProcess } from "./support/process.ts";
 import { createSender, SECRET, URL_OF_HOOK } from "./support/signatures.ts";
 import { HOOK_TOKEN, openService, type Service, startService } from "./support/service.ts";
@@ -308,13 +308,15 @@ describe.each([
         return gate.passed;
       },
     });
-    const service = await start(await createStore());
+    const store = await createStore();
+    const service = await start(store);
     await service.hookline.close();
     const process = await startProcess(`${service.folder}/webhooks.json5`);
     const payload = { id: 1, text: "x", user: "Ann" };
     const broken = post(process.url, "json", payload).catch(() => "broken");
     await asked.passed;
     await process.end("SIGKILL");
+    if (store) await endLease(store.url, await findNewNode(store.url));
     expect(await broken).toBe("broken");
     gate.open();
     const restarted = await openService(service.folder);

@@ -178,28 +178,29 @@ describe.each(NAMES)("%s", (name) => {
   });
 });
 
-test.each(["gitea", "stripe", "pagerduty", "shopify", "zendesk", "azuredevops"])(
-  "%s: killed at any call and run again, there is one webhook",
-  async (name) => {
-    vendor = await startVendor(name);
-    const file = path.join(folder, "webhooks.json5");
-    for (let call = 1; ; call++) {
-      vendor.hooks.length = 0;
-      rmSync(path.join(folder, ".env"), { force: true });
-      const child = spawnWebhooks([...toArgs(name), "--config", file]);
-      child.stdout.resume();
-      child.stderr.resume();
-      const ended = once(child, "exit");
-      const from = vendor.requests.length;
-      // The vendor handles the request, and nobody hears of it.
-      vendor.onRequest = (count) => void (count === from + call && child.kill("SIGKILL"));
-      const [code] = await ended;
-      if (code !== null) return expectRegistered(name);
-      expect(await register(name)).toMatchObject({ code: 0 });
-      expectRegistered(name);
-    }
-  },
-);
+/** A secret of ours, one that only the creation gives, and a subscription for each event; the others are alike. */
+const KILLED = ["gitea", "stripe", "azuredevops"];
+if (process.env["CASES"] !== undefined) KILLED.push("pagerduty", "shopify", "zendesk");
+
+test.each(KILLED)("%s: killed at any call and run again, there is one webhook", async (name) => {
+  vendor = await startVendor(name);
+  const file = path.join(folder, "webhooks.json5");
+  for (let call = 1; ; call++) {
+    vendor.hooks.length = 0;
+    rmSync(path.join(folder, ".env"), { force: true });
+    const child = spawnWebhooks([...toArgs(name), "--config", file]);
+    child.stdout.resume();
+    child.stderr.resume();
+    const ended = once(child, "exit");
+    const from = vendor.requests.length;
+    // The vendor handles the request, and nobody hears of it.
+    vendor.onRequest = (count) => void (count === from + call && child.kill("SIGKILL"));
+    const [code] = await ended;
+    if (code !== null) return expectRegistered(name);
+    expect(await register(name)).toMatchObject({ code: 0 });
+    expectRegistered(name);
+  }
+});
 
 test("github: a repository has one webhook with the events of the preset", async () => {
   const github = await startGithub();

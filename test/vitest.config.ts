@@ -9,7 +9,7 @@ process.env["NODE_COMPILE_CACHE"] ??= path.join(root, "node_modules/.cache/compi
 
 /** They take longest, and most of them are small files, which vitest starts last. */
 const LONG =
-  /test\/(?:faults|browser)\/|(?:docs|package|postgres|store-migrate|comment-services|execution-model|sandbox|gmail|acp)\.test\.ts$/;
+  /test\/(?:faults|browser)\/|(?:docs|package|postgres|registration|gap-repair|injection|mcp|comment-services|sandbox|gmail|acp)\.test\.ts$/;
 
 class LongFirst extends BaseSequencer {
   override async sort(...files: Parameters<BaseSequencer["sort"]>): Promise<TestSpecification[]> {
@@ -32,7 +32,7 @@ export default defineConfig({
     exclude: ["test/system/**", "test/vendor-sdks/**"],
     pool: "forks",
     // Most tests wait for something most of the time, so there are more workers than cores. A worker runs many files.
-    maxWorkers: 4,
+    maxWorkers: 6,
     isolate: false,
     sequence: { sequencer: LongFirst },
     // Node imports the files itself: it strips the types, and nothing has to be transformed.

@@ -3,17 +3,17 @@
  * `KILLS=500 SEED=7 npx vitest run --config test/vitest.config.ts test/faults/effects.test.ts` is as long as one likes.
  */
 import { execFile } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { createClient, waitFor } from "../support/client.ts";
 import { createPostgresUrl } from "../support/postgres.ts";
-import { startProcess } from "../support/process.ts";
-import { GATEWAY_TOKEN, HOOK_TOKEN, openService } from "../support/service.ts";
+import { type ServiceProcess, startProcess } from "../support/process.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN } from "../support/service.ts";
 import { killAtRandom } from "./effects/random-kills.ts";
-import { finishTurn, postTurn, prepareTurn, type TurnReport } from "./effects/turn.ts";
+import { type EffectTurn, finishTurn, postTurn, prepareTurn, type TurnReport } from "./effects/turn.ts";
 
 const { KILLS, SEED = 1 } = process.env;
 const kills = Number(KILLS ?? 2);
@@ -26,36 +26,37 @@ const PRELOAD = path.join(import.meta.dirname, "effects/kill-at-commit.mjs");
 /** More than a turn has. */
 const MAX_COMMITS = 100;
 
-/** Kills a service at a commit, starts another, and gives what became of the turn. Undefined if the turn has fewer commits. */
-async function killAt(commit: number, side: "before" | "after"): Promise<TurnReport | undefined> {
-  const turn = await prepareTurn();
-  const killFile = path.join(turn.folder, "kill");
-  const env = { NODE_OPTIONS: `--import=${PRELOAD}`, HOOKLINE_KILL_AT: killFile };
-  const killed = await startProcess(turn.configFile, env);
+/** Kills the service at this commit of a turn. True if the turn has fewer commits. */
+async function killAt(service: ServiceProcess, turn: EffectTurn, eventId: string, at: string): Promise<boolean> {
   let isDead = false;
-  killed.child.once("exit", () => (isDead = true));
-  const client = createClient(killed.url, TOKENS);
-  const { body } = await postTurn(client);
-  writeFileSync(killFile, `${commit} ${side}`);
+  service.child.once("exit", () => (isDead = true));
+  writeFileSync(toKillFile(turn), at);
+  const kill = waitFor(() => isDead, "the kill");
   // It fails with the kill.
-  const survived = finishTurn(client, turn, body.eventId).catch(() => waitFor(() => isDead, "the kill"));
-  const isDone = (await Promise.race([survived, waitFor(() => isDead, "the kill")])) !== true;
-  if (isDone) await killed.end("SIGKILL");
-  const last = await openService(turn.folder);
-  const report = await finishTurn(last, turn, body.eventId);
-  await last.hookline.close();
-  await turn.close();
-  return isDone ? undefined : report;
+  const survived = finishTurn(createClient(service.url, TOKENS), turn, eventId).catch(() => kill);
+  const isDone = (await Promise.race([survived, kill])) !== true;
+  if (isDone) await service.end("SIGKILL");
+  rmSync(toKillFile(turn));
+  return isDone;
 }
 
+const toKillFile = ({ folder }: EffectTurn): string => path.join(folder, "kill");
+
 test.each(SIDES)("a kill %s each commit", { timeout: TIMEOUT_MS }, async (side) => {
+  const turn = await prepareTurn();
+  const env = { NODE_OPTIONS: `--import=${PRELOAD}`, HOOKLINE_KILL_AT: toKillFile(turn) };
   const reports: TurnReport[] = [];
+  // The service that finishes a turn begins the next one.
+  let service = await startProcess(turn.configFile, env);
   for (let commit = 1; commit < MAX_COMMITS; commit++) {
-    const report = await killAt(commit, side);
-    if (!report) break;
+    const { body } = await postTurn(createClient(service.url, TOKENS));
+    if (await killAt(service, turn, body.eventId, `${commit} ${side}`)) break;
+    service = await startProcess(turn.configFile, env);
+    const report = await finishTurn(createClient(service.url, TOKENS), turn, body.eventId);
     reports.push(report);
     expect([commit, side, report]).toEqual([commit, side, { twice: 0, wrong: 0, unknown: report.unknown }]);
   }
+  await turn.close();
   const unknown = reports.reduce((sum, report) => sum + report.unknown, 0);
   console.log(
     `${reports.length} kills ${side} a commit: nothing twice or lost, ${unknown} outcomes that a person said`,
@@ -64,7 +65,10 @@ test.each(SIDES)("a kill %s each commit", { timeout: TIMEOUT_MS }, async (side) 
   expect(unknown).toBeGreaterThan(0);
 });
 
-test.each(["SQLite", "PostgreSQL"])("kills at any moment, on %s", { timeout: TIMEOUT_MS }, async (name) => {
+/** The short form has only PostgreSQL: on SQLite, the test above kills at each commit. */
+const STORES = KILLS === undefined ? ["PostgreSQL"] : ["SQLite", "PostgreSQL"];
+
+test.each(STORES)("kills at any moment, on %s", { timeout: TIMEOUT_MS }, async (name) => {
   const store = name === "SQLite" ? undefined : { url: await createPostgresUrl() };
   const report = await killAtRandom({ store, nodes: store ? 2 : 1, kills, seed: Number(SEED) });
   console.log(`${kills} kills at any moment on ${name}: ${JSON.stringify(report)}`);

@@ -13,6 +13,7 @@ import type {
 } from "../../src/journal/journal.ts";
 import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
 import { firstIdAt } from "../../src/shared/id.ts";
+import { startOfDay } from "../../src/shared/time.ts";
 import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
 import { type AgentAction, QUESTION_HOLDS } from "../../src/types.ts";
 import { HOSTILE } from "./hostile.ts";
@@ -238,7 +239,7 @@ async function fill(journal: Journal, now: number): Promise<void> {
     journal,
     planned.filter(({ runId }) => runId !== undefined),
   );
-  await retrySome(journal, now - 10 * MINUTE_MS);
+  await retrySome(journal, Math.max(now - 10 * MINUTE_MS, startOfDay()));
   // What is unfinished comes last: the agent would otherwise take it first.
   const last = now - 4 * MINUTE_MS;
   for (let n = 0; n < OPEN; n++) await addOpen(journal, n, last + n * 1000);
@@ -246,7 +247,10 @@ async function fill(journal: Journal, now: number): Promise<void> {
   await addQuestions(journal, last + MINUTE_MS);
 }
 
-/** A turn that an operator has retried twice, and whose reply was sent at the second attempt. */
+/**
+ * A turn that an operator has retried twice, and whose reply was sent at the second attempt. It cost the budget of the day: at
+ * any time of a day, it is used up.
+ */
 async function retrySome(journal: Journal, at: number): Promise<void> {
   const [letter] = await journal.listDeadLetters({ kind: "run", hook: "slack", limit: 1 });
   const { id, eventId } = letter!;
@@ -259,7 +263,8 @@ async function retrySome(journal: Journal, at: number): Promise<void> {
   const target = { channel: "slack", to: "C01SUPPORT", text: "The third attempt worked." } as const;
   const delivery: NewDelivery = { id: idAt(at), runId: id, eventId, routeBy: "operator", ...target };
   const end = { finishedAt: at + MINUTE_MS + 2400, warnings: [], entries: [], deliveries: [delivery] };
-  await journal.completeRun(third!, { ...end, reply: delivery.text });
+  const usage = { inputTokens: 900, outputTokens: 80 };
+  await journal.completeRun(third!, { ...end, reply: delivery.text, model: "openai/gpt-5-mini", usage, cost: 1 });
   const [first] = await journal.claimDeliveries(1, end.finishedAt + 20);
   await journal.finishDelivery(first!, { state: "failed", at: end.finishedAt + 340, error: "slack answered 500" });
   await journal.retryDeadLetter(delivery.id, end.finishedAt + MINUTE_MS);
@@ -544,16 +549,7 @@ async function addOpen(journal: Journal, n: number, at: number): Promise<void> {
   await journal.accept(event);
   if (n >= 2) return;
   const [run] = await journal.claimRuns(1, at + 10);
-  if (!run) return;
-  await journal.recordSteps(run, [spendToday(at)]);
-  await journal.holdRun(run, "budget: perDay");
-}
-
-/** What uses up the budget, also just after midnight, when everything else was spent yesterday. */
-function spendToday(at: number): Step {
-  const usage = { inputTokens: 90_000, outputTokens: 400 };
-  const answer = { model: "openai/gpt-5-mini", text: "I read the whole history.", usage, cost: 1 };
-  return { n: 1, kind: "model", state: "done", ...answer, sources: [], startedAt: at + 20, finishedAt: Date.now() };
+  if (run) await journal.holdRun(run, "budget: perDay");
 }
 
 /** Requests that the service refuses. */

@@ -276,7 +276,7 @@ test("connections that break in the middle of commits lose nothing and repeat no
   const writers = Array.from({ length: 16 }, write);
   proxy.cutAfter(() => 800 + Math.random() * 4000);
   proxy.cut();
-  await expect.poll(() => proxy.cuts(), { interval: 20 }).toBeGreaterThan(20);
+  await expect.poll(() => proxy.cuts(), { interval: 20 }).toBeGreaterThan(10);
   state.cutting = false;
   proxy.cutAfter(undefined);
   await Promise.all(writers);

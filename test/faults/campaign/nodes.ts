@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client as Database } from "pg";
 import type { UserConfig } from "../../../src/config/schema/generated.ts";
 import { startBouncerBefore } from "../../system/debian-postgres.ts";
 import { createBalancer } from "../../support/balancer.ts";
 import { type Client, createClient } from "../../support/client.ts";
 import { type ExternalServices, startExternalServices } from "../../support/external-services.ts";
+import { findNewNode } from "../../support/postgres.ts";
 import { startPostgresPair } from "../../support/postgres-pair.ts";
 import { startProcess } from "../../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../../support/service.ts";
@@ -165,7 +165,7 @@ async function createTestBed(options: NodesOptions): Promise<TestBed> {
       const known = bed.nodes.flatMap((node) => node?.id ?? []);
       const service = await startProcess(isOther ? otherFile : file, env);
       const client = createClient(service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
-      return { id: await findNew(bed.url, known), service, client };
+      return { id: await findNewNode(bed.url, known), service, client };
     },
     async close() {
       await bouncer?.remove();
@@ -177,15 +177,6 @@ async function createTestBed(options: NodesOptions): Promise<TestBed> {
     },
   };
   return bed;
-}
-
-async function findNew(url: string, known: string[]): Promise<string> {
-  const database = new Database(url);
-  await database.connect();
-  const isNew = "SELECT id FROM hookline.nodes WHERE id <> ALL($1::text[]) ORDER BY seen_at DESC LIMIT 1";
-  const { rows } = await database.query(isNew, [known]);
-  await database.end();
-  return String(rows[0]?.id);
 }
 
 function toConfig(external: ExternalServices, store: UserConfig["store"]): UserConfig {

@@ -29,15 +29,17 @@ interface Seen {
 
 const SENDERS = 8;
 
-/** Kills the service while it delivers to three subscribers, of which one answers 500 to every third message by chance. */
+/** Kills the service while it delivers to three subscribers, of which one answers 500 to this share of its messages. */
 export async function runSubscriptionsCampaign({
   events,
   kills,
   seed,
+  failing = 1 / 3,
 }: {
   events: number;
   kills: number;
   seed: number;
+  failing?: number;
 }): Promise<SubscriptionsReport> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-subscriptions-"));
   const file = path.join(folder, "webhooks.json5");
@@ -45,7 +47,7 @@ export async function runSubscriptionsCampaign({
   const random = createRandom(seed);
   const callbacks = await Promise.all([startCallback(), startCallback(), startCallback()]);
   const seen = callbacks.map((callback, index) =>
-    record(callback, () => (index === 2 && random.next() < 1 / 3 ? 500 : 204)),
+    record(callback, () => (index === 2 && random.next() < failing ? 500 : 204)),
   );
   let service = await startProcess(file);
   const secret = createSecret();

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { UserConfig } from "../../../src/config/schema/generated.ts";
 import { type Client, createClient } from "../../support/client.ts";
+import { endLease, findNewNode } from "../../support/postgres.ts";
 import { type ServiceProcess, startProcess } from "../../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN } from "../../support/service.ts";
 import { createRandom } from "../campaign/random.ts";
@@ -21,11 +22,15 @@ export async function killAtRandom(options: {
   const { kills, seed } = options;
   const random = createRandom(seed);
   const turn = await prepareTurn(options.store);
+  const database = options.store?.url;
+  const nodes: Node[] = [];
   const start = async (): Promise<Node> => {
     const service = await startProcess(turn.configFile);
-    return { service, client: createClient(service.url, TOKENS) };
+    const known = nodes.map(({ id }) => id);
+    const id = database === undefined ? "" : await findNewNode(database, known);
+    return { id, service, client: createClient(service.url, TOKENS) };
   };
-  const nodes = await Promise.all(Array.from({ length: options.nodes }, start));
+  for (let count = 0; count < options.nodes; count++) nodes.push(await start());
   const ended = new AbortController();
   const person = answerUntil(ended.signal, () => answerAll(nodes[0]!.client, turn));
   const eventIds: string[] = [];
@@ -35,6 +40,7 @@ export async function killAtRandom(options: {
     eventIds.push(body.eventId);
     await sleep(random.next() * MAX_PAUSE_MS);
     await nodes[index]!.service.end("SIGKILL");
+    if (database !== undefined) await endLease(database, nodes[index]!.id);
     nodes[index] = await start();
   }
   const reports: TurnReport[] = [];
@@ -48,6 +54,8 @@ export async function killAtRandom(options: {
 }
 
 interface Node {
+  /** In the database. */
+  id: string;
   service: ServiceProcess;
   client: Client;
 }
