@@ -7,6 +7,7 @@ import {
   isRun,
   type Known,
   listPublications,
+  MAX_JOINED_MESSAGES,
   type NewRun,
   type OpenRun,
   type Plan,
@@ -20,7 +21,8 @@ import { Conflict, type Sql } from "./database.ts";
 import { readPaused, addState, applyState, type BatchState, listStateKeys, readBatchState } from "./state.ts";
 import { type AddedKey, addKeys, type Keys, nameOf, readKeys } from "./idempotency.ts";
 import { addPublications } from "./publications.ts";
-import { Batch, lock, sessionLock, stateLock, toPostgresText, type Transaction, windowLock } from "./transaction.ts";
+import { sessionLock, windowLock } from "../writes/writer.ts";
+import { Batch, lock, stateLock, toPostgresText, type Transaction } from "./transaction.ts";
 import { addEntries } from "./entries.ts";
 
 /** Commits events in their order, or recognizes them as repeats. */
@@ -290,9 +292,6 @@ function addRuns(batch: Batch, runs: (NewRun & { event: NewEvent })[], clockOffs
      ORDER BY ord`,
   );
 }
-
-/** How many messages of joined events a run stores; the others are only counted. */
-export const MAX_JOINED_MESSAGES = 100;
 
 function addJoined(batch: Batch, commits: Accepted[]): void {
   const rows = commits

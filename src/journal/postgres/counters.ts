@@ -1,7 +1,7 @@
 import { HOUR_MS } from "../../shared/time.ts";
 import { MAIN_SESSION } from "../../types.ts";
 import type { TurnOutcome } from "../journal.ts";
-import type { Sql, TransactionSql } from "./database.ts";
+import type { TransactionSql } from "./database.ts";
 import { type Batch, toJson } from "./transaction.ts";
 
 /**
@@ -82,11 +82,3 @@ interface Spent {
 }
 
 const HEARTBEAT = `(SELECT NULL::uuid AS id, '${MAIN_SESSION}' COLLATE "C" AS session_key, '' AS hook, '' COLLATE "C" AS mapping)`;
-
-export function sweepSpend({ run }: Sql, keepFrom: number, limit: number): Promise<number> {
-  return run(
-    `DELETE FROM hookline.spend WHERE ctid IN (
-       SELECT ctid FROM hookline.spend WHERE hour < $1 ORDER BY hour LIMIT $2 FOR UPDATE)`,
-    [keepFrom - HOUR_MS, limit],
-  );
-}

@@ -5,7 +5,6 @@ import { type Log, silentLog } from "../../telemetry/log.ts";
 import type { Change, Journal, NewWork, NodeInfo } from "../journal.ts";
 import { bytes } from "../rows.ts";
 import { searchEvents } from "../search.ts";
-import { hasExpired } from "../reads/approvals.ts";
 import { countByMapping } from "../reads/events.ts";
 import { createPublicationReads, createReads } from "../reads/index.ts";
 import type { Reader } from "../reads/reader.ts";
@@ -13,43 +12,22 @@ import { isClaimed } from "../reads/runs.ts";
 import { listPendingSystemEvents } from "../reads/sessions.ts";
 import { createSign } from "../../shared/secret.ts";
 import { acceptEvents } from "./accept.ts";
-import { recordAnswer, writeNotes, pauseMapping, resumeMapping } from "./state.ts";
-import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approvals.ts";
 import { awaitEarlierCommits, type Changes, createChanges, recordChanges } from "./changes.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
 import { createDatabase, type PostgresDatabase, type Sql } from "./database.ts";
-import { dropDeadLetter, retryDeadLetter } from "./dead-letters.ts";
-import { claimDeliveries, finishDelivery, giveBackDelivery, progressDelivery, retryDelivery } from "./deliveries.ts";
+import { claimDeliveries, finishDelivery, progressDelivery } from "./deliveries.ts";
 import { confirmReplays, findReplay } from "./idempotency.ts";
 import { acquireLease, endNode, listNodes, type Recovered, releaseLease, renewLease, returnWork } from "./leases.ts";
 import { compareClocks, createNode, createNodeLease, forgetLater, type Node, takeLostTokens } from "./node.ts";
-import { cancelRun } from "./cancel.ts";
-import {
-  endSubscription,
-  identifyStore,
-  numberPublications,
-  saveProgress,
-  subscribe,
-  unsubscribe,
-} from "./publications.ts";
+import { identifyStore } from "./publications.ts";
 import { createReader, readStats } from "./read.ts";
 import { addPartitions, sweep } from "./retention.ts";
-import {
-  completeAsking,
-  completeHeartbeat,
-  endRuns,
-  failHeartbeat,
-  holdRun,
-  releaseHeld,
-  releaseRun,
-  giveBackRun,
-  retryRun,
-  toCompletion,
-} from "./runs.ts";
-import { recordSteps } from "./steps.ts";
+import { completeAsking, endRuns, recordSteps, toCompletion } from "./runs.ts";
 import { migrate, requireComplete } from "./schema.ts";
 import { createSearchReader } from "./search.ts";
 import { createGroup, type Transaction } from "./transaction.ts";
+import { createPublicationWrites, createWrites, type Write } from "../writes/index.ts";
+import { createWriter, finish } from "./writer.ts";
 
 /** The first lease of this node, until it is renewed. */
 const FIRST_LEASE_MS = 15_000;
@@ -139,6 +117,9 @@ function createJournal(parts: Parts): PostgresJournal {
     operation: (reader: Reader, ...args: Args) => Promise<Result>,
   ): ((...args: Args) => Promise<Result>) => read(withReader(operation));
 
+  const writeShared: Write = (operation) =>
+    write((transaction, ...args) => finish(operation(createWriter(transaction), ...args)));
+
   const lease = createNodeLease(node, (forMs, info) =>
     commit({ ...parts, database: leaseDatabase }, async (transaction) => {
       const before = node.now();
@@ -165,6 +146,7 @@ function createJournal(parts: Parts): PostgresJournal {
 
   return {
     ...createReads(readShared),
+    ...createWrites(writeShared, readShared),
     commit: (operation) => write(operation)(),
 
     accept: (event) => accepts.add(event),
@@ -172,8 +154,6 @@ function createJournal(parts: Parts): PostgresJournal {
       const found = await database.read((sql) => findReplay(sql, ...use));
       return found?.kind === "replayed" ? replays.add(found) : found;
     },
-    writeNotes: write(writeNotes),
-    recordAnswer: write(recordAnswer),
 
     claimRuns: take(claimRuns),
     completeRun: (claim, outcome) =>
@@ -181,23 +161,8 @@ function createJournal(parts: Parts): PostgresJournal {
     recordSteps: write(recordSteps),
     // What ended the claim may be lost with this server, so a no waits for the standby.
     isClaimed: async (claim) => (await readShared(isClaimed)(claim)) || write(withReader(isClaimed))(claim),
-    settleCall: write(settleCall),
-    retryRun: write(retryRun),
-    giveBackRun: write(giveBackRun),
-    releaseRun: write(releaseRun),
-    holdRun: write(holdRun),
-    releaseHeld: write(releaseHeld),
-    cancelRun: write(cancelRun),
-    pauseMapping: write(pauseMapping),
-    resumeMapping: write(resumeMapping),
     deadLetterRun: (claim, failure) =>
       ends.add({ claim, state: "dead", ...failure, deliveries: failure.deliveries ?? [] }),
-
-    reserveCodes: write(reserveCodes),
-    decideApproval: write(decideApproval),
-    async expireApprovals(now) {
-      return (await readShared(hasExpired)(now)) ? write(expireApprovals)(now) : 0;
-    },
 
     // A heartbeat shows them to a model, so they must not be lost with this server.
     pendingSystemEvents: write(async (transaction, limit) => {
@@ -205,13 +170,9 @@ function createJournal(parts: Parts): PostgresJournal {
       if (events.length > 0) awaitEarlierCommits(transaction, node.id);
       return events;
     }),
-    completeHeartbeat: write(completeHeartbeat),
-    failHeartbeat: write(failHeartbeat),
 
     claimDeliveries: take(claimDeliveries),
     progressDelivery: write(progressDelivery),
-    retryDelivery: write(retryDelivery),
-    giveBackDelivery: write(giveBackDelivery),
     finishDelivery: write(finishDelivery),
     nextDueAt: read((sql, limits) => nextDueAt(sql, node.clockOffsetMs, limits)),
 
@@ -227,17 +188,10 @@ function createJournal(parts: Parts): PostgresJournal {
     searchEvents: read((sql, ...search) => searchEvents(createSearchReader(sql, node.clockOffsetMs), ...search)),
     countByMapping: readShared(countByMapping),
 
-    retryDeadLetter: write(retryDeadLetter),
-    dropDeadLetter: write(dropDeadLetter),
-
     publications: {
       ...createPublicationReads(readShared),
+      ...createPublicationWrites(writeShared),
       storeId: () => (storeId ??= write(identifyStore)()),
-      number: write(numberPublications),
-      subscribe: write(subscribe),
-      unsubscribe: write(unsubscribe),
-      end: write(endSubscription),
-      saveProgress: write(saveProgress),
     },
 
     sign,

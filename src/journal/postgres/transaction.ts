@@ -1,6 +1,7 @@
 import { JournalUnavailable } from "../../errors.ts";
 import type { Change, NewWork } from "../journal.ts";
 import { type Row, text } from "../rows.ts";
+import type { ChangeReport } from "../writes/writer.ts";
 import type { Sql, TransactionSql } from "./database.ts";
 
 /** A transaction as the operations of the journal use it. */
@@ -21,14 +22,10 @@ export interface Transaction extends TransactionSql {
   isWatched(): Promise<boolean>;
 }
 
-/* Names of locks that last until the end of the transaction. A transaction that changes the order of a queue holds its lock. */
+/* Names of locks that last until the end of the transaction, as in `writes/writer.ts`. */
 
-export const sessionLock = (sessionKey: string): string => `session ${sessionKey}`;
-export const windowLock = (windowKey: string): string => `window ${windowKey}`;
 export const mappingLock = (mapping: string): string => `mapping ${mapping}`;
 export const stateLock = ({ mapping, key }: { mapping: string; key: string }): string => `state ${mapping} ${key}`;
-export const recipientLock = ({ channel, to }: { channel: string; to?: string }): string =>
-  `recipient ${channel} ${to ?? ""}`;
 
 /** In one order in all transactions, so that they cannot wait for each other in a circle. */
 export async function lock({ run }: Pick<Sql, "run">, names: Iterable<string>): Promise<void> {
@@ -95,9 +92,6 @@ export class Batch {
     return `WITH ${this.#parts.join(",\n")} SELECT ${select}`;
   }
 }
-
-/** A change, and the run whose events it concerns. Default: that with its id. */
-export type ChangeReport = Exclude<Change, { kind: "event" }> & { runId?: string };
 
 /** Reports each change, and after it the event of its run and those that joined it. Without a watcher nothing is read. */
 export async function reportAll(transaction: Transaction, reports: ChangeReport[]): Promise<void> {

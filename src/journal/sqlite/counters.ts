@@ -2,6 +2,7 @@ import { HOUR_MS } from "../../shared/time.ts";
 import { MAIN_SESSION } from "../../types.ts";
 import type { TurnOutcome } from "../records/run.ts";
 import { integer, type Row, text } from "../rows.ts";
+import type { Origin } from "../writes/writer.ts";
 import type { Database } from "./database.ts";
 
 /** What the `totals` row counts, so that nothing is counted over a million rows. */
@@ -89,7 +90,7 @@ const ADD_TO_TOTALS = `
  * `open` counts the unfinished runs and deliveries of an event, `dead` those that failed permanently. With the last open one
  * it is done or dead.
  */
-export interface CountChange {
+interface CountChange {
   open: number;
   dead: number;
 }
@@ -100,12 +101,8 @@ export function updateRunCounts(database: Database, run: { seq: number; eventSeq
   updateCounts(database, [run.eventSeq, ...joined.map((row) => integer(row.event_seq))], change);
 }
 
-/** Changes the counts of a delivery's event, and of those that joined its run. */
-export function updateDeliveryCounts(
-  database: Database,
-  { eventId, runId }: { eventId: string | undefined; runId: string },
-  change: CountChange,
-): void {
+/** The same by ids. */
+export function updateCountsOf(database: Database, { eventId, runId }: Origin, change: CountChange): void {
   if (eventId === undefined) return;
   const rows = [
     ...database.all("SELECT seq FROM events WHERE id = ?", eventId),
@@ -151,11 +148,3 @@ const ADD_SPEND = `
   INSERT INTO spend (hour, session_key, hook, mapping, model, runs, input_tokens, output_tokens, cost)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, cost = cost + excluded.cost,
     input_tokens = input_tokens + excluded.input_tokens, output_tokens = output_tokens + excluded.output_tokens`;
-
-export function sweepSpend(database: Database, keepFrom: number, limit: number): number {
-  return database.run(
-    `DELETE FROM spend WHERE hour < ?1 AND hour <= (SELECT max(hour) FROM (SELECT hour FROM spend ORDER BY hour LIMIT ?2))`,
-    keepFrom - HOUR_MS,
-    limit,
-  );
-}

@@ -2,11 +2,12 @@ import type { ChannelName } from "../../types.ts";
 import type { Claim, ClaimedDelivery, DeliveryEnd, DeliveryProgress, NewDelivery, Route } from "../journal.ts";
 import { toErrorGroup } from "../error-group.ts";
 import { insertFailedAttempt } from "./failed-attempts.ts";
-import { reportDeadLetter, reportDelivery, type Transaction } from "./group-commit.ts";
+import { report, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { mayReplace, toEditsColumn, integer, optional, type Row, text, toDelivery, toWarningsColumn } from "../rows.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../waits.ts";
-import { updateDeliveryCounts } from "./counters.ts";
+import { toDeliveryReport } from "../writes/writer.ts";
+import { updateCountsOf } from "./counters.ts";
 
 /*
  * Deliveries to one recipient are sent one after another: the oldest unfinished one is pending or being sent, the others
@@ -21,7 +22,7 @@ export function insertDeliveries(transaction: Transaction, deliveries: NewDelive
     transaction.run(INSERT_DELIVERY, id, runId, eventId, channel, to, now, delivery.text, conversation, edits, routeBy);
     transaction.counters.add({ deliveries: 1 });
     transaction.announce("delivery");
-    reportDelivery(transaction, { id, run_id: runId, event_id: eventId ?? null }, "pending");
+    report(transaction, { kind: "delivery", id, eventId, state: "pending", runId });
   }
 }
 
@@ -29,7 +30,7 @@ export function claimDeliveries(transaction: Transaction, limit: number, now: nu
   return listDue(transaction, limit, now).map(({ seq }) => {
     transaction.run(CLAIM_DELIVERY, now, integer(seq));
     const row = transaction.get("SELECT * FROM deliveries WHERE seq = ?", integer(seq)) ?? {};
-    reportDelivery(transaction, row, "sending");
+    report(transaction, toDeliveryReport(row, "sending"));
     const replaces = mayReplace(row) ? findReplaced(transaction, row) : undefined;
     return { ...toDelivery(row), token: integer(row.claims), replaces };
   });
@@ -92,33 +93,6 @@ export function progressDelivery(
   return isClaimed;
 }
 
-/** It stays the first to its recipient. */
-export function retryDelivery(transaction: Transaction, { id, token }: Claim, dueAt: number, error: string): boolean {
-  return postpone(transaction, [Math.ceil(dueAt), error, 0, id, token], { id, error });
-}
-
-export function giveBackDelivery(
-  transaction: Transaction,
-  { id, token }: Claim,
-  dueAt: number,
-  error: string,
-): boolean {
-  return postpone(transaction, [Math.ceil(dueAt), error, 1, id, token], { id, error });
-}
-
-function postpone(
-  transaction: Transaction,
-  values: (string | number)[],
-  { id, error }: { id: string; error: string },
-): boolean {
-  transaction.announce("delivery");
-  const row = transaction.get(RETRY_DELIVERY, ...values);
-  if (!row) return false;
-  insertFailedAttempt(transaction, "deliveries", id, { at: Date.now(), error });
-  reportDelivery(transaction, row, "pending");
-  return true;
-}
-
 export function finishDelivery(transaction: Transaction, { id, token }: Claim, end: DeliveryEnd): boolean {
   const { state, at, route, error, partsSent, messageId, warnings } = end;
   const routeText = route && JSON.stringify(route);
@@ -134,11 +108,13 @@ export function finishDelivery(transaction: Transaction, { id, token }: Claim, e
   const promoted = transaction.run(PROMOTE_NEXT, text(row.channel), optional(text, row.recipient));
   if (promoted > 0) transaction.announce("delivery");
   transaction.counters.add({ deliveries: -1 });
-  updateDeliveryCounts(transaction, toOrigin(row), { open: -1, dead: state === "failed" ? 1 : 0 });
-  reportDelivery(transaction, row, state);
+  const delivery = toDeliveryReport(row, state);
+  updateCountsOf(transaction, delivery, { open: -1, dead: state === "failed" ? 1 : 0 });
+  report(transaction, delivery);
   if (end.state === "failed") {
     insertFailedAttempt(transaction, "deliveries", id, { at, error: end.error });
-    reportDeadLetter(transaction, row, true);
+    const { eventId, runId } = delivery;
+    report(transaction, { kind: "dead-letter", id, eventId, isDead: true, runId });
   }
   return true;
 }
@@ -174,11 +150,6 @@ const SET_MESSAGE =
 const PROGRESS_DELIVERY = `
   UPDATE OR FAIL deliveries SET parts_sent = ?, route = coalesce(?, route), ${SET_MESSAGE} WHERE id = ? AND claims = ? AND state = 'sending'`;
 
-const RETRY_DELIVERY = `
-  UPDATE OR FAIL deliveries SET state = 'pending', not_before = ?, error = ?, attempts = attempts - ?
-  WHERE id = ? AND claims = ? AND state = 'sending'
-  RETURNING id, run_id, event_id`;
-
 const FIND_CLAIMED = `
   SELECT seq, id, event_id, run_id, channel, recipient, route_by FROM deliveries
   WHERE id = ? AND claims = ? AND state = 'sending'`;
@@ -190,8 +161,3 @@ const FINISH_DELIVERY = `
 const PROMOTE_NEXT = `
   UPDATE OR FAIL deliveries SET state = 'pending' WHERE seq =
     (SELECT seq FROM deliveries WHERE channel = ? AND recipient IS ? AND finished_at IS NULL ORDER BY seq LIMIT 1)`;
-
-/** What a delivery belongs to. */
-export function toOrigin(row: Row): { runId: string; eventId: string | undefined } {
-  return { runId: text(row.run_id), eventId: optional(text, row.event_id) };
-}
