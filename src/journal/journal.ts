@@ -142,19 +142,11 @@ export interface Journal extends JournalReads, JournalWrites {
   claimRuns(limit: number, now: number, limits?: RunLimits): Promise<ClaimedRun[]>;
   /** Ends a run that replied; the next of its session can start. The event is done once nothing of it is left. */
   completeRun(claim: Claim, outcome: TurnOutcome): Promise<boolean>;
-  /**
-   * Records steps of a claimed run and what its new answers used. An answer or a result sets its attempts to 1. A recorded
-   * answer never changes; a call or context is replaced by its result. With `uses`, approvals become used or withdrawn. False,
-   * and nothing is recorded, if one of them is not approved, or if a call that starts has a result.
-   */
-  recordSteps(claim: Claim, steps: Step[], uses?: ApprovalUse[]): Promise<boolean>;
   /** Ends a run that failed permanently; the next of its session can start. The event is dead once nothing of it is left. */
   deadLetterRun(claim: Claim, failure: RunFailure): Promise<boolean>;
 
   /** Claims up to `limit` deliveries that are due, oldest first, never two to one recipient. Each claim counts one attempt. */
   claimDeliveries(limit: number, now: number): Promise<ClaimedDelivery[]>;
-  /** Records how many parts were sent, and where, so that a retry continues after them with the same recipient. */
-  progressDelivery(claim: Claim, progress: DeliveryProgress): Promise<boolean>;
   /** `sent` makes its route the one used last, if it says by whom. */
   finishDelivery(claim: Claim, end: DeliveryEnd): Promise<boolean>;
   /** The earliest time at which a claim may find something. Undefined if nothing is waiting for a time. */
@@ -223,6 +215,12 @@ export interface JournalWrites {
   recordAnswer(eventId: string, answer: Answer | null): Promise<Answer | null>;
 
   /**
+   * Records steps of a claimed run and what its new answers used. An answer or a result sets its attempts to 1. A recorded
+   * answer never changes; a call or context is replaced by its result. With `uses`, approvals become used or withdrawn. False,
+   * and nothing is recorded, if one of them is not approved, or if a call that starts has a result.
+   */
+  recordSteps(claim: Claim, steps: Step[], uses?: ApprovalUse[]): Promise<boolean>;
+  /**
    * Keeps the result of a call whose claim was lost. While nothing else is known of the call, it is the call's result, and an
    * open question about its outcome is withdrawn. False if the call was not sent like this.
    */
@@ -265,6 +263,8 @@ export interface JournalWrites {
   /** Records that a heartbeat failed; its system events stay pending. */
   failHeartbeat(run: { id: string; startedAt: number; finishedAt: number; error: string }): Promise<void>;
 
+  /** Records how many parts were sent, and where, so that a retry continues after them with the same recipient. */
+  progressDelivery(claim: Claim, progress: DeliveryProgress): Promise<boolean>;
   retryDelivery(claim: Claim, dueAt: number, error: string): Promise<boolean>;
   /** The same, and the attempt does not count. */
   giveBackDelivery(claim: Claim, dueAt: number, error: string): Promise<boolean>;

@@ -1,7 +1,8 @@
 import type { ClaimedRun, RunLimits } from "../journal.ts";
 import { integer, optional, type Row, text, toRun } from "../rows.ts";
 import type { Sql } from "./database.ts";
-import { lock, mappingLock, reportAll, toJson, type Transaction } from "./transaction.ts";
+import { lock, mappingLock, reportAll, type Transaction } from "./transaction.ts";
+import { toJson } from "./text.ts";
 import { withJoined } from "./read.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../waits.ts";
 

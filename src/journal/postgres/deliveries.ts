@@ -1,13 +1,13 @@
-import type { ChannelName } from "../../types.ts";
 import { toErrorGroup } from "../error-group.ts";
-import type { Claim, ClaimedDelivery, DeliveryEnd, DeliveryProgress, NewDelivery, Route } from "../journal.ts";
+import type { Claim, ClaimedDelivery, DeliveryEnd, NewDelivery, Route } from "../journal.ts";
 import { mayReplace, toEditsColumn, integer, optional, type Row, text, toDelivery, toWarningsColumn } from "../rows.ts";
 import type { Sql, TransactionSql } from "./database.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../waits.ts";
 import { updateEventCounts } from "./counters.ts";
+import { rememberMessage } from "../writes/deliveries.ts";
 import { addFailedAttempt } from "../writes/failed-attempts.ts";
 import { type ChangeReport, recipientLockOf, toDeliveryReport } from "../writes/writer.ts";
-import { type Batch, lock, reportAll, toPostgresText, type Transaction } from "./transaction.ts";
+import { type Batch, lock, reportAll, type Transaction } from "./transaction.ts";
 
 /*
  * Deliveries to one recipient are sent one after another: the oldest unfinished one is pending or being sent, the others
@@ -103,24 +103,6 @@ const CLAIM_DELIVERIES = `
       UNION ALL ${dueOf(`due_at > $2 + ${MAX_CORRECTION_MS} AND not_before > $2 AND not_before <= $2 + ${MAX_RETRY_MS}`, "due_at")}) AS due
     ORDER BY due_at, seq LIMIT $1)) RETURNING *`;
 
-export async function progressDelivery(
-  transaction: Transaction,
-  { id, token }: Claim,
-  { partsSent, route, messageId }: DeliveryProgress,
-): Promise<boolean> {
-  const values = [id, token, partsSent, route && JSON.stringify(route), messageId && toPostgresText(messageId)];
-  const isClaimed = (await transaction.run(PROGRESS_DELIVERY, values)) > 0;
-  if (isClaimed) rememberMessage(transaction, { channel: route?.channel, messageId }, Date.now());
-  return isClaimed;
-}
-
-const PROGRESS_DELIVERY = `
-  UPDATE hookline.deliveries SET parts_sent = $3, route = coalesce($4, route),
-    message_id = CASE WHEN conversation IS NOT NULL OR edits = 4 THEN
-      -- The statement may be executed again after its commit.
-      CASE WHEN parts_sent < $3 THEN nullif(concat_ws(chr(10), message_id, $5::text), '') ELSE message_id END END
-  WHERE id = $1 AND claims = $2 AND state = 'sending'`;
-
 export async function finishDelivery(transaction: Transaction, claim: Claim, end: DeliveryEnd): Promise<boolean> {
   const { state, at, route, error, partsSent, messageId, warnings } = end;
   const { withBegin, withCommit } = transaction;
@@ -132,11 +114,11 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
     state,
     at,
     route && JSON.stringify(route),
-    error && toPostgresText(error),
+    error,
     partsSent,
-    messageId && toPostgresText(messageId),
+    messageId,
     toWarningsColumn(warnings),
-    state === "failed" && error !== undefined ? toPostgresText(toErrorGroup(error)) : undefined,
+    state === "failed" && error !== undefined ? toErrorGroup(error) : undefined,
   ];
   const [, row] = await Promise.all([
     lock(transaction, [recipientLockOf(own)]),
@@ -184,25 +166,12 @@ async function hasState({ get }: Sql, { id, token }: Claim, state: string): Prom
   return (await get(same, [id, token, state])) !== undefined;
 }
 
-function rememberMessage(
-  { withCommit }: TransactionSql,
-  { channel, messageId }: { channel?: ChannelName; messageId?: string },
-  at: number,
-): void {
-  if (messageId === undefined || channel === undefined) return;
-  withCommit(
-    `INSERT INTO hookline.sent_messages (id, channel, sent_at) VALUES ($1, $2, $3)
-     ON CONFLICT (id, channel) DO UPDATE SET sent_at = excluded.sent_at`,
-    [toPostgresText(messageId), channel, at],
-  );
-}
-
 /** The highest `seq` is the route used last. */
 function rememberRoute({ withCommit }: TransactionSql, { channel, to }: Route, routeBy: string | undefined): void {
   if (routeBy === undefined) return;
   withCommit(
     `INSERT INTO hookline.routes (channel, recipient, chosen_by) VALUES ($1, $2, $3)
      ON CONFLICT (channel, chosen_by) DO UPDATE SET recipient = excluded.recipient, seq = DEFAULT`,
-    [channel, toPostgresText(to), routeBy],
+    [channel, to, routeBy],
   );
 }

@@ -15,14 +15,14 @@ import { acceptEvents } from "./accept.ts";
 import { awaitEarlierCommits, type Changes, createChanges, recordChanges } from "./changes.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
 import { createDatabase, type PostgresDatabase, type Sql } from "./database.ts";
-import { claimDeliveries, finishDelivery, progressDelivery } from "./deliveries.ts";
+import { claimDeliveries, finishDelivery } from "./deliveries.ts";
 import { confirmReplays, findReplay } from "./idempotency.ts";
 import { acquireLease, endNode, listNodes, type Recovered, releaseLease, renewLease, returnWork } from "./leases.ts";
 import { compareClocks, createNode, createNodeLease, forgetLater, type Node, takeLostTokens } from "./node.ts";
 import { identifyStore } from "./publications.ts";
 import { createReader, readStats } from "./read.ts";
 import { addPartitions, sweep } from "./retention.ts";
-import { completeAsking, endRuns, recordSteps, toCompletion } from "./runs.ts";
+import { completeAsking, endRuns, toCompletion } from "./runs.ts";
 import { migrate, requireComplete } from "./schema.ts";
 import { createSearchReader } from "./search.ts";
 import { createGroup, type Transaction } from "./transaction.ts";
@@ -158,7 +158,6 @@ function createJournal(parts: Parts): PostgresJournal {
     claimRuns: take(claimRuns),
     completeRun: (claim, outcome) =>
       outcome.questions ? write(completeAsking)(claim, outcome) : ends.add(toCompletion(claim, outcome)),
-    recordSteps: write(recordSteps),
     // What ended the claim may be lost with this server, so a no waits for the standby.
     isClaimed: async (claim) => (await readShared(isClaimed)(claim)) || write(withReader(isClaimed))(claim),
     deadLetterRun: (claim, failure) =>
@@ -172,7 +171,6 @@ function createJournal(parts: Parts): PostgresJournal {
     }),
 
     claimDeliveries: take(claimDeliveries),
-    progressDelivery: write(progressDelivery),
     finishDelivery: write(finishDelivery),
     nextDueAt: read((sql, limits) => nextDueAt(sql, node.clockOffsetMs, limits)),
 

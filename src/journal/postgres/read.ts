@@ -3,7 +3,6 @@ import type { Reader, ReadTables } from "../reads/reader.ts";
 import { integer, type Row, text } from "../rows.ts";
 import { MAX_JOINED_MESSAGES } from "../plan.ts";
 import type { Sql } from "./database.ts";
-import { toPostgresText } from "./transaction.ts";
 
 export const TABLES: ReadTables = {
   states: "hookline.event_states",
@@ -29,16 +28,12 @@ export const TABLES: ReadTables = {
 
 export function createReader(sql: Sql, clockOffsetMs: number): Reader {
   return {
-    all: (statement, values = []) => sql.all(statement, values.map(toValue)),
-    get: (statement, values = []) => sql.get(statement, values.map(toValue)),
+    all: sql.all,
+    get: sql.get,
     clockOffsetMs,
     tables: TABLES,
     withJoined: (runs) => withJoined(sql, runs),
   };
-}
-
-export function toValue<Value>(value: Value): Value | string {
-  return typeof value === "string" ? toPostgresText(value) : value;
 }
 
 /** With the messages that joined them. */

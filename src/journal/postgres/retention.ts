@@ -4,7 +4,8 @@ import { integer, text, toDetail } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { sweepEqual } from "../writes/retention.ts";
 import { MIGRATION_LOCK } from "./schema.ts";
-import { toJson, type Transaction } from "./transaction.ts";
+import { type Transaction } from "./transaction.ts";
+import { toJson } from "./text.ts";
 import { createWriter, finish } from "./writer.ts";
 
 /** Most rows of a kind that one commit deletes: it holds locks on sessions. */

@@ -1,9 +1,9 @@
-import type { ApprovalUse, Claim, NewDelivery, NewEntry, Step, TurnOutcome } from "../journal.ts";
+import type { Claim, NewDelivery, NewEntry, TurnOutcome } from "../journal.ts";
 import { toErrorGroup } from "../error-group.ts";
-import { fromOutcome, integer, isFinished, optional, text } from "../rows.ts";
-import { insertApprovals, isAnswered, locksOf, useApprovals } from "../writes/approvals.ts";
+import { fromOutcome, integer, text } from "../rows.ts";
+import { insertApprovals, locksOf } from "../writes/approvals.ts";
 import { addFailedAttempt } from "../writes/failed-attempts.ts";
-import { type ChangeReport, recipientLock, sessionLock } from "../writes/writer.ts";
+import { type ChangeReport, recipientLock, sessionLock, type Used } from "../writes/writer.ts";
 import { addEntries, reportsOfEntries } from "./entries.ts";
 import { addSpend, addToCounts } from "./counters.ts";
 import { addDeliveries, reportsOfDeliveries } from "./deliveries.ts";
@@ -130,7 +130,7 @@ function toBatch(ends: RunEnd[], clockOffsetMs: number): Batch {
 }
 
 /** What the steps before the last used is spent already. */
-function toUsed(outcome: TurnOutcome): Pick<TurnOutcome, "usage" | "cost" | "model" | "finishedAt"> {
+function toUsed(outcome: TurnOutcome): Used {
   return { ...(outcome.lastStep ?? outcome), finishedAt: outcome.finishedAt };
 }
 
@@ -139,43 +139,3 @@ function reportsOf({ claim: { id }, state, entries, deliveries }: RunEnd, eventI
   if (state === "dead") ended.push({ kind: "dead-letter", id, eventId, isDead: true });
   return [...reportsOfEntries(entries), ...reportsOfDeliveries(deliveries), ...ended];
 }
-
-export async function recordSteps(
-  transaction: Transaction,
-  { id, token }: Claim,
-  steps: Step[],
-  uses: ApprovalUse[] = [],
-): Promise<boolean> {
-  const writer = createWriter(transaction);
-  const run = await transaction.get(TAKE_RUN, [id, token, steps.some(isFinished)]);
-  if (!run || (await finish(isAnswered(writer, id, steps)))) return false;
-  if (!(await finish(useApprovals(writer, id, uses)))) return false;
-  const batch = new Batch();
-  addSteps(batch, [{ runId: id, steps }]);
-  const row = await batch.run(transaction, NEW_ANSWERS);
-  const numbers: number[] = JSON.parse(text(row?.answers ?? "[]"));
-  // At a repetition, the earlier attempt may have recorded them with what they used.
-  const answers = steps.filter(({ n }) => numbers.includes(n));
-  const spend = new Batch();
-  spend.add(
-    "claimed",
-    [run],
-    "SELECT * FROM json_to_recordset($rows) AS row (id uuid, session_key text, hook text, mapping text)",
-  );
-  const spent = answers.map((step) => ({
-    claim: id,
-    used: { ...step, finishedAt: step.finishedAt ?? step.startedAt },
-    runs: 0 as const,
-  }));
-  addSpend(spend, spent, "claimed");
-  if (spent.length > 0) await spend.run(transaction, "1");
-  const eventId = optional(text, run.event_id);
-  await reportAll(transaction, [{ kind: "run", id, eventId, state: "running" }]);
-  return true;
-}
-
-const TAKE_RUN = `
-  UPDATE hookline.runs SET attempts = CASE WHEN $3 THEN 1 ELSE attempts END WHERE id = $1 AND claims = $2 AND state = 'running'
-  RETURNING id, event_id, session_key, hook, mapping`;
-
-const NEW_ANSWERS = "(SELECT coalesce(json_agg(n), '[]')::text FROM new_answers) AS answers";

@@ -3,7 +3,8 @@ import type { NewEvent } from "../records/event.ts";
 import { integer, text } from "../rows.ts";
 import { findStateRefusal } from "../state.ts";
 import type { Sql } from "./database.ts";
-import { type Batch, toPostgresText } from "./transaction.ts";
+import { type Batch } from "./transaction.ts";
+import { toPostgresText } from "./text.ts";
 
 /** The state of mappings as a batch of events finds it, and as each of its events leaves it to the next. */
 export interface BatchState {
@@ -111,7 +112,7 @@ export function addState(batch: Batch, { keys }: BatchState, now: number): void 
 
 /** Those of the mappings that are paused. */
 export async function readPaused({ all }: Sql, mappings: (string | undefined)[]): Promise<ReadonlySet<string>> {
-  const named = mappings.filter((mapping) => mapping !== undefined).map(toPostgresText);
+  const named = mappings.filter((mapping) => mapping !== undefined);
   if (named.length === 0) return new Set();
   const rows = await all("SELECT mapping FROM hookline.pauses WHERE mapping = ANY($1::text[])", [named]);
   return new Set(rows.map((row) => text(row.mapping)));

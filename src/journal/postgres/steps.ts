@@ -1,5 +1,5 @@
 import type { Step } from "../records/step.ts";
-import { type Batch, toPostgresText } from "./transaction.ts";
+import { type Batch } from "./transaction.ts";
 
 /** `condition` is about the `run_id` of the steps. */
 export function addSteps(batch: Batch, runs: { runId: string; steps: Step[] }[], condition = "true"): void {
@@ -9,7 +9,7 @@ export function addSteps(batch: Batch, runs: { runId: string; steps: Step[] }[],
       n: step.n,
       state: step.state,
       is_answer: step.kind === "model",
-      detail: toPostgresText(JSON.stringify(step)),
+      detail: JSON.stringify(step),
     })),
   );
   if (rows.length === 0) return;

@@ -1,10 +1,11 @@
 import { MAIN_SESSION } from "../../types.ts";
-import { type HeartbeatEnd, waitFor, type Work, type Writer } from "../writes/writer.ts";
+import { optional, text } from "../rows.ts";
+import { waitFor, type Work, type Writer } from "../writes/writer.ts";
 import { addSpend, updateEventCounts } from "./counters.ts";
 import { addDeliveries, reportsOfDeliveries } from "./deliveries.ts";
 import { addEntries, reportsOfEntries } from "./entries.ts";
 import { isLeaseHeld } from "./leases.ts";
-import { TABLES, toValue } from "./read.ts";
+import { TABLES } from "./read.ts";
 import { addSteps } from "./steps.ts";
 import { Batch, lock, reportAll, type Transaction } from "./transaction.ts";
 
@@ -12,13 +13,13 @@ export function createWriter(transaction: Transaction): Writer {
   const { all, get, run, withCommit, announce, clockOffsetMs, isRepeated } = transaction;
 
   return {
-    all: (sql, values = []) => waitFor(all(sql, values.map(toValue))),
-    get: (sql, values = []) => waitFor(get(sql, values.map(toValue))),
-    run: (sql, values = []) => waitFor(run(sql, values.map(toValue))),
+    all: (sql, values) => waitFor(all(sql, values)),
+    get: (sql, values) => waitFor(get(sql, values)),
+    run: (sql, values) => waitFor(run(sql, values)),
     *runEach(sql, lists) {
-      yield* waitFor(Promise.all(lists.map((values) => run(sql, values.map(toValue)))));
+      yield* waitFor(Promise.all(lists.map((values) => run(sql, values))));
     },
-    withCommit: (sql, values) => withCommit(sql, values.map(toValue)),
+    withCommit,
     lock: (names) => waitFor(lock(transaction, names)),
     holdsLease: (lease) => waitFor(isLeaseHeld(transaction, lease)),
     tables: TABLES,
@@ -42,13 +43,25 @@ export function createWriter(transaction: Transaction): Writer {
       yield* runBatch((batch) => addEntries(batch, entries));
       yield* waitFor(reportAll(transaction, reportsOfEntries(entries)));
     },
-    insertSteps: (runId, steps) => runBatch((batch) => addSteps(batch, [{ runId, steps }])),
-    *insertHeartbeat(heartbeat) {
-      const isNew = (yield* waitFor(run(INSERT_HEARTBEAT, toHeartbeatRow(heartbeat)))) > 0;
-      if (isNew) transaction.report({ kind: "run", id: heartbeat.id, state: heartbeat.state });
+    *insertSteps(runId, steps) {
+      const batch = new Batch();
+      addSteps(batch, [{ runId, steps }]);
+      const row = yield* waitFor(batch.run(transaction, NEW_ANSWERS));
+      const answers: number[] = JSON.parse(text(row?.answers ?? "[]"));
+      return steps.filter(({ n }) => answers.includes(n));
+    },
+    *insertHeartbeat({ id, state, startedAt, finishedAt, error, outcome }) {
+      const values = [id, state, startedAt, finishedAt, error, outcome];
+      const isNew = (yield* waitFor(run(INSERT_HEARTBEAT, values))) > 0;
+      if (isNew) transaction.report({ kind: "run", id, state });
       return isNew;
     },
-    addHeartbeatSpend: (outcome) => runBatch((batch) => addSpend(batch, [{ used: outcome }])),
+    *addSpend(used, ended) {
+      yield* runBatch((batch) => {
+        if (ended) batch.add("ended", [ended], ENDED);
+        addSpend(batch, [{ claim: optional(text, ended?.id ?? null), used }], ended && "ended");
+      });
+    },
   };
 
   function* runBatch(fill: (batch: Batch) => void): Work<void> {
@@ -67,9 +80,10 @@ export async function finish<Result>(work: Work<Result>): Promise<Result> {
   }
 }
 
-function toHeartbeatRow({ id, state, startedAt, finishedAt, error, outcome }: HeartbeatEnd) {
-  return [id, state, startedAt, finishedAt, error, outcome].map(toValue);
-}
+const ENDED = `
+  SELECT * FROM json_to_recordset($rows) AS row (id uuid, session_key text, hook text, mapping text)`;
+
+const NEW_ANSWERS = "(SELECT coalesce(json_agg(n), '[]')::text FROM new_answers) AS answers";
 
 const INSERT_HEARTBEAT = `
   INSERT INTO hookline.runs (id, kind, session_key, state, attempts, created_at, due_at, started_at, finished_at, error, outcome)

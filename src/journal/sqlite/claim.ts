@@ -1,11 +1,12 @@
-import { insertInterrupted } from "./failed-attempts.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { ClaimedRun, RunLimit, RunLimits } from "../journal.ts";
 import { integer, optional, type Row, text, toRun } from "../rows.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../waits.ts";
 import { type Database, isDiskFull, transact } from "./database.ts";
 import { reportRun, type Transaction } from "./group-commit.ts";
-import { RUNS, withJoined } from "./read.ts";
+import { INTERRUPTED } from "../records/failed-attempt.ts";
+import { insertAttempts } from "../writes/failed-attempts.ts";
+import { RUNS, runTranslated, withJoined } from "./read.ts";
 
 /*
  * Each mapping has its own queue of ready runs: a claim never looks at what a mapping's limits hold back, and no mapping
@@ -242,11 +243,15 @@ export function createRecovery(transaction: Transaction, log: Log): Recovery {
   }
 }
 
-/** Attempts are kept: one of them may have crashed the process. */
+/** Attempts are kept: one of them may have crashed the process. That they were interrupted is kept too: these are few. */
 function returnWork(transaction: Transaction): { runs: number; deliveries: number } {
   const { run, announce } = transaction;
-  insertInterrupted(transaction, "runs", "running");
-  insertInterrupted(transaction, "deliveries", "sending");
+  for (const work of [
+    "runs AS work INDEXED BY runs_state WHERE state = 'running'",
+    "deliveries AS work INDEXED BY deliveries_state WHERE state = 'sending'",
+  ]) {
+    runTranslated(transaction, insertAttempts(work, "NULL", "$1"), [INTERRUPTED]);
+  }
   const runs = run("UPDATE runs INDEXED BY runs_state SET state = 'ready' WHERE state = 'running'");
   const deliveries = run("UPDATE deliveries INDEXED BY deliveries_state SET state = 'pending' WHERE state = 'sending'");
   if (runs > 0) announce("run");

@@ -1,8 +1,7 @@
 import { HOUR_MS } from "../../shared/time.ts";
 import { MAIN_SESSION } from "../../types.ts";
-import type { TurnOutcome } from "../records/run.ts";
 import { integer, type Row, text } from "../rows.ts";
-import type { Origin } from "../writes/writer.ts";
+import type { Origin, Used } from "../writes/writer.ts";
 import type { Database } from "./database.ts";
 
 /** What the `totals` row counts, so that nothing is counted over a million rows. */
@@ -126,9 +125,6 @@ function updateCounts(database: Database, eventSeqs: number[], { open, dead }: C
 const UPDATE_COUNTS = `
   UPDATE OR FAIL events SET open = open + ?1, dead = dead + ?2,
     status = CASE WHEN open + ?1 > 0 THEN 'accepted' WHEN dead + ?2 > 0 THEN 'dead' ELSE 'done' END WHERE seq = ?3`;
-
-/** What a run used, and how many runs have ended with it. */
-type Used = Pick<TurnOutcome, "usage" | "cost" | "model" | "finishedAt"> & { runs?: 0 | 1 };
 
 /** Adds what a run used, if its agent said so. The row has the run's `session_key`, `hook` and `mapping`. */
 export function recordSpend(

@@ -1,12 +1,13 @@
-import type { ChannelName } from "../../types.ts";
-import type { Claim, ClaimedDelivery, DeliveryEnd, DeliveryProgress, NewDelivery, Route } from "../journal.ts";
+import type { Claim, ClaimedDelivery, DeliveryEnd, NewDelivery, Route } from "../journal.ts";
 import { toErrorGroup } from "../error-group.ts";
-import { insertFailedAttempt } from "./failed-attempts.ts";
 import { report, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { mayReplace, toEditsColumn, integer, optional, type Row, text, toDelivery, toWarningsColumn } from "../rows.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../waits.ts";
+import { rememberMessage } from "../writes/deliveries.ts";
+import { addFailedAttempt } from "../writes/failed-attempts.ts";
 import { toDeliveryReport } from "../writes/writer.ts";
+import { withCommitOf } from "./read.ts";
 import { updateCountsOf } from "./counters.ts";
 
 /*
@@ -82,17 +83,6 @@ const FIND_REPLACED = `
     AND message_id IS NOT NULL AND state = 'sent' AND (?5 = 1 OR (run_id = ?4 AND edits = 2))
   ORDER BY (run_id = ?4 AND edits IS 2) DESC, created_at DESC, seq DESC LIMIT 1`;
 
-export function progressDelivery(
-  transaction: Transaction,
-  { id, token }: Claim,
-  { partsSent, route, messageId }: DeliveryProgress,
-): boolean {
-  const isClaimed =
-    transaction.run(PROGRESS_DELIVERY, partsSent, route && JSON.stringify(route), messageId, id, token) > 0;
-  if (isClaimed) rememberMessage(transaction, { channel: route?.channel, messageId }, Date.now());
-  return isClaimed;
-}
-
 export function finishDelivery(transaction: Transaction, { id, token }: Claim, end: DeliveryEnd): boolean {
   const { state, at, route, error, partsSent, messageId, warnings } = end;
   const routeText = route && JSON.stringify(route);
@@ -103,7 +93,7 @@ export function finishDelivery(transaction: Transaction, { id, token }: Claim, e
   transaction.run(FINISH_DELIVERY, state, at, routeText, error, group, noted, partsSent, messageId, integer(row.seq));
   if (end.state === "sent") {
     rememberRoute(transaction, end.route, optional(text, row.route_by));
-    rememberMessage(transaction, { channel: end.route.channel, messageId }, at);
+    rememberMessage(withCommitOf(transaction), { channel: end.route.channel, messageId }, at);
   }
   const promoted = transaction.run(PROMOTE_NEXT, text(row.channel), optional(text, row.recipient));
   if (promoted > 0) transaction.announce("delivery");
@@ -112,20 +102,11 @@ export function finishDelivery(transaction: Transaction, { id, token }: Claim, e
   updateCountsOf(transaction, delivery, { open: -1, dead: state === "failed" ? 1 : 0 });
   report(transaction, delivery);
   if (end.state === "failed") {
-    insertFailedAttempt(transaction, "deliveries", id, { at, error: end.error });
+    addFailedAttempt(withCommitOf(transaction), "deliveries", id, { at, error: end.error });
     const { eventId, runId } = delivery;
     report(transaction, { kind: "dead-letter", id, eventId, isDead: true, runId });
   }
   return true;
-}
-
-function rememberMessage(
-  { run }: Transaction,
-  { channel, messageId }: { channel?: ChannelName; messageId?: string },
-  at: number,
-): void {
-  if (messageId === undefined || channel === undefined) return;
-  run("INSERT OR REPLACE INTO sent_messages (id, channel, sent_at) VALUES (?, ?, ?)", messageId, channel, at);
 }
 
 /** Replacing creates a new row, so that the highest `seq` is the route used last. */
@@ -144,19 +125,15 @@ const CLAIM_DELIVERY = `
   UPDATE OR FAIL deliveries SET state = 'sending', not_before = NULL, attempts = attempts + 1, claims = claims + 1,
     started_at = ? WHERE seq = ?`;
 
-const SET_MESSAGE =
-  "message_id = iif(conversation IS NULL AND edits IS NOT 4, NULL, nullif(concat_ws(char(10), message_id, ?), ''))";
-
-const PROGRESS_DELIVERY = `
-  UPDATE OR FAIL deliveries SET parts_sent = ?, route = coalesce(?, route), ${SET_MESSAGE} WHERE id = ? AND claims = ? AND state = 'sending'`;
-
 const FIND_CLAIMED = `
   SELECT seq, id, event_id, run_id, channel, recipient, route_by FROM deliveries
   WHERE id = ? AND claims = ? AND state = 'sending'`;
 
 const FINISH_DELIVERY = `
   UPDATE OR FAIL deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?,
-    error_group = ?, warnings = ?, parts_sent = coalesce(?, parts_sent), ${SET_MESSAGE} WHERE seq = ?`;
+    error_group = ?, warnings = ?, parts_sent = coalesce(?, parts_sent),
+    message_id = iif(conversation IS NULL AND edits IS NOT 4, NULL, nullif(concat_ws(char(10), message_id, ?), ''))
+  WHERE seq = ?`;
 
 const PROMOTE_NEXT = `
   UPDATE OR FAIL deliveries SET state = 'pending' WHERE seq =

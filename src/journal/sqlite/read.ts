@@ -1,5 +1,5 @@
 import type { Reader, ReadTables } from "../reads/reader.ts";
-import type { WriteValue } from "../writes/writer.ts";
+import type { Writer, WriteValue } from "../writes/writer.ts";
 import type { JournalStats, Run } from "../journal.ts";
 import { integer, text } from "../rows.ts";
 import type { Database } from "./database.ts";
@@ -64,6 +64,7 @@ export function translate(sql: string): string {
   if (known !== undefined) return known;
   const own = sql
     .replaceAll("hookline.", "")
+    .replaceAll("chr(", "char(")
     .replaceAll(/::\w+(\[\])?/g, "")
     .replaceAll(/ FOR (?:UPDATE|SHARE|KEY SHARE)(?: SKIP LOCKED)?/g, "")
     .replaceAll(/= ANY ?\((\$\d)\)/g, "IN (SELECT value FROM json_each($1))")
@@ -81,6 +82,11 @@ export function toValue(value: WriteValue): string | number | null | undefined {
 /** Runs a statement of PostgreSQL. */
 export function runTranslated({ run }: Database, sql: string, values: WriteValue[] = []): number {
   return run(translate(sql), ...values.map(toValue));
+}
+
+/** For the writes of both stores that come with the commit. */
+export function withCommitOf(database: Database): Pick<Writer, "withCommit"> {
+  return { withCommit: (sql, values) => void runTranslated(database, sql, values) };
 }
 
 /** With the messages that joined it. */

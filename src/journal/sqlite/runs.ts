@@ -1,14 +1,13 @@
 import { MAX_JOINED_MESSAGES, type NewRun, toAccessText } from "../plan.ts";
-import type { ApprovalUse } from "../records/approval.ts";
 import type { NewEvent } from "../records/event.ts";
 import type { Claim } from "../records/node.ts";
 import type { RunFailure, TurnOutcome } from "../records/run.ts";
 import type { NewEntry } from "../records/session.ts";
-import type { Step } from "../records/step.ts";
 import { toErrorGroup } from "../error-group.ts";
-import { fromOutcome, integer, isFinished, type Row, text } from "../rows.ts";
-import { insertApprovals, isAnswered, useApprovals } from "../writes/approvals.ts";
-import { insertFailedAttempt } from "./failed-attempts.ts";
+import { fromOutcome, integer, type Row, text } from "../rows.ts";
+import { insertApprovals } from "../writes/approvals.ts";
+import { addFailedAttempt } from "../writes/failed-attempts.ts";
+import { withCommitOf } from "./read.ts";
 import { reportRun, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { insertDeliveries } from "./deliveries.ts";
@@ -73,7 +72,7 @@ export function deadLetterRun(
 ): boolean {
   const run = endRun(transaction, claim, { state: "dead", finishedAt, error });
   if (!run) return false;
-  insertFailedAttempt(transaction, "runs", claim.id, { at: finishedAt, error });
+  addFailedAttempt(withCommitOf(transaction), "runs", claim.id, { at: finishedAt, error });
   insertEntries(transaction, entries, run);
   insertDeliveries(transaction, deliveries, finishedAt);
   updateRunCounts(transaction, run, { open: deliveries.length - 1, dead: 1 });
@@ -83,21 +82,6 @@ export function deadLetterRun(
 
 function insertEntries(transaction: Transaction, entries: NewEntry[], origin: EntryOrigin): void {
   for (const entry of entries) insertEntry(transaction, entry, origin);
-}
-
-export function recordSteps(transaction: Transaction, claim: Claim, steps: Step[], uses: ApprovalUse[] = []): boolean {
-  const run = findClaimed(transaction, claim);
-  if (!run) return false;
-  const writer = createWriter(transaction);
-  if (finish(isAnswered(writer, claim.id, steps)) || !finish(useApprovals(writer, claim.id, uses))) return false;
-  const seq = integer(run.seq);
-  for (const step of steps) {
-    const isNew = insertStep(transaction, claim.id, step);
-    if (isNew) recordSpend(transaction, run, { ...step, finishedAt: step.finishedAt ?? step.startedAt, runs: 0 });
-  }
-  if (steps.some(isFinished)) transaction.run("UPDATE OR FAIL runs SET attempts = 1 WHERE seq = ?", seq);
-  reportRun(transaction, seq, "running");
-  return true;
 }
 
 interface End {

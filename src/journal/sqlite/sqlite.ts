@@ -9,12 +9,12 @@ import { claimRuns, nextDueAt, createRecovery, type Recovery } from "./claim.ts"
 import { type Database, openMigrated, toUnavailable } from "./database.ts";
 import { LOCK_FILE, makeFolder, ownFolder, toConfigError } from "./folder.ts";
 import { reportLog } from "./log-check.ts";
-import { claimDeliveries, finishDelivery, progressDelivery } from "./deliveries.ts";
+import { claimDeliveries, finishDelivery } from "./deliveries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
 import { identifyStore } from "./publications.ts";
 import { createReader, readStats } from "./read.ts";
 import { sweep, usedBytes } from "./retention.ts";
-import { completeRun, deadLetterRun, recordSteps } from "./runs.ts";
+import { completeRun, deadLetterRun } from "./runs.ts";
 import { createPublicationReads, createReads } from "../reads/index.ts";
 import type { Reader } from "../reads/reader.ts";
 import { createPublicationWrites, createWrites, type Write } from "../writes/index.ts";
@@ -197,11 +197,9 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
 
     claimRuns: claim(claimRuns),
     completeRun: write(completeRun),
-    recordSteps: write(recordSteps),
     deadLetterRun: write(deadLetterRun),
 
     claimDeliveries: claim(claimDeliveries),
-    progressDelivery: write(progressDelivery),
     finishDelivery: write(finishDelivery),
     nextDueAt: readWith(transaction, nextDueAt),
 

@@ -5,7 +5,7 @@ import { recordSpend, updateCountsOf } from "./counters.ts";
 import { insertDeliveries } from "./deliveries.ts";
 import { insertEntry } from "./entries.ts";
 import { report, type Transaction } from "./group-commit.ts";
-import { runTranslated, TABLES, toValue, translate } from "./read.ts";
+import { runTranslated, TABLES, toValue, translate, withCommitOf } from "./read.ts";
 import { insertStep } from "./steps.ts";
 
 export function createWriter(transaction: Transaction): Writer {
@@ -18,7 +18,7 @@ export function createWriter(transaction: Transaction): Writer {
     get: (sql, values = []) => done(transaction.get(translate(sql), ...values.map(toValue))),
     run: (sql, values) => done(run(sql, values)),
     runEach: (sql, lists) => forEach(lists, (values) => run(sql, values)),
-    withCommit: (sql, values) => void run(sql, values),
+    ...withCommitOf(transaction),
     lock: () => done(undefined),
     holdsLease: () => done(true),
     tables: TABLES,
@@ -36,9 +36,9 @@ export function createWriter(transaction: Transaction): Writer {
         const origin = { eventSeq: seqOf("events", entry.eventId), runSeq: seqOf("runs", entry.runId) };
         insertEntry(transaction, entry, origin);
       }),
-    insertSteps: (runId, steps) => forEach(steps, (step) => insertStep(transaction, runId, step)),
+    insertSteps: (runId, steps) => done(steps.filter((step) => insertStep(transaction, runId, step))),
     insertHeartbeat: (heartbeat) => done(insertHeartbeat(transaction, heartbeat)),
-    addHeartbeatSpend: (outcome) => done(recordSpend(transaction, undefined, outcome)),
+    addSpend: (used, row) => done(recordSpend(transaction, row, used)),
   };
 
   function seqOf(table: "events" | "runs", id: string | undefined): number | undefined {

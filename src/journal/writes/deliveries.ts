@@ -1,6 +1,39 @@
+import type { ChannelName } from "../../types.ts";
+import type { DeliveryProgress } from "../records/delivery.ts";
 import type { Claim } from "../records/node.ts";
 import { addFailedAttempt } from "./failed-attempts.ts";
 import { toDeliveryReport, type Work, type Writer } from "./writer.ts";
+
+export function* progressDelivery(
+  writer: Writer,
+  { id, token }: Claim,
+  { partsSent, route, messageId }: DeliveryProgress,
+): Work<boolean> {
+  const values = [id, token, partsSent, route && JSON.stringify(route), messageId];
+  const isClaimed = (yield* writer.run(PROGRESS, values)) > 0;
+  if (isClaimed) rememberMessage(writer, { channel: route?.channel, messageId }, Date.now());
+  return isClaimed;
+}
+
+const PROGRESS = `
+  UPDATE hookline.deliveries SET parts_sent = $3, route = coalesce($4, route),
+    message_id = CASE WHEN conversation IS NOT NULL OR edits = 4 THEN
+      -- The statement may be executed again after its commit.
+      CASE WHEN parts_sent < $3 THEN nullif(concat_ws(chr(10), message_id, $5::text), '') ELSE message_id END END
+  WHERE id = $1 AND claims = $2 AND state = 'sending'`;
+
+export function rememberMessage(
+  { withCommit }: Pick<Writer, "withCommit">,
+  { channel, messageId }: { channel?: ChannelName; messageId?: string },
+  at: number,
+): void {
+  if (messageId === undefined || channel === undefined) return;
+  withCommit(
+    `INSERT INTO hookline.sent_messages (id, channel, sent_at) VALUES ($1, $2, $3)
+     ON CONFLICT (id, channel) DO UPDATE SET sent_at = excluded.sent_at`,
+    [messageId, channel, at],
+  );
+}
 
 export function retryDelivery(writer: Writer, claim: Claim, dueAt: number, error: string): Work<boolean> {
   return postpone(writer, claim, { dueAt, error, uncounted: 0 });

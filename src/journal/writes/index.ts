@@ -4,7 +4,7 @@ import { hasExpired } from "../reads/approvals.ts";
 import type { Read } from "../reads/index.ts";
 import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approvals.ts";
 import { dropDeadLetter, retryDeadLetter } from "./dead-letters.ts";
-import { giveBackDelivery, retryDelivery } from "./deliveries.ts";
+import { giveBackDelivery, progressDelivery, retryDelivery } from "./deliveries.ts";
 import * as publications from "./publications.ts";
 import {
   cancelRun,
@@ -12,6 +12,7 @@ import {
   failHeartbeat,
   giveBackRun,
   holdRun,
+  recordSteps,
   releaseHeld,
   releaseRun,
   retryRun,
@@ -29,6 +30,7 @@ export function createWrites(write: Write, read: Read): JournalWrites {
     writeNotes: write(writeNotes),
     recordAnswer: write(recordAnswer),
 
+    recordSteps: write(recordSteps),
     settleCall: write(settleCall),
     retryRun: write(retryRun),
     giveBackRun: write(giveBackRun),
@@ -47,6 +49,7 @@ export function createWrites(write: Write, read: Read): JournalWrites {
     completeHeartbeat: write(completeHeartbeat),
     failHeartbeat: write(failHeartbeat),
 
+    progressDelivery: write(progressDelivery),
     retryDelivery: write(retryDelivery),
     giveBackDelivery: write(giveBackDelivery),
 

@@ -1,11 +1,12 @@
 import { isId } from "../../shared/id.ts";
 import { QUESTION_HOLDS } from "../../types.ts";
-import { RUN_CANCELED } from "../records/approval.ts";
+import { type ApprovalUse, RUN_CANCELED } from "../records/approval.ts";
 import type { Claim, Lease } from "../records/node.ts";
 import type { GiveBack, HeldFilter, Questions, TurnOutcome } from "../records/run.ts";
 import type { NewEntry } from "../records/session.ts";
-import { fromOutcome, optional, text, toUnknownStep } from "../rows.ts";
-import { insertApprovals, locksOf, questionsLock, withdrawApprovals } from "./approvals.ts";
+import type { Step } from "../records/step.ts";
+import { fromOutcome, isFinished, optional, text, toUnknownStep } from "../rows.ts";
+import { insertApprovals, isAnswered, locksOf, questionsLock, useApprovals, withdrawApprovals } from "./approvals.ts";
 import { addFailedAttempt } from "./failed-attempts.ts";
 import { recipientLock, reportRun, sessionLock, windowLock, type Work, type Writer } from "./writer.ts";
 
@@ -59,6 +60,28 @@ function* wasLeft({ get, isRepeated }: Writer, { id, token }: Claim): Work<boole
   return isRepeated && (yield* get(since, [id, token])) !== undefined;
 }
 
+const CLAIMED = "SELECT 1 FROM hookline.runs WHERE id = $1 AND claims = $2 AND state = 'running' FOR UPDATE";
+
+export function* recordSteps(
+  writer: Writer,
+  { id, token }: Claim,
+  steps: Step[],
+  uses: ApprovalUse[] = [],
+): Work<boolean> {
+  if (!(yield* writer.get(CLAIMED, [id, token])) || (yield* isAnswered(writer, id, steps))) return false;
+  if (!(yield* useApprovals(writer, id, uses))) return false;
+  // At a repetition, the earlier attempt may have recorded them with what they used.
+  const answers = yield* writer.insertSteps(id, steps);
+  const find = `SELECT id, session_key, hook, mapping FROM ${writer.tables.runs} WHERE id = $1`;
+  const run = answers.length > 0 ? yield* writer.get(find, [id]) : undefined;
+  for (const { usage, cost, model, startedAt, finishedAt = startedAt } of answers) {
+    yield* writer.addSpend({ usage, cost, model, finishedAt, runs: 0 }, run);
+  }
+  if (steps.some(isFinished)) writer.withCommit("UPDATE hookline.runs SET attempts = 1 WHERE id = $1", [id]);
+  yield* reportRun(writer, id, "running");
+  return true;
+}
+
 /** Asks and holds. The run is ready instead if a question has ended already, or is not opened. */
 function* holdForQuestions(
   writer: Writer,
@@ -67,8 +90,7 @@ function* holdForQuestions(
   { steps, asked, open }: Questions,
 ): Work<boolean> {
   yield* writer.lock([questionsLock(id), ...locksOf(asked)]);
-  const claimed = "SELECT 1 FROM hookline.runs WHERE id = $1 AND claims = $2 AND state = 'running' FOR UPDATE";
-  if (!(yield* writer.get(claimed, [id, token]))) return yield* wasLeft(writer, { id, token });
+  if (!(yield* writer.get(CLAIMED, [id, token]))) return yield* wasLeft(writer, { id, token });
   yield* writer.insertSteps(id, steps);
   const areNewOpen = yield* insertApprovals(writer, asked);
   const areOpen = "SELECT 1 FROM hookline.approvals WHERE id = ANY($1::uuid[]) AND state = 'open'";
@@ -155,7 +177,7 @@ export function* completeHeartbeat(
   const end = { id, startedAt, state: "done", finishedAt, outcome: fromOutcome(outcome) } as const;
   // At a repetition the earlier attempt has recorded all of it.
   if (!(yield* writer.insertHeartbeat(end))) return writer.isRepeated;
-  yield* writer.addHeartbeatSpend(outcome);
+  yield* writer.addSpend(outcome);
   yield* writer.insertEntries(entries);
   yield* writer.insertDeliveries(deliveries, finishedAt);
   for (const { runId, eventId } of deliveries) writer.count({ runId, eventId }, { open: 1, dead: 0 });

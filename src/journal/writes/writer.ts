@@ -61,10 +61,12 @@ export interface Writer {
   insertDeliveries(deliveries: NewDelivery[], at: number): Work<void>;
   /** With their reports. */
   insertEntries(entries: NewEntry[]): Work<void>;
-  insertSteps(runId: string, steps: Step[]): Work<void>;
+  /** Gives the answers that were not recorded before. */
+  insertSteps(runId: string, steps: Step[]): Work<Step[]>;
   /** Records a heartbeat. False if it was recorded before. */
   insertHeartbeat(run: HeartbeatEnd): Work<boolean>;
-  addHeartbeatSpend(outcome: TurnOutcome): Work<void>;
+  /** Adds what was used, if the agent said so. The row has the run's `id`, `session_key`, `hook` and `mapping`; default: a heartbeat. */
+  addSpend(used: Used, run?: Row): Work<void>;
 }
 
 /** What a run or a delivery belongs to. */
@@ -72,6 +74,9 @@ export interface Origin {
   runId: string;
   eventId: string | undefined;
 }
+
+/** What a run used, and how many runs have ended with it: by default one. */
+export type Used = Pick<TurnOutcome, "usage" | "cost" | "model" | "finishedAt"> & { runs?: 0 | 1 };
 
 export interface HeartbeatEnd {
   id: string;
