@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { CLOCK_SLACK_MS, readRegularFile, replaceFile } from "../shared/files.ts";
@@ -78,7 +78,7 @@ export function createCodeCache(file?: string): CodeCache {
   };
 
   function toKey(name: string, text: string): string {
-    return hash(JSON.stringify([compilers, name, text]));
+    return hash("sha256", JSON.stringify([compilers, name, text]), "base64url");
   }
 }
 
@@ -126,7 +126,7 @@ function createFingerprints(): (file: string) => Fingerprint {
     const earlier = read.get(file);
     if (earlier?.stamp === stamp) return earlier.fingerprint;
     const content = orElse("", () =>
-      hash(stats.isDirectory() ? listCode(file) : readRegularFile(file, MAX_SOURCE_BYTES)),
+      hash("sha256", stats.isDirectory() ? listCode(file) : readRegularFile(file, MAX_SOURCE_BYTES), "base64url"),
     );
     const fingerprint = { content, changedAt: stats.ctimeMs };
     if (stats.ctimeMs < Date.now() - SETTLED_MS) read.set(file, { stamp, fingerprint });
@@ -158,10 +158,6 @@ function listCode(folder: string): string {
     .map(({ name }) => name)
     .toSorted()
     .join("\n");
-}
-
-function hash(content: string | Buffer): string {
-  return createHash("sha256").update(content).digest("base64url");
 }
 
 function esbuildVersion(): string {

@@ -37,11 +37,7 @@ export interface GroupCommit {
 }
 
 /** The connection as the operations of a commit use it. */
-export interface Transaction extends Database {
-  write: GroupCommit["write"];
-  announce: GroupCommit["announce"];
-  report: GroupCommit["report"];
-  isWatched: GroupCommit["isWatched"];
+export interface Transaction extends Database, Pick<GroupCommit, "write" | "announce" | "report" | "isWatched"> {
   counters: Counters;
 }
 
