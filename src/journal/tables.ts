@@ -72,6 +72,7 @@ export const NARROW_TABLES = `
   ) WITH (fillfactor = 70);
 `;
 
+/** The others. */
 export const WIDE_TABLES = `
   CREATE TABLE hookline.answers (     -- of mappings that answer with the reply of a run
     event_id uuid PRIMARY KEY,
@@ -104,6 +105,21 @@ export const WIDE_TABLES = `
     PRIMARY KEY (kind, key)
   );
   CREATE INDEX notes_expiry ON hookline.notes (expires_at) WHERE expires_at IS NOT NULL;
+
+  CREATE TABLE hookline.publications (  -- what accepted events tell subscribers
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    position bigint,                  -- in the order of delivery; NULL: not numbered yet
+    id text NOT NULL,                 -- of the event, or <id>.<index>
+    name text COLLATE "C" NOT NULL,
+    arguments text NOT NULL,          -- JSON: EventArguments
+    data text,                        -- JSON: an object; NULL: the arguments
+    at bigint NOT NULL,
+    via text NOT NULL                 -- JSON: ids of stores
+  ) WITH (fillfactor = 70);
+  CREATE UNIQUE INDEX publications_position ON hookline.publications (position) WHERE position IS NOT NULL;
+  CREATE INDEX publications_name ON hookline.publications (name, position) WHERE position IS NOT NULL;
+  CREATE INDEX publications_unnumbered ON hookline.publications (seq) WHERE position IS NULL;
+  CREATE INDEX publications_age ON hookline.publications (at);
 
   CREATE TABLE hookline.publishing (  -- one row
     store_id text NOT NULL,

@@ -10,10 +10,11 @@ import { isCode, MAX_SOURCE_BYTES } from "./source-boundary.ts";
 export interface CompiledCode {
   /** It may be unpacked at each use, and so may the source map. */
   readonly code: string;
+  /** As JSON; it stays with the supervisor. */
   readonly sourceMap: string;
   /** SHA-256 of the code. */
   hash: string;
-  /** The files in it, for a watch. */
+  /** Absolute paths of every file in it, to be watched. */
   inputs: string[];
 }
 

@@ -1,6 +1,16 @@
 import { toErrorGroup } from "../error-group.ts";
 import type { Claim, ClaimedDelivery, DeliveryEnd, NewDelivery, Route } from "../journal.ts";
-import { mayReplace, toEditsColumn, integer, optional, type Row, text, toDelivery, toWarningsColumn } from "../rows.ts";
+import {
+  byArrival,
+  mayReplace,
+  toEditsColumn,
+  integer,
+  optional,
+  type Row,
+  text,
+  toDelivery,
+  toWarningsColumn,
+} from "../rows.ts";
 import type { Sql, TransactionSql } from "./database.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../waits.ts";
 import { updateEventCounts } from "./counters.ts";
@@ -63,7 +73,7 @@ export async function claimDeliveries(
   const { withBegin, clockOffsetMs, node } = transaction;
   const token = transaction.createToken();
   const rows = await withBegin.all(CLAIM_DELIVERIES, [limit, now + clockOffsetMs, token, node, now]);
-  const sorted = rows.toSorted((a, b) => integer(a.due_at) - integer(b.due_at) || integer(a.seq) - integer(b.seq));
+  const sorted = rows.toSorted(byArrival);
   await reportAll(
     transaction,
     sorted.map((row) => toDeliveryReport(row, "sending")),

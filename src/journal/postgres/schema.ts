@@ -225,20 +225,6 @@ const VERSION_1 = `
     PRIMARY KEY (tx, seq)
   );
 
-  CREATE TABLE hookline.publications (  -- what accepted events tell subscribers
-    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    position bigint,                  -- in the order of delivery; NULL: not numbered yet
-    id text NOT NULL,                 -- of the event, or <id>.<index>
-    name text COLLATE "C" NOT NULL,
-    arguments text NOT NULL,          -- JSON: EventArguments
-    data text,                        -- JSON: an object; NULL: the arguments
-    at bigint NOT NULL,
-    via text NOT NULL                 -- JSON: ids of stores
-  ) WITH (fillfactor = 70);
-  CREATE UNIQUE INDEX publications_position ON hookline.publications (position) WHERE position IS NOT NULL;
-  CREATE INDEX publications_name ON hookline.publications (name, position) WHERE position IS NOT NULL;
-  CREATE INDEX publications_unnumbered ON hookline.publications (seq) WHERE position IS NULL;
-  CREATE INDEX publications_age ON hookline.publications (at);
   INSERT INTO hookline.publishing VALUES (substr(replace(gen_random_uuid()::text, '-', ''), 1, 12), NULL, 0, 0, 0);
   CREATE INDEX subscriptions_principal ON hookline.subscriptions (principal);
 

@@ -8,6 +8,7 @@ import { rememberMessage } from "../writes/deliveries.ts";
 import { addFailedAttempt } from "../writes/failed-attempts.ts";
 import { toDeliveryReport } from "../writes/writer.ts";
 import { withCommitOf } from "./read.ts";
+import { takeOldest } from "./claim.ts";
 import { updateCountsOf } from "./counters.ts";
 
 /*
@@ -45,9 +46,7 @@ function listDue(database: Database, limit: number, now: number): Row[] {
     ...database.all(TOO_LONG, now + MAX_RETRY_MS, limit),
     ...database.all(ARRIVED_LATER, now + MAX_CORRECTION_MS, limit),
   ];
-  return [...new Map(due.map((row) => [row.seq, row])).values()]
-    .toSorted((a, b) => integer(a.due_at) - integer(b.due_at) || integer(a.seq) - integer(b.seq))
-    .slice(0, limit);
+  return takeOldest(due, limit);
 }
 
 // Without the hints SQLite uses the index of states and sorts the whole backlog.

@@ -145,20 +145,6 @@ const VERSION_1 = `
     message_id TEXT                   -- of each part, a line each, in a conversation or of a question
   ) STRICT;
 
-  CREATE TABLE publications (         -- what accepted events tell subscribers
-    seq INTEGER PRIMARY KEY,
-    position INTEGER,                 -- in the order of delivery; NULL: not numbered yet
-    id TEXT NOT NULL,                 -- of the event, or <id>.<index>
-    name TEXT NOT NULL,
-    arguments TEXT NOT NULL,          -- JSON: EventArguments
-    data TEXT,                        -- JSON: an object; NULL: the arguments
-    at INTEGER NOT NULL,
-    via TEXT NOT NULL                 -- JSON: ids of stores
-  ) STRICT;
-  CREATE UNIQUE INDEX publications_position ON publications (position) WHERE position IS NOT NULL;
-  CREATE INDEX publications_name ON publications (name, position) WHERE position IS NOT NULL;
-  CREATE INDEX publications_unnumbered ON publications (seq) WHERE position IS NULL;
-  CREATE INDEX publications_age ON publications (at);
   CREATE INDEX subscriptions_principal ON subscriptions (principal, url);
 
   CREATE TABLE signing_key (key BLOB NOT NULL) STRICT;
@@ -207,7 +193,7 @@ function toSqlite(tables: string, options: string): string {
     .replaceAll("hookline.", "")
     .replaceAll(' COLLATE "C"', "")
     .replaceAll("uuid", "TEXT")
-    .replaceAll("bigint", "INTEGER")
+    .replaceAll(/bigint(?: GENERATED ALWAYS AS IDENTITY)?/g, "INTEGER")
     .replaceAll("double precision", "REAL")
     .replaceAll(/^ {2}\)(?: WITH \(.*\))?;/gm, `  ) ${options};`);
 }
