@@ -6,7 +6,7 @@ import type { Change, Journal, NewWork, NodeInfo } from "../journal.ts";
 import { bytes } from "../rows.ts";
 import { searchEvents } from "../search.ts";
 import { countByMapping } from "../reads/events.ts";
-import { createPublicationReads, createReads } from "../reads/index.ts";
+import { createPublicationReads, createReads, type Read } from "../reads/index.ts";
 import type { Reader } from "../reads/reader.ts";
 import { isClaimed } from "../reads/runs.ts";
 import { listPendingSystemEvents } from "../reads/sessions.ts";
@@ -108,14 +108,12 @@ function createJournal(parts: Parts): PostgresJournal {
     (...args: Args): Promise<Result> =>
       database.read((sql) => operation(sql, ...args));
 
-  const withReader =
-    <Args extends unknown[], Result>(operation: (reader: Reader, ...args: Args) => Promise<Result>) =>
-    (sql: Sql, ...args: Args): Promise<Result> =>
-      operation(createReader(sql, node.clockOffsetMs), ...args);
+  const toReader = (sql: Sql): Reader => createReader(sql, node.clockOffsetMs);
 
-  const readShared = <Args extends unknown[], Result>(
-    operation: (reader: Reader, ...args: Args) => Promise<Result>,
-  ): ((...args: Args) => Promise<Result>) => read(withReader(operation));
+  const readShared: Read =
+    (operation) =>
+    (...args) =>
+      database.read((sql) => operation(toReader(sql), ...args));
 
   const writeShared: Write = (operation) =>
     write((transaction, ...args) => finish(operation(createWriter(transaction), ...args)));
@@ -159,13 +157,14 @@ function createJournal(parts: Parts): PostgresJournal {
     completeRun: (claim, outcome) =>
       outcome.questions ? write(completeAsking)(claim, outcome) : ends.add(toCompletion(claim, outcome)),
     // What ended the claim may be lost with this server, so a no waits for the standby.
-    isClaimed: async (claim) => (await readShared(isClaimed)(claim)) || write(withReader(isClaimed))(claim),
+    isClaimed: async (claim) =>
+      (await readShared(isClaimed)(claim)) || write((transaction) => isClaimed(toReader(transaction), claim))(),
     deadLetterRun: (claim, failure) =>
       ends.add({ claim, state: "dead", ...failure, deliveries: failure.deliveries ?? [] }),
 
     // A heartbeat shows them to a model, so they must not be lost with this server.
     pendingSystemEvents: write(async (transaction, limit) => {
-      const events = await withReader(listPendingSystemEvents)(transaction, limit);
+      const events = await listPendingSystemEvents(toReader(transaction), limit);
       if (events.length > 0) awaitEarlierCommits(transaction, node.id);
       return events;
     }),

@@ -57,6 +57,7 @@ export function createWriter(transaction: Transaction): Writer {
       return isNew;
     },
     *addSpend(used, ended) {
+      if (!used.usage) return;
       yield* runBatch((batch) => {
         if (ended) batch.add("ended", [ended], ENDED);
         addSpend(batch, [{ claim: optional(text, ended?.id ?? null), used }], ended && "ended");

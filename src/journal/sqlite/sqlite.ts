@@ -15,8 +15,7 @@ import { identifyStore } from "./publications.ts";
 import { createReader, readStats } from "./read.ts";
 import { sweep, usedBytes } from "./retention.ts";
 import { completeRun, deadLetterRun } from "./runs.ts";
-import { createPublicationReads, createReads } from "../reads/index.ts";
-import type { Reader } from "../reads/reader.ts";
+import { createPublicationReads, createReads, type Read } from "../reads/index.ts";
 import { createPublicationWrites, createWrites, type Write } from "../writes/index.ts";
 import { createSign } from "../../shared/secret.ts";
 import { createCounters } from "./counters.ts";
@@ -173,8 +172,7 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
       }
     };
 
-  const read = <Args extends unknown[], Result>(operation: (from: Reader, ...args: Args) => Promise<Result>) =>
-    readWith(reader, operation);
+  const read: Read = (operation) => readWith(reader, operation);
 
   const claim =
     <Args extends unknown[], Result>(operation: (transaction: Transaction, ...args: Args) => Result) =>

@@ -47,7 +47,7 @@ export function createWriter(transaction: Transaction): Writer {
   }
 }
 
-/** Does a write that is a part of another. */
+/** Does a write. */
 export function finish<Result>(work: Work<Result>): Result {
   const step = work.next();
   if (!step.done) throw new Error("a write in SQLite waited");

@@ -8,8 +8,8 @@ import type { Step } from "../records/step.ts";
 import { optional, type Row, text } from "../rows.ts";
 
 /*
- * The writes that are not on the way of a request or a turn, once for both stores: in PostgreSQL's words, as the reads are. A
- * write is a generator, which waits with `yield*`. In SQLite nothing waits, since a commit is one step of the event loop.
+ * The writes of both stores, except accepts, claims and the ends of runs and deliveries, which each store does in its fastest
+ * way. They are in PostgreSQL's words, as the reads are. A write is a generator, which waits with `yield*`. In SQLite nothing waits, since a commit is one step of the event loop.
  */
 
 /** A part of a write, with its result. What it yields is waited for. */
@@ -49,6 +49,7 @@ export interface Writer {
   /** An earlier attempt may have been committed. */
   isRepeated: boolean;
   announce(work: NewWork): void;
+  /** Whether anybody wants to know of changes. */
   isWatched(): Work<boolean>;
   /** Reports each change, and after it the event of its run and those that joined it. */
   report(reports: ChangeReport[]): Work<void>;
