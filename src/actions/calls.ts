@@ -3,16 +3,12 @@ import { DriverError } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import type { CallResult } from "../tools/tool-set.ts";
 import { executeEffects, type EffectContext } from "./effects.ts";
-import type { PastExchange } from "./ask.ts";
 import { inCallSpan, isFinished, recordSteps, toResultText } from "./steps.ts";
-import { type CallRules, planCalls, type PlannedCall } from "./rules.ts";
+import { type CallRules, planCalls, type PlannedCall, type PlanOptions } from "./rules.ts";
 
 const MAX_PARALLEL = 8;
 
-export interface CallsContext extends EffectContext {
-  past: readonly PastExchange[];
-  /** What an earlier attempt has recorded. */
-  recorded: readonly Step[];
+export interface CallsContext extends EffectContext, PlanOptions {
   /** Does work within the time that the turn has left. */
   within<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result>;
 }

@@ -3,7 +3,7 @@ import { DriverError, messageOf, NotConfigured } from "../errors.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { Approval, ApprovalUse, Step } from "../journal/journal.ts";
 import { hashJson } from "../shared/hash.ts";
-import { basisOf, CALL_RULES, type CallRules, type PlannedCall } from "./rules.ts";
+import { basisOf, CALL_RULES, type PlannedCall, type PlanOptions } from "./rules.ts";
 import {
   type TurnQuestion,
   ClaimLost,
@@ -19,12 +19,9 @@ import {
  * sent twice: a call that was sent and has no result is repeated only if its grant says so, or a person does.
  */
 
-export interface EffectContext {
-  rules: CallRules;
+export interface EffectContext extends Pick<PlanOptions, "rules" | "sources"> {
   /** The grants as they are written in the configuration in use: what an approval depends on. */
   written: MappingInput["grants"];
-  /** The private sources of what the model has read. */
-  sources: readonly string[];
   steps?: StepStore;
   /** Aborts when the service stops. */
   signal: AbortSignal;

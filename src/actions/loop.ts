@@ -1,30 +1,22 @@
 import type { AgentDriver, AgentReply, TokenUsage } from "../agents/driver.ts";
-import type { MappingInput } from "../config/schema/generated.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import { withTimeout } from "../shared/time.ts";
 import { askModels, type Question, type PastExchange, toExchange } from "./ask.ts";
-import { executeCalls } from "./calls.ts";
-import type { CallRules } from "./rules.ts";
-import { isFinished, recordSteps, type StepStore } from "./steps.ts";
+import { type CallsContext, executeCalls } from "./calls.ts";
+import { isFinished, recordSteps } from "./steps.ts";
 
-export interface LoopContext {
+export interface LoopContext extends Pick<CallsContext, "rules" | "written" | "steps" | "signal"> {
   agent: AgentDriver;
   settings: Pick<ResolvedConfig["agents"], "prices" | "maxSteps" | "budget">;
   fallbackModels: string[];
   /** The private sources of the history and the message. */
   sources: string[];
-  rules: CallRules;
-  /** The grants as the configuration in use has them. */
-  written: MappingInput["grants"];
-  /** Absent: an interrupted turn starts again. */
-  steps?: StepStore;
   /** What an earlier attempt has recorded, and the context. */
   recorded: readonly Step[];
   /** The turn has context or grants, so its last answer is recorded too. */
   hasSteps: boolean;
-  signal: AbortSignal;
 }
 
 interface TurnAnswer extends Pick<AgentReply, "text" | "model" | "usage" | "cost"> {

@@ -84,11 +84,12 @@ export interface PlannedCall {
   known: Step | undefined;
 }
 
-interface PlanOptions {
+export interface PlanOptions {
   rules: CallRules;
   past: readonly PastExchange[];
   /** The private sources of what the model has read. */
   sources: readonly string[];
+  /** What an earlier attempt has recorded. */
   recorded: readonly Step[];
 }
 

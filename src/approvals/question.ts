@@ -1,21 +1,13 @@
 import { toVisible } from "../boundary/visible.ts";
 import type { ChannelDriver } from "../channels/driver.ts";
+import type { NewApproval } from "../journal/journal.ts";
 
-export interface Question {
-  /** call: to send it · outcome: whether a call that was sent has been executed · reply: to deliver it. */
-  kind: "call" | "outcome" | "reply";
-  code: string;
-  /** The full name of the call; absent for a reply. */
-  call?: string;
-  /** The arguments of a call, as it would be sent. */
-  arguments?: object;
+/** What is asked, with the mapping of the event, or its hook. */
+export interface Question extends Pick<
+  NewApproval,
+  "kind" | "code" | "call" | "arguments" | "mapping" | "sources" | "earlier"
+> {
   reply?: { channel: string; to?: string; text: string };
-  /** The mapping of the event, or its hook. */
-  mapping: string;
-  /** The private sources of what the model has read. */
-  sources: readonly string[];
-  /** Calls of the same event in earlier runs, by their full names. */
-  earlier?: readonly string[];
   /** When nobody can answer any more, in milliseconds since the epoch. */
   endsAt?: number;
   /** Somebody may answer it by a message. */

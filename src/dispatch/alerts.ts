@@ -35,16 +35,6 @@ export interface AlertsOptions extends Pick<DispatcherOptions, "current"> {
   log: Log;
 }
 
-/** What all nodes see in the journal: one of them tells it. */
-const SHARED: ReadonlySet<AlertKind> = new Set([
-  "dead-letter",
-  "budget",
-  "no-event-for",
-  "model-unavailable",
-  "approval-waiting",
-  "outcome-unknown",
-]);
-
 /** What is seen in the changes of the journal. */
 const OF_CHANGES: ReadonlySet<AlertKind> = new Set([
   "dead-letter",
@@ -53,6 +43,9 @@ const OF_CHANGES: ReadonlySet<AlertKind> = new Set([
   "approval-waiting",
   "outcome-unknown",
 ]);
+
+/** What all nodes see in the journal: one of them tells it. */
+const SHARED: ReadonlySet<AlertKind> = new Set([...OF_CHANGES, "no-event-for"]);
 
 /** How long a provider has been unavailable before the alert. */
 const OUTAGE_ALERT_MS = 5 * 60_000;
@@ -83,7 +76,7 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
       if (needsChanges) unwatch ??= journal.watchChanges(onChanges);
       else stopWatching();
     },
-    raise: (alert) => rules.forEach((rule) => void raiseFor(rule, alert)),
+    raise,
     async close() {
       stopWatching();
       for (const alarm of alarms) alarm.stop();
@@ -103,13 +96,17 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
     return rules.some(({ on }) => on.includes(kind));
   }
 
+  function raise(alert: Alert): void {
+    for (const rule of rules) void raiseFor(rule, alert);
+  }
+
   function onChanges(changes: readonly Change[]): void {
     for (const change of changes) {
       if (isRetried(change) && isWanted("model-unavailable")) void checkOutage(change.id);
       if (change.kind === "approval" && (isWanted("approval-waiting") || isWanted("outcome-unknown")))
         void checkQuestion(change);
       const alert = toAlert(change);
-      if (alert) for (const rule of rules) void raiseFor(rule, alert);
+      if (alert) raise(alert);
     }
   }
 
@@ -128,7 +125,7 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
     try {
       const approval = await journal.getApproval(id);
       const alert = approval && toQuestionAlert(approval, state);
-      if (alert) for (const rule of rules) void raiseFor(rule, alert);
+      if (alert) raise(alert);
     } catch (error) {
       if (!signal.aborted) log.warn("a question was not checked for alerts", { error: toFailure(error).message });
     }
@@ -143,7 +140,7 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
       // The next attempt may be long after, if the provider asked for it.
       if (Date.now() < alertAt) return checkLater(id, alertAt);
       const text = describeOutage(waitingFor, unavailableSince);
-      for (const rule of rules) void raiseFor(rule, { kind: "model-unavailable", subject: waitingFor, text });
+      raise({ kind: "model-unavailable", subject: waitingFor, text });
     } catch (error) {
       if (!signal.aborted) log.warn("an outage was not checked for alerts", { error: toFailure(error).message });
     }

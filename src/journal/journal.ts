@@ -127,17 +127,13 @@ export interface JournalStats {
  * ends. Each call that ends or retries it passes the claim, and gives false, changing nothing, if the claim is lost:
  * the caller drops its result. A store with a single owner grants every lease.
  */
-export interface Journal extends JournalReads {
+export interface Journal extends JournalReads, JournalWrites {
   /** Commits the event with the runs and entries of its actions, or recognizes it as a repeat. */
   accept(event: NewEvent): Promise<AcceptResult>;
   /**
    * The first receipt under an unexpired key, if there is one, without a commit; `conflict` if the fingerprint differs.
    */
   findReplay(scope: string, key: string, fingerprint: string): Promise<AcceptResult | undefined>;
-  /** Replaces or removes notes, all of them in one commit. */
-  writeNotes(notes: NewNote[]): Promise<void>;
-  /** Records what the sender of an event is answered, and gives it: the first one counts. Null: the usual answer. */
-  recordAnswer(eventId: string, answer: Answer | null): Promise<Answer | null>;
 
   /**
    * Claims up to `limit` runs that are due, oldest first, never two of one session, and of each mapping only as many as
@@ -146,64 +142,11 @@ export interface Journal extends JournalReads {
   claimRuns(limit: number, now: number, limits?: RunLimits): Promise<ClaimedRun[]>;
   /** Ends a run that replied; the next of its session can start. The event is done once nothing of it is left. */
   completeRun(claim: Claim, outcome: TurnOutcome): Promise<boolean>;
-  /**
-   * Records steps of a claimed run and what its new answers used. An answer or a result sets its attempts to 1. A recorded
-   * answer never changes; a call or context is replaced by its result. With `uses`, approvals become used or withdrawn. False,
-   * and nothing is recorded, if one of them is not approved, or if a call that starts has a result.
-   */
-  recordSteps(claim: Claim, steps: Step[], uses?: ApprovalUse[]): Promise<boolean>;
-  /**
-   * Keeps the result of a call whose claim was lost. While nothing else is known of the call, it is the call's result, and an
-   * open question about its outcome is withdrawn. False if the call was not sent like this.
-   */
-  settleCall(runId: string, result: Step): Promise<boolean>;
-  /** Lets the run try again at `dueAt`, in its old place in the order; later runs of its session keep waiting behind it. */
-  retryRun(claim: Claim, dueAt: number, error: string): Promise<boolean>;
-  /** The same, and the attempt does not count. */
-  giveBackRun(claim: Claim, dueAt: number, reason: GiveBack): Promise<boolean>;
-  /** Undoes the claim of an interrupted run, its attempt included. */
-  releaseRun(claim: Claim): Promise<boolean>;
-  /**
-   * Undoes the claim, its attempt included. The run is not claimed until it is released; its session waits behind it. With
-   * `questions`, the same commit asks them, and they alone release it: the run is ready at once if one of them has ended
-   * already, or is not opened.
-   */
-  holdRun(claim: Claim, reason: string, questions?: Questions): Promise<boolean>;
-  /** Lets held runs start that do not wait for a person; `forGood`: their claims say `released`. Gives how many. */
-  releaseHeld(filter?: HeldFilter & { forGood?: boolean }): Promise<number>;
-  /**
-   * Ends a hook's unfinished run for good, in whatever state it is: it is dropped, and the next of its session can start. Its
-   * claim is void. A call that was sent without a result becomes unknown. False if the run has ended, or is unknown.
-   */
-  cancelRun(id: string, end: { finishedAt: number; error: string; entries: NewEntry[] }): Promise<boolean>;
-  /** Leaves a mapping's runs out of all claims, and lets its wakes start no heartbeat. False if it was paused before. */
-  pauseMapping(mapping: string, at: number): Promise<boolean>;
-  /** Its runs start in their order. False if it was not paused. */
-  resumeMapping(mapping: string): Promise<boolean>;
   /** Ends a run that failed permanently; the next of its session can start. The event is dead once nothing of it is left. */
   deadLetterRun(claim: Claim, failure: RunFailure): Promise<boolean>;
 
-  /** Codes for questions. No other question has one of them for 30 days. */
-  reserveCodes(count: number): Promise<string[]>;
-  /** Decides an open question, and lets its run go on. Undefined if there is none with this id. */
-  decideApproval(id: string, decision: NewDecision): Promise<Decided | undefined>;
-  /** Ends the open questions whose time is over, as a denial does. Gives how many. */
-  expireApprovals(now: number): Promise<number>;
-  /** Records a heartbeat's turn and consumes the system events it was given. False if the lease is lost. */
-  completeHeartbeat(
-    run: { id: string; startedAt: number; consumedSeqs: number[]; lease: Lease },
-    outcome: TurnOutcome,
-  ): Promise<boolean>;
-  /** Records that a heartbeat failed; its system events stay pending. */
-  failHeartbeat(run: { id: string; startedAt: number; finishedAt: number; error: string }): Promise<void>;
-
   /** Claims up to `limit` deliveries that are due, oldest first, never two to one recipient. Each claim counts one attempt. */
   claimDeliveries(limit: number, now: number): Promise<ClaimedDelivery[]>;
-  /** Records how many parts were sent, and where, so that a retry continues after them with the same recipient. */
-  progressDelivery(claim: Claim, progress: DeliveryProgress): Promise<boolean>;
-  retryDelivery(claim: Claim, dueAt: number, error: string): Promise<boolean>;
-  /** The same, and the attempt does not count. */
-  giveBackDelivery(claim: Claim, dueAt: number, error: string): Promise<boolean>;
   /** `sent` makes its route the one used last, if it says by whom. */
   finishDelivery(claim: Claim, end: DeliveryEnd): Promise<boolean>;
   /** The earliest time at which a claim may find something. Undefined if nothing is waiting for a time. */
@@ -244,14 +187,6 @@ export interface Journal extends JournalReads {
   /** How many events of a time or later each mapping has, by status. */
   countByMapping(from: number): Promise<MappingCount[]>;
 
-  /**
-   * Requeues a dead letter with all its attempts: it is due at `now`, behind what its session or recipient has in
-   * progress, and its event is accepted again. A delivery continues after the parts that were sent. False if unknown.
-   */
-  retryDeadLetter(id: string, now: number): Promise<boolean>;
-  /** Marks a dead letter as dropped; with the last of them its event is done. False if unknown. */
-  dropDeadLetter(id: string): Promise<boolean>;
-
   /** What accepted events tell subscribers. */
   publications: Publications;
 
@@ -270,6 +205,77 @@ export interface Journal extends JournalReads {
   usedBytes(): Promise<number | undefined>;
   /** Ends this node's lease. */
   close(): Promise<void>;
+}
+
+/** What every store writes with the same statements. */
+export interface JournalWrites {
+  /** Replaces or removes notes, all of them in one commit. */
+  writeNotes(notes: NewNote[]): Promise<void>;
+  /** Records what the sender of an event is answered, and gives it: the first one counts. Null: the usual answer. */
+  recordAnswer(eventId: string, answer: Answer | null): Promise<Answer | null>;
+
+  /**
+   * Records steps of a claimed run and what its new answers used. An answer or a result sets its attempts to 1. A recorded
+   * answer never changes; a call or context is replaced by its result. With `uses`, approvals become used or withdrawn. False,
+   * and nothing is recorded, if one of them is not approved, or if a call that starts has a result.
+   */
+  recordSteps(claim: Claim, steps: Step[], uses?: ApprovalUse[]): Promise<boolean>;
+  /**
+   * Keeps the result of a call whose claim was lost. While nothing else is known of the call, it is the call's result, and an
+   * open question about its outcome is withdrawn. False if the call was not sent like this.
+   */
+  settleCall(runId: string, result: Step): Promise<boolean>;
+  /** Lets the run try again at `dueAt`, in its old place in the order; later runs of its session keep waiting behind it. */
+  retryRun(claim: Claim, dueAt: number, error: string): Promise<boolean>;
+  /** The same, and the attempt does not count. */
+  giveBackRun(claim: Claim, dueAt: number, reason: GiveBack): Promise<boolean>;
+  /** Undoes the claim of an interrupted run, its attempt included. */
+  releaseRun(claim: Claim): Promise<boolean>;
+  /**
+   * Undoes the claim, its attempt included. The run is not claimed until it is released; its session waits behind it. With
+   * `questions`, the same commit asks them, and they alone release it: the run is ready at once if one of them has ended
+   * already, or is not opened.
+   */
+  holdRun(claim: Claim, reason: string, questions?: Questions): Promise<boolean>;
+  /** Lets held runs start that do not wait for a person; `forGood`: their claims say `released`. Gives how many. */
+  releaseHeld(filter?: HeldFilter & { forGood?: boolean }): Promise<number>;
+  /**
+   * Ends a hook's unfinished run for good, in whatever state it is: it is dropped, and the next of its session can start. Its
+   * claim is void. A call that was sent without a result becomes unknown. False if the run has ended, or is unknown.
+   */
+  cancelRun(id: string, end: { finishedAt: number; error: string; entries: NewEntry[] }): Promise<boolean>;
+  /** Leaves a mapping's runs out of all claims, and lets its wakes start no heartbeat. False if it was paused before. */
+  pauseMapping(mapping: string, at: number): Promise<boolean>;
+  /** Its runs start in their order. False if it was not paused. */
+  resumeMapping(mapping: string): Promise<boolean>;
+
+  /** Codes for questions. No other question has one of them for 30 days. */
+  reserveCodes(count: number): Promise<string[]>;
+  /** Decides an open question, and lets its run go on. Undefined if there is none with this id. */
+  decideApproval(id: string, decision: NewDecision): Promise<Decided | undefined>;
+  /** Ends the open questions whose time is over, as a denial does. Gives how many. */
+  expireApprovals(now: number): Promise<number>;
+  /** Records a heartbeat's turn and consumes the system events it was given. False if the lease is lost. */
+  completeHeartbeat(
+    run: { id: string; startedAt: number; consumedSeqs: number[]; lease: Lease },
+    outcome: TurnOutcome,
+  ): Promise<boolean>;
+  /** Records that a heartbeat failed; its system events stay pending. */
+  failHeartbeat(run: { id: string; startedAt: number; finishedAt: number; error: string }): Promise<void>;
+
+  /** Records how many parts were sent, and where, so that a retry continues after them with the same recipient. */
+  progressDelivery(claim: Claim, progress: DeliveryProgress): Promise<boolean>;
+  retryDelivery(claim: Claim, dueAt: number, error: string): Promise<boolean>;
+  /** The same, and the attempt does not count. */
+  giveBackDelivery(claim: Claim, dueAt: number, error: string): Promise<boolean>;
+
+  /**
+   * Requeues a dead letter with all its attempts: it is due at `now`, behind what its session or recipient has in
+   * progress, and its event is accepted again. A delivery continues after the parts that were sent. False if unknown.
+   */
+  retryDeadLetter(id: string, now: number): Promise<boolean>;
+  /** Marks a dead letter as dropped; with the last of them its event is done. False if unknown. */
+  dropDeadLetter(id: string): Promise<boolean>;
 }
 
 /** What every store reads with the same statements. */

@@ -215,6 +215,9 @@ function toActionReceipt(accepted: NewAction): ActionReceipt {
   return { kind: "agent", runId, sessionKey: action.sessionKey, ...(joins && { coalesced: true }) };
 }
 
+/** How many messages of joined events a run stores; the others are only counted. */
+export const MAX_JOINED_MESSAGES = 100;
+
 /** What a joined event lets the run's agent read, as it is stored. */
 export function toAccessText({ context, grants }: AgentAction): string | undefined {
   return context || grants ? JSON.stringify({ context, grants } satisfies ToolAccess) : undefined;

@@ -9,7 +9,11 @@ import type { NewPublication } from "./records/event.ts";
 import { type Row, text } from "./rows.ts";
 
 /** The row of a subscription, in both stores. */
-export function toSubscriptionRow(terms: SubscriptionTerms, generation: string, progress: SubscriptionProgress): Row {
+export function toSubscriptionRow(
+  terms: SubscriptionTerms,
+  generation: string,
+  progress: SubscriptionProgress,
+): Record<"id" | "generation" | "principal" | "url" | "terms" | "progress", string> {
   const { id, principal, url } = terms;
   return { id, generation, principal, url, terms: JSON.stringify(terms), progress: JSON.stringify(progress) };
 }
@@ -23,10 +27,9 @@ export function toSubscription(row: Row): Subscription {
 export function planSubscribe(
   row: Row | undefined,
   terms: SubscriptionTerms,
-  counts: () => { principal: number; all: number },
+  { principal, all }: { principal: number; all: number },
 ): "refresh" | "replace" | { kind: "full"; max: number } {
   if (row && isLive(toSubscription(row), terms.refreshedAt)) return "refresh";
-  const { principal, all } = counts();
   if (principal >= MAX_SUBSCRIPTIONS.principal) return { kind: "full", max: MAX_SUBSCRIPTIONS.principal };
   return all >= MAX_SUBSCRIPTIONS.all ? { kind: "full", max: MAX_SUBSCRIPTIONS.all } : "replace";
 }

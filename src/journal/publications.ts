@@ -84,9 +84,13 @@ export type SubscribeResult =
   | { kind: "full"; max: number };
 
 /** The publications and subscriptions of a journal. */
-export interface Publications extends PublicationReads {
+export interface Publications extends PublicationReads, PublicationWrites {
   /** Names this store, in cursors. Another one after the store was restored from a copy. */
   storeId(): Promise<string>;
+}
+
+/** What every store writes with the same statements. */
+export interface PublicationWrites {
   /** Gives rows their positions, in this order, and stores types. False if the lease is lost. */
   number(lease: Lease, numbered: { seqs: number[]; types: PublishedType[] }): Promise<boolean>;
   /** Begins a subscription, or changes the terms of a live one and keeps its progress. */

@@ -143,6 +143,11 @@ export function toDelivery(row: Row, clockOffsetMs = 0): Delivery {
   };
 }
 
+/** The order of arrival of runs or deliveries that are due. */
+export function byArrival(one: Row, other: Row): number {
+  return integer(one.due_at) - integer(other.due_at) || integer(one.seq) - integer(other.seq);
+}
+
 /** The `edits` column. */
 const EDITS = { none: 0, reply: 1, isNotice: 2, notice: 3, isQuestion: 4 };
 

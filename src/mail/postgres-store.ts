@@ -2,7 +2,8 @@ import type { Lease } from "../journal/journal.ts";
 import { isLeaseHeld } from "../journal/postgres/leases.ts";
 import type { PostgresJournal } from "../journal/postgres/postgres.ts";
 import { integer, optional, text } from "../journal/rows.ts";
-import { toPostgresText, toJson, type Transaction } from "../journal/postgres/transaction.ts";
+import { toJson, toPostgresText } from "../journal/postgres/text.ts";
+import type { Transaction } from "../journal/postgres/transaction.ts";
 import type { RefreshTokens } from "./source.ts";
 import { MAX_KNOWN, type MailStore, toDigest } from "./store.ts";
 

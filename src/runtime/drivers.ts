@@ -5,7 +5,7 @@ import { createAgent } from "../agents/select.ts";
 import type { ChannelDriver } from "../channels/driver.ts";
 import type { ReadConfig } from "../config/load.ts";
 import { trimSlashes } from "../config/resolve.ts";
-import type { Auth } from "../config/schema/generated.ts";
+import type { Auth, MappingInput } from "../config/schema/generated.ts";
 import type { MappingSource, PresetReads } from "../config/types.ts";
 import { type ConfigProblem, DriverError, messageOf } from "../errors.ts";
 import type { Sender } from "../ingress/signature-authenticator.ts";
@@ -222,25 +222,22 @@ function readAuth({ scheme, secret = [], url }: Auth): Pick<Sender, "secrets" | 
 }
 
 /** A sender that has stopped waiting shows an error instead of the answer. */
-export function findSlowAnswers({ auth, verifier, mappings }: OpenSender): ConfigProblem[] {
-  const { senderTimeoutMs = Infinity } = verifier;
-  return mappings
-    .filter(({ mapping: { answer } }) => (answer?.wait ?? 0) * 1000 > senderTimeoutMs)
-    .map(({ file, key }) => ({
-      file,
-      key: `${key}.answer.wait`,
-      message: `This is longer than the ${senderTimeoutMs} ms that ${auth.scheme} waits for an answer. Set a shorter one.`,
-    }));
+export function findSlowAnswers(sender: OpenSender): ConfigProblem[] {
+  return findSlow(sender, { key: "answer.wait", what: "This" }, ({ answer }) => (answer?.wait ?? 0) * 1000);
 }
 
 /** A sender that has stopped waiting delivers again, or counts the delivery as failed. */
-export function findSlowTransforms({ auth, verifier, mappings }: OpenSender): ConfigProblem[] {
-  const { senderTimeoutMs = Infinity } = verifier;
-  return mappings
-    .filter(({ mapping: { transform } }) => (transform?.timeoutMs ?? 0) > senderTimeoutMs)
-    .map(({ file, key }) => ({
-      file,
-      key: `${key}.transform.timeoutMs`,
-      message: `The timeout is longer than the ${senderTimeoutMs} ms that ${auth.scheme} waits for an answer. Set a shorter one.`,
-    }));
+export function findSlowTransforms(sender: OpenSender): ConfigProblem[] {
+  const about = { key: "transform.timeoutMs", what: "The timeout" };
+  return findSlow(sender, about, ({ transform }) => transform?.timeoutMs ?? 0);
+}
+
+function findSlow(
+  { auth, verifier: { senderTimeoutMs = Infinity }, mappings }: OpenSender,
+  { key, what }: { key: string; what: string },
+  readMs: (mapping: MappingInput) => number,
+): ConfigProblem[] {
+  const message = `${what} is longer than the ${senderTimeoutMs} ms that ${auth.scheme} waits for an answer. Set a shorter one.`;
+  const slow = mappings.filter(({ mapping }) => readMs(mapping) > senderTimeoutMs);
+  return slow.map((source) => ({ file: source.file, key: `${source.key}.${key}`, message }));
 }

@@ -1,9 +1,10 @@
 import { type FSWatcher, watch } from "chokidar";
-import { lstatSync, realpathSync, type Stats, statSync } from "node:fs";
+import { lstatSync, type Stats, statSync } from "node:fs";
 import path from "node:path";
 import { codeOf } from "../errors.ts";
 import { CLOCK_SLACK_MS, isInstalled } from "../shared/files.ts";
 import type { Log } from "../telemetry/log.ts";
+import { isInside, toRealPath } from "../transforms/source-boundary.ts";
 import { createLinkWatcher } from "./links.ts";
 
 /** Events come in bursts: an editor's rename, a checkout, a folder swap. They become one change. */
@@ -149,7 +150,7 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
   function leavesFolder(file: string): boolean {
     if (followed.has(file) || !lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) return false;
     const folders = [...followed].filter((folder) => isInside(file, folder));
-    return !folders.some((folder) => isInside(toRealPath(file), toRealPath(folder)));
+    return !folders.some((folder) => isInside(toRealPath(file) ?? file, toRealPath(folder) ?? folder));
   }
 
   /** What was added to a folder is found by itself. */
@@ -165,19 +166,6 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
   /** A rename changes only the time of a file's entry (ctime). */
   function isRecent(stats: Stats | undefined): boolean {
     return stats === undefined || Math.max(stats.ctimeMs, stats.mtimeMs) > since() - CLOCK_SLACK_MS;
-  }
-}
-
-function isInside(file: string, folder: string): boolean {
-  return file.startsWith(folder + path.sep);
-}
-
-/** The path itself if it does not exist. */
-function toRealPath(file: string): string {
-  try {
-    return realpathSync(file);
-  } catch {
-    return file;
   }
 }
 

@@ -106,5 +106,5 @@ function requireUnchanged(file: string, expected: string | null | undefined): vo
 
 /** Whether a package manager has written it. */
 export function isInstalled(file: string): boolean {
-  return /[\\/]node_modules([\\/]|$)/.test(file);
+  return /(?:^|[\\/])node_modules(?:[\\/]|$)/.test(file);
 }

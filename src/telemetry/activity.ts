@@ -1,3 +1,4 @@
+import type { TokenUsage } from "../agents/driver.ts";
 import type { EventStatus } from "../types.ts";
 
 const MINUTE_MS = 60_000;
@@ -48,11 +49,6 @@ export interface Activity {
     Tally
   >;
   durations: Record<"request" | "mapping" | "commit" | "turn" | "delivery", Durations>;
-}
-
-interface TokenUsage {
-  inputTokens?: number;
-  outputTokens?: number;
 }
 
 export function createActivity(): Activity {

@@ -137,11 +137,7 @@ export function createSpans(journal: Pick<Journal, "getEvent">): Spans {
   const kept = new Map<string, string>();
   return {
     ofRun({ id, eventId, hook, attempts }, work) {
-      const parents = async () => {
-        const request = await readTraceparent(eventId);
-        return { parent: request, links: [request] };
-      };
-      return inStoredSpan("run", parents, (describe) => {
+      return inStoredSpan("run", parentsOf(eventId), (describe) => {
         keep(id);
         describe?.({
           "hookline.run_id": id,
@@ -153,11 +149,7 @@ export function createSpans(journal: Pick<Journal, "getEvent">): Spans {
       });
     },
     ofDelivery({ runId, eventId, channel, attempts }, work) {
-      const parents = async () => {
-        const request = await readTraceparent(eventId);
-        return { parent: kept.get(runId) ?? request, links: [request] };
-      };
-      return inStoredSpan("delivery", parents, (describe) => {
+      return inStoredSpan("delivery", parentsOf(eventId, kept.get(runId)), (describe) => {
         describe?.({
           "hookline.run_id": runId,
           "hookline.event_id": eventId,
@@ -177,6 +169,14 @@ export function createSpans(journal: Pick<Journal, "getEvent">): Spans {
       });
     },
   };
+
+  /** Below a span that is kept, else below the request's. */
+  function parentsOf(eventId: string | undefined, parent?: string): () => Promise<SpanParents> {
+    return async () => {
+      const request = await readTraceparent(eventId);
+      return { parent: parent ?? request, links: [request] };
+    };
+  }
 
   async function readTraceparent(eventId: string | undefined): Promise<string | undefined> {
     return eventId === undefined ? undefined : (await journal.getEvent(eventId))?.traceparent;

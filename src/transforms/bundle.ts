@@ -1,4 +1,5 @@
 import path from "node:path";
+import { isInstalled } from "../shared/files.ts";
 import { type BuildError, type CommonOptions, type Metafile, runEsbuild } from "./esbuild.ts";
 import { parentsOf, type SourceBoundary } from "./source-boundary.ts";
 import { createSourceGate, explainError, findMissing } from "./source-gate.ts";
@@ -175,8 +176,4 @@ function lookAt(name: string, { inputs }: Metafile, boundary: SourceBoundary): I
     ),
   ];
   return { file, ...(problem === undefined ? {} : { problem }), uses };
-}
-
-function isInstalled(file: string): boolean {
-  return /(?:^|[\\/])node_modules[\\/]/.test(file);
 }

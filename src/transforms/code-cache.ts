@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { CLOCK_SLACK_MS, readRegularFile, replaceFile } from "../shared/files.ts";
@@ -10,10 +10,11 @@ import { isCode, MAX_SOURCE_BYTES } from "./source-boundary.ts";
 export interface CompiledCode {
   /** It may be unpacked at each use, and so may the source map. */
   readonly code: string;
+  /** As JSON; it stays with the supervisor. */
   readonly sourceMap: string;
   /** SHA-256 of the code. */
   hash: string;
-  /** The files in it, for a watch. */
+  /** Absolute paths of every file in it, to be watched. */
   inputs: string[];
 }
 
@@ -78,7 +79,7 @@ export function createCodeCache(file?: string): CodeCache {
   };
 
   function toKey(name: string, text: string): string {
-    return hash(JSON.stringify([compilers, name, text]));
+    return hash("sha256", JSON.stringify([compilers, name, text]), "base64url");
   }
 }
 
@@ -126,7 +127,7 @@ function createFingerprints(): (file: string) => Fingerprint {
     const earlier = read.get(file);
     if (earlier?.stamp === stamp) return earlier.fingerprint;
     const content = orElse("", () =>
-      hash(stats.isDirectory() ? listCode(file) : readRegularFile(file, MAX_SOURCE_BYTES)),
+      hash("sha256", stats.isDirectory() ? listCode(file) : readRegularFile(file, MAX_SOURCE_BYTES), "base64url"),
     );
     const fingerprint = { content, changedAt: stats.ctimeMs };
     if (stats.ctimeMs < Date.now() - SETTLED_MS) read.set(file, { stamp, fingerprint });
@@ -158,10 +159,6 @@ function listCode(folder: string): string {
     .map(({ name }) => name)
     .toSorted()
     .join("\n");
-}
-
-function hash(content: string | Buffer): string {
-  return createHash("sha256").update(content).digest("base64url");
 }
 
 function esbuildVersion(): string {

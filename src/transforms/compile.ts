@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import path from "node:path";
 import { promisify } from "node:util";
 import { deflateRaw, inflateRawSync } from "node:zlib";
@@ -39,7 +39,7 @@ export async function compileTransform(
   const toResult = (made: CompiledCode): CompileResult => ({
     bundle: {
       spec,
-      id: hash(JSON.stringify([spec.export ?? null, made.hash])),
+      id: hash("sha256", JSON.stringify([spec.export ?? null, made.hash])),
       get code() {
         return made.code;
       },
@@ -89,7 +89,7 @@ async function finish({ code, sourceMap, inputs }: Output): Promise<CompiledCode
     get sourceMap() {
       return readSourceMap();
     },
-    hash: hash(script),
+    hash: hash("sha256", script),
     inputs,
   };
 }
@@ -115,10 +115,6 @@ export const OPTIONS = {
 
 /** esbuild copies the exports for a `require` that does not exist here. At each call that would take a fifth of the time. */
 const EXPORT_COPY = /^module\.exports = __toCommonJS\((\w+)\);$/m;
-
-function hash(content: string | Buffer): string {
-  return createHash("sha256").update(content).digest("hex");
-}
 
 /** An import of thousands of files can have as many errors. */
 const MAX_PROBLEMS = 20;

@@ -1,5 +1,6 @@
 import type { ConfigProblem } from "../errors.ts";
 import type { LogLine } from "../types.ts";
+import type { CompiledCode } from "./code-cache.ts";
 import type { TransformInput } from "./transform-types.ts";
 
 /** `request`: calls share a frozen realm, with new module variables per call · `strict`: a new realm per call. */
@@ -22,16 +23,10 @@ export interface TransformSpec {
 }
 
 /** A compiled transform. */
-export interface TransformBundle {
+export interface TransformBundle extends Omit<CompiledCode, "hash"> {
   spec: TransformSpec;
   /** SHA-256 of code and export: identifies the version of the module. */
   id: string;
-  /** It may be unpacked at each use, and so may the source map. */
-  readonly code: string;
-  /** As JSON; it stays with the supervisor. */
-  readonly sourceMap: string;
-  /** Absolute paths of every file in the bundle, to be watched. */
-  inputs: string[];
 }
 
 export type CompileResult =

@@ -1,4 +1,4 @@
-import { toPostgresText } from "../postgres/transaction.ts";
+import { toPostgresText } from "../postgres/text.ts";
 import { integer, optional, type Row, text } from "../rows.ts";
 import type { Database } from "../sqlite/database.ts";
 import { ENTRIES, RUNS } from "../sqlite/read.ts";

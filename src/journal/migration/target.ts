@@ -3,7 +3,8 @@ import { ConfigError } from "../../errors.ts";
 import type { PostgresDatabase, Sql } from "../postgres/database.ts";
 import { addPartitions } from "../postgres/retention.ts";
 import { MIGRATION_TABLE } from "../postgres/schema.ts";
-import { Batch, toPostgresText } from "../postgres/transaction.ts";
+import { Batch } from "../postgres/transaction.ts";
+import { toPostgresText } from "../postgres/text.ts";
 import { integer, optional, type Row, text } from "../rows.ts";
 import type { Position, Source, TargetRow } from "./source.ts";
 

@@ -7,6 +7,7 @@ import {
   isRun,
   type Known,
   listPublications,
+  MAX_JOINED_MESSAGES,
   type NewRun,
   type OpenRun,
   type Plan,
@@ -16,11 +17,14 @@ import {
 import { fromEvent, integer, text, toDetail } from "../rows.ts";
 import { MAX_CORRECTION_MS } from "../waits.ts";
 import { awaitEarlierCommits } from "./changes.ts";
-import { Conflict, type Sql } from "./database.ts";
+import type { Sql } from "./database.ts";
+import { Conflict } from "./errors.ts";
 import { readPaused, addState, applyState, type BatchState, listStateKeys, readBatchState } from "./state.ts";
 import { type AddedKey, addKeys, type Keys, nameOf, readKeys } from "./idempotency.ts";
 import { addPublications } from "./publications.ts";
-import { Batch, lock, sessionLock, stateLock, toPostgresText, type Transaction, windowLock } from "./transaction.ts";
+import { sessionLock, windowLock } from "../writes/writer.ts";
+import { Batch, lock, stateLock, type Transaction } from "./transaction.ts";
+import { toPostgresText } from "./text.ts";
 import { addEntries } from "./entries.ts";
 
 /** Commits events in their order, or recognizes them as repeats. */
@@ -137,7 +141,7 @@ async function readOpenRuns({ all }: Sql, windows: string[]): Promise<State["ope
   const rows = await all(
     `SELECT id, session_key, coalesce_key, due_at, not_before FROM hookline.runs WHERE coalesce_key = ANY($1::text[])
      ORDER BY seq FOR UPDATE`,
-    [windows.map(toPostgresText)],
+    [windows],
   );
   return new Map(
     rows.map((row) => [
@@ -247,7 +251,7 @@ function toStateRow({ id, hook, status, receivedAt }: NewEvent, { actions }: Com
 
 /** A run whose window has closed may still be queued. */
 async function closeWindows({ run }: Sql, runs: NewRun[]): Promise<void> {
-  const opened = runs.flatMap(({ window }) => (window ? [toPostgresText(window.key)] : []));
+  const opened = runs.flatMap(({ window }) => (window ? [window.key] : []));
   if (opened.length === 0) return;
   await run("UPDATE hookline.runs SET coalesce_key = NULL WHERE coalesce_key = ANY($1::text[])", [opened]);
 }
@@ -290,9 +294,6 @@ function addRuns(batch: Batch, runs: (NewRun & { event: NewEvent })[], clockOffs
      ORDER BY ord`,
   );
 }
-
-/** How many messages of joined events a run stores; the others are only counted. */
-export const MAX_JOINED_MESSAGES = 100;
 
 function addJoined(batch: Batch, commits: Accepted[]): void {
   const rows = commits

@@ -1,7 +1,8 @@
 import type { ClaimedRun, RunLimits } from "../journal.ts";
-import { integer, optional, type Row, text, toRun } from "../rows.ts";
+import { byArrival, integer, optional, type Row, text, toRun } from "../rows.ts";
 import type { Sql } from "./database.ts";
-import { lock, mappingLock, reportAll, toJson, type Transaction } from "./transaction.ts";
+import { lock, mappingLock, reportAll, type Transaction } from "./transaction.ts";
+import { toJson } from "./text.ts";
 import { withJoined } from "./read.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../waits.ts";
 
@@ -19,7 +20,7 @@ export async function claimRuns(
   const slots = await readSlots(transaction, limits, at);
   const rows = await withBegin.all(CLAIM_RUNS, [limit, at, toJson(slots), token, node, now]);
   await noteStarts(transaction, rows, limits, at);
-  const sorted = rows.toSorted(byDue);
+  const sorted = rows.toSorted(byArrival);
   const runs = await withJoined(
     transaction,
     sorted.map((row) => toRun(row, clockOffsetMs)),
@@ -33,10 +34,6 @@ export async function claimRuns(
     if (!action) throw new Error(`run ${run.id} has no action`);
     return { ...run, action, token, ...(sorted[index]?.hold_reason !== null && { released: true }) };
   });
-}
-
-function byDue(a: Row, b: Row): number {
-  return integer(a.due_at) - integer(b.due_at) || integer(a.seq) - integer(b.seq);
 }
 
 /** The first mapping with a run that meets the condition, as its index is. */

@@ -1,8 +1,9 @@
 import { HOUR_MS } from "../../shared/time.ts";
 import { MAIN_SESSION } from "../../types.ts";
-import type { TurnOutcome } from "../journal.ts";
-import type { Sql, TransactionSql } from "./database.ts";
-import { type Batch, toJson } from "./transaction.ts";
+import type { Used } from "../writes/writer.ts";
+import type { TransactionSql } from "./database.ts";
+import { type Batch } from "./transaction.ts";
+import { toJson } from "./text.ts";
 
 /**
  * `open` counts an event's unfinished runs and deliveries, `dead` those that failed permanently. What ends with a run
@@ -49,12 +50,11 @@ const UPDATE_COUNTS = `
   SELECT count(*) FROM counted`;
 
 /**
- * Adds what runs used whose agents said so. `claim`: the id of the run; a heartbeat has none. `runs`: how many have ended
- * with it, by default one.
+ * Adds what runs used whose agents said so. `claim`: the id of the run; a heartbeat has none.
  * @param ended - the part of the batch with the `id`, `session_key`, `hook` and `mapping` of the runs
  */
-export function addSpend(batch: Batch, spent: Spent[], ended = HEARTBEAT): void {
-  const rows = spent.flatMap(({ claim, used: { usage, cost = 0, model = "", finishedAt }, runs = 1 }) => {
+export function addSpend(batch: Batch, spent: { claim?: string; used: Used }[], ended = HEARTBEAT): void {
+  const rows = spent.flatMap(({ claim, used: { usage, cost = 0, model = "", finishedAt, runs = 1 } }) => {
     if (!usage) return [];
     const { inputTokens = 0, outputTokens = 0 } = usage;
     const hour = finishedAt - (finishedAt % HOUR_MS);
@@ -75,18 +75,4 @@ export function addSpend(batch: Batch, spent: Spent[], ended = HEARTBEAT): void 
   );
 }
 
-interface Spent {
-  claim?: string;
-  used: Pick<TurnOutcome, "usage" | "cost" | "model" | "finishedAt">;
-  runs?: 0 | 1;
-}
-
 const HEARTBEAT = `(SELECT NULL::uuid AS id, '${MAIN_SESSION}' COLLATE "C" AS session_key, '' AS hook, '' COLLATE "C" AS mapping)`;
-
-export function sweepSpend({ run }: Sql, keepFrom: number, limit: number): Promise<number> {
-  return run(
-    `DELETE FROM hookline.spend WHERE ctid IN (
-       SELECT ctid FROM hookline.spend WHERE hour < $1 ORDER BY hour LIMIT $2 FOR UPDATE)`,
-    [keepFrom - HOUR_MS, limit],
-  );
-}

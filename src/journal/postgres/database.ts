@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client, type ClientConfig, DatabaseError, Pool, type PoolClient, type QueryResult, types } from "pg";
-import { codeOf, JournalUnavailable, messageOf } from "../../errors.ts";
+import { Client, type ClientConfig, Pool, type PoolClient, type QueryResult, types } from "pg";
+import { JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Row } from "../rows.ts";
+import { isConflict, isRefused, toUnavailable } from "./errors.ts";
+import { toPostgresText } from "./text.ts";
 
 type SqlValue = string | number | boolean | Buffer | null | undefined | readonly (string | number | null)[];
 
@@ -96,7 +98,7 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
     async read(work) {
       try {
         requireOpen();
-        const result = await work(toSql((text, values = []) => pool.query<Row>({ text, values })));
+        const result = await work(toSql((text, values) => send(pool, text, values)));
         outage.end();
         return result;
       } catch (error) {
@@ -193,7 +195,7 @@ function begin(client: PoolClient, statements: string): Promise<Row | undefined>
 
 interface LastStatement {
   text: string;
-  values: SqlValue[];
+  values: SqlValue[] | undefined;
   read?: (row: Row | undefined) => void;
 }
 
@@ -208,7 +210,7 @@ async function commit(client: PoolClient, last: LastStatement[]): Promise<void> 
   };
   client.on("notice", onNotice);
   sendTogether(client);
-  const sent = last.map(({ text, values }) => client.query<Row>({ text, values }));
+  const sent = last.map(({ text, values }) => send(client, text, values));
   const answers = await Promise.allSettled([...sent, client.query<Row>("COMMIT")]);
   client.off("notice", onNotice);
   for (const [index, answer] of answers.entries()) {
@@ -220,9 +222,9 @@ async function commit(client: PoolClient, last: LastStatement[]): Promise<void> 
 }
 
 function toTransactionSql(client: PoolClient, begun: Promise<unknown>, last: LastStatement[]): TransactionSql {
-  const query = (text: string, values: SqlValue[] = []): Promise<QueryResult<Row>> => {
+  const query = (text: string, values?: SqlValue[]): Promise<QueryResult<Row>> => {
     sendTogether(client);
-    return client.query<Row>({ text, values });
+    return send(client, text, values);
   };
   return {
     ...toSql(async (text, values) => {
@@ -231,8 +233,17 @@ function toTransactionSql(client: PoolClient, begun: Promise<unknown>, last: Las
       return query(text, values);
     }),
     withBegin: toSql(query),
-    withCommit: (text, values = [], read) => void last.push({ text, values, read }),
+    withCommit: (text, values, read) => void last.push({ text, values, read }),
   };
+}
+
+function send(client: Pool | PoolClient, text: string, values: SqlValue[] = []): Promise<QueryResult<Row>> {
+  return client.query<Row>({ text, values: values.map(toStored) });
+}
+
+function toStored<Value extends SqlValue>(value: Value): Value | string | (string | number | null)[] {
+  if (typeof value === "string") return toPostgresText(value);
+  return Array.isArray(value) ? value.map(toStored) : value;
 }
 
 /** What is written in this turn of the event loop leaves in one packet. */
@@ -283,76 +294,4 @@ function createOutage(log: Log) {
       on = false;
     },
   };
-}
-
-const UNIQUE_VIOLATION = "23505";
-const CONFLICTS = new Set(["40P01", "40001"]);
-
-/** Another transaction was first: thrown by the work itself. */
-export class Conflict extends Error {
-  override name = "Conflict";
-}
-
-/** A row that is there already, at a repetition, is that of the earlier attempt. */
-function isConflict(error: unknown, isRepeated: boolean): boolean {
-  const code = stateOf(error) ?? "";
-  return error instanceof Conflict || CONFLICTS.has(code) || (isRepeated && code === UNIQUE_VIOLATION);
-}
-
-/**
- * States that concern the server, not the statement: connection, resources (also a full disk), shut down, canceled,
- * read-only after a failover, idle for too long, and a file system that fails.
- */
-const SERVER_STATES = /^(08|53|57|58|25006|25P03|55P03)/;
-
-/** The error as a `JournalUnavailable` if the database or the way to it caused it, else undefined. */
-function toUnavailable(error: unknown): JournalUnavailable | undefined {
-  if (error instanceof JournalUnavailable) return error;
-  const state = stateOf(error);
-  const isServer = state === undefined ? isConnectionError(error) : SERVER_STATES.test(state);
-  if (!isServer && !isRefused(error)) return undefined;
-  return new JournalUnavailable(describe(error), { cause: error });
-}
-
-/** Wrong password or no right to connect, no such database. */
-const REFUSED_STATES = /^(28|3D000)/;
-
-/** OpenSSL's and Node's codes for a certificate that they do not accept. */
-const CERTIFICATE_CODES = /CERT|UNABLE_TO_VERIFY/;
-
-/** The database refuses this client, or the other way round: waiting does not help. */
-function isRefused(error: unknown): boolean {
-  const state = stateOf(error);
-  return state === undefined ? isCertificateError(error) : REFUSED_STATES.test(state);
-}
-
-function isCertificateError(error: unknown): error is NodeJS.ErrnoException {
-  return CERTIFICATE_CODES.test(String(codeOf(error)));
-}
-
-function describe(error: unknown): string {
-  if (!isCertificateError(error)) return `the database cannot be used: ${messageOf(error)}`;
-  if (error.code === "ERR_TLS_CERT_ALTNAME_INVALID")
-    return `the database's certificate is of another host (${error.message})`;
-  // Behind it, Node advises on its own options.
-  const reason = error.message.split(";")[0];
-  return `the database's certificate is not trusted (${reason}): set sslrootcert to a file with the certificate of its authority`;
-}
-
-/** Five characters, from PostgreSQL itself. */
-function stateOf(error: unknown): string | undefined {
-  return error instanceof DatabaseError ? error.code : undefined;
-}
-
-/** `pg` has no class for the errors that it throws itself. */
-const CONNECTION_ERRORS = /terminated|timeout|not queryable|closed|ended|calling end/i;
-
-function isConnectionError(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return "syscall" in error || "errno" in error || CONNECTION_ERRORS.test(error.message) || isAggregate(error);
-}
-
-/** Node throws it when all addresses of a name fail. */
-function isAggregate(error: Error): boolean {
-  return error instanceof AggregateError && error.errors.every(isConnectionError);
 }

@@ -1,20 +1,23 @@
-import type { ChannelName, DeliveryState } from "../../types.ts";
 import { toErrorGroup } from "../error-group.ts";
-import { addFailedAttempt } from "./failed-attempts.ts";
-import type { Claim, ClaimedDelivery, DeliveryEnd, DeliveryProgress, NewDelivery, Route } from "../journal.ts";
-import { mayReplace, toEditsColumn, integer, optional, type Row, text, toDelivery, toWarningsColumn } from "../rows.ts";
+import type { Claim, ClaimedDelivery, DeliveryEnd, NewDelivery, Route } from "../journal.ts";
+import {
+  byArrival,
+  mayReplace,
+  toEditsColumn,
+  integer,
+  optional,
+  type Row,
+  text,
+  toDelivery,
+  toWarningsColumn,
+} from "../rows.ts";
 import type { Sql, TransactionSql } from "./database.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../waits.ts";
 import { updateEventCounts } from "./counters.ts";
-import {
-  type Batch,
-  lock,
-  recipientLock,
-  type ChangeReport,
-  reportAll,
-  toPostgresText,
-  type Transaction,
-} from "./transaction.ts";
+import { rememberMessage } from "../writes/deliveries.ts";
+import { addFailedAttempt } from "../writes/failed-attempts.ts";
+import { type ChangeReport, recipientLockOf, toDeliveryReport } from "../writes/writer.ts";
+import { type Batch, lock, reportAll, type Transaction } from "./transaction.ts";
 
 /*
  * Deliveries to one recipient are sent one after another: the oldest unfinished one is pending or being sent, the others
@@ -70,10 +73,10 @@ export async function claimDeliveries(
   const { withBegin, clockOffsetMs, node } = transaction;
   const token = transaction.createToken();
   const rows = await withBegin.all(CLAIM_DELIVERIES, [limit, now + clockOffsetMs, token, node, now]);
-  const sorted = rows.toSorted((a, b) => integer(a.due_at) - integer(b.due_at) || integer(a.seq) - integer(b.seq));
+  const sorted = rows.toSorted(byArrival);
   await reportAll(
     transaction,
-    sorted.map((row) => reportOf(row, "sending")),
+    sorted.map((row) => toDeliveryReport(row, "sending")),
   );
   return Promise.all(
     sorted.map(async (row) => {
@@ -110,64 +113,6 @@ const CLAIM_DELIVERIES = `
       UNION ALL ${dueOf(`due_at > $2 + ${MAX_CORRECTION_MS} AND not_before > $2 AND not_before <= $2 + ${MAX_RETRY_MS}`, "due_at")}) AS due
     ORDER BY due_at, seq LIMIT $1)) RETURNING *`;
 
-export async function progressDelivery(
-  transaction: Transaction,
-  { id, token }: Claim,
-  { partsSent, route, messageId }: DeliveryProgress,
-): Promise<boolean> {
-  const values = [id, token, partsSent, route && JSON.stringify(route), messageId && toPostgresText(messageId)];
-  const isClaimed = (await transaction.run(PROGRESS_DELIVERY, values)) > 0;
-  if (isClaimed) rememberMessage(transaction, { channel: route?.channel, messageId }, Date.now());
-  return isClaimed;
-}
-
-const PROGRESS_DELIVERY = `
-  UPDATE hookline.deliveries SET parts_sent = $3, route = coalesce($4, route),
-    message_id = CASE WHEN conversation IS NOT NULL OR edits = 4 THEN
-      -- The statement may be executed again after its commit.
-      CASE WHEN parts_sent < $3 THEN nullif(concat_ws(chr(10), message_id, $5::text), '') ELSE message_id END END
-  WHERE id = $1 AND claims = $2 AND state = 'sending'`;
-
-export function retryDelivery(
-  transaction: Transaction,
-  { id, token }: Claim,
-  dueAt: number,
-  error: string,
-): Promise<boolean> {
-  return postpone(transaction, { id, token }, { dueAt, error, uncounted: 0 });
-}
-
-export function giveBackDelivery(
-  transaction: Transaction,
-  { id, token }: Claim,
-  dueAt: number,
-  error: string,
-): Promise<boolean> {
-  return postpone(transaction, { id, token }, { dueAt, error, uncounted: 1 });
-}
-
-/** It stays the first to its recipient. */
-async function postpone(
-  transaction: Transaction,
-  claim: Claim,
-  { dueAt, error, uncounted }: { dueAt: number; error: string; uncounted: 0 | 1 },
-): Promise<boolean> {
-  transaction.announce("delivery");
-  const dueHere = Math.ceil(dueAt) + transaction.clockOffsetMs;
-  const values = [claim.id, claim.token, dueHere, toPostgresText(error), uncounted];
-  const row = await transaction.get(RETRY_DELIVERY, values);
-  if (row) {
-    addFailedAttempt(transaction, "deliveries", claim.id, { at: Date.now(), error });
-    await reportAll(transaction, [reportOf(row, "pending")]);
-    return true;
-  }
-  return transaction.isRepeated && (await hasState(transaction, claim, "pending"));
-}
-
-const RETRY_DELIVERY = `
-  UPDATE hookline.deliveries SET state = 'pending', not_before = $3, error = $4, attempts = attempts - $5
-  WHERE id = $1 AND claims = $2 AND state = 'sending' RETURNING id, run_id, event_id`;
-
 export async function finishDelivery(transaction: Transaction, claim: Claim, end: DeliveryEnd): Promise<boolean> {
   const { state, at, route, error, partsSent, messageId, warnings } = end;
   const { withBegin, withCommit } = transaction;
@@ -179,13 +124,16 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
     state,
     at,
     route && JSON.stringify(route),
-    error && toPostgresText(error),
+    error,
     partsSent,
-    messageId && toPostgresText(messageId),
+    messageId,
     toWarningsColumn(warnings),
-    state === "failed" && error !== undefined ? toPostgresText(toErrorGroup(error)) : undefined,
+    state === "failed" && error !== undefined ? toErrorGroup(error) : undefined,
   ];
-  const [, row] = await Promise.all([lock(transaction, [lockOf(own)]), transaction.get(FINISH_DELIVERY, values)]);
+  const [, row] = await Promise.all([
+    lock(transaction, [recipientLockOf(own)]),
+    transaction.get(FINISH_DELIVERY, values),
+  ]);
   if (!row) return transaction.isRepeated && hasState(transaction, claim, state);
   if (end.state === "sent") {
     rememberRoute(transaction, end.route, optional(text, row.route_by));
@@ -198,7 +146,7 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
   });
   const change = { event_id: optional(text, row.event_id), run_id: text(row.run_id) };
   updateEventCounts(transaction, [{ ...change, open: -1, dead: state === "failed" ? 1 : 0 }]);
-  const report = reportOf(row, state);
+  const report = toDeliveryReport(row, state);
   const { id, eventId, runId } = report;
   const letter: ChangeReport = { kind: "dead-letter", id, eventId, isDead: true, runId };
   await reportAll(transaction, state === "failed" ? [report, letter] : [report]);
@@ -218,17 +166,8 @@ const promoteNext = (recipient: string | undefined): string => `
     SELECT id FROM hookline.deliveries WHERE channel = $1 AND recipient ${recipient === undefined ? "IS NULL" : "= $2"}
       AND finished_at IS NULL ORDER BY seq LIMIT 1) RETURNING 1`;
 
-function reportOf(row: Row, state: DeliveryState) {
-  const eventId = optional(text, row.event_id);
-  return { kind: "delivery", id: text(row.id), eventId, state, runId: text(row.run_id) } satisfies ChangeReport;
-}
-
 export function reportsOfDeliveries(deliveries: NewDelivery[]): ChangeReport[] {
   return deliveries.map(({ id, runId, eventId }) => ({ kind: "delivery", id, eventId, state: "pending", runId }));
-}
-
-export function lockOf(row: Row): string {
-  return recipientLock({ channel: text(row.channel), to: optional(text, row.recipient ?? null) });
 }
 
 /** At a repetition: what the earlier attempt recorded under the claim. */
@@ -237,25 +176,12 @@ async function hasState({ get }: Sql, { id, token }: Claim, state: string): Prom
   return (await get(same, [id, token, state])) !== undefined;
 }
 
-function rememberMessage(
-  { withCommit }: TransactionSql,
-  { channel, messageId }: { channel?: ChannelName; messageId?: string },
-  at: number,
-): void {
-  if (messageId === undefined || channel === undefined) return;
-  withCommit(
-    `INSERT INTO hookline.sent_messages (id, channel, sent_at) VALUES ($1, $2, $3)
-     ON CONFLICT (id, channel) DO UPDATE SET sent_at = excluded.sent_at`,
-    [toPostgresText(messageId), channel, at],
-  );
-}
-
 /** The highest `seq` is the route used last. */
 function rememberRoute({ withCommit }: TransactionSql, { channel, to }: Route, routeBy: string | undefined): void {
   if (routeBy === undefined) return;
   withCommit(
     `INSERT INTO hookline.routes (channel, recipient, chosen_by) VALUES ($1, $2, $3)
      ON CONFLICT (channel, chosen_by) DO UPDATE SET recipient = excluded.recipient, seq = DEFAULT`,
-    [channel, toPostgresText(to), routeBy],
+    [channel, to, routeBy],
   );
 }

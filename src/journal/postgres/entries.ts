@@ -1,4 +1,5 @@
 import type { NewEntry } from "../journal.ts";
+import type { ChangeReport } from "../writes/writer.ts";
 import type { Batch } from "./transaction.ts";
 
 /** `claim`: with a condition, the id of the run that it belongs to. */
@@ -43,4 +44,8 @@ export function addEntries(batch: Batch, entries: AddedEntry[], condition = "tru
      SELECT session_key, role, at, event_id, run_id, pending, urgent, boundary, sources, text FROM entry
      WHERE (SELECT count(*) FROM extended_sessions) > 0 ORDER BY ord`,
   );
+}
+
+export function reportsOfEntries(entries: NewEntry[]): ChangeReport[] {
+  return entries.map(({ sessionKey }) => ({ kind: "session", key: sessionKey }));
 }

@@ -3,7 +3,8 @@ import { type KnownKey, toReplay, usesKeys } from "../plan.ts";
 import { integer, type Row, text } from "../rows.ts";
 import { awaitEarlierCommits } from "./changes.ts";
 import type { Sql } from "./database.ts";
-import { type Batch, toPostgresText, type Transaction } from "./transaction.ts";
+import { type Batch, type Transaction } from "./transaction.ts";
+import { toPostgresText } from "./text.ts";
 
 interface StoredKey extends KnownKey {
   expiresAt: number;
@@ -23,7 +24,7 @@ export async function readKeys({ all }: Sql, events: NewEvent[]): Promise<Keys> 
   if (given.length === 0) return new Map();
   const rows = await all(
     SELECT_KEYS,
-    [0, 1].map((place) => given.map((use) => toPostgresText(use[place]!))),
+    [0, 1].map((place) => given.map((use) => use[place]!)),
   );
   return new Map(rows.map((row) => [nameOf(text(row.scope), text(row.key)), toStoredKey(row)]));
 }
@@ -54,7 +55,7 @@ export async function addKeys({ run }: Sql, batch: Batch, added: AddedKey[], sto
   const rows = new Map(added.map((key) => [nameOf(key.scope, key.key), toKeyRow(key)]));
   const replaced = [...rows].filter(([name]) => stored.has(name)).map(([, row]) => row);
   if (replaced.length > 0) {
-    const values = [replaced.map(({ scope }) => toPostgresText(scope)), replaced.map(({ key }) => toPostgresText(key))];
+    const values = [replaced.map(({ scope }) => scope), replaced.map(({ key }) => key)];
     await run(DELETE_KEYS, values);
   }
   const sorted = [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
@@ -83,7 +84,7 @@ export async function findReplay(
   key: string,
   fingerprint: string,
 ): Promise<AcceptResult | undefined> {
-  const row = await sql.get(SELECT_KEYS, [[toPostgresText(scope)], [toPostgresText(key)]]);
+  const row = await sql.get(SELECT_KEYS, [[scope], [key]]);
   const first = row && toStoredKey(row);
   if (!first || (first.expiresAt <= Date.now() && !first.isUnfinished)) return undefined;
   return first.fingerprint === fingerprint ? toReplay(first.receipt) : { kind: "conflict" };

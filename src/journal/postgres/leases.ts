@@ -1,7 +1,8 @@
 import type { Lease, NodeInfo, NodeRecord } from "../journal.ts";
-import { withInterrupted } from "./failed-attempts.ts";
 import type { Sql } from "./database.ts";
+import { INTERRUPTED } from "../records/failed-attempt.ts";
 import { integer, text } from "../rows.ts";
+import { insertAttempts } from "../writes/failed-attempts.ts";
 import type { Transaction } from "./transaction.ts";
 
 /*
@@ -69,7 +70,9 @@ const ABANDONED = `(claims = ANY($2::bigint[]) OR $3 AND node IS DISTINCT FROM $
     WHERE nodes.id = node AND until > floor(extract(epoch FROM statement_timestamp()) * 1000)))
   FOR UPDATE SKIP LOCKED`;
 
-/* Attempts are kept: one of them may have crashed the process. */
+/** Attempts are kept: one of them may have crashed the process. */
+const withInterrupted = (update: string): string =>
+  `WITH work AS (${update} RETURNING id, started_at) ${insertAttempts("work", "NULL", `'${INTERRUPTED}'`)}`;
 
 const RETURN_RUNS = withInterrupted(`
   UPDATE hookline.runs SET state = 'ready'

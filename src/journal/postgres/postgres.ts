@@ -5,51 +5,29 @@ import { type Log, silentLog } from "../../telemetry/log.ts";
 import type { Change, Journal, NewWork, NodeInfo } from "../journal.ts";
 import { bytes } from "../rows.ts";
 import { searchEvents } from "../search.ts";
-import { hasExpired } from "../reads/approvals.ts";
 import { countByMapping } from "../reads/events.ts";
-import { createPublicationReads, createReads } from "../reads/index.ts";
+import { createPublicationReads, createReads, type Read } from "../reads/index.ts";
 import type { Reader } from "../reads/reader.ts";
 import { isClaimed } from "../reads/runs.ts";
 import { listPendingSystemEvents } from "../reads/sessions.ts";
 import { createSign } from "../../shared/secret.ts";
 import { acceptEvents } from "./accept.ts";
-import { recordAnswer, writeNotes, pauseMapping, resumeMapping } from "./state.ts";
-import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approvals.ts";
 import { awaitEarlierCommits, type Changes, createChanges, recordChanges } from "./changes.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
 import { createDatabase, type PostgresDatabase, type Sql } from "./database.ts";
-import { dropDeadLetter, retryDeadLetter } from "./dead-letters.ts";
-import { claimDeliveries, finishDelivery, giveBackDelivery, progressDelivery, retryDelivery } from "./deliveries.ts";
+import { claimDeliveries, finishDelivery } from "./deliveries.ts";
 import { confirmReplays, findReplay } from "./idempotency.ts";
 import { acquireLease, endNode, listNodes, type Recovered, releaseLease, renewLease, returnWork } from "./leases.ts";
 import { compareClocks, createNode, createNodeLease, forgetLater, type Node, takeLostTokens } from "./node.ts";
-import { cancelRun } from "./cancel.ts";
-import {
-  endSubscription,
-  identifyStore,
-  numberPublications,
-  saveProgress,
-  subscribe,
-  unsubscribe,
-} from "./publications.ts";
+import { identifyStore } from "./publications.ts";
 import { createReader, readStats } from "./read.ts";
 import { addPartitions, sweep } from "./retention.ts";
-import {
-  completeAsking,
-  completeHeartbeat,
-  endRuns,
-  failHeartbeat,
-  holdRun,
-  releaseHeld,
-  releaseRun,
-  giveBackRun,
-  retryRun,
-  toCompletion,
-} from "./runs.ts";
-import { recordSteps } from "./steps.ts";
+import { completeAsking, endRuns, toCompletion } from "./runs.ts";
 import { migrate, requireComplete } from "./schema.ts";
 import { createSearchReader } from "./search.ts";
 import { createGroup, type Transaction } from "./transaction.ts";
+import { createPublicationWrites, createWrites, type Write } from "../writes/index.ts";
+import { createWriter, finish } from "./writer.ts";
 
 /** The first lease of this node, until it is renewed. */
 const FIRST_LEASE_MS = 15_000;
@@ -130,14 +108,15 @@ function createJournal(parts: Parts): PostgresJournal {
     (...args: Args): Promise<Result> =>
       database.read((sql) => operation(sql, ...args));
 
-  const withReader =
-    <Args extends unknown[], Result>(operation: (reader: Reader, ...args: Args) => Promise<Result>) =>
-    (sql: Sql, ...args: Args): Promise<Result> =>
-      operation(createReader(sql, node.clockOffsetMs), ...args);
+  const toReader = (sql: Sql): Reader => createReader(sql, node.clockOffsetMs);
 
-  const readShared = <Args extends unknown[], Result>(
-    operation: (reader: Reader, ...args: Args) => Promise<Result>,
-  ): ((...args: Args) => Promise<Result>) => read(withReader(operation));
+  const readShared: Read =
+    (operation) =>
+    (...args) =>
+      database.read((sql) => operation(toReader(sql), ...args));
+
+  const writeShared: Write = (operation) =>
+    write((transaction, ...args) => finish(operation(createWriter(transaction), ...args)));
 
   const lease = createNodeLease(node, (forMs, info) =>
     commit({ ...parts, database: leaseDatabase }, async (transaction) => {
@@ -165,6 +144,7 @@ function createJournal(parts: Parts): PostgresJournal {
 
   return {
     ...createReads(readShared),
+    ...createWrites(writeShared, readShared),
     commit: (operation) => write(operation)(),
 
     accept: (event) => accepts.add(event),
@@ -172,46 +152,24 @@ function createJournal(parts: Parts): PostgresJournal {
       const found = await database.read((sql) => findReplay(sql, ...use));
       return found?.kind === "replayed" ? replays.add(found) : found;
     },
-    writeNotes: write(writeNotes),
-    recordAnswer: write(recordAnswer),
 
     claimRuns: take(claimRuns),
     completeRun: (claim, outcome) =>
       outcome.questions ? write(completeAsking)(claim, outcome) : ends.add(toCompletion(claim, outcome)),
-    recordSteps: write(recordSteps),
     // What ended the claim may be lost with this server, so a no waits for the standby.
-    isClaimed: async (claim) => (await readShared(isClaimed)(claim)) || write(withReader(isClaimed))(claim),
-    settleCall: write(settleCall),
-    retryRun: write(retryRun),
-    giveBackRun: write(giveBackRun),
-    releaseRun: write(releaseRun),
-    holdRun: write(holdRun),
-    releaseHeld: write(releaseHeld),
-    cancelRun: write(cancelRun),
-    pauseMapping: write(pauseMapping),
-    resumeMapping: write(resumeMapping),
+    isClaimed: async (claim) =>
+      (await readShared(isClaimed)(claim)) || write((transaction) => isClaimed(toReader(transaction), claim))(),
     deadLetterRun: (claim, failure) =>
       ends.add({ claim, state: "dead", ...failure, deliveries: failure.deliveries ?? [] }),
 
-    reserveCodes: write(reserveCodes),
-    decideApproval: write(decideApproval),
-    async expireApprovals(now) {
-      return (await readShared(hasExpired)(now)) ? write(expireApprovals)(now) : 0;
-    },
-
     // A heartbeat shows them to a model, so they must not be lost with this server.
     pendingSystemEvents: write(async (transaction, limit) => {
-      const events = await withReader(listPendingSystemEvents)(transaction, limit);
+      const events = await listPendingSystemEvents(toReader(transaction), limit);
       if (events.length > 0) awaitEarlierCommits(transaction, node.id);
       return events;
     }),
-    completeHeartbeat: write(completeHeartbeat),
-    failHeartbeat: write(failHeartbeat),
 
     claimDeliveries: take(claimDeliveries),
-    progressDelivery: write(progressDelivery),
-    retryDelivery: write(retryDelivery),
-    giveBackDelivery: write(giveBackDelivery),
     finishDelivery: write(finishDelivery),
     nextDueAt: read((sql, limits) => nextDueAt(sql, node.clockOffsetMs, limits)),
 
@@ -227,17 +185,10 @@ function createJournal(parts: Parts): PostgresJournal {
     searchEvents: read((sql, ...search) => searchEvents(createSearchReader(sql, node.clockOffsetMs), ...search)),
     countByMapping: readShared(countByMapping),
 
-    retryDeadLetter: write(retryDeadLetter),
-    dropDeadLetter: write(dropDeadLetter),
-
     publications: {
       ...createPublicationReads(readShared),
+      ...createPublicationWrites(writeShared),
       storeId: () => (storeId ??= write(identifyStore)()),
-      number: write(numberPublications),
-      subscribe: write(subscribe),
-      unsubscribe: write(unsubscribe),
-      end: write(endSubscription),
-      saveProgress: write(saveProgress),
     },
 
     sign,

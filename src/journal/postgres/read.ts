@@ -1,11 +1,10 @@
 import type { JournalStats, Run } from "../journal.ts";
 import type { Reader, ReadTables } from "../reads/reader.ts";
 import { integer, type Row, text } from "../rows.ts";
-import { MAX_JOINED_MESSAGES } from "./accept.ts";
+import { MAX_JOINED_MESSAGES } from "../plan.ts";
 import type { Sql } from "./database.ts";
-import { toPostgresText } from "./transaction.ts";
 
-const TABLES: ReadTables = {
+export const TABLES: ReadTables = {
   states: "hookline.event_states",
   events: "hookline.event_states JOIN hookline.events USING (id)",
   runs: "hookline.runs",
@@ -20,6 +19,8 @@ const TABLES: ReadTables = {
   body: "SELECT body FROM hookline.bodies WHERE event_id = $1",
   isJoined: `EXISTS (SELECT 1 FROM hookline.joined_events AS joined
     WHERE joined.run_id = runs.id AND joined.event_id = $2)`,
+  isUnfinishedKey: `EXISTS (
+    SELECT 1 FROM hookline.event_states WHERE id = idempotency_keys.event_id AND status = 'accepted')`,
   emptySession: `
     SELECT session_key AS key, created_at, created_at AS updated_at, 0 AS entries FROM hookline.runs
     WHERE session_key = $1 AND (finished_at IS NULL OR (state = 'dead' AND kind = 'hook')) ORDER BY seq LIMIT 1`,
@@ -27,16 +28,12 @@ const TABLES: ReadTables = {
 
 export function createReader(sql: Sql, clockOffsetMs: number): Reader {
   return {
-    all: (statement, values = []) => sql.all(statement, values.map(toValue)),
-    get: (statement, values = []) => sql.get(statement, values.map(toValue)),
+    all: sql.all,
+    get: sql.get,
     clockOffsetMs,
     tables: TABLES,
     withJoined: (runs) => withJoined(sql, runs),
   };
-}
-
-function toValue<Value>(value: Value): Value | string {
-  return typeof value === "string" ? toPostgresText(value) : value;
 }
 
 /** With the messages that joined them. */

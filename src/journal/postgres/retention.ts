@@ -2,11 +2,11 @@ import { firstIdAt } from "../../shared/id.ts";
 import type { Retention } from "../journal.ts";
 import { integer, text, toDetail } from "../rows.ts";
 import type { Sql } from "./database.ts";
-import { sweepSpend } from "./counters.ts";
-import { sweepPublications } from "./publications.ts";
-import { sweepCodes, sweepLooseApprovals } from "./approvals.ts";
+import { sweepEqual } from "../writes/retention.ts";
 import { MIGRATION_LOCK } from "./schema.ts";
-import { toJson, type Transaction } from "./transaction.ts";
+import { type Transaction } from "./transaction.ts";
+import { toJson } from "./text.ts";
+import { createWriter, finish } from "./writer.ts";
 
 /** Most rows of a kind that one commit deletes: it holds locks on sessions. */
 const BATCH = 500;
@@ -16,19 +16,10 @@ const BATCH = 500;
  * request stay on disk until the partition of their month holds nothing else, and is dropped.
  */
 export async function sweep(transaction: Transaction, retention: Retention): Promise<boolean> {
-  const { keepFrom, keepMessagesFrom = keepFrom } = retention;
+  const { keepFrom } = retention;
+  const equal = sweepEqual(createWriter(transaction), retention, { limit: BATCH, publishedBefore: keepFrom });
   const deleted =
-    (await sweepKeys(transaction, retention)) +
-    (await sweepEvents(transaction, keepFrom)) +
-    (await sweepLoose(transaction, keepFrom)) +
-    // Echoes of older messages are not recognized.
-    (await sweepBefore(transaction, "sent_messages", ["id, channel", "sent_at"], keepMessagesFrom)) +
-    (await sweepSpend(transaction, keepFrom, BATCH)) +
-    (await sweepPublications(transaction, keepFrom, BATCH)) +
-    (await sweepBefore(transaction, "state", ["mapping, key", "expires_at"], retention.now + 1)) +
-    (await sweepBefore(transaction, "notes", ["kind, key", "expires_at"], retention.now + 1)) +
-    (await sweepCodes(transaction, retention.now, BATCH)) +
-    (await sweepLooseApprovals(transaction, BATCH));
+    (await finish(equal)) + (await sweepEvents(transaction, keepFrom)) + (await sweepLoose(transaction, keepFrom));
   if (deleted > 0) return true;
   await addPartitions(transaction, Date.now());
   await dropPartitions(transaction, keepFrom);
@@ -118,35 +109,6 @@ async function deleteEntries({ all, run }: Sql, condition: string, value: number
     rows.map(({ key }) => text(key)),
   ]);
   return rows.reduce((sum, row) => sum + integer(row.entries), 0);
-}
-
-/** Deletes the oldest rows of a table that are of before a time, and that nobody writes at the moment. Gives how many. */
-function sweepBefore({ run }: Sql, table: string, [key, time]: [string, string], before: number): Promise<number> {
-  return run(
-    `DELETE FROM hookline.${table} WHERE (${key}) IN (
-       SELECT ${key} FROM hookline.${table} WHERE ${time} < $1 ORDER BY ${time} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)`,
-    [before],
-  );
-}
-
-/** Deletes a batch of keys that have expired or exceed `maxKeys`, except those of unfinished events. Gives how many. */
-async function sweepKeys(sql: Sql, { now, maxKeys = Infinity }: Retention): Promise<number> {
-  return sql.run(
-    `DELETE FROM hookline.idempotency_keys WHERE (scope, key) IN (
-       SELECT scope, key FROM hookline.idempotency_keys AS expired WHERE expires_at <= $1
-         AND NOT EXISTS (SELECT 1 FROM hookline.event_states WHERE id = expired.event_id AND status = 'accepted')
-       ORDER BY expires_at LIMIT ${BATCH})`,
-    [Math.max(now, await expiryOfExcess(sql, maxKeys))],
-  );
-}
-
-/** When the newest key beyond `maxKeys` expires; 0 if there is none. */
-async function expiryOfExcess({ get }: Sql, maxKeys: number): Promise<number> {
-  if (maxKeys === Infinity) return 0;
-  const row = await get("SELECT expires_at FROM hookline.idempotency_keys ORDER BY expires_at DESC LIMIT 1 OFFSET $1", [
-    maxKeys,
-  ]);
-  return row ? integer(row.expires_at) : 0;
 }
 
 /* The partitions of events and bodies. */

@@ -1,6 +1,7 @@
 import { ConfigError } from "../../errors.ts";
 import { MAIN_SESSION } from "../../types.ts";
 import { integer } from "../rows.ts";
+import { NARROW_TABLES, WIDE_TABLES } from "../tables.ts";
 import type { PostgresDatabase, Sql } from "./database.ts";
 
 /*
@@ -11,6 +12,8 @@ import type { PostgresDatabase, Sql } from "./database.ts";
  * change have no index on `seq` alone.
  */
 const VERSION_1 = `
+  ${NARROW_TABLES}
+  ${WIDE_TABLES}
   CREATE FUNCTION hookline.now_ms() RETURNS bigint LANGUAGE sql AS
     'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
@@ -36,11 +39,6 @@ const VERSION_1 = `
   ) WITH (fillfactor = 70);
   CREATE INDEX event_states_hook ON hookline.event_states (hook, id);
   CREATE INDEX event_states_status ON hookline.event_states (status, id);
-
-  CREATE TABLE hookline.answers (     -- of mappings that answer with the reply of a run
-    event_id uuid PRIMARY KEY,
-    answer text NOT NULL              -- JSON: Answer, or null for the usual one
-  );
 
   CREATE TABLE hookline.runs (
     seq bigint GENERATED ALWAYS AS IDENTITY,
@@ -78,28 +76,6 @@ const VERSION_1 = `
   CREATE INDEX runs_loose ON hookline.runs (finished_at) WHERE event_id IS NULL;
   CREATE INDEX runs_dead ON hookline.runs (id) WHERE state = 'dead' AND kind = 'hook';
 
-  CREATE TABLE hookline.state (       -- what the transforms of mappings keep
-    mapping text COLLATE "C" NOT NULL,
-    key text COLLATE "C" NOT NULL,
-    version text NOT NULL,            -- the id of the event that set it
-    expires_at bigint,                -- by the database's clock; NULL: never
-    value text NOT NULL,              -- JSON
-    PRIMARY KEY (mapping, key)
-  ) WITH (fillfactor = 70);
-  CREATE INDEX state_expiry ON hookline.state (expires_at) WHERE expires_at IS NOT NULL;
-
-  CREATE TABLE hookline.pauses (      -- mappings whose runs are not claimed
-    mapping text COLLATE "C" PRIMARY KEY,
-    since bigint NOT NULL
-  );
-
-  CREATE TABLE hookline.run_starts (  -- of mappings with a rate limit, within its period
-    mapping text COLLATE "C" NOT NULL,
-    started_at bigint NOT NULL,       -- by the database's clock
-    run_seq bigint NOT NULL,
-    PRIMARY KEY (mapping, started_at, run_seq)
-  );
-
   CREATE TABLE hookline.joined_events (  -- what a coalesced run holds beside its own event
     run_id uuid NOT NULL,
     place integer NOT NULL,
@@ -107,23 +83,6 @@ const VERSION_1 = `
     message text,                     -- JSON; NULL: left out, there are too many
     access text,                      -- JSON: ToolAccess; NULL: none
     PRIMARY KEY (run_id, place)
-  );
-
-  CREATE TABLE hookline.steps (       -- of runs with context or calls
-    run_id uuid NOT NULL,
-    n integer NOT NULL,
-    state text NOT NULL,
-    detail text NOT NULL,             -- JSON: Step
-    PRIMARY KEY (run_id, n)
-  );
-
-  CREATE TABLE hookline.failed_attempts (  -- the last ones of each run and delivery
-    work_id uuid NOT NULL,
-    n integer NOT NULL,
-    started_at bigint NOT NULL,
-    ended_at bigint,                  -- NULL: its process ended during it
-    error text NOT NULL,
-    PRIMARY KEY (work_id, n)
   );
 
   CREATE TABLE hookline.approvals (   -- questions to a person
@@ -141,11 +100,6 @@ const VERSION_1 = `
   CREATE INDEX approvals_run ON hookline.approvals (run_id);
   CREATE INDEX approvals_state ON hookline.approvals (state, id);
   CREATE INDEX approvals_open ON hookline.approvals (mapping) WHERE state = 'open';
-  CREATE TABLE hookline.approval_codes (  -- of questions of the last 30 days
-    code text COLLATE "C" PRIMARY KEY,
-    reserved_at bigint NOT NULL
-  );
-
   CREATE TABLE hookline.entries (
     seq bigint GENERATED ALWAYS AS IDENTITY,
     session_key text COLLATE "C" NOT NULL,
@@ -164,14 +118,6 @@ const VERSION_1 = `
   CREATE INDEX entries_pending ON hookline.entries (seq) WHERE pending = 1;
   CREATE INDEX entries_loose ON hookline.entries (at) WHERE event_id IS NULL;
   CREATE INDEX entries_event ON hookline.entries (event_id) WHERE event_id IS NOT NULL;
-
-  CREATE TABLE hookline.sessions (
-    key text COLLATE "C" PRIMARY KEY,
-    created_at bigint NOT NULL,
-    updated_at bigint NOT NULL,
-    entries integer NOT NULL
-  ) WITH (fillfactor = 70);
-  CREATE INDEX sessions_updated ON hookline.sessions (updated_at);
 
   CREATE TABLE hookline.deliveries (
     seq bigint GENERATED ALWAYS AS IDENTITY,
@@ -219,14 +165,6 @@ const VERSION_1 = `
     PRIMARY KEY (channel, chosen_by)
   );
 
-  CREATE TABLE hookline.sent_messages (  -- of deliveries
-    id text COLLATE "C" NOT NULL,     -- that the channel gave
-    channel text COLLATE "C" NOT NULL,  -- two accounts may give the same
-    sent_at bigint NOT NULL,
-    PRIMARY KEY (id, channel)
-  );
-  CREATE INDEX sent_messages_age ON hookline.sent_messages (sent_at);
-
   CREATE TABLE hookline.idempotency_keys (
     scope text COLLATE "C" NOT NULL,
     key text COLLATE "C" NOT NULL,
@@ -237,19 +175,6 @@ const VERSION_1 = `
     PRIMARY KEY (scope, key)
   );
   CREATE INDEX idempotency_keys_expiry ON hookline.idempotency_keys (expires_at);
-
-  CREATE TABLE hookline.spend (
-    hour bigint NOT NULL,             -- its start
-    session_key text COLLATE "C" NOT NULL,
-    hook text NOT NULL,
-    mapping text NOT NULL,
-    model text NOT NULL,
-    runs bigint NOT NULL,
-    input_tokens bigint NOT NULL,
-    output_tokens bigint NOT NULL,
-    cost double precision NOT NULL,
-    PRIMARY KEY (hour, session_key, hook, mapping, model)
-  ) WITH (fillfactor = 70);
 
   CREATE TABLE hookline.mail_folders (
     mailbox text COLLATE "C" NOT NULL,
@@ -291,15 +216,6 @@ const VERSION_1 = `
     info text                         -- JSON: NodeInfo
   ) WITH (fillfactor = 50);
 
-  CREATE TABLE hookline.notes (       -- what the service remembers for itself
-    kind text COLLATE "C" NOT NULL,
-    key text COLLATE "C" NOT NULL,
-    expires_at bigint,                -- NULL: never
-    value text NOT NULL,              -- JSON
-    PRIMARY KEY (kind, key)
-  );
-  CREATE INDEX notes_expiry ON hookline.notes (expires_at) WHERE expires_at IS NOT NULL;
-
   CREATE TABLE hookline.changes (     -- of the last minutes, while a node wants to know of them
     tx xid8 NOT NULL DEFAULT pg_current_xact_id(),
     seq bigint GENERATED ALWAYS AS IDENTITY,
@@ -309,40 +225,7 @@ const VERSION_1 = `
     PRIMARY KEY (tx, seq)
   );
 
-  CREATE TABLE hookline.publications (  -- what accepted events tell subscribers
-    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    position bigint,                  -- in the order of delivery; NULL: not numbered yet
-    id text NOT NULL,                 -- of the event, or <id>.<index>
-    name text COLLATE "C" NOT NULL,
-    arguments text NOT NULL,          -- JSON: EventArguments
-    data text,                        -- JSON: an object; NULL: the arguments
-    at bigint NOT NULL,
-    via text NOT NULL                 -- JSON: ids of stores
-  ) WITH (fillfactor = 70);
-  CREATE UNIQUE INDEX publications_position ON hookline.publications (position) WHERE position IS NOT NULL;
-  CREATE INDEX publications_name ON hookline.publications (name, position) WHERE position IS NOT NULL;
-  CREATE INDEX publications_unnumbered ON hookline.publications (seq) WHERE position IS NULL;
-  CREATE INDEX publications_age ON hookline.publications (at);
-  CREATE TABLE hookline.publication_types (
-    name text COLLATE "C" PRIMARY KEY,
-    payload_schema text NOT NULL      -- JSON Schema
-  );
-  CREATE TABLE hookline.publishing (  -- one row
-    store_id text NOT NULL,
-    place text,                       -- where this store is: elsewhere it is a copy; NULL: not known yet
-    position bigint NOT NULL,         -- the highest that was given
-    swept bigint NOT NULL,            -- the highest that was deleted
-    version bigint NOT NULL           -- of the subscriptions
-  ) WITH (fillfactor = 50);
   INSERT INTO hookline.publishing VALUES (substr(replace(gen_random_uuid()::text, '-', ''), 1, 12), NULL, 0, 0, 0);
-  CREATE TABLE hookline.subscriptions (
-    id text COLLATE "C" PRIMARY KEY,
-    generation text NOT NULL,
-    principal text COLLATE "C" NOT NULL,
-    url text COLLATE "C" NOT NULL,
-    terms text NOT NULL,              -- JSON: SubscriptionTerms
-    progress text NOT NULL            -- JSON: SubscriptionProgress
-  ) WITH (fillfactor = 70);
   CREATE INDEX subscriptions_principal ON hookline.subscriptions (principal);
 
   CREATE TABLE hookline.signing_key (key bytea NOT NULL);

@@ -1,7 +1,6 @@
 import type { SearchReader, TextSql } from "../search.ts";
 import type { Sql } from "./database.ts";
 import { createReader } from "./read.ts";
-import { toPostgresText } from "./transaction.ts";
 
 /** The database itself looks through the texts: bodies do not pass through this process. */
 export function createSearchReader(sql: Sql, clockOffsetMs: number): SearchReader {
@@ -24,7 +23,7 @@ function toTextSql(text: string): TextSql {
     // Other conversions fail at bytes that are no text.
     ofBytes: (column) =>
       `($2::text[] IS NOT NULL AND ${once(`lower(encode(${column}, 'escape') COLLATE "C")`, isIn("decoded", "$3", forms.length))})`,
-    values: [[toPostgresText(text.toLowerCase())], forms],
+    values: [[text.toLowerCase()], forms],
   };
 }
 

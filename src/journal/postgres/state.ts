@@ -1,10 +1,10 @@
 import type { NewState } from "../../types.ts";
-import type { NewEvent, Answer } from "../records/event.ts";
-import type { NewNote } from "../records/node.ts";
+import type { NewEvent } from "../records/event.ts";
 import { integer, text } from "../rows.ts";
 import { findStateRefusal } from "../state.ts";
 import type { Sql } from "./database.ts";
-import { type Batch, toPostgresText, type Transaction } from "./transaction.ts";
+import { type Batch } from "./transaction.ts";
+import { toPostgresText } from "./text.ts";
 
 /** The state of mappings as a batch of events finds it, and as each of its events leaves it to the next. */
 export interface BatchState {
@@ -110,51 +110,9 @@ export function addState(batch: Batch, { keys }: BatchState, now: number): void 
   );
 }
 
-export async function writeNotes({ run, clockOffsetMs }: Transaction, notes: NewNote[]): Promise<void> {
-  for (const { kind, key, json, expiresAt } of notes) {
-    if (json === undefined) await run("DELETE FROM hookline.notes WHERE kind = $1 AND key = $2", [kind, key]);
-    else await run(REPLACE_NOTE, [kind, key, expiresAt === undefined ? null : expiresAt + clockOffsetMs, json]);
-  }
-}
-
-const REPLACE_NOTE = `
-  INSERT INTO hookline.notes (kind, key, expires_at, value) VALUES ($1, $2, $3, $4)
-  ON CONFLICT (kind, key) DO UPDATE SET expires_at = excluded.expires_at, value = excluded.value`;
-
-/** An event that is deleted already has no repeats that could ask for its answer. */
-export async function recordAnswer(
-  { run, get }: Transaction,
-  eventId: string,
-  answer: Answer | null,
-): Promise<Answer | null> {
-  await run(INSERT_ANSWER, [eventId, JSON.stringify(answer)]);
-  const row = await get("SELECT answer FROM hookline.answers WHERE event_id = $1", [eventId]);
-  return row ? JSON.parse(text(row.answer)) : answer;
-}
-
-/** With a lock, so that retention does not delete the event meanwhile. */
-const INSERT_ANSWER = `
-  INSERT INTO hookline.answers (event_id, answer)
-  SELECT id, $2 FROM hookline.event_states WHERE id = $1 FOR KEY SHARE ON CONFLICT DO NOTHING`;
-
-export async function pauseMapping({ run, isRepeated }: Transaction, mapping: string, at: number): Promise<boolean> {
-  const values = [toPostgresText(mapping), at];
-  const added = await run(
-    "INSERT INTO hookline.pauses (mapping, since) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-    values,
-  );
-  return added > 0 || isRepeated;
-}
-
-export async function resumeMapping(transaction: Transaction, mapping: string): Promise<boolean> {
-  const removed = await transaction.run("DELETE FROM hookline.pauses WHERE mapping = $1", [toPostgresText(mapping)]);
-  transaction.announce("run");
-  return removed > 0 || transaction.isRepeated;
-}
-
 /** Those of the mappings that are paused. */
 export async function readPaused({ all }: Sql, mappings: (string | undefined)[]): Promise<ReadonlySet<string>> {
-  const named = mappings.filter((mapping) => mapping !== undefined).map(toPostgresText);
+  const named = mappings.filter((mapping) => mapping !== undefined);
   if (named.length === 0) return new Set();
   const rows = await all("SELECT mapping FROM hookline.pauses WHERE mapping = ANY($1::text[])", [named]);
   return new Set(rows.map((row) => text(row.mapping)));

@@ -1,7 +1,9 @@
 import { JournalUnavailable } from "../../errors.ts";
 import type { Change, NewWork } from "../journal.ts";
 import { type Row, text } from "../rows.ts";
+import type { ChangeReport } from "../writes/writer.ts";
 import type { Sql, TransactionSql } from "./database.ts";
+import { toJson } from "./text.ts";
 
 /** A transaction as the operations of the journal use it. */
 export interface Transaction extends TransactionSql {
@@ -21,42 +23,20 @@ export interface Transaction extends TransactionSql {
   isWatched(): Promise<boolean>;
 }
 
-/* Names of locks that last until the end of the transaction. A transaction that changes the order of a queue holds its lock. */
+/* Names of locks that last until the end of the transaction, as in `writes/writer.ts`. */
 
-export const sessionLock = (sessionKey: string): string => `session ${sessionKey}`;
-export const windowLock = (windowKey: string): string => `window ${windowKey}`;
 export const mappingLock = (mapping: string): string => `mapping ${mapping}`;
 export const stateLock = ({ mapping, key }: { mapping: string; key: string }): string => `state ${mapping} ${key}`;
-export const recipientLock = ({ channel, to }: { channel: string; to?: string }): string =>
-  `recipient ${channel} ${to ?? ""}`;
 
 /** In one order in all transactions, so that they cannot wait for each other in a circle. */
 export async function lock({ run }: Pick<Sql, "run">, names: Iterable<string>): Promise<void> {
   const unique = [...new Set(names)];
-  if (unique.length > 0) await run(LOCK, [unique.map(toPostgresText)]);
+  if (unique.length > 0) await run(LOCK, [unique]);
 }
 
 const LOCK = `
   SELECT count(pg_advisory_xact_lock(hash)) FROM (
     SELECT DISTINCT hashtextextended(name, 0) AS hash FROM unnest($1::text[]) AS name ORDER BY hash OFFSET 0) AS names`;
-
-/** A value for `json_to_recordset`. */
-export function toJson(rows: readonly object[]): string {
-  const json = JSON.stringify(rows);
-  return UNSUPPORTED_ESCAPE.test(json) ? JSON.stringify(rows, clean) : json;
-}
-
-/** Escapes of NUL and of lone surrogates. Well-formed pairs are not escaped. */
-const UNSUPPORTED_ESCAPE = /\\u(?:0000|d[89a-f])/;
-
-function clean(_key: string, value: unknown): unknown {
-  return typeof value === "string" ? toPostgresText(value) : value;
-}
-
-/** PostgreSQL's text cannot hold NUL, and UTF-8 no lone surrogate: each becomes a visible sign. */
-export function toPostgresText(value: string): string {
-  return value.toWellFormed().replaceAll("\0", "␀");
-}
 
 /**
  * What is committed with the rows of `json_to_recordset`: statements of one round trip. The planner takes these rows for
@@ -95,9 +75,6 @@ export class Batch {
     return `WITH ${this.#parts.join(",\n")} SELECT ${select}`;
   }
 }
-
-/** A change, and the run whose events it concerns. Default: that with its id. */
-export type ChangeReport = Exclude<Change, { kind: "event" }> & { runId?: string };
 
 /** Reports each change, and after it the event of its run and those that joined it. Without a watcher nothing is read. */
 export async function reportAll(transaction: Transaction, reports: ChangeReport[]): Promise<void> {

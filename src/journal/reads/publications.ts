@@ -9,7 +9,7 @@ import type {
 } from "../publications.ts";
 import type { NewPublication } from "../records/event.ts";
 import { integer, optional, type Row, text } from "../rows.ts";
-import type { Reader } from "./reader.ts";
+import { type Reader, toWhere } from "./reader.ts";
 
 export async function readState({ get }: Reader): Promise<PublicationState> {
   const row = await get("SELECT position, swept, version FROM hookline.publishing");
@@ -20,11 +20,14 @@ export async function readPublications(
   { all }: Reader,
   { after, upTo, name, limit }: Parameters<Publications["read"]>[0],
 ): Promise<NumberedPublication[]> {
-  const isNamed = name === undefined ? "" : "AND name = $3";
+  const { where, values } = toWhere([
+    ["position >", after],
+    ["position <=", upTo],
+    ["name =", name],
+  ]);
   const rows = await all(
-    `SELECT * FROM hookline.publications WHERE position > $1 AND position <= $2 ${isNamed}
-     ORDER BY position LIMIT ${Math.trunc(limit)}`,
-    [after, upTo, ...(name === undefined ? [] : [name])],
+    `SELECT * FROM hookline.publications ${where} ORDER BY position LIMIT ${Math.trunc(limit)}`,
+    values,
   );
   return rows.map(toPublication);
 }
@@ -45,19 +48,14 @@ export async function listUnnumbered({ all }: Reader, limit: number): Promise<Un
 }
 
 export async function listTypes({ all }: Reader, name?: string): Promise<PublishedType[]> {
-  const rows =
-    name === undefined
-      ? await all("SELECT * FROM hookline.publication_types ORDER BY name")
-      : await all("SELECT * FROM hookline.publication_types WHERE name = $1", [name]);
+  const { where, values } = toWhere([["name =", name]]);
+  const rows = await all(`SELECT * FROM hookline.publication_types ${where} ORDER BY name`, values);
   return rows.map((row) => ({ name: text(row.name), payloadSchema: JSON.parse(text(row.payload_schema)) }));
 }
 
 export async function listSubscriptions({ all }: Reader, id?: string): Promise<Subscription[]> {
-  const rows =
-    id === undefined
-      ? await all("SELECT * FROM hookline.subscriptions ORDER BY id")
-      : await all("SELECT * FROM hookline.subscriptions WHERE id = $1", [id]);
-  return rows.map(toSubscription);
+  const { where, values } = toWhere([["id =", id]]);
+  return (await all(`SELECT * FROM hookline.subscriptions ${where} ORDER BY id`, values)).map(toSubscription);
 }
 
 export async function hasCallback({ get }: Reader, principal: string, url: string): Promise<boolean> {

@@ -43,6 +43,8 @@ export interface ReadTables {
   order: "id" | "seq";
   /** Whether the event $2 joined the run `runs`. */
   isJoined: string;
+  /** Whether the event of a row of `idempotency_keys` is unfinished. */
+  isUnfinishedKey: string;
   /** A session $1 without entries: its runs are all unfinished or dead. */
   emptySession: string;
 }

@@ -19,6 +19,7 @@ import { insertEntry } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
 import { insertPublication } from "./publications.ts";
 import { isPaused, writeState } from "./state.ts";
+import { IS_UNFINISHED_KEY } from "./read.ts";
 import { insertJoined, insertRun } from "./runs.ts";
 
 /*
@@ -101,7 +102,7 @@ export function findReplay(
 function findKey(database: Database, scope: string, key: string, now: number): KnownKey | undefined {
   const row = database.get(
     `SELECT fingerprint, receipt FROM idempotency_keys
-     WHERE scope = ? AND key = ? AND (expires_at > ? OR ${IS_UNFINISHED})`,
+     WHERE scope = ? AND key = ? AND (expires_at > ? OR ${IS_UNFINISHED_KEY})`,
     scope,
     key,
     now,
@@ -118,7 +119,3 @@ function rememberKeys(database: Database, scope: string, keys: NewKeys): void {
 
 const INSERT_KEY = `
   INSERT OR REPLACE INTO idempotency_keys (scope, key, fingerprint, expires_at, receipt) VALUES (?, ?, ?, ?, ?)`;
-
-/** The event of the key is not done. */
-export const IS_UNFINISHED = `EXISTS (
-  SELECT 1 FROM events WHERE id = idempotency_keys.receipt ->> 'eventId' AND status = 'accepted')`;

@@ -1,11 +1,12 @@
-import { insertInterrupted } from "./failed-attempts.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { ClaimedRun, RunLimit, RunLimits } from "../journal.ts";
-import { integer, optional, type Row, text, toRun } from "../rows.ts";
+import { byArrival, integer, optional, type Row, text, toRun } from "../rows.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../waits.ts";
 import { type Database, isDiskFull, transact } from "./database.ts";
 import { reportRun, type Transaction } from "./group-commit.ts";
-import { RUNS, withJoined } from "./read.ts";
+import { INTERRUPTED } from "../records/failed-attempt.ts";
+import { insertAttempts } from "../writes/failed-attempts.ts";
+import { RUNS, runTranslated, withJoined } from "./read.ts";
 
 /*
  * Each mapping has its own queue of ready runs: a claim never looks at what a mapping's limits hold back, and no mapping
@@ -19,13 +20,12 @@ export function claimRuns(transaction: Transaction, limit: number, now: number, 
     const starts = rate ? startsLeft(transaction, mapping, rate, now) : Infinity;
     return listDue(transaction, mapping, Math.min(limit, slots, starts), now);
   });
-  return sortDue(due)
-    .slice(0, limit)
-    .map(({ seq, mapping }) => {
-      const rate = limits?.get(mapping)?.rate;
-      if (rate) noteStart(transaction, { mapping, seq, at: now }, rate);
-      return startRun(transaction, seq, now);
-    });
+  return takeOldest(due, limit).map((row) => {
+    const [seq, mapping] = [integer(row.seq), text(row.mapping)];
+    const rate = limits?.get(mapping)?.rate;
+    if (rate) noteStart(transaction, { mapping, seq, at: now }, rate);
+    return startRun(transaction, seq, now);
+  });
 }
 
 export function nextDueAt(database: Database, limits?: RunLimits): number | undefined {
@@ -76,12 +76,6 @@ const NEXT_DELIVERY = `
     UNION ALL SELECT * FROM (SELECT 0 FROM deliveries INDEXED BY deliveries_arrived
       WHERE state = 'pending' AND not_before IS NOT NULL AND due_at > ?1 + ${MAX_CORRECTION_MS} LIMIT 1))`;
 
-interface Due {
-  seq: number;
-  dueAt: number;
-  mapping: string;
-}
-
 /** Without paused ones. Steps from one mapping to the next in each index, whatever the number of runs between them. */
 function listReadyMappings(database: Database): string[] {
   const mappings = [FIRST_DUE, FIRST_LATER].flatMap((first) => {
@@ -105,7 +99,7 @@ const FIRST_LATER =
   "SELECT min(mapping) AS mapping FROM runs INDEXED BY runs_later WHERE state = 'ready' AND not_before IS NOT NULL";
 
 /** In the order of arrival: those that need not wait, and as many of those whose wait is over. */
-function listDue(database: Database, mapping: string, limit: number, now: number): Due[] {
+function listDue(database: Database, mapping: string, limit: number, now: number): Row[] {
   if (limit <= 0) return [];
   const rows = [
     ...database.all(DUE_AT_ONCE, mapping, limit),
@@ -113,29 +107,29 @@ function listDue(database: Database, mapping: string, limit: number, now: number
     ...database.all(TOO_LONG, mapping, now, limit),
     ...database.all(TRIED_LATER, mapping, now + MAX_CORRECTION_MS, limit),
   ];
-  const due = new Map(rows.map(({ seq, due_at: dueAt = null }) => [integer(seq), integer(dueAt)]));
-  return sortDue([...due].map(([seq, dueAt]) => ({ seq, dueAt, mapping }))).slice(0, limit);
+  return takeOldest(rows, limit);
 }
 
-function sortDue(due: Due[]): Due[] {
-  return due.toSorted((a, b) => a.dueAt - b.dueAt || a.seq - b.seq);
+/** The first of what is due. A row can be there several times. */
+export function takeOldest(due: Row[], limit: number): Row[] {
+  return [...new Map(due.map((row) => [row.seq, row])).values()].toSorted(byArrival).slice(0, limit);
 }
 
 const DUE_AT_ONCE = `
-  SELECT seq, due_at FROM runs INDEXED BY runs_due
+  SELECT seq, due_at, mapping FROM runs INDEXED BY runs_due
   WHERE state = 'ready' AND not_before IS NULL AND mapping = ? ORDER BY due_at, seq LIMIT +?`;
 
 const DUE_AGAIN = `
-  SELECT seq, due_at FROM runs INDEXED BY runs_later
+  SELECT seq, due_at, mapping FROM runs INDEXED BY runs_later
   WHERE state = 'ready' AND mapping = ? AND not_before <= ? ORDER BY not_before LIMIT +?`;
 
 const TOO_LONG = `
-  SELECT seq, due_at FROM runs INDEXED BY runs_later
+  SELECT seq, due_at, mapping FROM runs INDEXED BY runs_later
   WHERE state = 'ready' AND mapping = ?1 AND not_before > ?2 + ${MAX_RETRY_MS}
     AND (coalesce_key IS NULL OR not_before > ?2 + ${MAX_WINDOW_MS}) LIMIT +?3`;
 
 const TRIED_LATER = `
-  SELECT seq, due_at FROM runs INDEXED BY runs_tried
+  SELECT seq, due_at, mapping FROM runs INDEXED BY runs_tried
   WHERE state = 'ready' AND not_before IS NOT NULL AND mapping = ? AND ${TRIED} > ? LIMIT +?`;
 
 /** How many more of a mapping's runs may be running at once. */
@@ -242,11 +236,15 @@ export function createRecovery(transaction: Transaction, log: Log): Recovery {
   }
 }
 
-/** Attempts are kept: one of them may have crashed the process. */
+/** Attempts are kept: one of them may have crashed the process. That they were interrupted is kept too: these are few. */
 function returnWork(transaction: Transaction): { runs: number; deliveries: number } {
   const { run, announce } = transaction;
-  insertInterrupted(transaction, "runs", "running");
-  insertInterrupted(transaction, "deliveries", "sending");
+  for (const work of [
+    "runs AS work INDEXED BY runs_state WHERE state = 'running'",
+    "deliveries AS work INDEXED BY deliveries_state WHERE state = 'sending'",
+  ]) {
+    runTranslated(transaction, insertAttempts(work, "NULL", "$1"), [INTERRUPTED]);
+  }
   const runs = run("UPDATE runs INDEXED BY runs_state SET state = 'ready' WHERE state = 'running'");
   const deliveries = run("UPDATE deliveries INDEXED BY deliveries_state SET state = 'pending' WHERE state = 'sending'");
   if (runs > 0) announce("run");

@@ -1,7 +1,7 @@
 import { HOUR_MS } from "../../shared/time.ts";
 import { MAIN_SESSION } from "../../types.ts";
-import type { TurnOutcome } from "../records/run.ts";
 import { integer, type Row, text } from "../rows.ts";
+import type { Origin, Used } from "../writes/writer.ts";
 import type { Database } from "./database.ts";
 
 /** What the `totals` row counts, so that nothing is counted over a million rows. */
@@ -89,7 +89,7 @@ const ADD_TO_TOTALS = `
  * `open` counts the unfinished runs and deliveries of an event, `dead` those that failed permanently. With the last open one
  * it is done or dead.
  */
-export interface CountChange {
+interface CountChange {
   open: number;
   dead: number;
 }
@@ -100,12 +100,8 @@ export function updateRunCounts(database: Database, run: { seq: number; eventSeq
   updateCounts(database, [run.eventSeq, ...joined.map((row) => integer(row.event_seq))], change);
 }
 
-/** Changes the counts of a delivery's event, and of those that joined its run. */
-export function updateDeliveryCounts(
-  database: Database,
-  { eventId, runId }: { eventId: string | undefined; runId: string },
-  change: CountChange,
-): void {
+/** The same by ids. */
+export function updateCountsOf(database: Database, { eventId, runId }: Origin, change: CountChange): void {
   if (eventId === undefined) return;
   const rows = [
     ...database.all("SELECT seq FROM events WHERE id = ?", eventId),
@@ -130,9 +126,6 @@ const UPDATE_COUNTS = `
   UPDATE OR FAIL events SET open = open + ?1, dead = dead + ?2,
     status = CASE WHEN open + ?1 > 0 THEN 'accepted' WHEN dead + ?2 > 0 THEN 'dead' ELSE 'done' END WHERE seq = ?3`;
 
-/** What a run used, and how many runs have ended with it. */
-type Used = Pick<TurnOutcome, "usage" | "cost" | "model" | "finishedAt"> & { runs?: 0 | 1 };
-
 /** Adds what a run used, if its agent said so. The row has the run's `session_key`, `hook` and `mapping`. */
 export function recordSpend(
   database: Database,
@@ -151,11 +144,3 @@ const ADD_SPEND = `
   INSERT INTO spend (hour, session_key, hook, mapping, model, runs, input_tokens, output_tokens, cost)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, cost = cost + excluded.cost,
     input_tokens = input_tokens + excluded.input_tokens, output_tokens = output_tokens + excluded.output_tokens`;
-
-export function sweepSpend(database: Database, keepFrom: number, limit: number): number {
-  return database.run(
-    `DELETE FROM spend WHERE hour < ?1 AND hour <= (SELECT max(hour) FROM (SELECT hour FROM spend ORDER BY hour LIMIT ?2))`,
-    keepFrom - HOUR_MS,
-    limit,
-  );
-}

@@ -1,12 +1,15 @@
-import type { ChannelName } from "../../types.ts";
-import type { Claim, ClaimedDelivery, DeliveryEnd, DeliveryProgress, NewDelivery, Route } from "../journal.ts";
+import type { Claim, ClaimedDelivery, DeliveryEnd, NewDelivery, Route } from "../journal.ts";
 import { toErrorGroup } from "../error-group.ts";
-import { insertFailedAttempt } from "./failed-attempts.ts";
-import { reportDeadLetter, reportDelivery, type Transaction } from "./group-commit.ts";
+import { report, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { mayReplace, toEditsColumn, integer, optional, type Row, text, toDelivery, toWarningsColumn } from "../rows.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../waits.ts";
-import { updateDeliveryCounts } from "./counters.ts";
+import { rememberMessage } from "../writes/deliveries.ts";
+import { addFailedAttempt } from "../writes/failed-attempts.ts";
+import { toDeliveryReport } from "../writes/writer.ts";
+import { withCommitOf } from "./read.ts";
+import { takeOldest } from "./claim.ts";
+import { updateCountsOf } from "./counters.ts";
 
 /*
  * Deliveries to one recipient are sent one after another: the oldest unfinished one is pending or being sent, the others
@@ -21,7 +24,7 @@ export function insertDeliveries(transaction: Transaction, deliveries: NewDelive
     transaction.run(INSERT_DELIVERY, id, runId, eventId, channel, to, now, delivery.text, conversation, edits, routeBy);
     transaction.counters.add({ deliveries: 1 });
     transaction.announce("delivery");
-    reportDelivery(transaction, { id, run_id: runId, event_id: eventId ?? null }, "pending");
+    report(transaction, { kind: "delivery", id, eventId, state: "pending", runId });
   }
 }
 
@@ -29,7 +32,7 @@ export function claimDeliveries(transaction: Transaction, limit: number, now: nu
   return listDue(transaction, limit, now).map(({ seq }) => {
     transaction.run(CLAIM_DELIVERY, now, integer(seq));
     const row = transaction.get("SELECT * FROM deliveries WHERE seq = ?", integer(seq)) ?? {};
-    reportDelivery(transaction, row, "sending");
+    report(transaction, toDeliveryReport(row, "sending"));
     const replaces = mayReplace(row) ? findReplaced(transaction, row) : undefined;
     return { ...toDelivery(row), token: integer(row.claims), replaces };
   });
@@ -43,9 +46,7 @@ function listDue(database: Database, limit: number, now: number): Row[] {
     ...database.all(TOO_LONG, now + MAX_RETRY_MS, limit),
     ...database.all(ARRIVED_LATER, now + MAX_CORRECTION_MS, limit),
   ];
-  return [...new Map(due.map((row) => [row.seq, row])).values()]
-    .toSorted((a, b) => integer(a.due_at) - integer(b.due_at) || integer(a.seq) - integer(b.seq))
-    .slice(0, limit);
+  return takeOldest(due, limit);
 }
 
 // Without the hints SQLite uses the index of states and sorts the whole backlog.
@@ -81,44 +82,6 @@ const FIND_REPLACED = `
     AND message_id IS NOT NULL AND state = 'sent' AND (?5 = 1 OR (run_id = ?4 AND edits = 2))
   ORDER BY (run_id = ?4 AND edits IS 2) DESC, created_at DESC, seq DESC LIMIT 1`;
 
-export function progressDelivery(
-  transaction: Transaction,
-  { id, token }: Claim,
-  { partsSent, route, messageId }: DeliveryProgress,
-): boolean {
-  const isClaimed =
-    transaction.run(PROGRESS_DELIVERY, partsSent, route && JSON.stringify(route), messageId, id, token) > 0;
-  if (isClaimed) rememberMessage(transaction, { channel: route?.channel, messageId }, Date.now());
-  return isClaimed;
-}
-
-/** It stays the first to its recipient. */
-export function retryDelivery(transaction: Transaction, { id, token }: Claim, dueAt: number, error: string): boolean {
-  return postpone(transaction, [Math.ceil(dueAt), error, 0, id, token], { id, error });
-}
-
-export function giveBackDelivery(
-  transaction: Transaction,
-  { id, token }: Claim,
-  dueAt: number,
-  error: string,
-): boolean {
-  return postpone(transaction, [Math.ceil(dueAt), error, 1, id, token], { id, error });
-}
-
-function postpone(
-  transaction: Transaction,
-  values: (string | number)[],
-  { id, error }: { id: string; error: string },
-): boolean {
-  transaction.announce("delivery");
-  const row = transaction.get(RETRY_DELIVERY, ...values);
-  if (!row) return false;
-  insertFailedAttempt(transaction, "deliveries", id, { at: Date.now(), error });
-  reportDelivery(transaction, row, "pending");
-  return true;
-}
-
 export function finishDelivery(transaction: Transaction, { id, token }: Claim, end: DeliveryEnd): boolean {
   const { state, at, route, error, partsSent, messageId, warnings } = end;
   const routeText = route && JSON.stringify(route);
@@ -129,27 +92,20 @@ export function finishDelivery(transaction: Transaction, { id, token }: Claim, e
   transaction.run(FINISH_DELIVERY, state, at, routeText, error, group, noted, partsSent, messageId, integer(row.seq));
   if (end.state === "sent") {
     rememberRoute(transaction, end.route, optional(text, row.route_by));
-    rememberMessage(transaction, { channel: end.route.channel, messageId }, at);
+    rememberMessage(withCommitOf(transaction), { channel: end.route.channel, messageId }, at);
   }
   const promoted = transaction.run(PROMOTE_NEXT, text(row.channel), optional(text, row.recipient));
   if (promoted > 0) transaction.announce("delivery");
   transaction.counters.add({ deliveries: -1 });
-  updateDeliveryCounts(transaction, toOrigin(row), { open: -1, dead: state === "failed" ? 1 : 0 });
-  reportDelivery(transaction, row, state);
+  const delivery = toDeliveryReport(row, state);
+  updateCountsOf(transaction, delivery, { open: -1, dead: state === "failed" ? 1 : 0 });
+  report(transaction, delivery);
   if (end.state === "failed") {
-    insertFailedAttempt(transaction, "deliveries", id, { at, error: end.error });
-    reportDeadLetter(transaction, row, true);
+    addFailedAttempt(withCommitOf(transaction), "deliveries", id, { at, error: end.error });
+    const { eventId, runId } = delivery;
+    report(transaction, { kind: "dead-letter", id, eventId, isDead: true, runId });
   }
   return true;
-}
-
-function rememberMessage(
-  { run }: Transaction,
-  { channel, messageId }: { channel?: ChannelName; messageId?: string },
-  at: number,
-): void {
-  if (messageId === undefined || channel === undefined) return;
-  run("INSERT OR REPLACE INTO sent_messages (id, channel, sent_at) VALUES (?, ?, ?)", messageId, channel, at);
 }
 
 /** Replacing creates a new row, so that the highest `seq` is the route used last. */
@@ -168,30 +124,16 @@ const CLAIM_DELIVERY = `
   UPDATE OR FAIL deliveries SET state = 'sending', not_before = NULL, attempts = attempts + 1, claims = claims + 1,
     started_at = ? WHERE seq = ?`;
 
-const SET_MESSAGE =
-  "message_id = iif(conversation IS NULL AND edits IS NOT 4, NULL, nullif(concat_ws(char(10), message_id, ?), ''))";
-
-const PROGRESS_DELIVERY = `
-  UPDATE OR FAIL deliveries SET parts_sent = ?, route = coalesce(?, route), ${SET_MESSAGE} WHERE id = ? AND claims = ? AND state = 'sending'`;
-
-const RETRY_DELIVERY = `
-  UPDATE OR FAIL deliveries SET state = 'pending', not_before = ?, error = ?, attempts = attempts - ?
-  WHERE id = ? AND claims = ? AND state = 'sending'
-  RETURNING id, run_id, event_id`;
-
 const FIND_CLAIMED = `
   SELECT seq, id, event_id, run_id, channel, recipient, route_by FROM deliveries
   WHERE id = ? AND claims = ? AND state = 'sending'`;
 
 const FINISH_DELIVERY = `
   UPDATE OR FAIL deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?,
-    error_group = ?, warnings = ?, parts_sent = coalesce(?, parts_sent), ${SET_MESSAGE} WHERE seq = ?`;
+    error_group = ?, warnings = ?, parts_sent = coalesce(?, parts_sent),
+    message_id = iif(conversation IS NULL AND edits IS NOT 4, NULL, nullif(concat_ws(char(10), message_id, ?), ''))
+  WHERE seq = ?`;
 
 const PROMOTE_NEXT = `
   UPDATE OR FAIL deliveries SET state = 'pending' WHERE seq =
     (SELECT seq FROM deliveries WHERE channel = ? AND recipient IS ? AND finished_at IS NULL ORDER BY seq LIMIT 1)`;
-
-/** What a delivery belongs to. */
-export function toOrigin(row: Row): { runId: string; eventId: string | undefined } {
-  return { runId: text(row.run_id), eventId: optional(text, row.event_id) };
-}

@@ -37,13 +37,6 @@ const INSERT_ENTRY = `
     text)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-export function consumeSystemEvents({ run, counters }: Transaction, seqs: number[]): void {
-  for (const seq of seqs) {
-    const consumed = run("UPDATE OR FAIL entries SET pending = 0 WHERE seq = ? AND pending = 1", seq);
-    counters.add({ systemEvents: -consumed });
-  }
-}
-
 /** The entries of an event that no heartbeat has consumed are kept without it. */
 export function releasePending(database: Database, eventSeq: number): void {
   database.run("UPDATE entries SET event_seq = NULL, run_seq = NULL WHERE event_seq = ? AND pending = 1", eventSeq);

@@ -1,8 +1,9 @@
 import { JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { ApprovalState, DeliveryState, RunState } from "../../types.ts";
+import type { RunState } from "../../types.ts";
 import type { Change, NewWork } from "../journal.ts";
-import { optional, type Row, text } from "../rows.ts";
+import { text } from "../rows.ts";
+import { type ChangeReport, toOrigin } from "../writes/writer.ts";
 import { type Database, toUnavailable, transact } from "./database.ts";
 import type { Counters } from "./counters.ts";
 
@@ -36,11 +37,7 @@ export interface GroupCommit {
 }
 
 /** The connection as the operations of a commit use it. */
-export interface Transaction extends Database {
-  write: GroupCommit["write"];
-  announce: GroupCommit["announce"];
-  report: GroupCommit["report"];
-  isWatched: GroupCommit["isWatched"];
+export interface Transaction extends Database, Pick<GroupCommit, "write" | "announce" | "report" | "isWatched"> {
   counters: Counters;
 }
 
@@ -197,55 +194,28 @@ function call(listener: () => void, log: Log): void {
   }
 }
 
-/*
- * What the operations of a commit tell those who watch changes. Without a watcher nothing is read. A run is given by its
- * `seq`, a delivery by a row with its `id`, and the `run_id` and `event_id` of its run.
- */
+/* What the operations of a commit tell those who watch changes. Without a watcher nothing is read. */
 
 export function reportRun(transaction: Transaction, seq: number, state: RunState): void {
+  const ids = transaction.isWatched() && transaction.get(IDS_OF_RUN, seq);
+  if (!ids) return;
+  const { runId: id, eventId } = toOrigin(ids);
+  report(transaction, { kind: "run", id, eventId, state });
+  if (state === "dead") report(transaction, { kind: "dead-letter", id, eventId, isDead: true });
+}
+
+const IDS_OF_RUN = `
+  SELECT runs.id AS run_id, events.id AS event_id FROM runs LEFT JOIN events ON events.seq = event_seq WHERE runs.seq = ?`;
+
+/** Reports a change, and after it the event of its run and those that joined it. */
+export function report(transaction: Transaction, { runId, ...change }: ChangeReport): void {
   if (!transaction.isWatched()) return;
-  const row = readRun(transaction, seq);
-  transaction.report({ kind: "run", ...idsOf(row), state });
-  reportEvents(transaction, row);
-}
-
-export function reportDelivery(transaction: Transaction, row: Row, state: DeliveryState): void {
-  if (!transaction.isWatched()) return;
-  transaction.report({ kind: "delivery", ...idsOf(row), state });
-  reportEvents(transaction, row);
-}
-
-/** A run or a delivery became a dead letter, or is none any more. */
-export function reportDeadLetter(transaction: Transaction, letter: number | Row, isDead: boolean): void {
-  if (!transaction.isWatched()) return;
-  const row = typeof letter === "number" ? readRun(transaction, letter) : letter;
-  transaction.report({ kind: "dead-letter", ...idsOf(row), isDead });
-  reportEvents(transaction, row);
-}
-
-export function reportApproval(transaction: Transaction, approval: Row, state: ApprovalState): void {
-  if (!transaction.isWatched()) return;
-  transaction.report({ kind: "approval", ...idsOf(approval), state });
-  reportEvents(transaction, approval);
-}
-
-function readRun(transaction: Transaction, seq: number): Row {
-  return transaction.get(READ_RUN, seq) ?? {};
-}
-
-const READ_RUN = `
-  SELECT runs.id, runs.id AS run_id, events.id AS event_id FROM runs LEFT JOIN events ON events.seq = event_seq
-  WHERE runs.seq = ?`;
-
-function idsOf({ id, event_id: eventId = null }: Row): { id: string; eventId: string | undefined } {
-  return { id: text(id), eventId: optional(text, eventId) };
-}
-
-/** The event of a run, and those that joined it. */
-function reportEvents(transaction: Transaction, { run_id: runId, event_id: eventId = null }: Row): void {
-  if (eventId === null) return;
-  transaction.report({ kind: "event", id: text(eventId) });
-  for (const { id } of transaction.all(JOINED_EVENTS, text(runId))) transaction.report({ kind: "event", id: text(id) });
+  transaction.report(change);
+  if (change.kind === "session" || change.eventId === undefined) return;
+  transaction.report({ kind: "event", id: change.eventId });
+  for (const { id } of transaction.all(JOINED_EVENTS, runId ?? change.id)) {
+    transaction.report({ kind: "event", id: text(id) });
+  }
 }
 
 const JOINED_EVENTS = `

@@ -1,8 +1,9 @@
-import type { Reader, ReadTables, ReadValue } from "../reads/reader.ts";
+import type { Reader, ReadTables } from "../reads/reader.ts";
+import type { Writer, WriteValue } from "../writes/writer.ts";
 import type { JournalStats, Run } from "../journal.ts";
 import { integer, text } from "../rows.ts";
 import type { Database } from "./database.ts";
-import { MAX_JOINED_MESSAGES } from "./runs.ts";
+import { MAX_JOINED_MESSAGES } from "../plan.ts";
 
 /** Rows for `toRun`. */
 export const RUNS = `(
@@ -14,7 +15,11 @@ export const ENTRIES = `(
   SELECT entries.*, events.id AS event_id, runs.id AS run_id
   FROM entries LEFT JOIN events ON events.seq = entries.event_seq LEFT JOIN runs ON runs.seq = run_seq) AS entries`;
 
-const TABLES: ReadTables = {
+/** Whether the event of a row of `idempotency_keys` is not done. */
+export const IS_UNFINISHED_KEY = `EXISTS (
+  SELECT 1 FROM events WHERE id = idempotency_keys.receipt ->> 'eventId' AND status = 'accepted')`;
+
+export const TABLES: ReadTables = {
   states: "events",
   events: "events",
   runs: RUNS,
@@ -30,6 +35,7 @@ const TABLES: ReadTables = {
   body: "SELECT body FROM events JOIN bodies ON event_seq = seq WHERE id = $1",
   isJoined: `EXISTS (SELECT 1 FROM joined_events AS joined JOIN events AS own ON own.seq = joined.event_seq
     WHERE joined.run_seq = runs.seq AND own.id = $2)`,
+  isUnfinishedKey: IS_UNFINISHED_KEY,
   emptySession: `
     SELECT session_key AS key, created_at, created_at AS updated_at, 0 AS entries FROM runs
     WHERE session_key = $1 AND finished_at IS NULL
@@ -52,21 +58,35 @@ export function createReader(database: Database): Reader {
 
 const translated = new Map<string, string>();
 
-/** A statement of PostgreSQL in SQLite's words: no schema, no types, numbered values, lists as JSON. */
-function translate(sql: string): string {
+/** A statement of PostgreSQL in SQLite's words: no schema, no types, no locks, numbered values, lists as JSON. */
+export function translate(sql: string): string {
   const known = translated.get(sql);
   if (known !== undefined) return known;
   const own = sql
     .replaceAll("hookline.", "")
+    .replaceAll("chr(", "char(")
     .replaceAll(/::\w+(\[\])?/g, "")
+    .replaceAll(/ FOR (?:UPDATE|SHARE|KEY SHARE)(?: SKIP LOCKED)?/g, "")
     .replaceAll(/= ANY ?\((\$\d)\)/g, "IN (SELECT value FROM json_each($1))")
+    .replaceAll(/<> ALL ?\((\$\d)\)/g, "NOT IN (SELECT value FROM json_each($1))")
     .replaceAll(/\$(\d)/g, "?$1");
   translated.set(sql, own);
   return own;
 }
 
-function toValue(value: ReadValue): string | number | null | undefined {
+export function toValue(value: WriteValue): string | number | null | undefined {
+  if (typeof value === "boolean") return Number(value);
   return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
+}
+
+/** Runs a statement of PostgreSQL. */
+export function runTranslated({ run }: Database, sql: string, values: WriteValue[] = []): number {
+  return run(translate(sql), ...values.map(toValue));
+}
+
+/** For the writes of both stores that come with the commit. */
+export function withCommitOf(database: Database): Pick<Writer, "withCommit"> {
+  return { withCommit: (sql, values) => void runTranslated(database, sql, values) };
 }
 
 /** With the messages that joined it. */

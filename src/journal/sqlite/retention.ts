@@ -1,44 +1,24 @@
 import type { Retention } from "../journal.ts";
-import { IS_UNFINISHED } from "./accept.ts";
 import type { Database } from "./database.ts";
 import { integer, type Row, text } from "../rows.ts";
 import { releasePending } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
-import { sweepSpend } from "./counters.ts";
-import { sweepPublications } from "./publications.ts";
-import { sweepCodes, sweepLooseApprovals } from "./approvals.ts";
+import { sweepEqual } from "../writes/retention.ts";
+import { createWriter, finish } from "./writer.ts";
 
 /** Most rows of a kind, and most bytes of bodies, that one commit deletes: it blocks the event loop. */
 const BATCH = 100;
 const BATCH_BYTES = 4_000_000;
-const KEY_BATCH = 500;
 
 /** Most pages that one commit returns to the file system: about a megabyte. */
 const BATCH_PAGES = 256;
 
 export function sweep(transaction: Transaction, retention: Retention): boolean {
-  const deleted =
-    sweepKeys(transaction, retention) +
-    sweepEvents(transaction, retention) +
-    sweepHeartbeats(transaction, retention.keepFrom) +
-    // Echoes of older messages are not recognized.
-    sweepBefore(
-      transaction,
-      "sent_messages",
-      ["id, channel", "sent_at"],
-      retention.keepMessagesFrom ?? retention.keepFrom,
-    ) +
-    sweepSpend(transaction, retention.keepFrom, KEY_BATCH) +
-    sweepPublications(transaction, {
-      keepFrom: retention.keepFrom,
-      isTooLarge: usedBytes(transaction) > (retention.maxBytes ?? Infinity),
-      limit: BATCH,
-    }) +
-    sweepBefore(transaction, "state", ["mapping, key", "expires_at"], retention.now + 1) +
-    sweepBefore(transaction, "notes", ["kind, key", "expires_at"], retention.now + 1) +
-    sweepCodes(transaction, retention.now, KEY_BATCH) +
-    sweepLooseApprovals(transaction, BATCH);
-  return deleted > 0 || freesPages(transaction);
+  const { keepFrom, maxBytes = Infinity } = retention;
+  const events = sweepEvents(transaction, retention) + sweepHeartbeats(transaction, keepFrom);
+  const publishedBefore = usedBytes(transaction) > maxBytes ? Infinity : keepFrom;
+  const others = finish(sweepEqual(createWriter(transaction), retention, { limit: BATCH, publishedBefore }));
+  return events + others > 0 || freesPages(transaction);
 }
 
 /** While the file is too large, age does not matter. */
@@ -114,35 +94,6 @@ function deleteEntries({ all, counters }: Transaction, condition: string, value:
   const rows = all(`DELETE FROM entries WHERE ${condition} AND pending = 0 RETURNING session_key`, value);
   for (const { session_key: key } of rows) counters.shortenSession(text(key));
   return rows.length;
-}
-
-/** Deletes the oldest rows of a table that are of before a time. Gives how many. */
-function sweepBefore(database: Database, table: string, [key, time]: [string, string], before: number): number {
-  return database.run(
-    `DELETE FROM ${table} WHERE (${key}) IN
-       (SELECT ${key} FROM ${table} WHERE ${time} < ? ORDER BY ${time} LIMIT ${KEY_BATCH})`,
-    before,
-  );
-}
-
-/** Deletes a batch of keys that have expired or exceed `maxKeys`, except those of unfinished events. Gives how many. */
-function sweepKeys(database: Database, { now, maxKeys = Infinity }: Retention): number {
-  return database.run(
-    `DELETE FROM idempotency_keys WHERE (scope, key) IN
-       (SELECT scope, key FROM idempotency_keys WHERE expires_at <= ? AND NOT ${IS_UNFINISHED}
-        ORDER BY expires_at LIMIT ${KEY_BATCH})`,
-    Math.max(now, expiryOfExcess(database, maxKeys)),
-  );
-}
-
-/** When the newest key beyond `maxKeys` expires; 0 if there is none. */
-function expiryOfExcess(database: Database, maxKeys: number): number {
-  if (maxKeys === Infinity) return 0;
-  const row = database.get(
-    "SELECT expires_at FROM idempotency_keys ORDER BY expires_at DESC LIMIT 1 OFFSET ?",
-    maxKeys,
-  );
-  return row ? integer(row.expires_at) : 0;
 }
 
 export function usedBytes(database: Database): number {

@@ -1,4 +1,5 @@
 import { MAIN_SESSION } from "../../types.ts";
+import { NARROW_TABLES, WIDE_TABLES } from "../tables.ts";
 import type { Schema } from "./database.ts";
 
 /*
@@ -7,6 +8,8 @@ import type { Schema } from "./database.ts";
  * order without another column. Events, runs and entries share one sequence of row numbers, none of which is used twice.
  */
 const VERSION_1 = `
+  ${toSqlite(NARROW_TABLES, "STRICT, WITHOUT ROWID")}
+  ${toSqlite(WIDE_TABLES, "STRICT")}
   CREATE TABLE events (
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL,                 -- UUIDv7
@@ -21,11 +24,6 @@ const VERSION_1 = `
     event_seq INTEGER PRIMARY KEY,
     body BLOB NOT NULL
   ) STRICT;
-  CREATE TABLE answers (              -- of mappings that answer with the reply of a run
-    event_id TEXT PRIMARY KEY,
-    answer TEXT NOT NULL              -- JSON: Answer, or null for the usual one
-  ) STRICT;
-
   CREATE TABLE runs (
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
@@ -63,23 +61,6 @@ const VERSION_1 = `
     PRIMARY KEY (run_seq, place)
   ) STRICT, WITHOUT ROWID;
 
-  CREATE TABLE steps (                -- of runs with context or calls
-    run_id TEXT NOT NULL,
-    n INTEGER NOT NULL,
-    state TEXT NOT NULL,
-    detail TEXT NOT NULL,             -- JSON: Step
-    PRIMARY KEY (run_id, n)
-  ) STRICT;
-
-  CREATE TABLE failed_attempts (      -- the last ones of each run and delivery
-    work_id TEXT NOT NULL,
-    n INTEGER NOT NULL,
-    started_at INTEGER NOT NULL,
-    ended_at INTEGER,                 -- NULL: its process ended during it
-    error TEXT NOT NULL,
-    PRIMARY KEY (work_id, n)
-  ) STRICT, WITHOUT ROWID;
-
   CREATE TABLE approvals (            -- questions to a person
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL,                 -- UUIDv7
@@ -96,11 +77,6 @@ const VERSION_1 = `
   CREATE UNIQUE INDEX approvals_id ON approvals (id);
   CREATE INDEX approvals_run ON approvals (run_id);
   CREATE INDEX approvals_open ON approvals (mapping) WHERE state = 'open';
-  CREATE TABLE approval_codes (       -- of questions of the last 30 days
-    code TEXT PRIMARY KEY,
-    reserved_at INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-
   CREATE TABLE entries (
     seq INTEGER PRIMARY KEY,          -- a cursor
     session_key TEXT NOT NULL,
@@ -115,19 +91,6 @@ const VERSION_1 = `
     text TEXT NOT NULL
   ) STRICT;
 
-  CREATE TABLE spend (                -- what finished runs used
-    hour INTEGER NOT NULL,            -- its start, in milliseconds since the epoch
-    session_key TEXT NOT NULL,
-    hook TEXT NOT NULL,
-    mapping TEXT NOT NULL,
-    model TEXT NOT NULL,
-    runs INTEGER NOT NULL,
-    input_tokens INTEGER NOT NULL,
-    output_tokens INTEGER NOT NULL,
-    cost REAL NOT NULL,
-    PRIMARY KEY (hour, session_key, hook, mapping, model)
-  ) STRICT, WITHOUT ROWID;
-
   CREATE TABLE totals (               -- so that nothing is counted over a million rows
     events INTEGER NOT NULL,
     pending_runs INTEGER NOT NULL,
@@ -136,14 +99,6 @@ const VERSION_1 = `
     last_seq INTEGER NOT NULL,        -- of events, runs and entries
     probes INTEGER NOT NULL
   ) STRICT;
-
-  CREATE TABLE sessions (
-    key TEXT PRIMARY KEY,
-    created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL,
-    entries INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX sessions_updated ON sessions (updated_at);
 
   CREATE TABLE routes (
     seq INTEGER PRIMARY KEY,          -- the highest was used last
@@ -162,37 +117,6 @@ const VERSION_1 = `
     PRIMARY KEY (scope, key)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX idempotency_keys_expiry ON idempotency_keys (expires_at);
-
-  CREATE TABLE state (                -- what the transforms of mappings keep
-    mapping TEXT NOT NULL,
-    key TEXT NOT NULL,
-    version TEXT NOT NULL,            -- the id of the event that set it
-    expires_at INTEGER,               -- NULL: never
-    value TEXT NOT NULL,              -- JSON
-    PRIMARY KEY (mapping, key)
-  ) STRICT;
-  CREATE INDEX state_expiry ON state (expires_at) WHERE expires_at IS NOT NULL;
-
-  CREATE TABLE notes (                -- what the service remembers for itself
-    kind TEXT NOT NULL,
-    key TEXT NOT NULL,
-    expires_at INTEGER,               -- NULL: never
-    value TEXT NOT NULL,              -- JSON
-    PRIMARY KEY (kind, key)
-  ) STRICT;
-  CREATE INDEX notes_expiry ON notes (expires_at) WHERE expires_at IS NOT NULL;
-
-  CREATE TABLE pauses (               -- mappings whose runs are not claimed
-    mapping TEXT PRIMARY KEY,
-    since INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-
-  CREATE TABLE run_starts (           -- of mappings with a rate limit, within its period
-    mapping TEXT NOT NULL,
-    started_at INTEGER NOT NULL,
-    run_seq INTEGER NOT NULL,
-    PRIMARY KEY (mapping, started_at, run_seq)
-  ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE deliveries (
     seq INTEGER PRIMARY KEY,
@@ -221,47 +145,6 @@ const VERSION_1 = `
     message_id TEXT                   -- of each part, a line each, in a conversation or of a question
   ) STRICT;
 
-  CREATE TABLE sent_messages (        -- of deliveries in the last hour
-    id TEXT NOT NULL,                 -- that the channel gave
-    channel TEXT NOT NULL,            -- two accounts may give the same
-    sent_at INTEGER NOT NULL,
-    PRIMARY KEY (id, channel)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX sent_messages_age ON sent_messages (sent_at);
-
-  CREATE TABLE publications (         -- what accepted events tell subscribers
-    seq INTEGER PRIMARY KEY,
-    position INTEGER,                 -- in the order of delivery; NULL: not numbered yet
-    id TEXT NOT NULL,                 -- of the event, or <id>.<index>
-    name TEXT NOT NULL,
-    arguments TEXT NOT NULL,          -- JSON: EventArguments
-    data TEXT,                        -- JSON: an object; NULL: the arguments
-    at INTEGER NOT NULL,
-    via TEXT NOT NULL                 -- JSON: ids of stores
-  ) STRICT;
-  CREATE UNIQUE INDEX publications_position ON publications (position) WHERE position IS NOT NULL;
-  CREATE INDEX publications_name ON publications (name, position) WHERE position IS NOT NULL;
-  CREATE INDEX publications_unnumbered ON publications (seq) WHERE position IS NULL;
-  CREATE INDEX publications_age ON publications (at);
-  CREATE TABLE publication_types (
-    name TEXT PRIMARY KEY,
-    payload_schema TEXT NOT NULL      -- JSON Schema
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE publishing (           -- one row
-    store_id TEXT NOT NULL,
-    place TEXT,                       -- where this store is: elsewhere it is a copy; NULL: not known yet
-    position INTEGER NOT NULL,        -- the highest that was given
-    swept INTEGER NOT NULL,           -- the highest that was deleted
-    version INTEGER NOT NULL          -- of the subscriptions
-  ) STRICT;
-  CREATE TABLE subscriptions (
-    id TEXT PRIMARY KEY,
-    generation TEXT NOT NULL,
-    principal TEXT NOT NULL,
-    url TEXT NOT NULL,
-    terms TEXT NOT NULL,              -- JSON: SubscriptionTerms
-    progress TEXT NOT NULL            -- JSON: SubscriptionProgress
-  ) STRICT, WITHOUT ROWID;
   CREATE INDEX subscriptions_principal ON subscriptions (principal, url);
 
   CREATE TABLE signing_key (key BLOB NOT NULL) STRICT;
@@ -303,6 +186,17 @@ const VERSION_1 = `
   INSERT INTO signing_key VALUES (randomblob(32));
   INSERT INTO publishing VALUES (lower(hex(randomblob(6))), NULL, 0, 0, 0);
 `;
+
+/** Definitions of PostgreSQL in SQLite's words. `options`: those of each table. */
+function toSqlite(tables: string, options: string): string {
+  return tables
+    .replaceAll("hookline.", "")
+    .replaceAll(' COLLATE "C"', "")
+    .replaceAll("uuid", "TEXT")
+    .replaceAll(/bigint(?: GENERATED ALWAYS AS IDENTITY)?/g, "INTEGER")
+    .replaceAll("double precision", "REAL")
+    .replaceAll(/^ {2}\)(?: WITH \(.*\))?;/gm, `  ) ${options};`);
+}
 
 /**
  * FULL: a commit returns once the write-ahead log is on disk. `cache_size` is in KiB: a larger cache would fill with pages

@@ -5,45 +5,23 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Journal } from "../journal.ts";
 import { bytes } from "../rows.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
-import { recordAnswer, pauseMapping, resumeMapping, writeNotes } from "./state.ts";
-import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approvals.ts";
 import { claimRuns, nextDueAt, createRecovery, type Recovery } from "./claim.ts";
 import { type Database, openMigrated, toUnavailable } from "./database.ts";
 import { LOCK_FILE, makeFolder, ownFolder, toConfigError } from "./folder.ts";
 import { reportLog } from "./log-check.ts";
-import { dropDeadLetter, retryDeadLetter } from "./dead-letters.ts";
-import { claimDeliveries, finishDelivery, giveBackDelivery, progressDelivery, retryDelivery } from "./deliveries.ts";
+import { claimDeliveries, finishDelivery } from "./deliveries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
-import {
-  endSubscription,
-  identifyStore,
-  numberPublications,
-  saveProgress,
-  subscribe,
-  unsubscribe,
-} from "./publications.ts";
+import { identifyStore } from "./publications.ts";
 import { createReader, readStats } from "./read.ts";
-import { cancelRun } from "./cancel.ts";
 import { sweep, usedBytes } from "./retention.ts";
-import {
-  completeHeartbeat,
-  completeRun,
-  deadLetterRun,
-  failHeartbeat,
-  holdRun,
-  releaseHeld,
-  releaseRun,
-  giveBackRun,
-  retryRun,
-} from "./runs.ts";
-import { hasExpired } from "../reads/approvals.ts";
-import { createPublicationReads, createReads } from "../reads/index.ts";
-import type { Reader } from "../reads/reader.ts";
+import { completeRun, deadLetterRun } from "./runs.ts";
+import { createPublicationReads, createReads, type Read } from "../reads/index.ts";
+import { createPublicationWrites, createWrites, type Write } from "../writes/index.ts";
 import { createSign } from "../../shared/secret.ts";
 import { createCounters } from "./counters.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
 import { createSearcher, type Searcher } from "./search.ts";
-import { recordSteps } from "./steps.ts";
+import { createWriter, finish } from "./writer.ts";
 
 export interface SqliteJournalOptions {
   /** The state folder. */
@@ -172,6 +150,12 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
     (...args: Args): Promise<Result> =>
       commits.write(() => operation(transaction, ...args));
 
+  const writer = createWriter(transaction);
+  const writeShared: Write =
+    (operation) =>
+    (...args) =>
+      commits.write(() => finish(operation(writer, ...args)));
+
   const reader = createReader(transaction);
   /** Between two commits the connection sees exactly what is committed. */
   const readWith =
@@ -188,8 +172,7 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
       }
     };
 
-  const read = <Args extends unknown[], Result>(operation: (from: Reader, ...args: Args) => Promise<Result>) =>
-    readWith(reader, operation);
+  const read: Read = (operation) => readWith(reader, operation);
 
   const claim =
     <Args extends unknown[], Result>(operation: (transaction: Transaction, ...args: Args) => Result) =>
@@ -205,39 +188,16 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
 
   return {
     ...createReads(read),
+    ...createWrites(writeShared, read),
 
     accept: write(acceptEvent),
     findReplay: readWith(transaction, findReplay),
-    writeNotes: write(writeNotes),
-    recordAnswer: write(recordAnswer),
 
     claimRuns: claim(claimRuns),
     completeRun: write(completeRun),
-    recordSteps: write(recordSteps),
-    settleCall: write(settleCall),
-    retryRun: write(retryRun),
-    giveBackRun: write(giveBackRun),
-    releaseRun: write(releaseRun),
-    holdRun: write(holdRun),
-    releaseHeld: write(releaseHeld),
-    cancelRun: write(cancelRun),
-    pauseMapping: write(pauseMapping),
-    resumeMapping: write(resumeMapping),
     deadLetterRun: write(deadLetterRun),
 
-    reserveCodes: write(reserveCodes),
-    decideApproval: write(decideApproval),
-    async expireApprovals(now) {
-      return (await read(hasExpired)(now)) ? write(expireApprovals)(now) : 0;
-    },
-
-    completeHeartbeat: write(completeHeartbeat),
-    failHeartbeat: write(failHeartbeat),
-
     claimDeliveries: claim(claimDeliveries),
-    progressDelivery: write(progressDelivery),
-    retryDelivery: write(retryDelivery),
-    giveBackDelivery: write(giveBackDelivery),
     finishDelivery: write(finishDelivery),
     nextDueAt: readWith(transaction, nextDueAt),
 
@@ -252,17 +212,10 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
     searchEvents: (search, before) => requireOpen(() => searcher.searchEvents(search, before)),
     countByMapping: (from) => requireOpen(() => searcher.countByMapping(from)),
 
-    retryDeadLetter: write(retryDeadLetter),
-    dropDeadLetter: write(dropDeadLetter),
-
     publications: {
       ...createPublicationReads(read),
+      ...createPublicationWrites(writeShared),
       storeId: () => (storeId ??= write(identifyStore)(file)),
-      number: write(numberPublications),
-      subscribe: write(subscribe),
-      unsubscribe: write(unsubscribe),
-      end: write(endSubscription),
-      saveProgress: write(saveProgress),
     },
 
     sign: createSign(readSigningKey(transaction)),

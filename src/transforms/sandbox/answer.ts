@@ -1,5 +1,5 @@
 import type { TransformFailureKind } from "../../errors.ts";
-import { isObject, toObject } from "../../shared/json.ts";
+import { isObject, parseJson, toObject } from "../../shared/json.ts";
 import { cutText, takeWithin } from "../../shared/text.ts";
 import type { LogLine } from "../../types.ts";
 import type { StateSet, TransformOutcome } from "../runner.ts";
@@ -68,18 +68,10 @@ const FAILURES: TransformFailureKind[] = [
  * nothing is trusted.
  */
 export function parseAnswers(text: string, count: number, micros?: unknown): Answer[] {
-  const answers = parseArray(text);
+  const parsed = parseJson(text);
+  const answers: unknown[] = Array.isArray(parsed) ? parsed : [];
   const runMs = Math.max(0, Number(micros) / 1000 / count || 0);
   return Array.from({ length: count }, (_, index) => readAnswer(toObject(answers[index]), runMs));
-}
-
-function parseArray(text: string): unknown[] {
-  try {
-    const answers: unknown = JSON.parse(text);
-    return Array.isArray(answers) ? answers : [];
-  } catch {
-    return [];
-  }
 }
 
 function readAnswer(answer: Record<string, unknown>, runMs: number): Answer {
@@ -108,11 +100,7 @@ function isStateSet(set: unknown): set is StateSet {
 }
 
 function isStateValue(json: string): boolean {
-  try {
-    return Buffer.byteLength(json) <= MAX_STATE_BYTES && JSON.parse(json) !== undefined;
-  } catch {
-    return false;
-  }
+  return Buffer.byteLength(json) <= MAX_STATE_BYTES && parseJson(json) !== undefined;
 }
 
 /** The realm has the same limits, but under strict isolation a transform can change the realm. */

@@ -36,13 +36,8 @@ export function mustRunExclusively({ operation, crashes, isLong }: Job): boolean
 }
 
 /** How a job would run if it were handed to a worker now. */
-export interface Candidate {
+export interface Candidate extends Pick<Job, "exclusive" | "isProbe" | "limitMs"> {
   job: Job;
-  /** It runs alone: no other job may wait behind it. */
-  exclusive: boolean;
-  /** A call of a module that is not trusted: they are made one at a time. */
-  isProbe: boolean;
-  limitMs: number;
 }
 
 /** What could be handed out now: a job that must run alone, and another one, which does not wait for it. Changes nothing. */

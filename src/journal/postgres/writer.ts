@@ -1,0 +1,91 @@
+import { MAIN_SESSION } from "../../types.ts";
+import { optional, text } from "../rows.ts";
+import { waitFor, type Work, type Writer } from "../writes/writer.ts";
+import { addSpend, updateEventCounts } from "./counters.ts";
+import { addDeliveries, reportsOfDeliveries } from "./deliveries.ts";
+import { addEntries, reportsOfEntries } from "./entries.ts";
+import { isLeaseHeld } from "./leases.ts";
+import { TABLES } from "./read.ts";
+import { addSteps } from "./steps.ts";
+import { Batch, lock, reportAll, type Transaction } from "./transaction.ts";
+
+export function createWriter(transaction: Transaction): Writer {
+  const { all, get, run, withCommit, announce, clockOffsetMs, isRepeated } = transaction;
+
+  return {
+    all: (sql, values) => waitFor(all(sql, values)),
+    get: (sql, values) => waitFor(get(sql, values)),
+    run: (sql, values) => waitFor(run(sql, values)),
+    *runEach(sql, lists) {
+      yield* waitFor(Promise.all(lists.map((values) => run(sql, values))));
+    },
+    withCommit,
+    lock: (names) => waitFor(lock(transaction, names)),
+    holdsLease: (lease) => waitFor(isLeaseHeld(transaction, lease)),
+    tables: TABLES,
+    clockOffsetMs,
+    isRepeated,
+    announce,
+    isWatched: () => waitFor(transaction.isWatched()),
+    report: (reports) => waitFor(reportAll(transaction, reports)),
+
+    count({ runId, eventId }, change) {
+      updateEventCounts(transaction, [{ event_id: eventId, run_id: runId, ...change }]);
+    },
+    addToTotals() {},
+    *insertDeliveries(deliveries, at) {
+      const added = deliveries.map((delivery) => ({ delivery, at }));
+      yield* runBatch((batch) => addDeliveries(batch, added, clockOffsetMs));
+      if (deliveries.length > 0) announce("delivery");
+      yield* waitFor(reportAll(transaction, reportsOfDeliveries(deliveries)));
+    },
+    *insertEntries(entries) {
+      yield* runBatch((batch) => addEntries(batch, entries));
+      yield* waitFor(reportAll(transaction, reportsOfEntries(entries)));
+    },
+    *insertSteps(runId, steps) {
+      const batch = new Batch();
+      addSteps(batch, [{ runId, steps }]);
+      const row = yield* waitFor(batch.run(transaction, NEW_ANSWERS));
+      const answers: number[] = JSON.parse(text(row?.answers ?? "[]"));
+      return steps.filter(({ n }) => answers.includes(n));
+    },
+    *insertHeartbeat({ id, state, startedAt, finishedAt, error, outcome }) {
+      const values = [id, state, startedAt, finishedAt, error, outcome];
+      const isNew = (yield* waitFor(run(INSERT_HEARTBEAT, values))) > 0;
+      if (isNew) transaction.report({ kind: "run", id, state });
+      return isNew;
+    },
+    *addSpend(used, ended) {
+      if (!used.usage) return;
+      yield* runBatch((batch) => {
+        if (ended) batch.add("ended", [ended], ENDED);
+        addSpend(batch, [{ claim: optional(text, ended?.id ?? null), used }], ended && "ended");
+      });
+    },
+  };
+
+  function* runBatch(fill: (batch: Batch) => void): Work<void> {
+    const batch = new Batch();
+    fill(batch);
+    yield* waitFor(batch.run(transaction, "1"));
+  }
+}
+
+/** Does a write. */
+export async function finish<Result>(work: Work<Result>): Promise<Result> {
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+    await step.value;
+  }
+}
+
+const ENDED = `
+  SELECT * FROM json_to_recordset($rows) AS row (id uuid, session_key text, hook text, mapping text)`;
+
+const NEW_ANSWERS = "(SELECT coalesce(json_agg(n), '[]')::text FROM new_answers) AS answers";
+
+const INSERT_HEARTBEAT = `
+  INSERT INTO hookline.runs (id, kind, session_key, state, attempts, created_at, due_at, started_at, finished_at, error, outcome)
+  VALUES ($1, 'heartbeat', '${MAIN_SESSION}', $2, 1, $3, $3, $3, $4, $5, $6) ON CONFLICT DO NOTHING`;

@@ -1,0 +1,131 @@
+/* Tables that are equal in both stores, in PostgreSQL's words. They belong to version 1 of each schema. */
+
+/** Those with small rows that are found by their key. */
+export const NARROW_TABLES = `
+  CREATE TABLE hookline.pauses (      -- mappings whose runs are not claimed
+    mapping text COLLATE "C" PRIMARY KEY,
+    since bigint NOT NULL
+  );
+
+  CREATE TABLE hookline.run_starts (  -- of mappings with a rate limit, within its period
+    mapping text COLLATE "C" NOT NULL,
+    started_at bigint NOT NULL,       -- by the store's clock
+    run_seq bigint NOT NULL,
+    PRIMARY KEY (mapping, started_at, run_seq)
+  );
+
+  CREATE TABLE hookline.failed_attempts (  -- the last ones of each run and delivery
+    work_id uuid NOT NULL,
+    n integer NOT NULL,
+    started_at bigint NOT NULL,
+    ended_at bigint,                  -- NULL: its process ended during it
+    error text NOT NULL,
+    PRIMARY KEY (work_id, n)
+  );
+
+  CREATE TABLE hookline.approval_codes (  -- of questions of the last 30 days
+    code text COLLATE "C" PRIMARY KEY,
+    reserved_at bigint NOT NULL
+  );
+
+  CREATE TABLE hookline.sessions (
+    key text COLLATE "C" PRIMARY KEY,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    entries integer NOT NULL
+  ) WITH (fillfactor = 70);
+  CREATE INDEX sessions_updated ON hookline.sessions (updated_at);
+
+  CREATE TABLE hookline.sent_messages (  -- of deliveries
+    id text COLLATE "C" NOT NULL,     -- that the channel gave
+    channel text COLLATE "C" NOT NULL,  -- two accounts may give the same
+    sent_at bigint NOT NULL,
+    PRIMARY KEY (id, channel)
+  );
+  CREATE INDEX sent_messages_age ON hookline.sent_messages (sent_at);
+
+  CREATE TABLE hookline.spend (       -- what finished runs used
+    hour bigint NOT NULL,             -- its start, in milliseconds since the epoch
+    session_key text COLLATE "C" NOT NULL,
+    hook text NOT NULL,
+    mapping text NOT NULL,
+    model text NOT NULL,
+    runs bigint NOT NULL,
+    input_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
+    cost double precision NOT NULL,
+    PRIMARY KEY (hour, session_key, hook, mapping, model)
+  ) WITH (fillfactor = 70);
+
+  CREATE TABLE hookline.publication_types (
+    name text COLLATE "C" PRIMARY KEY,
+    payload_schema text NOT NULL      -- JSON Schema
+  );
+
+  CREATE TABLE hookline.subscriptions (
+    id text COLLATE "C" PRIMARY KEY,
+    generation text NOT NULL,
+    principal text COLLATE "C" NOT NULL,
+    url text COLLATE "C" NOT NULL,
+    terms text NOT NULL,              -- JSON: SubscriptionTerms
+    progress text NOT NULL            -- JSON: SubscriptionProgress
+  ) WITH (fillfactor = 70);
+`;
+
+/** The others. */
+export const WIDE_TABLES = `
+  CREATE TABLE hookline.answers (     -- of mappings that answer with the reply of a run
+    event_id uuid PRIMARY KEY,
+    answer text NOT NULL              -- JSON: Answer, or null for the usual one
+  );
+
+  CREATE TABLE hookline.steps (       -- of runs with context or calls
+    run_id uuid NOT NULL,
+    n integer NOT NULL,
+    state text NOT NULL,
+    detail text NOT NULL,             -- JSON: Step
+    PRIMARY KEY (run_id, n)
+  );
+
+  CREATE TABLE hookline.state (       -- what the transforms of mappings keep
+    mapping text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    version text NOT NULL,            -- the id of the event that set it
+    expires_at bigint,                -- by the store's clock; NULL: never
+    value text NOT NULL,              -- JSON
+    PRIMARY KEY (mapping, key)
+  ) WITH (fillfactor = 70);
+  CREATE INDEX state_expiry ON hookline.state (expires_at) WHERE expires_at IS NOT NULL;
+
+  CREATE TABLE hookline.notes (       -- what the service remembers for itself
+    kind text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    expires_at bigint,                -- NULL: never
+    value text NOT NULL,              -- JSON
+    PRIMARY KEY (kind, key)
+  );
+  CREATE INDEX notes_expiry ON hookline.notes (expires_at) WHERE expires_at IS NOT NULL;
+
+  CREATE TABLE hookline.publications (  -- what accepted events tell subscribers
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    position bigint,                  -- in the order of delivery; NULL: not numbered yet
+    id text NOT NULL,                 -- of the event, or <id>.<index>
+    name text COLLATE "C" NOT NULL,
+    arguments text NOT NULL,          -- JSON: EventArguments
+    data text,                        -- JSON: an object; NULL: the arguments
+    at bigint NOT NULL,
+    via text NOT NULL                 -- JSON: ids of stores
+  ) WITH (fillfactor = 70);
+  CREATE UNIQUE INDEX publications_position ON hookline.publications (position) WHERE position IS NOT NULL;
+  CREATE INDEX publications_name ON hookline.publications (name, position) WHERE position IS NOT NULL;
+  CREATE INDEX publications_unnumbered ON hookline.publications (seq) WHERE position IS NULL;
+  CREATE INDEX publications_age ON hookline.publications (at);
+
+  CREATE TABLE hookline.publishing (  -- one row
+    store_id text NOT NULL,
+    place text,                       -- where this store is: elsewhere it is a copy; NULL: not known yet
+    position bigint NOT NULL,         -- the highest that was given
+    swept bigint NOT NULL,            -- the highest that was deleted
+    version bigint NOT NULL           -- of the subscriptions
+  ) WITH (fillfactor = 50);
+`;

@@ -1,0 +1,66 @@
+import type { ChannelName } from "../../types.ts";
+import type { DeliveryProgress } from "../records/delivery.ts";
+import type { Claim } from "../records/node.ts";
+import { addFailedAttempt } from "./failed-attempts.ts";
+import { toDeliveryReport, type Work, type Writer } from "./writer.ts";
+
+export function* progressDelivery(
+  writer: Writer,
+  { id, token }: Claim,
+  { partsSent, route, messageId }: DeliveryProgress,
+): Work<boolean> {
+  const values = [id, token, partsSent, route && JSON.stringify(route), messageId];
+  const isClaimed = (yield* writer.run(PROGRESS, values)) > 0;
+  if (isClaimed) rememberMessage(writer, { channel: route?.channel, messageId }, Date.now());
+  return isClaimed;
+}
+
+const PROGRESS = `
+  UPDATE hookline.deliveries SET parts_sent = $3, route = coalesce($4, route),
+    message_id = CASE WHEN conversation IS NOT NULL OR edits = 4 THEN
+      -- The statement may be executed again after its commit.
+      CASE WHEN parts_sent < $3 THEN nullif(concat_ws(chr(10), message_id, $5::text), '') ELSE message_id END END
+  WHERE id = $1 AND claims = $2 AND state = 'sending'`;
+
+export function rememberMessage(
+  { withCommit }: Pick<Writer, "withCommit">,
+  { channel, messageId }: { channel?: ChannelName; messageId?: string },
+  at: number,
+): void {
+  if (messageId === undefined || channel === undefined) return;
+  withCommit(
+    `INSERT INTO hookline.sent_messages (id, channel, sent_at) VALUES ($1, $2, $3)
+     ON CONFLICT (id, channel) DO UPDATE SET sent_at = excluded.sent_at`,
+    [messageId, channel, at],
+  );
+}
+
+export function retryDelivery(writer: Writer, claim: Claim, dueAt: number, error: string): Work<boolean> {
+  return postpone(writer, claim, { dueAt, error, uncounted: 0 });
+}
+
+export function giveBackDelivery(writer: Writer, claim: Claim, dueAt: number, error: string): Work<boolean> {
+  return postpone(writer, claim, { dueAt, error, uncounted: 1 });
+}
+
+/** It stays the first to its recipient. */
+function* postpone(
+  writer: Writer,
+  { id, token }: Claim,
+  { dueAt, error, uncounted }: { dueAt: number; error: string; uncounted: 0 | 1 },
+): Work<boolean> {
+  writer.announce("delivery");
+  const values = [id, token, Math.ceil(dueAt) + writer.clockOffsetMs, error, uncounted];
+  const row = yield* writer.get(POSTPONE, values);
+  // The earlier attempt has postponed it.
+  if (!row) return writer.isRepeated && (yield* writer.get(WAS_POSTPONED, [id, token])) !== undefined;
+  addFailedAttempt(writer, "deliveries", id, { at: Date.now(), error });
+  yield* writer.report([toDeliveryReport(row, "pending")]);
+  return true;
+}
+
+const POSTPONE = `
+  UPDATE hookline.deliveries SET state = 'pending', not_before = $3, error = $4, attempts = attempts - $5
+  WHERE id = $1 AND claims = $2 AND state = 'sending' RETURNING id, run_id, event_id`;
+
+const WAS_POSTPONED = "SELECT 1 FROM hookline.deliveries WHERE id = $1 AND claims = $2 AND state = 'pending'";

@@ -1,0 +1,23 @@
+import { MAX_FAILED_ATTEMPTS } from "../records/failed-attempt.ts";
+import type { Writer } from "./writer.ts";
+
+/** Keeps the failed attempt of a claimed run or delivery, and forgets the oldest if there are too many. */
+export function addFailedAttempt(
+  { withCommit }: Pick<Writer, "withCommit">,
+  table: "runs" | "deliveries",
+  id: string,
+  { at, error }: { at: number; error: string },
+): void {
+  withCommit(`${insertAttempts(`hookline.${table} AS work`, "$2::bigint", "$3")} WHERE id = $1`, [id, at, error]);
+  withCommit(FORGET, [id]);
+}
+
+/** Of `work`: rows of runs or deliveries with their `id` and `started_at`. */
+export const insertAttempts = (work: string, endedAt: string, error: string): string => `
+  INSERT INTO hookline.failed_attempts (work_id, n, started_at, ended_at, error)
+  SELECT id, 1 + (SELECT coalesce(max(n), 0) FROM hookline.failed_attempts WHERE work_id = work.id), started_at, ${endedAt},
+    ${error} FROM ${work}`;
+
+const FORGET = `
+  DELETE FROM hookline.failed_attempts WHERE work_id = $1
+    AND n <= (SELECT max(n) FROM hookline.failed_attempts WHERE work_id = $1) - ${MAX_FAILED_ATTEMPTS}`;

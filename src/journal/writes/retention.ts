@@ -1,0 +1,62 @@
+import { HOUR_MS } from "../../shared/time.ts";
+import type { Retention } from "../journal.ts";
+import { integer } from "../rows.ts";
+import { sweepCodes, sweepLooseApprovals } from "./approvals.ts";
+import { sweepPublications } from "./publications.ts";
+import type { Work, Writer } from "./writer.ts";
+
+/** Most rows of a kind that one commit deletes, if they are small. */
+const BATCH = 500;
+
+/**
+ * Deletes a batch of what both stores keep in equal tables, and gives how many rows. `limit`: most rows that are large.
+ * `publishedBefore`: publications of an earlier time may go.
+ */
+export function* sweepEqual(
+  writer: Writer,
+  retention: Retention,
+  { limit, publishedBefore }: { limit: number; publishedBefore: number },
+): Work<number> {
+  const { now, keepFrom, keepMessagesFrom = keepFrom } = retention;
+  const unnumbered = "DELETE FROM hookline.publications WHERE position IS NULL AND at < $1";
+  return (
+    (yield* sweepKeys(writer, retention)) +
+    // Echoes of older messages are not recognized.
+    (yield* sweepBefore(writer, "sent_messages", ["id, channel", "sent_at"], keepMessagesFrom)) +
+    (yield* sweepBefore(writer, "spend", ["hour, session_key, hook, mapping, model", "hour"], keepFrom - HOUR_MS)) +
+    (yield* sweepPublications(writer, publishedBefore, limit)) +
+    (yield* writer.run(unnumbered, [keepFrom])) +
+    (yield* sweepBefore(writer, "state", ["mapping, key", "expires_at"], now + 1)) +
+    (yield* sweepBefore(writer, "notes", ["kind, key", "expires_at"], now + 1)) +
+    (yield* sweepCodes(writer, now, BATCH)) +
+    (yield* sweepLooseApprovals(writer, limit))
+  );
+}
+
+/** Deletes the oldest rows of a table that are of before a time, and that nobody writes at the moment. Gives how many. */
+function sweepBefore({ run }: Writer, table: string, [key, time]: [string, string], before: number): Work<number> {
+  return run(
+    `DELETE FROM hookline.${table} WHERE (${key}) IN (
+       SELECT ${key} FROM hookline.${table} WHERE ${time} < $1 ORDER BY ${time} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)`,
+    [before],
+  );
+}
+
+/** Deletes a batch of keys that have expired or exceed `maxKeys`, except those of unfinished events. Gives how many. */
+function* sweepKeys(writer: Writer, { now, maxKeys = Infinity }: Retention): Work<number> {
+  const expiresAt = Math.max(now, yield* expiryOfExcess(writer, maxKeys));
+  return yield* writer.run(
+    `DELETE FROM hookline.idempotency_keys WHERE (scope, key) IN (
+       SELECT scope, key FROM hookline.idempotency_keys WHERE expires_at <= $1 AND NOT ${writer.tables.isUnfinishedKey}
+       ORDER BY expires_at LIMIT ${BATCH})`,
+    [expiresAt],
+  );
+}
+
+/** When the newest key beyond `maxKeys` expires; 0 if there is none. */
+function* expiryOfExcess({ get }: Writer, maxKeys: number): Work<number> {
+  if (maxKeys === Infinity) return 0;
+  const nth = "SELECT expires_at FROM hookline.idempotency_keys ORDER BY expires_at DESC LIMIT 1 OFFSET $1";
+  const row = yield* get(nth, [maxKeys]);
+  return row ? integer(row.expires_at) : 0;
+}

@@ -1,0 +1,195 @@
+import { isId } from "../../shared/id.ts";
+import { QUESTION_HOLDS } from "../../types.ts";
+import { type ApprovalUse, RUN_CANCELED } from "../records/approval.ts";
+import type { Claim, Lease } from "../records/node.ts";
+import type { GiveBack, HeldFilter, Questions, TurnOutcome } from "../records/run.ts";
+import type { NewEntry } from "../records/session.ts";
+import type { Step } from "../records/step.ts";
+import { fromOutcome, isFinished, optional, text, toUnknownStep } from "../rows.ts";
+import { insertApprovals, isAnswered, locksOf, questionsLock, useApprovals, withdrawApprovals } from "./approvals.ts";
+import { addFailedAttempt } from "./failed-attempts.ts";
+import { recipientLock, reportRun, sessionLock, windowLock, type Work, type Writer } from "./writer.ts";
+
+export function retryRun(writer: Writer, claim: Claim, dueAt: number, error: string): Work<boolean> {
+  writer.announce("run");
+  const set = "not_before = $3, error = $4, unavailable_since = NULL, waiting_for = NULL";
+  const values = [Math.ceil(dueAt) + writer.clockOffsetMs, error];
+  return leaveRun(writer, claim, { state: "ready", set, failedWith: error }, values);
+}
+
+export function giveBackRun(
+  writer: Writer,
+  claim: Claim,
+  dueAt: number,
+  { error, unavailableSince, waitingFor }: GiveBack,
+): Work<boolean> {
+  writer.announce("run");
+  const set =
+    "not_before = $3, error = $4, attempts = attempts - 1, unavailable_since = $5::bigint, waiting_for = $6::text";
+  const values = [Math.ceil(dueAt) + writer.clockOffsetMs, error, unavailableSince, waitingFor];
+  return leaveRun(writer, claim, { state: "ready", set, failedWith: error }, values);
+}
+
+export function releaseRun(writer: Writer, claim: Claim): Work<boolean> {
+  writer.announce("run");
+  return leaveRun(writer, claim, { state: "ready", set: "attempts = attempts - 1" }, []);
+}
+
+export function holdRun(writer: Writer, claim: Claim, reason: string, questions?: Questions): Work<boolean> {
+  if (questions) return holdForQuestions(writer, claim, reason, questions);
+  return leaveRun(writer, claim, { state: "held", set: "hold_reason = $3, attempts = attempts - 1" }, [reason]);
+}
+
+/** Changes a run that stays the first of its session. At a repetition, the earlier attempt has kept its failure already. */
+function* leaveRun(
+  writer: Writer,
+  { id, token }: Claim,
+  { state, set, failedWith: error }: { state: "ready" | "held"; set: string; failedWith?: string },
+  values: (string | number | undefined)[],
+): Work<boolean> {
+  const update = `UPDATE hookline.runs SET state = '${state}', ${set} WHERE id = $1 AND claims = $2 AND state = 'running'`;
+  if ((yield* writer.run(update, [id, token, ...values])) === 0) return yield* wasLeft(writer, { id, token });
+  if (error !== undefined) addFailedAttempt(writer, "runs", id, { at: Date.now(), error });
+  yield* reportRun(writer, id, state);
+  return true;
+}
+
+/** By the earlier attempt: nobody has claimed it since. */
+function* wasLeft({ get, isRepeated }: Writer, { id, token }: Claim): Work<boolean> {
+  const since = "SELECT 1 FROM hookline.runs WHERE id = $1 AND claims = $2 AND state IN ('ready', 'held')";
+  return isRepeated && (yield* get(since, [id, token])) !== undefined;
+}
+
+const CLAIMED = "SELECT 1 FROM hookline.runs WHERE id = $1 AND claims = $2 AND state = 'running' FOR UPDATE";
+
+export function* recordSteps(
+  writer: Writer,
+  { id, token }: Claim,
+  steps: Step[],
+  uses: ApprovalUse[] = [],
+): Work<boolean> {
+  if (!(yield* writer.get(CLAIMED, [id, token])) || (yield* isAnswered(writer, id, steps))) return false;
+  if (!(yield* useApprovals(writer, id, uses))) return false;
+  // At a repetition, the earlier attempt may have recorded them with what they used.
+  const answers = yield* writer.insertSteps(id, steps);
+  const find = `SELECT id, session_key, hook, mapping FROM ${writer.tables.runs} WHERE id = $1`;
+  const run = answers.length > 0 ? yield* writer.get(find, [id]) : undefined;
+  for (const { usage, cost, model, startedAt, finishedAt = startedAt } of answers) {
+    yield* writer.addSpend({ usage, cost, model, finishedAt, runs: 0 }, run);
+  }
+  if (steps.some(isFinished)) writer.withCommit("UPDATE hookline.runs SET attempts = 1 WHERE id = $1", [id]);
+  yield* reportRun(writer, id, "running");
+  return true;
+}
+
+/** Asks and holds. The run is ready instead if a question has ended already, or is not opened. */
+function* holdForQuestions(
+  writer: Writer,
+  { id, token }: Claim,
+  reason: string,
+  { steps, asked, open }: Questions,
+): Work<boolean> {
+  yield* writer.lock([questionsLock(id), ...locksOf(asked)]);
+  if (!(yield* writer.get(CLAIMED, [id, token]))) return yield* wasLeft(writer, { id, token });
+  yield* writer.insertSteps(id, steps);
+  const areNewOpen = yield* insertApprovals(writer, asked);
+  const areOpen = "SELECT 1 FROM hookline.approvals WHERE id = ANY($1::uuid[]) AND state = 'open'";
+  const stillOpen = yield* writer.all(areOpen, [open]);
+  const state = areNewOpen && stillOpen.length === open.length ? "held" : "ready";
+  const hold = "UPDATE hookline.runs SET state = $2, hold_reason = $3, attempts = attempts - 1 WHERE id = $1";
+  yield* writer.run(hold, [id, state, reason]);
+  if (state === "ready") writer.announce("run");
+  yield* reportRun(writer, id, state);
+  return true;
+}
+
+/** Each is the first of its session, and was due when it was claimed. */
+export function* releaseHeld(
+  writer: Writer,
+  { reason, runs, sessionKey, forGood = false }: HeldFilter & { forGood?: boolean } = {},
+): Work<number> {
+  const values = [reason, forGood, runs?.filter(isId), sessionKey, Object.values(QUESTION_HOLDS)];
+  const released = yield* writer.all(RELEASE_HELD, values);
+  if (released.length > 0) writer.announce("run");
+  for (const row of released) yield* reportRun(writer, text(row.id), "ready");
+  return released.length;
+}
+
+const RELEASE_HELD = `
+  UPDATE hookline.runs SET state = 'ready', hold_reason = CASE WHEN $2 THEN hold_reason END
+  WHERE state = 'held' AND hold_reason <> ALL($5::text[]) AND ($1::text IS NULL OR hold_reason = $1)
+    AND ($3::uuid[] IS NULL OR id = ANY($3::uuid[])) AND ($4::text IS NULL OR session_key = $4) RETURNING id`;
+
+export function* cancelRun(
+  writer: Writer,
+  id: string,
+  { finishedAt, error, entries }: { finishedAt: number; error: string; entries: NewEntry[] },
+): Work<boolean> {
+  if (!isId(id)) return false;
+  const { get, all, run, tables } = writer;
+  const find = `SELECT session_key, coalesce_key, event_id FROM ${tables.runs} WHERE id = $1 AND kind = 'hook'`;
+  const found = yield* get(find, [id]);
+  if (!found) return false;
+  const [sessionKey, eventId] = [text(found.session_key), optional(text, found.event_id ?? null)];
+  // Nothing joins it meanwhile.
+  const windows = found.coalesce_key ? [windowLock(text(found.coalesce_key))] : [];
+  yield* writer.lock([sessionLock(sessionKey), ...windows]);
+  const before = yield* get("SELECT state FROM hookline.runs WHERE id = $1 AND finished_at IS NULL FOR UPDATE", [id]);
+  // The earlier attempt has canceled it.
+  if (!before) return writer.isRepeated && (yield* get(WAS_CANCELED, [id, finishedAt])) !== undefined;
+  yield* run(CANCEL_RUN, [id, finishedAt, error]);
+  const started = yield* all("SELECT detail FROM hookline.steps WHERE run_id = $1 AND state = 'started'", [id]);
+  yield* writer.insertSteps(
+    id,
+    started.map((step) => toUnknownStep(step, finishedAt)),
+  );
+  yield* writer.insertEntries(entries);
+  yield* withdrawApprovals(writer, { runId: id }, RUN_CANCELED);
+  writer.addToTotals({ runs: -1 });
+  writer.count({ runId: id, eventId }, { open: -1, dead: 0 });
+  if ((yield* run(PROMOTE_NEXT, [sessionKey])) > 0) writer.announce("run");
+  if (before.state === "running") writer.announce("cancel");
+  yield* writer.report([{ kind: "run", id, eventId, state: "dropped" }]);
+  return true;
+}
+
+/** Another token makes the last claim void. */
+const CANCEL_RUN = `
+  UPDATE hookline.runs SET state = 'dropped', claims = 0, coalesce_key = NULL, not_before = NULL, hold_reason = NULL,
+    finished_at = $2, error = $3 WHERE id = $1`;
+
+const WAS_CANCELED = "SELECT 1 FROM hookline.runs WHERE id = $1 AND state = 'dropped' AND finished_at = $2";
+
+const PROMOTE_NEXT = `
+  UPDATE hookline.runs SET state = 'ready' WHERE state = 'queued' AND id =
+    (SELECT id FROM hookline.runs WHERE session_key = $1 AND finished_at IS NULL ORDER BY seq LIMIT 1)`;
+
+/* A heartbeat is never queued: its run is recorded when it has ended. Recording it again changes nothing. */
+
+export function* completeHeartbeat(
+  writer: Writer,
+  { id, startedAt, consumedSeqs, lease }: { id: string; startedAt: number; consumedSeqs: number[]; lease: Lease },
+  outcome: TurnOutcome,
+): Work<boolean> {
+  const { finishedAt, entries, deliveries, questions = [] } = outcome;
+  yield* writer.lock([...deliveries.map(recipientLock), ...locksOf(questions)]);
+  if (!(yield* writer.holdsLease(lease))) return false;
+  const end = { id, startedAt, state: "done", finishedAt, outcome: fromOutcome(outcome) } as const;
+  // At a repetition the earlier attempt has recorded all of it.
+  if (!(yield* writer.insertHeartbeat(end))) return writer.isRepeated;
+  yield* writer.addSpend(outcome);
+  yield* writer.insertEntries(entries);
+  yield* writer.insertDeliveries(deliveries, finishedAt);
+  for (const { runId, eventId } of deliveries) writer.count({ runId, eventId }, { open: 1, dead: 0 });
+  yield* insertApprovals(writer, questions);
+  const consume = "UPDATE hookline.entries SET pending = 0 WHERE seq = ANY($1::bigint[]) AND pending = 1";
+  writer.addToTotals({ systemEvents: -(yield* writer.run(consume, [consumedSeqs])) });
+  return true;
+}
+
+export function* failHeartbeat(
+  writer: Writer,
+  run: { id: string; startedAt: number; finishedAt: number; error: string },
+): Work<void> {
+  yield* writer.insertHeartbeat({ ...run, state: "dead" });
+}
