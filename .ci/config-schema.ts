@@ -1,5 +1,5 @@
 /** The configuration's schema for editors and the reference: the base, with that of each driver's block in its place. */
-import { ACCOUNT_NAME } from "../src/shared/text.ts";
+import { ACCOUNT_NAME } from "../src/shared/text/text.ts";
 import { RULES } from "../src/config/schema/blocks.ts";
 import { readSchema } from "../src/config/schema/validator.ts";
 import type { Drivers } from "../src/config/plugins.ts";

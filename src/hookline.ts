@@ -5,7 +5,7 @@ import { createExecution, type Execution } from "./service/execution.ts";
 import { createHttp, type Http } from "./service/http.ts";
 import { createLifecycle, type ServicePart } from "./service/lifecycle.ts";
 import { openParts, type Parts, type PartsOptions } from "./service/parts.ts";
-import { writeOwner } from "./shared/owner.ts";
+import { writeOwner } from "./shared/system/owner.ts";
 import type { HttpResponse } from "./types.ts";
 
 /** How long `close` waits for turns and deliveries in flight, in milliseconds; the rest runs again after the next start. */

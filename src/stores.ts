@@ -5,7 +5,7 @@ import type { PostgresJournal } from "./journal/postgres/postgres.ts";
 import { createSqliteJournal } from "./journal/sqlite/sqlite.ts";
 import type { RefreshTokens } from "./mail/source.ts";
 import { createRefreshTokens, type MailStore, openMailStore } from "./mail/store.ts";
-import { toTempDir } from "./shared/temporary-folder.ts";
+import { toTempDir } from "./shared/system/temporary-folder.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 
 /** Opens the journal that the configuration names. Rejects with a `ConfigError` if it cannot be used. */

@@ -7,7 +7,7 @@ import { DriverError } from "../errors.ts";
 import type { NewApproval, NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
 import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from "../mapping/policy/policy.ts";
 import { createId } from "../shared/id.ts";
-import { cutText } from "../shared/text.ts";
+import { cutText } from "../shared/text/text.ts";
 import { inSpan } from "../telemetry/traces.ts";
 import type { ToolSets } from "../tools/tool-sets.ts";
 import { type AgentAction, type ContextCall, type Grant, listTargets, MAIN_SESSION } from "../types.ts";

@@ -1,4 +1,4 @@
-import { toolSetOf } from "../shared/text.ts";
+import { toolSetOf } from "../shared/text/text.ts";
 import { DriverError } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import type { CallResult } from "../tools/tool-set.ts";

@@ -1,4 +1,4 @@
-import { toolSetOf } from "../shared/text.ts";
+import { toolSetOf } from "../shared/text/text.ts";
 import { protect, toPrompt } from "../boundary/boundary.ts";
 import { DriverError, messageOf } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";

@@ -1,4 +1,4 @@
-import { toolSetOf } from "../shared/text.ts";
+import { toolSetOf } from "../shared/text/text.ts";
 import { DriverError, messageOf, NotConfigured } from "../errors.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { Approval, ApprovalUse, Step } from "../journal/journal.ts";

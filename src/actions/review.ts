@@ -1,5 +1,5 @@
 import { isObject, parseJson } from "../shared/json.ts";
-import { type Fence, findFences } from "../shared/split-text.ts";
+import { type Fence, findFences } from "../shared/text/split-text.ts";
 import type { ReviewVerdict } from "../channels/driver.ts";
 import { type AgentAction, listTargets, REVIEW_VERDICTS } from "../types.ts";
 

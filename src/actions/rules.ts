@@ -5,7 +5,7 @@ import type { Step } from "../journal/journal.ts";
 import { compileCallPattern } from "../mapping/pattern.ts";
 import { hashJson } from "../shared/hash.ts";
 import { isObject, toObject } from "../shared/json.ts";
-import { withPeriod, toolSetOf } from "../shared/text.ts";
+import { withPeriod, toolSetOf } from "../shared/text/text.ts";
 import type { OpenCall, ToolSets } from "../tools/tool-sets.ts";
 import type { Grant } from "../types.ts";
 import type { PastExchange } from "./ask.ts";

@@ -3,7 +3,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import { Readable, Writable } from "node:stream";
 import { codeOf, DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition } from "../plugin.ts";
-import { type ProcessOptions, type RunningProcess, startProcess } from "../shared/child-process.ts";
+import { type ProcessOptions, type RunningProcess, startProcess } from "../shared/system/child-process.ts";
 import { checkProgram, programSchema, toProcess } from "./command.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
 import { assertNotAborted, requireModelId, toProgramMessage, toStartError, warnOfIncomplete } from "./errors.ts";

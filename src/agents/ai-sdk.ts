@@ -6,7 +6,7 @@ import type * as Undici from "undici";
 import { DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, objectSchema, TEXTS } from "../shared/json.ts";
-import { undici } from "../shared/undici.ts";
+import { undici } from "../shared/net/undici.ts";
 import { traceHeaders } from "../telemetry/traces.ts";
 import { toReply } from "./ai-sdk-reply.ts";
 import type { AgentDriver, AgentTurn, CallOutcome, ToolDescription } from "./driver.ts";

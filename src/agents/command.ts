@@ -10,9 +10,9 @@ import {
   type ProcessOptions,
   type ProgramResult,
   runProgram,
-} from "../shared/child-process.ts";
+} from "../shared/system/child-process.ts";
 import { NON_BLANK, objectSchema, TEXTS, COMMAND } from "../shared/json.ts";
-import { createTemporaryFolder } from "../shared/temporary-folder.ts";
+import { createTemporaryFolder } from "../shared/system/temporary-folder.ts";
 import type { AgentDriver, AgentTurn } from "./driver.ts";
 import { assertNotAborted, requireModelId, toProgramMessage, toStartError } from "./errors.ts";
 

@@ -1,6 +1,6 @@
 import type { AskedApproval, Journal } from "../journal/journal.ts";
 import { readOwn, toObject } from "../shared/json.ts";
-import { toChannelName } from "../shared/text.ts";
+import { toChannelName } from "../shared/text/text.ts";
 import { type HookRequest, isSender } from "../types.ts";
 
 /** A message of a person that has the form of an answer. Whether it counts depends on what was asked, where and of whom. */

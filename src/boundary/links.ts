@@ -1,4 +1,4 @@
-import { listTokens, type MarkedToken, parseMarkdown } from "../shared/markdown.ts";
+import { listTokens, type MarkedToken, parseMarkdown } from "../shared/text/markdown.ts";
 
 export interface ClosedLinks {
   text: string;

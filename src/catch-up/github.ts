@@ -1,7 +1,7 @@
 import { explainGithub, toHeaders } from "../channels/comments/github-api.ts";
 import { MAX_ANSWER, toNoAnswer, toRefusal } from "../channels/http.ts";
 import { isObject, parseObject, toText } from "../shared/json.ts";
-import { readText } from "../shared/network.ts";
+import { readText } from "../shared/net/network.ts";
 import type { MissedEvent, MissedEvents } from "./missed.ts";
 
 /** An attempt of GitHub to deliver an event, as its API lists it. */

@@ -1,4 +1,4 @@
-import type { DiffLine } from "../shared/diff.ts";
+import type { DiffLine } from "../shared/text/diff.ts";
 
 /** The diff of one commit at a recipient. */
 export interface ChangeDiff {

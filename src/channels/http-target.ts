@@ -4,7 +4,7 @@ import { DriverError, messageOf } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
 import { listFound } from "../shared/found.ts";
 import { appendSegment, HTTP_URL, isObject, NON_BLANK, objectSchema } from "../shared/json.ts";
-import { isRetryableStatus } from "../shared/network.ts";
+import { isRetryableStatus } from "../shared/net/network.ts";
 import type { ChannelDriver, MessageTemplate, OutgoingMessage } from "./driver.ts";
 import { isSuccess, request, toRefusal } from "./http.ts";
 

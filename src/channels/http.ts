@@ -1,6 +1,6 @@
 import { codeOf, DriverError } from "../errors.ts";
 import { parseJson, toObject, toObjects } from "../shared/json.ts";
-import { isRetryableStatus, parseRetryAfter, readText } from "../shared/network.ts";
+import { isRetryableStatus, parseRetryAfter, readText } from "../shared/net/network.ts";
 import { traceHeaders } from "../telemetry/traces.ts";
 import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
 

@@ -2,7 +2,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import { createInterface } from "node:readline";
 import { codeOf, DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { findMissingProgram, pickEnvironment, startProcess } from "../shared/child-process.ts";
+import { findMissingProgram, pickEnvironment, startProcess } from "../shared/system/child-process.ts";
 import { isObject, parseObject, objectSchema, COMMAND } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { toCodeRefusal, toNoAnswer, toUnreadable } from "./http.ts";

@@ -2,7 +2,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../shared/json.ts";
-import { parseRetryAfter } from "../shared/network.ts";
+import { parseRetryAfter } from "../shared/net/network.ts";
 import type { ChannelDriver } from "./driver.ts";
 import {
   type Call,

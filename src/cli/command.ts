@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { getSystemErrorMessage } from "node:util";
 import { withEnvFile } from "../config/env-file.ts";
 import { ConfigError, HookError, MailError, messageOf, toSentence } from "../errors.ts";
-import { packageVersion } from "../shared/package.ts";
+import { packageVersion } from "../shared/system/package.ts";
 import { parseSince } from "../shared/time.ts";
 import { addExamples, isReading, leafCommands, nameOf } from "./command-list.ts";
 import { type CliIo, hasColors, printError, printJsonLine } from "./io.ts";

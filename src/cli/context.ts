@@ -8,12 +8,12 @@ import { findConfigFile, type ReadConfig, resolveUserConfig } from "../config/lo
 import { builtInDrivers, readConfig } from "../drivers.ts";
 import { ConfigError, type ConfigProblem, messageOf, toSentence } from "../errors.ts";
 import { buildRuntime, type Runtime } from "../runtime/build.ts";
-import { toServiceAddress } from "../shared/owner.ts";
+import { toServiceAddress } from "../shared/system/owner.ts";
 import { createTelemetry } from "../telemetry/telemetry.ts";
 import type { TransformRunner } from "../transforms/runner.ts";
 import { createSandbox } from "../transforms/sandbox/sandbox.ts";
 import { describeSystemError } from "./command.ts";
-import { withPeriod } from "../shared/text.ts";
+import { withPeriod } from "../shared/text/text.ts";
 import { parseExact } from "../shared/exact-json.ts";
 import { type CliIo, printWarnings } from "./io.ts";
 import { parseJson } from "../shared/json.ts";

@@ -1,7 +1,7 @@
 import type * as Diff from "diff";
 import { stripVTControlCharacters } from "node:util";
 import type { EventTimeline, EventView, RunView } from "../operator/views.ts";
-import { loadAtFirstUse } from "../shared/package.ts";
+import { loadAtFirstUse } from "../shared/system/package.ts";
 import { toPrintable } from "../telemetry/log.ts";
 import type { LogLine } from "../types.ts";
 import { style } from "./io.ts";

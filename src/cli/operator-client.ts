@@ -8,7 +8,7 @@ import { parseExactAt } from "../shared/exact-json.ts";
 import { parseObject } from "../shared/json.ts";
 import { toBearer } from "../shared/secret.ts";
 import { type ServiceFlags, Unreachable } from "./command.ts";
-import { toServiceAddress } from "../shared/owner.ts";
+import { toServiceAddress } from "../shared/system/owner.ts";
 import { causeOf, loadServiceConfig } from "./context.ts";
 import { type CliIo, print, printJson } from "./io.ts";
 

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { isDeepStrictEqual, parseEnv } from "node:util";
 import { ConfigError, messageOf } from "../errors.ts";
-import { readRegularFile, replaceFile } from "../shared/files.ts";
+import { readRegularFile, replaceFile } from "../shared/system/files.ts";
 
 const MAX_BYTES = 1024 * 1024;
 

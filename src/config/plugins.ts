@@ -3,9 +3,9 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type ConfigProblem, messageOf } from "../errors.ts";
 import type { Plugin } from "../plugin.ts";
-import { CLOCK_SLACK_MS } from "../shared/files.ts";
+import { CLOCK_SLACK_MS } from "../shared/system/files.ts";
 import { isObject, readOwn, toObject } from "../shared/json.ts";
-import { didYouMean, toChannelName, withPeriod } from "../shared/text.ts";
+import { didYouMean, toChannelName, withPeriod } from "../shared/text/text.ts";
 import { compileSchema } from "./schema/validator.ts";
 
 /** Every driver that a configuration can name. */

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { type ConfigProblem, messageOf } from "../errors.ts";
 import { appendSegment, isObject, isWithin, readOwn, type Segment } from "../shared/json.ts";
-import { readRegularFile } from "../shared/files.ts";
+import { readRegularFile } from "../shared/system/files.ts";
 
 /** `${NAME}`, `${NAME:-default}` or `${file:PATH}`; with a second `$` in front, the text itself. */
 const REFERENCE = /(\$?)\$\{(?:([A-Za-z_]\w*)(?::-([^}]*))?|file:([^}]+))\}/g;

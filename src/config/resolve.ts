@@ -1,6 +1,6 @@
 import path from "node:path";
 import { toSecrets } from "../shared/secret.ts";
-import { toChannelName } from "../shared/text.ts";
+import { toChannelName } from "../shared/text/text.ts";
 import { parseDuration } from "../shared/time.ts";
 import type { Drivers } from "./plugins.ts";
 import type { ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";

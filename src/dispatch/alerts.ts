@@ -1,4 +1,4 @@
-import { splitText } from "../shared/split-text.ts";
+import { splitText } from "../shared/text/split-text.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import type { AlertKind, AlertRule } from "../config/types.ts";
 import { type ConfigProblem, DriverError } from "../errors.ts";
@@ -6,7 +6,7 @@ import type { Approval, Change, Journal } from "../journal/journal.ts";
 import type { MailStatus } from "../mail/watch/status.ts";
 import { type Alarm, createAlarm } from "../shared/time.ts";
 import { createId } from "../shared/id.ts";
-import { toOneLine } from "../shared/text.ts";
+import { toOneLine } from "../shared/text/text.ts";
 import type { Log } from "../telemetry/log.ts";
 import { QUESTION_HOLDS } from "../types.ts";
 import type { DispatcherOptions } from "./context.ts";

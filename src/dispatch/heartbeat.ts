@@ -5,7 +5,7 @@ import type { Entry, Lease, Route, TurnOutcome } from "../journal/journal.ts";
 import { backoffMs, createAlarm } from "../shared/time.ts";
 import { DriverError, NotConfigured } from "../errors.ts";
 import { createId } from "../shared/id.ts";
-import { takeWithin, toChannelName } from "../shared/text.ts";
+import { takeWithin, toChannelName } from "../shared/text/text.ts";
 import { MAIN_SESSION } from "../types.ts";
 import type { DispatchContext } from "./context.ts";
 import { createAsk } from "./run-steps.ts";

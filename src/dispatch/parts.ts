@@ -1,5 +1,5 @@
 import type { ChannelDriver } from "../channels/driver.ts";
-import { findFences, splitOnce } from "../shared/split-text.ts";
+import { findFences, splitOnce } from "../shared/text/split-text.ts";
 
 /** A reply of many messages is a nuisance where it arrives. */
 const MAX_PARTS = 10;

@@ -1,6 +1,6 @@
 import { parseReview, type ReviewBlock, type ReviewComment } from "../actions/review.ts";
 import type { ChangeDiff, ChannelDriver, LineComment, Review, ReviewVerdict } from "../channels/driver.ts";
-import { type DiffLine, parseHunks } from "../shared/diff.ts";
+import { type DiffLine, parseHunks } from "../shared/text/diff.ts";
 import { type AgentAction, REVIEW_VERDICTS } from "../types.ts";
 
 /** Where a reply goes that may be a review. */

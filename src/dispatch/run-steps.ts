@@ -1,4 +1,4 @@
-import { toolSetOf } from "../shared/text.ts";
+import { toolSetOf } from "../shared/text/text.ts";
 import type { TurnContext } from "../actions/agent.ts";
 import type { StepStore, Waiting } from "../actions/steps.ts";
 import { toApprovals } from "../approvals/ask.ts";

@@ -4,7 +4,7 @@ import { toPrompt } from "../boundary/boundary.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
 import type { ClaimedRun, Journal, Run, Turn } from "../journal/journal.ts";
-import { takeWithin } from "../shared/text.ts";
+import { takeWithin } from "../shared/text/text.ts";
 import { failSpan } from "../telemetry/traces.ts";
 import type { DispatchContext } from "./context.ts";
 import { createAsk, suspendRun, createStepStore, findWrittenGrants } from "./run-steps.ts";

@@ -2,7 +2,7 @@ import type * as Busboy from "@fastify/busboy";
 import { HookError } from "../errors.ts";
 import { type ReadExact, toReadExact } from "../shared/exact-json.ts";
 import { isObject, parseObject } from "../shared/json.ts";
-import { loadAtFirstUse } from "../shared/package.ts";
+import { loadAtFirstUse } from "../shared/system/package.ts";
 import { createDecode } from "./body.ts";
 import { looksLikeJson, parseJson } from "./parse-json.ts";
 

@@ -1,4 +1,4 @@
-import { toServiceAddress } from "../shared/owner.ts";
+import { toServiceAddress } from "../shared/system/owner.ts";
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import type { Socket } from "node:net";

@@ -4,7 +4,7 @@ import type { SignedIdentity } from "../providers/provider.ts";
 import { exactPayload } from "../shared/exact-json.ts";
 import { createId } from "../shared/id.ts";
 import { type PayloadPath, redact, redactPayload } from "../shared/secret.ts";
-import { toFirstLine } from "../shared/text.ts";
+import { toFirstLine } from "../shared/text/text.ts";
 import { currentTraceparent } from "../telemetry/traces.ts";
 import type { AgentAction, Grant, HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
 import type { CoalesceWindow, Idempotency, NewAction, NewEntry, NewEvent, StoredRequest, Timings } from "./journal.ts";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { MailError, messageOf } from "../errors.ts";
 import { type Expiring, keepWhileValid, type Kept } from "../shared/time.ts";
-import { isLoopback, isRetryableStatus } from "../shared/network.ts";
+import { isLoopback, isRetryableStatus } from "../shared/net/network.ts";
 import { parseObject } from "../shared/json.ts";
 import { cleanLine } from "./message/text.ts";
 import type { RefreshTokens } from "./source.ts";

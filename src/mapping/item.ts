@@ -1,6 +1,6 @@
 import { exactPayload } from "../shared/exact-json.ts";
 import { isObject } from "../shared/json.ts";
-import { toChannelName, toSubject } from "../shared/text.ts";
+import { toChannelName, toSubject } from "../shared/text/text.ts";
 import type { HookRequest, LogLine, Publication, Resolution } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
 import type { ToolSets } from "../tools/tool-sets.ts";

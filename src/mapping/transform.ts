@@ -1,4 +1,4 @@
-import { didYouMean } from "../shared/text.ts";
+import { didYouMean } from "../shared/text/text.ts";
 import type { ActionOverride } from "../config/schema/generated.ts";
 import { createBuiltCheck, readSchema } from "../config/schema/validator.ts";
 import { HookError, TransformError } from "../errors.ts";

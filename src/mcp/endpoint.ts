@@ -5,7 +5,7 @@ import type { Exchange } from "../ingress/exchange.ts";
 import { isOwnHost } from "../ingress/own-host.ts";
 import type { RouteHandler } from "../ingress/router.ts";
 import { isObject, readOwn, toObject } from "../shared/json.ts";
-import { packageVersion } from "../shared/package.ts";
+import { packageVersion } from "../shared/system/package.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { HttpResponse } from "../types.ts";
 import type { AuditList } from "./audit.ts";

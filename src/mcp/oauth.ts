@@ -1,7 +1,7 @@
 import { HookError } from "../errors.ts";
 import { readOwn } from "../shared/json.ts";
-import { createTokenVerifier, type VerifyToken } from "../shared/json-web-token.ts";
-import { isLoopback } from "../shared/network.ts";
+import { createTokenVerifier, type VerifyToken } from "../shared/net/json-web-token.ts";
+import { isLoopback } from "../shared/net/network.ts";
 
 /** The subject of a token that the issuer made for the resource; undefined: it is not such a token. Throws a 503. */
 export type ReadSubject = (token: string) => Promise<string | undefined>;

@@ -7,7 +7,7 @@ import type { MappingIndex } from "../mapping/mapping-index.ts";
 import type { DraftChange } from "../runtime/draft.ts";
 import { parseSince } from "../shared/time.ts";
 import { REDACTED } from "../shared/secret.ts";
-import { cutText } from "../shared/text.ts";
+import { cutText } from "../shared/text/text.ts";
 import { type ActionReceipt, ANY_CREDENTIAL, type HookRequest, type Resolution } from "../types.ts";
 import { createRequireBody, type RequireBody } from "./body.ts";
 import { listSince, toReplayRequest } from "./stored-events.ts";

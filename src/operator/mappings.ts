@@ -3,7 +3,7 @@ import path from "node:path";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { MappingSource } from "../config/types.ts";
 import { parseObject } from "../shared/json.ts";
-import { readRegularFile } from "../shared/files.ts";
+import { readRegularFile } from "../shared/system/files.ts";
 import type { MappingCount } from "../journal/journal.ts";
 import type { EventCounts } from "../telemetry/activity.ts";
 import type { EventStatus, HookAction } from "../types.ts";

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type HookError, messageOf } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
-import { cutText } from "../shared/text.ts";
+import { cutText } from "../shared/text/text.ts";
 import { DAY_MS } from "../shared/time.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 

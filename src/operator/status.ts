@@ -8,7 +8,7 @@ import type { JournalStats, NodeInfo, NodeRecord, WorkCounts } from "../journal/
 import type { FolderStatus, MailStatus } from "../mail/watch/status.ts";
 import type { Runtime } from "../runtime/build.ts";
 import type { ReloadFailure } from "../runtime/reload.ts";
-import { packageVersion } from "../shared/package.ts";
+import { packageVersion } from "../shared/system/package.ts";
 import type { EventCounts, Minute } from "../telemetry/activity.ts";
 import type { SandboxStatus } from "../transforms/runner.ts";
 import { toIso, toView, type View } from "./times.ts";

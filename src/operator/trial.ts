@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { trimSlashes } from "../config/resolve.ts";
-import { didYouMean } from "../shared/text.ts";
+import { didYouMean } from "../shared/text/text.ts";
 import { ConfigError, type ConfigProblem, HookError } from "../errors.ts";
 import { parseJsonBody } from "../ingress/parse-body.ts";
 import { toVisibleHeaders } from "../ingress/hook-request.ts";

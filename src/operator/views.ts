@@ -1,6 +1,6 @@
 import { toPrompt } from "../boundary/boundary.ts";
 import { exactPayload } from "../shared/exact-json.ts";
-import { cutText } from "../shared/text.ts";
+import { cutText } from "../shared/text/text.ts";
 import type { FoundMissed } from "../catch-up/missed.ts";
 import type { FindParser } from "../ingress/parse-body.ts";
 import { matchHook } from "../ingress/router.ts";

@@ -1,7 +1,7 @@
 import { verify, X509Certificate } from "node:crypto";
 import type { FromSchema } from "json-schema-to-ts";
 import type { SignatureDefinition } from "../plugin.ts";
-import { readText } from "../shared/network.ts";
+import { readText } from "../shared/net/network.ts";
 import { parseDuration } from "../shared/time.ts";
 import { parseObject, objectSchema } from "../shared/json.ts";
 import { checkTime, digestParts } from "./verifier.ts";

@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import type { FromSchema } from "json-schema-to-ts";
 import type { OptionProblem, SignatureDefinition } from "../plugin.ts";
-import { GOOGLE_TOKEN, toGoogleRules } from "../shared/google-token.ts";
+import { GOOGLE_TOKEN, toGoogleRules } from "../shared/net/google-token.ts";
 import {
   createTokenVerifier,
   signToken,
   toBearer,
   type TokenRules,
   type VerifyToken,
-} from "../shared/json-web-token.ts";
+} from "../shared/net/json-web-token.ts";
 import { HTTP_URL, NON_BLANK, parseObject, toObject, objectSchema } from "../shared/json.ts";
 import { redactPayload, toSecrets } from "../shared/secret.ts";
 import { parseDuration } from "../shared/time.ts";

@@ -14,8 +14,8 @@ import { type CompiledMapping, compileMapping, toRunLimits } from "../mapping/co
 import { createMappingIndex, findShadowed, isBuiltInHook, type MappingIndex } from "../mapping/mapping-index.ts";
 import type { DriverContext } from "../plugin.ts";
 import { isWithin, toObject } from "../shared/json.ts";
-import { readRegularFile, isInstalled } from "../shared/files.ts";
-import { didYouMean, toChannelName, withPeriod } from "../shared/text.ts";
+import { readRegularFile, isInstalled } from "../shared/system/files.ts";
+import { didYouMean, toChannelName, withPeriod } from "../shared/text/text.ts";
 import { type Log, silentLog } from "../telemetry/log.ts";
 import type { CodeCache } from "../transforms/code-cache.ts";
 import { compileTransform } from "../transforms/compile.ts";

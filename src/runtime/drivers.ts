@@ -14,8 +14,8 @@ import { compileTemplate } from "../mapping/template/template.ts";
 import type { MailAccount } from "../mail/source.ts";
 import type { DriverContext, DriverDefinition } from "../plugin.ts";
 import { appendSegment, toObject } from "../shared/json.ts";
-import { toTempDir } from "../shared/temporary-folder.ts";
-import { channelKind, withPeriod } from "../shared/text.ts";
+import { toTempDir } from "../shared/system/temporary-folder.ts";
+import { channelKind, withPeriod } from "../shared/text/text.ts";
 import { createReads } from "../tools/reads.ts";
 import { findEqualNames, type MadeSet, openToolSets, type ToolSets } from "../tools/tool-sets.ts";
 

@@ -4,7 +4,7 @@ import type { ConfigProblem } from "../errors.ts";
 import { toGrants } from "../mapping/policy/grants.ts";
 import { compileCallPattern } from "../mapping/pattern.ts";
 import { appendSegment, toObject } from "../shared/json.ts";
-import { withPeriod, toolSetOf } from "../shared/text.ts";
+import { withPeriod, toolSetOf } from "../shared/text/text.ts";
 import type { OpenCall, ToolSets } from "../tools/tool-sets.ts";
 import type { Grant } from "../types.ts";
 

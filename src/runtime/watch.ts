@@ -2,7 +2,7 @@ import { type FSWatcher, watch } from "chokidar";
 import { lstatSync, type Stats, statSync } from "node:fs";
 import path from "node:path";
 import { codeOf } from "../errors.ts";
-import { CLOCK_SLACK_MS, isInstalled } from "../shared/files.ts";
+import { CLOCK_SLACK_MS, isInstalled } from "../shared/system/files.ts";
 import type { Log } from "../telemetry/log.ts";
 import { isInside, toRealPath } from "../transforms/source-boundary.ts";
 import { createLinkWatcher } from "./links.ts";

@@ -10,7 +10,7 @@ import { listSince } from "../operator/stored-events.ts";
 import type { Runtime } from "../runtime/build.ts";
 import { createId } from "../shared/id.ts";
 import { parseObject, readOwn, toText } from "../shared/json.ts";
-import { toOneLine } from "../shared/text.ts";
+import { toOneLine } from "../shared/text/text.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";
 import type { Alerts } from "../dispatch/alerts.ts";
 import type { Parts } from "./parts.ts";

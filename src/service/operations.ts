@@ -8,7 +8,7 @@ import { runTrial, type Trial } from "../operator/trial.ts";
 import { type StatusView, toMailView, toNodesView, toRuntimeView } from "../operator/status.ts";
 import type { Runtime } from "../runtime/build.ts";
 import { createDrafts } from "../runtime/draft.ts";
-import { packageVersion } from "../shared/package.ts";
+import { packageVersion } from "../shared/system/package.ts";
 import type { Execution } from "./execution.ts";
 import type { Parts } from "./parts.ts";
 

@@ -10,7 +10,7 @@ import type { HooklineOptions } from "../library.ts";
 import type { IsOwn } from "../mapping/match.ts";
 import { createLiveStream, type LiveStream } from "../operator/http/stream.ts";
 import { buildRuntime, type Runtime } from "../runtime/build.ts";
-import { IS_CHECKOUT } from "../shared/package.ts";
+import { IS_CHECKOUT } from "../shared/system/package.ts";
 import { createTokenStores, openJournal } from "../stores.ts";
 import { createTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 import { type CodeCache, createCodeCache } from "../transforms/code-cache.ts";

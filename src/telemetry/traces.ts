@@ -2,7 +2,7 @@ import type * as OpenTelemetry from "@opentelemetry/api";
 import type { Attributes, Context, Span, SpanContext, SpanOptions } from "@opentelemetry/api";
 import { HookError } from "../errors.ts";
 import type { ClaimedDelivery, ClaimedRun, Entry, Journal } from "../journal/journal.ts";
-import { loadAtFirstUse } from "../shared/package.ts";
+import { loadAtFirstUse } from "../shared/system/package.ts";
 
 const loadApi = loadAtFirstUse<typeof OpenTelemetry>("@opentelemetry/api");
 

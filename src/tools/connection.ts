@@ -4,8 +4,8 @@ import { isIP, type LookupFunction } from "node:net";
 import { callbackify } from "node:util";
 import type * as Undici from "undici";
 import { codeOf, DriverError, messageOf } from "../errors.ts";
-import { describeUnreachable } from "../shared/network.ts";
-import { undici } from "../shared/undici.ts";
+import { describeUnreachable } from "../shared/net/network.ts";
+import { undici } from "../shared/net/undici.ts";
 import { classifyAddress } from "./addresses.ts";
 
 /** The addresses of a host name, in the order of preference. */

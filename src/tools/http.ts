@@ -4,8 +4,8 @@ import { messageOf } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
 import { appendSegment, HTTP_URL, isObject, toText, objectSchema, TEXTS } from "../shared/json.ts";
 import { listFound } from "../shared/found.ts";
-import { readText } from "../shared/network.ts";
-import { withPeriod } from "../shared/text.ts";
+import { readText } from "../shared/net/network.ts";
+import { withPeriod } from "../shared/text/text.ts";
 import {
   type Connection,
   findAddressProblem,

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { readRegularFile, replaceFile } from "../shared/files.ts";
+import { readRegularFile, replaceFile } from "../shared/system/files.ts";
 import { hashJson } from "../shared/hash.ts";
 import { isObject, parseJson, toObject, toObjects, toText } from "../shared/json.ts";
 import type { CallDescription } from "./tool-set.ts";

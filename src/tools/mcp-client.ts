@@ -1,7 +1,7 @@
 import type * as Mcp from "@modelcontextprotocol/client";
 import { codeOf } from "../errors.ts";
 import { toObject } from "../shared/json.ts";
-import { packageVersion } from "../shared/package.ts";
+import { packageVersion } from "../shared/system/package.ts";
 import { backoffMs, untilAborted } from "../shared/time.ts";
 import { NotSent, toUnknownOutcome } from "./connection.ts";
 import type { CallContext, CallDescription } from "./tool-set.ts";

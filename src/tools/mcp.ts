@@ -3,7 +3,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import path from "node:path";
 import { DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
-import { findMissingProgram, pickEnvironment } from "../shared/child-process.ts";
+import { findMissingProgram, pickEnvironment } from "../shared/system/child-process.ts";
 import { HTTP_URL, objectSchema, parseObject, TEXTS, COMMAND } from "../shared/json.ts";
 import { findAddressProblem, NotSent, openConnection } from "./connection.ts";
 import { findHeaderProblem } from "./headers.ts";

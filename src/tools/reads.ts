@@ -1,8 +1,8 @@
 import type { ChannelDriver } from "../channels/driver.ts";
 import type { Preset } from "../config/schema/generated.ts";
 import { messageOf } from "../errors.ts";
-import { readText } from "../shared/network.ts";
-import { numberLines } from "../shared/diff.ts";
+import { readText } from "../shared/net/network.ts";
+import { numberLines } from "../shared/text/diff.ts";
 import { parseJson, readOwn, toObjects, toText } from "../shared/json.ts";
 import { compileFields, type CompileTemplate } from "../shared/template-values.ts";
 import { type Connection, openConnection } from "./connection.ts";

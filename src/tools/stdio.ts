@@ -1,6 +1,6 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { mkdirSync } from "node:fs";
-import { pickEnvironment, type RunningProcess, startProcess } from "../shared/child-process.ts";
+import { pickEnvironment, type RunningProcess, startProcess } from "../shared/system/child-process.ts";
 
 export interface StdioOptions {
   command: readonly string[];

@@ -5,7 +5,7 @@ import type { ToolSetBlock } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
 import { hashJson } from "../shared/hash.ts";
 import { isObject, toObject } from "../shared/json.ts";
-import { cutText, didYouMean, toOneLine, toolSetOf } from "../shared/text.ts";
+import { cutText, didYouMean, toOneLine, toolSetOf } from "../shared/text/text.ts";
 import { withTimeout } from "../shared/time.ts";
 import { hashCall } from "./lock.ts";
 import { createRedaction, type Redact } from "./redact.ts";

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { isInstalled } from "../shared/files.ts";
+import { isInstalled } from "../shared/system/files.ts";
 import { type BuildError, type CommonOptions, type Metafile, runEsbuild } from "./esbuild.ts";
 import { parentsOf, type SourceBoundary } from "./source-boundary.ts";
 import { createSourceGate, explainError, findMissing } from "./source-gate.ts";

@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
-import { CLOCK_SLACK_MS, readRegularFile, replaceFile } from "../shared/files.ts";
+import { CLOCK_SLACK_MS, readRegularFile, replaceFile } from "../shared/system/files.ts";
 import { isObject, parseObject } from "../shared/json.ts";
-import { packageVersion } from "../shared/package.ts";
+import { packageVersion } from "../shared/system/package.ts";
 import { isCode, MAX_SOURCE_BYTES } from "./source-boundary.ts";
 
 /** What a module was compiled to. */

@@ -3,7 +3,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { deflateRaw, inflateRawSync } from "node:zlib";
 import type { ConfigProblem } from "../errors.ts";
-import { cutText } from "../shared/text.ts";
+import { cutText } from "../shared/text/text.ts";
 import { type Bundled, bundle, type Output } from "./bundle.ts";
 import type { CodeCache, CompiledCode } from "./code-cache.ts";
 import { type BuildError, type CommonOptions, showLine, transformText } from "./esbuild.ts";

@@ -2,7 +2,7 @@ import type * as Esbuild from "esbuild";
 import type { BuildFailure, BuildOptions, BuildResult, Message, TransformOptions, TransformResult } from "esbuild";
 import { messageOf } from "../errors.ts";
 import { untilAborted } from "../shared/time.ts";
-import { loadAtFirstUse } from "../shared/package.ts";
+import { loadAtFirstUse } from "../shared/system/package.ts";
 
 export type { BuildOptions, CommonOptions, Loader, Metafile, OnResolveArgs, Plugin } from "esbuild";
 

@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import path from "node:path";
-import { readRegularFile } from "../shared/files.ts";
+import { readRegularFile } from "../shared/system/files.ts";
 import type { Loader } from "./esbuild.ts";
 import { isObject, parseObject } from "../shared/json.ts";
 

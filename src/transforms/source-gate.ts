@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import path from "node:path";
-import { readRegularFile } from "../shared/files.ts";
+import { readRegularFile } from "../shared/system/files.ts";
 import { refuseWalks } from "./dynamic-imports.ts";
 import type { BuildError, CommonOptions, OnResolveArgs, Plugin } from "./esbuild.ts";
 import {

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { DriverError } from "../../errors.ts";
-import { type DiffLine } from "../../shared/diff.ts";
+import { type DiffLine } from "../../shared/text/diff.ts";
 import { toObjects, toText } from "../../shared/json.ts";
 import type { ChangeDiff } from "../driver.ts";
 import { type Call, isSuccess, requireId, toLine } from "../http.ts";

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { shownText } from "../../../test/support/comments.ts";
 import { startGithubReviews } from "../../../test/support/github-reviews.ts";
 import { BASE, START, startGitlabReviews } from "../../../test/support/gitlab-reviews.ts";
-import { parseHunks } from "../../shared/diff.ts";
+import { parseHunks } from "../../shared/text/diff.ts";
 import type { ReviewVerdict, ChannelDriver, OutgoingMessage } from "../driver.ts";
 import { createGithub } from "./github.ts";
 import { createGitlab } from "./gitlab.ts";

@@ -1,6 +1,6 @@
 import type { SendMailOptions } from "nodemailer";
 import { hash } from "node:crypto";
-import { cutText } from "../../shared/text.ts";
+import { cutText } from "../../shared/text/text.ts";
 import type { OutgoingMessage } from "../driver.ts";
 import { MAIL } from "../text/dialects.ts";
 import { renderMarkdown } from "../text/markdown.ts";

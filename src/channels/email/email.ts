@@ -3,7 +3,7 @@ import { DriverError, MailError, messageOf } from "../../errors.ts";
 import type { MailAccount } from "../../mail/source.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../../plugin.ts";
 import { listFound } from "../../shared/found.ts";
-import { isLoopback } from "../../shared/network.ts";
+import { isLoopback } from "../../shared/net/network.ts";
 import { NON_BLANK, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
 import { toLine, toNoAnswer } from "../http.ts";

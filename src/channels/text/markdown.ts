@@ -1,4 +1,4 @@
-import { type MarkedToken, parseMarkdown, type Token, type Tokens, toKnown } from "../../shared/markdown.ts";
+import { type MarkedToken, parseMarkdown, type Token, type Tokens, toKnown } from "../../shared/text/markdown.ts";
 
 /** How a service writes what Markdown can say. Each function gets text that is already in the service's form, unless it says otherwise. */
 export interface Dialect {

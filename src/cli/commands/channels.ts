@@ -7,7 +7,7 @@ import { createRefreshTokens } from "../../mail/store.ts";
 import { openDrivers } from "../../runtime/drivers.ts";
 import { silentLog } from "../../telemetry/log.ts";
 import { appendSegment, isWithin } from "../../shared/json.ts";
-import { toChannelName } from "../../shared/text.ts";
+import { toChannelName } from "../../shared/text/text.ts";
 import { addConfigOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";

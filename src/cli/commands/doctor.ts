@@ -8,7 +8,7 @@ import { showHookId } from "../../registration/subscriptions.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import type { GrantRow } from "../../runtime/grants.ts";
 import { toText } from "../../shared/json.ts";
-import { isLoopback } from "../../shared/network.ts";
+import { isLoopback } from "../../shared/net/network.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { addConfigOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { locateConfig, tryRuntime } from "../context.ts";

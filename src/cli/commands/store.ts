@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from "n
 import path from "node:path";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
-import { withPeriod } from "../../shared/text.ts";
+import { withPeriod } from "../../shared/text/text.ts";
 import type { MigratedTable, MigrationProgress } from "../../journal/migration/migrate.ts";
 import { copyDatabase, openDatabase } from "../../journal/sqlite/database.ts";
 import { markCopy } from "../../journal/sqlite/publications.ts";

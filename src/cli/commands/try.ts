@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { once } from "node:events";
 import { statSync } from "node:fs";
 import path from "node:path";
-import { didYouMean } from "../../shared/text.ts";
+import { didYouMean } from "../../shared/text/text.ts";
 import { ConfigError } from "../../errors.ts";
 import { resolveRequest } from "../../mapping/resolve.ts";
 import { runTrial, type Trial } from "../../operator/trial.ts";

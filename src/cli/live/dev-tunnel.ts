@@ -8,7 +8,7 @@ import { messageOf } from "../../errors.ts";
 import type { HooklineService } from "../../hookline.ts";
 import type { HookApi } from "../../registration/hook-api.ts";
 import { findVendor } from "../../registration/vendors.ts";
-import { readRegularFile, replaceFile } from "../../shared/files.ts";
+import { readRegularFile, replaceFile } from "../../shared/system/files.ts";
 import { isObject, parseJson, readOwn, readPath, toText } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { type CliIo, printError } from "../io.ts";

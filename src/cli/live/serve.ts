@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Command } from "commander";
 import { findConfigFile } from "../../config/load.ts";
 import type { NodeRole } from "../../config/types.ts";
-import { readRegularFile } from "../../shared/files.ts";
+import { readRegularFile } from "../../shared/system/files.ts";
 import { startFirstChild } from "../../transforms/sandbox/prepare.ts";
 import { CONFIG_HELP, toOneOf, toPort } from "../command.ts";
 import type { CliIo } from "../io.ts";

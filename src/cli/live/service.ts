@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { networkInterfaces } from "node:os";
-import { packageVersion } from "../../shared/package.ts";
+import { packageVersion } from "../../shared/system/package.ts";
 import { CLOSE_MS, createHookline, type HooklineService, type HooklineServiceOptions } from "../../hookline.ts";
 import type { Runtime } from "../../runtime/build.ts";
 import { settlesWithin } from "../../shared/time.ts";

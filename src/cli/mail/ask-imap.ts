@@ -5,7 +5,7 @@ import { requestDeviceCode } from "./consent.ts";
 import { loadMailbox, loginSignal } from "./plan.ts";
 import { findHint, findObstacle, findServer, type FoundServer, parseMailAddress } from "./servers.ts";
 import { toObject } from "../../shared/json.ts";
-import { isLoopback } from "../../shared/network.ts";
+import { isLoopback } from "../../shared/net/network.ts";
 import { MissingAnswer } from "../setup/terminal.ts";
 import { askOAuthClient, askRefreshToken, askSecret, type GetConsent } from "./ask-secret.ts";
 import { type Prompter, type Session, textOf } from "./prompter.ts";

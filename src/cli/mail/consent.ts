@@ -7,7 +7,7 @@ import { GOOGLE_TOKEN_URL, GoogleFailure, type GoogleOAuth, toMailError } from "
 import { cleanLine } from "../../mail/message/text.ts";
 import { type OAuthClient, postForm } from "../../mail/oauth.ts";
 import { sameSecret } from "../../shared/secret.ts";
-import { withPeriod } from "../../shared/text.ts";
+import { withPeriod } from "../../shared/text/text.ts";
 import { untilAborted } from "../../shared/time.ts";
 
 /** To read the mailbox and to pull its notifications. */

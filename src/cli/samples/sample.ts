@@ -12,7 +12,7 @@ import { runTrial } from "../../operator/trial.ts";
 import type { Runtime } from "../../runtime/build.ts";
 import { parseExact } from "../../shared/exact-json.ts";
 import { isObject, readPath } from "../../shared/json.ts";
-import { didYouMean } from "../../shared/text.ts";
+import { didYouMean } from "../../shared/text/text.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
 import type { LogLine } from "../../types.ts";
 

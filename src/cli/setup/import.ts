@@ -7,7 +7,7 @@ import { planBasics, readTarget, toFileReference, writePlan } from "../../config
 import { convertOpenClaw } from "../../config/openclaw/convert.ts";
 import { parseSource } from "../../config/parse/source.ts";
 import { ConfigError } from "../../errors.ts";
-import { replaceFile } from "../../shared/files.ts";
+import { replaceFile } from "../../shared/system/files.ts";
 import { readPath } from "../../shared/json.ts";
 import { compileTransform } from "../../transforms/compile.ts";
 import { createSourceBoundary, isInside, toRealPath } from "../../transforms/source-boundary.ts";

@@ -2,8 +2,8 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Change, editConfig } from "../../config/edit/edit-config.ts";
 import { isYaml, parseSource } from "../../config/parse/source.ts";
-import { replaceFile } from "../../shared/files.ts";
-import { PACKAGE_ROOT } from "../../shared/package.ts";
+import { replaceFile } from "../../shared/system/files.ts";
+import { PACKAGE_ROOT } from "../../shared/system/package.ts";
 import { type Shape, toDeclaration } from "../reading/shape.ts";
 
 const TRANSFORMS = path.join(PACKAGE_ROOT, "transforms");

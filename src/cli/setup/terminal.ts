@@ -1,5 +1,5 @@
 import type * as Clack from "@clack/prompts";
-import { loadAtFirstUse } from "../../shared/package.ts";
+import { loadAtFirstUse } from "../../shared/system/package.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { Canceled, UsageError } from "../command.ts";
 import { type CliIo, print } from "../io.ts";

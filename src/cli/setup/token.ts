@@ -10,7 +10,7 @@ import {
   type Target,
   toFileReference,
 } from "../../config/edit/plan.ts";
-import { didYouMean } from "../../shared/text.ts";
+import { didYouMean } from "../../shared/text/text.ts";
 import { DEFAULT_TOKEN } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
 import { readPath, type Segment, toKeyPath, toObject } from "../../shared/json.ts";

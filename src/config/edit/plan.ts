@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { ConfigError } from "../../errors.ts";
-import { replaceFile } from "../../shared/files.ts";
+import { replaceFile } from "../../shared/system/files.ts";
 import { isObject, readOwn, readPath, type Segment, toKeyPath, toObject, withoutUndefined } from "../../shared/json.ts";
 import { REDACTED } from "../../shared/secret.ts";
 import { readConfigFile, resolveUserConfig } from "../load.ts";

@@ -1,5 +1,5 @@
 import { isObject, readOwn, toObject, toText, withoutUndefined } from "../../shared/json.ts";
-import { ACCOUNT_NAME, channelKind, toChannelName } from "../../shared/text.ts";
+import { ACCOUNT_NAME, channelKind, toChannelName } from "../../shared/text/text.ts";
 import { type Conversion, decide, type Fields, toSecret } from "./conversion.ts";
 
 /** Which option of a channel comes from which of OpenClaw's. The first is required. */

@@ -1,5 +1,5 @@
 import { type Segment, toObject, toText, withoutUndefined } from "../../shared/json.ts";
-import { toChannelName } from "../../shared/text.ts";
+import { toChannelName } from "../../shared/text/text.ts";
 import { trimSlashes } from "../resolve.ts";
 import { type Conversion, decide, type Fields, pick, PROVIDER } from "./conversion.ts";
 import { convertTemplate } from "./templates.ts";

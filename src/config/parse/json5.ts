@@ -1,6 +1,6 @@
 import { type MemberNode, parse, tokenize, type ValueNode } from "@humanwhocodes/momoa";
 import { appendSegment } from "../../shared/json.ts";
-import { withPeriod } from "../../shared/text.ts";
+import { withPeriod } from "../../shared/text/text.ts";
 
 /** A place in a file, both 1-based. */
 export interface Position {

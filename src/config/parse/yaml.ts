@@ -1,9 +1,9 @@
 import type * as Yaml from "yaml";
 import type { Document, LineCounter } from "yaml";
 import { appendSegment } from "../../shared/json.ts";
-import { loadAtFirstUse } from "../../shared/package.ts";
+import { loadAtFirstUse } from "../../shared/system/package.ts";
 import type { ParsedText, Position } from "./json5.ts";
-import { withPeriod } from "../../shared/text.ts";
+import { withPeriod } from "../../shared/text/text.ts";
 
 export const yaml = loadAtFirstUse<typeof Yaml>("yaml");
 

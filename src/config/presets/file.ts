@@ -1,8 +1,8 @@
-import { didYouMean } from "../../shared/text.ts";
+import { didYouMean } from "../../shared/text/text.ts";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { ConfigError } from "../../errors.ts";
-import { PACKAGE_ROOT } from "../../shared/package.ts";
+import { PACKAGE_ROOT } from "../../shared/system/package.ts";
 import { parseSource, type Source } from "../parse/source.ts";
 import type { Preset } from "../schema/generated.ts";
 import { toConfigProblem } from "../schema/problems.ts";

@@ -1,4 +1,4 @@
-import { didYouMean } from "../../shared/text.ts";
+import { didYouMean } from "../../shared/text/text.ts";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { appendSegment, isWithin, readOwn, readPath, toObject, toText, isObject } from "../../shared/json.ts";

@@ -1,6 +1,6 @@
 import { listFound } from "../../shared/found.ts";
 import { appendSegment, toText } from "../../shared/json.ts";
-import { didYouMean } from "../../shared/text.ts";
+import { didYouMean } from "../../shared/text/text.ts";
 import { KINDS_WITH_LEVELS, LEVELS, SYNONYMS } from "../../shared/thinking.ts";
 import { MAX_TIMER_MS } from "../../shared/time.ts";
 import type { AllowedModel, ResolvedConfig } from "../types.ts";

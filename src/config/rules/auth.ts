@@ -3,7 +3,7 @@ import { toObject, toText } from "../../shared/json.ts";
 import { BUILT_IN_HOOKS } from "../../types.ts";
 import type { Drivers } from "../plugins.ts";
 import { trimSlashes } from "../resolve.ts";
-import { didYouMean } from "../../shared/text.ts";
+import { didYouMean } from "../../shared/text/text.ts";
 import { DEFAULT_TOKEN, type HookToken, type MappingSource, type ResolvedConfig } from "../types.ts";
 import { error, type Finding, warning } from "./finding.ts";
 

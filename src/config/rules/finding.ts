@@ -1,5 +1,5 @@
 import { appendSegment } from "../../shared/json.ts";
-import { channelKind, toChannelName, didYouMean } from "../../shared/text.ts";
+import { channelKind, toChannelName, didYouMean } from "../../shared/text/text.ts";
 import type { ResolvedConfig } from "../types.ts";
 
 /** A rule's result about one key. */

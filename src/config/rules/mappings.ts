@@ -1,7 +1,7 @@
 import { listFound } from "../../shared/found.ts";
 import { appendSegment, isWithin } from "../../shared/json.ts";
 import { BUILT_IN_HOOKS, MAIN_SESSION, SOURCE_CHANNEL } from "../../types.ts";
-import { channelKind, toChannelName } from "../../shared/text.ts";
+import { channelKind, toChannelName } from "../../shared/text/text.ts";
 import type { Drivers } from "../plugins.ts";
 import { trimSlashes } from "../resolve.ts";
 import type { MappingInput } from "../schema/generated.ts";

@@ -1,5 +1,5 @@
 import { listFound } from "../../shared/found.ts";
-import { isLoopback } from "../../shared/network.ts";
+import { isLoopback } from "../../shared/net/network.ts";
 import type { MappingSource, McpPrincipal, ResolvedConfig } from "../types.ts";
 import { error, type Finding, findUnused, warning } from "./finding.ts";
 

@@ -2,7 +2,7 @@ import { BlockList, isIP } from "node:net";
 import type { DriverDefinition } from "../../plugin.ts";
 import { listFound } from "../../shared/found.ts";
 import { appendSegment } from "../../shared/json.ts";
-import { channelKind, toChannelName } from "../../shared/text.ts";
+import { channelKind, toChannelName } from "../../shared/text/text.ts";
 import { DAY_MS } from "../../shared/time.ts";
 import { SOURCE_CHANNEL } from "../../types.ts";
 import type { Drivers } from "../plugins.ts";

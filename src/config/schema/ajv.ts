@@ -4,7 +4,7 @@ import type { Ajv, AnySchemaObject, CodeKeywordDefinition, Options } from "ajv";
 import type * as AjvFormats from "ajv-formats";
 import type * as Draft2019 from "ajv/dist/2019.js";
 import type * as Draft2020 from "ajv/dist/2020.js";
-import { loadAtFirstUse } from "../../shared/package.ts";
+import { loadAtFirstUse } from "../../shared/system/package.ts";
 import { compileExpression, type Expression } from "./linear-regexp.ts";
 import { toSchemaProblem } from "./problems.ts";
 import { hasUniqueItems } from "../../shared/json.ts";

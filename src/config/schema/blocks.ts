@@ -1,7 +1,7 @@
 import { toEnumRule } from "./rule-text.ts";
 import { createHash } from "node:crypto";
 import { isObject, readPath, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
-import { ACCOUNT_NAME, channelKind } from "../../shared/text.ts";
+import { ACCOUNT_NAME, channelKind } from "../../shared/text/text.ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import type { Drivers } from "../plugins.ts";
 import { type SchemaProblem } from "./problems.ts";

@@ -1,6 +1,6 @@
 import { appendSegment, isObject, type Segment, toObject } from "../../shared/json.ts";
 import { listKeywords } from "./ajv.ts";
-import { findNearest } from "../../shared/text.ts";
+import { findNearest } from "../../shared/text/text.ts";
 
 /** A keyword that the schema's draft does not have, so that it checks nothing. */
 export interface UnknownKeyword {

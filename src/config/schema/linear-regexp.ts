@@ -1,6 +1,6 @@
 import type * as Re2js from "re2js";
 import { messageOf } from "../../errors.ts";
-import { loadAtFirstUse } from "../../shared/package.ts";
+import { loadAtFirstUse } from "../../shared/system/package.ts";
 
 const re2js = loadAtFirstUse<typeof Re2js>("re2js");
 

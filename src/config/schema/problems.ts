@@ -1,6 +1,6 @@
 import type { ConfigProblem } from "../../errors.ts";
 import { readOwn, type Segment, toKeyPath } from "../../shared/json.ts";
-import { didYouMean, withPeriod } from "../../shared/text.ts";
+import { didYouMean, withPeriod } from "../../shared/text/text.ts";
 import { toNameRule, toRule } from "./rule-text.ts";
 import type { Violation } from "./violations.ts";
 

@@ -1,5 +1,5 @@
 import { readPath } from "../../shared/json.ts";
-import { didYouMean } from "../../shared/text.ts";
+import { didYouMean } from "../../shared/text/text.ts";
 import { ANY_REQUIRED, type Violation } from "./violations.ts";
 
 /**

@@ -2,7 +2,7 @@ import { selectErrors } from "./violations.ts";
 import type { AnySchemaObject, ErrorObject } from "ajv";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { PACKAGE_ROOT } from "../../shared/package.ts";
+import { PACKAGE_ROOT } from "../../shared/system/package.ts";
 import { createAjv, limitReferences, requireValidSchema, type SchemaOptions } from "./ajv.ts";
 import { compiledChecks, type Validate } from "./compiled-checks.ts";
 import { withoutLooseNullable } from "./keywords.ts";

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
-import { type Owner, readOwner, removeOwner, toServiceAddress, writeOwner } from "../../shared/owner.ts";
+import { type Owner, readOwner, removeOwner, toServiceAddress, writeOwner } from "../../shared/system/owner.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { takeLock } from "./database.ts";
 

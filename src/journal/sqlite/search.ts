@@ -1,7 +1,7 @@
 import path from "node:path";
 import { Worker } from "node:worker_threads";
 import { JournalUnavailable } from "../../errors.ts";
-import { IS_CHECKOUT, PACKAGE_ROOT } from "../../shared/package.ts";
+import { IS_CHECKOUT, PACKAGE_ROOT } from "../../shared/system/package.ts";
 import type { Journal } from "../journal.ts";
 import type { EventSearch } from "../records/search.ts";
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { HookError, MailError } from "../../errors.ts";
 import type { RouteHandler } from "../../ingress/router.ts";
-import { createGoogleTokenVerifier, type VerifyGoogleToken } from "../../shared/google-token.ts";
+import { createGoogleTokenVerifier, type VerifyGoogleToken } from "../../shared/net/google-token.ts";
 import { isObject, parseObject } from "../../shared/json.ts";
 import { isSameMailbox } from "../message/text.ts";
 import type { GmailOptions } from "../options.ts";

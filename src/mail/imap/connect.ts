@@ -6,7 +6,7 @@ import {
   type SearchObject,
 } from "imapflow";
 import { MailError, messageOf } from "../../errors.ts";
-import { describeUnreachable, isLoopback } from "../../shared/network.ts";
+import { describeUnreachable, isLoopback } from "../../shared/net/network.ts";
 import { withTimeout } from "../../shared/time.ts";
 import { cleanLine } from "../message/text.ts";
 import { type AccessTokens, createAccessTokens } from "../oauth.ts";

@@ -1,7 +1,7 @@
 import type { ResolvedConfig } from "../../config/types.ts";
 import { HookError } from "../../errors.ts";
 import { readOwn } from "../../shared/json.ts";
-import { toChannelName } from "../../shared/text.ts";
+import { toChannelName } from "../../shared/text/text.ts";
 import { type HookRequest, SOURCE_CHANNEL } from "../../types.ts";
 import type { FilledDraft } from "./policy.ts";
 

@@ -3,7 +3,7 @@ import type { ActionOverride } from "../../config/schema/generated.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { HookError, messageOf } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
-import { blankToUndefined, cutText, tidyText, toChannelName, toOneLine } from "../../shared/text.ts";
+import { blankToUndefined, cutText, tidyText, toChannelName, toOneLine } from "../../shared/text/text.ts";
 import {
   type AgentAction,
   type Grant,

@@ -1,6 +1,6 @@
 import type { Budget } from "../template/template.ts";
 import type { CompiledMapping } from "../compile.ts";
-import { toChannelName } from "../../shared/text.ts";
+import { toChannelName } from "../../shared/text/text.ts";
 import { ANY_CREDENTIAL, type HookRequest, SOURCE_CHANNEL, isSender } from "../../types.ts";
 import { createToChannel } from "./openclaw.ts";
 import { type FilledDraft, findUndeliverable, isAllowedRecipient, MAX_LENGTHS, type Terms } from "./policy.ts";

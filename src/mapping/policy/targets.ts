@@ -1,5 +1,5 @@
 import type { MappingInput } from "../../config/schema/generated.ts";
-import { blankToUndefined, toChannelName } from "../../shared/text.ts";
+import { blankToUndefined, toChannelName } from "../../shared/text/text.ts";
 import type { RouteOrigin } from "../../types.ts";
 import type { Diagnostics } from "../diagnostics.ts";
 import { type Budget, compileField, isYes, type Template } from "../template/template.ts";

@@ -1,6 +1,6 @@
 import { ExactNumber, parseExact } from "../../shared/exact-json.ts";
 import { isTooDeep, toText, isTrue } from "../../shared/json.ts";
-import { cutText } from "../../shared/text.ts";
+import { cutText } from "../../shared/text/text.ts";
 
 /** A helper that gives a value: `{{truncate body 100}}`, `(eq action "opened")`. */
 export interface Helper {

@@ -1,6 +1,6 @@
 import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
-import { readText } from "../../shared/network.ts";
+import { readText } from "../../shared/net/network.ts";
 import { classifyAddress } from "../../tools/addresses.ts";
 import { type Connection, NotSent, openConnection, type ResolveHost, resolveHost } from "../../tools/connection.ts";
 import { invalid } from "../errors.ts";

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { HookError } from "../../errors.ts";
 import type { Exchange } from "../../ingress/exchange.ts";
 import { createRouter, json, type RouteRequest, type Routes } from "../../ingress/router.ts";
-import { IS_CHECKOUT, PACKAGE_ROOT } from "../../shared/package.ts";
+import { IS_CHECKOUT, PACKAGE_ROOT } from "../../shared/system/package.ts";
 import type { HttpResponse } from "../../types.ts";
 import { createAccess } from "./access.ts";
 import { createRoutes } from "./routes.ts";

@@ -1,4 +1,4 @@
-import { packageVersion } from "../../shared/package.ts";
+import { packageVersion } from "../../shared/system/package.ts";
 import { readSchema } from "../../config/schema/validator.ts";
 import { HTTP_ERRORS } from "../../errors.ts";
 import type { ApiRoute, Parameter } from "./route.ts";

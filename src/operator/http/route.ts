@@ -1,4 +1,4 @@
-import { didYouMean } from "../../shared/text.ts";
+import { didYouMean } from "../../shared/text/text.ts";
 import { HookError } from "../../errors.ts";
 import { json, type RouteHandler, type RouteRequest } from "../../ingress/router.ts";
 import { isId } from "../../shared/id.ts";

@@ -1,6 +1,6 @@
 import type { TransformFailureKind } from "../../errors.ts";
 import { isObject, parseJson, toObject } from "../../shared/json.ts";
-import { cutText, takeWithin } from "../../shared/text.ts";
+import { cutText, takeWithin } from "../../shared/text/text.ts";
 import type { LogLine } from "../../types.ts";
 import type { StateSet, TransformOutcome } from "../runner.ts";
 

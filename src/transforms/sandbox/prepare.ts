@@ -1,7 +1,7 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { IS_CHECKOUT, PACKAGE_ROOT } from "../../shared/package.ts";
+import { IS_CHECKOUT, PACKAGE_ROOT } from "../../shared/system/package.ts";
 import { type BuildOptions, runEsbuild } from "../esbuild.ts";
 import { createSandboxDir, FULL_CONFINEMENT, ISOLATED_VM, type SandboxDir } from "./spawn.ts";
 

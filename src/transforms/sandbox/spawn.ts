@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:
 import { createRequire } from "node:module";
 import path from "node:path";
 import { promisify } from "node:util";
-import { createTemporaryFolder } from "../../shared/temporary-folder.ts";
+import { createTemporaryFolder } from "../../shared/system/temporary-folder.ts";
 
 const NODE_OPTIONS = [
   // isolated-vm needs it: https://github.com/laverdet/isolated-vm#requirements

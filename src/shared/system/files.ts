@@ -19,7 +19,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import path from "node:path";
-import { ConfigError } from "../errors.ts";
+import { ConfigError } from "../../errors.ts";
 
 /** File systems keep times more coarsely than clocks do. */
 export const CLOCK_SLACK_MS = 10;

@@ -5,7 +5,7 @@ import { Socket } from "node:net";
 import path from "node:path";
 import type { Readable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
-import { settlesWithin } from "./time.ts";
+import { settlesWithin } from "../time.ts";
 
 export interface ProcessOptions {
   /** The program and its arguments, run without a shell. */

@@ -1,5 +1,5 @@
 import type { createRemoteJWKSet, JWK, JWTPayload, JWTVerifyOptions, JWTVerifyResult } from "jose";
-import type { SignatureRefusal } from "../providers/provider.ts";
+import type { SignatureRefusal } from "../../providers/provider.ts";
 
 export interface TokenRules {
   /** The address of a JSON Web Key Set, or shared secrets. */

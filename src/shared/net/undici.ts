@@ -1,5 +1,5 @@
 import type * as Undici from "undici";
-import { loadAtFirstUse } from "./package.ts";
+import { loadAtFirstUse } from "../system/package.ts";
 
 /** Connections for `fetch` with other limits or another lookup than Node's own. */
 export const undici = loadAtFirstUse<typeof Undici>("undici");

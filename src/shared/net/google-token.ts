@@ -1,5 +1,5 @@
-import type { SignatureResult } from "../providers/provider.ts";
-import { HTTP_URL, NON_BLANK } from "./json.ts";
+import type { SignatureResult } from "../../providers/provider.ts";
+import { HTTP_URL, NON_BLANK } from "../json.ts";
 import { createTokenVerifier, toBearer, type TokenRules } from "./json-web-token.ts";
 
 /** JSON Schemas of the options that say which tokens are right. */

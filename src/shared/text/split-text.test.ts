@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import * as fc from "../../test/support/property.ts";
+import * as fc from "../../../test/support/property.ts";
 import { findFences, splitText } from "./split-text.ts";
 
 const bytes = (text: string): number => Buffer.byteLength(text);

@@ -1,6 +1,6 @@
 import { createTwoFilesPatch } from "diff";
 import { expect, test } from "vitest";
-import * as fc from "../../test/support/property.ts";
+import * as fc from "../../../test/support/property.ts";
 import { numberLines, parseHunks } from "./diff.ts";
 
 const PATCH = `@@ -1,3 +1,4 @@ function add() {

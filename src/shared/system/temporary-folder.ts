@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { codeOf } from "../errors.ts";
+import { codeOf } from "../../errors.ts";
 
 /** Where a service has temporary files: in its state folder, which nodes with a database need not have. */
 export function toTempDir(store: { path: string; postgres: object | undefined }): string {
