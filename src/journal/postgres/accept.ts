@@ -46,11 +46,10 @@ export async function acceptEvents(transaction: Transaction, events: NewEvent[])
     readOpenRuns(withBegin, windows),
     readBatchState(withBegin, others, now),
   ]);
-  const keys = new Map(stored);
+  const known: State = { keys: new Map(stored), openRuns, clockOffsetMs: transaction.clockOffsetMs };
   const plans = others.map((event) => {
-    const known = knownAt(event.receivedAt, { keys, openRuns, clockOffsetMs: transaction.clockOffsetMs });
-    const plan = decide(event, known, state);
-    remember(event, plan, { keys, openRuns, clockOffsetMs: transaction.clockOffsetMs });
+    const plan = decide(event, knownAt(event.receivedAt, known), state);
+    remember(event, plan, known);
     return { event, plan };
   });
   const added = plans.flatMap(({ event, plan }) => listKeys(event, plan));

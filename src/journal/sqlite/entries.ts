@@ -1,5 +1,4 @@
 import type { NewEntry } from "../records/session.ts";
-import type { Database } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";
 
 /** What an entry belongs to. */
@@ -36,8 +35,3 @@ const INSERT_ENTRY = `
   INSERT OR FAIL INTO entries (seq, session_key, role, at, event_seq, run_seq, pending, urgent, boundary, sources,
     text)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-
-/** The entries of an event that no heartbeat has consumed are kept without it. */
-export function releasePending(database: Database, eventSeq: number): void {
-  database.run("UPDATE entries SET event_seq = NULL, run_seq = NULL WHERE event_seq = ? AND pending = 1", eventSeq);
-}

@@ -1,7 +1,6 @@
 import type { Retention } from "../journal.ts";
 import type { Database } from "./database.ts";
 import { integer, type Row, text } from "../rows.ts";
-import { releasePending } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
 import { sweepEqual } from "../writes/retention.ts";
 import { createWriter, finish } from "./writer.ts";
@@ -43,7 +42,8 @@ function withinBytes(events: Row[]): Row[] {
 function deleteEvent(transaction: Transaction, row: Row): void {
   const [seq, id] = [integer(row.seq), text(row.id)];
   const runs = transaction.all(RUNS_OF_EVENT, text(row.detail), seq);
-  releasePending(transaction, seq);
+  // Pending system events outlive their event.
+  transaction.run("UPDATE entries SET event_seq = NULL, run_seq = NULL WHERE event_seq = ? AND pending = 1", seq);
   for (const run of runs) deleteRun(transaction, run);
   transaction.run("DELETE FROM failed_attempts WHERE work_id IN (SELECT id FROM deliveries WHERE event_id = ?)", id);
   transaction.run("DELETE FROM deliveries WHERE event_id = ?", id);

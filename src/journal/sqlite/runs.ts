@@ -13,7 +13,7 @@ import type { Database } from "./database.ts";
 import { insertDeliveries } from "./deliveries.ts";
 import { type EntryOrigin, insertEntry } from "./entries.ts";
 import { recordSpend, updateRunCounts } from "./counters.ts";
-import { findClaimed, insertStep } from "./steps.ts";
+import { insertStep } from "./steps.ts";
 import { createWriter, finish } from "./writer.ts";
 
 /** The oldest of a session's unfinished runs is ready or running, the others are queued: a claim never looks at them. */
@@ -100,7 +100,7 @@ interface EndedRun {
 
 /** Ends a claimed run and makes the next of its session ready. Undefined if the claim is lost. */
 function endRun(transaction: Transaction, claim: Claim, end: End): EndedRun | undefined {
-  const row = findClaimed(transaction, claim);
+  const row = transaction.get(FIND_CLAIMED, claim.id, claim.token);
   if (!row) return undefined;
   const seq = integer(row.seq);
   const group = end.error === undefined ? undefined : toErrorGroup(end.error);
@@ -110,6 +110,11 @@ function endRun(transaction: Transaction, claim: Claim, end: End): EndedRun | un
   if (transaction.run(PROMOTE_NEXT, text(row.session_key)) > 0) transaction.announce("run");
   return { seq, runSeq: seq, eventSeq: integer(row.event_seq), row };
 }
+
+/** With what its spend is counted by. */
+const FIND_CLAIMED = `
+  SELECT runs.seq, event_seq, session_key, mapping, hook FROM runs LEFT JOIN events ON events.seq = event_seq
+  WHERE runs.id = ? AND claims = ? AND state = 'running'`;
 
 const END_RUN =
   "UPDATE OR FAIL runs SET state = ?, finished_at = ?, error = ?, error_group = ?, outcome = ? WHERE seq = ?";

@@ -1,17 +1,5 @@
-import type { Claim } from "../records/node.ts";
 import type { Step } from "../records/step.ts";
-import type { Row } from "../rows.ts";
 import type { Database } from "./database.ts";
-
-/** A run that the claim still holds, with what its spend is counted by. */
-export function findClaimed(database: Database, { id, token }: Claim): Row | undefined {
-  return database.get(
-    `SELECT runs.seq, event_seq, session_key, mapping, hook FROM runs LEFT JOIN events ON events.seq = event_seq
-     WHERE runs.id = ? AND claims = ? AND state = 'running'`,
-    id,
-    token,
-  );
-}
 
 /** True for an answer that was not recorded before. */
 export function insertStep(database: Database, runId: string, step: Step): boolean {
