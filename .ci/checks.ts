@@ -34,7 +34,7 @@ export function compiledChecks(): Plugin {
   const contents = `import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { PACKAGE_ROOT } from "../../shared/package.ts";
+import { PACKAGE_ROOT } from "../../shared/system/package.ts";
 
 const require = createRequire(import.meta.url);
 export const compiledChecks = {
