@@ -1,4 +1,5 @@
 /** Events are found by time, by facets, by fields and by text, a while at a time. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Service, startService } from "./support/service.ts";
 
@@ -21,6 +22,8 @@ beforeAll(async () => {
   const send = async (hook: string, body: object, headers = {}): Promise<string> => {
     const answer = await service.post(hook, body, headers);
     await service.settled(answer.body.eventId);
+    // The next one has another time.
+    await sleep(2);
     return answer.body.eventId;
   };
   ids = {
