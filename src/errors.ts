@@ -112,6 +112,10 @@ export class HookError extends Error {
   }
 }
 
+export function bodyTooLarge(maxBytes: number, headers?: Record<string, string>): HookError {
+  return new HookError("body_too_large", { message: `The body is over the limit of ${maxBytes} bytes.`, headers });
+}
+
 /** Turns any error into the one that the caller gets; an unexpected error becomes a 500 that reveals nothing. */
 export function toHookError(error: unknown): HookError {
   if (error instanceof HookError) return error;

@@ -183,7 +183,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
 
   async function refuse(request: HookRequest, thrown: unknown, startedAt: number): Promise<never> {
     if (thrown instanceof StartAgain) throw thrown;
-    const error = request.payload === undefined ? await findFlaw(request, thrown) : thrown;
+    const error = request.payload === undefined ? await findBodyFlaw(request, thrown) : thrown;
     // A hook that does not exist is kept with the other rejections: a sender's typing error must not fill the journal.
     if (error instanceof HookError && error.code !== "not_found") {
       await record(request, error, performance.now() - startedAt);
@@ -192,7 +192,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
   }
 
   /** Parses a body that was left to the sandbox: if it is malformed, that error takes precedence. */
-  async function findFlaw(request: HookRequest, thrown: unknown): Promise<unknown> {
+  async function findBodyFlaw(request: HookRequest, thrown: unknown): Promise<unknown> {
     const { contentType, hook, rawBody } = request;
     try {
       Object.assign(request, await findParser(contentType, hook)(rawBody));

@@ -15,7 +15,7 @@ export const DELIVERY_POLICY = { maxAttempts: 8, firstMs: 2000, maxMs: 300_000 }
 
 const SEND_TIMEOUT_MS = 30_000;
 
-const PAUSE_MS = 1000;
+const BETWEEN_PARTS_MS = 1000;
 
 /**
  * Executes a claimed delivery and records its result: false if the claim was lost. Rejects only if the service shuts down
@@ -71,7 +71,7 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
   let messageId: string | undefined;
   for (const [index, part] of parts.entries()) {
     if (index < partsSent) continue;
-    if (index > 0) await delay(driver.pauseMs ?? PAUSE_MS, undefined, { signal: context.signal });
+    if (index > 0) await delay(driver.pauseMs ?? BETWEEN_PARTS_MS, undefined, { signal: context.signal });
     const message: OutgoingMessage = {
       to: route.to,
       text: part,

@@ -8,7 +8,7 @@ export interface RetryPolicy extends Backoff {
   maxAttempts: number;
 }
 
-/** A longer `Retry-After` is shortened to this. */
+/** A longer `Retry-After` is shortened to this. `MAX_RETRY_MS` of the journal is longer. */
 export const MAX_RETRY_AFTER_MS = HOUR_MS;
 
 /**

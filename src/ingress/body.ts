@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingHttpHeaders } from "node:http";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate as inflateZlib, inflateRaw } from "node:zlib";
-import { codeOf, HookError, type HookErrorCode } from "../errors.ts";
+import { bodyTooLarge, codeOf, HookError, type HookErrorCode } from "../errors.ts";
 import { type Exchange, http } from "./exchange.ts";
 import type { Upload } from "./overload.ts";
 
@@ -11,6 +11,9 @@ export interface BodyLimits {
   maxBytes: number;
   timeoutMs: number;
 }
+
+/** The rest of the body is not read, so the connection closes after the answer. */
+const CLOSE = { Connection: "close" };
 
 const CODINGS = ["gzip", "x-gzip", "deflate", "br"] as const;
 type Coding = (typeof CODINGS)[number];
@@ -54,7 +57,7 @@ const NO_BODY = Buffer.alloc(0);
 
 /** Refuses a body that is declared over the limit, before any of it is read. */
 export function requireDeclaredSize({ headers }: Exchange, maxBytes: number): void {
-  if (Number(headers["content-length"] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
+  if (Number(headers["content-length"] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes, CLOSE);
 }
 
 /** The client broke the connection before its body was complete, so nobody is there to answer. */
@@ -74,7 +77,7 @@ function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload
     function onData(chunk: Buffer): void {
       chunks.push(chunk);
       size += chunk.length;
-      if (size > maxBytes) fail(bodyTooLarge(maxBytes));
+      if (size > maxBytes) fail(bodyTooLarge(maxBytes, CLOSE));
       else upload?.add(chunk.length);
     }
     function onEnd(): void {
@@ -120,14 +123,6 @@ function free({ buffer, byteLength }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
-/** The rest of the body is not read, so the connection closes after the answer. */
-function bodyTooLarge(maxBytes: number): HookError {
-  return new HookError("body_too_large", {
-    message: `The body is over the limit of ${maxBytes} bytes.`,
-    headers: { Connection: "close" },
-  });
-}
-
 /** Reads `Content-Encoding` (`gzip, br`: in the order they were applied). Throws a 415 for an unknown one. */
 export function parseCodings({ "content-encoding": contentEncoding = "" }: IncomingHttpHeaders): Coding[] {
   if (contentEncoding === "") return [];
@@ -152,7 +147,7 @@ async function undo(coding: Coding, body: Buffer, maxBytes: number): Promise<Buf
   try {
     return await decode(body, { maxOutputLength: maxBytes });
   } catch (error) {
-    if (codeOf(error) === "ERR_BUFFER_TOO_LARGE") throw bodyTooLarge(maxBytes);
+    if (codeOf(error) === "ERR_BUFFER_TOO_LARGE") throw bodyTooLarge(maxBytes, CLOSE);
     throw new HookError("invalid_encoding", { message: `The body is not valid ${coding}.`, cause: error });
   }
 }

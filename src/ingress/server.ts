@@ -215,7 +215,7 @@ function toExchange(req: IncomingMessage, res: ServerResponse, clientOf: ClientR
     method: req.method ?? "",
     path,
     search,
-    malformed: findFlaw(req),
+    malformed: findHeadFlaw(req),
     headers: req.headers,
     rawHeaders: req.rawHeaders,
     client: clientOf(req.socket.remoteAddress, typeof forwarded === "string" ? forwarded : undefined),
@@ -229,7 +229,7 @@ function toExchange(req: IncomingMessage, res: ServerResponse, clientOf: ClientR
 }
 
 /** Node's parser accepts these heads, but a proxy in front may have read another request in them. */
-function findFlaw({ httpVersion, rawHeaders }: IncomingMessage): string | undefined {
+function findHeadFlaw({ httpVersion, rawHeaders }: IncomingMessage): string | undefined {
   if (httpVersion !== "1.1" && httpVersion !== "1.0") return "Send HTTP/1.1 or HTTP/1.0.";
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host").length;
   if (hosts > 1) return "Send one Host header.";

@@ -25,7 +25,7 @@ import { routeOriginOf } from "./policy/targets.ts";
 import type { Budget, RenderedKey } from "./template/template.ts";
 import type { TransformBundle } from "../transforms/runner.ts";
 import { type RunTransform, toBase, transformDraft } from "./transform.ts";
-import { renderTarget, isPublicPlace, findRefusal, toTargets, isSource, toPlaces } from "./policy/reply-target.ts";
+import { renderPlace, isPublicPlace, findPlaceRefusal, toTargets, isSource, toPlaces } from "./policy/event-place.ts";
 
 /** Everything that is the same for all items of a request. */
 export interface MappingRun extends Pick<Terms, "config" | "channels"> {
@@ -170,8 +170,8 @@ function finishItem(
 ): Pick<ResolvedItem, "actions" | "reason" | "warnings"> {
   const { mapping, request, config } = mappingRun;
   const terms = toTerms(base, mappingRun, keys);
-  const rendered = renderTarget(mappingRun, context);
-  const refusal = rendered && findRefusal(rendered, mappingRun);
+  const rendered = renderPlace(mappingRun, context);
+  const refusal = rendered && findPlaceRefusal(rendered, mappingRun);
   const place = refusal === undefined ? rendered : undefined;
   const applied = drafts.map((draft) => applyOpenClaw(draft, config));
   const wanted = applied.map(({ draft }) =>

@@ -1,5 +1,5 @@
 import type { MappingInput } from "../config/schema/generated.ts";
-import { HookError } from "../errors.ts";
+import { bodyTooLarge, HookError } from "../errors.ts";
 import { exactPayload, findExactPayload } from "../shared/exact-json.ts";
 import { type Path, readPath, replaceAt } from "../shared/json.ts";
 import { redactPayload } from "../shared/secret.ts";
@@ -89,7 +89,7 @@ function withCountingKey(request: HookRequest, { credential, templates }: Compil
 /** The limit of the path, which was checked before, may be that of another mapping. */
 function requireBodySize({ rawBody }: HookRequest, maxBodyBytes: number): void {
   if (rawBody.length <= maxBodyBytes) return;
-  throw new HookError("body_too_large", { message: `The body is over the limit of ${maxBodyBytes} bytes.` });
+  throw bodyTooLarge(maxBodyBytes);
 }
 
 /** The payload of a mail service that also holds the mail as the mail hook takes it. */

@@ -2,7 +2,7 @@ import { type CreateMcpHandlerOptions, createMcpHandler, ProtocolError, Server }
 import type { McpPrincipal } from "../config/types.ts";
 import { HookError, messageOf } from "../errors.ts";
 import type { Exchange } from "../ingress/exchange.ts";
-import { isOwnHost } from "../ingress/own-host.ts";
+import { isOwnHost } from "../shared/net/own-host.ts";
 import type { RouteHandler } from "../ingress/router.ts";
 import { isObject, readOwn, toObject } from "../shared/json.ts";
 import { packageVersion } from "../shared/system/package.ts";

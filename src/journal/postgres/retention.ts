@@ -2,7 +2,7 @@ import { firstIdAt } from "../../shared/id.ts";
 import type { Retention } from "../journal.ts";
 import { integer, text, toDetail } from "../rows.ts";
 import type { Sql } from "./database.ts";
-import { sweepEqual } from "../writes/retention.ts";
+import { sweepSharedTables } from "../writes/retention.ts";
 import { MIGRATION_LOCK } from "./schema.ts";
 import { type Transaction } from "./transaction.ts";
 import { toJson } from "./text.ts";
@@ -17,7 +17,7 @@ const BATCH = 500;
  */
 export async function sweep(transaction: Transaction, retention: Retention): Promise<boolean> {
   const { keepFrom } = retention;
-  const equal = sweepEqual(createWriter(transaction), retention, { limit: BATCH, publishedBefore: keepFrom });
+  const equal = sweepSharedTables(createWriter(transaction), retention, { limit: BATCH, publishedBefore: keepFrom });
   const deleted =
     (await finish(equal)) + (await sweepEvents(transaction, keepFrom)) + (await sweepLoose(transaction, keepFrom));
   if (deleted > 0) return true;

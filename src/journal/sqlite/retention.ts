@@ -2,7 +2,7 @@ import type { Retention } from "../journal.ts";
 import type { Database } from "./database.ts";
 import { integer, type Row, text } from "../rows.ts";
 import type { Transaction } from "./group-commit.ts";
-import { sweepEqual } from "../writes/retention.ts";
+import { sweepSharedTables } from "../writes/retention.ts";
 import { createWriter, finish } from "./writer.ts";
 
 /** Most rows of a kind, and most bytes of bodies, that one commit deletes: it blocks the event loop. */
@@ -16,7 +16,7 @@ export function sweep(transaction: Transaction, retention: Retention): boolean {
   const { keepFrom, maxBytes = Infinity } = retention;
   const events = sweepEvents(transaction, retention) + sweepHeartbeats(transaction, keepFrom);
   const publishedBefore = usedBytes(transaction) > maxBytes ? Infinity : keepFrom;
-  const others = finish(sweepEqual(createWriter(transaction), retention, { limit: BATCH, publishedBefore }));
+  const others = finish(sweepSharedTables(createWriter(transaction), retention, { limit: BATCH, publishedBefore }));
   return events + others > 0 || freesPages(transaction);
 }
 

@@ -9,10 +9,11 @@ import type { Work, Writer } from "./writer.ts";
 const BATCH = 500;
 
 /**
- * Deletes a batch of what both stores keep in equal tables, and gives how many rows. `limit`: most rows that are large.
+ * Deletes a batch of what both stores keep in equal tables, and gives how many rows. Events and what belongs to them are
+ * deleted by the `retention.ts` of each store. `limit`: most rows that are large.
  * `publishedBefore`: publications of an earlier time may go.
  */
-export function* sweepEqual(
+export function* sweepSharedTables(
   writer: Writer,
   retention: Retention,
   { limit, publishedBefore }: { limit: number; publishedBefore: number },

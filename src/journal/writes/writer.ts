@@ -8,8 +8,9 @@ import type { Step } from "../records/step.ts";
 import { optional, type Row, text } from "../rows.ts";
 
 /*
- * The writes of both stores, except accepts, claims and the ends of runs and deliveries, which each store does in its fastest
- * way. They are in PostgreSQL's words, as the reads are. A write is a generator, which waits with `yield*`. In SQLite nothing waits, since a commit is one step of the event loop.
+ * The writes of both stores. Accepts, claims, the ends of runs and deliveries, leases, the state of transforms and the
+ * retention of events are written by each store in its fastest way. These are in PostgreSQL's words, as the reads are. A write
+ * is a generator, which waits with `yield*`. In SQLite nothing waits, since a commit is one step of the event loop.
  */
 
 /** A part of a write, with its result. What it yields is waited for. */

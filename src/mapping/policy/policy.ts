@@ -145,8 +145,8 @@ function toReplyTarget(
   const to = requireShort("to", target.to);
   // The place of an event has been checked.
   if (!toSource && channel !== SOURCE_CHANNEL) {
-    const isTrusted = !deliver || isOwnRecipient;
-    const refusal = findUndeliverable({ channel, to, isTrusted }, { config, channels });
+    const needsNoAllow = !deliver || isOwnRecipient;
+    const refusal = findUndeliverable({ channel, to, needsNoAllow }, { config, channels });
     if (refusal) throw invalid(refusal.message, refusal.cause);
   }
   return {
@@ -182,12 +182,12 @@ interface Recipient {
   channel: string;
   to: string | undefined;
   /** It need not be allowed. */
-  isTrusted: boolean;
+  needsNoAllow: boolean;
 }
 
 /** Why nothing can be sent there, as far as that is known before the turn. The route of `last` is not known yet. */
 export function findUndeliverable(
-  { channel, to, isTrusted }: Recipient,
+  { channel, to, needsNoAllow }: Recipient,
   { config, channels }: Pick<Terms, "config" | "channels">,
 ): { message: string; cause?: unknown } | undefined {
   const driver = channels?.get(channel);
@@ -198,7 +198,7 @@ export function findUndeliverable(
   } catch (cause) {
     return { message: `to is not a recipient on ${channel}. ${messageOf(cause)}`, cause };
   }
-  if (isTrusted || isAllowedRecipient(channel, to, { config, channels })) return undefined;
+  if (needsNoAllow || isAllowedRecipient(channel, to, { config, channels })) return undefined;
   return { message: `to is not among the recipients of channels.${channel}.allow.` };
 }
 

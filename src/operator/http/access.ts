@@ -4,7 +4,7 @@ import type { ResolvedConfig } from "../../config/types.ts";
 import { HookError } from "../../errors.ts";
 import { createAuthRateLimit } from "../../ingress/authenticators.ts";
 import type { Exchange } from "../../ingress/exchange.ts";
-import { isOwnHost, toHostName, toPublicHost } from "../../ingress/own-host.ts";
+import { isOwnHost, toHostName, toPublicHost } from "../../shared/net/own-host.ts";
 import { isJson } from "../../ingress/parse-body.ts";
 import { createNonce } from "../../shared/id.ts";
 import { bearerOf, sameSecret } from "../../shared/secret.ts";

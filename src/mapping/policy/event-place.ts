@@ -13,7 +13,8 @@ interface TargetOptions extends Pick<Terms, "config" | "channels"> {
   budget: Budget;
 }
 
-interface ReplyTarget {
+/** The place of an event, which `channel: "source"` means. */
+interface EventPlace {
   channel: string;
   to: string;
   references?: string[];
@@ -30,10 +31,10 @@ function toReferences(rendered = ""): string[] | undefined {
 }
 
 /** Where the event is, if it says so: the first line whose recipient the channel's block allows, else the last line. */
-export function renderTarget(
+export function renderPlace(
   { mapping: { place }, budget, config, channels }: TargetOptions,
   context: object,
-): ReplyTarget | undefined {
+): EventPlace | undefined {
   const rendered = place?.to.renderKey(context, budget);
   const name = place?.channel.render(context, budget).trim();
   if (!name || !rendered || rendered.incomplete) return undefined;
@@ -54,7 +55,7 @@ export function renderTarget(
 }
 
 /** What the operator says of the channel has precedence, as for a reply there. */
-export function isPublicPlace({ channel, isPrivate }: ReplyTarget, { channelRules }: Terms["config"]): boolean {
+export function isPublicPlace({ channel, isPrivate }: EventPlace, { channelRules }: Terms["config"]): boolean {
   const said = channelRules.get(channel)?.audience;
   return said === undefined ? !isPrivate : said === "public";
 }
@@ -65,15 +66,15 @@ function toCommit(rendered = ""): string | undefined {
 }
 
 /** Why nothing can be sent to the place. The sender cannot change where its event is, so the run goes on without a delivery. */
-export function findRefusal(
-  { channel, to }: ReplyTarget,
+export function findPlaceRefusal(
+  { channel, to }: EventPlace,
   { mapping, request, config, channels }: TargetOptions,
 ): string | undefined {
   const { credential } = request.credential === ANY_CREDENTIAL ? mapping : request;
   if (!config.channelNames.includes(channel)) return "there is no such channel.";
-  const isTrusted =
+  const needsNoAllow =
     (credential === ANY_CREDENTIAL || isSender(credential)) && !channels?.get(channel)?.sourceNeedsAllow;
-  return findUndeliverable({ channel, to, isTrusted }, { config, channels })?.message;
+  return findUndeliverable({ channel, to, needsNoAllow }, { config, channels })?.message;
 }
 
 /** Where the reply is to go: the wanted targets of a list, else the draft's own channel and recipient. */
@@ -99,7 +100,7 @@ export function isSource({ channel }: TargetDraft): boolean {
 }
 
 /** Replaces the channel `source` by the place. Without a target that is left, nothing is delivered. */
-export function toPlaces(draft: FilledDraft, place: ReplyTarget | undefined): FilledDraft {
+export function toPlaces(draft: FilledDraft, place: EventPlace | undefined): FilledDraft {
   if (!draft.targets) return draft;
   const targets = draft.targets.flatMap((target): TargetDraft[] => {
     if (!isSource(target)) return [target];
