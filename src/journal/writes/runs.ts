@@ -8,7 +8,7 @@ import type { Step } from "../records/step.ts";
 import { fromOutcome, isFinished, optional, text, toUnknownStep } from "../rows.ts";
 import { insertApprovals, isAnswered, locksOf, questionsLock, useApprovals, withdrawApprovals } from "./approvals.ts";
 import { addFailedAttempt } from "./failed-attempts.ts";
-import { recipientLock, reportRun, sessionLock, windowLock, type Work, type Writer } from "./writer.ts";
+import { recipientLock, reportRun, sessionLock, toRunReport, windowLock, type Work, type Writer } from "./writer.ts";
 
 export function retryRun(writer: Writer, claim: Claim, dueAt: number, error: string): Work<boolean> {
   writer.announce("run");
@@ -60,7 +60,7 @@ function* wasLeft({ get, isRepeated }: Writer, { id, token }: Claim): Work<boole
   return isRepeated && (yield* get(since, [id, token])) !== undefined;
 }
 
-const CLAIMED = "SELECT 1 FROM hookline.runs WHERE id = $1 AND claims = $2 AND state = 'running' FOR UPDATE";
+const IS_CLAIMED = "id = $1 AND claims = $2 AND state = 'running' FOR UPDATE";
 
 export function* recordSteps(
   writer: Writer,
@@ -68,17 +68,17 @@ export function* recordSteps(
   steps: Step[],
   uses: ApprovalUse[] = [],
 ): Work<boolean> {
-  if (!(yield* writer.get(CLAIMED, [id, token])) || (yield* isAnswered(writer, id, steps))) return false;
+  const claimed = `SELECT id, session_key, hook, mapping, event_id FROM ${writer.tables.runs} WHERE ${IS_CLAIMED}`;
+  const run = yield* writer.get(claimed, [id, token]);
+  if (!run || (yield* isAnswered(writer, id, steps))) return false;
   if (!(yield* useApprovals(writer, id, uses))) return false;
   // At a repetition, the earlier attempt may have recorded them with what they used.
   const answers = yield* writer.insertSteps(id, steps);
-  const find = `SELECT id, session_key, hook, mapping FROM ${writer.tables.runs} WHERE id = $1`;
-  const run = answers.length > 0 ? yield* writer.get(find, [id]) : undefined;
   for (const { usage, cost, model, startedAt, finishedAt = startedAt } of answers) {
     yield* writer.addSpend({ usage, cost, model, finishedAt, runs: 0 }, run);
   }
   if (steps.some(isFinished)) writer.withCommit("UPDATE hookline.runs SET attempts = 1 WHERE id = $1", [id]);
-  yield* reportRun(writer, id, "running");
+  yield* writer.report([toRunReport(run, "running")]);
   return true;
 }
 
@@ -90,7 +90,8 @@ function* holdForQuestions(
   { steps, asked, open }: Questions,
 ): Work<boolean> {
   yield* writer.lock([questionsLock(id), ...locksOf(asked)]);
-  if (!(yield* writer.get(CLAIMED, [id, token]))) return yield* wasLeft(writer, { id, token });
+  const claimed = yield* writer.get(`SELECT 1 FROM hookline.runs WHERE ${IS_CLAIMED}`, [id, token]);
+  if (!claimed) return yield* wasLeft(writer, { id, token });
   yield* writer.insertSteps(id, steps);
   const areNewOpen = yield* insertApprovals(writer, asked);
   const areOpen = "SELECT 1 FROM hookline.approvals WHERE id = ANY($1::uuid[]) AND state = 'open'";
@@ -110,8 +111,13 @@ export function* releaseHeld(
 ): Work<number> {
   const values = [reason, forGood, runs?.filter(isId), sessionKey, Object.values(QUESTION_HOLDS)];
   const released = yield* writer.all(RELEASE_HELD, values);
-  if (released.length > 0) writer.announce("run");
-  for (const row of released) yield* reportRun(writer, text(row.id), "ready");
+  if (released.length === 0) return 0;
+  writer.announce("run");
+  if (yield* writer.isWatched()) {
+    const find = `SELECT id, event_id FROM ${writer.tables.runs} WHERE id = ANY($1::uuid[])`;
+    const rows = yield* writer.all(find, [released.map(({ id }) => text(id))]);
+    yield* writer.report(rows.map((row) => toRunReport(row, "ready")));
+  }
   return released.length;
 }
 
@@ -147,7 +153,8 @@ export function* cancelRun(
   yield* withdrawApprovals(writer, { runId: id }, RUN_CANCELED);
   writer.addToTotals({ runs: -1 });
   writer.count({ runId: id, eventId }, { open: -1, dead: 0 });
-  if ((yield* run(PROMOTE_NEXT, [sessionKey])) > 0) writer.announce("run");
+  // A queued run is not the one that the others of its session wait for.
+  if (before.state !== "queued" && (yield* run(PROMOTE_NEXT, [sessionKey])) > 0) writer.announce("run");
   if (before.state === "running") writer.announce("cancel");
   yield* writer.report([{ kind: "run", id, eventId, state: "dropped" }]);
   return true;

@@ -101,10 +101,15 @@ export function toDeliveryReport(row: Row, state: DeliveryState): Extract<Change
   return { kind: "delivery", id: text(row.id), ...toOrigin(row), state };
 }
 
+/** The row has the run's `id` and `event_id`. */
+export function toRunReport(row: Row, state: RunState): ChangeReport {
+  return { kind: "run", id: text(row.id), eventId: optional(text, row.event_id ?? null), state };
+}
+
 export function* reportRun(writer: Writer, id: string, state: RunState): Work<void> {
   if (!(yield* writer.isWatched())) return;
-  const row = yield* writer.get(`SELECT event_id FROM ${writer.tables.runs} WHERE id = $1`, [id]);
-  yield* writer.report([{ kind: "run", id, eventId: optional(text, row?.event_id ?? null), state }]);
+  const row = yield* writer.get(`SELECT id, event_id FROM ${writer.tables.runs} WHERE id = $1`, [id]);
+  if (row) yield* writer.report([toRunReport(row, state)]);
 }
 
 /* Names of locks. A transaction that changes the order of a queue holds its lock. */

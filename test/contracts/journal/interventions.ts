@@ -54,6 +54,20 @@ export function describeInterventions(open: OpenJournal): void {
       expect(await journal.claimRuns(9, NOW)).toMatchObject([{ id: next }]);
     });
 
+    test("that is queued starts no other one beside the run of its session", async () => {
+      const journal = await start();
+      const [first = "", second = "", third = ""] = await acceptRuns(journal, ["s", "s", "s"]);
+      await journal.claimRuns(1, NOW);
+      await journal.deadLetterRun(claimOf(first), { finishedAt: NOW, error: "refused", entries: [] });
+      expect(await journal.claimRuns(1, NOW)).toMatchObject([{ id: second }]);
+      expect(await journal.retryDeadLetter(first, NOW)).toBe(true);
+
+      expect(await journal.cancelRun(third, { ...END, entries: [] })).toBe(true);
+      expect(await journal.claimRuns(9, NOW)).toEqual([]);
+      expect(await journal.completeRun(claimOf(second), sampleOutcome())).toBe(true);
+      expect(await journal.claimRuns(9, NOW)).toMatchObject([{ id: first }]);
+    });
+
     test("voids its claim, and says so to the node that has it", async () => {
       const journal = await start();
       const seen: string[] = [];
