@@ -19,8 +19,8 @@ export interface RouteRequest {
 export type RouteHandler = (request: RouteRequest) => HttpResponse | Promise<HttpResponse>;
 
 /**
- * Handlers by method and path. The first segment is fixed; `:name` matches one segment, a final `/:name*` the rest of the
- * path or nothing; the method `*` matches any. The first match wins.
+ * Handlers by method and path. `:name` matches one segment, a final `/:name*` the rest of the path or nothing; the
+ * method `*` matches any. The first match wins.
  */
 export type Routes = Record<string, RouteHandler>;
 
@@ -33,14 +33,12 @@ export interface Router {
 
 export function createRouter(routes: Routes): Router {
   const compiled = Object.entries(routes).map(([route, handle]) => ({ ...compile(route), handle }));
-  // So that a hook is not compared with every route.
-  const bySegment = Map.groupBy(compiled, ({ segment }) => segment);
 
   return {
     serve(exchange) {
       // A HEAD request gets the headers of the GET.
       const method = exchange.method === "HEAD" ? "GET" : exchange.method;
-      for (const route of bySegment.get(firstSegment(exchange.path)) ?? []) {
+      for (const route of compiled) {
         if (route.method !== "*" && route.method !== method) continue;
         const match = route.pattern.exec(exchange.path);
         if (match) return route.handle(toRouteRequest(exchange, match.groups));
@@ -79,14 +77,10 @@ export function json(body: unknown, status = 200): HttpResponse {
   return { status, headers: {}, body };
 }
 
-function compile(route: string): { method: string; segment: string; pattern: RegExp } {
+function compile(route: string): { method: string; pattern: RegExp } {
   const [method = "", path = ""] = route.split(" ");
   const pattern = path.replace(/\/:(\w+)\*$/, "(?:/(?<$1>.*))?").replace(/:(\w+)/g, "(?<$1>[^/]+)");
-  return { method, segment: firstSegment(path), pattern: new RegExp(`^${pattern}$`) };
-}
-
-function firstSegment(path: string): string {
-  return path.split("/", 2)[1] ?? "";
+  return { method, pattern: new RegExp(`^${pattern}$`) };
 }
 
 function toRouteRequest(exchange: Exchange, groups: Record<string, string | undefined> = {}): RouteRequest {

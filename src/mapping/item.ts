@@ -107,12 +107,8 @@ function toContext({ payload, each }: Item, request: HookRequest): object {
 }
 
 function toNow({ receivedAt }: HookRequest): string {
-  if (receivedAt !== latest.receivedAt) latest = { receivedAt, now: new Date(receivedAt).toISOString() };
-  return latest.now;
+  return new Date(receivedAt).toISOString();
 }
-
-/** To write a time takes longer than the rest of a context, and the requests of a burst have the same one. */
-let latest = { receivedAt: Number.NaN, now: "" };
 
 /** What a template sees of a whole request. */
 export function toRequestContext(request: HookRequest): object {

@@ -10,8 +10,8 @@ const BATCH = 500;
 
 /**
  * Deletes a batch of what both stores keep in equal tables, and gives how many rows. Events and what belongs to them are
- * deleted by the `retention.ts` of each store. `limit`: most rows that are large.
- * `publishedBefore`: publications of an earlier time may go.
+ * deleted by the `retention.ts` of each store. `limit`: most rows that are large. `publishedBefore`: publications of an
+ * earlier time may go.
  */
 export function* sweepSharedTables(
   writer: Writer,

@@ -60,7 +60,7 @@ function* wasLeft({ get, isRepeated }: Writer, { id, token }: Claim): Work<boole
   return isRepeated && (yield* get(since, [id, token])) !== undefined;
 }
 
-const IS_CLAIMED = "id = $1 AND claims = $2 AND state = 'running' FOR UPDATE";
+const LOCK_CLAIMED = "id = $1 AND claims = $2 AND state = 'running' FOR UPDATE";
 
 export function* recordSteps(
   writer: Writer,
@@ -68,7 +68,7 @@ export function* recordSteps(
   steps: Step[],
   uses: ApprovalUse[] = [],
 ): Work<boolean> {
-  const claimed = `SELECT id, session_key, hook, mapping, event_id FROM ${writer.tables.runs} WHERE ${IS_CLAIMED}`;
+  const claimed = `SELECT id, session_key, hook, mapping, event_id FROM ${writer.tables.runs} WHERE ${LOCK_CLAIMED}`;
   const run = yield* writer.get(claimed, [id, token]);
   if (!run || (yield* isAnswered(writer, id, steps))) return false;
   if (!(yield* useApprovals(writer, id, uses))) return false;
@@ -90,7 +90,7 @@ function* holdForQuestions(
   { steps, asked, open }: Questions,
 ): Work<boolean> {
   yield* writer.lock([questionsLock(id), ...locksOf(asked)]);
-  const claimed = yield* writer.get(`SELECT 1 FROM hookline.runs WHERE ${IS_CLAIMED}`, [id, token]);
+  const claimed = yield* writer.get(`SELECT 1 FROM hookline.runs WHERE ${LOCK_CLAIMED}`, [id, token]);
   if (!claimed) return yield* wasLeft(writer, { id, token });
   yield* writer.insertSteps(id, steps);
   const areNewOpen = yield* insertApprovals(writer, asked);
