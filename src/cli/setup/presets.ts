@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { dirname, relative } from "node:path";
 import {
   createPresetSecret,
-  findUse,
+  findWrittenUse,
   isSecretOption,
   planChanges,
   planUse,
@@ -183,7 +183,7 @@ async function disablePreset(name: string, flags: EnableFlags, io: CliIo): Promi
     if (!flags.json) print(io, ...left);
   }
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
-  const use = findUse(target, name, flags.path);
+  const use = findWrittenUse(target, name, flags.path);
   if (!use) throw refuseUnused(name, target.file);
   const plan = planChanges(target, [{ kind: "remove", path: use.at }], { secretFiles: new Map() });
   await loadPlan(plan, io);

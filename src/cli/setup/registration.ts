@@ -3,7 +3,7 @@ import { setInEnvFile } from "../../config/env-file.ts";
 import {
   type ConfigPlan,
   createPresetSecret,
-  findUse,
+  findWrittenUse,
   isReference,
   planChanges,
   planUse,
@@ -75,7 +75,7 @@ interface Registration {
 async function prepare(command: RegisterCommand, options: Record<string, unknown>): Promise<Registration> {
   const { name, vendor, flags, io } = command;
   const { target, envFile } = readPlace(flags, io);
-  const written = findUse(target, name, flags.path);
+  const written = findWrittenUse(target, name, flags.path);
   const place = await askPlace(command, written);
   const { reference, variable } = toSecretReference(written, flags.path ?? name);
   // A secret that the configuration has itself stays there.

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Change, editConfig } from "../../config/edit/edit-config.ts";
-import { findUse, findUses, readTarget, type Target, type WrittenUse } from "../../config/edit/plan.ts";
+import { findWrittenUse, findUses, readTarget, type Target, type WrittenUse } from "../../config/edit/plan.ts";
 import { readPreset, requirePreset, toTypeName } from "../../config/presets/file.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import type { MappingSource } from "../../config/types.ts";
@@ -196,7 +196,7 @@ async function planTransform(target: Target, name: string, event?: EventTimeline
   const source = event?.mapping === undefined ? undefined : await findSource(target, event.mapping);
   if (!source || !event) return planMapping(target, name, event);
   const { preset, key, id, mapping } = source;
-  const use = preset === undefined ? undefined : findUse(target, preset, event.hook);
+  const use = preset === undefined ? undefined : findWrittenUse(target, preset, event.hook);
   if (preset !== undefined && !use) {
     const message = `The preset "${preset}" is not in hooks.presets: add it there.`;
     throw new ConfigError([{ file: target.file, message }]);

@@ -200,15 +200,15 @@ export function findUses({ written }: Target, name: string): WrittenUse[] {
   });
 }
 
-/** The use of a preset for a hook. Default: the hook of the preset's name. */
-export function findUse(target: Target, name: string, hook = name): WrittenUse | undefined {
+/** The same for one hook. Default: the hook of the preset's name. */
+export function findWrittenUse(target: Target, name: string, hook = name): WrittenUse | undefined {
   return findUses(target, name).find((use) => use.hook === hook);
 }
 
 /** Throws a `ConfigError` if the preset is already used for this hook. */
 export function requireUnused(target: Target, name: string, givenPath: string | undefined): void {
   const hook = toHook(name, givenPath);
-  const use = findUse(target, name, hook);
+  const use = findWrittenUse(target, name, hook);
   if (!use) return;
   const message = `The preset "${name}" is already used for the hook "${hook}". Change it there, or choose another hook with --path.`;
   throw new ConfigError([{ file: target.file, key: use.key, message }]);
