@@ -42,8 +42,6 @@ export interface MappingRun extends Pick<Terms, "config" | "channels"> {
   log: LogLine[];
   /** Absent: the mapping keeps none. */
   state?: RequestState;
-  /** The items with long numbers as they are in the body; undefined: there are none. */
-  findExact(): Item[] | undefined;
   /** The items without what `hooks.redact` names, for subscribers. */
   listPublished(): Item[];
 }
@@ -64,10 +62,7 @@ export interface ResolvedItem extends Pick<Resolution, "actions" | "event" | "su
 export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<ResolvedItem> {
   const { mapping, request, budget, isEcho, isOwn } = mappingRun;
   const context = toContext(item, request);
-  budget.findExact = () => {
-    const exact = mappingRun.findExact()?.[item.each?.index ?? 0];
-    return exact && toContext(exact, request);
-  };
+  budget.item = item.each?.index ?? 0;
   const event = mapping.filter?.nameEvent(context, budget);
   const { templates } = mapping;
   const subject = toSubject(templates.subject?.render(context, budget));
@@ -91,7 +86,7 @@ export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<R
 }
 
 /** What a template sees: the fields of the payload, and those of the request, which win. */
-function toContext({ payload, each }: Item, request: HookRequest): object {
+export function toContext({ payload, each }: Item, request: HookRequest): object {
   const { headers, query, path, method } = request;
   return {
     // Only own fields are copied, `__proto__` included, so nothing is inherited.

@@ -6,7 +6,7 @@ import { redactPayload } from "../shared/secret.ts";
 import type { HookRequest, LogLine, Resolution } from "../types.ts";
 import { requireValid, resolveBuiltIn } from "./built-in.ts";
 import type { CompiledMapping, ForEach } from "./compile.ts";
-import { type Item, type MappingRun, type ResolvedItem, resolveItem } from "./item.ts";
+import { type Item, type MappingRun, type ResolvedItem, resolveItem, toContext } from "./item.ts";
 import { requireIdempotencyKey, toChosenKey, toEventKey, toItemKeys } from "./policy/keys.ts";
 import { isBuiltInHook, type MappingIndex } from "./mapping-index.ts";
 import type { Terms } from "./policy/policy.ts";
@@ -53,6 +53,7 @@ export async function resolveRequest(
     if (mapping.check) requireValid(mapping.check, read.payload);
     const time = mapping.bundle && countTime(run);
     const state = mapping.source.mapping.state ? openState(mapping.source.id) : undefined;
+    const { findExact, listPublished } = createItemReaders(read, mapping.forEach, config.hooks);
     const mappingRun: MappingRun = {
       mapping,
       request: read,
@@ -62,10 +63,10 @@ export async function resolveRequest(
       run: time?.run ?? run,
       isEcho,
       isOwn,
-      budget: createBudget(request.rawBody.length),
+      budget: createBudget(request.rawBody.length, findExact),
       log,
       state,
-      ...createItemReaders(read, mapping.forEach, config.hooks),
+      listPublished,
     };
     const items = mapping.forEach
       ? await resolveEach(mapping.forEach, mappingRun)
@@ -108,14 +109,16 @@ function createItemReaders(
   request: HookRequest,
   forEach: ForEach | undefined,
   { maxFanOut, redact }: Terms["config"]["hooks"],
-): Pick<MappingRun, "findExact" | "listPublished"> {
+): Pick<MappingRun, "listPublished"> & { findExact(item: number): object | undefined } {
   let exact: Item[] | undefined;
   let published: Item[] | undefined;
   return {
-    findExact() {
+    findExact(item) {
       const payload = findExactPayload(request);
       if (payload === undefined) return undefined;
-      return (exact ??= forEach ? fanOut({ ...request, payload }, forEach, maxFanOut) : [{ payload }]);
+      exact ??= forEach ? fanOut({ ...request, payload }, forEach, maxFanOut) : [{ payload }];
+      const found = exact[item];
+      return found && toContext(found, request);
     },
     listPublished() {
       if (published) return published;

@@ -33,8 +33,10 @@ export interface RenderedKey {
  */
 export interface Budget {
   left: number;
-  /** The context with long numbers as they are in the body; undefined: it has none. */
-  findExact?(): object | undefined;
+  /** Which item of the request is rendered. */
+  item: number;
+  /** The context of an item with long numbers as they are in the body; undefined: it has none. */
+  findExact?: (item: number) => object | undefined;
 }
 
 const CHARACTERS = 1_048_576;
@@ -43,8 +45,8 @@ const CHARACTERS_PER_BYTE = 8;
 const TURN_COST = 32;
 
 /** 1 Mi characters and eight times the size of the body, so that a large payload can be rendered several times. */
-export function createBudget(bodyBytes = 0): Budget {
-  return { left: CHARACTERS + CHARACTERS_PER_BYTE * bodyBytes };
+export function createBudget(bodyBytes = 0, findExact?: Budget["findExact"]): Budget {
+  return { left: CHARACTERS + CHARACTERS_PER_BYTE * bodyBytes, item: 0, findExact };
 }
 
 /** The state of the current render. Rendering is synchronous, so one variable each is enough. */
@@ -106,7 +108,7 @@ function compileProgram(program: hbs.AST.Program): Template["render"] {
     budget = limit;
     hasLongNumber = false;
     const text = render(context, RENDER_OPTIONS);
-    const exact = hasLongNumber ? limit.findExact?.() : undefined;
+    const exact = hasLongNumber ? limit.findExact?.(limit.item) : undefined;
     if (!exact) return text;
     limit.left = left;
     return render(exact, RENDER_OPTIONS);
