@@ -1,17 +1,14 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Claim } from "../journal/journal.ts";
 import type { Log } from "../telemetry/log.ts";
 
 /** The modes of a pool, with those that may follow each; `enter` asserts it. */
 const NEXT_MODES = {
   /** Everything that was due is claimed, and a slot is free. `notify` ends it. */
-  waiting: ["scheduled", "stopped"],
-  /** Something may be due: a claim follows in the next turn of the event loop. */
-  scheduled: ["claiming", "full", "stopped"],
+  waiting: ["claiming", "full", "stopped"],
   /** The journal is asked for as many items as slots are free. */
   claiming: ["claiming", "waiting", "full", "stopped"],
   /** No slot is free: something may be due, and the next slot that is freed ends it. */
-  full: ["scheduled", "stopped"],
+  full: ["claiming", "stopped"],
   /** Nothing more is claimed. */
   stopped: ["stopped"],
 } as const;
@@ -68,13 +65,7 @@ export function createPool<Item extends Claim>(options: PoolOptions<Item>): Pool
 
   function notify(): void {
     if (mode === "claiming") isNotified = true;
-    else if (mode === "waiting" || (mode === "full" && freeSlots() > 0)) schedule();
-  }
-
-  function schedule(): void {
-    enter("scheduled");
-    // The next turn of the event loop: one claim then replaces all items that ended with the same commit.
-    claiming = nextTurn().then(claimAll);
+    else if (mode === "waiting" || (mode === "full" && freeSlots() > 0)) claiming = claimAll();
   }
 
   /** Claims until nothing is due or no slot is free. */
