@@ -50,7 +50,7 @@ function tidy(key: string, value: unknown): unknown {
     const name = decodeURIComponent(String(value)).replace("#/definitions/", "");
     return `#/components/schemas/${toName(name)}`;
   }
-  const isTime = /At$|^at$|^since$/.test(key);
+  const isTime = /At$|^at$|^since$|Since$/.test(key);
   return isTime && JSON.stringify(value).includes('"type":"string"')
     ? { ...Object(value), format: "date-time" }
     : value;

@@ -48,7 +48,7 @@ const ALLOWED: Record<string, string[]> = {
   mcp: [...GROUND, "ingress", "journal", "mapping", "tools"],
   registration: [...GROUND, "channels"],
   "catch-up": [...GROUND, "channels", "registration"],
-  operator: [...GROUND, "approvals", "boundary", "channels", "ingress"],
+  operator: [...GROUND, "approvals", "boundary", "ingress"],
   // It runs in a browser, so its bundle fails on anything that needs Node.
   page: ["types.ts", "boundary", "shared"],
   runtime: [...GROUND, "ingress", "mapping", "transforms", "agents", "tools"],

@@ -2,6 +2,7 @@
 import { createHmac } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
+import { runWebhooks } from "./support/cli.ts";
 import { waitFor } from "./support/client.ts";
 import { type GithubServer, startGithub } from "./support/github-server.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
@@ -121,6 +122,14 @@ test.each([
   await start(changes);
   expect(await run("status", { text: "How is it?", place: slack.channel })).toEqual({ sent: 0, warnings: WAITS });
   expect(await slack.messages()).toEqual([]);
+});
+
+test("the question shows which characters of the recipient only look like others", async () => {
+  await start({ mapping: { to: "{{place}}" } });
+  expect(await run("status", { text: "How is it?", place: "#gener\u0430l" })).toEqual({ sent: 0, warnings: WAITS });
+  const { approvals } = await service.api("/api/approvals");
+  const { stdout } = await runWebhooks(service.folder, "approvals", "show", approvals[0].code, "--url", service.url);
+  expect(stdout).toContain('to slack "#gener\\u{430}l"');
 });
 
 test("each target counts by itself", async () => {

@@ -109,9 +109,10 @@ export async function diffEvents(
   function add({ id: eventId, hook }: HookRequest, outcomes: Outcomes): void {
     const { kind, label: own } = classify(outcomes);
     diff[kind]++;
-    const label = groups.has(own) || groups.size < MAX_GROUPS ? own : OTHERS;
-    const group = groups.get(label) ?? { kind, label, count: 0, examples: [] };
-    groups.set(label, group);
+    const label = groups.has(`${kind} ${own}`) || groups.size < MAX_GROUPS ? own : OTHERS;
+    const key = `${kind} ${label}`;
+    const group = groups.get(key) ?? { kind, label, count: 0, examples: [] };
+    groups.set(key, group);
     group.count++;
     if (group.examples.length < MAX_EXAMPLES) group.examples.push({ eventId, hook, ...outcomes });
   }

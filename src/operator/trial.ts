@@ -43,7 +43,7 @@ export type Trial = { log: LogLine[]; durationMs: number } & (
 export interface AgentActionView extends Omit<AgentAction, "trustedName" | "routeBy" | "moreTargets" | "serviceHost"> {
   moreTargets?: Omit<ReplyTarget, "routeBy">[];
 }
-/** An action without what concerns only how its summary is written. */
+/** An action without what only its run reads. */
 export type ActionView = Exclude<HookAction, AgentAction> | AgentActionView;
 
 export function toActionView(action: AgentAction): AgentActionView;

@@ -118,16 +118,16 @@ function formatApproval(approval: ApprovalView): string[] {
     ["asked", approval.askedAt],
     ["until", approval.expiresAt],
     ["again", againAt && `possible from ${againAt}`],
-    ["has read", sources.join(", ") || undefined],
-    ["earlier", earlier?.join(", ")],
+    ["has read", toVisible(sources.join(", ")) || undefined],
+    ["earlier", earlier && toVisible(earlier.join(", "))],
   ];
   const replies = approval.deliveries ?? [];
   return [
-    `${style("bold", code)}  ${kind}${call === undefined ? "" : `  ${toPrintable(call)}`}  ${describeEnd(approval)}`,
+    `${style("bold", code)}  ${kind}${call === undefined ? "" : `  ${toVisible(call)}`}  ${describeEnd(approval)}`,
     ...formatFacts(facts),
     ...(approval.arguments ? toVisible(JSON.stringify(approval.arguments, undefined, 2)).split("\n") : []),
-    ...replies.flatMap(({ channel, to = "", text }) => [
-      `${style("dim", "to")} ${toPrintable(`${channel} ${to}`)}`,
+    ...replies.flatMap(({ channel, to, text }) => [
+      `${style("dim", "to")} ${toVisible(to === undefined ? channel : `${channel} ${JSON.stringify(to)}`)}`,
       ...toVisible(text).split("\n"),
     ]),
   ];

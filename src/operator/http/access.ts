@@ -16,7 +16,7 @@ type Gateway = Pick<ResolvedConfig["gateway"], "token" | "host" | "publicUrl">;
 export interface Access {
   /** Throws unless the request has the gateway token, or comes from the page with the cookie of a sign-in. */
   require(exchange: Exchange): void;
-  /** Whether `require` would not throw. */
+  /** Whether `require` would not throw. Counts a wrong token as it does. */
   allows(exchange: Exchange): boolean;
   /** Throws if the page may not be shown under this host, or is off; otherwise says whether the browser is signed in. */
   requirePage(exchange: Exchange): { isSignedIn: boolean };
@@ -113,7 +113,7 @@ function requireOwnPage({ headers }: Exchange, { isTokenShown = false } = {}): v
   if (site === "same-origin" || (site === undefined && isNamed)) return;
   if (isTokenShown && site === undefined && origin === undefined) return;
   throw new HookError("forbidden", {
-    message: "With the cookie of a sign-in, only the page itself may change something.",
+    message: "Without the gateway token, only the page itself may sign in or change something.",
   });
 }
 

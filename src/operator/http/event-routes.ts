@@ -22,8 +22,8 @@ import {
 } from "./route.ts";
 import type { RouteServices } from "./services.ts";
 
-/** Senders keep no more. */
-const MAX_SINCE_MS = 72 * HOUR_MS;
+/** Most senders keep no more. */
+const DEFAULT_SINCE_MS = 72 * HOUR_MS;
 
 type EventPath = `/api/events${string}`;
 
@@ -90,7 +90,7 @@ export function createEventRoutes({ journal, findParser, replay, catchUp }: Rout
       example: { preset: "stripe", dryRun: true },
       async answer({ readJson }) {
         const { preset, hook, since, dryRun } = toObject(await readJson());
-        const from = since === undefined ? Date.now() - MAX_SINCE_MS : Date.parse(toText(since));
+        const from = since === undefined ? Date.now() - DEFAULT_SINCE_MS : Date.parse(toText(since));
         if (typeof preset !== "string" || Number.isNaN(from)) {
           const message = "preset must be a text, and since a time in ISO 8601.";
           throw new HookError("invalid_payload", { message });
@@ -123,6 +123,7 @@ export function createEventRoutes({ journal, findParser, replay, catchUp }: Rout
           deliver: { const: false, description: "No reply is delivered." },
         },
       },
+      isBodyOptional: true,
       example: {},
       async respond({ params: { id = "" }, exchange, readJson }) {
         const body = isJson(exchange.headers["content-type"] ?? "") ? await readJson() : undefined;

@@ -8,7 +8,7 @@ export interface OpenApiOptions {
   routes: Record<string, ApiRouteText>;
   /** `hooks.path`. */
   hooksPath: string;
-  /** The address under which the document was asked for, or the public one. */
+  /** The address of the service. */
   url: string;
 }
 
@@ -35,7 +35,12 @@ export function toOpenApi({ routes, hooksPath, url }: OpenApiOptions): object {
       schemas: { ...definitions, Error: ERROR, WakePayload: toPart("wake"), AgentPayload: toPart("agent") },
       securitySchemes: {
         gatewayToken: { type: "http", scheme: "bearer", description: "gateway.auth.token" },
-        signIn: { type: "apiKey", in: "cookie", name: "hl", description: "From POST /api/session." },
+        signIn: {
+          type: "apiKey",
+          in: "cookie",
+          name: "hl",
+          description: "From POST /api/session. Over https its name is `__Host-hl`.",
+        },
         hookToken: { type: "http", scheme: "bearer", description: "hooks.token, or one of hooks.tokens" },
         hookTokenHeader: { type: "apiKey", in: "header", name: "x-gateway-token" },
       },
@@ -72,7 +77,7 @@ const FAILURE = { description: "An error.", content: toContent({ $ref: "#/compon
 
 function toOperation(
   route: string,
-  { about, query = {}, body, example, contentType }: ApiRouteText,
+  { about, query = {}, body, isBodyOptional = false, example, contentType }: ApiRouteText,
   answer?: object,
 ): Operation {
   const [method = "", pattern = ""] = route.split(" ");
@@ -89,7 +94,7 @@ function toOperation(
       summary: about,
       ...(isOpen && { security: [] }),
       parameters: [...inPath, ...Object.entries(query).map(toParameter)],
-      ...(body && { requestBody: { required: true, content: toContent(body, example) } }),
+      ...(body && { requestBody: { required: !isBodyOptional, content: toContent(body, example) } }),
       responses: {
         200: { description: about, content: { [contentType]: { schema: answer ?? {} } } },
         default: FAILURE,

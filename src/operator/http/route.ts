@@ -12,7 +12,8 @@ export interface ApiRoute {
   query?: Record<string, Parameter<unknown>>;
   /** JSON Schema of the body. */
   body?: object;
-  /** A body or a query that works. */
+  isBodyOptional?: boolean;
+  /** A body that works. */
   example?: unknown;
   /** Default: `application/json`. */
   contentType: string;
@@ -29,7 +30,7 @@ interface Request<Query> extends Omit<RouteRequest, "query"> {
   query: Query;
 }
 
-interface RouteParts<Query> extends Partial<Pick<ApiRoute, "body" | "example" | "contentType">> {
+interface RouteParts<Query> extends Partial<Pick<ApiRoute, "body" | "isBodyOptional" | "example" | "contentType">> {
   about: string;
   query?: Parameters<Query>;
 }

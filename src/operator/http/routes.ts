@@ -19,7 +19,8 @@ export function createRoutes(given: OperatorServices & { access: Access }): Rout
     ...createServiceRoutes(services),
     "GET /api/openapi.json": answering({
       about: "OpenAPI 3.1 of the hooks, the health checks and this API.",
-      answer: (): object => toOpenApi({ routes, hooksPath: config().hooks.path, url: address() }),
+      answer: (): object =>
+        toOpenApi({ routes, hooksPath: config().hooks.path, url: config().gateway.publicUrl ?? serviceUrl() }),
     }),
     ...createEventRoutes(services),
     ...createMappingRoutes(services),

@@ -29,7 +29,7 @@ export interface LiveStream {
   open(request: StreamRequest): Readable;
   /** Called before the event of a request to this node is committed. */
   received(id: string): void;
-  /** Sends something that is not in the journal, if anybody listens. A later one with the same key replaces it. */
+  /** Sends something that is not in the journal, once anybody has listened. A later one with the same key replaces it. */
   publish(
     name: Extract<StreamMessage, "rejection" | "answer" | "reload" | "mailbox">,
     key: string,

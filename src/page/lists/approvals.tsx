@@ -86,21 +86,21 @@ function Question({ approval, reload }: QuestionProps): JSX.Element {
       </p>
       {name !== undefined && (
         <p>
-          <b>{toLine(name, 120)}</b> with these arguments, exactly:
+          <b>{toVisible(name)}</b> with these arguments, exactly:
         </p>
       )}
       {given !== undefined && <pre class="exact">{toVisible(JSON.stringify(given, null, 2))}</pre>}
       {approval.deliveries?.map(({ channel, to, text }, index) => (
         <div key={index}>
           <p>
-            to <b>{toLine(`${channel} ${to ?? ""}`, 120)}</b>:
+            to <b>{toVisible(to === undefined ? channel : `${channel} ${JSON.stringify(to)}`)}</b>:
           </p>
           <pre class="exact">{toVisible(text)}</pre>
         </div>
       ))}
-      {sources.length > 0 && <p class="warn">The model had read: {toLine(sources.join(", "), 200)}</p>}
+      {sources.length > 0 && <p class="warn">The model had read: {toVisible(sources.join(", "))}</p>}
       {earlier !== undefined && earlier.length > 0 && (
-        <p class="warn">This event was replayed. It has led to these calls before: {toLine(earlier.join(", "), 300)}</p>
+        <p class="warn">This event was replayed. It has led to these calls before: {toVisible(earlier.join(", "))}</p>
       )}
       {state === "open" ? <Answer approval={approval} reload={reload} /> : <Decided approval={approval} />}
     </article>

@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { BUILT_IN_HOOKS } from "../../types.ts";
 import type { MappingView, RefusalView } from "../api.ts";
 import { Text, Time } from "../parts/controls.tsx";
 import { formatBytes, formatNumber, toLine } from "../parts/format.ts";
@@ -54,7 +55,7 @@ function toGroups(rejections: readonly (RefusalView & { credential: string })[])
 function credentialOf(hook: string | undefined, mappings: readonly MappingView[]): string {
   const own = mappings.find(({ match }) => "path" in match && match.path === hook);
   if (own?.auth !== undefined) return `signature ${own.auth}`;
-  return own || hook === "wake" || hook === "agent" ? "hook token" : "no such hook";
+  return own || BUILT_IN_HOOKS.some((name) => name === hook) ? "hook token" : "no such hook";
 }
 
 const FACETS = ["hook", "credential", "reason"] as const;

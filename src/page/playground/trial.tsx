@@ -115,7 +115,7 @@ function Refusal({ trial }: { trial: Trial & { ok: false } }): JSX.Element {
 }
 
 /** Shown elsewhere, or of no interest to the author of the mapping. */
-const OWN_PLACE = ["text", "message", "instructions", "trustedName", "allowUnsafeExternalContent"];
+const OWN_PLACE = ["text", "message", "instructions", "allowUnsafeExternalContent"];
 
 function Action({ action }: { action: (Trial & { ok: true })["actions"][number] }): JSX.Element {
   const { kind, ...rest } = action;
