@@ -38,7 +38,7 @@ export function createOperations(parts: Parts, execution: () => Execution): Oper
         version: packageVersion(),
         startedAt: parts.startedAt,
         ...toRuntimeView(current(), reloader.lastFailure()),
-        sandbox: sandbox.status(),
+        sandbox: sandbox.status(current().mappings.mappings.flatMap(({ bundle }) => bundle ?? [])),
         queue: { ...(await journal.stats()), ...dispatcher.status() },
         budget: await readBudget(journal, current().config.agents),
         mail: mail.status().map(toMailView),

@@ -95,6 +95,7 @@ export interface TransformRunner {
   check(bundle: TransformBundle): Promise<ConfigProblem[]>;
   /** Rejects only with a `TransformError`. */
   run(bundle: TransformBundle, call: TransformCall): Promise<TransformOutcome>;
-  status(): SandboxStatus;
+  /** `used`: whose circuit breakers it lists. Default: none. */
+  status(used?: readonly TransformBundle[]): SandboxStatus;
   close(): Promise<void>;
 }

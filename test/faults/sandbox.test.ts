@@ -286,7 +286,9 @@ describe("resource exhaustion ends only its own call", () => {
     for (let call = 0; call < 5; call++) expect(await message()).toContain("longer than 20 ms");
     expect(await message()).toContain("circuit breaker");
     const { file } = bundle.spec;
-    expect(runner.status().openBreakers).toEqual([{ file, retryAfterMs: expect.any(Number) }]);
+    expect(runner.status([bundle]).openBreakers).toEqual([{ file, retryAfterMs: expect.any(Number) }]);
+    const repaired = await folder.bundle(code.replace("for (;;) {}", ""));
+    expect(runner.status([repaired]).openBreakers).toEqual([]);
   });
 });
 
@@ -386,7 +388,7 @@ describe("a burst of calls that hang, to a module that answered before,", () => 
       await expect(other.run(honest, hang)).rejects.toMatchObject({ kind: "timeout" });
     }
     expect(await other.run(honest, toInput({}))).toMatchObject({ value: "well" });
-    expect(other.status().openBreakers).toEqual([]);
+    expect(other.status([honest]).openBreakers).toEqual([]);
   });
 });
 

@@ -20,6 +20,8 @@ import { createWorkers, type Workers } from "./workers.ts";
 /** A module's calls may fill as much of this as they leave free: half if it is alone, a third if two do, and so on. */
 const MAX_WAITING = 2000;
 const MAX_WAITING_MS = 10_000;
+/** More versions of modules than a service uses. */
+const MAX_MODULES = 1000;
 const TICK_MS = 5;
 /** From this number on, jobs do not wait for others. */
 const MAX_GATHERED = 64;
@@ -36,7 +38,8 @@ export interface Pool {
   start(): void;
   /** Never rejects. If a worker ends, its jobs run again in another one, except for the job that ended it. */
   run(request: JobRequest): Promise<Answer>;
-  status(): Omit<SandboxStatus, "calls" | "failures">;
+  /** `used`: the modules whose circuit breakers it lists. */
+  status(used: ReadonlySet<string>): Omit<SandboxStatus, "calls" | "failures">;
   close(): Promise<void>;
 }
 
@@ -79,12 +82,12 @@ export function createPool({ log, children }: PoolOptions): Pool {
   return {
     start: () => openOnce(state),
     run: (request) => run(state, request),
-    status: () => ({
+    status: (used) => ({
       ready: state.phase === "idle" || state.workers.all().some((worker) => worker.isReady()),
       children: state.workers.all().length,
       inFlight: state.inFlight,
       recycled: state.workers.recycled(),
-      openBreakers: listOpenBreakers(state),
+      openBreakers: listOpenBreakers(state, used),
     }),
     async close() {
       state.phase = "closed";
@@ -141,10 +144,18 @@ function run(state: State, request: JobRequest): Promise<Answer> {
 function findModule(state: State, { module: name, bundle }: JobRequest): Module {
   const known = state.modules.get(name);
   if (known) return known;
+  if (state.modules.size >= MAX_MODULES) forgetIdle(state);
   const { file } = bundle.spec;
   const module: Module = { file, health: createHealth(), exclusive: [], waiting: [], probe: undefined };
   state.modules.set(name, module);
   return module;
+}
+
+/** Each reload and each trial of the page can bring new versions. */
+function forgetIdle({ modules, turns }: State): void {
+  for (const [name, module] of modules) {
+    if (!turns.has(module) && !module.health.isSuspect()) modules.delete(name);
+  }
 }
 
 function countWaiting({ turns }: State): number {
@@ -153,9 +164,9 @@ function countWaiting({ turns }: State): number {
   return count;
 }
 
-function listOpenBreakers({ modules }: State): SandboxStatus["openBreakers"] {
-  return [...modules.values()].flatMap(({ file, health }) => {
-    const retryAfterMs = health.untilTrial();
+function listOpenBreakers({ modules }: State, used: ReadonlySet<string>): SandboxStatus["openBreakers"] {
+  return [...modules].flatMap(([name, { file, health }]) => {
+    const retryAfterMs = used.has(name) ? health.untilTrial() : undefined;
     return retryAfterMs === undefined ? [] : [{ file, retryAfterMs: Math.ceil(retryAfterMs) }];
   });
 }

@@ -46,7 +46,11 @@ export function createSandbox({ telemetry, children = DEFAULT_CHILDREN, pool }: 
     prepare: () => state.pool.start(),
     check: (bundle) => check(state, bundle),
     run: (bundle, call) => run(state, bundle, call),
-    status: () => ({ ...state.pool.status(), calls: state.calls, failures: state.failures }),
+    status: (used = []) => ({
+      ...state.pool.status(new Set(used.map(nameModule))),
+      calls: state.calls,
+      failures: state.failures,
+    }),
     close: async () => (pool ? undefined : state.pool.close()),
   };
 }
