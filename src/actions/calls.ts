@@ -37,12 +37,12 @@ function isEffect({ granted, refusal, known }: PlannedCall): boolean {
   return known !== undefined || (refusal === undefined && granted?.grant.mode !== "read");
 }
 
-interface ReadContext {
+interface ReadOptions {
   rules: CallRules;
   signal: AbortSignal;
 }
 
-async function executeReads(calls: PlannedCall[], context: ReadContext): Promise<Step[]> {
+async function executeReads(calls: PlannedCall[], context: ReadOptions): Promise<Step[]> {
   const steps: Step[] = [];
   for (let first = 0; first < calls.length; first += MAX_PARALLEL) {
     const group = calls.slice(first, first + MAX_PARALLEL);
@@ -52,7 +52,7 @@ async function executeReads(calls: PlannedCall[], context: ReadContext): Promise
   return steps;
 }
 
-async function executeRead(planned: PlannedCall, { rules, signal }: ReadContext): Promise<Step> {
+async function executeRead(planned: PlannedCall, { rules, signal }: ReadOptions): Promise<Step> {
   const { n, name, granted, refusal, requested } = planned;
   const startedAt = Date.now();
   const { text, isError } =

@@ -19,7 +19,7 @@ export interface Question extends Pick<
 export interface QuestionText {
   /** Markdown for one message. */
   text: string;
-  /** False: it does not show everything, so that no message can answer it. */
+  /** False: no message can answer it, because it does not show everything or asks for an outcome. */
   canAnswer: boolean;
 }
 

@@ -12,7 +12,7 @@ const OPTIONS: Record<string, object> = {
   mattermost: { token: "a", baseUrl: "https://chat.test" },
   imessage: {},
   msteams: { appId: "1", appPassword: "a" },
-  email: { from: "a@b.test", smtp: { host: "b.test" } },
+  email: { from: "a@b.test", host: "b.test" },
   http: { targets: { ops: { url: "https://ops.test" } } },
   github: { token: "a" },
   gitlab: { token: "a" },

@@ -3,7 +3,6 @@ import type { AgentDriver } from "../agents/driver.ts";
 import type { ChannelDriver } from "../channels/driver.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import type { Journal, NodeInfo, RunLimits } from "../journal/journal.ts";
-import type { Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ChannelName } from "../types.ts";
 import type { HoldGuard } from "./hold.ts";
@@ -40,7 +39,6 @@ export interface DispatchContext extends Omit<DispatcherOptions, "journal"> {
   hold: HoldGuard;
   marks: WorkMarks;
   spans: Spans;
-  log: Log;
   /** Aborts when the shutdown timeout is over. */
   signal: AbortSignal;
 }

@@ -100,7 +100,7 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
   const isRecorded = await journal.finishDelivery(delivery, end);
   const fields = { deliveryId, runId, eventId, channel: route.channel, parts: parts.length };
   if (isRecorded) telemetry.log.info("delivered", { step: "delivery", ...fields });
-  if (isRecorded && isCut) context.log.warn("a reply was too long: the rest is on the operator's page", fields);
+  if (isRecorded && isCut) telemetry.log.warn("a reply was too long: the rest is on the operator's page", fields);
   return isRecorded;
 }
 
@@ -126,7 +126,7 @@ function isMarkdown({ conversation }: ClaimedDelivery, action: AgentAction | und
 async function removeRest(
   messageIds: string[] = [],
   { driver, to, deliveryId }: { driver: ChannelDriver; to: string; deliveryId: string },
-  { signal, log, journal }: DispatchContext,
+  { signal, telemetry: { log }, journal }: DispatchContext,
 ): Promise<void> {
   for (const messageId of messageIds) {
     try {

@@ -60,7 +60,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const hold = createHoldGuard(options.journal, options.current);
   const spans = createSpans(journal);
   const marks = createWorkMarks({ current: options.current, journal, log });
-  const context: DispatchContext = { ...options, journal, hold, marks, spans, log, signal };
+  const context: DispatchContext = { ...options, journal, hold, marks, spans, signal };
   const dueAlarm = createAlarm(claimWork);
   const lookAhead = createAlarm(() => void setDueAlarm().catch(report));
   /** The runs in progress, each with what aborts it. */

@@ -45,7 +45,7 @@ export interface Heartbeat {
 
 /** Runs the heartbeats of the main session, one at a time. They do not count against `maxConcurrent`. */
 export function createHeartbeat(context: DispatchContext): Heartbeat {
-  const { log } = context;
+  const { log } = context.telemetry;
   const next = createAlarm(begin);
   const period = createAlarm(checkPeriod);
   let lastPeriodAt = Date.now();

@@ -64,7 +64,7 @@ export async function readBudget(
   return { ...budget, spentToday, heldRuns };
 }
 
-const HOLD_REASONS_OF_BUDGET: readonly unknown[] = Object.values(HOLD_REASONS);
+const HOLD_REASONS_OF_BUDGET: readonly unknown[] = [HOLD_REASONS.day, HOLD_REASONS.session];
 
 export interface BudgetStatus {
   unit: "cost" | "tokens";

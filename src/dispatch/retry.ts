@@ -76,12 +76,18 @@ export const GIVE_BACK_MS = 2000;
 /** A node that has just started or reloaded has said so by then. */
 const KNOWN_AFTER_MS = 5000;
 
+interface NodesOfWork {
+  journal: Pick<Journal, "nodes">;
+  signal: AbortSignal;
+}
+
 /** Whether the work needs a provider or channel that this node does not have, while another node has another configuration. */
-export async function isForOthers(
-  cause: unknown,
-  { journal, signal }: { journal: Pick<Journal, "nodes">; signal: AbortSignal },
-): Promise<boolean> {
-  if (!(cause instanceof NotConfigured)) return false;
+export async function isForOthers(cause: unknown, of: NodesOfWork): Promise<boolean> {
+  return cause instanceof NotConfigured && (await haveOtherConfigurations(of));
+}
+
+/** Whether another node has another configuration. */
+export async function haveOtherConfigurations({ journal, signal }: NodesOfWork): Promise<boolean> {
   const nodes = await journal.nodes();
   if (nodes.length === 0 || areDifferent(nodes)) return nodes.length > 0;
   await delay(KNOWN_AFTER_MS, undefined, { signal });

@@ -3,11 +3,10 @@ import type { TurnContext } from "../actions/agent.ts";
 import type { StepStore, Waiting } from "../actions/steps.ts";
 import { toApprovals } from "../approvals/ask.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
-import { NotConfigured } from "../errors.ts";
 import type { ClaimedRun, Run, Step } from "../journal/journal.ts";
 import { QUESTION_HOLDS } from "../types.ts";
 import type { DispatchContext } from "./context.ts";
-import { isClaimHeld, isForOthers } from "./retry.ts";
+import { haveOtherConfigurations, isClaimHeld } from "./retry.ts";
 
 /** The steps of a claimed run. `claimedAt` is a time of `performance.now()`. */
 export function createStepStore(run: ClaimedRun & { claimedAt: number }, context: DispatchContext): StepStore {
@@ -26,7 +25,7 @@ export function createStepStore(run: ClaimedRun & { claimedAt: number }, context
       const fields = { runId: run.id, eventId: run.eventId, call: result.call, isKept };
       telemetry.log.warn("the result of a call came after its run was lost", fields);
     },
-    isDisputed: () => isForOthers(new NotConfigured("the call differs"), context),
+    isDisputed: () => haveOtherConfigurations(context),
   };
 
   function count(steps: Step[]): void {

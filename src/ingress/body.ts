@@ -53,7 +53,7 @@ export async function receiveRefused(exchange: Exchange, limits: BodyLimits, upl
   }
 }
 
-const NO_BODY = Buffer.alloc(0);
+export const NO_BODY = Buffer.alloc(0);
 
 /** Refuses a body that is declared over the limit, before any of it is read. */
 export function requireDeclaredSize({ headers }: Exchange, maxBytes: number): void {

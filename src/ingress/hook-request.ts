@@ -4,6 +4,7 @@ import { exactPayload } from "../shared/exact-json.ts";
 import { OPENCLAW_TOKEN_HEADER, SECRET_HEADERS, TOKEN_HEADER, TOKEN_PARAMETER } from "../shared/secret.ts";
 import type { HookRequest } from "../types.ts";
 import type { AuthenticatorRequest, Verified } from "./authenticator.ts";
+import { NO_BODY } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** The request as its authenticator sees it, with all its secrets. */
@@ -26,8 +27,6 @@ function withOpenClawNames(headers: IncomingHttpHeaders): IncomingHttpHeaders {
     "idempotency-key": headers["idempotency-key"] ?? headers["x-openclaw-idempotency-key"],
   };
 }
-
-const NO_BODY = Buffer.alloc(0);
 
 /** The request of a sender that is known. Its body is read into it. */
 export function toHookRequest(

@@ -29,7 +29,8 @@ const parser = new XMLParser({
 
 /**
  * Parses XML to an object: `<a id="1"><b>x</b></a>` → `{ a: { $id: "1", b: "x" } }`. Values are text, repeated tags an
- * array, text beside attributes or tags is `$`. `charset`: from the content type. Throws a 400.
+ * array, text beside attributes or tags is `$`. `charset`: from the content type. Throws a 400, or a 415 for an
+ * unknown charset.
  */
 export function parseXml(body: Buffer, charset: string | null): unknown {
   const decode = createDecode(markedCharset(body) ?? charset ?? declaredCharset(body), "invalid_xml");

@@ -13,7 +13,7 @@ import type {
   Verified,
 } from "./authenticator.ts";
 import { type Authenticators, createAuthRateLimit } from "./authenticators.ts";
-import { inflate, parseCodings, receiveBody, receiveRefused, requireDeclaredSize } from "./body.ts";
+import { inflate, NO_BODY, parseCodings, receiveBody, receiveRefused, requireDeclaredSize } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import { hidePayload, toAuthenticatorRequest, toHookRequest, toRefusedRequest } from "./hook-request.ts";
 import { type BodyBudget, type BurstQueue, createBodyBudget, type Upload } from "./overload.ts";
@@ -49,8 +49,8 @@ export interface HookOptions<Runtime extends IngressRuntime = IngressRuntime> {
   /** Answers `GET {hooks.path}/runs/<id>` of a right credential. */
   readRun(runId: string, credential: string): Promise<HttpResponse>;
   /**
-   * Called with a request that has a right credential and is refused before `receive` gets it. Its `payload` is undefined,
-   * its `rawBody` empty unless the body was read. The answer waits for it; it must not reject.
+   * Called with a request that has a right credential and whose body is refused. Its `payload` is undefined, its `rawBody`
+   * empty unless the body was read and shows no secret. The answer waits for it; it must not reject.
    */
   refused?(request: HookRequest, error: HookError): void | Promise<void>;
   /**
@@ -112,7 +112,7 @@ export function createServeHook<Runtime extends IngressRuntime>(
     const limits = { maxBytes, timeoutMs: hooks.bodyTimeoutMs };
     let upload: Upload | undefined;
     const credentials = toAuthenticatorRequest(exchange, hook, hooks.compat, () =>
-      receiveBody(exchange, limits, (upload ??= budgetOf(exchange).open())),
+      receiveBody(exchange, limits, exchange.received ? undefined : (upload ??= budgetOf(exchange).open())),
     );
     let verified: Admitted;
     try {
@@ -129,7 +129,7 @@ export function createServeHook<Runtime extends IngressRuntime>(
     const request = toHookRequest(exchange, credentials, hook, verified);
     if ("handshake" in verified) return answerHandshake(request, verified);
 
-    // 6. The body. What the head shows to be wrong is refused before it is read. From here on, a refusal is recorded.
+    // 6. The body. What the head shows to be wrong is refused before it is read. A refusal is recorded, as in step 8.
     let parse: ParseBody;
     try {
       requireDeclaredSize(exchange, maxBytes);
@@ -141,18 +141,22 @@ export function createServeHook<Runtime extends IngressRuntime>(
       return recordRefusal(request, error);
     }
 
-    // 7. A reload. An upload can take minutes: a credential that was revoked meanwhile no longer counts.
+    // 7. A reload. An upload can take minutes: only what counts now decides, also about what is hidden.
     const latest = current();
     if (latest !== runtime) {
-      if (!latest.config.hooks.enabled) throw new HookError("not_found");
-      const renewed = await authenticate(latest.authenticators.find(hook), credentials, exchange);
-      request.credential = renewed.credential;
+      if (!latest.config.hooks.enabled) throw rejections.add(exchange, hook, new HookError("not_found"));
+      verified = await authenticate(latest.authenticators.find(hook), credentials, exchange);
+      const { rawBody } = request;
+      Object.assign(request, toHookRequest(exchange, credentials, hook, verified), { rawBody });
+      if ("handshake" in verified) return answerHandshake(request, verified);
     }
 
     // 8. The payload.
     try {
       await readPayload(request, parse, verified, latest);
     } catch (error) {
+      // Its secret can only be hidden in a payload.
+      if (verified.hideSecrets) request.rawBody = NO_BODY;
       return recordRefusal(request, error);
     }
     request.timings = { receiveMs: performance.now() - startedAt - verifyMs, verifyMs };

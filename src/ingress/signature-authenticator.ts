@@ -2,6 +2,8 @@ import { HookError } from "../errors.ts";
 import type { Handshake, SignatureRefusal, SignatureVerifier, SignedHead } from "../providers/provider.ts";
 import type { HttpResponse } from "../types.ts";
 import type { Authenticator, AuthenticatorRequest, Refusal, Verification } from "./authenticator.ts";
+import { NO_BODY } from "./body.ts";
+import { wrongMethod } from "./router.ts";
 
 /** Who signs the requests to a hook. */
 export interface Sender {
@@ -24,8 +26,6 @@ interface SignatureOptions {
   publicUrl: string | undefined;
 }
 
-const NO_BODY = Buffer.alloc(0);
-
 /** Lets requests in that one of the senders has signed, and those with a token. Answers handshakes of the senders. */
 export function createSignatureAuthenticator({ senders, tokens, publicUrl }: SignatureOptions): Authenticator {
   const clocks = createClockCheck();
@@ -38,7 +38,10 @@ export function createSignatureAuthenticator({ senders, tokens, publicUrl }: Sig
       const shown = senders
         .map((sender) => ({ sender, head: toHead(request, sender, publicUrl) }))
         .filter(({ sender: { verifier }, head }) => accepts(verifier, request.method) && verifier.presents(head));
-      if (shown.length === 0) return byToken ?? wrongMethod();
+      if (shown.length === 0) {
+        if (!byToken) throw wrongMethod("POST");
+        return byToken;
+      }
 
       const body = isPost ? await request.readBody() : NO_BODY;
       const startedAt = performance.now();
@@ -48,8 +51,12 @@ export function createSignatureAuthenticator({ senders, tokens, publicUrl }: Sig
         if (!("refusal" in verification)) return { ...verification, verifyMs: performance.now() - startedAt };
         refusals.push(verification);
       }
-      const [best = wrongMethod()] = refusals.toSorted((one, other) => rankOf(one) - rankOf(other));
-      return { ...best, hint: best.hint ?? byToken?.hint };
+      const best = refusals.reduce((one, other) => (rankOf(other) < rankOf(one) ? other : one));
+      const hint = best.hint ?? byToken?.hint;
+      // Only the operator learns what this hook misses.
+      return best.reason === "missing" && byToken?.reason === "missing"
+        ? { ...byToken, hint: hint ?? best.refusal }
+        : { ...best, hint };
     },
   };
 }
@@ -66,7 +73,7 @@ async function verifyBy(
   if (result !== "valid") return toRefusal(result, credential, clocks);
   clocks.succeed(credential);
   // A handshake's method for anything else.
-  if (request.method !== "POST") return wrongMethod();
+  if (request.method !== "POST") throw wrongMethod("POST");
   const { accept, allowsEmptyBody, hideSecrets } = verifier;
   const signature = await verifier.identify?.(request);
   return { credential, signature, accept, allowsEmptyBody, secrets, hideSecrets };
@@ -76,10 +83,6 @@ type SignedRequest = Parameters<SignatureVerifier["verify"]>[0];
 
 function accepts({ handshakeMethods = [] }: SignatureVerifier, method: string): boolean {
   return method === "POST" || handshakeMethods.some((known) => known === method);
-}
-
-function wrongMethod(): never {
-  throw new HookError("method_not_allowed", { headers: { Allow: "POST" } });
 }
 
 function toHead(request: AuthenticatorRequest, { url }: Sender, publicUrl: string | undefined): SignedHead {

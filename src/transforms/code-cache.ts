@@ -24,7 +24,7 @@ export interface CompiledCode {
  * packages would take longer than a build.
  */
 export interface CodeCache {
-  /** `name`: the file as error messages and source maps name it. */
+  /** `name`: the folder of the module, linked roots and the file. */
   find(name: string, text: string): CompiledCode | undefined;
   /** `uses`: files and folders that it depends on, whether they exist or not. `since`: when the first of them was read. */
   keep(name: string, text: string, compiled: CompiledCode, from: { uses: string[]; since: number }): void;

@@ -70,6 +70,30 @@ describe.each(TRANSPORTS)("through the %s, an authenticator", (transport) => {
     expect(new Set(received.map(({ rawBody }) => String(rawBody)))).toEqual(new Set([body]));
   });
 
+  test("answers a request alike whose sender could have shown its credential in the body", async () => {
+    const missing: Partial<SignatureVerifier> = {
+      presents: () => true,
+      verify: () => ({ reason: "missing", message: "The field is missing." }),
+    };
+    const inBody = createAuthenticators({ tokens, senders: [toSender("signed", "one", missing)] });
+    const { send } = await startIngress(transport, { authenticators: inBody });
+    const ask = async (hook: string): Promise<string> =>
+      Object(await (await send(`/hooks/${hook}`, { headers: {}, body: "{}" })).json()).error;
+    expect(await ask("signed")).toBe(await ask("other"));
+  });
+
+  test("hides the secret of a body that is refused", async () => {
+    const hideSecrets = (): object => ({ secret: "hidden" });
+    const hiding = createAuthenticators({ tokens, senders: [toSender("signed", "one", { hideSecrets })] });
+    const { send, refused } = await startIngress(transport, { authenticators: hiding });
+    await expectRefusal(
+      await send("/hooks/signed", { headers: sign("one"), body: '{"secret":"one"' }),
+      400,
+      "invalid_json",
+    );
+    expect(String(refused[0]?.request.rawBody)).toBe("");
+  });
+
   test("answers a request without a credential alike on every path, and does not read its body", async () => {
     const { send } = await startIngress(transport, { authenticators });
     // `fetch` sends the head with the first piece. There is no second one.

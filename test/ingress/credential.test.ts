@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import type { Authenticator, Verification } from "../../src/ingress/authenticator.ts";
 import { createGate } from "../support/gate.ts";
 import { BEARER, TRANSPORTS, expectRefusal, startIngress, TOKEN } from "../support/ingress.ts";
 
@@ -76,6 +77,34 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
     revoked.open();
     await expectRefusal(await answer, 401, "unauthorized");
     expect([received, refused]).toEqual([[], []]);
+  });
+
+  test("a reload while a body is uploading counts as a whole", async () => {
+    const [asked, reloaded] = [createGate(), createGate()];
+    let verification: Verification = { credential: "before" };
+    const authenticator: Authenticator = { methods: ["POST"], verify: () => verification };
+    const authenticators = { find: () => authenticator, anyToken: authenticator };
+    const { send, received } = await startIngress(transport, { authenticators });
+    const body = new ReadableStream({
+      async pull(stream) {
+        asked.open();
+        await reloaded.passed;
+        stream.enqueue(Buffer.from('{"secret":"own"}'));
+        stream.close();
+      },
+    });
+    const headers = { ...JSON_TYPE, "x-shown": "own" };
+    const answer = send("/hooks/wake", { body, duplex: "half", headers });
+    await asked.passed;
+    await sleep(100);
+    const hideSecrets = (): object => ({ secret: "hidden" });
+    verification = { credential: "after", secrets: ["own"], hideSecrets, signature: { digest: "digest" } };
+    reloaded.open();
+    expect((await answer).status).toBe(200);
+    expect(received).toMatchObject([
+      { credential: "after", payload: { secret: "hidden" }, signature: { digest: "digest" } },
+    ]);
+    expect(JSON.stringify([received[0]?.headers, String(received[0]?.rawBody)])).not.toContain("own");
   });
 
   describe("failed credentials are counted", () => {

@@ -66,7 +66,7 @@ export function createNotion({ token, baseUrl = "https://api.notion.com" }: Noti
       },
       async find(to, mark, call) {
         const { block } = await locate(to, call);
-        return findMarked(block, mark, call);
+        return findInPages(block, mark, call);
       },
     },
     open,
@@ -88,7 +88,7 @@ async function locate(to: string, call: Call): Promise<{ target: object; block: 
 const MAX_PAGES = 10;
 
 /** Among the oldest thousand: Notion gives them in this order. */
-async function findMarked(block: string, mark: string, call: Call): Promise<string | undefined> {
+async function findInPages(block: string, mark: string, call: Call): Promise<string | undefined> {
   let query = `block_id=${block}&page_size=100`;
   for (let page = 0; page < MAX_PAGES; page += 1) {
     const { body } = await call("GET", `/comments?${query}`);

@@ -27,7 +27,7 @@ export interface Terms extends Pick<
   "agent" | "fallbackModels" | "maxOutputTokens" | "onFailure" | "review"
 > {
   config: ResolvedConfig;
-  /** The configured channels; undefined: neither channel nor recipient is checked. */
+  /** The configured channels; undefined: no driver is asked, and only names and `allow` count. */
   channels: ReadonlyMap<string, ChannelDriver> | undefined;
   /** The mapping switches the safety boundary off. */
   allowsUnsafe: boolean;

@@ -10,6 +10,7 @@ import {
   createIsolates,
   type Isolates,
   type SharedIsolate,
+  toFactory,
   toFailure,
 } from "./shared-isolates.ts";
 import { runHostOperation } from "./host-operations.ts";
@@ -168,7 +169,7 @@ function createRealm({ home, script }: OpenModule, options: ModuleOptions): Real
 
 /** The script's value must not be a function: its context could then never be freed. */
 function wrap(code: string): string {
-  return `${REALM_GLOBAL}.define(function (module, exports, globalThis) { "use strict";\n${code}\n});0`;
+  return `${REALM_GLOBAL}.define(${toFactory(code)});0`;
 }
 
 function releaseRealm({ context, invoke }: RealmContext): void {

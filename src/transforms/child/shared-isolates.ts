@@ -149,9 +149,13 @@ function openRealm(home: SharedIsolate): CheckRealm {
   return { home, context, check, checks: 0 };
 }
 
+/** A module as a function. It adds a line at the top. */
+export function toFactory(code: string): string {
+  return `function (module, exports, globalThis) { "use strict";\n${code}\n}`;
+}
+
 function compileFactory({ home, context }: CheckRealm, code: string): ivm.Reference<Factory> {
-  const text = `(function (module, exports, globalThis) { "use strict";\n${code}\n})`;
-  const script = home.isolate.compileScriptSync(text, { filename: BUNDLE_FILE, lineOffset: -1 });
+  const script = home.isolate.compileScriptSync(`(${toFactory(code)})`, { filename: BUNDLE_FILE, lineOffset: -1 });
   const factory: ivm.Reference<Factory> = script.runSync(context, { reference: true });
   script.release();
   return factory;
