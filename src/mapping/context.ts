@@ -50,8 +50,13 @@ export function compileComplete(source: string): { render(context: object, budge
   };
 }
 
-/** The arguments are stored with each action. */
+/** The arguments of calls and grants are stored with each action. */
 const MAX_ARGUMENTS = 16_384;
+
+export function describeTooLong(args: object): string | undefined {
+  const isTooLong = JSON.stringify(args).length > MAX_ARGUMENTS;
+  return isTooLong ? `its arguments have more than ${MAX_ARGUMENTS} characters` : undefined;
+}
 
 interface RenderOptions {
   context: object;
@@ -70,10 +75,7 @@ export function renderContext(
   const calls = entries.flatMap(({ fill, when, ...entry }): ContextCall[] => {
     if (when && !isYes(when, context, budget)) return [];
     const args = fill(context, budget);
-    const problem =
-      JSON.stringify(args).length > MAX_ARGUMENTS
-        ? `its arguments have more than ${MAX_ARGUMENTS} characters`
-        : tools?.find(entry.call)?.check(args)[0];
+    const problem = describeTooLong(args) ?? tools?.find(entry.call)?.check(args)[0];
     // What a preset reads is about the place of its event, so everybody who sees that place can see it.
     const shown = isPublic && isPresetCall(entry.call) ? { isPublic } : {};
     if (problem === undefined) return [{ ...entry, ...shown, arguments: args }];

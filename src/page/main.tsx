@@ -19,7 +19,7 @@ import { connection, startLive } from "./live.ts";
 import { Title } from "./parts/title.tsx";
 import { hasDraft } from "./parts/draft.ts";
 import { Notice, Time } from "./parts/controls.tsx";
-import { toVisible } from "./parts/format.ts";
+import { escapeHidden } from "./parts/format.ts";
 import { useCall } from "./parts/load.tsx";
 import { Playground } from "./playground/playground.tsx";
 import { Requests } from "./requests/requests.tsx";
@@ -137,7 +137,7 @@ function ReloadFailure(): JSX.Element | null {
   const place = [failure.file?.split(/[\\/]/).at(-1), failure.line].filter((part) => part !== undefined).join(":");
   return (
     <div class="problem banner" role="alert">
-      <b>The last reload failed</b> <Time at={failure.at} />: {toVisible(`${place} ${failure.message ?? ""}`)}{" "}
+      <b>The last reload failed</b> <Time at={failure.at} />: {escapeHidden(`${place} ${failure.message ?? ""}`)}{" "}
       <a href={hrefTo(["mappings"])}>Show details</a>
     </div>
   );

@@ -2,7 +2,7 @@ import type { MappingInput } from "../../config/schema/generated.ts";
 import { messageOf } from "../../errors.ts";
 import { compileFields } from "../../shared/template-values.ts";
 import type { Grant } from "../../types.ts";
-import { compileComplete } from "../context.ts";
+import { compileComplete, describeTooLong } from "../context.ts";
 import type { Diagnostics } from "../diagnostics.ts";
 import type { Budget } from "../template/template.ts";
 
@@ -41,9 +41,6 @@ function toObjectForm(written: WrittenGrant): Exclude<WrittenGrant, string> {
   return typeof written === "string" ? { mode: written } : written;
 }
 
-/** They are stored with each action. */
-const MAX_ARGUMENTS = 16_384;
-
 /** The grants for one item. One whose fixed argument the event lacks is left out with a warning: it would allow more. */
 export function renderGrants(
   grants: readonly CompiledGrant[],
@@ -55,11 +52,8 @@ export function renderGrants(
     if (fixed.length === 0) return [grant];
     const args = fill(context, budget);
     const missing = fixed.find((name) => args[name] === undefined || args[name] === null);
-    if (missing === undefined && JSON.stringify(args).length <= MAX_ARGUMENTS) return [{ ...grant, arguments: args }];
-    const problem =
-      missing === undefined
-        ? `its arguments have more than ${MAX_ARGUMENTS} characters`
-        : `the payload lacks the value of ${missing}`;
+    const problem = missing === undefined ? describeTooLong(args) : `the payload lacks the value of ${missing}`;
+    if (problem === undefined) return [{ ...grant, arguments: args }];
     warnings.push(`The grant of ${grant.call} is left out: ${problem}.`);
     return [];
   });

@@ -5,7 +5,7 @@ import { Title } from "../parts/title.tsx";
 import { readBody, type Timeline } from "../api.ts";
 import { changes, feed } from "../live.ts";
 import { Copy, Detail, download, Pairs, State, Time, Warnings } from "../parts/controls.tsx";
-import { formatMs, outcomeBeside, parseJson, toLine, toVisible } from "../parts/format.ts";
+import { formatMs, outcomeBeside, parseJson, toLine, escapeHidden } from "../parts/format.ts";
 import { Entry } from "../parts/conversation.tsx";
 import { hasDraft, useDraft } from "../parts/draft.ts";
 import { Loading, useCall, useLoad } from "../parts/load.tsx";
@@ -37,7 +37,7 @@ function Details({ event }: { event: Timeline }): JSX.Element {
           <b>{toLine(hook, 80)}</b>
           {name !== undefined && <span> {toLine(name, 80)}</span>}
         </Title>
-        {subject !== undefined && <p class="subject">{toVisible(subject)}</p>}
+        {subject !== undefined && <p class="subject">{escapeHidden(subject)}</p>}
         <Verdict event={event} />
         <p class="facts">
           <Time at={event.receivedAt} />
@@ -103,7 +103,7 @@ function Verdict({ event: { status, outcome, durationMs, runs } }: { event: Time
   const wait = runs.find(({ waitsFor }) => waitsFor?.eventId !== undefined)?.waitsFor;
   return (
     <p class="verdict">
-      <State state={status} /> <b>{toVisible(outcomeBeside(status, outcome))}</b>
+      <State state={status} /> <b>{escapeHidden(outcomeBeside(status, outcome))}</b>
       {durationMs !== undefined && <span class="quiet">{formatMs(durationMs)} in all</span>}
       {wait?.eventId !== undefined && <a href={hrefTo(["events", wait.eventId])}>the turn before it</a>}
     </p>
@@ -153,7 +153,7 @@ function EditedReplay({ event }: { event: Timeline }): JSX.Element {
           onInput={(input) => draft.change(input.currentTarget.value)}
         />
       </label>
-      {parsed.error !== undefined && <p class="problem">{toVisible(parsed.error)}</p>}
+      {parsed.error !== undefined && <p class="problem">{escapeHidden(parsed.error)}</p>}
       <button class="main" disabled={parsed.error !== undefined}>
         Replay with this payload
       </button>

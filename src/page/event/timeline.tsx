@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { type DeliveryView, call, type FailedAttemptView, type RunView, type Timeline } from "../api.ts";
 import { Detail, notifyOf, State, Text, Time, Warnings } from "../parts/controls.tsx";
-import { formatCost, formatMs, formatNumber, toLine, toVisible } from "../parts/format.ts";
+import { formatCost, formatMs, formatNumber, toLine, escapeHidden } from "../parts/format.ts";
 import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
 import { Log, Prompt, SessionLink, Words } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";
@@ -46,11 +46,11 @@ export function Steps({ event }: { event: Timeline }): JSX.Element {
       <Transformed log={log} ms={timings?.transformMs} isGood={error?.code !== "transform_failed"} />
       {error !== undefined && (
         <Step name={status === "rejected" ? "Rejected" : "Failed"} tone={status === "rejected" ? "warn" : "bad"}>
-          <b>{error.code}</b> {toVisible(error.message)}
+          <b>{error.code}</b> {escapeHidden(error.message)}
           <Detail text={error.detail} isError />
         </Step>
       )}
-      {status === "skipped" && <Step name="Skipped">{toVisible(reason ?? "There was no action.")}</Step>}
+      {status === "skipped" && <Step name="Skipped">{escapeHidden(reason ?? "There was no action.")}</Step>}
       {isAccepted && (
         <Step name="Committed" tone="good">
           {actions.map(({ kind, mode, sessionKey, coalesced }, index) => (
@@ -121,7 +121,7 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         )}
       <Step name="Turn" ms={msBetween(startedAt, finishedAt)} at={finishedAt} tone={tone}>
         <State state={state} />
-        {holdReason !== undefined && <span class="warn">: {toVisible(holdReason)}</span>}
+        {holdReason !== undefined && <span class="warn">: {escapeHidden(holdReason)}</span>}
         {isAsking(run) && (
           <span>
             {" "}

@@ -1,12 +1,12 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { messageOf, toneOf, toVisible, toWholeTime } from "./format.ts";
+import { messageOf, toneOf, escapeHidden, toWholeTime } from "./format.ts";
 
 /** Text from outside: control, bidirectional and invisible characters are shown as their code points. */
 export function Text({ children, max = 400 }: { children: string | undefined; max?: number }): JSX.Element {
   const text = children ?? "";
-  return <bdi>{toVisible(text.length > max ? `${text.slice(0, max)}…` : text)}</bdi>;
+  return <bdi>{escapeHidden(text.length > max ? `${text.slice(0, max)}…` : text)}</bdi>;
 }
 
 /** A text of several lines; nothing for undefined. */
@@ -14,7 +14,7 @@ export function Detail({ text, isError }: { text: string | undefined; isError?: 
   if (text === undefined) return null;
   return (
     <pre class={`detail ${isError ? "bad" : ""}`} tabIndex={0}>
-      {toVisible(text)}
+      {escapeHidden(text)}
     </pre>
   );
 }
@@ -24,7 +24,7 @@ export function Warnings({ texts, look = "problem mild" }: { texts: readonly str
     <>
       {texts.map((text) => (
         <p key={text} class={look}>
-          {toVisible(text)}
+          {escapeHidden(text)}
         </p>
       ))}
     </>
@@ -39,7 +39,7 @@ export function Pairs({ label, pairs }: { label?: string; pairs: Record<string, 
       <dl class="pairs">
         {Object.entries(pairs).map(([name, value]) => (
           <div key={name}>
-            <dt>{toVisible(name)}</dt>
+            <dt>{escapeHidden(name)}</dt>
             <dd>
               <Text max={500}>{value}</Text>
             </dd>

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { EntryView, Timeline } from "../api.ts";
 import { hrefTo } from "../router.ts";
 import { Text, Time } from "./controls.tsx";
-import { toLine, toVisible } from "./format.ts";
+import { toLine, escapeHidden } from "./format.ts";
 
 const NAMES = { system: "System event", user: "Prompt", assistant: "Reply" };
 
@@ -74,7 +74,7 @@ const MAX_WORDS = 20_000;
 export function Words({ text }: { text: string }): JSX.Element {
   return (
     <pre class="words">
-      <bdi>{toVisible(text.slice(0, MAX_WORDS))}</bdi>
+      <bdi>{escapeHidden(text.slice(0, MAX_WORDS))}</bdi>
       {text.length > MAX_WORDS && <Text>{`… ${text.length - MAX_WORDS} more characters`}</Text>}
     </pre>
   );
@@ -90,7 +90,7 @@ export function Log({ log }: { log: Timeline["log"] }): JSX.Element | null {
     <pre class="log">
       {log.map(({ level, text }, index) => (
         <div key={index} class={`level-${level}`}>
-          <span class="quiet">{level}</span> {toVisible(text)}
+          <span class="quiet">{level}</span> {escapeHidden(text)}
         </div>
       ))}
     </pre>

@@ -6,7 +6,7 @@ import { HOUR_MS } from "../../shared/time.ts";
 const INVISIBLE = /[\p{Cc}\p{Cf}\u2028\u2029\u3164\uffa0]/gu;
 
 /** Characters that could reorder or hide the text around them. */
-export function toVisible(text: string): string {
+export function escapeHidden(text: string): string {
   return text.replace(INVISIBLE, (char) =>
     /[\t\n\r]/.test(char) ? char : `\\u{${char.codePointAt(0)?.toString(16)}}`,
   );
@@ -18,7 +18,7 @@ export function toLine(text: string | undefined, max = 160): string {
     .slice(0, 4 * max)
     .replaceAll(/\s+/g, " ")
     .trim();
-  return toVisible(line.length > max ? `${line.slice(0, max - 1)}…` : line);
+  return escapeHidden(line.length > max ? `${line.slice(0, max - 1)}…` : line);
 }
 
 export function formatMs(ms: number): string {

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { call, type Params } from "../api.ts";
 import { changes } from "../live.ts";
-import { messageOf, toVisible } from "./format.ts";
+import { messageOf, escapeHidden } from "./format.ts";
 import { Title } from "./title.tsx";
 
 interface Loaded<Data> {
@@ -94,7 +94,7 @@ export function Loading<Data>({ from: { data, error, reload }, children }: Loadi
 export function Failure({ text, retry }: { text: string; retry(): void }): JSX.Element {
   return (
     <p class="problem" role="alert">
-      {toVisible(text)} <button onClick={retry}>Try again</button>
+      {escapeHidden(text)} <button onClick={retry}>Try again</button>
     </p>
   );
 }

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { Suggestion } from "../playground/editor.ts";
 import { ExactNumber } from "../../shared/exact-json.ts";
 import { Copy } from "./controls.tsx";
-import { formatBytes, toLine, toVisible } from "./format.ts";
+import { formatBytes, toLine, escapeHidden } from "./format.ts";
 import { type Keys, toPath } from "./path.ts";
 
 const CHILDREN_AT_ONCE = 100;
@@ -24,7 +24,7 @@ export function Tree({ value }: { value: unknown }): JSX.Element {
 function Node({ value, keys, isOpen = false }: { value: unknown; keys: Keys; isOpen?: boolean }): JSX.Element {
   const [open, setOpen] = useState(isOpen);
   const [count, setCount] = useState(CHILDREN_AT_ONCE);
-  const name = toVisible(String(keys.at(-1)));
+  const name = escapeHidden(String(keys.at(-1)));
   if (isLeaf(value) || keys.length > MAX_DEPTH) {
     return (
       <div class="node">
@@ -79,7 +79,7 @@ function Leaf({ value }: { value: unknown }): JSX.Element {
   const shown = isWhole ? value : value.slice(0, MAX_CHARS);
   return (
     <span class="string">
-      <bdi>{toVisible(shown)}</bdi>
+      <bdi>{escapeHidden(shown)}</bdi>
       {value.length > shown.length && (
         <button class="small" onClick={() => setWhole(true)}>
           all {formatBytes(value.length)}
@@ -121,5 +121,5 @@ function listPaths(payload: unknown): Suggestion[] {
 function describeValue(value: unknown): string {
   if (Array.isArray(value)) return `[${value.length}]`;
   if (!isLeaf(value)) return "{…}";
-  return toVisible(String(value).slice(0, 60));
+  return escapeHidden(String(value).slice(0, 60));
 }

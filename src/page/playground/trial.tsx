@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type Diff, type MappingSource, call, type Trial } from "../api.ts";
 import { Detail, Pairs, Warnings } from "../parts/controls.tsx";
-import { formatNumber, messageOf, toLine, toVisible } from "../parts/format.ts";
+import { formatNumber, messageOf, toLine, escapeHidden } from "../parts/format.ts";
 import { Log, Prompt } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";
 import { withoutBlank } from "./fields.ts";
@@ -76,13 +76,13 @@ export function toDraft(
 }
 
 export function Result({ trial, error }: TrialState): JSX.Element {
-  if (error !== undefined) return <p class="problem">{toVisible(error)}</p>;
+  if (error !== undefined) return <p class="problem">{escapeHidden(error)}</p>;
   if (!trial) return <p class="quiet">…</p>;
   if (!trial.ok) return <Refusal trial={trial} />;
   return (
     <>
       <Warnings texts={trial.warnings} />
-      {trial.actions.length === 0 && <p>Skipped: {toVisible(trial.reason ?? "there is no action")}</p>}
+      {trial.actions.length === 0 && <p>Skipped: {escapeHidden(trial.reason ?? "there is no action")}</p>}
       {trial.actions.map((action, index) => (
         <Action key={index} action={action} />
       ))}
@@ -99,7 +99,7 @@ function Refusal({ trial }: { trial: Trial & { ok: false } }): JSX.Element {
         <b>
           {status} {code}
         </b>{" "}
-        {toVisible(error)}
+        {escapeHidden(error)}
       </p>
       <Detail text={detail} isError />
       {problems.map(({ key = "", message, line, column = 1, excerpt = "" }, index) => (
@@ -165,7 +165,7 @@ export function Comparison({ draft }: { draft: { mapping: object; code?: string 
           {state.isBusy ? "Comparing…" : "Compare with the loaded mapping"}
         </button>
       </p>
-      {state.error !== undefined && <p class="problem">{toVisible(state.error)}</p>}
+      {state.error !== undefined && <p class="problem">{escapeHidden(state.error)}</p>}
       {state.diff && <DiffResult diff={state.diff} />}
     </>
   );
@@ -224,8 +224,13 @@ function Words({ before, after }: { before: string; after: string }): JSX.Elemen
   return (
     <bdi>
       {diffWords(before, after).map(({ kind, text }, index) => {
-        if (kind === "same") return toVisible(text.length > 160 ? `${text.slice(0, 60)} … ${text.slice(-60)}` : text);
-        return kind === "removed" ? <del key={index}>{toVisible(text)}</del> : <ins key={index}>{toVisible(text)}</ins>;
+        if (kind === "same")
+          return escapeHidden(text.length > 160 ? `${text.slice(0, 60)} … ${text.slice(-60)}` : text);
+        return kind === "removed" ? (
+          <del key={index}>{escapeHidden(text)}</del>
+        ) : (
+          <ins key={index}>{escapeHidden(text)}</ins>
+        );
       })}
     </bdi>
   );

@@ -3,7 +3,7 @@ import { useMemo, useRef } from "preact/hooks";
 import { TEMPLATE_FIELDS } from "../../types.ts";
 import type { MappingSource } from "../api.ts";
 import { Copy } from "../parts/controls.tsx";
-import { formatMs, parseJson, toVisible } from "../parts/format.ts";
+import { formatMs, parseJson, escapeHidden } from "../parts/format.ts";
 import { type Draft, useDraft } from "../parts/draft.ts";
 import { useWidget } from "../parts/load.tsx";
 import { Choices } from "../parts/table.tsx";
@@ -252,7 +252,7 @@ function Editor({ problems, ...options }: EditorOptions & { problems: readonly P
       <div class="editor" ref={host} />
       {problems.map(({ message }) => (
         <p key={message} class="problem">
-          {toVisible(message)}
+          {escapeHidden(message)}
         </p>
       ))}
     </>
