@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { type DispatchService, recorder, scripted, startDispatch } from "../../test/support/dispatch.ts";
 import { open as openPostgres } from "../../test/contracts/journal/openers/postgres.ts";
 import { createGate } from "../../test/support/gate.ts";
@@ -34,6 +34,18 @@ test("a wake for the next heartbeat waits for the period; with nothing pending t
   await pause(700);
   expect(startedAt).toHaveLength(1);
   expect(startedAt[0]! - openedAt).toBeGreaterThanOrEqual(500);
+});
+
+test("the period goes on if the clock is set back", async () => {
+  const { agent, turns } = counting("HEARTBEAT_OK");
+  service = await startDispatch({ agent, settings: { heartbeat: { everyMs: 500, joinMs: 0, ack: "HEARTBEAT_OK" } } });
+  vi.setSystemTime(Date.now() - 3_600_000);
+  try {
+    await service.accept({ kind: "wake", text: "later", mode: "next-heartbeat" });
+    await expect.poll(() => turns.length).toBe(1);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test("several requests lead to one heartbeat, those during it to one more", async () => {

@@ -48,7 +48,8 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
   const { log } = context.telemetry;
   const next = createAlarm(begin);
   const period = createAlarm(checkPeriod);
-  let lastPeriodAt = Date.now();
+  // Times of `performance.now()`: the clock of the machine may be set back.
+  let lastPeriodAt = performance.now();
   let running: Promise<void> | undefined;
   let lease: Lease | undefined;
   let isLeased = false;
@@ -62,7 +63,7 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
 
   return {
     start() {
-      lastPeriodAt = Date.now();
+      lastPeriodAt = performance.now();
       checkPeriod();
       requestIfUrgent().catch((error: unknown) => {
         if (!context.signal.aborted) log.error("heartbeat: unexpected error", { error: String(error) });
@@ -70,7 +71,7 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
     },
     request() {
       if (!requested) {
-        startsAt = Math.max(Date.now(), windowEndsAt);
+        startsAt = Math.max(performance.now(), windowEndsAt);
         windowEndsAt = startsAt + context.current().config.agents.heartbeat.joinMs;
       }
       schedule();
@@ -97,7 +98,7 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
 
   function schedule(): void {
     requested = true;
-    if (!running) next.set(Math.max(notBefore, startsAt));
+    if (!running) next.set(Date.now() + Math.max(notBefore, startsAt) - performance.now());
   }
 
   function begin(): void {
@@ -115,27 +116,27 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
       isLeased = lease === undefined;
       const hasMore = lease !== undefined && (await runHeartbeat(lease, context));
       failures = 0;
-      notBefore = Date.now() + (isLeased ? LEASE_RETRY_MS : MIN_GAP_MS);
+      notBefore = performance.now() + (isLeased ? LEASE_RETRY_MS : MIN_GAP_MS);
       requested ||= isLeased || hasMore;
     } catch (error) {
       if (context.signal.aborted) return;
       failures += 1;
       // Another node may have what this one lacks.
       if (lease && error instanceof NotConfigured) await context.journal.releaseLease(lease);
-      notBefore = Date.now() + Math.max(backoffMs(failures, BACKOFF), retryAfterOf(error));
+      notBefore = performance.now() + Math.max(backoffMs(failures, BACKOFF), retryAfterOf(error));
       requested = true;
       log.warn("heartbeat failed, will try again", { failures, error: String(error) });
     }
   }
 
   function checkPeriod(): void {
-    const now = Date.now();
+    const now = performance.now();
     const { everyMs } = context.current().config.agents.heartbeat;
     if (now - lastPeriodAt >= everyMs) {
       lastPeriodAt = now;
       requestAtOnce();
     }
-    period.set(now + Math.min(lastPeriodAt + everyMs - now, MAX_SLEEP_MS));
+    period.set(Date.now() + Math.min(lastPeriodAt + everyMs - now, MAX_SLEEP_MS));
   }
 
   /** For requests from before the last stop. Behind a full page there may be an urgent event. */
