@@ -1,8 +1,10 @@
+import { retryWhileUnavailable } from "../dispatch/retry.ts";
 import { HookError } from "../errors.ts";
 import type { Routes } from "../ingress/router.ts";
 import { createAuditList, type AuditList } from "../mcp/audit.ts";
 import type { Room } from "../mcp/room.ts";
 import type { Runtime } from "../runtime/build.ts";
+import { once } from "../shared/once.ts";
 import type { Execution } from "./execution.ts";
 import type { Parts } from "./parts.ts";
 
@@ -18,8 +20,10 @@ export interface Mcp {
 /** `execution`: it is made later. */
 export function createMcp({ journal, current, store, telemetry: { log } }: Parts, execution: () => Execution): Mcp {
   const audit = createAuditList();
-  let opening: Promise<Room> | undefined;
-  let isStarted = false;
+  const stopping = new AbortController();
+  const open = once(load);
+  let room: Room | undefined;
+  let executes = false;
 
   return {
     routes: {
@@ -28,21 +32,18 @@ export function createMcp({ journal, current, store, telemetry: { log } }: Parts
       "GET /.well-known/oauth-protected-resource": async () => (await require()).serveMetadata(),
     },
     audit,
-    use({ config }, { executes }) {
-      if (isStarted) void opening?.then((room) => room.wake());
+    use({ config }, node) {
+      executes = node.executes;
+      if (room) room.wake();
       else if (config.gateway.mcp && executes) {
-        isStarted = true;
-        open().then(
-          (room) => room.start(),
-          (error: unknown) => log.error("the MCP endpoint cannot be opened", { error: String(error) }),
-        );
+        retryWhileUnavailable(open, { log, signal: stopping.signal }).catch((error: unknown) => {
+          if (!stopping.signal.aborted) log.error("the MCP endpoint cannot be opened", { error: String(error) });
+        });
       }
     },
     async stop() {
-      await opening?.then(
-        (room) => room.stop(),
-        () => undefined,
-      );
+      stopping.abort();
+      await room?.stop();
     },
   };
 
@@ -51,17 +52,12 @@ export function createMcp({ journal, current, store, telemetry: { log } }: Parts
     throw new HookError("not_found", { message: "There is no such path." });
   }
 
-  function open(): Promise<Room> {
-    opening ??= load().catch((error: unknown) => {
-      opening = undefined;
-      throw error;
-    });
-    return opening;
-  }
-
   async function load(): Promise<Room> {
     const { openRoom } = await import("../mcp/room.ts");
     const alerts = { raise: execution().alerts.raise };
-    return openRoom({ journal, current, alerts, log, audit, storePath: store.path });
+    room = await openRoom({ journal, current, alerts, log, audit, storePath: store.path });
+    if (stopping.signal.aborted) await room.stop();
+    else if (executes) room.start();
+    return room;
   }
 }

@@ -1,3 +1,4 @@
+import { once } from "../../shared/once.ts";
 import { randomInt } from "node:crypto";
 import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -140,7 +141,6 @@ function createJournal(parts: Parts): PostgresJournal {
   const replays = createGroup(write(confirmReplays));
   let returning: Promise<Recovered> | undefined;
   let closing: Promise<void> | undefined;
-  let storeId: Promise<string> | undefined;
 
   return {
     ...createReads(readShared),
@@ -188,7 +188,7 @@ function createJournal(parts: Parts): PostgresJournal {
     publications: {
       ...createPublicationReads(readShared),
       ...createPublicationWrites(writeShared),
-      storeId: () => (storeId ??= write(identifyStore)()),
+      storeId: once(() => write(identifyStore)()),
     },
 
     sign,

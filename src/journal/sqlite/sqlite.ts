@@ -1,3 +1,4 @@
+import { once } from "../../shared/once.ts";
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, JournalUnavailable } from "../../errors.ts";
@@ -143,7 +144,6 @@ interface Parts {
 
 function createJournal(transaction: Transaction, { file, commits, recovery, searcher, close }: Parts): Journal {
   let closed = false;
-  let storeId: Promise<string> | undefined;
 
   const write =
     <Args extends unknown[], Result>(operation: (transaction: Transaction, ...args: Args) => Result) =>
@@ -215,7 +215,7 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
     publications: {
       ...createPublicationReads(read),
       ...createPublicationWrites(writeShared),
-      storeId: () => (storeId ??= write(identifyStore)(file)),
+      storeId: once(() => write(identifyStore)(file)),
     },
 
     sign: createSign(readSigningKey(transaction)),
