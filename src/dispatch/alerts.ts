@@ -61,6 +61,8 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
   const sending = new Set<Promise<boolean>>();
   /** Until when nothing is sent, by rule, kind and subject. */
   const quietUntil = new Map<string, number>();
+  /** What came while one of the same rule, kind and subject was made, which may turn out to be none. */
+  const meanwhile = new Map<string, Alert>();
   /** By the id of a run that waits. */
   const outageChecks = new Map<string, NodeJS.Timeout>();
   let rules: AlertRule[] = [];
@@ -169,16 +171,23 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
     return `A run ${about} is held: ${run.holdReason}. See: webhooks runs list --state held`;
   }
 
-  async function raiseFor(rule: AlertRule, { kind, subject = "", text }: Alert): Promise<void> {
+  async function raiseFor(rule: AlertRule, alert: Alert): Promise<void> {
+    const { kind, subject = "", text } = alert;
     const key = JSON.stringify([rule.on, rule.channel, rule.to, rule.hook, rule.everyMs, rule.afterMs, kind, subject]);
     const now = Date.now();
-    if (signal.aborted || !rule.on.includes(kind) || now < (quietUntil.get(key) ?? 0)) return;
+    if (signal.aborted || !rule.on.includes(kind)) return;
+    const until = quietUntil.get(key) ?? 0;
+    if (until === Infinity) meanwhile.set(key, alert);
+    if (now < until) return;
     quietUntil.set(key, Infinity);
     const work = attempt(rule, kind, text);
     sending.add(work);
     const isTold = await work;
     sending.delete(work);
     quietUntil.set(key, isTold ? now + rule.everyMs : 0);
+    const next = meanwhile.get(key);
+    meanwhile.delete(key);
+    if (next && !isTold) await raiseFor(rule, next);
   }
 
   /** True if it was sent, or cannot be. Never rejects. */

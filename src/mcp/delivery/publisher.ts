@@ -270,7 +270,7 @@ export function createPublisher({
       return;
     }
     for (const { subscription } of deleted) own.couriers.delete(subscription.id);
-    for (const courier of saved) courier.subscription.progress = structuredClone(courier.progress);
+    for (const [index, { subscription }] of saved.entries()) subscription.progress = changes.saved[index]!.progress;
   }
 
   function finishTerms(courier: Courier, now: number): void {
