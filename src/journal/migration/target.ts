@@ -28,6 +28,7 @@ export const TARGET_TABLES = [
   "event_states",
   "bodies",
   "answers",
+  "notes",
   "runs",
   "run_starts",
   "pauses",

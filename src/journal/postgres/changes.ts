@@ -163,7 +163,11 @@ export function createChanges({ database, node, pollMs, log }: ChangesOptions): 
   /** Those of transactions that had all ended: an older one can still be committed after a younger one. */
   async function read(): Promise<void> {
     const from = cursor;
-    if (from === undefined) return;
+    if (from === undefined) {
+      // It could not be read when the first listener came.
+      cursor = await quietly(readCursor);
+      return;
+    }
     const row = await quietly(({ get }) => get(READ_CHANGES, [from, node]));
     if (!row || closed) return;
     cursor = text(row.next);

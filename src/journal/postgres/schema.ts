@@ -58,7 +58,7 @@ const VERSION_1 = `
     not_before bigint,                -- the end of its window, or the time of a retry; by the same clock; NULL: at once
     started_at bigint,
     finished_at bigint,
-    hold_reason text,                 -- of a held run, and of one that was released for good
+    hold_reason text,                 -- of a held run, and of one that is not held again
     unavailable_since bigint,         -- the start of an outage of its model's provider; NULL: it has answered since
     waiting_for text,                 -- that provider
     error text,

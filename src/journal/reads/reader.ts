@@ -73,7 +73,10 @@ export async function listQueue(
   return listPage(reader, { from, conditions: [ofState, ...conditions, ...withinPage(reader, from, page)], limit });
 }
 
-/** Ids sort by time, and so does `seq`. */
+/** A request has its id when it begins, and its `seq` when it is committed, within this time. */
+const MAX_BETWEEN_MS = 10 * 60_000;
+
+/** Ids sort by time. So does `seq`, within `MAX_BETWEEN_MS`: it finds the rows that are read. */
 export function withinPage(reader: Reader, from: string, page: Page): Condition[] {
   const first = page.from === undefined ? undefined : firstIdAt(page.from);
   const end = page.to === undefined ? undefined : firstIdAt(page.to);
@@ -84,10 +87,15 @@ export function withinPage(reader: Reader, from: string, page: Page): Condition[
       ["id <", end],
     ];
   }
+  const earlier = page.from === undefined ? undefined : firstIdAt(page.from - MAX_BETWEEN_MS);
+  const later = page.to === undefined ? undefined : firstIdAt(page.to + MAX_BETWEEN_MS);
   return [
     [`seq < (SELECT seq FROM ${from} WHERE id = $before)`, page.before],
-    [`seq >= (SELECT seq FROM ${from} WHERE id >= $before ORDER BY id LIMIT 1)`, first],
-    [`seq <= (SELECT seq FROM ${from} WHERE id < $before ORDER BY id DESC LIMIT 1)`, end],
+    [`seq > coalesce((SELECT seq FROM ${from} WHERE id < $before ORDER BY id DESC LIMIT 1), 0)`, earlier],
+    [`seq < coalesce((SELECT seq FROM ${from} WHERE id >= $before ORDER BY id LIMIT 1), 9e15)`, later],
+    // The plus keeps SQLite from finding the rows by their ids, which it would have to sort.
+    ["+id >=", first],
+    ["+id <", end],
   ];
 }
 

@@ -66,7 +66,7 @@ export interface RunWait {
 /** Heartbeats are recorded, never claimed: a claimed run always has an action. */
 export interface ClaimedRun extends Run, Claim {
   action: AgentAction;
-  /** An operator released it: it must not be held again. */
+  /** An operator released it, or it asked a person before: a budget does not hold it again. */
   released?: boolean;
 }
 

@@ -42,7 +42,7 @@ const VERSION_1 = `
     finished_at INTEGER,
     error TEXT,
     error_group TEXT,                 -- of a dead run: its error, as toErrorGroup writes it
-    hold_reason TEXT,                 -- of a held run, and of one that was released for good
+    hold_reason TEXT,                 -- of a held run, and of one that is not held again
     unavailable_since INTEGER,        -- the start of an outage of its model's provider; NULL: it has answered since
     waiting_for TEXT,                 -- that provider
     outcome TEXT                      -- JSON: reply, model, usage, warnings

@@ -1,4 +1,4 @@
-import { HOUR_MS } from "../../shared/time.ts";
+import { DAY_MS, HOUR_MS } from "../../shared/time.ts";
 import type { Retention } from "../journal.ts";
 import { integer } from "../rows.ts";
 import { sweepCodes, sweepLooseApprovals } from "./approvals.ts";
@@ -19,16 +19,19 @@ export function* sweepSharedTables(
   { limit, publishedBefore }: { limit: number; publishedBefore: number },
 ): Work<number> {
   const { now, keepFrom, keepMessagesFrom = keepFrom } = retention;
+  const storeNow = now + writer.clockOffsetMs;
+  // Budgets count the whole day.
+  const spentBefore = Math.min(keepFrom - HOUR_MS, now - (now % DAY_MS));
   const unnumbered = "DELETE FROM hookline.publications WHERE position IS NULL AND at < $1";
   return (
     (yield* sweepKeys(writer, retention)) +
     // Echoes of older messages are not recognized.
     (yield* sweepBefore(writer, "sent_messages", ["id, channel", "sent_at"], keepMessagesFrom)) +
-    (yield* sweepBefore(writer, "spend", ["hour, session_key, hook, mapping, model", "hour"], keepFrom - HOUR_MS)) +
+    (yield* sweepBefore(writer, "spend", ["hour, session_key, hook, mapping, model", "hour"], spentBefore)) +
     (yield* sweepPublications(writer, publishedBefore, limit)) +
     (yield* writer.run(unnumbered, [keepFrom])) +
-    (yield* sweepBefore(writer, "state", ["mapping, key", "expires_at"], now + 1)) +
-    (yield* sweepBefore(writer, "notes", ["kind, key", "expires_at"], now + 1)) +
+    (yield* sweepBefore(writer, "state", ["mapping, key", "expires_at"], storeNow + 1)) +
+    (yield* sweepBefore(writer, "notes", ["kind, key", "expires_at"], storeNow + 1)) +
     (yield* sweepCodes(writer, now, BATCH)) +
     (yield* sweepLooseApprovals(writer, limit))
   );

@@ -82,6 +82,19 @@ export function describeSearch(open: OpenJournal): void {
       );
     });
 
+    test("and a list find what was committed after a later request", async () => {
+      const journal = await start();
+      const at = (ms: number): string => firstIdAt(NOW + ms).replace("0000-0000", "7000-8000");
+      for (const ms of [1000, 2000, 0]) {
+        await journal.accept(sampleEvent({ id: at(ms), receivedAt: NOW + ms, actions: [], status: "skipped" }));
+      }
+      const ids = async (times: Pick<EventSearch, "from" | "to">): Promise<string[]> =>
+        (await journal.listEvents({ limit: 9, ...times })).map(({ id }) => id).toSorted();
+      expect(await ids({ from: NOW })).toEqual([at(0), at(1000), at(2000)]);
+      expect(await ids({ from: NOW + 1000 })).toEqual([at(1000), at(2000)]);
+      expect(await ids({ to: NOW + 1000 })).toEqual([at(0)]);
+    });
+
     test("and a list keep within a time", async () => {
       const journal = await start();
       const at = (ms: number): string => firstIdAt(NOW + ms).replace("0000-0000", "7000-8000");

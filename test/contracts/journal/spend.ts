@@ -45,9 +45,12 @@ export function describeSpend(open: OpenJournal): void {
       expect(await journal.spend({ since: hour - HOUR_MS })).toMatchObject([{ runs: 2 }]);
       expect(await journal.spend({ since: hour })).toMatchObject([{ runs: 1 }]);
       expect(await journal.spend({ since: 0, until: hour })).toMatchObject([{ runs: 1 }]);
-      while (await journal.sweep({ now: NOW, keepFrom: hour + HOUR_MS }));
+      // Budgets count the whole day.
+      while (await journal.sweep({ now: NOW, keepFrom: NOW }));
+      expect(await journal.spend({ since: 0 })).toMatchObject([{ runs: 2 }]);
+      while (await journal.sweep({ now: NOW + DAY_MS, keepFrom: hour + HOUR_MS }));
       expect(await journal.spend({ since: 0 })).toMatchObject([{ runs: 1 }]);
-      while (await journal.sweep({ now: NOW, keepFrom: hour + DAY_MS }));
+      while (await journal.sweep({ now: NOW + DAY_MS, keepFrom: hour + DAY_MS }));
       expect(await journal.spend({ since: 0 })).toEqual([]);
     });
   });
