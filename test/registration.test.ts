@@ -178,6 +178,54 @@ describe.each(NAMES)("%s", (name) => {
   });
 });
 
+describe.each([...VENDOR_MADE])("%s makes the secret of its webhook", (name) => {
+  beforeEach(async () => {
+    vendor = await startVendor(name);
+  });
+
+  test("a file that the configuration names gets it", async () => {
+    const given = ["--secret", "an-earlier-secret-of-good-length", "--yes"];
+    const place = PLACES[name] === undefined ? [] : ["--with", `place=${PLACES[name]}`];
+    expect(await startWebhooks(folder, ["presets", "enable", name, ...given, ...place]).ended).toMatchObject({
+      code: 0,
+    });
+    const file = path.join(folder, `.webhooks/${name}-secret`);
+    expect(config()).toContain(`\${file:.webhooks/${name}-secret}`);
+    expect(await register(name)).toMatchObject({ code: 0 });
+    expect(vendor.hooks).toHaveLength(1);
+    expect(readFileSync(file, "utf8")).toBe(`${vendor.hooks[0]?.secret}\n`);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+
+    // It stays with its webhook.
+    expect(await register(name)).toMatchObject({ code: 0 });
+    expect(vendor.hooks).toHaveLength(1);
+    expect(readFileSync(file, "utf8")).toBe(`${vendor.hooks[0]?.secret}\n`);
+  });
+
+  test.each(["a-literal-secret-of-good-length", "${OTHER:-a-default-of-good-length}"])(
+    "none is made if it can be put nowhere: %s",
+    async (secret) => {
+      const presets = [{ use: name, with: { secret, place: PLACES[name] } }];
+      write("webhooks.json5", JSON.stringify(withTokens({ gateway: { publicUrl: PUBLIC_URL }, hooks: { presets } })));
+      const before = config();
+      const { code, stderr } = await register(name);
+      expect({ code, stderr }).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(`Write \${${name.toUpperCase()}_SECRET} there`),
+      });
+      expect([vendor.hooks, config(), dotEnv()]).toEqual([[], before, {}]);
+    },
+  );
+});
+
+test("none is made by the sender if its file cannot be replaced", async () => {
+  vendor = await startVendor("stripe");
+  const presets = [{ use: "stripe", with: { secret: "${file:/proc/version}" } }];
+  write("webhooks.json5", JSON.stringify(withTokens({ gateway: { publicUrl: PUBLIC_URL }, hooks: { presets } })));
+  expect(await register("stripe")).toMatchObject({ code: 1, stderr: expect.stringContaining("/proc/version") });
+  expect(vendor.hooks).toEqual([]);
+});
+
 /** A secret of ours, one that only the creation gives, and a subscription for each event; the others are alike. */
 const KILLED = ["gitea", "stripe", "azuredevops"];
 if (process.env["CASES"] !== undefined) KILLED.push("pagerduty", "shopify", "zendesk");

@@ -1,7 +1,7 @@
 /** `webhooks dev --tunnel`, with a script as the program. */
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -132,6 +132,34 @@ test.each([
   writeScript(commands);
   const result = await startWebhooks(folder, ["dev", "--tunnel", "./tunnel.sh"]).ended;
   expect(result).toMatchObject({ code: 1, stderr: expect.stringMatching(expected) });
+});
+
+test.each([
+  ["cloudflared", `failed to request quick Tunnel: Post \\"https://api.trycloudflare.com/tunnel\\": no network`],
+  ["ngrok", "ERROR: Sign up for an account: https://dashboard.ngrok.com/signup"],
+])("an address in an error of %s is none of a tunnel", async (program, said) => {
+  writeConfig({});
+  writeScript(`echo "${said}" >&2\nexec sleep 1`);
+  renameSync(path.join(folder, "tunnel.sh"), path.join(folder, program));
+  const running = startWebhooks(folder, ["dev", "--tunnel", `./${program}`]);
+  await expect.poll(() => running.stderr()).toMatch(/failed: it ended \(0\) before it named|leads to the hooks/);
+  running.stop();
+  expect((await running.ended).stderr).toContain("before it named an https address");
+});
+
+test.each([
+  ["cloudflared", "INF |  https://a-quick-name.trycloudflare.com  |", "https://a-quick-name.trycloudflare.com"],
+  ["ngrok", "lvl=info msg=started addr=http://127.0.0.1 url=https://a1.ngrok-free.app", "https://a1.ngrok-free.app"],
+])("%s names the address of its tunnel", async (program, said, url) => {
+  writeConfig({});
+  writeScript(
+    `echo "See https://api.trycloudflare.com and https://dashboard.ngrok.com."\necho "${said}"\nexec sleep 600`,
+  );
+  renameSync(path.join(folder, "tunnel.sh"), path.join(folder, program));
+  const running = startWebhooks(folder, ["dev", "--tunnel", `./${program}`]);
+  await expect.poll(() => running.stderr()).toContain(`The tunnel ${url} leads to the hooks`);
+  running.stop();
+  await running.ended;
 });
 
 test("a program that is not installed is named", async () => {

@@ -180,6 +180,7 @@ async function fetchWithoutTimeout(...[input, init]: Parameters<typeof fetch>): 
   dispatcher ??= new Agent({ headersTimeout: 0, bodyTimeout: 0 });
   const headers = new Headers(init?.headers);
   for (const [name, value] of Object.entries(traceHeaders() ?? {})) headers.set(name, value);
-  const options: RequestInit & { dispatcher: Undici.Agent } = { ...init, headers, dispatcher };
+  // A followed redirect would take the key and the prompt elsewhere.
+  const options: RequestInit & { dispatcher: Undici.Agent } = { ...init, headers, dispatcher, redirect: "manual" };
   return fetch(input, options);
 }

@@ -19,10 +19,15 @@ export function toDriverError(error: unknown, call: { provider: string; secrets:
   const modelFailure = classify(failure);
   const outcome = statusCode === undefined ? "gave no answer" : `answered ${statusCode}`;
   const isRefusedKey = statusCode === 401 || statusCode === 403;
-  const advice = isRefusedKey ? ` (check agents.providers.${call.provider}.apiKey)` : "";
+  const isRedirect = statusCode !== undefined && statusCode >= 300 && statusCode < 400;
+  const settings = `agents.providers.${call.provider}`;
+  const refused = isRefusedKey ? ` (check ${settings}.apiKey)` : "";
+  const advice = isRedirect ? ` (redirects are not followed: check ${settings}.baseUrl)` : refused;
   const sentence = `${call.provider} ${outcome}${advice}: ${withoutSecrets(message, call.secrets)}`;
   return new DriverError(sentence.slice(0, MAX_LENGTH), {
+    // Another attempt would be redirected again.
     retryable:
+      !isRedirect &&
       (statusCode === undefined || isRetryableStatus(statusCode)) &&
       (modelFailure === undefined || modelFailure === "unavailable"),
     retryAfterMs: readRetryAfter(responseHeaders ?? {}),

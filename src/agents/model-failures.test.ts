@@ -126,6 +126,21 @@ describe.each(Object.entries(openers))("failures of a model: %s", (_, openAgent)
     expect(await fail()).toMatchObject({ modelFailure: "unavailable", retryable: true });
   });
 
+  test.each([301, 302, 303, 307, 308])("a redirect with %s takes nothing elsewhere", async (status) => {
+    const other = await startFaultProxy("http://127.0.0.1:1/v1");
+    proxy.inject({ kind: "answer", status, headers: { location: `${other.url}/elsewhere?k=1` }, body: "" });
+    const error = await fail();
+    await other.close();
+    expect(other.requests).toEqual([]);
+    expect(error).toMatchObject({
+      modelFailure: undefined,
+      retryable: false,
+      message: expect.stringContaining(
+        `house answered ${status} (redirects are not followed: check agents.providers.house.baseUrl)`,
+      ),
+    });
+  });
+
   test("the time to wait", async () => {
     proxy.inject({ kind: "answer", status: 503, headers: { "retry-after": "9" }, body: "{}" });
     expect(await fail()).toMatchObject({ modelFailure: "unavailable", retryAfterMs: 9000 });

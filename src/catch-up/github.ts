@@ -1,5 +1,6 @@
 import { explainGithub, toHeaders } from "../channels/comments/github-api.ts";
-import { MAX_ANSWER, toNoAnswer, toRefusal } from "../channels/http.ts";
+import { MAX_ANSWER, toNoAnswer, toRefusal, toUnreadable } from "../channels/http.ts";
+import { DriverError } from "../errors.ts";
 import { isObject, parseObject, toText } from "../shared/json.ts";
 import { readText } from "../shared/net/network.ts";
 import type { MissedEvent, MissedEvents } from "./missed.ts";
@@ -73,25 +74,27 @@ export async function callGithub(
   { token, signal }: { token: string; signal?: AbortSignal },
 ): Promise<{ items: Record<string, unknown>[]; next?: string }> {
   const ends = AbortSignal.any([AbortSignal.timeout(ANSWER_MS), ...(signal ? [signal] : [])]);
-  const response = await fetch(url, { method, headers: toHeaders(token), signal: ends, redirect: "error" }).catch(
-    (error: unknown) => {
-      throw toNoAnswer("GitHub", error, ends);
-    },
-  );
-  const text = await readText(response, MAX_ANSWER);
-  if (response.ok) {
-    const items: unknown = text === "" ? [] : parse(text);
-    return { items: Array.isArray(items) ? items.filter(isObject) : [], next: nextCursor(response) };
+  try {
+    const response = await fetch(url, { method, headers: toHeaders(token), signal: ends, redirect: "error" });
+    const text = await readText(response, MAX_ANSWER);
+    if (response.ok) return { items: parseItems(text), next: nextCursor(response) };
+    const { status, headers } = response;
+    const { retryable, retryAfterMs, reason } = explainGithub({ status, headers, body: parseObject(text) });
+    throw toRefusal("GitHub", response, { reason: REASONS[status] ?? reason, retryable, retryAfterMs });
+  } catch (error) {
+    throw error instanceof DriverError ? error : toNoAnswer("GitHub", error, ends);
   }
-  const { status, headers } = response;
-  const { retryable, retryAfterMs, reason } = explainGithub({ status, headers, body: parseObject(text) });
-  throw toRefusal("GitHub", response, { reason: REASONS[status] ?? reason, retryable, retryAfterMs });
 }
 
-function parse(text: string): unknown {
+function parseItems(text: string): Record<string, unknown>[] {
   const keepIds = (key: string, value: unknown, context?: { source?: string }): unknown =>
     key === "id" && typeof value === "number" ? context?.source : value;
-  return JSON.parse(text, keepIds);
+  try {
+    const items: unknown = text === "" ? [] : JSON.parse(text, keepIds);
+    return Array.isArray(items) ? items.filter(isObject) : [];
+  } catch {
+    throw toUnreadable("GitHub");
+  }
 }
 
 function toDelivery(item: Record<string, unknown>): Delivery {

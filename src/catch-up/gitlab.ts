@@ -32,11 +32,12 @@ export function openGitlabEvents(hookId: string, access: HookAccess): MissedEven
         failures = isArrived ? 0 : failures + 1;
         mostFailures = Math.max(mostFailures, failures);
         if (isArrived) arrived.add(key);
-        else if (!arrived.has(key) && !missed.some(({ guid }) => guid === key)) {
+        else if (!missed.some(({ guid }) => guid === key)) {
           missed.push({ id, order: id.padStart(20, "0"), event, status, guid: key });
         }
       }
-      return { missed: missed.toReversed(), notes: await describeLost(since, mostFailures) };
+      const found = missed.filter(({ guid = "" }) => !arrived.has(guid)).toReversed();
+      return { missed: found, notes: await describeLost(since, mostFailures) };
     },
     repeat: async ({ id }) => void (await call("POST", `${hook}/events/${id}/resend`)),
   };

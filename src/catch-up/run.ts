@@ -15,6 +15,8 @@ export interface CatchUp {
   cursor?: string;
   /** How many were. */
   done: number;
+  /** How many of them failed. */
+  failed: number;
   /** Events that the sender does not have any more, and why, the first ones. */
   failures: { id: string; message: string }[];
 }
@@ -22,6 +24,8 @@ export interface CatchUp {
 export interface CatchUpResult {
   /** How many events arrive again. */
   repeated: number;
+  failed: number;
+  /** Why, of the first ones. */
   failures: CatchUp["failures"];
   /** Events beyond the limit. */
   left: number;
@@ -65,11 +69,12 @@ export async function runCatchUp(
       failure = { id: event.id, message: messageOf(error) };
     }
     const failures = failure ? [...current.failures, failure].slice(0, MAX_FAILURES) : current.failures;
-    current = { ...current, cursor: event.order, done: current.done + 1, failures };
+    const failed = current.failed + (failure ? 1 : 0);
+    current = { ...current, cursor: event.order, done: current.done + 1, failed, failures };
     await save(current);
   }
-  const { done, failures } = current;
-  return { repeated: done - failures.length, failures, left: todo.length - wanted.length, notes };
+  const { done, failed, failures } = current;
+  return { repeated: done - failed, failed, failures, left: todo.length - wanted.length, notes };
 
   async function retry<Result>(work: () => Promise<Result>): Promise<Result> {
     for (let waitMs = RETRY_MS; ; waitMs = Math.min(waitMs * 2, MAX_RETRY_MS)) {

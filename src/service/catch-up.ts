@@ -158,12 +158,12 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
     return runCatchUp(catchUp, { events, signal, save: (next) => journal.writeNotes([toNote(next)]) });
   }
 
-  function report({ hook, preset, since }: CatchUp, { repeated, failures, left, notes }: CatchUpResult): void {
+  function report({ hook, preset, since }: CatchUp, { repeated, failed, failures, left, notes }: CatchUpResult): void {
     const [failure] = failures;
-    log.info("caught up", { step: "catch-up", hook, repeated, failed: failures.length, left, why: failure?.message });
+    log.info("caught up", { step: "catch-up", hook, repeated, failed, left, why: failure?.message });
     const told = [
       ...(left > 0 ? [`${left} events are left: run \`webhooks events catch-up ${preset}\` again.`] : []),
-      ...(failures.length > 0 ? [`${failures.length} events cannot be got again.`] : []),
+      ...(failed > 0 ? [`${failed} events cannot be got again.`] : []),
       ...notes,
     ];
     if (told.length > 0) raise(hook, `caught up since ${toIso(since)}. ${told.join(" ")}`);
@@ -238,7 +238,7 @@ async function readKnownIds({ journal }: Parts, hook: string, since: number): Pr
 }
 
 function begin(use: PresetUse, since: number): CatchUp {
-  return { preset: use.name, hook: toHook(use), since, foundAt: Date.now(), done: 0, failures: [] };
+  return { preset: use.name, hook: toHook(use), since, foundAt: Date.now(), done: 0, failed: 0, failures: [] };
 }
 
 /** One that is asked for while another is under way comes after it. */

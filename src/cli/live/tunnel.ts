@@ -30,14 +30,14 @@ export interface TunnelOptions {
 const MAX_START_MS = 60_000;
 const MAX_OUTPUT = 8000;
 
-/** Programs whose arguments are known. The first mention of their documentation is no address of a tunnel. */
+/** Programs whose arguments are known. The addresses of their documentation and of their API are none of a tunnel. */
 const KNOWN: Record<string, { args: string; address?: RegExp }> = {
   cloudflared: {
     // Its own file may define other tunnels, which it would start instead.
     args: "tunnel --no-autoupdate --config {empty} --url http://127.0.0.1:{port}",
-    address: /https:\/\/[a-z0-9-]+\.trycloudflare\.com/,
+    address: /https:\/\/(?!api\.)[a-z0-9-]+\.trycloudflare\.com/,
   },
-  ngrok: { args: "http {port} --log stdout", address: /https:\/\/[\w.-]+\.ngrok[\w.-]*/ },
+  ngrok: { args: "http {port} --log stdout", address: /(?<=\burl=)https:\/\/[\w.-]+/ },
   tailscale: { args: "funnel {port}" },
 };
 const ANY_ADDRESS = /https:\/\/[\w.-]+(?::\d+)?/;

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { setInEnvFile } from "../../config/env-file.ts";
 import {
@@ -12,7 +13,7 @@ import {
   writePlan,
   type WrittenUse,
 } from "../../config/edit/plan.ts";
-import { listEvents } from "../../config/presets/api-access.ts";
+import { listEvents, toHook } from "../../config/presets/api-access.ts";
 import { findRegistration, readPreset } from "../../config/presets/file.ts";
 import { readAuth } from "../../config/presets/parameters.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
@@ -20,6 +21,7 @@ import type { HookApi, Vendor, WantedHook } from "../../registration/hook-api.ts
 import { planRegistration, type RegistrationPlan, runRegistration } from "../../registration/register.ts";
 import { showHookId } from "../../registration/subscriptions.ts";
 import { toText } from "../../shared/json.ts";
+import { replaceFile } from "../../shared/system/files.ts";
 import { EXIT_CODES, UsageError, type WriteFlags } from "../command.ts";
 import { locateNewConfig, readEnvFile, readSecret } from "../context.ts";
 import { type CliIo, print, printError, printJsonLine, printWarnings } from "../io.ts";
@@ -63,6 +65,8 @@ interface Registration {
   wanted: WantedHook;
   /** The environment variable with the secret; undefined: the configuration has the secret itself, or a file. */
   variable: string | undefined;
+  /** The file with the secret, absolute; undefined: the configuration has the secret itself, or a variable. */
+  secretFile: string | undefined;
   /** A secret that has to be stored first: a new one of our own, or that of the sender's app. */
   toStore: string | undefined;
   isStored: boolean;
@@ -77,7 +81,8 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
   const { target, envFile } = readPlace(flags, io);
   const written = findWrittenUse(target, name, flags.path);
   const place = await askPlace(command, written);
-  const { reference, variable } = toSecretReference(written, flags.path ?? name);
+  const { reference, variable, named } = toSecretReference(written, flags.path ?? name);
+  const secretFile = named === undefined ? undefined : path.resolve(path.dirname(target.file), named);
   // A secret that the configuration has itself stays there.
   const secret = variable === undefined ? undefined : reference;
   const plan = planUse(target, { name, options: { path: flags.path, ...options, place, secret }, use: written });
@@ -93,6 +98,9 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
   const found = await hooks.find(url);
   if (found.length === 0 && !flags.replace) await refuseOther(sender, vendor);
   const steps = planRegistration(vendor, found, isStored);
+  if (vendor.secretBy === "vendor" && steps.kind !== "update" && (variable ?? secretFile) === undefined) {
+    throw refuseLiteral(sender, vendor, target.file);
+  }
   const ours = vendor.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
   const what = vendor.secretBy === "app" ? "the app's secret" : "a new secret";
   const toSet = toStore === undefined ? [] : [`In ${path.relative(io.cwd, envFile)}: set ${variable} to ${what}.`];
@@ -102,6 +110,7 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
     steps,
     wanted: { url, secret: ours, events: listEvents(use) },
     variable,
+    secretFile,
     toStore,
     isStored,
     envFile,
@@ -137,13 +146,19 @@ function newSecret(name: string): string {
 
 /** In this order, whatever ends the command can be continued: no webhook is made whose secret is not on disk. */
 async function execute(registration: Registration, { vendor, flags: { json }, io }: RegisterCommand): Promise<void> {
-  const { plan, hooks, steps, wanted, variable, toStore, isStored, envFile, actions } = registration;
+  const { plan, hooks, steps, wanted, variable, secretFile, toStore, isStored, envFile, actions } = registration;
   const { file } = plan;
   const { url } = wanted;
-  const store = (secret: string): void => void (variable !== undefined && setInEnvFile(envFile, variable, secret));
+  const store = (secret: string): void => {
+    if (variable !== undefined) setInEnvFile(envFile, variable, secret);
+    else if (secretFile !== undefined) replaceFile(secretFile, `${secret}\n`);
+  };
   if (toStore !== undefined) store(toStore);
   writePlan(plan);
   try {
+    // A file that cannot be replaced, a mounted one for example, fails before the sender makes a secret for it.
+    const isReplaced = vendor.secretBy === "vendor" && steps.kind !== "update" && secretFile !== undefined;
+    if (isReplaced) replaceFile(secretFile, readFileSync(secretFile, "utf8"));
     const { id, notes } = await runRegistration(steps, hooks, wanted, store);
     const isNewSecret = toStore !== undefined || (vendor.secretBy === "vendor" && steps.kind !== "update");
     const isSet = variable !== undefined && isNewSecret;
@@ -205,16 +220,30 @@ async function askPlace({ name, flags, io }: RegisterCommand, use: WrittenUse | 
   return terminal.text({ message: about });
 }
 
-/** `variable`: what the configuration names; undefined: it has the secret itself, or a file. */
-function toSecretReference(use: WrittenUse | undefined, hook: string): { reference: unknown; variable?: string } {
+/** `variable` and `named`: the variable or the file that the configuration names; neither: it has the secret itself. */
+function toSecretReference(
+  use: WrittenUse | undefined,
+  hook: string,
+): { reference: unknown; variable?: string; named?: string } {
   const written = use?.with["secret"];
   if (written === undefined) {
-    const name = hook.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_");
-    const variable = `${name.replace(/^(?=\d)/, "_")}_SECRET`;
+    const variable = toSecretVariable(hook);
     return { reference: `\${${variable}}`, variable };
   }
-  const [current] = [written].flat();
-  return { reference: written, variable: /^\$\{([A-Za-z_]\w*)\}$/.exec(toText(current))?.[1] };
+  const [, variable, named] = /^\$\{(?:([A-Za-z_]\w*)|file:([^}]+))\}$/.exec(toText([written].flat()[0])) ?? [];
+  return { reference: written, variable, named };
+}
+
+function toSecretVariable(hook: string): string {
+  const name = hook.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_");
+  return `${name.replace(/^(?=\d)/, "_")}_SECRET`;
+}
+
+/** The secret that the sender makes could be put nowhere. */
+function refuseLiteral({ use }: Sender, { service }: Vendor, file: string): ConfigError {
+  const variable = toSecretVariable(toHook(use));
+  const message = `${service} makes a new secret for the webhook, which cannot replace one that the configuration has itself. Write \${${variable}} there.`;
+  return new ConfigError([{ file, key: `${use.key}.with.secret`, message }]);
 }
 
 async function refuseOther({ hooks, url }: Sender, { service }: Vendor): Promise<void> {
