@@ -79,7 +79,10 @@ export function createReloader({ current, build, watch, replaced, refused, telem
     try {
       await mine;
     } finally {
-      if (building === mine) building = undefined;
+      if (building === mine) {
+        building = undefined;
+        reloadChanged();
+      }
     }
   }
 
@@ -133,16 +136,14 @@ export function createReloader({ current, build, watch, replaced, refused, telem
   function onChange(changedFiles: string[]): void {
     const { baseDir } = current().config;
     const named = changedFiles.slice(0, MAX_NAMED).map((file) => path.relative(baseDir, file));
-    const changed = [...named, ...(changedFiles.length > MAX_NAMED ? ["…"] : [])].join(", ");
-    if (building) changedMeanwhile = changed;
-    else void reloadUntilCurrent(changed);
+    changedMeanwhile = [...named, ...(changedFiles.length > MAX_NAMED ? ["…"] : [])].join(", ");
+    if (!building) reloadChanged();
   }
 
-  async function reloadUntilCurrent(cause: string): Promise<void> {
-    for (let changed: string | undefined = cause; changed !== undefined; changed = changedMeanwhile) {
-      changedMeanwhile = undefined;
-      await reload(changed).catch(() => undefined);
-    }
+  function reloadChanged(): void {
+    const changed = changedMeanwhile;
+    changedMeanwhile = undefined;
+    if (changed !== undefined && !closed) void reload(changed).catch(() => undefined);
   }
 }
 
