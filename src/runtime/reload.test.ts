@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ConfigError } from "../errors.ts";
 import { silentTelemetry } from "../telemetry/telemetry.ts";
 import type { Runtime } from "./build.ts";
@@ -67,8 +67,42 @@ test("a change during a reload that was asked for, and fails, leads to another o
   expect(reloader.lastFailure()).toBeUndefined();
 });
 
-function toRuntime(generation: number, { folder = "", files = [] as string[] } = {}): Runtime {
-  const config = { baseDir: folder, gateway: {}, store: {}, log: {} };
+describe("keys that only a restart changes", () => {
+  const postgres = { url: "postgres://user:one@db/a", maxConnections: 10, commitTimeoutMs: 5000 };
+  const started = { gateway: { role: "all" }, store: { postgres } };
+
+  test.each([
+    ["store.url", { store: { postgres: { ...postgres, url: "postgres://user:one@other/a" } } }],
+    ["store.url", { store: {} }],
+    ["store.password", { store: { postgres: { ...postgres, url: "postgres://user:two@db/a" } } }],
+    ["store.maxConnections", { store: { postgres: { ...postgres, maxConnections: 11 } } }],
+    ["store.commitTimeout", { store: { postgres: { ...postgres, commitTimeoutMs: 6000 } } }],
+    ["gateway.role", { gateway: { role: "ingress" } }],
+  ])("%s leads to a warning without its value, and the role stays that of the start", async (key, change) => {
+    const runtime = await reloadAs(started, { ...started, ...change });
+    const message = "This setting was changed, which takes effect at the next start.";
+    expect(runtime?.warnings).toEqual([{ file: undefined, key, message }]);
+    expect(runtime?.config.gateway.role).toBe("all");
+  });
+
+  async function reloadAs(before: object, after: object): Promise<Runtime | undefined> {
+    const [first, next] = [toRuntime(1, { config: before }), toRuntime(2, { config: after })];
+    const replaced = vi.fn<(runtime: Runtime) => void>();
+    const reloader = createReloader({
+      current: () => first,
+      build: async () => next,
+      watch: false,
+      replaced,
+      refused() {},
+      telemetry: silentTelemetry,
+    });
+    await reloader.reload();
+    return replaced.mock.lastCall?.[0];
+  }
+});
+
+function toRuntime(generation: number, { folder = "", files = [] as string[], config: written = {} } = {}): Runtime {
+  const config = { baseDir: folder, gateway: {}, store: {}, log: {}, ...written };
   const readAt = Date.now();
   const agent = { close: vi.fn() };
   return { generation, readAt, config, files, warnings: [], agent, tools: { close: vi.fn() } } as never;
