@@ -79,7 +79,10 @@ export function createReloader({ current, build, watch, replaced, refused, telem
     try {
       await mine;
     } finally {
-      if (building === mine) building = undefined;
+      if (building === mine) {
+        building = undefined;
+        reloadChanged();
+      }
     }
   }
 
@@ -95,7 +98,12 @@ export function createReloader({ current, build, watch, replaced, refused, telem
       }
       agent.close?.();
       tools.close();
-      const runtime = { ...next, warnings: [...next.warnings, ...findRestartRequired(first.config, next.config)] };
+      const runtime = {
+        ...next,
+        // What takes requests and what executes them change together, at the next start.
+        config: { ...next.config, gateway: { ...next.config.gateway, role: first.config.gateway.role } },
+        warnings: [...next.warnings, ...findRestartRequired(first.config, next.config)],
+      };
       failure = undefined;
       watcher?.follow(runtime.files);
       const cause = { changed, ms: Date.now() - readAt };
@@ -133,32 +141,40 @@ export function createReloader({ current, build, watch, replaced, refused, telem
   function onChange(changedFiles: string[]): void {
     const { baseDir } = current().config;
     const named = changedFiles.slice(0, MAX_NAMED).map((file) => path.relative(baseDir, file));
-    const changed = [...named, ...(changedFiles.length > MAX_NAMED ? ["…"] : [])].join(", ");
-    if (building) changedMeanwhile = changed;
-    else void reloadUntilCurrent(changed);
+    changedMeanwhile = [...named, ...(changedFiles.length > MAX_NAMED ? ["…"] : [])].join(", ");
+    if (!building) reloadChanged();
   }
 
-  async function reloadUntilCurrent(cause: string): Promise<void> {
-    for (let changed: string | undefined = cause; changed !== undefined; changed = changedMeanwhile) {
-      changedMeanwhile = undefined;
-      await reload(changed).catch(() => undefined);
-    }
+  function reloadChanged(): void {
+    const changed = changedMeanwhile;
+    changedMeanwhile = undefined;
+    if (changed !== undefined && !closed) void reload(changed).catch(() => undefined);
   }
 }
 
-/** What is read only at the start: the socket, the state folder, the log. */
+/** What is read only at the start: the socket, the node's role, the store, the log. */
 const FIXED: Record<string, (config: ResolvedConfig) => unknown> = {
   "gateway.host": ({ gateway }) => gateway.host,
   "gateway.port": ({ gateway }) => gateway.port,
+  "gateway.role": ({ gateway }) => gateway.role,
   "gateway.trustedProxies": ({ gateway }) => gateway.trustedProxies,
   "store.path": ({ store }) => store.path,
+  "store.url": ({ store }) => store.postgres && Object.assign(new URL(store.postgres.url), { password: "" }).href,
   "log.level": ({ log }) => log.level,
+};
+
+/** The same of a database, if it had one at the start and still has one. */
+const FIXED_OF_DATABASE: typeof FIXED = {
+  "store.password": ({ store }) => store.postgres && new URL(store.postgres.url).password,
+  "store.maxConnections": ({ store }) => store.postgres?.maxConnections,
+  "store.commitTimeout": ({ store }) => store.postgres?.commitTimeoutMs,
 };
 
 /** Warns of every key that differs from its value at the start, and takes effect only at the next one. */
 function findRestartRequired(started: ResolvedConfig, now: ResolvedConfig): ConfigProblem[] {
   const message = "This setting was changed, which takes effect at the next start.";
-  return Object.entries(FIXED)
+  const keys = started.store.postgres && now.store.postgres ? { ...FIXED, ...FIXED_OF_DATABASE } : FIXED;
+  return Object.entries(keys)
     .filter(([, read]) => !isDeepStrictEqual(read(started), read(now)))
     .map(([key]) => ({ file: now.file, key, message }));
 }

@@ -68,8 +68,8 @@ const SECRET_WORD = new RegExp(
 
 /** The parameters of an address, in the query and in the fragment. */
 const PARAMETER = /(?<=[?&;#])([^=&?#;\s"'<>,]+)=([^&#;\s"'<>,]+)/g;
-/** `user:password@` before the host of an address. */
-const USER_INFO = /(?<=:\/\/)[^\s/?#@]+(?=@)/g;
+/** `user:password@` before the host of an address. The last `@` ends it. */
+const USER_INFO = /(?<=:\/\/)[^\s/?#]+(?=@)/g;
 
 /**
  * A copy without the values whose names look like secrets, and without the secrets in addresses such as a `referer`; the same
@@ -108,7 +108,8 @@ function looksSecret(name: string): boolean {
   return SECRET_WORD.test(kebab) || SECRET_PART.test(kebab.replaceAll("-", ""));
 }
 
-function redactAddress(value: string): string {
+/** A text without the secrets in the addresses that it contains. */
+export function redactAddress(value: string): string {
   if (!value.includes("=") && !value.includes("@")) return value;
   return value
     .replace(USER_INFO, REDACTED)

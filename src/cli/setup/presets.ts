@@ -3,7 +3,6 @@ import { dirname, relative } from "node:path";
 import {
   createPresetSecret,
   findWrittenUse,
-  isSecretOption,
   planChanges,
   planUse,
   readTarget,
@@ -14,6 +13,7 @@ import { findPresets, readPreset, requirePreset } from "../../config/presets/fil
 import { writeConnectSteps, writePresetPage } from "../../config/presets/page.ts";
 import { readAuth, toParametersSchema } from "../../config/presets/parameters.ts";
 import { resolveReferences } from "../../config/references.ts";
+import { isSecretKey } from "../../config/rules/secrets.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import { ConfigError, toSentence } from "../../errors.ts";
 import { toSlackAppLink } from "../../registration/slack-manifest.ts";
@@ -213,7 +213,7 @@ export async function askOptions(
   const makeSecret = (): string => createPresetSecret(name, scheme);
   const secret = credential === "secret" ? await askSecret(flags, person, makeSecret) : undefined;
   const options: Record<string, unknown> = { path: flags.path, secret, ...given };
-  const secrets = Object.keys(preset.parameters ?? {}).filter(isSecretOption);
+  const secrets = Object.keys(preset.parameters ?? {}).filter(isSecretKey);
   const required = [...(preset.required ?? []), ...(credential === undefined ? [] : [credential])];
   for (const missing of [...required, ...secrets].filter((option) => options[option] === undefined)) {
     const description = toText(properties[missing]?.["description"]);

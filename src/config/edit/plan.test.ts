@@ -62,3 +62,17 @@ test("hideSecrets hides every secret of a configuration", () => {
   expect(shown.match(/shown/g)).toHaveLength(2);
   expect(shown).toContain("${TOKEN}");
 });
+
+test("hideSecrets hides private keys, and what signs in to an address", () => {
+  const text = `{
+  gateway: { mcp: { key: ["s1", "s2"] } }, hooks: { mappings: [{ coalesce: { key: "shown" } }] },
+  channels: { github: { app: { id: "shown", key: "s3" } }, "github:work": { app: { id: "shown", key: "s4" } } },
+  agents: { tools: { t: { kind: "mcp", url: "https://mcp.example.com/?api_key=s5" } }, providers: { "my-token": "s6" } },
+  store: { url: "postgres://user:s7@s8@db.example.com/shown", password: "\${PW}" },
+}`;
+  const shown = hideSecrets("x.json5", text);
+  expect(shown).not.toMatch(/s\d/);
+  expect(shown.match(/shown/g)).toHaveLength(4);
+  expect(shown).toContain("@db.example.com/");
+  expect(shown).toContain("${PW}");
+});

@@ -4,11 +4,11 @@ import path from "node:path";
 import { ConfigError } from "../../errors.ts";
 import { replaceFile } from "../../shared/system/files.ts";
 import { isObject, readOwn, readPath, type Segment, toKeyPath, toObject, withoutUndefined } from "../../shared/json.ts";
-import { REDACTED } from "../../shared/secret.ts";
+import { REDACTED, redactAddress } from "../../shared/secret.ts";
 import { readConfigFile, resolveUserConfig } from "../load.ts";
 import { parseSource } from "../parse/source.ts";
 import { resolveReferences } from "../references.ts";
-import { SECRET_KEY } from "../rules/secrets.ts";
+import { isSecretKey } from "../rules/secrets.ts";
 import { trimSlashes } from "../resolve.ts";
 import { type Change, editConfig } from "./edit-config.ts";
 
@@ -146,7 +146,7 @@ export function isReference(written: unknown): written is string {
   return typeof written === "string" && /(?<!\$)\$\{(?:[A-Za-z_]\w*|file:[^}]+)\}/.test(written);
 }
 
-/** A configuration's text with its literal secrets hidden. */
+/** A configuration's text with its literal secrets hidden, also those in addresses. */
 export function hideSecrets(file: string, text: string): string {
   if (text.trim() === "") return text;
   return editConfig(file, text, findSecrets(parseSource(file, text).value, [], false));
@@ -157,13 +157,15 @@ const SECRET_BLOCK = /^headers$|^env$/i;
 
 function findSecrets(value: unknown, at: readonly Segment[], isSecret: boolean): Change[] {
   if (typeof value === "string") {
-    return isSecret && !isReference(value) ? [{ kind: "set", path: at, value: REDACTED }] : [];
+    const shown = isSecret && !isReference(value) ? REDACTED : redactAddress(value);
+    return shown === value ? [] : [{ kind: "set", path: at, value: shown }];
   }
   if (Array.isArray(value)) return value.flatMap((item, index) => findSecrets(item, [...at, index], isSecret));
   if (!isObject(value)) return [];
-  return Object.entries(value).flatMap(([key, child]) =>
-    findSecrets(child, [...at, key], isSecret || SECRET_KEY.test(key) || SECRET_BLOCK.test(key)),
-  );
+  return Object.entries(value).flatMap(([key, child]) => {
+    const childAt = [...at, key];
+    return findSecrets(child, childAt, isSecret || isSecretKey(toKeyPath(childAt)) || SECRET_BLOCK.test(key));
+  });
 }
 
 /** The reference to a token file. The token of an earlier run is used again. */
@@ -222,11 +224,6 @@ export interface WantedPreset {
   use?: WrittenUse;
 }
 
-/** Whether an option holds a secret, by its name. */
-export function isSecretOption(name: string): boolean {
-  return /secret|token|password|key$/i.test(name);
-}
-
 /**
  * Plans to use a preset, with `hooks.enabled` and a hook token unless they are set. Secrets among the options go to files of
  * the state folder; references stay. Writes nothing.
@@ -235,7 +232,7 @@ export function planUse(target: Target, { name, options, use }: WantedPreset): C
   const secretFiles = new Map<string, string>();
   const stem = toHook(name, options["path"]).replaceAll(/[^\w.-]/g, "-");
   const store = ([key, value]: [string, unknown]): [string, unknown] => {
-    if (!isSecretOption(key) || isReference(value) || typeof value !== "string") return [key, value];
+    if (!isSecretKey(key) || isReference(value) || typeof value !== "string") return [key, value];
     return [key, planSecret(target, { name: `${stem}-${key}`, secret: value }, secretFiles)];
   };
   const given = Object.entries(withoutUndefined(options)).map(store);

@@ -50,9 +50,11 @@ const KINDS_WITHOUT_PRICES: readonly unknown[] = ["acp", "command"];
 
 function checkPrices({ budget, prices, model, fallbackModels = [], models = [], providers }: Agents): Finding[] {
   if (budget?.unit !== "cost") return [];
-  const used = new Set([...(model ? [model] : []), ...fallbackModels, ...models.map(({ id }) => id)]);
+  const named = [...(model ? [model] : []), ...fallbackModels];
+  const ids = named.map((name) => models.find(({ alias }) => alias === name)?.id ?? name);
+  const used = new Set([...ids, ...models.map(({ id }) => id)]);
   const priced = [...used].filter((id) => !KINDS_WITHOUT_PRICES.includes(providers[id.split("/", 1)[0] ?? ""]?.kind));
-  const free = priced.filter((id) => !(id in prices) && !models.some(({ alias }) => alias === id));
+  const free = priced.filter((id) => !(id in prices));
   const needsPrices = priced.length > 0 || used.size === 0;
   if (needsPrices && Object.keys(prices).length === 0) {
     const message = 'A budget of costs requires agents.prices. Add what each model costs, or set unit: "tokens".';

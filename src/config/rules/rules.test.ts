@@ -518,6 +518,15 @@ describe("a budget", () => {
     expect(await findProblems({ agents })).toEqual({ errors: [], warnings: [] });
   });
 
+  test.each(["own/x", "fast"])("of costs needs no price of an ACP agent that is named %s", async (model) => {
+    const agents = {
+      providers: { own: { kind: "acp", command: ["sh"] } },
+      defaults: { model, fallbackModels: [model], models: [{ id: "own/x", alias: "fast" }] },
+      budget: { perDay: 1, unit: "cost" },
+    } satisfies UserConfig["agents"];
+    expect(await findProblems({ agents })).toEqual({ errors: [], warnings: [] });
+  });
+
   test("does not count a fallback model without a price", async () => {
     const defaults = { model: "local/a", fallbackModels: ["local/b"] };
     const prices = { "local/a": { input: 1, output: 1 } };

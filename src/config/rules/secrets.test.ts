@@ -30,7 +30,7 @@ test.each(["${NAME}", "${NAME:-x}", "${file:a/b}", "$${NAME}", "a$HOOK", "x-%A%-
 test("every secret is looked at, and nothing else", () => {
   const x = "$X";
   const problems = findForeignReferences({
-    gateway: { auth: { token: x } },
+    gateway: { auth: { token: x }, mcp: { key: [x] } },
     hooks: {
       token: [x],
       tokens: { a: { secret: x, hooks: [x] } },
@@ -52,6 +52,7 @@ test("every secret is looked at, and nothing else", () => {
   });
   expect(problems.map(({ key }) => key)).toEqual([
     "gateway.auth.token",
+    "gateway.mcp.key[0]",
     "hooks.token[0]",
     "hooks.tokens.a.secret",
     "hooks.presets[0].with.secret",

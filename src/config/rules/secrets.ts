@@ -1,10 +1,8 @@
 import type { ConfigProblem } from "../../errors.ts";
 import { appendSegment, isObject } from "../../shared/json.ts";
 
-/** The last word of a key whose value is secret. */
-export const SECRET_KEY = /(?:token|secrets?|password|api_?key)$/i;
-/** The private key of an app, where `key` alone can be anything. */
-const APP_KEY = /\.app\.key$/;
+/** The last word of a key whose value is secret, which may be quoted, and whole keys where `key` alone can be anything. */
+const SECRET_KEY = /(?:token|secrets?|password|api_?key)(?:"\])?$|\.app\.key$|^gateway\.mcp\.key$/i;
 /** Conditions and templates about a request, whose fields may have the names of secrets. */
 const OF_REQUESTS = /\.(?:match|schema)$|^channels\b.*\.targets\b.*\.body$|^agents\.tools\b.*\.calls$/;
 
@@ -19,6 +17,11 @@ const FOREIGN_REFERENCES = [
 /** What `resolveReferences` understands. */
 const OWN_REFERENCE = /^\$?\$\{(?:[A-Za-z_]\w*(?::-[^}]*)?|file:[^}]+)\}$/;
 
+/** Whether a value is secret, by its key as a dotted path. */
+export function isSecretKey(key: string): boolean {
+  return SECRET_KEY.test(key);
+}
+
 /** Secrets of a configuration, as it is written, that look like references of another program. */
 export function findForeignReferences(written: unknown, key = "", isSecret = false): ConfigProblem[] {
   if (typeof written === "string") return isSecret ? checkSecret(written.trim(), key) : [];
@@ -28,7 +31,7 @@ export function findForeignReferences(written: unknown, key = "", isSecret = fal
   if (!isObject(written) || OF_REQUESTS.test(key)) return [];
   return Object.entries(written).flatMap(([name, child]) => {
     const childKey = appendSegment(key, name);
-    return findForeignReferences(child, childKey, isSecret || SECRET_KEY.test(name) || APP_KEY.test(childKey));
+    return findForeignReferences(child, childKey, isSecret || isSecretKey(childKey));
   });
 }
 

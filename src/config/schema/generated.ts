@@ -373,7 +373,7 @@ export interface UserConfig {
    */
   plugins?: string[];
   /**
-   * The HTTP server. Changes of host, port and trustedProxies take effect at the next start.
+   * The HTTP server. Changes of host, port, role and trustedProxies take effect at the next start.
    */
   gateway?: {
     /**
@@ -2790,7 +2790,7 @@ export interface ValidConfig {
    */
   plugins?: string[];
   /**
-   * The HTTP server. Changes of host, port and trustedProxies take effect at the next start.
+   * The HTTP server. Changes of host, port, role and trustedProxies take effect at the next start.
    */
   gateway: {
     /**
