@@ -108,6 +108,16 @@ describe("a stored refresh token", () => {
     expect(await tokens.get(never, stored)).toBe("a");
     expect(stored.tokens.get("refresh-1")).toBe("refresh-3");
   });
+
+  test("that cannot be written is written at the next attempt, also if the server keeps it from then on", async () => {
+    const { tokenUrl } = await startTokenServer(ROTATED, { access_token: "b", expires_in: 3600 });
+    const stored = createStored();
+    const full = { ...stored, replace: () => Promise.reject(new Error("disk is full")) };
+    const tokens = createAccessTokens({ ...CLIENT, tokenUrl });
+    await expect(tokens.get(never, full)).rejects.toThrow("disk is full");
+    expect(await tokens.get(never, stored)).toBe("b");
+    expect(stored.tokens.get("refresh-1")).toBe("refresh-2");
+  });
 });
 
 test("an id token is ignored", async () => {

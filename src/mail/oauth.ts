@@ -42,6 +42,7 @@ export function createAccessTokens({
 }: RefreshOptions): Kept<[stored?: RefreshTokens]> {
   /** A server may replace it with each access token. */
   let replacement: string | undefined;
+  let isStored = true;
   return keepWhileValid(refresh, MARGIN_MS);
 
   async function refresh(stored?: RefreshTokens): Promise<Expiring> {
@@ -63,8 +64,12 @@ export function createAccessTokens({
     }
     if (typeof next === "string" && next && next !== current) {
       replacement = next;
-      // First, so that it is stored again at the next attempt if that fails.
-      await stored?.replace(configured, next);
+      isStored = false;
+    }
+    // If that fails, the next attempt stores it, also when the server does not replace it again.
+    if (replacement !== undefined && !isStored) {
+      await stored?.replace(configured, replacement);
+      isStored = true;
     }
     return { value: token, endsAt: requestedAt + (Number(seconds) || DEFAULT_SECONDS) * 1000 };
   }

@@ -105,7 +105,7 @@ export function createMailService({ openStore, send, telemetry, changed }: MailS
 
   async function swap(previous: Promise<void>, removed: Watched[], added: Watched[]): Promise<void> {
     await previous;
-    await Promise.all(removed.flatMap(({ watch }) => watch?.close() ?? []));
+    await Promise.allSettled(removed.flatMap(({ watch }) => watch?.close() ?? []));
     for (const { watch } of added) watch?.start();
   }
 

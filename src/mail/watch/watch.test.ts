@@ -239,6 +239,22 @@ describe("close", () => {
     mailbox.start();
     await expect.poll(() => mailbox.requests).toEqual([["1"], ["2"]]);
   });
+
+  test("reports a store that cannot be closed, and does not reject", async () => {
+    const opened = await mailbox.openStore();
+    const told: unknown[] = [];
+    const close: MailStore["close"] = async () => {
+      await opened.close();
+      throw new Error("database is away");
+    };
+    mailbox.start({
+      store: { ...opened, close },
+      log: { ...silentLog, warn: (...line) => told.push(line) },
+    });
+    await expect.poll(() => mailbox.follows).toHaveLength(1);
+    await mailbox.watch().close();
+    expect(told).toContainEqual(["mail store not closed", { mailbox: "mail", reason: "database is away" }]);
+  });
 });
 
 test("folders are followed in parallel and independently", async () => {

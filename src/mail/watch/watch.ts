@@ -129,7 +129,11 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
       aborting.abort();
       await settlesWithin(running, ABORT_MS);
     }
-    await store?.close();
+    try {
+      await store?.close();
+    } catch (error) {
+      log.warn("mail store not closed", { mailbox: settings.name, reason: messageOf(error) });
+    }
   }
 }
 
