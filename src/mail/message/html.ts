@@ -1,6 +1,6 @@
 import { type DefaultTreeAdapterTypes as Tree, html as spec, parse } from "parse5";
 import { type Appearance, PAGE } from "./appearance.ts";
-import { createStyles } from "./style.ts";
+import { createStyles, type StyleSheet } from "./style.ts";
 
 const MAX_HTML_CHARACTERS = 300_000;
 /** Deeper quotes get no further mark, since each level adds one to every line. */
@@ -80,18 +80,20 @@ function walk(document: Tree.Document, { enter, text, leave }: Visitor): void {
   }
 }
 
-function styleSheetsOf(document: Tree.Document): string {
-  const sheets: string[] = [];
-  let isStyle = false;
+function styleSheetsOf(document: Tree.Document): StyleSheet[] {
+  const sheets: StyleSheet[] = [];
+  let media: string | undefined;
   walk(document, {
-    enter(element) {
-      isStyle = element.tagName === "style";
+    enter({ tagName, attrs }) {
+      const read = (wanted: string): string => attrs.find(({ name }) => name === wanted)?.value ?? "";
+      const isStyle = tagName === "style" && /^(?:text\/css)?$/i.test(read("type"));
+      media = isStyle ? read("media") : undefined;
       return true;
     },
-    text: (text) => isStyle && sheets.push(text),
-    leave: () => (isStyle = false),
+    text: (css) => media !== undefined && sheets.push({ css, media }),
+    leave: () => (media = undefined),
   });
-  return sheets.join("\n");
+  return sheets;
 }
 
 function toBreaks(tags: string, breaks: number): [string, number][] {

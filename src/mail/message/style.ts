@@ -5,18 +5,26 @@ import {
   type Declaration,
   generate,
   ident,
+  lexer,
   type List,
   parse,
   type Rule,
   type Selector,
 } from "css-tree";
 import type { DefaultTreeAdapterTypes as Tree } from "parse5";
-import { type Appearance, isRelevant, OPAQUE, PAGE, SCREEN_WIDTH, toAppearance, toPixels } from "./appearance.ts";
+import { type Appearance, isRelevant, OPAQUE, PAGE, toAppearance } from "./appearance.ts";
+import { type Reach, reachOfMedia } from "./media.ts";
 
 type Element = Tree.Element;
 
 /** The appearance of an element; undefined if it is hidden with everything in it. */
 export type ReadAppearance = (element: Element, parent: Appearance) => Appearance | undefined;
+
+export interface StyleSheet {
+  css: string;
+  /** Media queries; empty for all media. */
+  media: string;
+}
 
 /** The parser's work for an error grows with the text that contains it. In characters. */
 const ERROR_WORK = 20_000;
@@ -28,10 +36,10 @@ const MAX_STEPS = 2_000_000;
  * Reads the styles of a document as a browser with a wide screen would. What cannot be evaluated, because it is too large
  * or not known here, counts as hidden.
  */
-export function createStyles(styleSheets: string, quirksMode: boolean): ReadAppearance {
+export function createStyles(styleSheets: StyleSheet[], quirksMode: boolean): ReadAppearance {
   const parseCss = createParser();
   const adapter = createAdapter();
-  const rules = toRules(parseCss(styleSheets, "stylesheet")).map((rule) => ({
+  const rules = toRules(styleSheets, parseCss, quirksMode).map((rule) => ({
     ...rule,
     matches: compileSafely(rule, { adapter, quirksMode, cacheResults: false }),
   }));
@@ -42,7 +50,7 @@ export function createStyles(styleSheets: string, quirksMode: boolean): ReadAppe
       if (matches(element)) declared.push(...styles);
       if (adapter.isExhausted()) return undefined;
     }
-    declared.push(...readOwnStyles(element, parseCss));
+    declared.push(...readOwnStyles(element, parseCss, quirksMode));
     return declared.length === 0 ? parent : toAppearance(toStyle(declared), parent);
   };
 }
@@ -62,26 +70,33 @@ interface StyleRule {
 /** The cascade. A specificity has 12 bits, an order 20. */
 const ORIGIN = { attribute: 0, author: 2 ** 32, inline: 2 ** 33, important: 2 ** 34 };
 
-function toRules(sheet: CssNode | undefined): StyleRule[] {
+function toRules(sheets: StyleSheet[], parseCss: ParseCss, quirksMode: boolean): StyleRule[] {
   const rules: StyleRule[] = [];
-  if (sheet?.type !== "StyleSheet") return [{ selector: "*", styles: [HIDDEN] }];
-  collect(sheet.children);
+  for (const { css, media } of sheets) {
+    const sheet = parseCss(css, "stylesheet");
+    if (sheet?.type !== "StyleSheet") return [{ selector: "*", styles: [HIDDEN] }];
+    collect(sheet.children, reachOfMedia(media));
+  }
   return rules;
 
-  function collect(nodes: List<CssNode>): void {
+  function collect(nodes: List<CssNode>, reach: Reach): void {
+    if (reach === "nothing") return;
     for (const node of nodes) {
-      if (node.type === "Rule") add(node);
-      if (node.type === "Atrule" && node.block && isApplied(node)) collect(node.block.children);
+      if (node.type === "Rule") add(node, reach);
+      if (node.type !== "Atrule" || !node.block) continue;
+      const inner = reachOf(node);
+      collect(node.block.children, inner === "everything" ? reach : inner);
     }
   }
 
-  function add({ prelude, block }: Rule): void {
-    const declared = toStyles(block.children, ORIGIN.author);
+  function add({ prelude, block }: Rule, reach: Reach): void {
+    const written = toStyles(block.children, { origin: ORIGIN.author, quirksMode });
+    const declared = reach === "everything" ? written : onlyHiding(written);
     if (declared.length === 0 || prelude.type !== "SelectorList") return;
     // A rule may repeat a property thousands of times.
     const last = new Map(declared.map((styled) => [styled.property + styled.weight, styled]));
     for (const selector of prelude.children) {
-      if (selector.type !== "Selector") continue;
+      if (selector.type !== "Selector" || isNever(selector)) continue;
       const weight = rules.length + specificityOf(selector) * 2 ** 20;
       const styles = Array.from(last.values(), (styled) => ({ ...styled, weight: styled.weight + weight }));
       rules.push({ selector: generate(selector), styles });
@@ -109,20 +124,33 @@ function createParser(): ParseCss {
   };
 }
 
+interface StyleContext {
+  origin: number;
+  quirksMode: boolean;
+  isNested?: boolean;
+}
+
 /** Nested rules are not matched: what hides there counts as if the rule around them said it. */
-function toStyles(nodes: Iterable<CssNode>, origin: number, isNested = false): Styled[] {
+function toStyles(nodes: Iterable<CssNode>, context: StyleContext): Styled[] {
   return Array.from(nodes).flatMap((node) => {
     if (node.type === "Declaration") {
-      return toStyled(node, origin).filter((styled) => !isNested || isHiding([styled]));
+      return toStyled(node, context).filter((styled) => !context.isNested || isHiding([styled]));
     }
-    const isRule = node.type === "Rule" || (node.type === "Atrule" && isApplied(node));
-    return isRule && node.block ? toStyles(node.block.children, origin, true) : [];
+    const isRule = node.type === "Rule" || (node.type === "Atrule" && reachOf(node) !== "nothing");
+    return isRule && node.block ? toStyles(node.block.children, { ...context, isNested: true }) : [];
   });
 }
 
 /** Whether a text on an empty page would be hidden. */
 function isHiding(styles: Styled[]): boolean {
   return toAppearance(toStyle(styles), PAGE)?.isVisible !== true;
+}
+
+/** Those of a rule that hide, alone or together. */
+function onlyHiding(styles: Styled[]): Styled[] {
+  if (!isHiding(styles)) return [];
+  const hiding = styles.filter((styled) => isHiding([styled]));
+  return hiding.length > 0 ? hiding : styles;
 }
 
 /** The winning values, by property. */
@@ -141,30 +169,46 @@ const ALIASES = new Map([
 
 const MAX_VALUE_LENGTH = 1000;
 
-function toStyled({ property: written, value, important }: Declaration, origin: number): Styled[] {
+function toStyled({ property: written, value, important }: Declaration, context: StyleContext): Styled[] {
   const name = ident.decode(written).toLowerCase();
   const property = ALIASES.get(name) ?? name;
   if (!isRelevant(property)) return [];
   const text = generate(value);
   const decoded = text.length > MAX_VALUE_LENGTH ? OPAQUE : ident.decode(text).toLowerCase();
-  return [{ property, value: decoded, weight: origin + (important ? ORIGIN.important : 0) }];
+  const meant = context.quirksMode ? withQuirks(name, decoded) : decoded;
+  const styled = { property, value: meant, weight: context.origin + (important ? ORIGIN.important : 0) };
+  // What a color hides depends on the other one.
+  const counts = isValid(name, meant) || (!isColor(property) && isHiding([styled]));
+  return counts ? [styled] : [];
 }
 
-function isApplied({ name, prelude }: Atrule): boolean {
-  if (/keyframes$/i.test(name)) return false;
-  if (name.toLowerCase() !== "media" || !prelude) return true;
-  return generate(prelude).toLowerCase().split(",").some(isWideScreen);
+const isColor = (property: string): boolean => /color$|^background/.test(property);
+
+/** Numbers that may stand for a length, and colors that may lack their mark, in documents without a doctype. */
+const LENGTHS = /^(?:font-size|letter-spacing|text-indent|left|right|top|bottom|(?:max-)?(?:height|width)|margin.*)$/;
+
+function withQuirks(name: string, value: string): string {
+  if (LENGTHS.test(name)) return value.replace(/^[+-]?[\d.]+$/, "$&px");
+  return /^(?:background-)?color$/.test(name) ? value.replace(/^(?=(?:[\da-f]{3}){1,2}$)/, "#") : value;
 }
 
-/** Whether a media query holds on a computer. Features that are not known here are there. */
-function isWideScreen(query: string): boolean {
-  const features = Array.from(query.matchAll(/(?:(min|max)-(?:device-)?width:|width([<>])=?)([^)]*)/g));
-  const fits = features.every(([, prefix, sign, width = ""]) => {
-    const pixels = toPixels(width, 16)[0] ?? 0;
-    return prefix === "min" || sign === ">" ? pixels <= SCREEN_WIDTH : pixels >= SCREEN_WIDTH;
-  });
-  const holds = fits && !/\b(?:print|speech|tty|tv|projection|handheld|braille|aural)\b|scheme:dark/.test(query);
-  return query.startsWith("not ") ? !holds : holds;
+/** The library warns on the console about values with more parts, which it does not compare to the end. */
+const MAX_PARTS = 60;
+
+/** Whether a browser takes the value for the property; otherwise an earlier value counts. */
+function isValid(name: string, value: string): boolean {
+  if (value.includes(OPAQUE)) return true;
+  const parts = value.replaceAll(/url\([^)]*\)/g, " url ").match(/[^\s,()/]+/g) ?? [];
+  if (parts.length > MAX_PARTS) return false;
+  if (lexer.matchProperty(name, value).matched) return true;
+  // Office writes the names of old systems.
+  return isColor(name) && lexer.match("<deprecated-system-color>", value).matched !== null;
+}
+
+function reachOf({ name, prelude }: Atrule): Reach {
+  if (/keyframes$/i.test(name)) return "nothing";
+  if (name.toLowerCase() !== "media") return "what hides";
+  return reachOfMedia(prelude ? generate(prelude) : "");
 }
 
 /** A number with 4 bits each for ids, classes and elements. */
@@ -178,8 +222,15 @@ function specificityOf({ children }: Selector): number {
   );
 }
 
-/** Selectors of a pointer, of a part of an element, and of input. */
-const NEVER = /::|:(?:hover|active|visited|target|checked|focus|before|after|first-l)/i;
+/** Pseudo-classes of a pointer and of input, and the old ones of a part of an element. */
+const NEVER = /^(?:hover|active|visited|target|focus|before|after|first-l)/i;
+
+/** Whether a selector matches no whole element that nobody has touched. */
+function isNever({ children }: Selector): boolean {
+  return Array.from(children).some(
+    (node) => node.type === "PseudoElementSelector" || (node.type === "PseudoClassSelector" && NEVER.test(node.name)),
+  );
+}
 
 /** A selector that cannot be evaluated matches if its styles hide text, and otherwise does not. */
 function compileSafely(
@@ -187,7 +238,6 @@ function compileSafely(
   options: NonNullable<Parameters<typeof compile<Tree.Node, Element>>[1]>,
 ): (element: Element) => boolean {
   const unknown = isHiding(styles);
-  if (NEVER.test(selector)) return () => false;
   try {
     const matches = compile<Tree.Node, Element>(selector, options);
     return (element) => {
@@ -239,13 +289,13 @@ const STYLE_ATTRIBUTES = new Map([
   ["text", "color"],
 ]);
 
-function readOwnStyles(element: Element, parseCss: ParseCss): Styled[] {
+function readOwnStyles(element: Element, parseCss: ParseCss, quirksMode: boolean): Styled[] {
   return element.attrs.flatMap(({ name, value }) => {
     const property = STYLE_ATTRIBUTES.get(name);
     const text = value.toLowerCase().replace(/^(?=[\da-f]{3,6}$)/, "#");
     if (property) return [{ property, value: text, weight: ORIGIN.attribute }];
     if (name !== "style") return [];
     const list = parseCss(value, "declarationList");
-    return list?.type === "DeclarationList" ? toStyles(list.children, ORIGIN.inline) : [HIDDEN];
+    return list?.type === "DeclarationList" ? toStyles(list.children, { origin: ORIGIN.inline, quirksMode }) : [HIDDEN];
   });
 }
