@@ -17,7 +17,10 @@ export interface ParsedBody {
   warnings?: string[];
 }
 
-/** Parses a body. Throws a 400 when it is malformed, a 413 when it has too many parts, a 415 when it is text but not JSON or its charset is unknown. */
+/**
+ * Parses a body. Throws a 400 when it is malformed, a 413 when it has too many parts, a 415 when it is text but not JSON or
+ * its charset is unknown.
+ */
 export type ParseBody = (body: Buffer) => ParsedBody | Promise<ParsedBody>;
 
 /** Finds the parser of a content type. An absent one counts as JSON. Throws a 415 for a type that the hook does not accept. */

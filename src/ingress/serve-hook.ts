@@ -108,6 +108,7 @@ export function createServeHook<Runtime extends IngressRuntime>(
     if (!runId && !authenticator.methods.includes(exchange.method)) throw wrongMethod(...(run ? ["GET"] : []), "POST");
 
     // 4. The credential. A signature covers the body: then it is read before the sender is known, so within a budget.
+    // Step 7 may ask again for a body that has been read.
     const maxBytes = runtime.mappings.maxBodyBytes(hook ?? "", hooks.maxBodyBytes);
     const limits = { maxBytes, timeoutMs: hooks.bodyTimeoutMs };
     let upload: Upload | undefined;

@@ -53,6 +53,7 @@ export function compileComplete(source: string): { render(context: object, budge
 /** The arguments of calls and grants are stored with each action. */
 const MAX_ARGUMENTS = 16_384;
 
+/** Why arguments are left out; undefined if they are short enough. */
 export function describeTooLong(args: object): string | undefined {
   const isTooLong = JSON.stringify(args).length > MAX_ARGUMENTS;
   return isTooLong ? `its arguments have more than ${MAX_ARGUMENTS} characters` : undefined;

@@ -57,7 +57,10 @@ export interface SignedIdentity {
   isBodyUnsigned?: boolean;
 }
 
-/** Knows one sender: how it signs its requests, and how it checks that a hook exists. Nothing here but `sign` throws or rejects. */
+/**
+ * Knows one sender: how it signs its requests, and how it checks that a hook exists. Nothing here but `sign` throws or
+ * rejects.
+ */
 export interface SignatureVerifier {
   /** Whether the request shows this kind of credential, or may be a handshake. If not, its body is not read. */
   presents(head: SignedHead): boolean;

@@ -98,7 +98,7 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
   const found = await hooks.find(url);
   if (found.length === 0 && !flags.replace) await refuseOther(sender, vendor);
   const steps = planRegistration(vendor, found, isStored);
-  if (vendor.secretBy === "vendor" && steps.kind !== "update" && (variable ?? secretFile) === undefined) {
+  if (makesSecret(vendor, steps) && (variable ?? secretFile) === undefined) {
     throw refuseLiteral(sender, vendor, target.file);
   }
   const ours = vendor.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
@@ -157,10 +157,10 @@ async function execute(registration: Registration, { vendor, flags: { json }, io
   writePlan(plan);
   try {
     // A file that cannot be replaced, a mounted one for example, fails before the sender makes a secret for it.
-    const isReplaced = vendor.secretBy === "vendor" && steps.kind !== "update" && secretFile !== undefined;
-    if (isReplaced) replaceFile(secretFile, readFileSync(secretFile, "utf8"));
+    const isMade = makesSecret(vendor, steps);
+    if (isMade && secretFile !== undefined) replaceFile(secretFile, readFileSync(secretFile, "utf8"));
     const { id, notes } = await runRegistration(steps, hooks, wanted, store);
-    const isNewSecret = toStore !== undefined || (vendor.secretBy === "vendor" && steps.kind !== "update");
+    const isNewSecret = toStore !== undefined || isMade;
     const isSet = variable !== undefined && isNewSecret;
     const restart = isSet ? [describeRestart(variable, path.relative(io.cwd, envFile))] : [];
     if (json) {
@@ -237,6 +237,11 @@ function toSecretReference(
 function toSecretVariable(hook: string): string {
   const name = hook.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_");
   return `${name.replace(/^(?=\d)/, "_")}_SECRET`;
+}
+
+/** Whether the sender will make a new secret. */
+function makesSecret({ secretBy }: Vendor, { kind }: RegistrationPlan): boolean {
+  return secretBy === "vendor" && kind !== "update";
 }
 
 /** The secret that the sender makes could be put nowhere. */

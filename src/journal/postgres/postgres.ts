@@ -1,6 +1,6 @@
-import { once } from "../../shared/once.ts";
 import { randomInt } from "node:crypto";
 import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
+import { once } from "../../shared/once.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type Log, silentLog } from "../../telemetry/log.ts";
 import type { Change, Journal, NewWork, NodeInfo } from "../journal.ts";

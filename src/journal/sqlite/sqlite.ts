@@ -1,7 +1,7 @@
-import { once } from "../../shared/once.ts";
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, JournalUnavailable } from "../../errors.ts";
+import { once } from "../../shared/once.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Journal } from "../journal.ts";
 import { bytes } from "../rows.ts";

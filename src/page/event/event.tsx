@@ -5,7 +5,7 @@ import { Title } from "../parts/title.tsx";
 import { readBody, type Timeline } from "../api.ts";
 import { changes, feed } from "../live.ts";
 import { Copy, Detail, download, Pairs, State, Time, Warnings } from "../parts/controls.tsx";
-import { formatMs, outcomeBeside, parseJson, toLine, escapeHidden } from "../parts/format.ts";
+import { escapeHidden, formatMs, outcomeBeside, parseJson, toLine } from "../parts/format.ts";
 import { Entry } from "../parts/conversation.tsx";
 import { hasDraft, useDraft } from "../parts/draft.ts";
 import { Loading, useCall, useLoad } from "../parts/load.tsx";

@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { type DeliveryView, call, type FailedAttemptView, type RunView, type Timeline } from "../api.ts";
 import { Detail, notifyOf, State, Text, Time, Warnings } from "../parts/controls.tsx";
-import { formatCost, formatMs, formatNumber, toLine, escapeHidden } from "../parts/format.ts";
+import { escapeHidden, formatCost, formatMs, formatNumber, toLine } from "../parts/format.ts";
 import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
 import { Log, Prompt, SessionLink, Words } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";

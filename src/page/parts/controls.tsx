@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { messageOf, toneOf, escapeHidden, toWholeTime } from "./format.ts";
+import { escapeHidden, messageOf, toneOf, toWholeTime } from "./format.ts";
 
 /** Text from outside: control, bidirectional and invisible characters are shown as their code points. */
 export function Text({ children, max = 400 }: { children: string | undefined; max?: number }): JSX.Element {

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { EntryView, Timeline } from "../api.ts";
 import { hrefTo } from "../router.ts";
 import { Text, Time } from "./controls.tsx";
-import { toLine, escapeHidden } from "./format.ts";
+import { escapeHidden, toLine } from "./format.ts";
 
 const NAMES = { system: "System event", user: "Prompt", assistant: "Reply" };
 

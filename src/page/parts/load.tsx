@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { call, type Params } from "../api.ts";
 import { changes } from "../live.ts";
-import { messageOf, escapeHidden } from "./format.ts";
+import { escapeHidden, messageOf } from "./format.ts";
 import { Title } from "./title.tsx";
 
 interface Loaded<Data> {

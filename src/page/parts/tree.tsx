@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { Suggestion } from "../playground/editor.ts";
 import { ExactNumber } from "../../shared/exact-json.ts";
 import { Copy } from "./controls.tsx";
-import { formatBytes, toLine, escapeHidden } from "./format.ts";
+import { escapeHidden, formatBytes, toLine } from "./format.ts";
 import { type Keys, toPath } from "./path.ts";
 
 const CHILDREN_AT_ONCE = 100;

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type Diff, type MappingSource, call, type Trial } from "../api.ts";
 import { Detail, Pairs, Warnings } from "../parts/controls.tsx";
-import { formatNumber, messageOf, toLine, escapeHidden } from "../parts/format.ts";
+import { escapeHidden, formatNumber, messageOf, toLine } from "../parts/format.ts";
 import { Log, Prompt } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";
 import { withoutBlank } from "./fields.ts";

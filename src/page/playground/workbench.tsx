@@ -3,7 +3,7 @@ import { useMemo, useRef } from "preact/hooks";
 import { TEMPLATE_FIELDS } from "../../types.ts";
 import type { MappingSource } from "../api.ts";
 import { Copy } from "../parts/controls.tsx";
-import { formatMs, parseJson, escapeHidden } from "../parts/format.ts";
+import { escapeHidden, formatMs, parseJson } from "../parts/format.ts";
 import { type Draft, useDraft } from "../parts/draft.ts";
 import { useWidget } from "../parts/load.tsx";
 import { Choices } from "../parts/table.tsx";

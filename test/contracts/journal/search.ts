@@ -84,10 +84,7 @@ export function describeSearch(open: OpenJournal): void {
 
     test("and a list find what was committed after a later request", async () => {
       const journal = await start();
-      const at = (ms: number): string => firstIdAt(NOW + ms).replace("0000-0000", "7000-8000");
-      for (const ms of [1000, 2000, 0]) {
-        await journal.accept(sampleEvent({ id: at(ms), receivedAt: NOW + ms, actions: [], status: "skipped" }));
-      }
+      await acceptAt(journal, [1000, 2000, 0]);
       const ids = async (times: Pick<EventSearch, "from" | "to">): Promise<string[]> =>
         (await journal.listEvents({ limit: 9, ...times })).map(({ id }) => id).toSorted();
       expect(await ids({ from: NOW })).toEqual([at(0), at(1000), at(2000)]);
@@ -97,10 +94,7 @@ export function describeSearch(open: OpenJournal): void {
 
     test("and a list keep within a time", async () => {
       const journal = await start();
-      const at = (ms: number): string => firstIdAt(NOW + ms).replace("0000-0000", "7000-8000");
-      for (const ms of [0, 1000, 2000]) {
-        await journal.accept(sampleEvent({ id: at(ms), receivedAt: NOW + ms, actions: [], status: "skipped" }));
-      }
+      await acceptAt(journal, [0, 1000, 2000]);
       const ids = async (times: Pick<EventSearch, "from" | "to">): Promise<string[]> =>
         (await journal.listEvents({ limit: 9, ...times })).map(({ id }) => id);
       expect(await ids({ from: NOW + 1000 })).toEqual([at(2000), at(1000)]);
@@ -210,4 +204,13 @@ async function findAll(journal: Journal, search: EventSearch): Promise<string[]>
     ({ end } = chunk);
   } while (end !== undefined);
   return ids;
+}
+
+const at = (ms: number): string => firstIdAt(NOW + ms).replace("0000-0000", "7000-8000");
+
+/** Accepts an event that began at each of these times, in this order. */
+async function acceptAt(journal: Journal, times: number[]): Promise<void> {
+  for (const ms of times) {
+    await journal.accept(sampleEvent({ id: at(ms), receivedAt: NOW + ms, actions: [], status: "skipped" }));
+  }
 }
