@@ -4,18 +4,20 @@ import { toObject } from "../shared/json.ts";
 import { packageVersion } from "../shared/system/package.ts";
 import { backoffMs, untilAborted } from "../shared/time.ts";
 import { NotSent, toUnknownOutcome } from "./connection.ts";
-import type { CallContext, CallDescription } from "./tool-set.ts";
+import type { CallDescription } from "./tool-set.ts";
 
 export interface McpClient {
-  /** What the server offers; asked again after a change that it announced, and after a minute. Rejects with a `NotSent`. */
-  listCalls(signal: AbortSignal): Promise<ReadonlyMap<string, CallDescription>>;
-  /** Rejects with a `NotSent`, a `ServerError`, or a `DriverError` if the outcome is not known. */
-  call(
-    name: string,
-    args: Record<string, unknown>,
-    options: Pick<CallContext, "signal" | "callId">,
-  ): Promise<Mcp.CallToolResult>;
+  /** Keeps one connection open for the work. Rejects with a `NotSent` if there is none, or as the work does. */
+  use<Result>(signal: AbortSignal, work: (server: McpServer) => Promise<Result>): Promise<Result>;
+  /** Ends the connection once no work uses it. A later one ends with the work that it was opened for. */
   close(): void;
+}
+
+export interface McpServer {
+  /** What the server offers; asked again after a change that it announced, and after a minute. Rejects with a `NotSent`. */
+  listCalls(): Promise<ReadonlyMap<string, CallDescription>>;
+  /** Rejects with a `NotSent`, a `ServerError`, or a `DriverError` if the outcome is not known. */
+  call(name: string, args: Record<string, unknown>, callId: string): Promise<Mcp.CallToolResult>;
 }
 
 /** The server has answered that it did not execute the call. The message may hold text from outside. */
@@ -31,11 +33,10 @@ export class ServerError extends Error {
 }
 
 interface Session {
-  client: Mcp.Client;
-  /** How many calls wait for their answer. */
-  inFlight: number;
-  /** No further call begins on it, and it is closed when the last one has ended. */
-  isRetired: boolean;
+  /** Rejects with a `NotSent`. */
+  opened: Promise<Mcp.Client>;
+  /** How many works use it or wait for it. */
+  users: number;
   calls?: { listedAt: number; list: Promise<ReadonlyMap<string, CallDescription>> };
 }
 
@@ -49,106 +50,111 @@ const PROBE_MS = 5000;
  * before a time that doubles. `place`: the server in messages.
  */
 export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) => Mcp.Transport): McpClient {
-  let session: Promise<Session> | undefined;
+  let session: Session | undefined;
   let failures = 0;
   let retryAt = 0;
+  let closed = false;
   return {
-    async listCalls(signal) {
-      return list(await connectWithin(signal), signal);
-    },
-    async call(name, args, { signal, callId }) {
-      const opened = await connectWithin(signal);
-      opened.inFlight += 1;
+    async use(signal, work) {
+      const used = connect();
+      used.users += 1;
       try {
-        const params = { name, arguments: args, _meta: { "hookline/callId": callId } };
-        // The caller has its own time limit.
-        return await opened.client.callTool(params, { signal, timeout: 2 ** 31 - 1 });
-      } catch (error) {
-        throw await toCallError(error, signal);
+        const client = await connectWithin(used, signal);
+        return await work({
+          listCalls: () => list(used, client, signal),
+          async call(name, args, callId) {
+            try {
+              const params = { name, arguments: args, _meta: { "hookline/callId": callId } };
+              // The caller has its own time limit.
+              return await client.callTool(params, { signal, timeout: 2 ** 31 - 1 });
+            } catch (error) {
+              throw await toCallError(error, used, signal);
+            }
+          },
+        });
       } finally {
-        opened.inFlight -= 1;
-        closeIfDone(opened);
+        used.users -= 1;
+        closeIfDone(used);
       }
     },
-    close: retire,
+    close() {
+      closed = true;
+      if (session) closeIfDone(session);
+    },
   };
 
   /** A connection is opened for all callers, so one that stops waiting does not end it. */
-  function connectWithin(signal: AbortSignal): Promise<Session> {
-    return untilAborted(connect(), signal).catch((error: unknown) => {
+  function connectWithin({ opened }: Session, signal: AbortSignal): Promise<Mcp.Client> {
+    return untilAborted(opened, signal).catch((error: unknown) => {
       throw signal.aborted ? new NotSent(`The call was stopped before ${place} could be reached.`) : error;
     });
   }
 
-  async function connect(): Promise<Session> {
+  function connect(): Session {
     if (session) return session;
     if (Date.now() < retryAt) throw new NotSent(`${place} could not be reached, and is not tried again yet.`);
-    const opening = open("auto")
-      // A server that ends at a question it does not know is one of an older version.
-      .catch(() => open("legacy"))
-      .then(
-        (opened) => {
-          failures = 0;
-          Object.assign(opened.client, { onclose: () => forget(opening) });
-          return opened;
-        },
-        async (error: unknown) => {
-          forget(opening);
-          failures += 1;
-          retryAt = Date.now() + backoffMs(failures, BACKOFF);
-          throw new NotSent(`${place} cannot be reached: ${await explain(error)}.`, { cause: error });
-        },
-      );
+    const opening: Session = { users: 0, opened: open(() => opening) };
     session = opening;
     return opening;
   }
 
-  async function open(mode: "auto" | "legacy"): Promise<Session> {
-    const mcp = await import("@modelcontextprotocol/client");
-    const opened: Session = {
-      inFlight: 0,
-      isRetired: false,
-      client: new mcp.Client(
-        { name: "hookline", version: packageVersion() },
-        {
-          // Neither sampling nor roots nor questions to the user.
-          capabilities: {},
-          inputRequired: { autoFulfill: false },
-          versionNegotiation: { mode, probe: { timeoutMs: PROBE_MS } },
-          // Results are text for a model. A schema of the server must not run here.
-          jsonSchemaValidator: {
-            // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Nothing reads it by its type.
-            getValidator: () => (value) => ({ valid: true, data: value as never, errorMessage: undefined }),
-          },
-          listChanged: { tools: { onChanged: () => delete opened.calls, autoRefresh: false } },
-        },
-      ),
-    };
-    await opened.client.connect(openTransport(mcp), { timeout: 30_000 });
-    return opened;
+  async function open(opening: () => Session): Promise<Mcp.Client> {
+    try {
+      // A server that ends at a question it does not know is one of an older version.
+      const client = await openAs("auto", opening).catch(() => openAs("legacy", opening));
+      failures = 0;
+      Object.assign(client, { onclose: () => forget(opening()) });
+      return client;
+    } catch (error) {
+      forget(opening());
+      failures += 1;
+      retryAt = Date.now() + backoffMs(failures, BACKOFF);
+      throw new NotSent(`${place} cannot be reached: ${await explain(error)}.`, { cause: error });
+    }
   }
 
-  function list(opened: Session, signal: AbortSignal): Promise<ReadonlyMap<string, CallDescription>> {
-    if (opened.calls && Date.now() - opened.calls.listedAt < LIST_AGE_MS) return opened.calls.list;
-    const asked = opened.client.listTools(undefined, { signal, cacheMode: "refresh" }).then(
+  async function openAs(mode: "auto" | "legacy", opening: () => Session): Promise<Mcp.Client> {
+    const mcp = await import("@modelcontextprotocol/client");
+    const client = new mcp.Client(
+      { name: "hookline", version: packageVersion() },
+      {
+        // Neither sampling nor roots nor questions to the user.
+        capabilities: {},
+        inputRequired: { autoFulfill: false },
+        versionNegotiation: { mode, probe: { timeoutMs: PROBE_MS } },
+        // Results are text for a model. A schema of the server must not run here.
+        jsonSchemaValidator: {
+          // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Nothing reads it by its type.
+          getValidator: () => (value) => ({ valid: true, data: value as never, errorMessage: undefined }),
+        },
+        listChanged: { tools: { onChanged: () => delete opening().calls, autoRefresh: false } },
+      },
+    );
+    await client.connect(openTransport(mcp), { timeout: 30_000 });
+    return client;
+  }
+
+  function list(used: Session, client: Mcp.Client, signal: AbortSignal): Promise<ReadonlyMap<string, CallDescription>> {
+    if (used.calls && Date.now() - used.calls.listedAt < LIST_AGE_MS) return used.calls.list;
+    const asked = client.listTools(undefined, { signal, cacheMode: "refresh" }).then(
       ({ tools }) => new Map(tools.map((tool) => [tool.name, toCall(tool)])),
       async (error: unknown) => {
-        delete opened.calls;
-        retire();
+        delete used.calls;
+        forget(used);
         throw new NotSent(`${place} does not say what it offers: ${await explain(error)}.`, { cause: error });
       },
     );
-    opened.calls = { listedAt: Date.now(), list: asked };
+    used.calls = { listedAt: Date.now(), list: asked };
     return asked;
   }
 
-  async function toCallError(error: unknown, signal: AbortSignal): Promise<Error> {
+  async function toCallError(error: unknown, used: Session, signal: AbortSignal): Promise<Error> {
     const { ProtocolError, SdkHttpError } = await import("@modelcontextprotocol/client");
     if (signal.aborted) return toUnknownOutcome(place, error, signal);
     if (error instanceof ProtocolError) {
       return new ServerError(`${place} refused the call (${error.code})`, error.message);
     }
-    retire();
+    forget(used);
     if (error instanceof SdkHttpError && error.status >= 400 && error.status < 500) {
       return new ServerError(`${error.status} from ${place}`, error.message);
     }
@@ -157,26 +163,16 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
     return toUnknownOutcome(place, new Error("", { cause: await explain(error) }), signal);
   }
 
-  function forget(closed: Promise<Session>): void {
-    if (session === closed) session = undefined;
+  /** The next work opens a new connection. Those that use this one keep it until they have ended. */
+  function forget(used: Session): void {
+    if (session === used) session = undefined;
   }
 
-  /** The next call opens a new connection. */
-  function retire(): void {
-    const retired = session;
-    session = undefined;
-    if (retired) void closeLater(retired).catch(() => {});
+  function closeIfDone(used: Session): void {
+    if (closed && used.users === 0) forget(used);
+    if (session === used || used.users > 0) return;
+    used.opened.then((client) => client.close()).catch(() => {});
   }
-}
-
-async function closeLater(retired: Promise<Session>): Promise<void> {
-  const opened = await retired;
-  opened.isRetired = true;
-  closeIfDone(opened);
-}
-
-function closeIfDone({ client, inFlight, isRetired }: Session): void {
-  if (isRetired && inFlight === 0) client.close().catch(() => {});
 }
 
 function toCall({ name, description = "", inputSchema }: Mcp.Tool): CallDescription {

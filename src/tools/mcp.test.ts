@@ -8,6 +8,7 @@ import { text as readText } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { isRunning } from "../../test/support/is-running.ts";
 import { startMcpServer, stdioCommand } from "../../test/support/mcp-server.ts";
 import { describeToolSet } from "../contracts/tools.ts";
 import { DriverError } from "../errors.ts";
@@ -132,6 +133,49 @@ test("a server that ends during a call leaves its outcome unknown, and is starte
   await expect(call(set, "exit")).rejects.toMatchObject({ name: "DriverError", retryable: true });
   expect(await call(set, "ok", { text: "again" })).toEqual({ text: "hello again", isError: false });
   set.close?.();
+});
+
+describe("a set that was closed", () => {
+  const pids = (): string[] => recorded(path.join(folder, "pids"));
+
+  /** Records the id of each process that it starts. */
+  function openRecorded(): Promise<ToolSet> {
+    const script = 'echo $$ >> "$0"; exec "$@"';
+    const server = stdioCommand(path.join(folder, "calls"));
+    return openAccepted({ command: ["/bin/sh", "-c", script, path.join(folder, "pids"), ...server] });
+  }
+
+  test("starts its program for the calls of a run that still has it, and ends it after them", async () => {
+    const set = await openRecorded();
+    set.close?.();
+    const answers = await Promise.all([call(set, "ok", { text: "one" }), call(set, "ok", { text: "two" })]);
+    expect(answers.map(({ text }) => text)).toEqual(["hello one", "hello two"]);
+    expect(await call(set, "ok", { text: "three" })).toEqual({ text: "hello three", isError: false });
+    // One for what the server offers, and one for the calls that ran side by side.
+    expect(pids()).toHaveLength(3);
+    await expect.poll(() => pids().filter(isRunning)).toEqual([]);
+  });
+
+  test("ends its program after the call that started it before", async () => {
+    const set = await openRecorded();
+    const answer = call(set, "ok", { text: "there" });
+    set.close?.();
+    expect(await answer).toEqual({ text: "hello there", isError: false });
+    await expect.poll(() => pids().filter(isRunning)).toEqual([]);
+  });
+
+  test("ends a program whose only call was stopped while it started", async () => {
+    const set = await openRecorded();
+    set.close?.();
+    const stop = new AbortController();
+    const answer = set.calls
+      .find(({ name }) => name === "ok")!
+      .call({}, { signal: stop.signal, callId: "run-1/1", maxLength: 1000 });
+    stop.abort();
+    expect(await answer).toMatchObject({ isError: true });
+    await expect.poll(pids).toHaveLength(2);
+    await expect.poll(() => pids().filter(isRunning)).toEqual([]);
+  });
 });
 
 test("a server that cannot be reached is a failed call, and is not tried again at once", async () => {

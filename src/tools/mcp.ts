@@ -83,7 +83,7 @@ export function createMcp(
     calls: readLockedCalls(baseDir, name).map((locked) => toToolCall(name, locked, client)),
     async discover(signal) {
       try {
-        return [...(await client.listCalls(signal)).values()];
+        return await client.use(signal, async ({ listCalls }) => [...(await listCalls()).values()]);
       } catch (error) {
         throw error instanceof NotSent ? new DriverError(error.message, { retryable: true }) : error;
       }
@@ -101,9 +101,12 @@ function toToolCall(set: string, locked: CallDescription, client: McpClient): To
     async call(args, { signal, callId, maxLength }) {
       if (signal.aborted) throw new DriverError("The call was stopped before it was sent.", { retryable: true });
       try {
-        const offered = (await client.listCalls(signal)).get(locked.name);
-        if (!offered || !LOCK_RULES.isSame(offered, locked)) return toChanged(set, locked.name, offered !== undefined);
-        return toResult(await client.call(locked.name, args, { signal, callId }), maxLength);
+        return await client.use(signal, async (server) => {
+          const offered = (await server.listCalls()).get(locked.name);
+          if (!offered || !LOCK_RULES.isSame(offered, locked))
+            return toChanged(set, locked.name, offered !== undefined);
+          return toResult(await server.call(locked.name, args, callId), maxLength);
+        });
       } catch (error) {
         if (error instanceof NotSent) return { ...toError(error.message), isUnreached: true };
         if (error instanceof ServerError)
