@@ -41,6 +41,8 @@ interface Session {
 }
 
 const BACKOFF = { firstMs: 1000, maxMs: 60_000 };
+/** How long a server may take to say what it offers, and for how long that holds. */
+const LIST_MS = 60_000;
 const LIST_AGE_MS = 60_000;
 /** A server of an older version may never answer the question for its version. */
 const PROBE_MS = 5000;
@@ -59,9 +61,9 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
       const used = connect();
       used.users += 1;
       try {
-        const client = await connectWithin(used, signal);
+        const client = await within(used.opened, signal, "could be reached");
         return await work({
-          listCalls: () => list(used, client, signal),
+          listCalls: () => within(list(used, client), signal, "said what it offers"),
           async call(name, args, callId) {
             try {
               const params = { name, arguments: args, _meta: { "hookline/callId": callId } };
@@ -83,10 +85,10 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
     },
   };
 
-  /** A connection is opened for all callers, so one that stops waiting does not end it. */
-  function connectWithin({ opened }: Session, signal: AbortSignal): Promise<Mcp.Client> {
-    return untilAborted(opened, signal).catch((error: unknown) => {
-      throw signal.aborted ? new NotSent(`The call was stopped before ${place} could be reached.`) : error;
+  /** All callers share the connection and the list, so one that stops waiting ends neither. */
+  function within<Result>(shared: Promise<Result>, signal: AbortSignal, what: string): Promise<Result> {
+    return untilAborted(shared, signal).catch((error: unknown) => {
+      throw signal.aborted ? new NotSent(`The call was stopped before ${place} ${what}.`) : error;
     });
   }
 
@@ -134,13 +136,15 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
     return client;
   }
 
-  function list(used: Session, client: Mcp.Client, signal: AbortSignal): Promise<ReadonlyMap<string, CallDescription>> {
+  function list(used: Session, client: Mcp.Client): Promise<ReadonlyMap<string, CallDescription>> {
     if (used.calls && Date.now() - used.calls.listedAt < LIST_AGE_MS) return used.calls.list;
-    const asked = client.listTools(undefined, { signal, cacheMode: "refresh" }).then(
+    const asked = client.listTools(undefined, { timeout: LIST_MS, cacheMode: "refresh" }).then(
       ({ tools }) => new Map(tools.map((tool) => [tool.name, toCall(tool)])),
       async (error: unknown) => {
         delete used.calls;
         forget(used);
+        // Those that waited may all have stopped.
+        closeIfDone(used);
         throw new NotSent(`${place} does not say what it offers: ${await explain(error)}.`, { cause: error });
       },
     );

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createServer, type ServerResponse } from "node:http";
@@ -8,6 +8,7 @@ import { text as readText } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createGate } from "../../test/support/gate.ts";
 import { isRunning } from "../../test/support/is-running.ts";
 import { startMcpServer, stdioCommand } from "../../test/support/mcp-server.ts";
 import { describeToolSet } from "../contracts/tools.ts";
@@ -39,10 +40,15 @@ async function openAccepted(options: Options): Promise<ToolSet> {
   return open(options);
 }
 
-function call(set: ToolSet, name: string, args: Record<string, unknown> = {}): Promise<CallResult> {
+function call(
+  set: ToolSet,
+  name: string,
+  args: Record<string, unknown> = {},
+  signal: AbortSignal = SIGNAL,
+): Promise<CallResult> {
   const found = set.calls.find((one) => one.name === name);
   if (!found) throw new Error(`no call ${name}`);
-  return found.call(args, { signal: SIGNAL, callId: "run-1/1", maxLength: 1000 });
+  return found.call(args, { signal, callId: "run-1/1", maxLength: 1000 });
 }
 
 const CALLS = {
@@ -168,14 +174,75 @@ describe("a set that was closed", () => {
     const set = await openRecorded();
     set.close?.();
     const stop = new AbortController();
-    const answer = set.calls
-      .find(({ name }) => name === "ok")!
-      .call({}, { signal: stop.signal, callId: "run-1/1", maxLength: 1000 });
+    const answer = call(set, "ok", {}, stop.signal);
     stop.abort();
     expect(await answer).toMatchObject({ isError: true });
     await expect.poll(pids).toHaveLength(2);
     await expect.poll(() => pids().filter(isRunning)).toEqual([]);
   });
+});
+
+describe("a call that is stopped while the server is asked what it offers", () => {
+  test("fails no other call that waits for the same answer", async () => {
+    const asked = createGate();
+    const gate = createGate();
+    let lists = 0;
+    let isHeld = false;
+    await using server = await startMcpServer((method) => {
+      if (method !== "tools/list" || !isHeld) return undefined;
+      lists += 1;
+      asked.open();
+      return gate.passed;
+    });
+    const set = await openAccepted({ url: server.url });
+    isHeld = true;
+    const stop = new AbortController();
+    const stopped = call(set, "ok", {}, stop.signal);
+    await asked.passed;
+    const others = [call(set, "ok", { text: "one" }), call(set, "ok", { text: "two" })];
+    stop.abort();
+    expect(await stopped).toMatchObject({ isUnreached: true, reason: expect.stringContaining("was stopped") });
+    gate.open();
+    expect((await Promise.all(others)).map(({ text }) => text)).toEqual(["hello one", "hello two"]);
+    expect(lists).toBe(1);
+    set.close?.();
+  });
+
+  test("leaves no program when the answer is an error", async () => {
+    writeLockedCalls(folder, "test", [{ name: "ok", description: "", input: { type: "object" } }]);
+    const [asked, gate] = [path.join(folder, "asked"), path.join(folder, "gate")];
+    const set = open({ command: [process.execPath, "--input-type=module", "-e", FAILING_LIST, asked, gate] });
+    const stop = new AbortController();
+    const stopped = call(set, "ok", {}, stop.signal);
+    await expect.poll(() => recorded(asked)).toHaveLength(1);
+    stop.abort();
+    expect(await stopped).toMatchObject({ isUnreached: true });
+    expect(recorded(asked).filter(isRunning)).toHaveLength(1);
+    writeFileSync(gate, "");
+    await expect.poll(() => recorded(asked).filter(isRunning)).toEqual([]);
+  });
+
+  /** Writes its process id when it is asked what it offers, and answers with an error once the second file is there. */
+  const FAILING_LIST = `
+    import { appendFileSync, existsSync } from "node:fs";
+    import { createInterface } from "node:readline";
+    const [, asked, gate] = process.argv;
+    const info = { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "x", version: "1" } };
+    for await (const line of createInterface({ input: process.stdin })) {
+      const { id, method } = JSON.parse(line);
+      const answer = (parts) => console.log(JSON.stringify({ jsonrpc: "2.0", id, ...parts }));
+      if (id === undefined) continue;
+      if (method === "initialize") answer({ result: info });
+      else if (method !== "tools/list") answer({ error: { code: -32601, message: "Method not found" } });
+      else {
+        appendFileSync(asked, process.pid + "\\n");
+        const wait = setInterval(() => {
+          if (!existsSync(gate)) return;
+          clearInterval(wait);
+          answer({ error: { code: -32603, message: "Internal error" } });
+        }, 10);
+      }
+    }`;
 });
 
 test("a server that cannot be reached is a failed call, and is not tried again at once", async () => {
@@ -255,10 +322,7 @@ describe("a hostile server gets no further than its own call", () => {
     // Nothing else ends these two.
     const isEndless = name === "another id" || name === "events without end";
     const signal = AbortSignal.timeout(isEndless ? 1000 : 3000);
-    const found = set.calls.find((one) => one.name === "ok")!;
-    const outcome = await found
-      .call({}, { signal, callId: "run-1/1", maxLength: 1000 })
-      .catch((error: unknown) => error);
+    const outcome = await call(set, "ok", {}, signal).catch((error: unknown) => error);
     if (outcome instanceof DriverError) expect(outcome.message.length).toBeLessThan(400);
     else expect(outcome).toMatchObject({ isError: true, reason: expect.stringMatching(/./) });
     set.close?.();

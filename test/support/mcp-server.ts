@@ -38,7 +38,8 @@ function createTools(description: string, onCall: (name: string, meta: unknown) 
   return server;
 }
 
-export async function startMcpServer(): Promise<McpTestServer> {
+/** `before`: what each request waits for, by its method. */
+export async function startMcpServer(before?: (method: string) => Promise<void> | undefined): Promise<McpTestServer> {
   const calls: string[] = [];
   let description = "Says hello.";
   let headers: Record<string, unknown> = {};
@@ -47,6 +48,7 @@ export async function startMcpServer(): Promise<McpTestServer> {
     headers = request.headers;
     const { method = "GET", url = "/" } = request;
     const body = method === "POST" ? await buffer(request) : undefined;
+    if (body) await before?.(JSON.parse(body.toString()).method);
     const gone = new AbortController();
     response.on("close", () => gone.abort());
     const init = { method, headers: request.headers as Record<string, string>, body, signal: gone.signal };
