@@ -1,9 +1,14 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { startImsg } from "../../test/support/imsg.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
 import type { Fault } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
 import { createImessage, imessage, toDriverError } from "./imessage.ts";
+
+const BASE = { baseDir: "/" };
 
 describeRemoteChannel({ describe, test }, "imessage", open);
 
@@ -19,7 +24,7 @@ describe("imessage", () => {
     ["chat_identifier:chat42", { chat_identifier: "chat42" }],
   ])("sends to %s", async (to, target) => {
     const imsg = await startImsg();
-    await createImessage(imsg).send({ ...message, to }, never);
+    await createImessage(imsg, BASE).send({ ...message, to }, never);
     expect(imsg.calls()).toEqual([{ jsonrpc: "2.0", id: "1", method: "send", params: { ...target, text: "Hello." } }]);
     await imsg.close();
   });
@@ -27,19 +32,34 @@ describe("imessage", () => {
   test("a reply is plain text", async () => {
     const imsg = await startImsg();
     const text = "# Done\n\n**It** is [here](https://x.test/1).";
-    await createImessage(imsg).send({ ...message, text, format: "markdown" }, never);
+    await createImessage(imsg, BASE).send({ ...message, text, format: "markdown" }, never);
     expect(imsg.calls()).toMatchObject([{ params: { text: "Done\n\nIt is here (https://x.test/1)." } }]);
     await imsg.close();
   });
 
   test("a missing program is warned of", () => {
-    const check = (command?: string[]) => imessage.check?.({ command }, { baseDir: "/" });
+    const check = (command?: string[]) => imessage.check?.({ command }, BASE);
     expect(check(["sh"])).toEqual([]);
     expect(check(["no-imsg-here"])).toMatchObject([{ key: "command", level: "warning" }]);
   });
 
+  test("a program's path is relative to the configuration file", async () => {
+    const imsg = await startImsg();
+    const baseDir = mkdtempSync(path.join(tmpdir(), "hookline-imessage-"));
+    const [program = "", ...args] = imsg.command;
+    writeFileSync(path.join(baseDir, "imsg.sh"), `#!/bin/sh\nexec "${program}" "$@"\n`, { mode: 0o755 });
+    const command = ["./imsg.sh", ...args];
+    expect(imessage.check?.({ command }, { baseDir })).toEqual([]);
+    await createImessage({ command }, { baseDir }).send(message, never);
+    expect(imsg.messages()).toEqual(["Hello."]);
+    const missing = createImessage({ command: ["./missing.sh"] }, { baseDir }).send(message, never);
+    expect((await failureOf(missing)).message).toMatch(/^\.\/missing\.sh could not be started/);
+    rmSync(baseDir, { recursive: true });
+    await imsg.close();
+  });
+
   test("without imsg the error says what is needed", async () => {
-    const channel = createImessage({ command: ["no-imsg-here", "rpc"] });
+    const channel = createImessage({ command: ["no-imsg-here", "rpc"] }, BASE);
     const error = await failureOf(channel.send(message, never));
     expect(error.retryable).toBe(false);
     // EACCES when a folder of the PATH is not readable
@@ -49,7 +69,10 @@ describe("imessage", () => {
   test("the environment contains none of the service's secrets", async () => {
     vi.stubEnv("HOOK_TOKEN", "s3cret");
     const script = "console.log(JSON.stringify({ id: '1', result: { guid: Object.keys(process.env).join() } }))";
-    const { messageId } = await createImessage({ command: [process.execPath, "-e", script] }).send(message, never);
+    const { messageId } = await createImessage({ command: [process.execPath, "-e", script] }, BASE).send(
+      message,
+      never,
+    );
     expect(messageId).toContain("PATH");
     expect(messageId).not.toContain("HOOK_TOKEN");
     vi.unstubAllEnvs();
@@ -57,7 +80,7 @@ describe("imessage", () => {
 
   test("a program other than imsg is a retryable error", async () => {
     for (const command of [["true"], ["echo", "hello"], ["cat"]]) {
-      expect(await failureOf(createImessage({ command }).send(message, never))).toMatchObject({
+      expect(await failureOf(createImessage({ command }, BASE).send(message, never))).toMatchObject({
         retryable: true,
       });
     }
@@ -67,7 +90,7 @@ describe("imessage", () => {
 async function open(): Promise<RemoteChannelUnderTest> {
   const imsg = await startImsg();
   return {
-    channel: createImessage(imsg),
+    channel: createImessage(imsg, BASE),
     to: "+15551234567",
     unknown: "chat_id:7",
     malformed: ["", " ", "Ada", "#general", "+", "chat_id:x", "chat_id:", "chat_guid:", "a@b", "+1 555"],

@@ -1,8 +1,8 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { createInterface } from "node:readline";
 import { codeOf, DriverError } from "../errors.ts";
-import type { DriverDefinition } from "../plugin.ts";
-import { findMissingProgram, pickEnvironment, startProcess } from "../shared/system/child-process.ts";
+import type { DriverContext, DriverDefinition } from "../plugin.ts";
+import { findMissingProgram, pickEnvironment, resolveProgram, startProcess } from "../shared/system/child-process.ts";
 import { isObject, parseObject, objectSchema, COMMAND } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { toCodeRefusal, toNoAnswer, toUnreadable } from "./http.ts";
@@ -15,7 +15,7 @@ const schema = {
     command: {
       ...COMMAND,
       description:
-        'A program and its arguments that speak the JSON-RPC of imsg; from another machine ["ssh", "mac", "imsg", "rpc"]. Default: ["imsg", "rpc"].',
+        'A program and its arguments that speak the JSON-RPC of imsg; from another machine ["ssh", "mac", "imsg", "rpc"]. A path of the program is relative to the configuration file. Default: ["imsg", "rpc"].',
     },
   }),
 } as const;
@@ -55,7 +55,10 @@ const ENVIRONMENT = ["PATH", "HOME", "USER", "LANG", "SSH_AUTH_SOCK"];
  * Sends through `imsg`, which controls Messages on a Mac. It has no idempotency keys, so a message whose answer was lost may
  * arrive twice.
  */
-export function createImessage({ command = DEFAULT_COMMAND }: ImessageOptions): ChannelDriver {
+export function createImessage(
+  { command = DEFAULT_COMMAND }: ImessageOptions,
+  { baseDir }: Pick<DriverContext, "baseDir">,
+): ChannelDriver {
   return {
     name: "imessage",
     limit: 4000,
@@ -64,7 +67,7 @@ export function createImessage({ command = DEFAULT_COMMAND }: ImessageOptions): 
     async send({ to, text, format, idempotencyKey: id }, signal) {
       const shown = format === "markdown" ? await renderMarkdown(text, PLAIN) : text;
       const call = { id, method: "send", params: { ...toTarget(to), text: shown } };
-      const { error, result } = await callImsg(command, call, signal);
+      const { error, result } = await callImsg({ command, baseDir }, call, signal);
       if (!isObject(result)) throw toDriverError(error);
       return { messageId: typeof result["guid"] === "string" ? result["guid"] : undefined };
     },
@@ -94,12 +97,15 @@ function toTarget(to: string): Target {
  * process, so that an abort affects no other call, and a message that hangs is not sent later.
  */
 async function callImsg(
-  command: string[],
+  { command, baseDir }: { command: string[]; baseDir: string },
   call: { id: string; method: string; params: object },
   signal: AbortSignal,
 ): Promise<Record<string, unknown>> {
   if (signal.aborted) throw toNoAnswer("imsg", undefined, signal);
-  const { child, started, kill } = startProcess({ command, env: pickEnvironment(ENVIRONMENT) });
+  const { child, started, kill } = startProcess({
+    command: resolveProgram(command, baseDir),
+    env: pickEnvironment(ENVIRONMENT),
+  });
   signal.addEventListener("abort", kill, { once: true });
   try {
     await started;

@@ -134,6 +134,16 @@ test("a program has PATH, LANG, its own HOME and working folder, what env names,
   }
 });
 
+test("a program's path is relative to the configuration file", async () => {
+  const [program = "", ...args] = stdioCommand(path.join(folder, "calls"));
+  writeFileSync(path.join(folder, "server.sh"), `#!/bin/sh\nexec "${program}" "$@"\n`, { mode: 0o755 });
+  const command = ["./server.sh", ...args];
+  expect(mcp.check?.({ private: false, command }, { baseDir: folder })).toEqual([]);
+  const set = await openAccepted({ command });
+  expect(await call(set, "ok", { text: "there" })).toEqual({ text: "hello there", isError: false });
+  set.close?.();
+});
+
 test("a server that ends during a call leaves its outcome unknown, and is started again for the next", async () => {
   const set = await openAccepted({ command: stdioCommand(path.join(folder, "calls")) });
   await expect(call(set, "exit")).rejects.toMatchObject({ name: "DriverError", retryable: true });

@@ -3,7 +3,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import path from "node:path";
 import { DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
-import { findMissingProgram, pickEnvironment } from "../shared/system/child-process.ts";
+import { findMissingProgram, pickEnvironment, resolveProgram } from "../shared/system/child-process.ts";
 import { HTTP_URL, objectSchema, parseObject, TEXTS, COMMAND } from "../shared/json.ts";
 import { findAddressProblem, NotSent, openConnection } from "./connection.ts";
 import { findHeaderProblem } from "./headers.ts";
@@ -28,7 +28,7 @@ const schema = {
     command: {
       ...COMMAND,
       description:
-        "A server as a program with its arguments, run without a shell as the service's user. Either this or url.",
+        "A server as a program with its arguments, run without a shell as the service's user. A path of the program is relative to the configuration file. Either this or url.",
     },
     env: {
       ...TEXTS,
@@ -76,7 +76,7 @@ export function createMcp(
             maxRetries: 0,
           },
         })
-      : createStdio({ command, env, folder: stateDir, parse: deserializeMessage }),
+      : createStdio({ command: resolveProgram(command, baseDir), env, folder: stateDir, parse: deserializeMessage }),
   );
   return {
     name,

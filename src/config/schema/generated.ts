@@ -1879,7 +1879,7 @@ export interface ToolsMcp {
     [k: string]: string;
   };
   /**
-   * A server as a program with its arguments, run without a shell as the service's user. Either this or url.
+   * A server as a program with its arguments, run without a shell as the service's user. A path of the program is relative to the configuration file. Either this or url.
    *
    * @minItems 1
    */
@@ -2193,7 +2193,7 @@ export interface ChannelsMattermost {
  */
 export interface ChannelsImessage {
   /**
-   * A program and its arguments that speak the JSON-RPC of imsg; from another machine ["ssh", "mac", "imsg", "rpc"]. Default: ["imsg", "rpc"].
+   * A program and its arguments that speak the JSON-RPC of imsg; from another machine ["ssh", "mac", "imsg", "rpc"]. A path of the program is relative to the configuration file. Default: ["imsg", "rpc"].
    *
    * @minItems 1
    */

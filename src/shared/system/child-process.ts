@@ -185,6 +185,11 @@ export function findMissingProgram(
   return [{ key: "command", message, level: "warning" }];
 }
 
+/** The command with its program's path resolved from `cwd`. A name is left: the system looks for it in `PATH`. */
+export function resolveProgram([file = "", ...args]: readonly string[], cwd: string): string[] {
+  return [file.includes("/") ? path.resolve(cwd, file) : file, ...args];
+}
+
 /** These variables of the service's own environment. The others may hold secrets. */
 export function pickEnvironment(names: readonly string[]): NodeJS.ProcessEnv {
   return Object.fromEntries(names.map((name) => [name, process.env[name]]));
