@@ -22,8 +22,15 @@ export interface RequestParts extends RoomParts {
   storeId: string;
   catalog: Catalog;
   challenges: Challenges;
-  /** Resolves to true when something is published; to false after a time, or at once if too many wait already. */
-  waitForNews(principal: string, timeoutMs: number): Promise<boolean>;
+  news: News;
+}
+
+/** Lets polls wait until something is published. */
+export interface News {
+  /** How often something was published. A poll asks before it looks, so that it misses nothing before its wait. */
+  count(): number;
+  /** Resolves to true when the count is another one; to false after a time, or at once if too many wait already. */
+  wait(principal: string, options: { count: number; timeoutMs: number }): Promise<boolean>;
 }
 
 const USUAL_EVENTS = 100;
@@ -37,7 +44,7 @@ const MAX_TTL_MS = DAY_MS;
 const ROTATION_MS = 600_000;
 
 export function createRequests(parts: RequestParts): Requests {
-  const { journal, current, storeId, catalog, challenges, secrets, waitForNews } = parts;
+  const { journal, current, storeId, catalog, challenges, secrets, news } = parts;
   const { publications } = journal;
   return {
     "events/list": list,
@@ -73,11 +80,13 @@ export function createRequests(parts: RequestParts): Requests {
     const start = fromCursor(cursor, storeId, await publications.state());
     const isWanted = (publication: NumberedPublication): boolean =>
       matchesFilter(publication, filter) && maySeeNow(principal, publication);
+    let count = news.count();
     let found = await scan(start.after);
     // Without a cursor, the client first needs one.
     if (cursor !== undefined && !start.truncated) {
       while (isQuiet(found) && Date.now() < until) {
-        if (!(await waitForNews(principal.name, until - Date.now()))) break;
+        if (!(await news.wait(principal.name, { count, timeoutMs: until - Date.now() }))) break;
+        count = news.count();
         found = await scan(found.after);
       }
     }

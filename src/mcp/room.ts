@@ -11,7 +11,7 @@ import { createEndpoint } from "./endpoint.ts";
 import type { RoomParts } from "./parts.ts";
 import { createAuthenticate, type PrincipalSettings, toMetadata } from "./principals.ts";
 import { createPublisher } from "./delivery/publisher.ts";
-import { createRequests, type RequestParts } from "./requests.ts";
+import { createRequests, type News } from "./requests.ts";
 import { createSecretBox, loadKeyFile, type SecretBox } from "./delivery/secrets.ts";
 
 /** The MCP endpoint and what it needs. */
@@ -49,7 +49,7 @@ export async function openRoom(
       storeId,
       catalog: createCatalog(journal.publications, () => current().mappings.mappings),
       challenges: createChallenges(sender, journal.publications.hasCallback),
-      waitForNews: news.wait,
+      news,
     }),
     audit,
     log,
@@ -94,19 +94,22 @@ function createSecrets(current: RoomParts["current"], storePath: string): () => 
   };
 }
 
-/** Lets polls wait until something is published. */
-function createNews(): { tell(): void; close(): void; wait: RequestParts["waitForNews"] } {
+function createNews(): News & { tell(): void; close(): void } {
   /** The principals of the polls that wait. */
   const waiting: string[] = [];
   const published = createWakeUp();
   const closing = new AbortController();
+  let told = 0;
   return {
     tell() {
+      told += 1;
       published.wake();
       published.reset();
     },
     close: () => closing.abort(),
-    async wait(principal, timeoutMs) {
+    count: () => told,
+    async wait(principal, { count, timeoutMs }) {
+      if (count !== told) return true;
       const own = waiting.filter((other) => other === principal).length;
       if (own >= MAX_HELD.principal || waiting.length >= MAX_HELD.all) return false;
       waiting.push(principal);
