@@ -1,7 +1,7 @@
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Change, NewWork } from "../journal.ts";
-import { text } from "../rows.ts";
+import { integer, text } from "../rows.ts";
 import type { PostgresDatabase, Sql, TransactionSql } from "./database.ts";
 
 type WorkListener = (work: ReadonlySet<NewWork>) => void;
@@ -48,6 +48,8 @@ export function createChanges({ database, node, pollMs, log }: ChangesOptions): 
   let poll: NodeJS.Timeout | undefined;
   /** The first transaction whose changes are not read yet. */
   let cursor: string | undefined;
+  /** That of the newest publication at the last look. */
+  let position = 0;
   let reading: Promise<void> | undefined;
   let closed = false;
 
@@ -143,7 +145,8 @@ export function createChanges({ database, node, pollMs, log }: ChangesOptions): 
   async function look(): Promise<void> {
     if (changeListeners.size > 0) void readChanges();
     if (workListeners.size === 0) return;
-    const row = await quietly(({ get }) => get(DUE));
+    const row = await quietly(({ get }) => get(DUE, [position]));
+    if (row) position = integer(row.position);
     const due = WORK.filter((each) => row?.[each] === 1);
     if (due.length > 0 && !closed) tell(workListeners, new Set(due));
   }
@@ -209,7 +212,9 @@ const DUE = `
     (EXISTS (SELECT 1 FROM hookline.deliveries WHERE state = 'pending' AND not_before IS NULL)
       OR EXISTS (SELECT 1 FROM hookline.deliveries WHERE state = 'pending' AND not_before <= hookline.now_ms()))::integer AS delivery,
     EXISTS (SELECT 1 FROM hookline.entries WHERE pending = 1 AND urgent = 1)::integer AS heartbeat,
-    EXISTS (SELECT 1 FROM hookline.publications WHERE position IS NULL)::integer AS publication`;
+    (position <> $1 OR EXISTS (SELECT 1 FROM hookline.publications WHERE position IS NULL))::integer AS publication,
+    position
+  FROM hookline.publishing`;
 
 async function readCursor({ get }: Sql): Promise<string> {
   return text((await get("SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS next"))?.next);

@@ -4,6 +4,7 @@ import { afterEach, expect, test } from "vitest";
 import { numberAll, publish } from "../../../test/contracts/journal/publications.ts";
 import { createPostgresUrl } from "../../../test/support/postgres.ts";
 import { silentTelemetry } from "../../telemetry/telemetry.ts";
+import type { NewWork } from "../journal.ts";
 import { createPostgresJournal, type PostgresJournal } from "./postgres.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -11,14 +12,14 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-async function openNode(url: string): Promise<PostgresJournal> {
+async function openNode(url: string, pollMs = 3_600_000): Promise<PostgresJournal> {
   const journal = await createPostgresJournal({
     url,
     maxConnections: 4,
     commitTimeoutMs: 60_000,
     telemetry: silentTelemetry,
     firstLeaseMs: 60_000,
-    pollMs: 3_600_000,
+    pollMs,
   });
   closing.push(journal.close);
   return journal;
@@ -68,6 +69,19 @@ test("two nodes number under a lease: none is numbered twice, and the one withou
   expect(await b.publications.number(taken, { seqs, types: [] })).toBe(true);
   expect(await a.publications.saveProgress(lease, { saved: [], deleted: [] })).toBe(false);
   expect((await a.publications.state()).position).toBe(1);
+});
+
+test("a node finds what was numbered also without a notification", async () => {
+  const url = await createPostgresUrl();
+  const node = await openNode(url, 20);
+  const seen: NewWork[] = [];
+  node.watch((work) => seen.push(...work));
+  const other = await connect(url);
+  await other.query(
+    `INSERT INTO hookline.publications (id, name, arguments, at, via, position) VALUES ('quiet', 'deploys', '{}', 1, '[]', 1);
+     UPDATE hookline.publishing SET position = 1`,
+  );
+  await expect.poll(() => seen).toContain("publication");
 });
 
 test("positions are dense while two nodes publish at once", async () => {
