@@ -24,6 +24,7 @@ export function createMcp({ journal, current, store, telemetry: { log } }: Parts
   const open = once(load);
   let room: Room | undefined;
   let executes = false;
+  let opening: Promise<void> | undefined;
 
   return {
     routes: {
@@ -35,17 +36,21 @@ export function createMcp({ journal, current, store, telemetry: { log } }: Parts
     use({ config }, node) {
       executes = node.executes;
       if (room) room.wake();
-      else if (config.gateway.mcp && executes) {
-        retryWhileUnavailable(open, { log, signal: stopping.signal }).catch((error: unknown) => {
-          if (!stopping.signal.aborted) log.error("the MCP endpoint cannot be opened", { error: String(error) });
-        });
-      }
+      else if (config.gateway.mcp && executes) opening ??= openWhenAvailable().finally(() => (opening = undefined));
     },
     async stop() {
       stopping.abort();
       await room?.stop();
     },
   };
+
+  async function openWhenAvailable(): Promise<void> {
+    try {
+      await retryWhileUnavailable(open, { log, signal: stopping.signal });
+    } catch (error) {
+      if (!stopping.signal.aborted) log.error("the MCP endpoint cannot be opened", { error: String(error) });
+    }
+  }
 
   function require(): Promise<Room> {
     if (current().config.gateway.mcp) return open();
