@@ -13,7 +13,7 @@ export interface McpClient {
   close(): void;
 }
 
-export interface McpServer {
+interface McpServer {
   /** What the server offers; asked again after a change that it announced, and after a minute. Rejects with a `NotSent`. */
   listCalls(): Promise<ReadonlyMap<string, CallDescription>>;
   /** Rejects with a `NotSent`, a `ServerError`, or a `DriverError` if the outcome is not known. */
