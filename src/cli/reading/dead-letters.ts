@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Command } from "commander";
 import { ConfigError } from "../../errors.ts";
 import { readPages } from "../../operator/stored-events.ts";
@@ -121,10 +121,7 @@ async function readGroups(client: OperatorClient): Promise<Group[]> {
 
 /** Short enough to type, the same as long as the group exists. */
 function toGroupId({ kind, hook, group }: Omit<Group, "id">): string {
-  return createHash("sha256")
-    .update(JSON.stringify([kind, hook, group]))
-    .digest("hex")
-    .slice(0, 8);
+  return hash("sha256", JSON.stringify([kind, hook, group])).slice(0, 8);
 }
 
 function formatGroups(groups: Group[]): string[] {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { NumberedPublication, Subscription, SubscriptionProgress } from "../../journal/journal.ts";
 import { backoffMs } from "../../shared/time.ts";
 import type { PostResult } from "./callback.ts";
@@ -259,7 +259,7 @@ async function deliverControl(
   const { subscription, progress } = courier;
   const type = progress.ended ? "terminated" : "gap";
   // The same in each attempt, also after a restart.
-  const digest = createHash("sha256").update(`${subscription.id} ${subscription.generation} ${key}`).digest("hex");
+  const digest = hash("sha256", `${subscription.id} ${subscription.generation} ${key}`);
   const result = await post(courier, `msg_${type}_${digest.slice(0, 32)}`, body);
   control.isSending = false;
   control.attempts += 1;
