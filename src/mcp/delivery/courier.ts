@@ -79,7 +79,11 @@ export function isSuspended({ progress: { suspendedAt }, subscription }: Courier
 export function proceed(courier: Courier, parts: CourierParts): Promise<void> | undefined {
   const { progress, subscription } = courier;
   if (subscription.expiresAt !== undefined && subscription.expiresAt <= parts.now) return undefined;
-  if (progress.ended) return sendControl(courier, parts, toTermination(progress.ended));
+  if (progress.ended) {
+    const { at, ...error } = progress.ended;
+    const body = JSON.stringify({ type: "terminated", error });
+    return sendControl(courier, parts, { key: String(at), body, done: () => undefined });
+  }
   if (isSuspended(courier)) return undefined;
   if (progress.suspendedAt !== undefined) {
     Object.assign(progress, { suspendedAt: undefined, failingSince: undefined });
@@ -234,11 +238,6 @@ function skipDeleted(courier: Courier, parts: CourierParts): undefined {
       restart(courier);
     },
   });
-}
-
-function toTermination({ at, ...error }: NonNullable<SubscriptionProgress["ended"]>): Control {
-  const body = JSON.stringify({ type: "terminated", error });
-  return { key: String(at), body, done: () => undefined };
 }
 
 function sendControl(courier: Courier, parts: CourierParts, message: Control): undefined {
