@@ -19,7 +19,6 @@ import type { EventArguments } from "../types.ts";
 export type Requests = Record<string, (principal: McpPrincipal, params: Params) => Promise<object>>;
 
 export interface RequestParts extends RoomParts {
-  storeId: string;
   catalog: Catalog;
   challenges: Challenges;
   /** Resolves to true when something is published; to false after a time, or at once if too many wait already. */

@@ -51,15 +51,7 @@ interface Held {
   saveAt: number;
 }
 
-export function createPublisher({
-  journal,
-  current,
-  sender,
-  secrets,
-  alerts,
-  log,
-  storeId,
-}: RoomParts & { storeId: string }): Publisher {
+export function createPublisher({ journal, current, sender, secrets, alerts, log, storeId }: RoomParts): Publisher {
   const { publications } = journal;
   const alarm = createAlarm(wake);
   let held: Held | undefined;
