@@ -113,7 +113,8 @@ export function formatOutcome({ outcome, status }: Pick<EventView, "outcome" | "
 
 const MAX_OUTCOME = 120;
 
-export function toExcerpt(text: string, max: number): string {
+/** Text from outside as part of a line. */
+export function toExcerpt(text: string, max = Infinity): string {
   const line = toPrintable(text.slice(0, 4 * max))
     .replaceAll(/\s+/g, " ")
     .trim();
