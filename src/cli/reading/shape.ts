@@ -29,14 +29,14 @@ export function createShape(): Shape {
   return { values: 0, objects: 0, kinds: new Set(), fields: new Map() };
 }
 
-export function addValue(shape: Shape, value: unknown, depth = 0): void {
+export function addValue(shape: Shape, given: unknown, depth = 0): void {
+  const value = given instanceof ExactNumber ? Number(given) : given;
   shape.values++;
   if (depth > MAX_DEPTH) return;
   if (Array.isArray(value)) {
     shape.items ??= createShape();
     for (const item of value) addValue(shape.items, item, depth + 1);
-  } else if (value instanceof ExactNumber) addValue(shape, Number(value), depth);
-  else if (isObject(value)) {
+  } else if (isObject(value)) {
     shape.objects++;
     for (const [name, field] of Object.entries(value)) addValue(fieldOf(shape, name), field, depth + 1);
   } else if (value === null) shape.kinds.add("null");
