@@ -10,7 +10,7 @@ export interface PostmarkEvents {
   Bounce: {
     RecordType: string;
     MessageStream: string;
-    ID?: number;
+    ID: number;
     Type: string;
     TypeCode: number;
     Name: string;

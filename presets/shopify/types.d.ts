@@ -96,7 +96,7 @@ export interface ShopifyEvents {
   "discounts/redeemcode_removed": { [field: string]: unknown };
   "discounts/update": { [field: string]: unknown };
   "disputes/create": {
-    id?: number;
+    id: number;
     order_id: number;
     type: string;
     amount: string;
@@ -583,7 +583,7 @@ export interface ShopifyEvents {
   "variants/in_stock": { [field: string]: unknown };
   "variants/out_of_stock": {
     id: number;
-    product_id?: number;
+    product_id: number;
     title: string;
     sku: string;
     price: string;

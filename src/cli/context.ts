@@ -56,7 +56,6 @@ export function locateAnyConfig(flag: string | undefined, io: CliIo): string | u
   }
 }
 
-/** Reads the configuration; see `locateConfig`. */
 export async function loadConfig(flag: string | undefined, io: CliIo): Promise<ReadConfig> {
   return readConfig(locateConfig(flag, io), io.env);
 }

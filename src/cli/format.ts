@@ -45,17 +45,6 @@ export function formatFacts(facts: [name: string, value: string | undefined][]):
 
 const FACT_WIDTH = 9;
 
-/** Lines of at most this many characters, or one longer word. */
-export function wrapWords(text: string, width: number): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(" ")) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(word);
-  }
-  return lines;
-}
-
 function widthOf(cell = ""): number {
   return stripVTControlCharacters(cell).length;
 }
@@ -124,7 +113,8 @@ export function formatOutcome({ outcome, status }: Pick<EventView, "outcome" | "
 
 const MAX_OUTCOME = 120;
 
-export function toExcerpt(text: string, max: number): string {
+/** Text from outside as part of a line. */
+export function toExcerpt(text: string, max = Infinity): string {
   const line = toPrintable(text.slice(0, 4 * max))
     .replaceAll(/\s+/g, " ")
     .trim();

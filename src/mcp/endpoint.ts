@@ -1,4 +1,4 @@
-import { type CreateMcpHandlerOptions, createMcpHandler, ProtocolError, Server } from "@modelcontextprotocol/server";
+import { createMcpHandler, ProtocolError, Server } from "@modelcontextprotocol/server";
 import type { McpPrincipal } from "../config/types.ts";
 import { HookError, messageOf } from "../errors.ts";
 import type { Exchange } from "../ingress/exchange.ts";
@@ -33,7 +33,7 @@ const CAPABILITIES = { events: {}, extensions: { "io.modelcontextprotocol/events
 /** `POST /mcp`: streamable HTTP without sessions. Who asks is decided before any JSON-RPC. */
 export function createEndpoint({ settings, authenticate, requests, audit, log }: EndpointParts): RouteHandler {
   const takeTurn = createTurns();
-  const handler = createMcpHandler(({ authInfo }) => createOwnServer(toCaller(authInfo)), HANDLER_OPTIONS);
+  const handler = createMcpHandler(({ authInfo }) => createOwnServer(toCaller(authInfo)), { keepAliveMs: 0 });
 
   return async function serve({ exchange, readJson }) {
     requireOrigin(exchange, settings().gateway);
@@ -85,8 +85,6 @@ export function createEndpoint({ settings, authenticate, requests, audit, log }:
     audit.add({ at: Date.now(), principal: principal?.name, client: exchange.client, method, event, outcome });
   }
 }
-
-const HANDLER_OPTIONS: CreateMcpHandlerOptions = { keepAliveMs: 0 };
 
 interface Caller {
   principal: McpPrincipal;

@@ -1,7 +1,8 @@
 import { HookError } from "../errors.ts";
 import { readOwn } from "../shared/json.ts";
-import { createTokenVerifier, type VerifyToken } from "../shared/net/json-web-token.ts";
+import { createTokenVerifier } from "../shared/net/json-web-token.ts";
 import { isLoopback } from "../shared/net/network.ts";
+import { once } from "../shared/once.ts";
 
 /** The subject of a token that the issuer made for the resource; undefined: it is not such a token. Throws a 503. */
 export type ReadSubject = (token: string) => Promise<string | undefined>;
@@ -27,27 +28,21 @@ const MAX_SUBJECT_LENGTH = 512;
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 export function createReadSubject(issuer: string, resource: string): ReadSubject {
-  let verifying: Promise<VerifyToken> | undefined;
+  const claims = { issuer, audience: resource, toleranceMs: TOLERANCE_MS };
+  const open = once(async () =>
+    createTokenVerifier({ keys: { jwks: await discoverKeys(issuer) }, algorithms: ALGORITHMS, ...claims }),
+  );
 
   return async function readSubject(token) {
     if (!TOKEN.test(token)) return undefined;
-    const verify = await open();
+    const verify = await open().catch((error: unknown) => {
+      throw unavailable(error);
+    });
     const verified = await verify(token, Date.now());
     if (verified.refusal?.reason === "unavailable") throw unavailable();
     const sub = verified.refusal ? undefined : verified.payload.sub;
     return typeof sub === "string" && sub !== "" && sub.length <= MAX_SUBJECT_LENGTH ? sub : undefined;
   };
-
-  function open(): Promise<VerifyToken> {
-    const claims = { issuer, audience: resource, toleranceMs: TOLERANCE_MS };
-    verifying ??= discoverKeys(issuer)
-      .then((jwks) => createTokenVerifier({ keys: { jwks }, algorithms: ALGORITHMS, ...claims }))
-      .catch((error: unknown) => {
-        verifying = undefined;
-        throw unavailable(error);
-      });
-    return verifying;
-  }
 }
 
 function unavailable(cause?: unknown): HookError {

@@ -8,6 +8,7 @@ import type { SecretBox } from "./delivery/secrets.ts";
 export interface RoomParts {
   journal: Pick<Journal, "publications" | "lease" | "watch">;
   current(): Pick<Runtime, "config" | "mappings" | "generation">;
+  storeId: string;
   sender: Sender;
   /** By the keys of the configuration in use. */
   secrets(): SecretBox;

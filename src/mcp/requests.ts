@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS } from "../shared/time.ts";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { McpPrincipal } from "../config/types.ts";
 import { isLive, type Subscription, type SubscriptionTerms } from "../journal/publications.ts";
 import type { NumberedPublication } from "../journal/journal.ts";
@@ -19,7 +19,6 @@ import type { EventArguments } from "../types.ts";
 export type Requests = Record<string, (principal: McpPrincipal, params: Params) => Promise<object>>;
 
 export interface RequestParts extends RoomParts {
-  storeId: string;
   catalog: Catalog;
   challenges: Challenges;
   news: News;
@@ -213,10 +212,7 @@ function isQuiet({ events, truncated, hasMore }: Scan): boolean {
 /** The same for the same principal, address, event and filter. */
 function toSubscriptionId(principal: string, url: string, name: string, filter: EventArguments): string {
   const sorted = Object.entries(filter).toSorted(([one], [other]) => (one < other ? -1 : 1));
-  const digest = createHash("sha256")
-    .update(JSON.stringify([principal, url, name, sorted]))
-    .digest("hex");
-  return `sub_${digest.slice(0, 32)}`;
+  return `sub_${hash("sha256", JSON.stringify([principal, url, name, sorted])).slice(0, 32)}`;
 }
 
 /** What became of its deliveries. */

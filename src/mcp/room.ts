@@ -31,14 +31,14 @@ export interface Room {
 const MAX_HELD = { principal: 16, all: 256 };
 
 export async function openRoom(
-  options: Omit<RoomParts, "sender" | "secrets"> & { audit: AuditList; storePath: string },
+  options: Omit<RoomParts, "storeId" | "sender" | "secrets"> & { audit: AuditList; storePath: string },
 ): Promise<Room> {
   const { journal, current, log, audit, storePath } = options;
   const sender = createSender();
   const storeId = await journal.publications.storeId();
-  const parts: RoomParts = { ...options, sender, secrets: createSecrets(current, storePath) };
+  const parts: RoomParts = { ...options, storeId, sender, secrets: createSecrets(current, storePath) };
   const news = createNews();
-  const publisher = createPublisher({ ...parts, storeId });
+  const publisher = createPublisher(parts);
   const unwatch = journal.watch((work) => work.has("publication") && news.tell());
   let unwatchPublisher = (): void => undefined;
   const serve = createEndpoint({
@@ -46,7 +46,6 @@ export async function openRoom(
     authenticate: createAuthenticate(),
     requests: createRequests({
       ...parts,
-      storeId,
       catalog: createCatalog(journal.publications, () => current().mappings.mappings),
       challenges: createChallenges(sender, journal.publications.hasCallback),
       news,

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { hostname } from "node:os";
 import type { ResolvedConfig } from "../config/types.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
@@ -94,5 +94,5 @@ function digestOf({
 }: ResolvedConfig): string {
   const { file: _file, store: _store, log: _log, ...rest } = config;
   const text = JSON.stringify({ ...rest, gateway }).replaceAll(JSON.stringify(baseDir).slice(1, -1), "");
-  return createHash("sha256").update(text).digest("hex").slice(0, 12);
+  return hash("sha256", text).slice(0, 12);
 }

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import type { OperatorAnswers } from "../operator/views.ts";
+import type { EventTimeline as Timeline, OperatorAnswers, RunView } from "../operator/views.ts";
 import { forgetDrafts } from "./parts/draft.ts";
 import { parseExactAt } from "../shared/exact-json.ts";
 
@@ -103,22 +103,22 @@ function fill(path: string, params: Params): string {
   return query.size > 0 ? `${filled}?${query}` : filled;
 }
 
-export type EventView = OperatorAnswers["GET /api/events"]["events"][number];
-export type Timeline = OperatorAnswers["GET /api/events/:id"];
-export type RunView = OperatorAnswers["GET /api/runs"]["runs"][number];
+export type {
+  ApprovalView,
+  DeadLetterView,
+  EventTimeline as Timeline,
+  EventView,
+  RecordingTimeline,
+  RunView,
+} from "../operator/views.ts";
+export type { MappingSourceView as MappingSource, MappingView } from "../operator/mappings.ts";
+export type { StatsView, StatusView } from "../operator/status.ts";
+export type { Diff } from "../operator/diff.ts";
+export type { Trial } from "../operator/trial.ts";
 export type DeliveryView = OperatorAnswers["GET /api/deliveries"]["deliveries"][number];
 export type FailedAttemptView = NonNullable<RunView["failedAttempts"]>[number];
 export type RefusalView = OperatorAnswers["GET /api/rejections"]["rejections"][number];
-export type DeadLetterView = OperatorAnswers["GET /api/dead-letters"]["deadLetters"][number];
 export type DeadLetterGroupView = OperatorAnswers["GET /api/dead-letters/groups"]["groups"][number];
-export type ApprovalView = OperatorAnswers["GET /api/approvals"]["approvals"][number];
-export type RecordingTimeline = OperatorAnswers["GET /api/recordings/:id"];
 export type SpendView = OperatorAnswers["GET /api/spend"]["spend"][number];
-export type StatusView = OperatorAnswers["GET /api/status"];
 export type EntryView = Timeline["entries"][number];
-export type MappingSource = OperatorAnswers["GET /api/mappings/:id/source"];
-export type Trial = OperatorAnswers["POST /api/try"];
-export type StatsView = OperatorAnswers["GET /api/stats"];
-export type MappingView = OperatorAnswers["GET /api/mappings"]["mappings"][number];
 export type MappingsView = OperatorAnswers["GET /api/mappings"];
-export type Diff = OperatorAnswers["POST /api/diff"];

@@ -37,16 +37,11 @@ const WRITERS: Record<Shell, (completions: Completion[]) => string> = {
   fish: writeFish,
 };
 
-interface Word {
-  text: string;
-  about: string;
-}
-
 /** What can follow the words of a command. */
 interface Completion {
   /** `events list`; empty for `webhooks` itself. */
   name: string;
-  words: Word[];
+  words: { text: string; about: string }[];
   /** The options that take a value: a file name may follow. */
   valued: string[];
   /** Whether the name of a hook may follow. */

@@ -119,62 +119,60 @@ export async function checkRemote({ store, gateway: { publicUrl } }: ResolvedCon
   const results: CheckResult[] = [];
   let clock: CheckResult | undefined;
   if (store.postgres) {
-    const answer = await askDatabase(store.postgres.url);
-    const next = "check store.url, that the database runs, and that it accepts this machine";
-    if (answer instanceof Error) results.push(problem("store.url", answer.message, next));
-    else {
+    const { url } = store.postgres;
+    try {
+      clock = compareClock(await askDatabase(url), "the database");
       results.push(ok("database", "PostgreSQL answers"));
-      clock = compareClock(answer, "the database");
+    } catch (error) {
+      const next = "check store.url, that the database runs, and that it accepts this machine";
+      results.push(problem("store.url", messageOf(error), next));
     }
   }
   if (publicUrl !== undefined) {
-    const answer = await askPublic(publicUrl);
-    const next = "check the DNS name, the proxy and the firewall";
-    if (answer instanceof Error) results.push(problem("gateway.publicUrl", answer.message, next));
-    else clock ??= compareClock(answer, publicUrl);
+    try {
+      const aheadMs = await askPublic(publicUrl);
+      clock ??= compareClock(aheadMs, publicUrl);
+    } catch (error) {
+      const message = `no answer from ${publicUrl}: ${causeOf(error)}`;
+      results.push(problem("gateway.publicUrl", message, "check the DNS name, the proxy and the firewall"));
+    }
   }
   const unchecked = "not compared: neither store.url nor gateway.publicUrl is set";
   return [...results, clock ?? note("clock", unchecked)];
 }
 
-/** Milliseconds by which a clock is ahead of this machine's, at the middle of the question. */
-type Ahead = number;
-
-export function compareClock(aheadMs: Ahead, whose: string): CheckResult {
+/** `aheadMs`: by how much the clock is ahead of this machine's. */
+export function compareClock(aheadMs: number, whose: string): CheckResult {
   const seconds = Math.round(Math.abs(aheadMs) / 1000);
   if (Math.abs(aheadMs) <= MAX_CLOCK_MS) return ok("clock", `within ${seconds + 1} s of that of ${whose}`);
   const message = `${seconds} s ${aheadMs > 0 ? "behind" : "ahead of"} that of ${whose}`;
   return problem("clock", message, "synchronize the machine's clock (NTP): signatures with a timestamp are refused");
 }
 
-async function askDatabase(url: string): Promise<Ahead | Error> {
+/** Compares the answer with this machine's clock at the middle of the question. */
+async function measureAhead(ask: () => Promise<number>): Promise<number> {
+  const before = Date.now();
+  const there = await ask();
+  return there - (before + Date.now()) / 2;
+}
+
+async function askDatabase(url: string): Promise<number> {
   const { createDatabase } = await import("../../journal/postgres/database.ts");
   const database = createDatabase({ url, maxConnections: 1, commitTimeoutMs: ANSWER_MS, log: silentLog });
-  const compared = await compare(async () => {
-    const row = await database.read((sql) => sql.get("SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now"));
-    return Number(row?.["now"]);
-  }, messageOf);
-  await database.close();
-  return compared;
-}
-
-function askPublic(publicUrl: string): Promise<Ahead | Error> {
-  return compare(
-    async () => {
-      const response = await fetch(`${publicUrl}/healthz`, { method: "HEAD", signal: AbortSignal.timeout(ANSWER_MS) });
-      // To the whole second: on average half of one is missing.
-      return Date.parse(response.headers.get("date") ?? new Date().toUTCString()) + 500;
-    },
-    (error) => `no answer from ${publicUrl}: ${causeOf(error)}`,
-  );
-}
-
-async function compare(ask: () => Promise<number>, explain: (error: unknown) => string): Promise<Ahead | Error> {
-  const before = Date.now();
   try {
-    const there = await ask();
-    return there - (before + Date.now()) / 2;
-  } catch (error) {
-    return new Error(explain(error));
+    return await measureAhead(async () => {
+      const row = await database.read((sql) => sql.get("SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now"));
+      return Number(row?.["now"]);
+    });
+  } finally {
+    await database.close();
   }
+}
+
+function askPublic(publicUrl: string): Promise<number> {
+  return measureAhead(async () => {
+    const response = await fetch(`${publicUrl}/healthz`, { method: "HEAD", signal: AbortSignal.timeout(ANSWER_MS) });
+    // To the whole second: on average half of one is missing.
+    return Date.parse(response.headers.get("date") ?? new Date().toUTCString()) + 500;
+  });
 }

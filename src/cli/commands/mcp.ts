@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { createInterface } from "node:readline";
-import { messageOf } from "../../errors.ts";
 import { isObject, parseJson, readOwn } from "../../shared/json.ts";
 import { toBearer } from "../../shared/secret.ts";
 import { toOneOf, UsageError } from "../command.ts";
+import { causeOf } from "../context.ts";
 import { type CliIo, print, printError, printJson, printJsonLine } from "../io.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:18790";
@@ -116,7 +116,7 @@ async function relay(endpoint: string, io: CliIo): Promise<void> {
       }
     } catch (error) {
       if (signal.aborted) return;
-      printError(io, `${endpoint}: ${messageOf(error instanceof Error ? (error.cause ?? error) : error)}`);
+      printError(io, `${endpoint}: ${causeOf(error)}`);
       answerError(message["id"], -32000, "The service cannot be reached.");
     }
   }

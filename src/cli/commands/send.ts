@@ -29,8 +29,7 @@ import {
   toUnreachable,
 } from "../operator-client.ts";
 import { type SentRequest, toFreshRequest } from "../samples/fresh-request.ts";
-import { requirePresetSample } from "../samples/sample.ts";
-import { readRequest } from "../samples/sample.ts";
+import { readRequest, requirePresetSample } from "../samples/sample.ts";
 
 interface SendFlags extends ServiceFlags {
   sample?: string;

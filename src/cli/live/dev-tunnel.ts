@@ -9,7 +9,7 @@ import type { HooklineService } from "../../hookline.ts";
 import type { HookApi } from "../../registration/hook-api.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readRegularFile, replaceFile } from "../../shared/system/files.ts";
-import { isObject, parseJson, readOwn, readPath, toText } from "../../shared/json.ts";
+import { parseJson, readOwn, readPath, toObjects, toText } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { type CliIo, printError } from "../io.ts";
 import { connectStored, requireUrl } from "../setup/sender.ts";
@@ -174,8 +174,11 @@ function fileOf({ store }: ResolvedConfig): string {
 function readNoted(config: ResolvedConfig): TunnelWebhook[] {
   const file = fileOf(config);
   const noted: unknown = existsSync(file) ? parseJson(readRegularFile(file, MAX_BYTES).toString("utf8")) : [];
-  const items = Array.isArray(noted) ? noted.filter(isObject) : [];
-  return items.map(({ preset, hook, url }) => ({ preset: toText(preset), hook: toText(hook), url: toText(url) }));
+  return toObjects(noted).map(({ preset, hook, url }) => ({
+    preset: toText(preset),
+    hook: toText(hook),
+    url: toText(url),
+  }));
 }
 
 function writeNoted(config: ResolvedConfig, noted: TunnelWebhook[]): void {

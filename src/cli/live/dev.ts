@@ -64,15 +64,6 @@ async function develop({ json, envFile, tunnel, register, ...flags }: DevFlags, 
   );
 }
 
-/** On a terminal, keys do something. Returns how to stop. */
-function followActions(session: Session, json: boolean): () => void {
-  const { io } = session;
-  if (json || !io.stdin.isTTY) return () => {};
-  const actions = createActions(session);
-  print(io, "", describeKeys(actions), "");
-  return followKeys(io, actions);
-}
-
 interface Session {
   service: HooklineService;
   view: LiveView;
@@ -81,20 +72,26 @@ interface Session {
   io: CliIo;
 }
 
-function createActions(session: Session): Record<string, KeyAction> {
+/** On a terminal, keys do something. Returns how to stop. */
+function followActions(session: Session, json: boolean): () => void {
   const { view, url, io } = session;
+  if (json || !io.stdin.isTTY) return () => {};
   const withLatest = (use: (id: string, session: Session) => Promise<void>) => async () => {
     const id = view.latest();
     if (id === undefined) print(io, style("dim", "No request has come in yet."));
     else await use(id, session);
   };
-  return {
+  const actions: Record<string, KeyAction> = {
     r: { name: "replay the last request", run: withLatest(replay) },
     s: { name: "save it as a sample", run: withLatest(save) },
     o: { name: "open the page", run: () => openUrl(url, io) },
     c: { name: "clear", run: () => clearScreen(io) },
     q: { name: "quit", run: () => io.interrupt() },
   };
+  // `r replay the last request · q quit`
+  const keys = Object.entries(actions).map(([key, { name }]) => `${style("bold", key)} ${name}`);
+  print(io, "", keys.join(" · "), "");
+  return followKeys(io, actions);
 }
 
 async function replay(id: string, { service, io }: Session): Promise<void> {
@@ -135,13 +132,6 @@ function followKeys(io: CliIo, actions: Record<string, KeyAction>): () => void {
     stdin.pause();
     stdin.setRawMode?.(false);
   };
-}
-
-/** `r replay the last · q quit` */
-function describeKeys(actions: Record<string, KeyAction>): string {
-  return Object.entries(actions)
-    .map(([key, { name }]) => `${style("bold", key)} ${name}`)
-    .join(" · ");
 }
 
 const OPENERS: Partial<Record<NodeJS.Platform, string[]>> = {

@@ -10,10 +10,10 @@ import type { FolderStatus, MailState } from "../../mail/watch/status.ts";
 import { createMailWatch, type MailWatch } from "../../mail/watch/watch.ts";
 import { openDrivers } from "../../runtime/drivers.ts";
 import { packageVersion } from "../../shared/system/package.ts";
-import { silentLog, toPrintable } from "../../telemetry/log.ts";
+import { silentLog } from "../../telemetry/log.ts";
 import { loadConfig } from "../context.ts";
 import { toServiceAddress } from "../../shared/system/owner.ts";
-import { formatDuration } from "../format.ts";
+import { formatDuration, toExcerpt } from "../format.ts";
 import type { ServiceFlags } from "../command.ts";
 import { type CliIo, print, printJsonLine, style } from "../io.ts";
 
@@ -55,7 +55,7 @@ export async function runMail(flags: MailRunFlags, io: CliIo): Promise<void> {
   }
   const stopped = once(io.stopSignal(), "abort");
   const names = chosen.map(({ source }) => source.mailbox).join(", ");
-  if (!flags.json) print(io, toLine(`Hookline ${packageVersion()} posts ${names} to ${url}`));
+  if (!flags.json) print(io, toExcerpt(`Hookline ${packageVersion()} posts ${names} to ${url}`));
   for (const watch of watches) watch.start();
   await stopped;
   await Promise.all(watches.map((watch) => watch.close()));
@@ -142,21 +142,21 @@ export function createLinePrinter(io: CliIo, mailbox?: string): MailPrinter {
 /** `13:04:05  INBOX  …`, with several mailboxes `13:04:05  support INBOX  …` */
 function printLine(io: CliIo, place: string, text: string): void {
   const time = style("dim", new Date().toTimeString().slice(0, 8));
-  print(io, `${time}  ${toLine(place)}  ${text}`);
+  print(io, `${time}  ${toExcerpt(place)}  ${text}`);
 }
 
 /** Sender, subject and result: `Ann <ann@example.com>`, `Lunch?`, `202`. */
 function describeMail({ mail, response, setAside }: ProcessedMail): string[] {
   const { status, code, eventId } = response;
-  const answer = toLine([status, code].filter(Boolean).join(" "));
-  const replay = eventId ? `; replay it with \`webhooks events replay ${toLine(eventId)}\`` : "";
+  const answer = toExcerpt([status, code].filter(Boolean).join(" "));
+  const replay = eventId ? `; replay it with \`webhooks events replay ${toExcerpt(eventId)}\`` : "";
   const result = setAside ? style("red", `set aside: ${answer}${replay}`) : style("green", answer);
-  return [toLine(mail.from), toLine(mail.subject) || style("dim", "(no subject)"), result];
+  return [toExcerpt(mail.from), toExcerpt(mail.subject) || style("dim", "(no subject)"), result];
 }
 
 function describeStatus({ state, error, remaining }: FolderStatus): (string | undefined)[] {
   const { text, advice, color } = SENTENCES[state];
-  const reason = error && toLine(error).replace(/\.$/, "");
+  const reason = error && toExcerpt(error).replace(/\.$/, "");
   const backlog = state === "catching-up" ? `${formatNumber(remaining)} mails wait` : undefined;
   return [[style(color, text), reason].filter(Boolean).join(": "), backlog, advice];
 }
@@ -175,11 +175,6 @@ export function createJsonPrinter(io: CliIo, mailbox: string): MailPrinter {
       printObject("state", { folder, state, remaining, error, nextTryAt: next });
     },
   };
-}
-
-/** Text from outside as part of a line. */
-function toLine(text: string): string {
-  return toPrintable(text).replaceAll(/\s+/g, " ").trim();
 }
 
 /** 4,980 */

@@ -49,19 +49,17 @@ export function addApprovals(program: Command, io: CliIo): void {
   );
   add("deny", "Refuse a call or a reply.")
     .option("--reason <text>", "why, for the model")
-    .action((code: string, { reason, ...flags }: ServiceFlags & { reason?: string }) =>
-      decide(code, { decision: "deny", reason }, flags, io),
+    .action((code: string, flags: ServiceFlags & { reason?: string }) =>
+      decide(code, { decision: "deny", reason: flags.reason }, flags, io),
     );
   add("settle", "Say what became of a call whose outcome is not known.")
     .option("--done [result]", "it was executed, and gave this")
     .option("--again", "repeat it, with the same call id", false)
     .option("--give-up", "nobody can find it out", false)
-    .action((code: string, { done, again, giveUp, ...flags }: ServiceFlags & SettleFlags) =>
-      decide(code, toSettlement({ done, again, giveUp }), flags, io),
-    );
+    .action((code: string, flags: SettleFlags) => decide(code, toSettlement(flags), flags, io));
 }
 
-interface SettleFlags {
+interface SettleFlags extends ServiceFlags {
   done?: string | true;
   again: boolean;
   giveUp: boolean;

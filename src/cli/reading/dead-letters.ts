@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Command } from "commander";
 import { ConfigError } from "../../errors.ts";
 import { readPages } from "../../operator/stored-events.ts";
@@ -29,42 +29,43 @@ export function addDeadLetters(program: Command, io: CliIo): void {
     readGroups,
     formatGroups,
   );
-  addChoiceOptions(letters.command("retry").description("Give dead letters all their attempts again.")).action(
-    (ids: string[], flags: ChoiceFlags) => changeDeadLetters(RETRY, ids, flags, io),
-  );
-  addChoiceOptions(letters.command("drop").description("Remove dead letters without another attempt.")).action(
-    (ids: string[], flags: ChoiceFlags) => changeDeadLetters(DROP, ids, flags, io),
-  );
+  for (const change of CHANGES) {
+    addServiceOptions(letters.command(change.name).description(change.description))
+      .argument("[ids...]", "their ids or those of their events, or the beginnings of them")
+      .option("--all", "all dead letters", false)
+      .option("--group <id>", "those of a group, as `dead-letters groups` shows it")
+      .option("--dry-run", "with --group: only count them", false)
+      .action((ids: string[], flags: ChoiceFlags) => changeDeadLetters(change, ids, flags, io));
+  }
 }
 
-function addChoiceOptions(command: Command): Command {
-  return addServiceOptions(command)
-    .argument("[ids...]", "their ids or those of their events, or the beginnings of them")
-    .option("--all", "all dead letters", false)
-    .option("--group <id>", "those of a group, as `dead-letters groups` shows it")
-    .option("--dry-run", "with --group: only count them", false);
-}
-
-const RETRY = {
-  endpoint: "POST /api/dead-letters/:id/retry",
-  ofGroup: "POST /api/dead-letters/retry",
-  done: "will be retried",
-  key: "retried",
-} as const;
-const DROP = {
-  endpoint: "DELETE /api/dead-letters/:id",
-  ofGroup: "POST /api/dead-letters/drop",
-  done: "dropped",
-  key: "dropped",
-} as const;
+const CHANGES = [
+  {
+    name: "retry",
+    description: "Give dead letters all their attempts again.",
+    endpoint: "POST /api/dead-letters/:id/retry",
+    ofGroup: "POST /api/dead-letters/retry",
+    done: "will be retried",
+    key: "retried",
+  },
+  {
+    name: "drop",
+    description: "Remove dead letters without another attempt.",
+    endpoint: "DELETE /api/dead-letters/:id",
+    ofGroup: "POST /api/dead-letters/drop",
+    done: "dropped",
+    key: "dropped",
+  },
+] as const;
+type DeadLetterChange = (typeof CHANGES)[number];
 
 async function changeDeadLetters(
-  action: typeof RETRY | typeof DROP,
+  change: DeadLetterChange,
   ids: string[],
   flags: ChoiceFlags,
   io: CliIo,
 ): Promise<void> {
-  const { endpoint, done, key } = action;
+  const { endpoint, done, key } = change;
   if (ids.length === 0 && !flags.all && flags.group === undefined) {
     throw new UsageError("Name dead letters by their ids, or choose them with --group or --all.");
   }
@@ -72,7 +73,7 @@ async function changeDeadLetters(
     throw new UsageError("Name dead letters, or say --group or --all, not both.");
   if (flags.all && flags.group !== undefined) throw new UsageError("Say --group or --all, not both.");
   if (flags.dryRun && flags.group === undefined) throw new UsageError("--dry-run needs --group.");
-  if (flags.group !== undefined) return changeGroup(action, flags.group, flags, io);
+  if (flags.group !== undefined) return changeGroup(change, flags.group, flags, io);
   const client = await createOperatorClient(flags, io);
   // All are read before the first call: a run that fails again would come back to the list.
   const letters = await Array.fromAsync(readDeadLetters(client));
@@ -89,7 +90,7 @@ async function changeDeadLetters(
 
 /** Takes exactly those that it has counted: what fails meanwhile is left alone. */
 async function changeGroup(
-  { ofGroup, done, key }: typeof RETRY | typeof DROP,
+  { ofGroup, done, key }: DeadLetterChange,
   id: string,
   flags: ChoiceFlags,
   io: CliIo,
@@ -121,10 +122,7 @@ async function readGroups(client: OperatorClient): Promise<Group[]> {
 
 /** Short enough to type, the same as long as the group exists. */
 function toGroupId({ kind, hook, group }: Omit<Group, "id">): string {
-  return createHash("sha256")
-    .update(JSON.stringify([kind, hook, group]))
-    .digest("hex")
-    .slice(0, 8);
+  return hash("sha256", JSON.stringify([kind, hook, group])).slice(0, 8);
 }
 
 function formatGroups(groups: Group[]): string[] {

@@ -1,12 +1,11 @@
 import type { Command } from "commander";
 import { ConfigError } from "../../errors.ts";
-import type { EventTimeline } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { addServiceOptions, createSince, type ServiceFlags, toOneOf } from "../command.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
 import { createOperatorClient, exportEvents } from "../operator-client.ts";
-import { addValue, createShape, type Shape, toDeclaration, toJsonSchema } from "./shape.ts";
+import { addValue, createShape, toDeclaration, toJsonSchema } from "./shape.ts";
 
 const PARTS = ["type", "schema"] as const;
 
@@ -26,10 +25,21 @@ export function addInfer(program: Command, io: CliIo): void {
     .action((hook: string, flags: InferFlags) => infer(hook, flags, io));
 }
 
+const PROGRESS_EVERY = 1000;
+
 async function infer(hook: string, flags: InferFlags, io: CliIo): Promise<void> {
   const client = await createOperatorClient(flags, io);
-  const stored = exportEvents(client, { hook, since: flags.since });
-  const { events, names, shape } = await readShape(stored, flags.event, io);
+  const names = new Map<string, number>();
+  const shape = createShape();
+  for await (const { status, event, request } of exportEvents(client, { hook, since: flags.since })) {
+    // A body that was not stored is empty.
+    if (status === "rejected" || request.payload === "" || (flags.event !== undefined && event !== flags.event))
+      continue;
+    if (event !== undefined) names.set(event, (names.get(event) ?? 0) + 1);
+    addValue(shape, request.payload);
+    if (shape.values % PROGRESS_EVERY === 0) printError(io, style("dim", `${shape.values} events read`));
+  }
+  const events = shape.values;
   if (events === 0) {
     const which = flags.event === undefined ? hook : `${hook} named ${flags.event}`;
     const message = `There are no stored events of ${which} since ${flags.since}: set --since, or post one with \`webhooks send\`.`;
@@ -44,25 +54,4 @@ async function infer(hook: string, flags: InferFlags, io: CliIo): Promise<void> 
   if (flags.only !== "schema") print(io, toPrintable(type));
   if (flags.only !== "type") print(io, ...(flags.only ? [] : [""]), toPrintable(JSON.stringify(schema, undefined, 2)));
   if (names.size > 1) printError(io, style("dim", "--event <name> infers from events of one name."));
-}
-
-interface Inferred {
-  events: number;
-  names: Map<string, number>;
-  shape: Shape;
-}
-
-const PROGRESS_EVERY = 1000;
-
-async function readShape(stored: AsyncIterable<EventTimeline>, only: string | undefined, io: CliIo): Promise<Inferred> {
-  const inferred: Inferred = { events: 0, names: new Map(), shape: createShape() };
-  for await (const { status, event, request } of stored) {
-    // A body that was not stored is empty.
-    if (status === "rejected" || request.payload === "" || (only !== undefined && event !== only)) continue;
-    inferred.events++;
-    if (event !== undefined) inferred.names.set(event, (inferred.names.get(event) ?? 0) + 1);
-    addValue(inferred.shape, request.payload);
-    if (inferred.events % PROGRESS_EVERY === 0) printError(io, style("dim", `${inferred.events} events read`));
-  }
-  return inferred;
 }

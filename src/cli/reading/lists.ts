@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { OperatorAnswers } from "../../operator/views.ts";
+import { addUpSpend, type SpendSum } from "../../shared/spend.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import {
   addListOptions,
@@ -78,7 +79,7 @@ export function addLists(program: Command, io: CliIo): void {
     io,
     async (client, { by, ...flags }: SpendFlags) => {
       const { since, spend } = await client.call("GET /api/spend", { since: flags.since });
-      return { since, spend: [...Map.groupBy(spend, (row) => row[by])].map(([name, rows]) => addUp(name, rows)) };
+      return { since, spend: [...Map.groupBy(spend, (row) => row[by])].map(([name, rows]) => addUpSpend(name, rows)) };
     },
     formatSpend,
   );
@@ -125,25 +126,8 @@ function formatRuns(runs: OperatorAnswers["GET /api/runs"]["runs"]): string[] {
   return formatTable(rows, "There are no runs.");
 }
 
-type Spend = OperatorAnswers["GET /api/spend"]["spend"][number];
-
-interface SpendRow extends Pick<Spend, "runs" | "inputTokens" | "outputTokens" | "cost"> {
-  name: string;
-}
-
-function addUp(name: string, rows: Omit<SpendRow, "name">[]): SpendRow {
-  const total = { name, runs: 0, inputTokens: 0, outputTokens: 0, cost: 0 };
-  for (const { runs, inputTokens, outputTokens, cost } of rows) {
-    total.runs += runs;
-    total.inputTokens += inputTokens;
-    total.outputTokens += outputTokens;
-    total.cost += cost;
-  }
-  return total;
-}
-
-function formatSpend({ since, spend }: { since: string; spend: SpendRow[] }, { by }: SpendFlags): string[] {
-  const rows = spend.length > 1 ? [...spend, addUp("all", spend)] : spend;
+function formatSpend({ since, spend }: { since: string; spend: SpendSum[] }, { by }: SpendFlags): string[] {
+  const rows = spend.length > 1 ? [...spend, addUpSpend("all", spend)] : spend;
   const shown = rows.map(({ name, runs, inputTokens, outputTokens, cost }) => ({
     [by]: name || (by === "hook" ? "heartbeat" : "-"),
     runs,

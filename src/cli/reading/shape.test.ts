@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as fc from "../../../test/support/property.ts";
 import { compileSchema } from "../../config/schema/validator.ts";
+import { ExactNumber } from "../../shared/exact-json.ts";
 import { addValue, createShape, type Shape, toDeclaration, toJsonSchema, toOpenType } from "./shape.ts";
 
 function shapeOf(...values: unknown[]): Shape {
@@ -44,6 +45,12 @@ describe("the type of values", () => {
       required: ["id"],
       properties: { id: { type: "integer" }, note: { type: "string" } },
     });
+  });
+
+  test("a long number counts once", () => {
+    const values = Array.from({ length: 6 }, () => ({ id: new ExactNumber("12345678901234567890") }));
+    expect(toDeclaration("P", shapeOf(...values))).toBe("interface P {\n  id: number;\n}");
+    expect(shapeOf(new ExactNumber("12345678901234567890")).values).toBe(1);
   });
 
   test("a value that is too deep ends in unknown", () => {

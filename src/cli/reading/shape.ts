@@ -29,14 +29,14 @@ export function createShape(): Shape {
   return { values: 0, objects: 0, kinds: new Set(), fields: new Map() };
 }
 
-export function addValue(shape: Shape, value: unknown, depth = 0): void {
+export function addValue(shape: Shape, given: unknown, depth = 0): void {
+  const value = given instanceof ExactNumber ? Number(given) : given;
   shape.values++;
   if (depth > MAX_DEPTH) return;
   if (Array.isArray(value)) {
     shape.items ??= createShape();
     for (const item of value) addValue(shape.items, item, depth + 1);
-  } else if (value instanceof ExactNumber) addValue(shape, Number(value), depth);
-  else if (isObject(value)) {
+  } else if (isObject(value)) {
     shape.objects++;
     for (const [name, field] of Object.entries(value)) addValue(fieldOf(shape, name), field, depth + 1);
   } else if (value === null) shape.kinds.add("null");
@@ -57,25 +57,19 @@ function fieldOf({ fields }: Shape, name: string): Shape {
 
 /** The TypeScript type: an interface if the values are objects. A field is optional unless many values all have it. */
 export function toDeclaration(name: string, shape: Shape): string {
-  const type = toType(shape, GUESSED, "");
+  const type = toType(shape, { isDocumented: false }, "");
   return type.startsWith("{") && type.endsWith("}") ? `interface ${name} ${type}` : `type ${name} = ${type};`;
 }
 
 /** A type of values that are examples of what their sender documents: what all of them have is required, and more may come. */
 export function toOpenType(shape: Shape, indent = ""): string {
-  return toType(shape, DOCUMENTED, indent);
+  return toType(shape, { isDocumented: true }, indent);
 }
 
-/** How a type is written. */
+/** The values are examples of what is documented: one is enough, and objects may have other fields. */
 interface Style {
-  /** A field that all of at least this many values have is required. */
-  minValues: number;
-  /** Objects may have other fields. */
-  isOpen: boolean;
+  isDocumented: boolean;
 }
-
-const GUESSED: Style = { minValues: MIN_VALUES, isOpen: false };
-const DOCUMENTED: Style = { minValues: 1, isOpen: true };
 
 function toType(shape: Shape, style: Style, indent: string): string {
   return toParts(shape, style, indent).join(" | ");
@@ -99,12 +93,13 @@ function toListType(items: Shape, style: Style, indent: string): string {
 
 function toObjectType(shape: Shape, style: Style, indent: string): string {
   const inner = `${indent}  `;
-  const open = style.isOpen ? `${inner}[field: string]: unknown;\n` : "";
-  if (shape.fields.size === 0) return style.isOpen ? `{\n${open}${indent}}` : "object";
-  if (!style.isOpen && isTable(shape))
+  const { isDocumented } = style;
+  const open = isDocumented ? `${inner}[field: string]: unknown;\n` : "";
+  if (shape.fields.size === 0) return isDocumented ? `{\n${open}${indent}}` : "object";
+  if (!isDocumented && isTable(shape))
     return `{\n${inner}[name: string]: ${toType(mergeFields(shape), style, inner)};\n${indent}}`;
   const lines = [...shape.fields].map(([name, field]) => {
-    const mark = isRequired(field, shape, style.minValues) ? "" : "?";
+    const mark = isRequired(field, shape, isDocumented ? 1 : MIN_VALUES) ? "" : "?";
     return `${inner}${toKey(name)}${mark}: ${toType(field, style, inner)};\n`;
   });
   return `{\n${lines.join("")}${open}${indent}}`;

@@ -7,7 +7,7 @@ import { trimSlashes } from "../../config/resolve.ts";
 import type { MappingInput } from "../../config/schema/generated.ts";
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
 import { buildRuntime, type Runtime } from "../../runtime/build.ts";
-import { isObject, readPath, toObject } from "../../shared/json.ts";
+import { isObject, readPath, toObject, toObjects } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
 import { describeError } from "../command.ts";
@@ -139,8 +139,7 @@ async function readMapping(
 
 /** The configuration's own mappings of a hook, or those that give the module something to start from. A sample needs no credential. */
 function findMappings(written: unknown, { hook, module }: { hook: string; module: string | undefined }): object[] {
-  const mappings = readPath(written, ["hooks", "mappings"]);
-  return (Array.isArray(mappings) ? mappings.filter(isObject) : [])
+  return toObjects(readPath(written, ["hooks", "mappings"]))
     .filter((mapping) =>
       module === undefined
         ? trimSlashes(String(readPath(mapping, ["match", "path"]))) === hook

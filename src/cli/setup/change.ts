@@ -20,16 +20,12 @@ export function openTerminal({ json }: { json: boolean }, io: CliIo): Terminal |
  * Builds what `serve` would serve after the change. Throws a `ConfigError` with all problems. Without `strict`, variables that
  * are not set here count as set, for a service that runs elsewhere.
  */
-export function loadPlan(
-  { file, after, secretFiles }: ConfigPlan,
-  io: CliIo,
-  { strict = false } = {},
-): Promise<Runtime> {
-  const names = [...after.matchAll(/\$\{([A-Za-z_]\w*)\}/g)].map(([, name = ""]) => name);
+export function loadPlan(plan: ConfigPlan, io: CliIo, { strict = false } = {}): Promise<Runtime> {
+  const names = [...plan.after.matchAll(/\$\{([A-Za-z_]\w*)\}/g)].map(([, name = ""]) => name);
   // Long enough for a token.
   const placeholders = Object.fromEntries(names.map((name) => [name, `not-set-in-this-environment-${name}`]));
   const env = strict ? io.env : { ...placeholders, ...io.env };
-  return buildOnce(() => readConfigText(file, after, { env, unwritten: secretFiles }), io);
+  return buildOnce(() => readPlan(plan, env), io);
 }
 
 /** Shows the change, asks, and writes it. Resolves to whether it was written, which a dry run does not do. */

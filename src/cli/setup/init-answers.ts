@@ -12,13 +12,12 @@ export interface Answers {
   apiKey?: string;
 }
 
-interface Given {
-  presets: string[];
-  model: string | undefined;
-}
-
 /** Asks a person at the terminal; without one, what is missing stays out. */
-export async function askAnswers(given: Given, target: Target, terminal: Terminal | undefined): Promise<Answers> {
+export async function askAnswers(
+  given: { presets: string[]; model: string | undefined },
+  target: Target,
+  terminal: Terminal | undefined,
+): Promise<Answers> {
   // An existing configuration gets only what flags name.
   const asker = target.text === undefined ? terminal : undefined;
   const presets = given.presets.length > 0 || !asker ? given.presets : await askPresets(asker);

@@ -28,7 +28,7 @@ import { type CliIo, isNpx, listFiles, print, printJsonLine, style } from "../io
 import { confirmWrite, openTerminal, readPlan, runChange, showChange } from "./change.ts";
 import { type Answers, askAnswers } from "./init-answers.ts";
 import { askOptions, toUrl } from "./presets.ts";
-import { EXAMPLE, readTemplate, writeEditorFiles, writeFirstConfig, writeMissing, writeVscode } from "./templates.ts";
+import { EXAMPLE, readTemplate, writeEditorFiles, writeFirstConfig, writeVscode } from "./templates.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface InitFlags {
@@ -101,7 +101,7 @@ async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | un
   writePlan(plan);
   const editor = writeEditorFiles(transformsDir);
   const folder = path.dirname(plan.file);
-  const vscode = flags.vscode ? writeMissing(writeVscode(folder, locateSchema(folder))) : { written: [], kept: [] };
+  const vscode = flags.vscode ? writeVscode(folder, locateSchema(folder)) : { written: [], kept: [] };
   const written = [
     ...(isChanged ? [plan.file] : []),
     ...plan.secretFiles.keys(),

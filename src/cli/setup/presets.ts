@@ -22,13 +22,12 @@ import { findVendor } from "../../registration/vendors.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
 import { addConfigOptions, addPair, addWriteOptions, CONFIG_HELP, UsageError } from "../command.ts";
 import { loadConfig, locateNewConfig, parseJsonOrText, readSecret } from "../context.ts";
-import { wrapWords } from "../format.ts";
 import { type CliIo, print, printJson, printJsonLine, printWarnings, style } from "../io.ts";
 import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, readPlan, runChange } from "./change.ts";
 import { type CopyFlags, copyPreset } from "./preset-copy.ts";
 import { removeTunnelWebhooks } from "../live/dev-tunnel.ts";
-import { registerPreset, type RegisterFlags, unregisterPreset } from "./registration.ts";
-import { refuseUnused } from "./sender.ts";
+import { registerPreset, unregisterPreset } from "./registration.ts";
+import { refuseUnused, type RegisterFlags } from "./sender.ts";
 import { addVerify } from "./verify.ts";
 import { MissingAnswer, type Terminal } from "./terminal.ts";
 
@@ -42,8 +41,9 @@ export function addPresets(program: Command, io: CliIo): void {
       const found = findPresets().map((name) => ({ name, description: readPreset(name).preset.description }));
       if (json) return printJson(io, found);
       const width = Math.max(...found.map(({ name }) => name.length)) + 2;
+      const help = Object.assign(presets.createHelp(), { minWidthToWrap: 0 });
       const lines = found.flatMap(({ name, description }) => {
-        const [first = "", ...rest] = wrapWords(description, (io.stdout.columns ?? Infinity) - width);
+        const [first = "", ...rest] = help.boxWrap(description, (io.stdout.columns ?? Infinity) - width).split("\n");
         return [`${name.padEnd(width)}${first}`, ...rest.map((line) => " ".repeat(width) + line)];
       });
       print(io, style("dim", `${"preset".padEnd(width)}what it does`), ...lines);

@@ -22,27 +22,12 @@ import { planRegistration, type RegistrationPlan, runRegistration } from "../../
 import { showHookId } from "../../registration/subscriptions.ts";
 import { toText } from "../../shared/json.ts";
 import { replaceFile } from "../../shared/system/files.ts";
-import { EXIT_CODES, UsageError, type WriteFlags } from "../command.ts";
+import { EXIT_CODES, UsageError } from "../command.ts";
 import { locateNewConfig, readEnvFile, readSecret } from "../context.ts";
 import { type CliIo, print, printError, printJsonLine, printWarnings } from "../io.ts";
 import { confirmWrite, loadPlan, openTerminal, plainChange, printWritten, showChange } from "./change.ts";
-import { openSender, type Sender, type SenderCommand } from "./sender.ts";
+import { openSender, type RegisterCommand, type RegisterFlags, type Sender } from "./sender.ts";
 import { MissingAnswer } from "./terminal.ts";
-
-export interface RegisterFlags extends WriteFlags {
-  envFile?: string;
-  path?: string;
-  /** Where the webhook is, if it is given. */
-  register?: string | boolean;
-  /** That of the sender's app; - for standard input. */
-  secret?: string;
-  token?: string;
-  replace: boolean;
-}
-
-interface RegisterCommand extends SenderCommand {
-  flags: RegisterFlags;
-}
 
 /** Adds the preset to the configuration if it is not there, and registers its webhook at the sender. */
 export async function registerPreset(command: RegisterCommand, options: Record<string, unknown>): Promise<void> {

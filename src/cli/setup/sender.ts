@@ -3,17 +3,29 @@ import { type ConfigPlan, isReference } from "../../config/edit/plan.ts";
 import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
 import type { HookApi, Vendor } from "../../registration/hook-api.ts";
+import type { WriteFlags } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { openTerminal, readPlan } from "./change.ts";
 import { MissingAnswer } from "./terminal.ts";
 import { findVendor } from "../../registration/vendors.ts";
 
+export interface RegisterFlags extends WriteFlags {
+  envFile?: string;
+  path?: string;
+  /** Where the webhook is, if it is given. */
+  register?: string | boolean;
+  /** That of the sender's app; - for standard input. */
+  secret?: string;
+  token?: string;
+  replace: boolean;
+}
+
 /** A command about the webhook of a preset. */
-export interface SenderCommand {
+export interface RegisterCommand {
   /** The preset. */
   name: string;
   vendor: Vendor;
-  flags: { path?: string; token?: string; json: boolean };
+  flags: RegisterFlags;
   io: CliIo;
 }
 
@@ -27,7 +39,7 @@ export interface Sender {
 const CALLS_MS = 60_000;
 
 /** Opens the sender's API with the stored token, that of the command line or the environment, or one that is asked for. */
-export async function openSender(command: SenderCommand, plan: ConfigPlan, env: NodeJS.ProcessEnv): Promise<Sender> {
+export async function openSender(command: RegisterCommand, plan: ConfigPlan, env: NodeJS.ProcessEnv): Promise<Sender> {
   const { name, vendor, flags } = command;
   const { config } = await readPlan(plan, env);
   const use = findUse(config, name, flags.path);
@@ -51,7 +63,7 @@ export function refuseUnused(name: string, file: string): ConfigError {
 
 /** A stored token whose variable is not set counts as none. Empty: a GitHub App signs its own. */
 async function findToken(
-  { vendor: { service, tokenVariables, tokenNeeds }, flags, io }: SenderCommand,
+  { vendor: { service, tokenVariables, tokenNeeds }, flags, io }: RegisterCommand,
   { token, account }: ReturnType<typeof toApiAccess>,
 ): Promise<string> {
   const found = flags.token ?? (isReference(token) ? undefined : token);

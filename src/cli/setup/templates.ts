@@ -41,25 +41,17 @@ function mapPresetTypes(file: string, text: string): string {
   ]);
 }
 
-/** VS Code reads JSON5 as JSON with comments with a setting, and YAML with an extension. */
-export function writeVscode(folder: string, schema: string): Record<string, string> {
+/** VS Code reads JSON5 as JSON with comments with a setting, and YAML with an extension. Files that exist stay as they are. */
+export function writeVscode(folder: string, schema: string): { written: string[]; kept: string[] } {
   const fileMatch = ["json5", "jsonc", "json"].map((extension) => `/webhooks.${extension}`);
   const settings = { "files.associations": { "*.json5": "jsonc" }, "json.schemas": [{ fileMatch, url: schema }] };
-  const files = { settings, extensions: { recommendations: ["redhat.vscode-yaml"] } };
-  return Object.fromEntries(
-    Object.entries(files).map(([name, value]) => [
-      path.join(folder, `.vscode/${name}.json`),
-      `${JSON.stringify(value, undefined, 2)}\n`,
-    ]),
-  );
-}
-
-/** Writes the files that do not exist. */
-export function writeMissing(files: Record<string, string>): { written: string[]; kept: string[] } {
-  const { written = [], kept = [] } = Object.groupBy(Object.keys(files), (file) =>
-    existsSync(file) ? "kept" : "written",
-  );
-  for (const file of written) replaceFile(file, files[file] ?? "");
+  const written: string[] = [];
+  const kept: string[] = [];
+  for (const [name, value] of Object.entries({ settings, extensions: { recommendations: ["redhat.vscode-yaml"] } })) {
+    const file = path.join(folder, `.vscode/${name}.json`);
+    (existsSync(file) ? kept : written).push(file);
+    if (!existsSync(file)) replaceFile(file, `${JSON.stringify(value, undefined, 2)}\n`);
+  }
   return { written, kept };
 }
 

@@ -2,14 +2,7 @@ import type { Command } from "commander";
 import { existsSync } from "node:fs";
 import path from "node:path";
 import type { Change } from "../../config/edit/edit-config.ts";
-import {
-  type ConfigPlan,
-  createSecret,
-  planChanges,
-  readTarget,
-  type Target,
-  toFileReference,
-} from "../../config/edit/plan.ts";
+import { createSecret, planChanges, readTarget, type Target, toFileReference } from "../../config/edit/plan.ts";
 import { didYouMean } from "../../shared/text/text.ts";
 import { DEFAULT_TOKEN } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
@@ -39,12 +32,26 @@ export function addToken(program: Command, io: CliIo): void {
 
 const NAME_HELP = "its name in hooks.tokens; default is hooks.token";
 
+/**
+ * Adds a second secret to a token, in front of the one that senders have. Until the older one is dropped, the hooks accept
+ * both. Throws a `ConfigError` if the token has two already.
+ */
 async function rotate(name: string, flags: TokenFlags, io: CliIo): Promise<void> {
-  const plan = planRotation(readTarget(locateConfig(flags.config, io), io.env), name);
+  const target = readTarget(locateConfig(flags.config, io), io.env);
+  const { file } = target;
+  const { at, count } = findToken(target, name);
+  if (count > 1) {
+    const message = `The token has ${count} secrets already. Run \`webhooks token drop ${name}\` when its senders have the first one.`;
+    throw new ConfigError([{ file, key: toKeyPath(at), message }]);
+  }
+  const made = createSecret();
+  const secretFile = nameFile(target, name);
+  const value = toFileReference(secretFile, path.dirname(file));
+  const secretFiles = new Map([[secretFile, `${made}\n`]]);
+  const plan = planChanges(target, [{ kind: "add", path: at, value, first: true }], { secretFiles });
   await loadPlan(plan, io);
   const written = await applyPlan(plan, flags, io);
-  const { file, secretFile } = plan;
-  const secret = flags.print && written ? plan.secret : undefined;
+  const secret = flags.print && written ? made : undefined;
   if (flags.json) printJsonLine(io, { ok: true, file, written, secretFile, secret, diff: plainChange(plan) });
   if (flags.json || !written) return;
   printWritten(plan, io);
@@ -53,52 +60,28 @@ async function rotate(name: string, flags: TokenFlags, io: CliIo): Promise<void>
   print(io, "", next, `  webhooks token drop ${name}`);
 }
 
+/** Removes all secrets of a token but the first. Throws a `ConfigError` if it has only one. */
 async function drop(name: string, flags: TokenFlags, io: CliIo): Promise<void> {
-  const plan = planDrop(readTarget(locateConfig(flags.config, io), io.env), name);
+  const target = readTarget(locateConfig(flags.config, io), io.env);
+  const { file } = target;
+  const { at, count } = findToken(target, name);
+  if (count < 2) {
+    const message = `The token has only one secret. Add the next one with \`webhooks token rotate ${name}\`.`;
+    throw new ConfigError([{ file, key: toKeyPath(at), message }]);
+  }
+  const dropped = count - 1;
+  const changes = Array.from({ length: dropped }, (_, index): Change => ({
+    kind: "remove",
+    path: [...at, dropped - index],
+  }));
+  const plan = planChanges(target, changes, { secretFiles: new Map() });
   await loadPlan(plan, io);
   const written = await applyPlan(plan, flags, io);
-  const { file, dropped } = plan;
   if (flags.json) printJsonLine(io, { ok: true, file, written, dropped, diff: plainChange(plan) });
   if (flags.json || !written) return;
   printWritten(plan, io);
   const removed = `${formatCount(dropped, "secret")} of the token ${name} removed`;
   print(io, `${removed}. Requests with an older one are answered 401.`);
-}
-
-interface Rotation extends ConfigPlan {
-  /** The file of the new secret, absolute. */
-  secretFile: string;
-  secret: string;
-}
-
-/**
- * Plans a second secret for a token, in front of the one that senders have. Until the older one is dropped, the hooks accept
- * both. Throws a `ConfigError` if the token has two already.
- */
-function planRotation(target: Target, name: string): Rotation {
-  const { at, count } = findToken(target, name);
-  if (count > 1) {
-    const message = `The token has ${count} secrets already. Run \`webhooks token drop ${name}\` when its senders have the first one.`;
-    throw new ConfigError([{ file: target.file, key: toKeyPath(at), message }]);
-  }
-  const secret = createSecret();
-  const secretFile = nameFile(target, name);
-  const value = toFileReference(secretFile, path.dirname(target.file));
-  const changes: Change[] = [{ kind: "add", path: at, value, first: true }];
-  const secretFiles = new Map([[secretFile, `${secret}\n`]]);
-  return { ...planChanges(target, changes, { secretFiles }), secretFile, secret };
-}
-
-/** Plans to remove all secrets of a token but the first. Throws a `ConfigError` if it has only one. */
-function planDrop(target: Target, name: string): ConfigPlan & { dropped: number } {
-  const { at, count } = findToken(target, name);
-  if (count < 2) {
-    const message = `The token has only one secret. Add the next one with \`webhooks token rotate ${name}\`.`;
-    throw new ConfigError([{ file: target.file, key: toKeyPath(at), message }]);
-  }
-  const indexes = Array.from({ length: count - 1 }, (_, index) => count - 1 - index);
-  const changes = indexes.map((index): Change => ({ kind: "remove", path: [...at, index] }));
-  return { ...planChanges(target, changes, { secretFiles: new Map() }), dropped: count - 1 };
 }
 
 /** Where the secrets of a token are written, and how many there are. */

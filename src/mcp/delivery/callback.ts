@@ -1,6 +1,7 @@
 import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
 import { readText } from "../../shared/net/network.ts";
+import { toHostName } from "../../shared/net/own-host.ts";
 import { classifyAddress } from "../../tools/addresses.ts";
 import { type Connection, NotSent, openConnection, type ResolveHost, resolveHost } from "../../tools/connection.ts";
 import { invalid } from "../errors.ts";
@@ -27,7 +28,7 @@ export function requireCallback(text: string, { allowHosts, publicUrl }: Callbac
     throw invalid("delivery.url must begin with https://.");
   }
   if (url.port !== "" && !isAllowed) throw invalid("delivery.url must use port 443.");
-  const literal = toHostName(url);
+  const literal = toHostName(url.hostname);
   const reach = isIP(literal) === 0 ? "public" : classifyAddress(literal);
   if (reach === "never" || (reach === "private" && !isAllowed)) {
     throw invalid("delivery.url has an address that is not public.");
@@ -39,17 +40,16 @@ export function requireCallback(text: string, { allowHosts, publicUrl }: Callbac
 }
 
 export function isAllowedHost(url: URL, allowHosts: readonly string[]): boolean {
-  return allowHosts.includes(toHostName(url)) || allowHosts.includes(url.hostname);
-}
-
-/** `[::1]` → `::1` */
-function toHostName({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  return allowHosts.includes(toHostName(url.hostname)) || allowHosts.includes(url.hostname);
 }
 
 function isBelow(url: URL, base: URL): boolean {
   const path = base.pathname.replace(/\/+$/, "");
-  return toHostName(url) === toHostName(base) && url.port === base.port && `${url.pathname}/`.startsWith(`${path}/`);
+  return (
+    toHostName(url.hostname) === toHostName(base.hostname) &&
+    url.port === base.port &&
+    `${url.pathname}/`.startsWith(`${path}/`)
+  );
 }
 
 /** Why a message was not accepted: a word that says nothing of the answer. */
@@ -100,7 +100,7 @@ export function createSender(resolve: ResolveHost = resolveHost): Sender {
     },
     async postOnce(message, allowHosts, onHost) {
       const url = new URL(message.url);
-      const host = toHostName(url);
+      const host = toHostName(url.hostname);
       if (isIP(host) !== 0) onHost([host]);
       const connection = openConnection({
         baseUrl: url.origin,

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { NumberedPublication, Subscription, SubscriptionProgress } from "../../journal/journal.ts";
 import { backoffMs } from "../../shared/time.ts";
 import type { PostResult } from "./callback.ts";
@@ -79,7 +79,11 @@ export function isSuspended({ progress: { suspendedAt }, subscription }: Courier
 export function proceed(courier: Courier, parts: CourierParts): Promise<void> | undefined {
   const { progress, subscription } = courier;
   if (subscription.expiresAt !== undefined && subscription.expiresAt <= parts.now) return undefined;
-  if (progress.ended) return sendControl(courier, parts, toTermination(progress.ended));
+  if (progress.ended) {
+    const { at, ...error } = progress.ended;
+    const body = JSON.stringify({ type: "terminated", error });
+    return sendControl(courier, parts, { key: String(at), body, done: () => undefined });
+  }
   if (isSuspended(courier)) return undefined;
   if (progress.suspendedAt !== undefined) {
     Object.assign(progress, { suspendedAt: undefined, failingSince: undefined });
@@ -236,11 +240,6 @@ function skipDeleted(courier: Courier, parts: CourierParts): undefined {
   });
 }
 
-function toTermination({ at, ...error }: NonNullable<SubscriptionProgress["ended"]>): Control {
-  const body = JSON.stringify({ type: "terminated", error });
-  return { key: String(at), body, done: () => undefined };
-}
-
 function sendControl(courier: Courier, parts: CourierParts, message: Control): undefined {
   const { key } = message;
   if (courier.control?.key !== key) courier.control = { key, attempts: 0, nextAt: 0, isSending: false };
@@ -259,7 +258,7 @@ async function deliverControl(
   const { subscription, progress } = courier;
   const type = progress.ended ? "terminated" : "gap";
   // The same in each attempt, also after a restart.
-  const digest = createHash("sha256").update(`${subscription.id} ${subscription.generation} ${key}`).digest("hex");
+  const digest = hash("sha256", `${subscription.id} ${subscription.generation} ${key}`);
   const result = await post(courier, `msg_${type}_${digest.slice(0, 32)}`, body);
   control.isSending = false;
   control.attempts += 1;

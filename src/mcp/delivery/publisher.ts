@@ -51,15 +51,7 @@ interface Held {
   saveAt: number;
 }
 
-export function createPublisher({
-  journal,
-  current,
-  sender,
-  secrets,
-  alerts,
-  log,
-  storeId,
-}: RoomParts & { storeId: string }): Publisher {
+export function createPublisher({ journal, current, sender, secrets, alerts, log, storeId }: RoomParts): Publisher {
   const { publications } = journal;
   const alarm = createAlarm(wake);
   let held: Held | undefined;
@@ -161,8 +153,8 @@ export function createPublisher({
     for (const courier of own.couriers.values()) {
       checkTerms(courier);
       if (!courier.secrets && !courier.progress.ended && !isSuspended(courier)) {
-        courier.progress.lastError = "unreadable_secret";
-        suspend(courier);
+        Object.assign(courier.progress, { lastError: "unreadable_secret", suspendedAt: Date.now() });
+        courier.isChanged = true;
       }
     }
     // One that is behind the others reads from the journal.
@@ -201,11 +193,6 @@ export function createPublisher({
 
   function end(courier: Courier, code: keyof typeof CODES, message: string, data?: object): void {
     courier.progress.ended = { code: CODES[code], message, data, at: Date.now() };
-    courier.isChanged = true;
-  }
-
-  function suspend(courier: Courier): void {
-    courier.progress.suspendedAt = Date.now();
     courier.isChanged = true;
   }
 

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from "node:crypto";
-import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { codeOf } from "../../errors.ts";
 
@@ -52,9 +52,7 @@ function idOf(key: Buffer): string {
 export function loadKeyFile(folder: string): string {
   const file = path.join(folder, "mcp.key");
   try {
-    const descriptor = openSync(file, "wx", 0o600);
-    writeSync(descriptor, randomBytes(32).toString("base64url"));
-    closeSync(descriptor);
+    writeFileSync(file, randomBytes(32).toString("base64url"), { flag: "wx", mode: 0o600 });
   } catch (error) {
     if (codeOf(error) !== "EEXIST") throw error;
   }

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { HookError } from "../../errors.ts";
 import type { Exchange } from "../../ingress/exchange.ts";
 import { createRouter, json, type RouteRequest, type Routes } from "../../ingress/router.ts";
+import { once } from "../../shared/once.ts";
 import { IS_CHECKOUT, PACKAGE_ROOT } from "../../shared/system/package.ts";
 import type { HttpResponse } from "../../types.ts";
 import { createAccess } from "./access.ts";
@@ -129,18 +130,10 @@ function parseAccepted(header: string | string[] = ""): Set<string> {
 
 type Files = ReadonlyMap<string, Buffer>;
 
-let files: Promise<Files> | undefined;
-
-/** What `.ci/page.ts` has built, read once. */
-function loadFiles(): Promise<Files> {
-  files ??= (IS_CHECKOUT ? build() : Promise.resolve(readFiles(path.join(PACKAGE_ROOT, "dist/page")))).catch(
-    (error: unknown) => {
-      files = undefined;
-      throw error;
-    },
-  );
-  return files;
-}
+/** What `.ci/page.ts` has built. */
+const loadFiles = once(async (): Promise<Files> =>
+  IS_CHECKOUT ? build() : readFiles(path.join(PACKAGE_ROOT, "dist/page")),
+);
 
 /** Into a separate folder: other services may be started from the same checkout at this moment. */
 async function build(): Promise<Files> {

@@ -22,7 +22,7 @@ export function createMappingRoutes({
   tryHook,
   diff,
   journal,
-  address,
+  serviceUrl,
 }: RouteServices): RoutesOf<MappingPath> {
   const counts = cached(() => journal.countByMapping(Date.now() - COUNTED_MS), CACHED_MS);
   const findMapping = (id: string) => config().hooks.mappings.find((mapping) => mapping.id === id);
@@ -31,9 +31,10 @@ export function createMappingRoutes({
       about: "The mappings in the order in which they are tried, with the address for the sender and what they did.",
       async answer() {
         const pauses = await journal.listPauses();
-        const hooksUrl = address() + config().hooks.path;
+        const { gateway, hooks } = config();
+        const hooksUrl = (gateway.hooksUrl ?? serviceUrl()) + hooks.path;
         const views = toMappingViews({
-          sources: config().hooks.mappings,
+          sources: hooks.mappings,
           shadowed: shadowed(),
           counts: await counts(),
           rejections: await rejections.list(MAX_REJECTIONS),

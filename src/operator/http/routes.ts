@@ -1,4 +1,3 @@
-import type { Access } from "./access.ts";
 import { createApprovalRoutes } from "./approval-routes.ts";
 import { createEventRoutes } from "./event-routes.ts";
 import { createMappingRoutes } from "./mapping-routes.ts";
@@ -6,15 +5,13 @@ import { toOpenApi } from "./openapi.ts";
 import { createRecordingRoutes } from "./recording-routes.ts";
 import { answering, type RouteTable } from "./route.ts";
 import { createServiceRoutes } from "./service-routes.ts";
-import type { OperatorServices } from "./services.ts";
+import type { RouteServices } from "./services.ts";
 import { createSubscriptionRoutes } from "./subscription-routes.ts";
 import { createWorkRoutes } from "./work-routes.ts";
 
 /** The table of the API. A path is tried in this order. */
-export function createRoutes(given: OperatorServices & { access: Access }): RouteTable {
-  const { config, serviceUrl } = given;
-  const address = (): string => config().gateway.hooksUrl ?? serviceUrl();
-  const services = { ...given, address };
+export function createRoutes(services: RouteServices): RouteTable {
+  const { config, serviceUrl } = services;
   const routes: RouteTable = {
     ...createServiceRoutes(services),
     "GET /api/openapi.json": answering({

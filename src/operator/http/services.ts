@@ -41,6 +41,4 @@ export interface OperatorServices extends Operations {
 /** What the routes use. */
 export interface RouteServices extends OperatorServices {
   access: Access;
-  /** The address of the service for senders. */
-  address(): string;
 }

@@ -93,10 +93,10 @@ function GroupActions({ group: { kind, hook, group, count }, reload }: { group: 
   const label = `${formatNumber(count)} of ${toLine(hook ?? kind, 40)}: ${toLine(group, 60)}`;
   return (
     <span class="row-actions">
-      <button aria-label={`Retry ${label}`} onClick={() => void retryGroup(choice).then(reload)}>
+      <button aria-label={`Retry ${label}`} onClick={() => void treatGroup("retry", choice, reload).then(reload)}>
         Retry {formatNumber(count)}
       </button>
-      <button aria-label={`Drop ${label}`} onClick={() => void dropGroup(choice, reload)}>
+      <button aria-label={`Drop ${label}`} onClick={() => void treatGroup("drop", choice, reload)}>
         Drop {formatNumber(count)}
       </button>
     </span>
@@ -106,31 +106,27 @@ function GroupActions({ group: { kind, hook, group, count }, reload }: { group: 
 type Choice = Pick<DeadLetterGroupView, "kind" | "hook" | "group">;
 
 /** The preview counts them, and the action takes exactly those. */
-async function retryGroup(choice: Choice): Promise<void> {
-  const preview = await notifyOf(call("POST /api/dead-letters/retry", {}, { body: choice }), undefined, "Not retried");
+async function treatGroup(treatment: Treatment, choice: Choice, reload: () => void): Promise<void> {
+  const failed = treatment === "retry" ? "Not retried" : "Not dropped";
+  const change = (token?: string, isLast = false) =>
+    call(`POST /api/dead-letters/${treatment}`, {}, { body: { ...choice, token }, isLast });
+  const preview = await notifyOf(change(), undefined, failed);
   if (!preview) return;
   const { count, token } = preview;
+  if (treatment === "drop") {
+    const act = (isLast: boolean): void =>
+      void change(token, isLast).then(reload, (error: unknown) => notify(`${failed}: ${messageOf(error)}`, "bad"));
+    return delayed(`${countLetters(count)} will be dropped.`, act, reload);
+  }
   const what = choice.kind === "run" ? "turns start again with all their attempts" : "deliveries are sent again";
   const text = `${formatNumber(count)} ${what}. What fails from now on is left as it is.`;
   if (!(await confirmed(`Retry ${formatNumber(count)}?`, text, `Retry ${formatNumber(count)}`))) return;
   await notifyOf(
-    call("POST /api/dead-letters/retry", {}, { body: { ...choice, token } }),
+    change(token),
     ({ changed = 0 }) =>
       `${formatNumber(changed)} run again${changed < count ? `; ${formatNumber(count - changed)} had changed meanwhile` : ""}.`,
-    "Not retried",
+    failed,
   );
-}
-
-async function dropGroup(choice: Choice, reload: () => void): Promise<void> {
-  const preview = await notifyOf(call("POST /api/dead-letters/drop", {}, { body: choice }), undefined, "Not dropped");
-  if (!preview) return;
-  const { count, token } = preview;
-  const act = (isLast: boolean): void =>
-    void call("POST /api/dead-letters/drop", {}, { body: { ...choice, token }, isLast }).then(
-      reload,
-      (error: unknown) => notify(`Not dropped: ${messageOf(error)}`, "bad"),
-    );
-  delayed(`${countLetters(count)} will be dropped.`, act, reload);
 }
 
 const countLetters = (count: number): string =>

@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { addUpSpend, type SpendSum } from "../../shared/spend.ts";
 import { DAY_MS, startOfDay } from "../../shared/time.ts";
 import type { SpendView, StatusView } from "../api.ts";
 import { formatCost, formatNumber, toLine } from "../parts/format.ts";
@@ -65,29 +66,16 @@ function Budget({ budget }: { budget: StatusView["budget"] }): JSX.Element | nul
   );
 }
 
-type Sum = Pick<SpendView, "runs" | "inputTokens" | "outputTokens" | "cost"> & { name: string };
-
-function addUp(name: string, rows: readonly SpendView[]): Sum {
-  const total = { name, runs: 0, inputTokens: 0, outputTokens: 0, cost: 0 };
-  for (const { runs, inputTokens, outputTokens, cost } of rows) {
-    total.runs += runs;
-    total.inputTokens += inputTokens;
-    total.outputTokens += outputTokens;
-    total.cost += cost;
-  }
-  return total;
-}
-
 const BLANK: Record<Group, string> = { hook: "heartbeat", mapping: "no mapping", model: "no model named" };
 
 function Sums({ spend, group }: { spend: readonly SpendView[]; group: Group }): JSX.Element {
   const sums = [...Map.groupBy(spend, (row) => row[group])]
-    .map(([name, rows]) => addUp(name || BLANK[group], rows))
+    .map(([name, rows]) => addUpSpend(name || BLANK[group], rows))
     .toSorted((one, other) => other.cost - one.cost || other.inputTokens - one.inputTokens);
   return (
     <Table
       label={`Spend by ${group}`}
-      items={sums.length > 1 ? [...sums, addUp("total", spend)] : sums}
+      items={sums.length > 1 ? [...sums, addUpSpend("total", spend)] : sums}
       keyOf={({ name }) => name}
       empty={
         <p>
@@ -107,21 +95,21 @@ function Sums({ spend, group }: { spend: readonly SpendView[]; group: Group }): 
 }
 
 const AMOUNTS = [
-  { name: "Turns", kind: "number", show: ({ runs }: Sum) => formatNumber(runs) },
-  { name: "Tokens in", kind: "number", show: ({ inputTokens }: Sum) => formatNumber(inputTokens) },
-  { name: "Tokens out", kind: "number", show: ({ outputTokens }: Sum) => formatNumber(outputTokens) },
-  { name: "Cost", kind: "number", show: ({ cost }: Sum) => formatCost(cost, 4) },
+  { name: "Turns", kind: "number", show: ({ runs }: SpendSum) => formatNumber(runs) },
+  { name: "Tokens in", kind: "number", show: ({ inputTokens }: SpendSum) => formatNumber(inputTokens) },
+  { name: "Tokens out", kind: "number", show: ({ outputTokens }: SpendSum) => formatNumber(outputTokens) },
+  { name: "Cost", kind: "number", show: ({ cost }: SpendSum) => formatCost(cost, 4) },
 ] as const;
 
 /** A bar for each day, of its cost, or of its tokens if nothing has a price. */
 function Days({ spend, from }: { spend: readonly SpendView[]; from: number }): JSX.Element {
   const byDay = Map.groupBy(spend, ({ day }) => day);
-  const days: Sum[] = [];
+  const days: SpendSum[] = [];
   for (let at = from; at <= Date.now(); at += DAY_MS) {
     const day = new Date(at).toISOString().slice(0, 10);
-    days.push(addUp(day, byDay.get(day) ?? []));
+    days.push(addUpSpend(day, byDay.get(day) ?? []));
   }
-  const amountOf = ({ cost, inputTokens, outputTokens }: Sum): number =>
+  const amountOf = ({ cost, inputTokens, outputTokens }: SpendSum): number =>
     days.some((day) => day.cost > 0) ? cost : inputTokens + outputTokens;
   const highest = Math.max(...days.map(amountOf), Number.MIN_VALUE);
   return (
