@@ -5,7 +5,7 @@ import type { Sender } from "./delivery/callback.ts";
 import type { SecretBox } from "./delivery/secrets.ts";
 
 /** What the parts of this folder work with. */
-export interface RoomParts {
+export interface McpParts {
   journal: Pick<Journal, "publications" | "lease" | "watch">;
   current(): Pick<Runtime, "config" | "mappings" | "generation">;
   storeId: string;

@@ -9,7 +9,7 @@ import type { Challenges } from "./delivery/challenge.ts";
 import { fromCursor, toCursor, toOccurrence } from "./occurrence.ts";
 import { McpError } from "./errors.ts";
 import { optionalNumber, optionalText, type Params, readArguments, requireObject, requireText } from "./params.ts";
-import type { RoomParts } from "./parts.ts";
+import type { McpParts } from "./parts.ts";
 import { type Scan, scanPublications } from "./scan.ts";
 import { matchesFilter, maySee } from "./scope.ts";
 import { isSigningSecret } from "./delivery/secrets.ts";
@@ -18,7 +18,7 @@ import type { EventArguments } from "../types.ts";
 /** What a principal may ask for, by method. Each throws an `McpError`. */
 export type Requests = Record<string, (principal: McpPrincipal, params: Params) => Promise<object>>;
 
-export interface RequestParts extends RoomParts {
+export interface RequestParts extends McpParts {
   catalog: Catalog;
   challenges: Challenges;
   news: News;

@@ -2,7 +2,7 @@ import { retryWhileUnavailable } from "../dispatch/retry.ts";
 import { HookError } from "../errors.ts";
 import type { Routes } from "../ingress/router.ts";
 import { createAuditList, type AuditList } from "../mcp/audit.ts";
-import type { Room } from "../mcp/room.ts";
+import type { McpServer } from "../mcp/server.ts";
 import type { Runtime } from "../runtime/build.ts";
 import { once } from "../shared/once.ts";
 import type { Execution } from "./execution.ts";
@@ -22,7 +22,7 @@ export function createMcp({ journal, current, store, telemetry: { log } }: Parts
   const audit = createAuditList();
   const stopping = new AbortController();
   const open = once(load);
-  let room: Room | undefined;
+  let server: McpServer | undefined;
   let executes = false;
   let opening: Promise<void> | undefined;
 
@@ -35,12 +35,12 @@ export function createMcp({ journal, current, store, telemetry: { log } }: Parts
     audit,
     use({ config }, node) {
       executes = node.executes;
-      if (room) room.wake();
+      if (server) server.wake();
       else if (config.gateway.mcp && executes) opening ??= openWhenAvailable().finally(() => (opening = undefined));
     },
     async stop() {
       stopping.abort();
-      await room?.stop();
+      await server?.stop();
     },
   };
 
@@ -52,17 +52,17 @@ export function createMcp({ journal, current, store, telemetry: { log } }: Parts
     }
   }
 
-  function require(): Promise<Room> {
+  function require(): Promise<McpServer> {
     if (current().config.gateway.mcp) return open();
     throw new HookError("not_found", { message: "There is no such path." });
   }
 
-  async function load(): Promise<Room> {
-    const { openRoom } = await import("../mcp/room.ts");
+  async function load(): Promise<McpServer> {
+    const { openMcpServer } = await import("../mcp/server.ts");
     const alerts = { raise: execution().alerts.raise };
-    room = await openRoom({ journal, current, alerts, log, audit, storePath: store.path });
-    if (stopping.signal.aborted) await room.stop();
-    else if (executes) room.start();
-    return room;
+    server = await openMcpServer({ journal, current, alerts, log, audit, storePath: store.path });
+    if (stopping.signal.aborted) await server.stop();
+    else if (executes) server.start();
+    return server;
   }
 }

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { Journal } from "../../src/journal/journal.ts";
 import { createMappingIndex } from "../../src/mapping/mapping-index.ts";
 import { createAuditList } from "../../src/mcp/audit.ts";
-import { openRoom } from "../../src/mcp/room.ts";
+import { openMcpServer } from "../../src/mcp/server.ts";
 import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
 import { useJournals } from "../contracts/journal/harness.ts";
 import { open } from "../contracts/journal/openers/postgres.ts";
@@ -41,15 +41,22 @@ test("a poll answers with what is published between its look and its wait", asyn
   expect((await polled).result.events).toMatchObject([{ eventId }]);
 });
 
-/** The URL of a room that numbers nothing by itself. */
+/** The URL of a server that numbers nothing by itself. */
 async function serve(journal: Journal, storePath: string): Promise<string> {
   const user = publishing();
   const mappings = (user.hooks?.mappings ?? []).map((mapping, index) => toCompiled(mapping, index));
   const runtime = { config: toConfig(user), mappings: createMappingIndex(mappings), generation: 1 };
   const alerts = { raise: () => undefined };
   const { log } = silentTelemetry;
-  const room = await openRoom({ journal, current: () => runtime, alerts, log, audit: createAuditList(), storePath });
-  onTestFinished(() => room.stop());
-  const { port } = await startIngress("socket", { routes: { "* /mcp": room.serve } });
+  const server = await openMcpServer({
+    journal,
+    current: () => runtime,
+    alerts,
+    log,
+    audit: createAuditList(),
+    storePath,
+  });
+  onTestFinished(() => server.stop());
+  const { port } = await startIngress("socket", { routes: { "* /mcp": server.serve } });
   return `http://127.0.0.1:${port}`;
 }

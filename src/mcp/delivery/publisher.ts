@@ -9,7 +9,7 @@ import { type Courier, createCourier, isOver, isSuspended, nextDueAt, proceed } 
 import { CODES } from "../errors.ts";
 import { createFeed, type Feed } from "./feed.ts";
 import { widenSchema } from "./payload-schema.ts";
-import type { RoomParts } from "../parts.ts";
+import type { McpParts } from "../parts.ts";
 import { matchesFilter, mayAsk, maySee, maySeeType } from "../scope.ts";
 
 /** Numbers publications and delivers them to subscriptions, on one node at a time. */
@@ -51,7 +51,7 @@ interface Held {
   saveAt: number;
 }
 
-export function createPublisher({ journal, current, sender, secrets, alerts, log, storeId }: RoomParts): Publisher {
+export function createPublisher({ journal, current, sender, secrets, alerts, log, storeId }: McpParts): Publisher {
   const { publications } = journal;
   const alarm = createAlarm(wake);
   let held: Held | undefined;

@@ -8,14 +8,14 @@ import { createSender } from "./delivery/callback.ts";
 import { createCatalog } from "./catalog.ts";
 import { createChallenges } from "./delivery/challenge.ts";
 import { createEndpoint } from "./endpoint.ts";
-import type { RoomParts } from "./parts.ts";
+import type { McpParts } from "./parts.ts";
 import { createAuthenticate, type PrincipalSettings, toMetadata } from "./principals.ts";
 import { createPublisher } from "./delivery/publisher.ts";
 import { createRequests, type News } from "./requests.ts";
 import { createSecretBox, loadKeyFile, type SecretBox } from "./delivery/secrets.ts";
 
 /** The MCP endpoint and what it needs. */
-export interface Room {
+export interface McpServer {
   serve: RouteHandler;
   /** Says which issuer's tokens are accepted. Throws a 404 without OAuth. */
   serveMetadata(): HttpResponse;
@@ -30,13 +30,13 @@ export interface Room {
 /** Polls that are held at once. A further one is answered as if its time were over. */
 const MAX_HELD = { principal: 16, all: 256 };
 
-export async function openRoom(
-  options: Omit<RoomParts, "storeId" | "sender" | "secrets"> & { audit: AuditList; storePath: string },
-): Promise<Room> {
+export async function openMcpServer(
+  options: Omit<McpParts, "storeId" | "sender" | "secrets"> & { audit: AuditList; storePath: string },
+): Promise<McpServer> {
   const { journal, current, log, audit, storePath } = options;
   const sender = createSender();
   const storeId = await journal.publications.storeId();
-  const parts: RoomParts = { ...options, storeId, sender, secrets: createSecrets(current, storePath) };
+  const parts: McpParts = { ...options, storeId, sender, secrets: createSecrets(current, storePath) };
   const news = createNews();
   const publisher = createPublisher(parts);
   const unwatch = journal.watch((work) => work.has("publication") && news.tell());
@@ -82,7 +82,7 @@ function toSettings({ gateway }: Runtime["config"]): PrincipalSettings & { gatew
 }
 
 /** The box of the keys in use: another one after they were rotated. */
-function createSecrets(current: RoomParts["current"], storePath: string): () => SecretBox {
+function createSecrets(current: McpParts["current"], storePath: string): () => SecretBox {
   let made: { keys: readonly string[]; box: SecretBox } | undefined;
   let fromFile: readonly string[] | undefined;
   return () => {
