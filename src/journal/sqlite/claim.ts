@@ -3,9 +3,10 @@ import type { ClaimedRun, RunLimit, RunLimits } from "../journal.ts";
 import { byArrival, integer, optional, type Row, text, toRun } from "../rows.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../waits.ts";
 import { type Database, isDiskFull, transact } from "./database.ts";
-import { reportRun, type Transaction } from "./group-commit.ts";
+import { report, type Transaction } from "./group-commit.ts";
 import { INTERRUPTED } from "../records/failed-attempt.ts";
 import { insertAttempts } from "../writes/failed-attempts.ts";
+import { toRunReport } from "../writes/writer.ts";
 import { RUNS, runTranslated, withJoined } from "./read.ts";
 
 /*
@@ -152,7 +153,7 @@ function startRun(transaction: Transaction, seq: number, now: number): ClaimedRu
   const row = transaction.get(`SELECT * FROM ${RUNS} WHERE seq = ?`, seq) ?? {};
   const { action, ...run } = withJoined(transaction, toRun(row));
   if (!action) throw new Error(`run ${run.id} has no action`);
-  reportRun(transaction, seq, "running");
+  report(transaction, toRunReport(row, "running"));
   return { ...run, action, token: integer(row.claims), ...(row.hold_reason !== null && { released: true }) };
 }
 

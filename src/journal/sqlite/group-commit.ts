@@ -1,9 +1,8 @@
 import { JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { RunState } from "../../types.ts";
 import type { Change, NewWork } from "../journal.ts";
 import { text } from "../rows.ts";
-import { type ChangeReport, toOrigin } from "../writes/writer.ts";
+import type { ChangeReport } from "../writes/writer.ts";
 import { type Database, toUnavailable, transact } from "./database.ts";
 import type { Counters } from "./counters.ts";
 
@@ -194,20 +193,7 @@ function call(listener: () => void, log: Log): void {
   }
 }
 
-/* What the operations of a commit tell those who watch changes. Without a watcher nothing is read. */
-
-export function reportRun(transaction: Transaction, seq: number, state: RunState): void {
-  const ids = transaction.isWatched() && transaction.get(IDS_OF_RUN, seq);
-  if (!ids) return;
-  const { runId: id, eventId } = toOrigin(ids);
-  report(transaction, { kind: "run", id, eventId, state });
-  if (state === "dead") report(transaction, { kind: "dead-letter", id, eventId, isDead: true });
-}
-
-const IDS_OF_RUN = `
-  SELECT runs.id AS run_id, events.id AS event_id FROM runs LEFT JOIN events ON events.seq = event_seq WHERE runs.seq = ?`;
-
-/** Reports a change, and after it the event of its run and those that joined it. */
+/** Reports a change, and after it the event of its run and those that joined it. Without a watcher nothing is read. */
 export function report(transaction: Transaction, { runId, ...change }: ChangeReport): void {
   if (!transaction.isWatched()) return;
   transaction.report(change);
