@@ -4,7 +4,7 @@ import type { Page } from "../journal.ts";
 import type { Answer, EventRecord, EventSummary, MappingCount } from "../records/event.ts";
 import { bytes, integer, text, type Row } from "../rows.ts";
 import * as rows from "../rows.ts";
-import { listPage, toWhere, type Condition, type Reader, withinPage } from "./reader.ts";
+import { countEach, listPage, toWhere, type Condition, type Reader, withinPage } from "./reader.ts";
 import { toWaitingRuns, withFailedAttempts, withSteps } from "./runs.ts";
 
 export async function listEvents(
@@ -117,21 +117,11 @@ async function partsOf(
   };
 }
 
-export async function countEvents({ all, tables }: Reader, max: number): Promise<Record<EventStatus, number>> {
-  const counts = EVENT_STATUSES.map(
-    (status) => `SELECT '${status}' AS status, (SELECT count(*) FROM
-      (SELECT 1 FROM ${tables.states} WHERE status = '${status}' LIMIT +$1::int) AS counted) AS count`,
-  );
-  const found = new Map((await all(counts.join(" UNION ALL "), [max])).map((row) => [row.status, integer(row.count)]));
-  const of = (status: EventStatus): number => found.get(status) ?? 0;
-  return {
-    accepted: of("accepted"),
-    skipped: of("skipped"),
-    rejected: of("rejected"),
-    done: of("done"),
-    failed: of("failed"),
-    dead: of("dead"),
-  };
+export async function countEvents(reader: Reader, max: number): Promise<Record<EventStatus, number>> {
+  const conditions = EVENT_STATUSES.map((status) => `status = '${status}'`);
+  const counts = await countEach(reader, reader.tables.states, conditions, max);
+  const [accepted = 0, skipped = 0, rejected = 0, done = 0, failed = 0, dead = 0] = counts;
+  return { accepted, skipped, rejected, done, failed, dead };
 }
 
 /** What the mappings did with the events since a time. */

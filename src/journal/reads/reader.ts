@@ -1,7 +1,7 @@
 import { firstIdAt, isId } from "../../shared/id.ts";
 import type { Page } from "../journal.ts";
 import type { Run } from "../records/run.ts";
-import type { Row } from "../rows.ts";
+import { integer, type Row } from "../rows.ts";
 
 /*
  * The reads of both stores, in PostgreSQL's words. SQLite's differ so little that `sqlite/read.ts` translates them. Lists
@@ -105,4 +105,14 @@ export function toWhere(conditions: Condition[]): { where: string; values: ReadV
     sql.includes("$before") ? sql.replace("$before", `$${index + 1}`) : `${sql} ($${index + 1})`,
   );
   return { where: terms.length > 0 ? `WHERE ${terms.join(" AND ")}` : "", values: given.map(([, value]) => value) };
+}
+
+/** How many rows of a table meet each of the conditions. Counting ends at `max`. */
+export async function countEach({ all }: Reader, from: string, conditions: string[], max: number): Promise<number[]> {
+  const counts = conditions.map(
+    (condition, place) => `SELECT ${place} AS place, (SELECT count(*) FROM
+      (SELECT 1 FROM ${from} WHERE ${condition} LIMIT +$1::int) AS counted) AS count`,
+  );
+  const found = await all(`${counts.join(" UNION ALL ")} ORDER BY place`, [max]);
+  return found.map(({ count }) => integer(count));
 }
