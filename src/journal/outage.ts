@@ -1,8 +1,15 @@
 import type { JournalUnavailable } from "../errors.ts";
 import type { Log } from "../telemetry/log.ts";
 
+export interface Outage {
+  isOn(): boolean;
+  /** Gives the error. */
+  begin(error: JournalUnavailable): JournalUnavailable;
+  end(): void;
+}
+
 /** Logs when a store begins to refuse writes, and when it accepts them again. */
-export function createOutage(log: Log) {
+export function createOutage(log: Log): Outage {
   let on = false;
   return {
     isOn: () => on,

@@ -8,6 +8,13 @@ export function toSubscription(row: Row): Subscription {
 }
 
 /** The columns of a publication but `seq` and `position`. */
-export function toPublicationRow({ id, name, arguments: args, data, at, via }: NewPublication) {
+export function toPublicationRow({
+  id,
+  name,
+  arguments: args,
+  data,
+  at,
+  via,
+}: NewPublication): Record<"id" | "name" | "arguments" | "via", string> & Pick<NewPublication, "data" | "at"> {
   return { id, name, arguments: JSON.stringify(args), data, at, via: JSON.stringify(via) };
 }

@@ -215,7 +215,7 @@ export function createRecovery(transaction: Transaction, log: Log): Recovery {
   return {
     begin() {
       try {
-        report(transact(transaction, () => returnWork(transaction)));
+        end(transact(transaction, () => returnWork(transaction)));
       } catch (error) {
         if (!isDiskFull(error)) throw error;
         log.warn("interrupted work not recovered yet: the disk is full");
@@ -225,13 +225,13 @@ export function createRecovery(transaction: Transaction, log: Log): Recovery {
       if (isDone) return;
       repeated ??= transaction
         .write(() => returnWork(transaction))
-        .then(report)
+        .then(end)
         .finally(() => (repeated = undefined));
       await repeated;
     },
   };
 
-  function report(recovered: { runs: number; deliveries: number }): void {
+  function end(recovered: { runs: number; deliveries: number }): void {
     isDone = true;
     if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
   }

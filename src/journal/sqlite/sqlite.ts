@@ -197,8 +197,8 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
     findReplay: readWith(transaction, findReplay),
 
     claimRuns: claim(claimRuns),
-    completeRun: (claim, outcome) => end(toCompletion(claim, outcome)),
-    deadLetterRun: (claim, failure) => end(toFailure(claim, failure)),
+    completeRun: (...done) => end(toCompletion(...done)),
+    deadLetterRun: (...failed) => end(toFailure(...failed)),
 
     claimDeliveries: claim(claimDeliveries),
     finishDelivery: write(finishDelivery),
