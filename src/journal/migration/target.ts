@@ -19,7 +19,7 @@ export interface Copied {
   rows: TargetRow[];
   read: number;
   from: Position | undefined;
-  to: Position;
+  to: Position | undefined;
 }
 
 /** The tables that a migration fills. */
