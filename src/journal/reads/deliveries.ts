@@ -3,12 +3,11 @@ import type { DeliveryFilter, Page } from "../journal.ts";
 import type { Delivery, Route } from "../records/delivery.ts";
 import { integer, text, type Row } from "../rows.ts";
 import * as rows from "../rows.ts";
-import { listQueue, type Condition, type Reader } from "./reader.ts";
+import { listPage, ofStates, type Reader } from "./reader.ts";
 
 export async function listDeliveries(reader: Reader, page: Page & DeliveryFilter): Promise<Delivery[]> {
   const { state, channel } = page;
-  const conditions: Condition[] = [["channel =", channel]];
-  const found = await listQueue(reader, "hookline.deliveries", { page, state, conditions });
+  const found = await listPage(reader, "hookline.deliveries", page, [ofStates(state), ["channel =", channel]]);
   return found.map((row) => rows.toDelivery(row, reader.clockOffsetMs));
 }
 

@@ -52,25 +52,17 @@ export interface ReadTables {
 /** SQL in front of the value, or around `$before`. */
 export type Condition = [sql: string, value: ReadValue];
 
-/** The newest rows that meet the conditions whose value is given. */
-export async function listPage(
-  { all, tables }: Reader,
-  { from, conditions, limit }: { from: string; conditions: Condition[]; limit: number },
-): Promise<Row[]> {
-  const { where, values } = toWhere(conditions);
-  const sql = `SELECT * FROM ${from} ${where} ORDER BY ${tables.order} DESC LIMIT $${values.length + 1}`;
-  return all(sql, [...values, limit]);
-}
-
-export async function listQueue(
-  reader: Reader,
-  from: string,
-  { page, state, conditions }: { page: Page; state?: string | string[]; conditions: Condition[] },
-): Promise<Row[]> {
+/** The newest rows of a page that meet the conditions whose value is given. */
+export async function listPage(reader: Reader, from: string, page: Page, conditions: Condition[]): Promise<Row[]> {
   const { limit, before } = page;
   if (before !== undefined && !isId(before)) return [];
-  const ofState: Condition = [Array.isArray(state) ? "state = ANY" : "state =", state];
-  return listPage(reader, { from, conditions: [ofState, ...conditions, ...withinPage(reader, from, page)], limit });
+  const { where, values } = toWhere([...conditions, ...withinPage(reader, from, page)]);
+  const sql = `SELECT * FROM ${from} ${where} ORDER BY ${reader.tables.order} DESC LIMIT $${values.length + 1}`;
+  return reader.all(sql, [...values, limit]);
+}
+
+export function ofStates(state: string | string[] | undefined): Condition {
+  return [Array.isArray(state) ? "state = ANY" : "state =", state];
 }
 
 /** A request has its id when it begins, and its `seq` when it is committed, within this time. */

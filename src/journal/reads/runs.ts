@@ -6,15 +6,16 @@ import type { Pause, Run, RunWait, Spend } from "../records/run.ts";
 import type { Step } from "../records/step.ts";
 import { integer, text, type Row } from "../rows.ts";
 import * as rows from "../rows.ts";
-import { countEach, listQueue, type Condition, type Reader } from "./reader.ts";
+import { countEach, listPage, ofStates, type Reader } from "./reader.ts";
 
 export async function listRuns(reader: Reader, page: Page & RunFilter): Promise<Run[]> {
   const { state, hook, sessionKey } = page;
-  const conditions: Condition[] = [
+  const found = await listPage(reader, reader.tables.runs, page, [
+    ofStates(state),
     ["hook =", hook],
     ["session_key =", sessionKey],
-  ];
-  return toWaitingRuns(reader, await listQueue(reader, reader.tables.runs, { page, state, conditions }));
+  ]);
+  return toWaitingRuns(reader, found);
 }
 
 /** With what each of them waits for. */

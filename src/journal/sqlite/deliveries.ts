@@ -79,7 +79,8 @@ function findReplaced(database: Database, row: Row) {
 
 // Without the hint SQLite reads everything that was sent.
 const FIND_REPLACED = `
-  SELECT message_id FROM deliveries INDEXED BY deliveries_conversation WHERE conversation = ?1 AND channel = ?2 AND recipient IS ?3
+  SELECT message_id FROM deliveries INDEXED BY deliveries_conversation
+  WHERE conversation = ?1 AND channel = ?2 AND recipient IS ?3
     AND message_id IS NOT NULL AND state = 'sent' AND (?5 = 1 OR (run_id = ?4 AND edits = 2))
   ORDER BY (run_id = ?4 AND edits IS 2) DESC, created_at DESC, seq DESC LIMIT 1`;
 
