@@ -7,8 +7,7 @@ import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../waits.ts";
 import { rememberMessage } from "../writes/deliveries.ts";
 import { addFailedAttempt } from "../writes/failed-attempts.ts";
 import { toDeliveryReport } from "../writes/writer.ts";
-import { withCommitOf } from "./read.ts";
-import { takeOldest } from "./claim.ts";
+import { takeOldest, withCommitOf } from "./read.ts";
 import { updateCountsOf } from "./counters.ts";
 
 /*
