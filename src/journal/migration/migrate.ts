@@ -4,12 +4,12 @@ import { ConfigError, JournalUnavailable } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { createDatabase, type PostgresDatabase } from "../postgres/database.ts";
+import { addPartitions } from "../postgres/retention.ts";
 import { migrate as createTables } from "../postgres/schema.ts";
-import { text } from "../rows.ts";
+import { integer, text } from "../rows.ts";
 import type { Database } from "../sqlite/database.ts";
 import { openJournalFile, readSigningKey } from "../sqlite/sqlite.ts";
 import {
-  addOldPartitions,
   addRow,
   beginMigration,
   type Checksum,
@@ -22,7 +22,7 @@ import {
   TARGET_TABLES,
   writeRows,
 } from "./target.ts";
-import { countRows, journalSources, type Position, readLastSeq, readOldest, readRows, type Source } from "./source.ts";
+import { countRows, journalSources, type Position, readOldest, readRows, type Source } from "./source.ts";
 
 export interface MigrationOptions {
   /** The state folder. No service may run on it. */
@@ -92,13 +92,17 @@ async function migrateInto(
   await createTables(database);
   const progress = await beginMigration(database, markJournal(journal), sources);
   const oldest = readOldest(journal);
-  if (oldest !== undefined) await addOldPartitions(database, Math.max(oldest, Date.now() - MAX_PARTITIONS_MS));
+  if (oldest !== undefined) {
+    // Retention can drop the partitions of old events.
+    const [now, since] = [Date.now(), Math.max(oldest, Date.now() - MAX_PARTITIONS_MS)];
+    await database.transact((sql) => addPartitions(sql, now, since));
+  }
   for (const source of sources) await copySource(database, source, progress.get(source.name), onProgress);
   const tables = await compare(database, sources, onProgress);
   // First: if this ends in between, another migration finishes it, but no service starts on both.
   journal.run("UPDATE migration SET is_done = 1");
   await finishMigration(database, {
-    lastSeq: readLastSeq(journal),
+    lastSeq: integer(journal.get("SELECT last_seq FROM totals")?.last_seq),
     signingKey: readSigningKey(journal),
     publishing: journal.get("SELECT * FROM publishing") ?? {},
   });

@@ -11,22 +11,23 @@ import { addFailedAttempt } from "./failed-attempts.ts";
 import { recipientLock, reportRun, sessionLock, toRunReport, windowLock, type Work, type Writer } from "./writer.ts";
 
 export function retryRun(writer: Writer, claim: Claim, dueAt: number, error: string): Work<boolean> {
-  writer.announce("run");
-  const set = "not_before = $3, error = $4, unavailable_since = NULL, waiting_for = NULL";
-  const values = [Math.ceil(dueAt) + writer.clockOffsetMs, error];
-  return leaveRun(writer, claim, { state: "ready", set, failedWith: error }, values);
+  return postpone(writer, claim, dueAt, { error, uncounted: 0 });
 }
 
-export function giveBackRun(
+export function giveBackRun(writer: Writer, claim: Claim, dueAt: number, reason: GiveBack): Work<boolean> {
+  return postpone(writer, claim, dueAt, { ...reason, uncounted: 1 });
+}
+
+function postpone(
   writer: Writer,
   claim: Claim,
   dueAt: number,
-  { error, unavailableSince, waitingFor }: GiveBack,
+  { error, uncounted, unavailableSince, waitingFor }: GiveBack & { uncounted: 0 | 1 },
 ): Work<boolean> {
   writer.announce("run");
-  const set =
-    "not_before = $3, error = $4, attempts = attempts - 1, unavailable_since = $5::bigint, waiting_for = $6::text";
-  const values = [Math.ceil(dueAt) + writer.clockOffsetMs, error, unavailableSince, waitingFor];
+  const set = `not_before = $3, error = $4, attempts = attempts - $5::integer, unavailable_since = $6::bigint,
+    waiting_for = $7::text`;
+  const values = [Math.ceil(dueAt) + writer.clockOffsetMs, error, uncounted, unavailableSince, waitingFor];
   return leaveRun(writer, claim, { state: "ready", set, failedWith: error }, values);
 }
 
