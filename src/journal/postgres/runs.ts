@@ -6,9 +6,9 @@ import { addFailedAttempt } from "../writes/failed-attempts.ts";
 import { reportsOfEnd, type RunEnd, toCompletion, toUsed } from "../writes/run-end.ts";
 import { recipientLock, sessionLock } from "../writes/writer.ts";
 import { addEntries, reportsOfEntries } from "./entries.ts";
-import { addSpend, addToCounts } from "./counters.ts";
+import { addSpends, addToCounts } from "./counters.ts";
 import { addDeliveries, reportsOfDeliveries } from "./deliveries.ts";
-import { addSteps } from "./steps.ts";
+import { toStepRow } from "../writes/steps.ts";
 import { Batch, lock, reportAll, type Transaction } from "./transaction.ts";
 import { createWriter, finish } from "./writer.ts";
 
@@ -102,15 +102,22 @@ function toBatch(ends: RunEnd[], clockOffsetMs: number): Batch {
   );
   batch.addOver("change", "SELECT * FROM ended WHERE event_id IS NOT NULL AND (open <> 0 OR dead <> 0)");
   batch.addOver("counted", `${addToCounts("change")} RETURNING 1`);
-  addSpend(
+  addSpends(
     batch,
     ends.flatMap(({ claim, outcome }) => (outcome ? [{ claim: claim.id, used: toUsed(outcome) }] : [])),
-    "ended",
   );
-  const lastSteps = ends.flatMap(({ claim, outcome }) =>
-    outcome?.lastStep ? [{ runId: claim.id, steps: [outcome.lastStep] }] : [],
+  const lastSteps = ends.flatMap(({ claim: { id }, outcome }) => {
+    if (!outcome?.lastStep) return [];
+    const [run_id, n, state, detail] = toStepRow(id, outcome.lastStep);
+    return [{ run_id, n, state, detail }];
+  });
+  batch.add(
+    "last_steps",
+    lastSteps,
+    `INSERT INTO hookline.steps (run_id, n, state, detail)
+     SELECT * FROM json_to_recordset($rows) AS row (run_id uuid, n integer, state text, detail text)
+     WHERE ${OF_ENDED("run_id")} ON CONFLICT DO NOTHING`,
   );
-  addSteps(batch, lastSteps, OF_ENDED("run_id"));
   const deliveries = ends.flatMap((end) => end.deliveries.map((delivery) => ({ delivery, at: end.finishedAt })));
   addDeliveries(batch, deliveries, clockOffsetMs, OF_ENDED("run_id"));
   const entries = ends.flatMap(({ claim, entries: own }) => own.map((entry) => ({ ...entry, claim: claim.id })));

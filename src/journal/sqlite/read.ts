@@ -1,5 +1,5 @@
 import type { Reader, ReadTables } from "../reads/reader.ts";
-import type { Writer, WriteValue } from "../writes/writer.ts";
+import { done, type Writer, type WriteValue } from "../writes/writer.ts";
 import type { JournalStats, Run } from "../journal.ts";
 import { byArrival, integer, type Row, text } from "../rows.ts";
 import type { Database } from "./database.ts";
@@ -84,9 +84,12 @@ export function runTranslated({ run }: Database, sql: string, values: WriteValue
   return run(translate(sql), ...values.map(toValue));
 }
 
-/** For the writes of both stores that come with the commit. */
-export function withCommitOf(database: Database): Pick<Writer, "withCommit"> {
-  return { withCommit: (sql, values) => void runTranslated(database, sql, values) };
+/** For the writes of both stores that only change rows. */
+export function statementsOf(database: Database): Pick<Writer, "run" | "withCommit"> {
+  return {
+    run: (sql, values) => done(runTranslated(database, sql, values)),
+    withCommit: (sql, values) => void runTranslated(database, sql, values),
+  };
 }
 
 /** With the messages that joined it. */

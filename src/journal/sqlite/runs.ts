@@ -5,13 +5,14 @@ import { fromOutcome, integer, optional, text } from "../rows.ts";
 import { insertApprovals } from "../writes/approvals.ts";
 import { addFailedAttempt } from "../writes/failed-attempts.ts";
 import { reportsOfEnd, type RunEnd, toUsed } from "../writes/run-end.ts";
-import { withCommitOf } from "./read.ts";
+import { addSpend } from "../writes/spend.ts";
+import { INSERT_ANSWER, toStepRow } from "../writes/steps.ts";
+import { statementsOf } from "./read.ts";
 import { report, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { insertDeliveries } from "./deliveries.ts";
 import { insertEntry } from "./entries.ts";
-import { recordSpend, updateRunCounts } from "./counters.ts";
-import { insertStep } from "./steps.ts";
+import { updateRunCounts } from "./counters.ts";
 import { createWriter, finish } from "./writer.ts";
 
 /** The oldest of a session's unfinished runs is ready or running, the others are queued: a claim never looks at them. */
@@ -60,10 +61,11 @@ export function endRun(transaction: Transaction, end: RunEnd): boolean {
   transaction.run(END_RUN, state, finishedAt, error, group, outcome && fromOutcome(outcome), seq);
   transaction.counters.add({ runs: -1 });
   if (transaction.run(PROMOTE_NEXT, text(row.session_key)) > 0) transaction.announce("run");
-  if (error !== undefined) addFailedAttempt(withCommitOf(transaction), "runs", claim.id, { at: finishedAt, error });
+  const statements = statementsOf(transaction);
+  if (error !== undefined) addFailedAttempt(statements, "runs", claim.id, { at: finishedAt, error });
   for (const entry of entries) insertEntry(transaction, entry, { eventSeq, runSeq: seq });
-  if (outcome) recordSpend(transaction, row, toUsed(outcome));
-  if (outcome?.lastStep) insertStep(transaction, claim.id, outcome.lastStep);
+  if (outcome) finish(addSpend(statements, toUsed(outcome), row));
+  if (outcome?.lastStep) statements.withCommit(INSERT_ANSWER, toStepRow(claim.id, outcome.lastStep));
   insertDeliveries(transaction, deliveries, finishedAt);
   if (outcome?.questions) finish(insertApprovals(createWriter(transaction), outcome.questions));
   updateRunCounts(transaction, { seq, eventSeq }, { open: deliveries.length - 1, dead: state === "dead" ? 1 : 0 });

@@ -8,6 +8,8 @@ import type { Step } from "../records/step.ts";
 import { fromOutcome, isFinished, optional, text, toUnknownStep } from "../rows.ts";
 import { insertApprovals, isAnswered, locksOf, questionsLock, useApprovals, withdrawApprovals } from "./approvals.ts";
 import { addFailedAttempt } from "./failed-attempts.ts";
+import { addSpend } from "./spend.ts";
+import { insertSteps } from "./steps.ts";
 import { recipientLock, reportRun, sessionLock, toRunReport, windowLock, type Work, type Writer } from "./writer.ts";
 
 export function retryRun(writer: Writer, claim: Claim, dueAt: number, error: string): Work<boolean> {
@@ -74,9 +76,9 @@ export function* recordSteps(
   if (!run || (yield* isAnswered(writer, id, steps))) return false;
   if (!(yield* useApprovals(writer, id, uses))) return false;
   // At a repetition, the earlier attempt may have recorded them with what they used.
-  const answers = yield* writer.insertSteps(id, steps);
+  const answers = yield* insertSteps(writer, id, steps);
   for (const { usage, cost, model, startedAt, finishedAt = startedAt } of answers) {
-    yield* writer.addSpend({ usage, cost, model, finishedAt, runs: 0 }, run);
+    yield* addSpend(writer, { usage, cost, model, finishedAt, runs: 0 }, run);
   }
   if (steps.some(isFinished)) writer.withCommit("UPDATE hookline.runs SET attempts = 1 WHERE id = $1", [id]);
   yield* writer.report([toRunReport(run, "running")]);
@@ -93,7 +95,7 @@ function* holdForQuestions(
   yield* writer.lock([questionsLock(id), ...locksOf(asked)]);
   const claimed = yield* writer.get(`SELECT 1 FROM hookline.runs WHERE ${LOCK_CLAIMED}`, [id, token]);
   if (!claimed) return yield* wasLeft(writer, { id, token });
-  yield* writer.insertSteps(id, steps);
+  yield* insertSteps(writer, id, steps);
   const areNewOpen = yield* insertApprovals(writer, asked);
   const areOpen = "SELECT 1 FROM hookline.approvals WHERE id = ANY($1::uuid[]) AND state = 'open'";
   const stillOpen = yield* writer.all(areOpen, [open]);
@@ -146,7 +148,8 @@ export function* cancelRun(
   if (!before) return writer.isRepeated && (yield* get(WAS_CANCELED, [id, finishedAt])) !== undefined;
   yield* run(CANCEL_RUN, [id, finishedAt, error]);
   const started = yield* all("SELECT detail FROM hookline.steps WHERE run_id = $1 AND state = 'started'", [id]);
-  yield* writer.insertSteps(
+  yield* insertSteps(
+    writer,
     id,
     started.map((step) => toUnknownStep(step, finishedAt)),
   );
@@ -185,7 +188,7 @@ export function* completeHeartbeat(
   const end = { id, startedAt, state: "done", finishedAt, outcome: fromOutcome(outcome) } as const;
   // At a repetition the earlier attempt has recorded all of it.
   if (!(yield* writer.insertHeartbeat(end))) return writer.isRepeated;
-  yield* writer.addSpend(outcome);
+  yield* addSpend(writer, outcome);
   yield* writer.insertEntries(entries);
   yield* writer.insertDeliveries(deliveries, finishedAt);
   for (const { runId, eventId } of deliveries) writer.count({ runId, eventId }, { open: 1, dead: 0 });
