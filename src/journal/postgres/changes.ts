@@ -1,15 +1,13 @@
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { Change, NewWork } from "../journal.ts";
+import type { Change, Journal, NewWork } from "../journal.ts";
 import { text } from "../rows.ts";
 import { type ChangeListener, tell, type WorkListener } from "../watch.ts";
 import type { PostgresDatabase, Sql, TransactionSql } from "./database.ts";
 
-export interface Changes {
+export interface Changes extends Pick<Journal, "watch" | "watchChanges"> {
   /** After a commit: tells the listeners here at once, and those of other nodes. */
   publish(work: ReadonlySet<NewWork>, changes: readonly Change[], options: { areRecorded: boolean }): void;
-  watch(listener: WorkListener): () => void;
-  watchChanges(listener: ChangeListener): () => void;
   /** Whether this node wants to know of changes. */
   watches(): boolean;
   /** Tells nobody here any more. */

@@ -1,6 +1,6 @@
 import { JournalUnavailable } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { Change, NewWork } from "../journal.ts";
+import type { Change, Journal, NewWork } from "../journal.ts";
 import { text } from "../rows.ts";
 import type { ChangeReport } from "../writes/writer.ts";
 import { createOutage } from "../outage.ts";
@@ -18,7 +18,7 @@ const MAX_GROUP = 256;
  */
 const MAX_WAITS = 8;
 
-export interface GroupCommit {
+export interface GroupCommit extends Pick<Journal, "watch" | "watchChanges"> {
   /**
    * Runs the operation in a transaction that it shares with others, and resolves with its result once the commit is on
    * disk. An operation that throws is undone alone. Rejects with `JournalUnavailable` if nothing can be committed. The
@@ -27,12 +27,10 @@ export interface GroupCommit {
   write<Result>(operation: () => Result): Promise<Result>;
   /** Called by an operation: listeners learn of the work after the commit. */
   announce(work: NewWork): void;
-  watch(listener: WorkListener): () => void;
   /** Called by an operation: listeners learn of the change after the commit. */
   report(change: Change): void;
   /** Whether anybody wants to know of changes. */
   isWatched(): boolean;
-  watchChanges(listener: ChangeListener): () => void;
   /** Commits what is queued; later writes are rejected. */
   close(): void;
 }
