@@ -1,5 +1,5 @@
 import type { ActionReceipt, AgentAction, EventStatus, LogLine, NoneAction, Receipt } from "../types.ts";
-import type { AcceptResult, Idempotency, NewAction, NewEvent, NewPublication } from "./records/event.ts";
+import type { AcceptResult, Idempotency, NewAction, NewEvent } from "./records/event.ts";
 import type { ToolAccess } from "./records/run.ts";
 
 /* Planning decides what an event adds to what is known. It writes nothing. */
@@ -187,11 +187,6 @@ export function isRun(accepted: NewAction): accepted is NewRun {
 /** Whether the action starts nothing. */
 export function isNone(accepted: NewAction): accepted is Extract<NewAction, { action: NoneAction }> {
   return accepted.action.kind === "none";
-}
-
-/** What the actions tell subscribers. */
-export function listPublications({ actions }: Commit): NewPublication[] {
-  return actions.flatMap(({ publication }) => publication ?? []);
 }
 
 /** How many runs the event has: two actions of one event can be in one. */

@@ -13,9 +13,6 @@ export interface TextSql {
 
 /** A store, as searches use it. */
 export interface SearchReader extends Reader {
-  /** The column of an event that its bodies and entries name it by, and their own column for it. */
-  key: "id" | "seq";
-  keyOfParts: string;
   toTextSql(text: string): TextSql;
   /** SQL that a `body` with all these values in its JSON meets. The parameters are those from $2 on. */
   toValuesSql(values: string[]): { sql: string; parameters: ReadValue[] };
@@ -26,6 +23,7 @@ const CHUNK = 500;
 
 interface Candidate {
   id: string;
+  /** What its body and its entries name it by, in the column of `keyOfParts`. */
   key: string;
   hook: string;
   isSettled: boolean;
@@ -39,7 +37,7 @@ export async function searchEvents(reader: SearchReader, search: EventSearch, be
   const { from, to, hook, status } = search;
   const rows = await listEventRows(reader, { limit: CHUNK, before, from, to, hook, status });
   const last = rows.at(-1);
-  let found = rows.map((row) => toCandidate(row, reader.key)).filter((candidate) => matchesDetail(candidate, search));
+  let found = rows.map((row) => toCandidate(row, reader)).filter((candidate) => matchesDetail(candidate, search));
   for (const narrow of NARROWINGS) if (found.length > 0) found = await narrow(reader, found, search);
   return {
     ids: found.map(({ id }) => id),
@@ -49,11 +47,13 @@ export async function searchEvents(reader: SearchReader, search: EventSearch, be
   };
 }
 
-function toCandidate(row: Row, key: SearchReader["key"]): Candidate {
+const keyOfParts = ({ tables }: SearchReader): string => `event_${tables.order}`;
+
+function toCandidate(row: Row, { tables }: SearchReader): Candidate {
   let detail: EventDetail | undefined;
   return {
     id: text(row.id),
-    key: String(row[key]),
+    key: String(row[tables.order]),
     hook: text(row.hook),
     isSettled: row.open === 0 && row.dead === 0,
     json: text(row.detail),
@@ -79,46 +79,36 @@ type Narrow = (reader: SearchReader, found: Candidate[], search: EventSearch) =>
 /** The cheapest first. */
 const NARROWINGS: Narrow[] = [byChannel, byModel, byGroup, byPayload, byText];
 
-async function byChannel({ all }: SearchReader, found: Candidate[], { channel }: EventSearch): Promise<Candidate[]> {
+async function byChannel(reader: SearchReader, found: Candidate[], { channel }: EventSearch): Promise<Candidate[]> {
   if (channel === undefined) return found;
-  const sql = "SELECT event_id FROM hookline.deliveries WHERE event_id = ANY($1::uuid[]) AND channel = $2";
-  return keep(found, await all(sql, [idsOf(found), channel]));
+  const sql = "SELECT event_id AS key FROM hookline.deliveries WHERE event_id = ANY($1::uuid[]) AND channel = $2";
+  return keep(reader, found, { keys: idsOf, sql, values: [channel] });
 }
 
-async function byModel({ all }: SearchReader, found: Candidate[], { model }: EventSearch): Promise<Candidate[]> {
+async function byModel(reader: SearchReader, found: Candidate[], { model }: EventSearch): Promise<Candidate[]> {
   if (model === undefined) return found;
-  const sql = "SELECT id, outcome FROM hookline.runs WHERE id = ANY($1::uuid[]) AND outcome IS NOT NULL";
-  const rows = await all(sql, [runsOf(found)]);
-  return keepRuns(
-    found,
-    rows.filter((row) => JSON.parse(text(row.outcome)).model === model),
-  );
+  const sql = "SELECT id AS key, outcome FROM hookline.runs WHERE id = ANY($1::uuid[]) AND outcome IS NOT NULL";
+  return keep(reader, found, { keys: runsOf, sql, test: (row) => JSON.parse(text(row.outcome)).model === model });
 }
 
-async function byGroup({ all }: SearchReader, found: Candidate[], { group }: EventSearch): Promise<Candidate[]> {
+async function byGroup(reader: SearchReader, found: Candidate[], { group }: EventSearch): Promise<Candidate[]> {
   if (group === undefined) return found;
   const isOf = (state: string): string => `state = '${state}' AND error_group = $2`;
-  const runs = `SELECT id FROM hookline.runs WHERE id = ANY($1::uuid[]) AND ${isOf("dead")}`;
-  const deliveries = `SELECT event_id FROM hookline.deliveries WHERE event_id = ANY($1::uuid[]) AND ${isOf("failed")}`;
-  const ofRuns = keepRuns(found, await all(runs, [runsOf(found), group]));
-  const ofDeliveries = keep(found, await all(deliveries, [idsOf(found), group]));
+  const runs = `SELECT id AS key FROM hookline.runs WHERE id = ANY($1::uuid[]) AND ${isOf("dead")}`;
+  const deliveries = `SELECT event_id AS key FROM hookline.deliveries WHERE event_id = ANY($1::uuid[]) AND ${isOf("failed")}`;
+  const ofRuns = await keep(reader, found, { keys: runsOf, sql: runs, values: [group] });
+  const ofDeliveries = await keep(reader, found, { keys: idsOf, sql: deliveries, values: [group] });
   return found.filter((candidate) => ofRuns.includes(candidate) || ofDeliveries.includes(candidate));
 }
 
-async function byPayload(
-  { all, keyOfParts, toValuesSql }: SearchReader,
-  found: Candidate[],
-  { fields = [] }: EventSearch,
-): Promise<Candidate[]> {
+async function byPayload(reader: SearchReader, found: Candidate[], { fields = [] }: EventSearch): Promise<Candidate[]> {
   const wanted = fields.filter(({ path: [root] }) => root === "payload");
   if (wanted.length === 0) return found;
-  const { sql, parameters } = toValuesSql(wanted.map(({ value }) => value));
-  const bodies = `SELECT ${keyOfParts} AS key, body FROM hookline.bodies`;
-  const rows = await all(`${bodies} WHERE ${keyOfParts} = ANY($1::uuid[]) AND ${sql}`, [keysOf(found), ...parameters]);
-  return keepKeys(
-    found,
-    rows.filter((row) => hasValues(bytes(row.body).toString("utf8"), wanted)),
-  );
+  const { sql: hasAll, parameters } = reader.toValuesSql(wanted.map(({ value }) => value));
+  const key = keyOfParts(reader);
+  const sql = `SELECT ${key} AS key, body FROM hookline.bodies WHERE ${key} = ANY($1::uuid[]) AND ${hasAll}`;
+  const test = (row: Row): boolean => hasValues(bytes(row.body).toString("utf8"), wanted);
+  return keep(reader, found, { keys: keysOf, sql, values: parameters, test });
 }
 
 function hasValues(body: string, fields: FieldCondition[]): boolean {
@@ -134,25 +124,24 @@ function hasValues(body: string, fields: FieldCondition[]): boolean {
 
 async function byText(reader: SearchReader, found: Candidate[], search: EventSearch): Promise<Candidate[]> {
   if (search.text === undefined) return found;
-  const { all, toTextSql, keyOfParts } = reader;
   const isInText = createTextTest(search.text);
-  const { ofText, ofBytes, values } = toTextSql(search.text);
+  const { ofText, ofBytes, values } = reader.toTextSql(search.text);
   const hits = new Set(found.filter((candidate) => isInText(roughRowOf(candidate)) && isInText(rowOf(candidate))));
   const rest = (): Candidate[] => found.filter((candidate) => !hits.has(candidate));
-  const ofKeys = `${keyOfParts} = ANY($1::uuid[])`;
-  const parts = [
-    `SELECT ${keyOfParts} AS key FROM hookline.bodies WHERE ${ofKeys} AND ${ofBytes("body")}`,
-    `SELECT ${keyOfParts} AS key FROM hookline.entries WHERE ${ofKeys} AND role <> 'system' AND ${ofText("text")}`,
-  ];
-  for (const sql of parts)
-    for (const hit of keepKeys(rest(), await all(sql, [keysOf(rest()), ...values]))) hits.add(hit);
-  const ofDeliveries = `SELECT event_id FROM hookline.deliveries WHERE event_id = ANY($1::uuid[])
-    AND (${["channel", "recipient", "error"].map((column) => ofText(column)).join(" OR ")})`;
-  for (const hit of keep(rest(), await all(ofDeliveries, [idsOf(rest()), ...values]))) hits.add(hit);
+  const isIn = (columns: string[]): string => `(${columns.map((column) => ofText(column)).join(" OR ")})`;
+  const key = keyOfParts(reader);
+  const bodies = `SELECT ${key} AS key FROM hookline.bodies WHERE ${key} = ANY($1::uuid[]) AND ${ofBytes("body")}`;
+  const entries = `SELECT ${key} AS key FROM hookline.entries
+    WHERE ${key} = ANY($1::uuid[]) AND role <> 'system' AND ${ofText("text")}`;
+  const deliveries = `SELECT event_id AS key FROM hookline.deliveries
+    WHERE event_id = ANY($1::uuid[]) AND ${isIn(["channel", "recipient", "error"])}`;
+  const runs = `SELECT id AS key FROM ${reader.tables.runs}
+    WHERE id = ANY($1::uuid[]) AND ${isIn(["error", "hold_reason", "action"])}`;
+  for (const hit of await keep(reader, rest(), { keys: keysOf, sql: bodies, values })) hits.add(hit);
+  for (const hit of await keep(reader, rest(), { keys: keysOf, sql: entries, values })) hits.add(hit);
+  for (const hit of await keep(reader, rest(), { keys: idsOf, sql: deliveries, values })) hits.add(hit);
   const open = rest().filter(({ isSettled }) => !isSettled);
-  const ofRuns = `SELECT id FROM ${reader.tables.runs} WHERE id = ANY($1::uuid[])
-    AND (${["error", "hold_reason", "action"].map((column) => ofText(column)).join(" OR ")})`;
-  if (open.length > 0) for (const hit of keepRuns(open, await all(ofRuns, [runsOf(open), ...values]))) hits.add(hit);
+  if (open.length > 0) for (const hit of await keep(reader, open, { keys: runsOf, sql: runs, values })) hits.add(hit);
   return found.filter((candidate) => hits.has(candidate));
 }
 
@@ -173,22 +162,24 @@ const keysOf = (found: Candidate[]): string[] => found.map(({ key }) => key);
 const runsOf = (found: Candidate[]): string[] =>
   found.flatMap(({ detail }) => detail.actions.flatMap(({ runId }) => runId ?? []));
 
-/** Those whose `event_id` is among the rows. */
-function keep(found: Candidate[], rows: Row[]): Candidate[] {
-  const ids = new Set(rows.map((row) => text(row.event_id)));
-  return found.filter(({ id }) => ids.has(id));
+interface Lookup {
+  /** What the rows know candidates by. */
+  keys(found: Candidate[]): string[];
+  /** Given the keys, and the values from $2 on. Its rows have a `key`. */
+  sql: string;
+  values?: ReadValue[];
+  test?(row: Row): boolean;
 }
 
-/** Those whose `key` is among the rows. */
-function keepKeys(found: Candidate[], rows: Row[]): Candidate[] {
-  const keys = new Set(rows.map((row) => String(row.key)));
-  return found.filter(({ key }) => keys.has(key));
-}
-
-/** Those with a run whose `id` is among the rows. */
-function keepRuns(found: Candidate[], rows: Row[]): Candidate[] {
-  const ids = new Set(rows.map((row) => text(row.id)));
-  return found.filter(({ detail }) => detail.actions.some(({ runId = "" }) => ids.has(runId)));
+/** Those with a key among the rows. */
+async function keep(
+  { all }: SearchReader,
+  found: Candidate[],
+  { keys, sql, values = [], test = () => true }: Lookup,
+): Promise<Candidate[]> {
+  const rows = await all(sql, [keys(found), ...values]);
+  const kept = new Set(rows.filter(test).map((row) => String(row.key)));
+  return found.filter((candidate) => keys([candidate]).some((key) => kept.has(key)));
 }
 
 /* Case is folded. In JSON, a text may stand with escapes. */

@@ -1,6 +1,8 @@
-/* Tables that are equal in both stores, in PostgreSQL's words. They belong to version 1 of each schema. */
+import { MAIN_SESSION } from "../types.ts";
 
-/** Those with small rows that are found by their key. */
+/* What is equal in both stores, in PostgreSQL's words. It belongs to version 1 of each schema. */
+
+/** Tables with small rows that are found by their key. */
 export const NARROW_TABLES = `
   CREATE TABLE hookline.pauses (      -- mappings whose runs are not claimed
     mapping text COLLATE "C" PRIMARY KEY,
@@ -72,7 +74,7 @@ export const NARROW_TABLES = `
   ) WITH (fillfactor = 70);
 `;
 
-/** The others. */
+/** The other tables. */
 export const WIDE_TABLES = `
   CREATE TABLE hookline.answers (     -- of mappings that answer with the reply of a run
     event_id uuid PRIMARY KEY,
@@ -128,4 +130,85 @@ export const WIDE_TABLES = `
     swept bigint NOT NULL,            -- the highest that was deleted
     version bigint NOT NULL           -- of the subscriptions
   ) WITH (fillfactor = 50);
+`;
+
+/* Columns of tables that otherwise differ: in their keys, and in how they name rows of each other. */
+
+export const RUN_COLUMNS = `
+    session_key text COLLATE "C" NOT NULL,
+    coalesce_key text COLLATE "C",    -- while later events may join it: until it is claimed, or its window is over
+    state text NOT NULL,
+    attempts integer NOT NULL,
+    claims bigint NOT NULL DEFAULT 0, -- the token of the last claim
+    created_at bigint NOT NULL,
+    due_at bigint NOT NULL,           -- its place in the order: the arrival, also of one that waits; by the store's clock
+    not_before bigint,                -- the end of its window, or the time of a retry; by the same clock; NULL: at once
+    started_at bigint,
+    finished_at bigint,
+    hold_reason text,                 -- of a held run, and of one that is not held again
+    unavailable_since bigint,         -- the start of an outage of its model's provider; NULL: it has answered since
+    waiting_for text,                 -- that provider
+    outcome text,                     -- JSON: reply, model, usage, warnings
+    error_group text,                 -- of a dead run: its error, as toErrorGroup writes it
+    error text`;
+
+export const APPROVAL_COLUMNS = `
+    mapping text COLLATE "C" NOT NULL,
+    code text COLLATE "C" NOT NULL,
+    state text NOT NULL,
+    run_id uuid NOT NULL,
+    event_id uuid,
+    expires_at bigint,                -- NULL: never
+    question_id uuid,                 -- the delivery that asks
+    detail text NOT NULL,             -- JSON: what is asked
+    decision text                     -- JSON: how it has ended; NULL: it is open`;
+
+export const ENTRY_COLUMNS = `
+    session_key text COLLATE "C" NOT NULL,
+    role text NOT NULL,
+    at bigint NOT NULL,
+    pending integer NOT NULL,
+    urgent integer NOT NULL,
+    boundary text,                    -- JSON: the safety boundary around the text
+    sources text,                     -- JSON: the private sources that the text was made from; NULL: none
+    text text NOT NULL`;
+
+export const DELIVERY_COLUMNS = `
+    run_id uuid NOT NULL,
+    event_id uuid,
+    channel text NOT NULL,
+    recipient text,
+    route_by text,                    -- RouteOrigin; NULL: its route is not remembered
+    state text NOT NULL,
+    attempts integer NOT NULL,
+    claims bigint NOT NULL DEFAULT 0, -- the token of the last claim
+    created_at bigint NOT NULL,
+    due_at bigint NOT NULL,           -- as of a run
+    not_before bigint,
+    started_at bigint,
+    finished_at bigint,
+    parts_sent integer NOT NULL,
+    route text,                       -- JSON: Route
+    error text,
+    error_group text,                 -- of a failed one
+    warnings text,                    -- JSON: list of sentences
+    conversation text,                -- the session whose reply goes to the place of its event
+    message_id text,                  -- of each part, a line each, in a conversation or of a question
+    text text NOT NULL`;
+
+/** Indexes of the tables that differ. */
+export const INDEXES = `
+  CREATE INDEX approvals_run ON hookline.approvals (run_id);
+  CREATE INDEX approvals_open ON hookline.approvals (mapping) WHERE state = 'open';
+  CREATE INDEX runs_later ON hookline.runs (mapping, not_before) WHERE state = 'ready' AND not_before IS NOT NULL;
+  CREATE UNIQUE INDEX runs_window ON hookline.runs (coalesce_key) WHERE coalesce_key IS NOT NULL;
+  CREATE INDEX runs_dead ON hookline.runs (id) WHERE state = 'dead' AND kind = 'hook';
+  CREATE INDEX entries_main_turns ON hookline.entries (seq) WHERE role <> 'system' AND session_key = '${MAIN_SESSION}';
+  CREATE INDEX deliveries_later ON hookline.deliveries (not_before) WHERE state = 'pending' AND not_before IS NOT NULL;
+  CREATE INDEX deliveries_arrived ON hookline.deliveries (due_at) WHERE state = 'pending' AND not_before IS NOT NULL;
+  CREATE INDEX deliveries_conversation ON hookline.deliveries (conversation, created_at) WHERE conversation IS NOT NULL;
+  CREATE INDEX deliveries_loose ON hookline.deliveries (finished_at) WHERE event_id IS NULL;
+  CREATE INDEX deliveries_failed ON hookline.deliveries (id) WHERE state = 'failed';
+  CREATE INDEX deliveries_event ON hookline.deliveries (event_id) WHERE event_id IS NOT NULL;
+  CREATE INDEX idempotency_keys_expiry ON hookline.idempotency_keys (expires_at);
 `;

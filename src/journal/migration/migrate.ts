@@ -4,12 +4,12 @@ import { ConfigError, JournalUnavailable } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { createDatabase, type PostgresDatabase } from "../postgres/database.ts";
+import { addPartitions } from "../postgres/retention.ts";
 import { migrate as createTables } from "../postgres/schema.ts";
-import { text } from "../rows.ts";
+import { integer, text } from "../rows.ts";
 import type { Database } from "../sqlite/database.ts";
 import { openJournalFile, readSigningKey } from "../sqlite/sqlite.ts";
 import {
-  addOldPartitions,
   addRow,
   beginMigration,
   type Checksum,
@@ -22,16 +22,7 @@ import {
   TARGET_TABLES,
   writeRows,
 } from "./target.ts";
-import {
-  countRows,
-  journalSources,
-  type Position,
-  readLastSeq,
-  readOldest,
-  readRows,
-  type Source,
-  type TargetRow,
-} from "./source.ts";
+import { countRows, journalSources, type Position, readOldest, readRows, type Source } from "./source.ts";
 
 export interface MigrationOptions {
   /** The state folder. No service may run on it. */
@@ -101,13 +92,17 @@ async function migrateInto(
   await createTables(database);
   const progress = await beginMigration(database, markJournal(journal), sources);
   const oldest = readOldest(journal);
-  if (oldest !== undefined) await addOldPartitions(database, Math.max(oldest, Date.now() - MAX_PARTITIONS_MS));
+  if (oldest !== undefined) {
+    // Retention can drop the partitions of old events.
+    const [now, since] = [Date.now(), Math.max(oldest, Date.now() - MAX_PARTITIONS_MS)];
+    await database.transact((sql) => addPartitions(sql, now, since));
+  }
   for (const source of sources) await copySource(database, source, progress.get(source.name), onProgress);
   const tables = await compare(database, sources, onProgress);
   // First: if this ends in between, another migration finishes it, but no service starts on both.
   journal.run("UPDATE migration SET is_done = 1");
   await finishMigration(database, {
-    lastSeq: readLastSeq(journal),
+    lastSeq: integer(journal.get("SELECT last_seq FROM totals")?.last_seq),
     signingKey: readSigningKey(journal),
     publishing: journal.get("SELECT * FROM publishing") ?? {},
   });
@@ -134,24 +129,15 @@ async function copySource(
 ): Promise<void> {
   const { name } = source;
   const total = countRows(source);
-  const batch = createBatch(position);
   let rows = done;
   let writing = Promise.resolve();
-  const flush = async (): Promise<void> => {
-    await writing;
-    const copied = batch.take();
-    if (copied) writing = write(copied);
-    // Its failure is that of the next flush.
-    writing.catch(() => undefined);
-  };
   // The next batch is read while the database writes the one before it.
-  let count = 0;
-  for (const read of readRows(source, position)) {
-    batch.add(read.rows, read.position);
-    if (batch.isFull()) await flush();
-    if (++count % ROWS_A_TURN === 0) await nextTurn();
+  for await (const copied of readBatches(source, position)) {
+    await writing;
+    writing = write(copied);
+    // Its failure is that of the next batch.
+    writing.catch(() => undefined);
   }
-  await flush();
   await writing;
 
   async function write(copied: Copied): Promise<void> {
@@ -164,27 +150,21 @@ async function copySource(
 /** After these, the answers of the database are read. */
 const ROWS_A_TURN = 50;
 
-function createBatch(from: Position | undefined) {
-  let rows: TargetRow[] = [];
-  let read = 0;
+async function* readBatches(source: Source, after: Position | undefined): AsyncGenerator<Copied> {
+  let batch: Copied = { rows: [], read: 0, from: after, to: after };
   let bytes = 0;
-  let start = from;
-  let end = from;
-  return {
-    add(more: TargetRow[], position: Position) {
-      rows.push(...more);
-      read += 1;
-      bytes += sizeOf(more.map(({ values }) => values));
-      end = position;
-    },
-    isFull: () => read >= MAX_BATCH_ROWS || bytes >= MAX_BATCH_BYTES,
-    take() {
-      if (read === 0 || end === undefined) return undefined;
-      const copied = { rows, read, from: start, to: end };
-      [rows, read, bytes, start] = [[], 0, 0, end];
-      return copied;
-    },
-  };
+  for (const { rows, position } of readRows(source, after)) {
+    batch.rows.push(...rows);
+    batch.read += 1;
+    batch.to = position;
+    bytes += sizeOf(rows.map(({ values }) => values));
+    if (batch.read >= MAX_BATCH_ROWS || bytes >= MAX_BATCH_BYTES) {
+      yield batch;
+      batch = { rows: [], read: 0, from: position, to: position };
+      bytes = 0;
+    } else if (batch.read % ROWS_A_TURN === 0) await nextTurn();
+  }
+  if (batch.read > 0) yield batch;
 }
 
 /** Reads both sides again, whole. */

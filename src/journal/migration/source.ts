@@ -1,5 +1,5 @@
 import { toPostgresText } from "../postgres/text.ts";
-import { integer, optional, type Row, text } from "../rows.ts";
+import { optional, type Row, text } from "../rows.ts";
 import type { Database } from "../sqlite/database.ts";
 import { ENTRIES, RUNS } from "../sqlite/read.ts";
 
@@ -114,11 +114,6 @@ export function journalSources(database: Database): Source[] {
     copyOf(database, "subscriptions", { key: ["id"] }),
     copyOf(database, "spend", { key: ["hour", "session_key", "hook", "mapping", "model"] }),
   ];
-}
-
-/** The number that no event, run or entry has exceeded, also those that are deleted. */
-export function readLastSeq(database: Database): number {
-  return integer(database.get("SELECT last_seq FROM totals")?.last_seq);
 }
 
 /** When the oldest event was received, by its id; undefined without events. */

@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
 import { ConfigError } from "../../errors.ts";
 import type { PostgresDatabase, Sql } from "../postgres/database.ts";
-import { addPartitions } from "../postgres/retention.ts";
 import { MIGRATION_TABLE } from "../postgres/schema.ts";
 import { Batch } from "../postgres/transaction.ts";
 import { toPostgresText } from "../postgres/text.ts";
@@ -19,7 +18,7 @@ export interface Copied {
   rows: TargetRow[];
   read: number;
   from: Position | undefined;
-  to: Position;
+  to: Position | undefined;
 }
 
 /** The tables that a migration fills. */
@@ -108,11 +107,6 @@ const OTHER_JOURNAL =
 
 function refuse(message: string): ConfigError {
   return new ConfigError([{ key: "--to", message }]);
-}
-
-/** Partitions for old events, so that retention can drop them. */
-export async function addOldPartitions(database: PostgresDatabase, oldest: number): Promise<void> {
-  await database.transact((sql) => addPartitions(sql, Date.now(), oldest));
 }
 
 /** Stores rows, and how far their source is copied, in one commit. */

@@ -6,7 +6,6 @@ import {
   isNone,
   isRun,
   type Known,
-  listPublications,
   MAX_JOINED_MESSAGES,
   type NewRun,
   type OpenRun,
@@ -169,7 +168,7 @@ async function write(
     plan.actions.flatMap((action) => (isRun(action) && !action.joins ? [{ event, ...action }] : [])),
   );
   const entries = await listEntries(transaction, commits);
-  const publications = commits.flatMap(({ plan }) => listPublications(plan));
+  const publications = commits.flatMap(({ plan }) => plan.actions.flatMap(({ publication }) => publication ?? []));
   await closeWindows(transaction, runs);
   const batch = new Batch();
   addEvents(batch, commits);
@@ -219,7 +218,10 @@ function addEvents(batch: Batch, commits: Accepted[]): void {
     `INSERT INTO hookline.events (id, detail)
      SELECT * FROM json_to_recordset($rows) AS row (id uuid, detail text)`,
   );
-  const states = commits.map(({ event, plan }) => toStateRow(event, plan));
+  const states = commits.map(({ event: { id, hook, status, receivedAt }, plan: { actions } }) => {
+    const open = countRuns(actions);
+    return { id, hook, status: firstStatus({ status }, open), received_at: receivedAt, open };
+  });
   batch.add(
     "new_states",
     states,
@@ -241,11 +243,6 @@ function addEvents(batch: Batch, commits: Accepted[]): void {
      FROM json_to_recordset($rows) AS row (id uuid, at integer, length integer)`,
     Buffer.concat(bodies.map(({ request }) => request.body)),
   );
-}
-
-function toStateRow({ id, hook, status, receivedAt }: NewEvent, { actions }: Commit): object {
-  const open = countRuns(actions);
-  return { id, hook, status: firstStatus({ status }, open), received_at: receivedAt, open };
 }
 
 /** A run whose window has closed may still be queued. */

@@ -1,17 +1,13 @@
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { Change, NewWork } from "../journal.ts";
+import type { Change, Journal, NewWork } from "../journal.ts";
 import { integer, text } from "../rows.ts";
+import { type ChangeListener, tell, type WorkListener } from "../watch.ts";
 import type { PostgresDatabase, Sql, TransactionSql } from "./database.ts";
 
-type WorkListener = (work: ReadonlySet<NewWork>) => void;
-type ChangeListener = (changes: readonly Change[]) => void;
-
-export interface Changes {
+export interface Changes extends Pick<Journal, "watch" | "watchChanges"> {
   /** After a commit: tells the listeners here at once, and those of other nodes. */
   publish(work: ReadonlySet<NewWork>, changes: readonly Change[], options: { areRecorded: boolean }): void;
-  watch(listener: WorkListener): () => void;
-  watchChanges(listener: ChangeListener): () => void;
   /** Whether this node wants to know of changes. */
   watches(): boolean;
   /** Tells nobody here any more. */
@@ -55,8 +51,8 @@ export function createChanges({ database, node, pollMs, log }: ChangesOptions): 
 
   return {
     publish(work, changes, { areRecorded }) {
-      if (work.size > 0) tell(workListeners, work);
-      if (changes.length > 0) tell(changeListeners, changes);
+      if (work.size > 0) tell(workListeners, work, log);
+      if (changes.length > 0) tell(changeListeners, changes, log);
       for (const each of work) unsent.add(each);
       if (areRecorded) unsent.add("change");
       if (unsent.size > 0) sending ??= send().finally(() => (sending = undefined));
@@ -88,16 +84,6 @@ export function createChanges({ database, node, pollMs, log }: ChangesOptions): 
     },
   };
 
-  function tell<Message>(listeners: Set<(message: Message) => void>, message: Message): void {
-    for (const listener of listeners) {
-      try {
-        listener(message);
-      } catch (error) {
-        log.error("journal watcher failed", { error: messageOf(error) });
-      }
-    }
-  }
-
   /** Again while more has come. The others' poll makes up for a notification that cannot be sent. */
   async function send(): Promise<void> {
     while (unsent.size > 0) {
@@ -119,8 +105,7 @@ export function createChanges({ database, node, pollMs, log }: ChangesOptions): 
       client.on("notification", ({ payload = "" }) => receive(payload));
       client.once("end", () => {
         if (connection === client) connection = undefined;
-        clearTimeout(reconnect);
-        if (!closed) reconnect = setTimeout(() => (connecting = listen({ isAgain: true })), RECONNECT_MS).unref();
+        listenLater();
       });
       connection = client;
       await client.query(`LISTEN ${CHANNEL}`);
@@ -129,16 +114,20 @@ export function createChanges({ database, node, pollMs, log }: ChangesOptions): 
     } catch (error) {
       log.debug("no notifications from the database", { error: messageOf(error) });
       await connection?.end().catch(() => undefined);
-      clearTimeout(reconnect);
-      if (!closed) reconnect = setTimeout(() => (connecting = listen({ isAgain: true })), RECONNECT_MS).unref();
+      listenLater();
     }
+  }
+
+  function listenLater(): void {
+    clearTimeout(reconnect);
+    if (!closed) reconnect = setTimeout(() => (connecting = listen({ isAgain: true })), RECONNECT_MS).unref();
   }
 
   function receive(payload: string): void {
     const [sender, ...subjects] = payload.split(" ");
     if (sender === node || closed) return;
     const work = WORK.filter((each) => subjects.includes(each));
-    if (work.length > 0) tell(workListeners, new Set(work));
+    if (work.length > 0) tell(workListeners, new Set(work), log);
     if (subjects.includes("change")) void readChanges();
   }
 
@@ -148,7 +137,7 @@ export function createChanges({ database, node, pollMs, log }: ChangesOptions): 
     const row = await quietly(({ get }) => get(DUE, [position]));
     if (row) position = integer(row.position);
     const due = WORK.filter((each) => row?.[each] === 1);
-    if (due.length > 0 && !closed) tell(workListeners, new Set(due));
+    if (due.length > 0 && !closed) tell(workListeners, new Set(due), log);
   }
 
   function setWatches(watches: boolean): void {
@@ -177,7 +166,7 @@ export function createChanges({ database, node, pollMs, log }: ChangesOptions): 
     const batches: string[] = JSON.parse(text(row.changes));
     for (const batch of batches) {
       const changes: Change[] = JSON.parse(batch);
-      tell(changeListeners, changes);
+      tell(changeListeners, changes, log);
     }
   }
 

@@ -1,6 +1,9 @@
 import type { ClaimedRun, RunLimits } from "../journal.ts";
-import { byArrival, integer, optional, type Row, text, toRun } from "../rows.ts";
+import { byArrival, integer, optional, text, toRun } from "../rows.ts";
+import { countFree, findNextStart, noteStarts } from "../writes/limits.ts";
+import { waitFor, type Writer } from "../writes/writer.ts";
 import type { Sql } from "./database.ts";
+import { createWriter, finish } from "./writer.ts";
 import { lock, mappingLock, reportAll, type Transaction } from "./transaction.ts";
 import { toJson } from "./text.ts";
 import { withJoined } from "./read.ts";
@@ -17,9 +20,10 @@ export async function claimRuns(
   await lock(withBegin, [...limits.keys()].map(mappingLock));
   const at = now + clockOffsetMs;
   const token = transaction.createToken();
-  const slots = await readSlots(transaction, limits, at);
-  const rows = await withBegin.all(CLAIM_RUNS, [limit, at, toJson(slots), token, node, now]);
-  await noteStarts(transaction, rows, limits, at);
+  const writer = createWriter(transaction);
+  const slots = await readSlots(writer, limits, at);
+  const rows = await withBegin.all(CLAIM_RUNS, [limit, at, slots, token, node, now]);
+  await finish(noteStarts(writer, rows, limits, at));
   const sorted = rows.toSorted(byArrival);
   const runs = await withJoined(
     transaction,
@@ -89,48 +93,17 @@ const CLAIM_RUNS = `
     coalesce_key = NULL, not_before = NULL
   WHERE id = ANY(ARRAY(SELECT id FROM due)) RETURNING *`;
 
-interface FreeSlots {
-  mapping: string;
-  /** How many more of its runs may start now. */
-  slots: number;
-}
-
-async function readSlots(sql: Sql, limits: RunLimits, at: number): Promise<FreeSlots[]> {
-  const slots: FreeSlots[] = [];
-  for (const [mapping, { concurrency, rate }] of limits) {
-    const row = await sql.get(USED, [mapping, at - (rate?.perMs ?? 0), at]);
-    const free = (concurrency ?? Infinity) - integer(row?.running);
-    const starts = (rate?.max ?? Infinity) - integer(row?.starts);
-    slots.push({ mapping, slots: Math.max(0, Math.min(free, starts, MAX_INTEGER)) });
+/** As JSON: how many more runs of each mapping may start now. */
+async function readSlots(writer: Writer, limits: RunLimits, at: number): Promise<string> {
+  const slots: { mapping: string; slots: number }[] = [];
+  for (const [mapping, limit] of limits) {
+    const free = await finish(countFree(writer, mapping, limit, at));
+    slots.push({ mapping, slots: Math.max(0, Math.min(free, MAX_INTEGER)) });
   }
-  return slots;
+  return toJson(slots);
 }
 
 const MAX_INTEGER = 2 ** 31 - 1;
-
-/** A start after now comes from a clock that was set back since: it would block its mapping. */
-const USED = `
-  SELECT (SELECT count(*) FROM hookline.runs WHERE state = 'running' AND mapping = $1) AS running,
-    (SELECT count(*) FROM hookline.run_starts WHERE mapping = $1 AND started_at > $2 AND started_at <= $3) AS starts`;
-
-/** Records the starts of mappings with a rate, and deletes those that no longer count. */
-async function noteStarts({ run }: Sql, rows: Row[], limits: RunLimits, at: number): Promise<void> {
-  const starts = rows.map(({ seq, mapping }) => ({ mapping: text(mapping), started_at: at, run_seq: integer(seq) }));
-  for (const [mapping, { rate }] of limits) {
-    const own = starts.filter((start) => start.mapping === mapping);
-    if (!rate || own.length === 0) continue;
-    await run("DELETE FROM hookline.run_starts WHERE mapping = $1 AND (started_at <= $2 OR started_at > $3)", [
-      mapping,
-      at - rate.perMs,
-      at,
-    ]);
-    await run(
-      `INSERT INTO hookline.run_starts SELECT * FROM json_to_recordset($1::json)
-         AS row (mapping text, started_at bigint, run_seq bigint) ON CONFLICT DO NOTHING`,
-      [toJson(own)],
-    );
-  }
-}
 
 /** By the clock of this process. */
 export async function nextDueAt(
@@ -150,13 +123,11 @@ async function nextRunAt(sql: Sql, limits: RunLimits): Promise<number> {
     `WITH RECURSIVE ${READY_MAPPINGS}
      SELECT mapping, ${NEXT_RUN} AS at FROM ${UNPAUSED}`,
   );
+  const get: Writer["get"] = (statement, values) => waitFor(sql.get(statement, values));
   const moments = rows.map(async (row) => {
     const mapping = text(row.mapping);
-    const { concurrency, rate } = limits.get(mapping) ?? {};
-    const running = await sql.get(USED, [mapping, 0, 0]);
-    if (integer(running?.running) >= (concurrency ?? Infinity)) return Infinity;
-    const last = rate && (await sql.get(NTH_START, [mapping, rate.max - 1]));
-    return Math.max(integer(row.at), last ? integer(last.started_at) + rate.perMs : 0);
+    const own = limits.get(mapping);
+    return Math.max(integer(row.at), own ? await finish(findNextStart({ get }, mapping, own)) : 0);
   });
   return Math.min(...(await Promise.all(moments)));
 }
@@ -179,7 +150,3 @@ const NEXT_DELIVERY = `SELECT least(
   (SELECT 0 FROM hookline.deliveries
    WHERE state = 'pending' AND not_before > hookline.now_ms() + ${MAX_RETRY_MS} LIMIT 1),
   (SELECT 0 FROM hookline.deliveries WHERE state = 'pending' AND ${arrivedAfter("hookline.now_ms()")} LIMIT 1)) AS at`;
-
-/** When the last `max` starts allow another. */
-const NTH_START = `
-  SELECT started_at FROM hookline.run_starts WHERE mapping = $1 ORDER BY started_at DESC LIMIT 1 OFFSET $2`;

@@ -1,5 +1,4 @@
-import { HOUR_MS } from "../../shared/time.ts";
-import { MAIN_SESSION } from "../../types.ts";
+import { ADD_TO_SPENT, toSpent } from "../writes/spend.ts";
 import type { Used } from "../writes/writer.ts";
 import type { TransactionSql } from "./database.ts";
 import { type Batch } from "./transaction.ts";
@@ -49,30 +48,20 @@ const UPDATE_COUNTS = `
   counted AS (${addToCounts("change")} RETURNING 1)
   SELECT count(*) FROM counted`;
 
-/**
- * Adds what runs used whose agents said so. `claim`: the id of the run; a heartbeat has none.
- * @param ended - the part of the batch with the `id`, `session_key`, `hook` and `mapping` of the runs
- */
-export function addSpend(batch: Batch, spent: { claim?: string; used: Used }[], ended = HEARTBEAT): void {
-  const rows = spent.flatMap(({ claim, used: { usage, cost = 0, model = "", finishedAt, runs = 1 } }) => {
-    if (!usage) return [];
-    const { inputTokens = 0, outputTokens = 0 } = usage;
-    const hour = finishedAt - (finishedAt % HOUR_MS);
-    return [{ claim, hour, model, runs, input_tokens: inputTokens, output_tokens: outputTokens, cost }];
+/** Adds what the runs used that the part `ended` of the batch has. `claim`: the id of the run. */
+export function addSpends(batch: Batch, used: { claim: string; used: Used }[]): void {
+  const rows = used.flatMap(({ claim, used: own }) => {
+    const spent = toSpent(own);
+    return spent ? [{ claim, ...spent }] : [];
   });
   // Sorted, so that two transactions cannot wait for each other in a circle.
   batch.add(
     "new_spend",
     rows,
-    `INSERT INTO hookline.spend AS spend (hour, session_key, hook, mapping, model, runs, input_tokens, output_tokens, cost)
+    `INSERT INTO hookline.spend (hour, session_key, hook, mapping, model, runs, input_tokens, output_tokens, cost)
      SELECT hour, session_key, coalesce(hook, ''), mapping, model, sum(runs), sum(input_tokens), sum(output_tokens), sum(cost)
      FROM json_to_recordset($rows) AS row (claim uuid, hour bigint, model text, runs integer, input_tokens bigint, output_tokens bigint,
-       cost double precision) JOIN ${ended} AS ended ON row.claim IS NOT DISTINCT FROM ended.id
-     GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
-     ON CONFLICT (hour, session_key, hook, mapping, model) DO UPDATE SET runs = spend.runs + excluded.runs,
-       input_tokens = spend.input_tokens + excluded.input_tokens,
-       output_tokens = spend.output_tokens + excluded.output_tokens, cost = spend.cost + excluded.cost`,
+       cost double precision) JOIN ended ON row.claim = ended.id
+     GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5 ${ADD_TO_SPENT}`,
   );
 }
-
-const HEARTBEAT = `(SELECT NULL::uuid AS id, '${MAIN_SESSION}' COLLATE "C" AS session_key, '' AS hook, '' COLLATE "C" AS mapping)`;

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client, type ClientConfig, Pool, type PoolClient, type QueryResult, types } from "pg";
 import { JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
+import { createOutage } from "../outage.ts";
 import type { Row } from "../rows.ts";
 import { isConflict, isRefused, toUnavailable } from "./errors.ts";
 import { toPostgresText } from "./text.ts";
@@ -277,21 +278,4 @@ const INT8 = 20;
 /** 64-bit integers are times, numbers of rows and tokens, all below 2^53. */
 function getTypeParser(oid: number, format?: "text" | "binary"): (value: string) => unknown {
   return oid === INT8 ? Number : types.getTypeParser(oid, format);
-}
-
-/** Logs when the database goes away and when it is back. */
-function createOutage(log: Log) {
-  let on = false;
-  return {
-    isOn: () => on,
-    begin(error: JournalUnavailable): JournalUnavailable {
-      if (!on) log.error("journal refuses writes", { reason: error.message });
-      on = true;
-      return error;
-    },
-    end() {
-      if (on) log.info("journal accepts writes again");
-      on = false;
-    },
-  };
 }

@@ -23,11 +23,12 @@ import { compareClocks, createNode, createNodeLease, forgetLater, type Node, tak
 import { identifyStore } from "./publications.ts";
 import { createReader, readStats } from "./read.ts";
 import { addPartitions, sweep } from "./retention.ts";
-import { completeAsking, endRuns, toCompletion } from "./runs.ts";
+import { completeAsking, endRuns } from "./runs.ts";
 import { migrate, requireComplete } from "./schema.ts";
 import { createSearchReader } from "./search.ts";
 import { createGroup, type Transaction } from "./transaction.ts";
 import { createPublicationWrites, createWrites, type Write } from "../writes/index.ts";
+import { toCompletion, toFailure } from "../writes/run-end.ts";
 import { createWriter, finish } from "./writer.ts";
 
 /** The first lease of this node, until it is renewed. */
@@ -159,8 +160,7 @@ function createJournal(parts: Parts): PostgresJournal {
     // What ended the claim may be lost with this server, so a no waits for the standby.
     isClaimed: async (claim) =>
       (await readShared(isClaimed)(claim)) || write((transaction) => isClaimed(toReader(transaction), claim))(),
-    deadLetterRun: (claim, failure) =>
-      ends.add({ claim, state: "dead", ...failure, deliveries: failure.deliveries ?? [] }),
+    deadLetterRun: (claim, failure) => ends.add(toFailure(claim, failure)),
 
     // A heartbeat shows them to a model, so they must not be lost with this server.
     pendingSystemEvents: write(async (transaction, limit) => {

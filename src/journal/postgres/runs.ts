@@ -1,26 +1,16 @@
-import type { Claim, NewDelivery, NewEntry, TurnOutcome } from "../journal.ts";
+import type { Claim, TurnOutcome } from "../journal.ts";
 import { toErrorGroup } from "../error-group.ts";
 import { fromOutcome, integer, text } from "../rows.ts";
 import { insertApprovals, locksOf } from "../writes/approvals.ts";
 import { addFailedAttempt } from "../writes/failed-attempts.ts";
-import { type ChangeReport, recipientLock, sessionLock, type Used } from "../writes/writer.ts";
+import { reportsOfEnd, type RunEnd, toCompletion, toUsed } from "../writes/run-end.ts";
+import { recipientLock, sessionLock } from "../writes/writer.ts";
 import { addEntries, reportsOfEntries } from "./entries.ts";
-import { addSpend, addToCounts } from "./counters.ts";
+import { addSpends, addToCounts } from "./counters.ts";
 import { addDeliveries, reportsOfDeliveries } from "./deliveries.ts";
-import { addSteps } from "./steps.ts";
+import { toStepRow } from "../writes/steps.ts";
 import { Batch, lock, reportAll, type Transaction } from "./transaction.ts";
 import { createWriter, finish } from "./writer.ts";
-
-/** The end of a claimed run, with everything that it produced. */
-export interface RunEnd {
-  claim: Claim;
-  state: "done" | "dead";
-  finishedAt: number;
-  error?: string;
-  outcome?: TurnOutcome;
-  entries: NewEntry[];
-  deliveries: NewDelivery[];
-}
 
 /** Ends a run whose reply a person must see first. */
 export async function completeAsking(transaction: Transaction, claim: Claim, outcome: TurnOutcome): Promise<boolean> {
@@ -30,11 +20,6 @@ export async function completeAsking(transaction: Transaction, claim: Claim, out
   const isKnown = await transaction.get("SELECT 1 FROM hookline.approvals WHERE id = $1", [questions[0]?.id]);
   if (isRecorded && !isKnown) await finish(insertApprovals(createWriter(transaction), questions));
   return isRecorded;
-}
-
-export function toCompletion(claim: Claim, outcome: TurnOutcome): RunEnd {
-  const { finishedAt, entries, deliveries } = outcome;
-  return { claim, state: "done", finishedAt, outcome, entries, deliveries };
 }
 
 /** Ends runs, and makes the next of their sessions ready. False for each whose claim is lost. */
@@ -54,10 +39,14 @@ export async function endRuns(transaction: Transaction, ends: RunEnd[], moreLock
     if (state === "dead" && claim.id in events) addFailedAttempt(transaction, "runs", claim.id, { at, error });
   }
   const results = ends.map(({ claim }) => claim.id in events);
-  await reportAll(
-    transaction,
-    ends.filter(({ claim }) => claim.id in events).flatMap((end) => reportsOf(end, events[end.claim.id] ?? undefined)),
-  );
+  const reports = ends
+    .filter(({ claim }) => claim.id in events)
+    .flatMap((end) => [
+      ...reportsOfEntries(end.entries),
+      ...reportsOfDeliveries(end.deliveries),
+      ...reportsOfEnd(end, events[end.claim.id] ?? undefined),
+    ]);
+  await reportAll(transaction, reports);
   if (isRepeated) await recognize(transaction, ends, results);
   return results;
 }
@@ -113,29 +102,25 @@ function toBatch(ends: RunEnd[], clockOffsetMs: number): Batch {
   );
   batch.addOver("change", "SELECT * FROM ended WHERE event_id IS NOT NULL AND (open <> 0 OR dead <> 0)");
   batch.addOver("counted", `${addToCounts("change")} RETURNING 1`);
-  addSpend(
+  addSpends(
     batch,
     ends.flatMap(({ claim, outcome }) => (outcome ? [{ claim: claim.id, used: toUsed(outcome) }] : [])),
-    "ended",
   );
-  const lastSteps = ends.flatMap(({ claim, outcome }) =>
-    outcome?.lastStep ? [{ runId: claim.id, steps: [outcome.lastStep] }] : [],
+  const lastSteps = ends.flatMap(({ claim: { id }, outcome }) => {
+    if (!outcome?.lastStep) return [];
+    const [run_id, n, state, detail] = toStepRow(id, outcome.lastStep);
+    return [{ run_id, n, state, detail }];
+  });
+  batch.add(
+    "last_steps",
+    lastSteps,
+    `INSERT INTO hookline.steps (run_id, n, state, detail)
+     SELECT * FROM json_to_recordset($rows) AS row (run_id uuid, n integer, state text, detail text)
+     WHERE ${OF_ENDED("run_id")} ON CONFLICT DO NOTHING`,
   );
-  addSteps(batch, lastSteps, OF_ENDED("run_id"));
   const deliveries = ends.flatMap((end) => end.deliveries.map((delivery) => ({ delivery, at: end.finishedAt })));
   addDeliveries(batch, deliveries, clockOffsetMs, OF_ENDED("run_id"));
   const entries = ends.flatMap(({ claim, entries: own }) => own.map((entry) => ({ ...entry, claim: claim.id })));
   addEntries(batch, entries, `${OF_ENDED("claim")} AND (SELECT count(*) FROM counted) >= 0`);
   return batch;
-}
-
-/** What the steps before the last used is spent already. */
-function toUsed(outcome: TurnOutcome): Used {
-  return { ...(outcome.lastStep ?? outcome), finishedAt: outcome.finishedAt };
-}
-
-function reportsOf({ claim: { id }, state, entries, deliveries }: RunEnd, eventId: string | undefined): ChangeReport[] {
-  const ended: ChangeReport[] = [{ kind: "run", id, eventId, state }];
-  if (state === "dead") ended.push({ kind: "dead-letter", id, eventId, isDead: true });
-  return [...reportsOfEntries(entries), ...reportsOfDeliveries(deliveries), ...ended];
 }

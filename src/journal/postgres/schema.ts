@@ -1,7 +1,14 @@
 import { ConfigError } from "../../errors.ts";
-import { MAIN_SESSION } from "../../types.ts";
 import { integer } from "../rows.ts";
-import { NARROW_TABLES, WIDE_TABLES } from "../tables.ts";
+import {
+  APPROVAL_COLUMNS,
+  DELIVERY_COLUMNS,
+  ENTRY_COLUMNS,
+  INDEXES,
+  NARROW_TABLES,
+  RUN_COLUMNS,
+  WIDE_TABLES,
+} from "../tables.ts";
 import type { PostgresDatabase, Sql } from "./database.ts";
 
 /*
@@ -47,34 +54,16 @@ const VERSION_1 = `
     event_id uuid,
     hook text,
     mapping text COLLATE "C" NOT NULL DEFAULT '',  -- whose limits hold; empty: the service's own hooks, heartbeats
-    session_key text COLLATE "C" NOT NULL,
-    coalesce_key text COLLATE "C",    -- while later events may join it
-    state text NOT NULL,
-    attempts integer NOT NULL,
-    claims bigint NOT NULL DEFAULT 0, -- the token of the last claim
-    node text,                        -- that made it
-    created_at bigint NOT NULL,
-    due_at bigint NOT NULL,           -- its place in the order: the arrival, also of one that waits; by the database's clock
-    not_before bigint,                -- the end of its window, or the time of a retry; by the same clock; NULL: at once
-    started_at bigint,
-    finished_at bigint,
-    hold_reason text,                 -- of a held run, and of one that is not held again
-    unavailable_since bigint,         -- the start of an outage of its model's provider; NULL: it has answered since
-    waiting_for text,                 -- that provider
-    error text,
-    error_group text,                 -- of a dead run: its error, as toErrorGroup writes it
-    outcome text,                     -- JSON: reply, model, usage, warnings
+    node text,                        -- that made the last claim
+    ${RUN_COLUMNS},
     action text                       -- JSON: AgentAction
   ) WITH (fillfactor = 70);
   CREATE INDEX runs_due ON hookline.runs (mapping, due_at, seq) WHERE state = 'ready' AND not_before IS NULL;
-  CREATE INDEX runs_later ON hookline.runs (mapping, not_before) WHERE state = 'ready' AND not_before IS NOT NULL;
   CREATE INDEX runs_arrived ON hookline.runs (mapping, due_at) WHERE state = 'ready' AND not_before IS NOT NULL;
   CREATE INDEX runs_running ON hookline.runs (mapping) WHERE state = 'running';
-  CREATE UNIQUE INDEX runs_window ON hookline.runs (coalesce_key) WHERE coalesce_key IS NOT NULL;
   CREATE INDEX runs_session ON hookline.runs (session_key, seq) WHERE finished_at IS NULL;
   CREATE INDEX runs_waiting ON hookline.runs (state, id) WHERE state IN ('queued', 'held', 'dead', 'dropped');
   CREATE INDEX runs_loose ON hookline.runs (finished_at) WHERE event_id IS NULL;
-  CREATE INDEX runs_dead ON hookline.runs (id) WHERE state = 'dead' AND kind = 'hook';
 
   CREATE TABLE hookline.joined_events (  -- what a coalesced run holds beside its own event
     run_id uuid NOT NULL,
@@ -87,34 +76,16 @@ const VERSION_1 = `
 
   CREATE TABLE hookline.approvals (   -- questions to a person
     id uuid PRIMARY KEY,
-    run_id uuid NOT NULL,
-    event_id uuid,
-    mapping text COLLATE "C" NOT NULL,
-    code text COLLATE "C" NOT NULL,
-    state text NOT NULL,
-    expires_at bigint,                -- NULL: never
-    question_id uuid,                 -- the delivery that asks
-    detail text NOT NULL,             -- JSON: what is asked
-    decision text                     -- JSON: how it has ended; NULL: it is open
+    ${APPROVAL_COLUMNS}
   );
-  CREATE INDEX approvals_run ON hookline.approvals (run_id);
   CREATE INDEX approvals_state ON hookline.approvals (state, id);
-  CREATE INDEX approvals_open ON hookline.approvals (mapping) WHERE state = 'open';
   CREATE TABLE hookline.entries (
     seq bigint GENERATED ALWAYS AS IDENTITY,
-    session_key text COLLATE "C" NOT NULL,
-    role text NOT NULL,
-    at bigint NOT NULL,
     event_id uuid,
     run_id uuid,
-    pending integer NOT NULL,
-    urgent integer NOT NULL,
-    boundary text,                    -- JSON: the safety boundary around the text
-    sources text,                     -- JSON: the private sources that the text was made from; NULL: none
-    text text NOT NULL,
+    ${ENTRY_COLUMNS},
     PRIMARY KEY (session_key, seq)
   );
-  CREATE INDEX entries_main_turns ON hookline.entries (seq) WHERE role <> 'system' AND session_key = '${MAIN_SESSION}';
   CREATE INDEX entries_pending ON hookline.entries (seq) WHERE pending = 1;
   CREATE INDEX entries_loose ON hookline.entries (at) WHERE event_id IS NULL;
   CREATE INDEX entries_event ON hookline.entries (event_id) WHERE event_id IS NOT NULL;
@@ -122,40 +93,14 @@ const VERSION_1 = `
   CREATE TABLE hookline.deliveries (
     seq bigint GENERATED ALWAYS AS IDENTITY,
     id uuid PRIMARY KEY,
-    run_id uuid NOT NULL,
-    event_id uuid,
-    channel text NOT NULL,
-    recipient text,
-    route_by text,                    -- RouteOrigin; NULL: its route is not remembered
-    state text NOT NULL,
-    attempts integer NOT NULL,
-    claims bigint NOT NULL DEFAULT 0,
     node text,
-    created_at bigint NOT NULL,
-    due_at bigint NOT NULL,           -- as of a run
-    not_before bigint,
-    started_at bigint,
-    finished_at bigint,
-    parts_sent integer NOT NULL,
-    route text,                       -- JSON: Route
-    error text,
-    error_group text,                 -- of a failed one
-    warnings text,                    -- JSON: list of sentences
-    text text NOT NULL,
-    conversation text,                -- the session whose reply goes to the place of its event
-    edits integer NOT NULL DEFAULT 0, -- 1: it replaces the conversation's earlier message, 2: it says that its run has failed, 3: it replaces that, 4: it asks a person
-    message_id text                   -- of each part, a line each, in a conversation or of a question
+    edits integer NOT NULL DEFAULT 0, -- as toEditsColumn writes it
+    ${DELIVERY_COLUMNS}
   ) WITH (fillfactor = 70);
-  CREATE INDEX deliveries_conversation ON hookline.deliveries (conversation, created_at) WHERE conversation IS NOT NULL;
   CREATE INDEX deliveries_due ON hookline.deliveries (due_at, seq) WHERE state = 'pending' AND not_before IS NULL;
-  CREATE INDEX deliveries_later ON hookline.deliveries (not_before) WHERE state = 'pending' AND not_before IS NOT NULL;
-  CREATE INDEX deliveries_arrived ON hookline.deliveries (due_at) WHERE state = 'pending' AND not_before IS NOT NULL;
   CREATE INDEX deliveries_recipient ON hookline.deliveries (channel, recipient, seq) WHERE finished_at IS NULL;
   CREATE INDEX deliveries_waiting ON hookline.deliveries (state, id)
     WHERE state IN ('queued', 'sending', 'skipped', 'failed', 'dropped');
-  CREATE INDEX deliveries_loose ON hookline.deliveries (finished_at) WHERE event_id IS NULL;
-  CREATE INDEX deliveries_failed ON hookline.deliveries (id) WHERE state = 'failed';
-  CREATE INDEX deliveries_event ON hookline.deliveries (event_id) WHERE event_id IS NOT NULL;
 
   CREATE TABLE hookline.routes (
     channel text NOT NULL,
@@ -174,7 +119,6 @@ const VERSION_1 = `
     receipt text NOT NULL,            -- JSON: what the first one was answered
     PRIMARY KEY (scope, key)
   );
-  CREATE INDEX idempotency_keys_expiry ON hookline.idempotency_keys (expires_at);
 
   CREATE TABLE hookline.mail_folders (
     mailbox text COLLATE "C" NOT NULL,
@@ -232,6 +176,7 @@ const VERSION_1 = `
   INSERT INTO hookline.signing_key
     VALUES (decode(replace(concat(gen_random_uuid(), gen_random_uuid()), '-', ''), 'hex'));
 
+  ${INDEXES}
   CREATE TABLE hookline.leases (
     name text PRIMARY KEY,
     node text NOT NULL,               -- empty: released

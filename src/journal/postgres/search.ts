@@ -6,8 +6,6 @@ import { createReader } from "./read.ts";
 export function createSearchReader(sql: Sql, clockOffsetMs: number): SearchReader {
   return {
     ...createReader(sql, clockOffsetMs),
-    key: "id",
-    keyOfParts: "event_id",
     toTextSql,
     toValuesSql,
   };

@@ -1,12 +1,10 @@
 import { MAIN_SESSION } from "../../types.ts";
-import { optional, text } from "../rows.ts";
 import { waitFor, type Work, type Writer } from "../writes/writer.ts";
-import { addSpend, updateEventCounts } from "./counters.ts";
+import { updateEventCounts } from "./counters.ts";
 import { addDeliveries, reportsOfDeliveries } from "./deliveries.ts";
 import { addEntries, reportsOfEntries } from "./entries.ts";
 import { isLeaseHeld } from "./leases.ts";
 import { TABLES } from "./read.ts";
-import { addSteps } from "./steps.ts";
 import { Batch, lock, reportAll, type Transaction } from "./transaction.ts";
 
 export function createWriter(transaction: Transaction): Writer {
@@ -43,25 +41,11 @@ export function createWriter(transaction: Transaction): Writer {
       yield* runBatch((batch) => addEntries(batch, entries));
       yield* waitFor(reportAll(transaction, reportsOfEntries(entries)));
     },
-    *insertSteps(runId, steps) {
-      const batch = new Batch();
-      addSteps(batch, [{ runId, steps }]);
-      const row = yield* waitFor(batch.run(transaction, NEW_ANSWERS));
-      const answers: number[] = JSON.parse(text(row?.answers ?? "[]"));
-      return steps.filter(({ n }) => answers.includes(n));
-    },
     *insertHeartbeat({ id, state, startedAt, finishedAt, error, outcome }) {
       const values = [id, state, startedAt, finishedAt, error, outcome];
       const isNew = (yield* waitFor(run(INSERT_HEARTBEAT, values))) > 0;
       if (isNew) transaction.report({ kind: "run", id, state });
       return isNew;
-    },
-    *addSpend(used, ended) {
-      if (!used.usage) return;
-      yield* runBatch((batch) => {
-        if (ended) batch.add("ended", [ended], ENDED);
-        addSpend(batch, [{ claim: optional(text, ended?.id ?? null), used }], ended && "ended");
-      });
     },
   };
 
@@ -80,11 +64,6 @@ export async function finish<Result>(work: Work<Result>): Promise<Result> {
     await step.value;
   }
 }
-
-const ENDED = `
-  SELECT * FROM json_to_recordset($rows) AS row (id uuid, session_key text, hook text, mapping text)`;
-
-const NEW_ANSWERS = "(SELECT coalesce(json_agg(n), '[]')::text FROM new_answers) AS answers";
 
 const INSERT_HEARTBEAT = `
   INSERT INTO hookline.runs (id, kind, session_key, state, attempts, created_at, due_at, started_at, finished_at, error, outcome)

@@ -2,7 +2,7 @@ import { isId } from "../../shared/id.ts";
 import type { ApprovalState, ChannelName } from "../../types.ts";
 import type { Page } from "../journal.ts";
 import type { Approval, AskedApproval } from "../records/approval.ts";
-import { listPage, type Reader, withinPage } from "./reader.ts";
+import { listPage, type Reader } from "./reader.ts";
 import { integer, text, toApproval } from "../rows.ts";
 
 const APPROVALS = "hookline.approvals";
@@ -11,18 +11,12 @@ export async function listApprovals(
   reader: Reader,
   { state, runId, eventId, ...page }: Page & { state?: ApprovalState; runId?: string; eventId?: string },
 ): Promise<Approval[]> {
-  const { limit, before } = page;
-  if ([before, runId, eventId].some((id) => id !== undefined && !isId(id))) return [];
-  const found = await listPage(reader, {
-    from: APPROVALS,
-    conditions: [
-      ["state =", state],
-      ["run_id =", runId],
-      ["event_id =", eventId],
-      ...withinPage(reader, APPROVALS, page),
-    ],
-    limit,
-  });
+  if ([runId, eventId].some((id) => id !== undefined && !isId(id))) return [];
+  const found = await listPage(reader, APPROVALS, page, [
+    ["state =", state],
+    ["run_id =", runId],
+    ["event_id =", eventId],
+  ]);
   return found.map(toApproval);
 }
 

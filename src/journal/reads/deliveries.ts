@@ -1,14 +1,13 @@
-import type { ChannelName } from "../../types.ts";
+import type { ChannelName, RouteOrigin } from "../../types.ts";
 import type { DeliveryFilter, Page } from "../journal.ts";
 import type { Delivery, Route } from "../records/delivery.ts";
-import { integer, text, type Row } from "../rows.ts";
+import { integer, text } from "../rows.ts";
 import * as rows from "../rows.ts";
-import { listQueue, type Condition, type Reader } from "./reader.ts";
+import { type Condition, listPage, ofStates, type Reader, toWhere } from "./reader.ts";
 
 export async function listDeliveries(reader: Reader, page: Page & DeliveryFilter): Promise<Delivery[]> {
   const { state, channel } = page;
-  const conditions: Condition[] = [["channel =", channel]];
-  const found = await listQueue(reader, "hookline.deliveries", { page, state, conditions });
+  const found = await listPage(reader, "hookline.deliveries", page, [ofStates(state), ["channel =", channel]]);
   return found.map((row) => rows.toDelivery(row, reader.clockOffsetMs));
 }
 
@@ -26,26 +25,27 @@ export async function wasSent(
   since: number,
   channel?: ChannelName,
 ): Promise<boolean | undefined> {
-  const sent = "SELECT 1 AS sent FROM hookline.sent_messages WHERE id = $1 AND sent_at >= $2";
-  const isFound = await (channel === undefined
-    ? get(sent, [messageId, since])
-    : get(`${sent} AND channel = $3`, [messageId, since, channel]));
-  if (isFound) return true;
+  const { where, values } = toWhere([
+    ["id =", messageId],
+    ["sent_at >=", since],
+    ["channel =", channel],
+  ]);
+  if (await get(`SELECT 1 AS sent FROM hookline.sent_messages ${where}`, values)) return true;
   return (await get("SELECT 1 AS sending FROM hookline.deliveries WHERE state = 'sending' LIMIT 1"))
     ? undefined
     : false;
 }
 
-export async function lastRoute({ get }: Reader, channel?: ChannelName): Promise<Route | undefined> {
-  const condition = channel === undefined ? "" : "WHERE channel = $1";
-  const values = channel === undefined ? [] : [channel];
-  return toRoute(await get(`SELECT * FROM hookline.routes ${condition} ORDER BY seq DESC LIMIT 1`, values));
+export async function lastRoute(reader: Reader, channel?: ChannelName): Promise<Route | undefined> {
+  return newestRoute(reader, ["channel =", channel]);
 }
 
-export async function operatorRoute({ get }: Reader): Promise<Route | undefined> {
-  return toRoute(await get("SELECT * FROM hookline.routes WHERE chosen_by = 'operator' ORDER BY seq DESC LIMIT 1"));
+export async function operatorRoute(reader: Reader): Promise<Route | undefined> {
+  return newestRoute(reader, ["chosen_by =", "operator" satisfies RouteOrigin]);
 }
 
-function toRoute(row: Row | undefined): Route | undefined {
+async function newestRoute({ get }: Reader, condition: Condition): Promise<Route | undefined> {
+  const { where, values } = toWhere([condition]);
+  const row = await get(`SELECT * FROM hookline.routes ${where} ORDER BY seq DESC LIMIT 1`, values);
   return row && { channel: text(row.channel), to: text(row.recipient) };
 }

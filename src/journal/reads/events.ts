@@ -4,7 +4,7 @@ import type { Page } from "../journal.ts";
 import type { Answer, EventRecord, EventSummary, MappingCount } from "../records/event.ts";
 import { bytes, integer, text, type Row } from "../rows.ts";
 import * as rows from "../rows.ts";
-import { listPage, toWhere, type Condition, type Reader, withinPage } from "./reader.ts";
+import { countEach, listPage, toWhere, type Reader, withinPage } from "./reader.ts";
 import { toWaitingRuns, withFailedAttempts, withSteps } from "./runs.ts";
 
 export async function listEvents(
@@ -16,23 +16,20 @@ export async function listEvents(
 
 /** The rows of a list: for `toEventSummary`. */
 export async function listEventRows(reader: Reader, page: Parameters<typeof listEvents>[1]): Promise<Row[]> {
-  const { limit, before, prefix, ids, hook, status } = page;
-  const [first, last] = toBounds(prefix);
-  if (first === undefined || (before !== undefined && !isId(before))) return [];
-  const { events: from } = reader.tables;
-  const conditions: Condition[] = [
+  const { prefix, ids, hook, status } = page;
+  const [first, last] = prefix === undefined ? [] : toBounds(prefix);
+  if (prefix !== undefined && first === undefined) return [];
+  return listPage(reader, reader.tables.events, page, [
     ["hook =", hook],
     ["status =", status],
-    ...withinPage(reader, from, page),
-    ["id >=", prefix === undefined ? undefined : first],
-    ["id <=", prefix === undefined ? undefined : last],
+    ["id >=", first],
+    ["id <=", last],
     ["id = ANY", ids?.filter(isId)],
-  ];
-  return listPage(reader, { from, conditions, limit });
+  ]);
 }
 
 /** The lowest and the highest id with these digits in front; undefined if no id has them. */
-function toBounds(prefix = ""): [string?, string?] {
+function toBounds(prefix: string): [string?, string?] {
   const bounds = ["00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"].map(
     (rest) => prefix + rest.slice(prefix.length),
   );
@@ -117,21 +114,11 @@ async function partsOf(
   };
 }
 
-export async function countEvents({ all, tables }: Reader, max: number): Promise<Record<EventStatus, number>> {
-  const counts = EVENT_STATUSES.map(
-    (status) => `SELECT '${status}' AS status, (SELECT count(*) FROM
-      (SELECT 1 FROM ${tables.states} WHERE status = '${status}' LIMIT +$1::int) AS counted) AS count`,
-  );
-  const found = new Map((await all(counts.join(" UNION ALL "), [max])).map((row) => [row.status, integer(row.count)]));
-  const of = (status: EventStatus): number => found.get(status) ?? 0;
-  return {
-    accepted: of("accepted"),
-    skipped: of("skipped"),
-    rejected: of("rejected"),
-    done: of("done"),
-    failed: of("failed"),
-    dead: of("dead"),
-  };
+export async function countEvents(reader: Reader, max: number): Promise<Record<EventStatus, number>> {
+  const conditions = EVENT_STATUSES.map((status) => `status = '${status}'`);
+  const counts = await countEach(reader, reader.tables.states, conditions, max);
+  const [accepted = 0, skipped = 0, rejected = 0, done = 0, failed = 0, dead = 0] = counts;
+  return { accepted, skipped, rejected, done, failed, dead };
 }
 
 /** What the mappings did with the events since a time. */

@@ -1,7 +1,7 @@
 import { firstIdAt, isId } from "../../shared/id.ts";
 import type { Page } from "../journal.ts";
 import type { Run } from "../records/run.ts";
-import type { Row } from "../rows.ts";
+import { integer, type Row } from "../rows.ts";
 
 /*
  * The reads of both stores, in PostgreSQL's words. SQLite's differ so little that `sqlite/read.ts` translates them. Lists
@@ -52,25 +52,17 @@ export interface ReadTables {
 /** SQL in front of the value, or around `$before`. */
 export type Condition = [sql: string, value: ReadValue];
 
-/** The newest rows that meet the conditions whose value is given. */
-export async function listPage(
-  { all, tables }: Reader,
-  { from, conditions, limit }: { from: string; conditions: Condition[]; limit: number },
-): Promise<Row[]> {
-  const { where, values } = toWhere(conditions);
-  const sql = `SELECT * FROM ${from} ${where} ORDER BY ${tables.order} DESC LIMIT $${values.length + 1}`;
-  return all(sql, [...values, limit]);
-}
-
-export async function listQueue(
-  reader: Reader,
-  from: string,
-  { page, state, conditions }: { page: Page; state?: string | string[]; conditions: Condition[] },
-): Promise<Row[]> {
+/** The newest rows of a page that meet the conditions whose value is given. */
+export async function listPage(reader: Reader, from: string, page: Page, conditions: Condition[]): Promise<Row[]> {
   const { limit, before } = page;
   if (before !== undefined && !isId(before)) return [];
-  const ofState: Condition = [Array.isArray(state) ? "state = ANY" : "state =", state];
-  return listPage(reader, { from, conditions: [ofState, ...conditions, ...withinPage(reader, from, page)], limit });
+  const { where, values } = toWhere([...conditions, ...withinPage(reader, from, page)]);
+  const sql = `SELECT * FROM ${from} ${where} ORDER BY ${reader.tables.order} DESC LIMIT $${values.length + 1}`;
+  return reader.all(sql, [...values, limit]);
+}
+
+export function ofStates(state: string | string[] | undefined): Condition {
+  return [Array.isArray(state) ? "state = ANY" : "state =", state];
 }
 
 /** A request has its id when it begins, and its `seq` when it is committed, within this time. */
@@ -105,4 +97,14 @@ export function toWhere(conditions: Condition[]): { where: string; values: ReadV
     sql.includes("$before") ? sql.replace("$before", `$${index + 1}`) : `${sql} ($${index + 1})`,
   );
   return { where: terms.length > 0 ? `WHERE ${terms.join(" AND ")}` : "", values: given.map(([, value]) => value) };
+}
+
+/** How many rows of a table meet each of the conditions. Counting ends at `max`. */
+export async function countEach({ all }: Reader, from: string, conditions: string[], max: number): Promise<number[]> {
+  const counts = conditions.map(
+    (condition, place) => `SELECT ${place} AS place, (SELECT count(*) FROM
+      (SELECT 1 FROM ${from} WHERE ${condition} LIMIT +$1::int) AS counted) AS count`,
+  );
+  const found = await all(`${counts.join(" UNION ALL ")} ORDER BY place`, [max]);
+  return found.map(({ count }) => integer(count));
 }

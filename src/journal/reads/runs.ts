@@ -6,15 +6,16 @@ import type { Pause, Run, RunWait, Spend } from "../records/run.ts";
 import type { Step } from "../records/step.ts";
 import { integer, text, type Row } from "../rows.ts";
 import * as rows from "../rows.ts";
-import { listQueue, type Condition, type Reader } from "./reader.ts";
+import { countEach, listPage, ofStates, type Reader } from "./reader.ts";
 
 export async function listRuns(reader: Reader, page: Page & RunFilter): Promise<Run[]> {
   const { state, hook, sessionKey } = page;
-  const conditions: Condition[] = [
+  const found = await listPage(reader, reader.tables.runs, page, [
+    ofStates(state),
     ["hook =", hook],
     ["session_key =", sessionKey],
-  ];
-  return toWaitingRuns(reader, await listQueue(reader, reader.tables.runs, { page, state, conditions }));
+  ]);
+  return toWaitingRuns(reader, found);
 }
 
 /** With what each of them waits for. */
@@ -121,33 +122,22 @@ function toStep({ detail }: Row): Step {
 }
 
 export async function countWork(reader: Reader, max: number): Promise<WorkCounts> {
-  const [ready = 0, queued = 0, running = 0, held = 0, dead = 0] = await countStates(
-    reader,
-    "hookline.runs",
-    RUNS,
-    max,
-  );
-  const [pending = 0, behind = 0, sending = 0, failed = 0] = await countStates(
-    reader,
-    "hookline.deliveries",
-    DELIVERIES,
-    max,
-  );
+  const runs = await countEach(reader, "hookline.runs", RUNS, max);
+  const deliveries = await countEach(reader, "hookline.deliveries", DELIVERIES, max);
+  const [ready = 0, queued = 0, running = 0, held = 0, dead = 0] = runs;
+  const [pending = 0, behind = 0, sending = 0, failed = 0] = deliveries;
   return { runs: { ready, queued, running, held, dead }, deliveries: { pending, queued: behind, sending, failed } };
 }
 
 /** As their indexes have them. A heartbeat that failed is no dead letter. */
-const RUNS = ["'ready'", "'queued'", "'running'", "'held'", "'dead' AND kind = 'hook'"];
-const DELIVERIES = ["'pending'", "'queued'", "'sending'", "'failed'"];
-
-async function countStates({ all }: Reader, from: string, states: string[], max: number): Promise<number[]> {
-  const counts = states.map(
-    (state, place) => `SELECT ${place} AS place, (SELECT count(*) FROM
-      (SELECT 1 FROM ${from} WHERE state = ${state} LIMIT +$1::int) AS counted) AS count`,
-  );
-  const found = await all(`${counts.join(" UNION ALL ")} ORDER BY place`, [max]);
-  return found.map(({ count }) => integer(count));
-}
+const RUNS = [
+  "state = 'ready'",
+  "state = 'queued'",
+  "state = 'running'",
+  "state = 'held'",
+  "state = 'dead' AND kind = 'hook'",
+];
+const DELIVERIES = ["state = 'pending'", "state = 'queued'", "state = 'sending'", "state = 'failed'"];
 
 export async function readSpend(
   { all }: Reader,

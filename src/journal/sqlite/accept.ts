@@ -18,7 +18,7 @@ import type { Database } from "./database.ts";
 import { insertEntry } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
 import { insertPublication } from "./publications.ts";
-import { isPaused, writeState } from "./state.ts";
+import { writeState } from "./state.ts";
 import { IS_UNFINISHED_KEY } from "./read.ts";
 import { insertJoined, insertRun } from "./runs.ts";
 
@@ -53,7 +53,9 @@ export function acceptEvent(transaction: Transaction, event: NewEvent): AcceptRe
 
 /** The wake of a paused mapping is noted, and starts no heartbeat. */
 function withoutHaste(database: Database, { mapping }: NewEvent, entry: NewEntry): NewEntry {
-  return entry.urgent && isPaused(database, mapping) ? { ...entry, urgent: false } : entry;
+  const isPaused =
+    entry.urgent && mapping !== undefined && database.get("SELECT 1 FROM pauses WHERE mapping = ?", mapping);
+  return isPaused ? { ...entry, urgent: false } : entry;
 }
 
 function insertEvent(transaction: Transaction, event: NewEvent, plan: Commit, seq: number): void {

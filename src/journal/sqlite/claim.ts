@@ -1,46 +1,50 @@
 import type { Log } from "../../telemetry/log.ts";
-import type { ClaimedRun, RunLimit, RunLimits } from "../journal.ts";
-import { byArrival, integer, optional, type Row, text, toRun } from "../rows.ts";
+import type { ClaimedRun, RunLimits } from "../journal.ts";
+import { integer, optional, type Row, text, toRun } from "../rows.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../waits.ts";
 import { type Database, isDiskFull, transact } from "./database.ts";
-import { reportRun, type Transaction } from "./group-commit.ts";
+import { report, type Transaction } from "./group-commit.ts";
 import { INTERRUPTED } from "../records/failed-attempt.ts";
 import { insertAttempts } from "../writes/failed-attempts.ts";
-import { RUNS, runTranslated, withJoined } from "./read.ts";
+import { countFree, findNextStart, noteStarts } from "../writes/limits.ts";
+import { toRunReport } from "../writes/writer.ts";
+import { RUNS, runTranslated, takeOldest, withJoined } from "./read.ts";
+import { createWriter, finish } from "./writer.ts";
 
 /*
  * Each mapping has its own queue of ready runs: a claim never looks at what a mapping's limits hold back, and no mapping
  * delays another.
  */
 
-export function claimRuns(transaction: Transaction, limit: number, now: number, limits?: RunLimits): ClaimedRun[] {
+export function claimRuns(
+  transaction: Transaction,
+  limit: number,
+  now: number,
+  limits: RunLimits = new Map(),
+): ClaimedRun[] {
+  const writer = createWriter(transaction);
   const due = listReadyMappings(transaction).flatMap((mapping) => {
-    const { concurrency, rate } = limits?.get(mapping) ?? {};
-    const slots = freeSlots(transaction, mapping, concurrency);
-    const starts = rate ? startsLeft(transaction, mapping, rate, now) : Infinity;
-    return listDue(transaction, mapping, Math.min(limit, slots, starts), now);
+    const own = limits.get(mapping);
+    const free = own ? finish(countFree(writer, mapping, own, now)) : limit;
+    return listDue(transaction, mapping, Math.min(limit, free), now);
   });
-  return takeOldest(due, limit).map((row) => {
-    const [seq, mapping] = [integer(row.seq), text(row.mapping)];
-    const rate = limits?.get(mapping)?.rate;
-    if (rate) noteStart(transaction, { mapping, seq, at: now }, rate);
-    return startRun(transaction, seq, now);
-  });
+  const rows = takeOldest(due, limit);
+  finish(noteStarts(writer, rows, limits, now));
+  return rows.map(({ seq }) => startRun(transaction, integer(seq), now));
 }
 
-export function nextDueAt(database: Database, limits?: RunLimits): number | undefined {
+export function nextDueAt(transaction: Transaction, limits?: RunLimits): number | undefined {
   const now = Date.now();
-  const next = Math.min(nextRunAt(database, now, limits), toNext(database.get(NEXT_DELIVERY, now)));
+  const next = Math.min(nextRunAt(transaction, now, limits), toNext(transaction.get(NEXT_DELIVERY, now)));
   return next === Infinity ? undefined : next;
 }
 
 /** When the next run may start; ignores runs that wait for another of their mapping to end. */
-function nextRunAt(database: Database, now: number, limits?: RunLimits): number {
-  const moments = listReadyMappings(database).flatMap((mapping) => {
-    const { concurrency, rate } = limits?.get(mapping) ?? {};
-    if (freeSlots(database, mapping, concurrency) <= 0) return [];
-    const readyAt = toNext(database.get(NEXT_RUN, now, mapping));
-    return Math.max(readyAt, rate ? nextStartAt(database, mapping, rate) : 0);
+function nextRunAt(transaction: Transaction, now: number, limits?: RunLimits): number {
+  const moments = listReadyMappings(transaction).map((mapping) => {
+    const own = limits?.get(mapping);
+    const allowedAt = own ? finish(findNextStart(createWriter(transaction), mapping, own)) : 0;
+    return Math.max(toNext(transaction.get(NEXT_RUN, now, mapping)), allowedAt);
   });
   return Math.min(...moments);
 }
@@ -110,11 +114,6 @@ function listDue(database: Database, mapping: string, limit: number, now: number
   return takeOldest(rows, limit);
 }
 
-/** The first of what is due. A row can be there several times. */
-export function takeOldest(due: Row[], limit: number): Row[] {
-  return [...new Map(due.map((row) => [row.seq, row])).values()].toSorted(byArrival).slice(0, limit);
-}
-
 const DUE_AT_ONCE = `
   SELECT seq, due_at, mapping FROM runs INDEXED BY runs_due
   WHERE state = 'ready' AND not_before IS NULL AND mapping = ? ORDER BY due_at, seq LIMIT +?`;
@@ -132,16 +131,6 @@ const TRIED_LATER = `
   SELECT seq, due_at, mapping FROM runs INDEXED BY runs_tried
   WHERE state = 'ready' AND not_before IS NOT NULL AND mapping = ? AND ${TRIED} > ? LIMIT +?`;
 
-/** How many more of a mapping's runs may be running at once. */
-function freeSlots(database: Database, mapping: string, concurrency: number | undefined): number {
-  if (concurrency === undefined) return Infinity;
-  const row = database.get(
-    "SELECT count(*) AS running FROM runs INDEXED BY runs_state WHERE state = 'running' AND mapping = ?",
-    mapping,
-  );
-  return concurrency - integer(row?.running);
-}
-
 /** Nothing joins a run that has started. */
 const START_RUN = `
   UPDATE OR FAIL runs SET state = 'running', attempts = attempts + 1, claims = claims + 1, started_at = ?,
@@ -152,51 +141,8 @@ function startRun(transaction: Transaction, seq: number, now: number): ClaimedRu
   const row = transaction.get(`SELECT * FROM ${RUNS} WHERE seq = ?`, seq) ?? {};
   const { action, ...run } = withJoined(transaction, toRun(row));
   if (!action) throw new Error(`run ${run.id} has no action`);
-  reportRun(transaction, seq, "running");
+  report(transaction, toRunReport(row, "running"));
   return { ...run, action, token: integer(row.claims), ...(row.hold_reason !== null && { released: true }) };
-}
-
-/*
- * Start times of runs whose mapping has a rate limit. A time after `now` comes from a clock that was set back since: it is
- * ignored, or it would block its mapping until the clock reaches it again.
- */
-
-type Rate = NonNullable<RunLimit["rate"]>;
-
-/** How many more of a mapping's runs may start within its period. */
-function startsLeft(database: Database, mapping: string, { max, perMs }: Rate, now: number): number {
-  const row = database.get(
-    "SELECT count(*) AS starts FROM run_starts WHERE mapping = ? AND started_at > ? AND started_at <= ?",
-    mapping,
-    now - perMs,
-    now,
-  );
-  return max - integer(row?.starts);
-}
-
-/** When the last `max` starts allow another. */
-function nextStartAt(database: Database, mapping: string, { max, perMs }: Rate): number {
-  const row = database.get(
-    "SELECT started_at FROM run_starts WHERE mapping = ? ORDER BY started_at DESC LIMIT 1 OFFSET ?",
-    mapping,
-    max - 1,
-  );
-  return row ? integer(row.started_at) + perMs : 0;
-}
-
-/** Records a start, and deletes those that no longer count. */
-function noteStart(
-  database: Database,
-  { mapping, seq, at }: { mapping: string; seq: number; at: number },
-  { perMs }: Rate,
-): void {
-  database.run(
-    "DELETE FROM run_starts WHERE mapping = ?1 AND (started_at <= ?2 OR started_at > ?3)",
-    mapping,
-    at - perMs,
-    at,
-  );
-  database.run("INSERT OR IGNORE INTO run_starts (mapping, started_at, run_seq) VALUES (?, ?, ?)", mapping, at, seq);
 }
 
 export interface Recovery {
@@ -214,7 +160,7 @@ export function createRecovery(transaction: Transaction, log: Log): Recovery {
   return {
     begin() {
       try {
-        report(transact(transaction, () => returnWork(transaction)));
+        end(transact(transaction, () => returnWork(transaction)));
       } catch (error) {
         if (!isDiskFull(error)) throw error;
         log.warn("interrupted work not recovered yet: the disk is full");
@@ -224,13 +170,13 @@ export function createRecovery(transaction: Transaction, log: Log): Recovery {
       if (isDone) return;
       repeated ??= transaction
         .write(() => returnWork(transaction))
-        .then(report)
+        .then(end)
         .finally(() => (repeated = undefined));
       await repeated;
     },
   };
 
-  function report(recovered: { runs: number; deliveries: number }): void {
+  function end(recovered: { runs: number; deliveries: number }): void {
     isDone = true;
     if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
   }

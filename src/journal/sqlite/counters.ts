@@ -1,7 +1,5 @@
-import { HOUR_MS } from "../../shared/time.ts";
-import { MAIN_SESSION } from "../../types.ts";
-import { integer, type Row, text } from "../rows.ts";
-import type { Origin, Used } from "../writes/writer.ts";
+import { integer } from "../rows.ts";
+import type { Origin } from "../writes/writer.ts";
 import type { Database } from "./database.ts";
 
 /** What the `totals` row counts, so that nothing is counted over a million rows. */
@@ -125,22 +123,3 @@ function updateCounts(database: Database, eventSeqs: number[], { open, dead }: C
 const UPDATE_COUNTS = `
   UPDATE OR FAIL events SET open = open + ?1, dead = dead + ?2,
     status = CASE WHEN open + ?1 > 0 THEN 'accepted' WHEN dead + ?2 > 0 THEN 'dead' ELSE 'done' END WHERE seq = ?3`;
-
-/** Adds what a run used, if its agent said so. The row has the run's `session_key`, `hook` and `mapping`. */
-export function recordSpend(
-  database: Database,
-  row: Row | undefined,
-  { usage, cost = 0, model, finishedAt, runs = 1 }: Used,
-): void {
-  if (!usage) return;
-  const { session_key = MAIN_SESSION, hook = null, mapping = "" } = row ?? {};
-  const hour = finishedAt - (finishedAt % HOUR_MS);
-  const { inputTokens = 0, outputTokens = 0 } = usage;
-  const key = [hour, text(session_key), hook === null ? "" : text(hook), text(mapping), model ?? ""];
-  database.run(ADD_SPEND, ...key, runs, inputTokens, outputTokens, cost);
-}
-
-const ADD_SPEND = `
-  INSERT INTO spend (hour, session_key, hook, mapping, model, runs, input_tokens, output_tokens, cost)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, cost = cost + excluded.cost,
-    input_tokens = input_tokens + excluded.input_tokens, output_tokens = output_tokens + excluded.output_tokens`;

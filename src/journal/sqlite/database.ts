@@ -14,8 +14,6 @@ type SqlValue = string | number | Uint8Array | null | undefined;
 export interface Database {
   /** Gives the number of changed rows. */
   run(sql: string, ...values: SqlValue[]): number;
-  /** Gives the number of the new row. */
-  insert(sql: string, ...values: SqlValue[]): number;
   get(sql: string, ...values: SqlValue[]): Row | undefined;
   all(sql: string, ...values: SqlValue[]): Row[];
   /** Reads a row at a time. The statement must not run again before the last row. */
@@ -54,7 +52,6 @@ export function openDatabase(
 
   return {
     run: (sql, ...values) => Number(prepare(sql).run(...values.map(toBound)).changes),
-    insert: (sql, ...values) => Number(prepare(sql).run(...values.map(toBound)).lastInsertRowid),
     get: (sql, ...values) => prepare(sql).get(...values.map(toBound)),
     all: (sql, ...values) => prepare(sql).all(...values.map(toBound)),
     each: (sql, ...values) => prepare(sql).iterate(...values.map(toBound)),

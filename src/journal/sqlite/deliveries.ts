@@ -7,8 +7,7 @@ import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../waits.ts";
 import { rememberMessage } from "../writes/deliveries.ts";
 import { addFailedAttempt } from "../writes/failed-attempts.ts";
 import { toDeliveryReport } from "../writes/writer.ts";
-import { withCommitOf } from "./read.ts";
-import { takeOldest } from "./claim.ts";
+import { takeOldest, statementsOf } from "./read.ts";
 import { updateCountsOf } from "./counters.ts";
 
 /*
@@ -77,8 +76,10 @@ function findReplaced(database: Database, row: Row) {
   return found && text(found.message_id).split("\n");
 }
 
+// Without the hint SQLite reads everything that was sent.
 const FIND_REPLACED = `
-  SELECT message_id FROM deliveries WHERE conversation = ?1 AND channel = ?2 AND recipient IS ?3
+  SELECT message_id FROM deliveries INDEXED BY deliveries_conversation
+  WHERE conversation = ?1 AND channel = ?2 AND recipient IS ?3
     AND message_id IS NOT NULL AND state = 'sent' AND (?5 = 1 OR (run_id = ?4 AND edits = 2))
   ORDER BY (run_id = ?4 AND edits IS 2) DESC, created_at DESC, seq DESC LIMIT 1`;
 
@@ -92,7 +93,7 @@ export function finishDelivery(transaction: Transaction, { id, token }: Claim, e
   transaction.run(FINISH_DELIVERY, state, at, routeText, error, group, noted, partsSent, messageId, integer(row.seq));
   if (end.state === "sent") {
     rememberRoute(transaction, end.route, optional(text, row.route_by));
-    rememberMessage(withCommitOf(transaction), { channel: end.route.channel, messageId }, at);
+    rememberMessage(statementsOf(transaction), { channel: end.route.channel, messageId }, at);
   }
   const promoted = transaction.run(PROMOTE_NEXT, text(row.channel), optional(text, row.recipient));
   if (promoted > 0) transaction.announce("delivery");
@@ -101,7 +102,7 @@ export function finishDelivery(transaction: Transaction, { id, token }: Claim, e
   updateCountsOf(transaction, delivery, { open: -1, dead: state === "failed" ? 1 : 0 });
   report(transaction, delivery);
   if (end.state === "failed") {
-    addFailedAttempt(withCommitOf(transaction), "deliveries", id, { at, error: end.error });
+    addFailedAttempt(statementsOf(transaction), "deliveries", id, { at, error: end.error });
     const { eventId, runId } = delivery;
     report(transaction, { kind: "dead-letter", id, eventId, isDead: true, runId });
   }

@@ -1,9 +1,10 @@
-import { JournalUnavailable, messageOf } from "../../errors.ts";
+import { JournalUnavailable } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { RunState } from "../../types.ts";
-import type { Change, NewWork } from "../journal.ts";
+import type { Change, Journal, NewWork } from "../journal.ts";
 import { text } from "../rows.ts";
-import { type ChangeReport, toOrigin } from "../writes/writer.ts";
+import type { ChangeReport } from "../writes/writer.ts";
+import { createOutage } from "../outage.ts";
+import { type ChangeListener, tell, type WorkListener } from "../watch.ts";
 import { type Database, toUnavailable, transact } from "./database.ts";
 import type { Counters } from "./counters.ts";
 
@@ -17,7 +18,7 @@ const MAX_GROUP = 256;
  */
 const MAX_WAITS = 8;
 
-export interface GroupCommit {
+export interface GroupCommit extends Pick<Journal, "watch" | "watchChanges"> {
   /**
    * Runs the operation in a transaction that it shares with others, and resolves with its result once the commit is on
    * disk. An operation that throws is undone alone. Rejects with `JournalUnavailable` if nothing can be committed. The
@@ -26,12 +27,10 @@ export interface GroupCommit {
   write<Result>(operation: () => Result): Promise<Result>;
   /** Called by an operation: listeners learn of the work after the commit. */
   announce(work: NewWork): void;
-  watch(listener: WorkListener): () => void;
   /** Called by an operation: listeners learn of the change after the commit. */
   report(change: Change): void;
   /** Whether anybody wants to know of changes. */
   isWatched(): boolean;
-  watchChanges(listener: ChangeListener): () => void;
   /** Commits what is queued; later writes are rejected. */
   close(): void;
 }
@@ -48,166 +47,112 @@ export interface CommitHooks {
   end(): void;
 }
 
-type WorkListener = (work: ReadonlySet<NewWork>) => void;
-type ChangeListener = (changes: readonly Change[]) => void;
-
 interface QueuedWrite {
   operation(): unknown;
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
 
-interface State {
-  database: Database;
-  log: Log;
-  hooks: CommitHooks | undefined;
-  queue: QueuedWrite[];
-  scheduled: boolean;
-  /** Length of the queue one turn ago, and how often the commit has waited. */
-  seen: number;
-  waits: number;
-  closed: boolean;
-  /** From a commit that the storage refused until the next one that succeeds. */
-  failing: boolean;
-  listeners: Set<WorkListener>;
-  changeListeners: Set<ChangeListener>;
-  /** What the current transaction announces. */
-  announced: Set<NewWork>;
-  changes: Change[];
-}
-
 /** One fsync for everything that arrives in the same turn of the event loop. */
 export function createGroupCommit(database: Database, log: Log, hooks?: CommitHooks): GroupCommit {
-  const state: State = {
-    database,
-    log,
-    hooks,
-    queue: [],
-    scheduled: false,
-    seen: 0,
-    waits: 0,
-    closed: false,
-    failing: false,
-    listeners: new Set(),
-    changeListeners: new Set(),
-    announced: new Set(),
-    changes: [],
-  };
+  const queue: QueuedWrite[] = [];
+  const listeners = new Set<WorkListener>();
+  const changeListeners = new Set<ChangeListener>();
+  const outage = createOutage(log);
+  let scheduled = false;
+  /** Length of the queue one turn ago, and how often the commit has waited. */
+  let seen = 0;
+  let waits = 0;
+  let closed = false;
+  /** What the current transaction announces. */
+  let announced = new Set<NewWork>();
+  let changes: Change[] = [];
+
   return {
-    write: (operation) => new Promise((resolve, reject) => enqueue(state, { operation, resolve, reject })),
-    announce: (work) => void state.announced.add(work),
+    write: (operation) => new Promise((resolve, reject) => enqueue({ operation, resolve, reject })),
+    announce: (work) => void announced.add(work),
     watch(listener) {
-      state.listeners.add(listener);
-      return () => state.listeners.delete(listener);
+      listeners.add(listener);
+      return () => listeners.delete(listener);
     },
     report(change) {
-      if (state.changeListeners.size > 0) state.changes.push(change);
+      if (changeListeners.size > 0) changes.push(change);
     },
-    isWatched: () => state.changeListeners.size > 0,
+    isWatched: () => changeListeners.size > 0,
     watchChanges(listener) {
-      state.changeListeners.add(listener);
-      return () => state.changeListeners.delete(listener);
+      changeListeners.add(listener);
+      return () => changeListeners.delete(listener);
     },
     close() {
-      state.closed = true;
-      while (state.queue.length > 0) commit(state, state.queue.splice(0, MAX_GROUP));
+      closed = true;
+      while (queue.length > 0) commit(queue.splice(0, MAX_GROUP));
     },
   };
-}
 
-function enqueue(state: State, write: QueuedWrite): void {
-  if (state.closed) return write.reject(new JournalUnavailable("the journal is closed"));
-  state.queue.push(write);
-  schedule(state);
-}
-
-function schedule(state: State): void {
-  if (state.scheduled) return;
-  state.scheduled = true;
-  // Immediates run after the poll phase, when all requests of this turn have been read.
-  setImmediate(flush, state);
-}
-
-function flush(state: State): void {
-  if (shouldWait(state)) {
-    setImmediate(flush, state);
-    return;
+  function enqueue(write: QueuedWrite): void {
+    if (closed) return write.reject(new JournalUnavailable("the journal is closed"));
+    queue.push(write);
+    schedule();
   }
-  state.scheduled = false;
-  if (state.closed) return;
-  commit(state, state.queue.splice(0, MAX_GROUP));
-  if (state.queue.length > 0) schedule(state);
-}
 
-function shouldWait(state: State): boolean {
-  const { length } = state.queue;
-  const waits = length > state.seen && length < MAX_GROUP && state.waits < MAX_WAITS;
-  state.seen = waits ? length : 0;
-  state.waits = waits ? state.waits + 1 : 0;
-  return waits;
-}
-
-function commit(state: State, group: QueuedWrite[]): void {
-  state.announced = new Set();
-  state.changes = [];
-  try {
-    const results = transact(state.database, () => {
-      state.hooks?.begin();
-      const all = group.map(({ operation }) => operation());
-      state.hooks?.end();
-      return all;
-    });
-    if (state.failing) state.log.info("journal accepts writes again");
-    state.failing = false;
-    for (const [index, write] of group.entries()) write.resolve(results[index]);
-  } catch (error) {
-    fail(state, group, error);
-    return;
+  function schedule(): void {
+    if (scheduled) return;
+    scheduled = true;
+    // Immediates run after the poll phase, when all requests of this turn have been read.
+    setImmediate(flush);
   }
-  publish(state);
-}
 
-function fail(state: State, group: QueuedWrite[], error: unknown): void {
-  const unavailable = toUnavailable(error);
-  if (unavailable) rejectAll(state, group, unavailable);
-  else if (group.length > 1) for (const write of group) commit(state, [write]);
-  else group[0]?.reject(error);
-}
+  function flush(): void {
+    if (shouldWait()) {
+      setImmediate(flush);
+      return;
+    }
+    scheduled = false;
+    if (closed) return;
+    commit(queue.splice(0, MAX_GROUP));
+    if (queue.length > 0) schedule();
+  }
 
-/** The queue is rejected too: each further group would wait for the same lock, and block the event loop. */
-function rejectAll(state: State, group: QueuedWrite[], error: JournalUnavailable): void {
-  if (!state.failing) state.log.error("journal refuses writes", { reason: error.message });
-  state.failing = true;
-  for (const write of [...group, ...state.queue.splice(0)]) write.reject(error);
-}
+  function shouldWait(): boolean {
+    const { length } = queue;
+    const isGrowing = length > seen && length < MAX_GROUP && waits < MAX_WAITS;
+    seen = isGrowing ? length : 0;
+    waits = isGrowing ? waits + 1 : 0;
+    return isGrowing;
+  }
 
-function publish({ listeners, changeListeners, announced, changes, log }: State): void {
-  if (announced.size > 0) for (const listener of listeners) call(() => listener(announced), log);
-  if (changes.length > 0) for (const listener of changeListeners) call(() => listener(changes), log);
-}
+  function commit(group: QueuedWrite[]): void {
+    announced = new Set();
+    changes = [];
+    try {
+      const results = transact(database, () => {
+        hooks?.begin();
+        const all = group.map(({ operation }) => operation());
+        hooks?.end();
+        return all;
+      });
+      outage.end();
+      for (const [index, write] of group.entries()) write.resolve(results[index]);
+    } catch (error) {
+      fail(group, error);
+      return;
+    }
+    if (announced.size > 0) tell(listeners, announced, log);
+    if (changes.length > 0) tell(changeListeners, changes, log);
+  }
 
-function call(listener: () => void, log: Log): void {
-  try {
-    listener();
-  } catch (error) {
-    log.error("journal watcher failed", { error: messageOf(error) });
+  /** The queue is rejected too: each further group would wait for the same lock, and block the event loop. */
+  function fail(group: QueuedWrite[], error: unknown): void {
+    const unavailable = toUnavailable(error);
+    if (unavailable) {
+      outage.begin(unavailable);
+      for (const write of [...group, ...queue.splice(0)]) write.reject(unavailable);
+    } else if (group.length > 1) for (const write of group) commit([write]);
+    else group[0]?.reject(error);
   }
 }
 
-/* What the operations of a commit tell those who watch changes. Without a watcher nothing is read. */
-
-export function reportRun(transaction: Transaction, seq: number, state: RunState): void {
-  const ids = transaction.isWatched() && transaction.get(IDS_OF_RUN, seq);
-  if (!ids) return;
-  const { runId: id, eventId } = toOrigin(ids);
-  report(transaction, { kind: "run", id, eventId, state });
-  if (state === "dead") report(transaction, { kind: "dead-letter", id, eventId, isDead: true });
-}
-
-const IDS_OF_RUN = `
-  SELECT runs.id AS run_id, events.id AS event_id FROM runs LEFT JOIN events ON events.seq = event_seq WHERE runs.seq = ?`;
-
-/** Reports a change, and after it the event of its run and those that joined it. */
+/** Reports a change, and after it the event of its run and those that joined it. Without a watcher nothing is read. */
 export function report(transaction: Transaction, { runId, ...change }: ChangeReport): void {
   if (!transaction.isWatched()) return;
   transaction.report(change);

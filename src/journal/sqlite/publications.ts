@@ -2,22 +2,18 @@ import { statSync } from "node:fs";
 import { createNonce } from "../../shared/id.ts";
 import { toPublicationRow } from "../publication-rows.ts";
 import type { NewPublication } from "../records/event.ts";
-import { type Row, text } from "../rows.ts";
+import { text } from "../rows.ts";
 import type { Database } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";
 
 export function insertPublication({ run, announce }: Transaction, publication: NewPublication): void {
   const { id, name, arguments: args, data, at, via } = toPublicationRow(publication);
-  run(INSERT_PUBLICATION, ...[id, name, args, data, at, via].map(toBound));
+  run(INSERT_PUBLICATION, id, name, args, data, at, via);
   announce("publication");
 }
 
 const INSERT_PUBLICATION = `
   INSERT OR FAIL INTO publications (id, name, arguments, data, at, via) VALUES (?, ?, ?, ?, ?, ?)`;
-
-function toBound(value: Row[string] | undefined): string | number | null {
-  return typeof value === "bigint" || value instanceof Uint8Array ? Number(value) : (value ?? null);
-}
 
 /** A copy of the file is another store: it may have less than subscribers have seen. */
 export function identifyStore({ get, run }: Transaction, file: string): string {

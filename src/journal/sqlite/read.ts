@@ -1,7 +1,7 @@
 import type { Reader, ReadTables } from "../reads/reader.ts";
-import type { Writer, WriteValue } from "../writes/writer.ts";
+import { done, type Writer, type WriteValue } from "../writes/writer.ts";
 import type { JournalStats, Run } from "../journal.ts";
-import { integer, text } from "../rows.ts";
+import { byArrival, integer, type Row, text } from "../rows.ts";
 import type { Database } from "./database.ts";
 import { MAX_JOINED_MESSAGES } from "../plan.ts";
 
@@ -84,9 +84,12 @@ export function runTranslated({ run }: Database, sql: string, values: WriteValue
   return run(translate(sql), ...values.map(toValue));
 }
 
-/** For the writes of both stores that come with the commit. */
-export function withCommitOf(database: Database): Pick<Writer, "withCommit"> {
-  return { withCommit: (sql, values) => void runTranslated(database, sql, values) };
+/** For the writes of both stores that only change rows. */
+export function statementsOf(database: Database): Pick<Writer, "run" | "withCommit"> {
+  return {
+    run: (sql, values) => done(runTranslated(database, sql, values)),
+    withCommit: (sql, values) => void runTranslated(database, sql, values),
+  };
 }
 
 /** With the messages that joined it. */
@@ -113,4 +116,9 @@ export function readStats(database: Database): JournalStats {
     pendingDeliveries: integer(row.pending_deliveries),
     pendingSystemEvents: integer(row.pending_system_events),
   };
+}
+
+/** The first of what is due. A row can be there several times. */
+export function takeOldest(due: Row[], limit: number): Row[] {
+  return [...new Map(due.map((row) => [row.seq, row])).values()].toSorted(byArrival).slice(0, limit);
 }

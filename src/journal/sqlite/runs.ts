@@ -1,19 +1,18 @@
 import { MAX_JOINED_MESSAGES, type NewRun, toAccessText } from "../plan.ts";
 import type { NewEvent } from "../records/event.ts";
-import type { Claim } from "../records/node.ts";
-import type { RunFailure, TurnOutcome } from "../records/run.ts";
-import type { NewEntry } from "../records/session.ts";
 import { toErrorGroup } from "../error-group.ts";
-import { fromOutcome, integer, type Row, text } from "../rows.ts";
+import { fromOutcome, integer, optional, text } from "../rows.ts";
 import { insertApprovals } from "../writes/approvals.ts";
 import { addFailedAttempt } from "../writes/failed-attempts.ts";
-import { withCommitOf } from "./read.ts";
-import { reportRun, type Transaction } from "./group-commit.ts";
+import { reportsOfEnd, type RunEnd, toUsed } from "../writes/run-end.ts";
+import { addSpend } from "../writes/spend.ts";
+import { INSERT_ANSWER, toStepRow } from "../writes/steps.ts";
+import { statementsOf } from "./read.ts";
+import { report, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { insertDeliveries } from "./deliveries.ts";
-import { type EntryOrigin, insertEntry } from "./entries.ts";
-import { recordSpend, updateRunCounts } from "./counters.ts";
-import { insertStep } from "./steps.ts";
+import { insertEntry } from "./entries.ts";
+import { updateRunCounts } from "./counters.ts";
 import { createWriter, finish } from "./writer.ts";
 
 /** The oldest of a session's unfinished runs is ready or running, the others are queued: a claim never looks at them. */
@@ -50,70 +49,34 @@ const INSERT_JOINED = `
     SELECT seq, 1 + (SELECT coalesce(max(place), 0) FROM joined_events WHERE run_seq = seq) AS place
     FROM runs WHERE id = ?1)`;
 
-export function completeRun(transaction: Transaction, claim: Claim, outcome: TurnOutcome): boolean {
-  const { finishedAt } = outcome;
-  const run = endRun(transaction, claim, { state: "done", finishedAt, outcome: fromOutcome(outcome) });
-  if (!run) return false;
-  insertEntries(transaction, outcome.entries, run);
-  recordSpend(transaction, run.row, { ...(outcome.lastStep ?? outcome), finishedAt: outcome.finishedAt });
-  if (outcome.lastStep) insertStep(transaction, claim.id, outcome.lastStep);
-  insertDeliveries(transaction, outcome.deliveries, outcome.finishedAt);
-  if (outcome.questions) finish(insertApprovals(createWriter(transaction), outcome.questions));
-  const waitsFor = outcome.deliveries.filter(({ eventId }) => eventId !== undefined).length;
-  updateRunCounts(transaction, run, { open: waitsFor - 1, dead: 0 });
-  reportRun(transaction, run.seq, "done");
-  return true;
-}
-
-export function deadLetterRun(
-  transaction: Transaction,
-  claim: Claim,
-  { finishedAt, error, entries, deliveries = [] }: RunFailure,
-): boolean {
-  const run = endRun(transaction, claim, { state: "dead", finishedAt, error });
-  if (!run) return false;
-  addFailedAttempt(withCommitOf(transaction), "runs", claim.id, { at: finishedAt, error });
-  insertEntries(transaction, entries, run);
-  insertDeliveries(transaction, deliveries, finishedAt);
-  updateRunCounts(transaction, run, { open: deliveries.length - 1, dead: 1 });
-  reportRun(transaction, run.seq, "dead");
-  return true;
-}
-
-function insertEntries(transaction: Transaction, entries: NewEntry[], origin: EntryOrigin): void {
-  for (const entry of entries) insertEntry(transaction, entry, origin);
-}
-
-interface End {
-  state: "done" | "dead";
-  finishedAt: number;
-  error?: string;
-  outcome?: string;
-}
-
-interface EndedRun {
-  seq: number;
-  runSeq: number;
-  eventSeq: number;
-  row: Row;
-}
-
-/** Ends a claimed run and makes the next of its session ready. Undefined if the claim is lost. */
-function endRun(transaction: Transaction, claim: Claim, end: End): EndedRun | undefined {
+/**
+ * Ends a claimed run with everything that it produced, and makes the next of its session ready. False if the claim is lost.
+ */
+export function endRun(transaction: Transaction, end: RunEnd): boolean {
+  const { claim, state, finishedAt, error, outcome, entries, deliveries } = end;
   const row = transaction.get(FIND_CLAIMED, claim.id, claim.token);
-  if (!row) return undefined;
-  const seq = integer(row.seq);
-  const group = end.error === undefined ? undefined : toErrorGroup(end.error);
-  transaction.run(END_RUN, end.state, end.finishedAt, end.error, group, end.outcome, seq);
+  if (!row) return false;
+  const [seq, eventSeq] = [integer(row.seq), integer(row.event_seq)];
+  const group = error === undefined ? undefined : toErrorGroup(error);
+  transaction.run(END_RUN, state, finishedAt, error, group, outcome && fromOutcome(outcome), seq);
   transaction.counters.add({ runs: -1 });
-  // The next of the session can start.
   if (transaction.run(PROMOTE_NEXT, text(row.session_key)) > 0) transaction.announce("run");
-  return { seq, runSeq: seq, eventSeq: integer(row.event_seq), row };
+  const statements = statementsOf(transaction);
+  if (error !== undefined) addFailedAttempt(statements, "runs", claim.id, { at: finishedAt, error });
+  for (const entry of entries) insertEntry(transaction, entry, { eventSeq, runSeq: seq });
+  if (outcome) finish(addSpend(statements, toUsed(outcome), row));
+  if (outcome?.lastStep) statements.withCommit(INSERT_ANSWER, toStepRow(claim.id, outcome.lastStep));
+  insertDeliveries(transaction, deliveries, finishedAt);
+  if (outcome?.questions) finish(insertApprovals(createWriter(transaction), outcome.questions));
+  updateRunCounts(transaction, { seq, eventSeq }, { open: deliveries.length - 1, dead: state === "dead" ? 1 : 0 });
+  for (const each of reportsOfEnd(end, optional(text, row.event_id ?? null))) report(transaction, each);
+  return true;
 }
 
 /** With what its spend is counted by. */
 const FIND_CLAIMED = `
-  SELECT runs.seq, event_seq, session_key, mapping, hook FROM runs LEFT JOIN events ON events.seq = event_seq
+  SELECT runs.seq, event_seq, events.id AS event_id, session_key, mapping, hook FROM runs
+  LEFT JOIN events ON events.seq = event_seq
   WHERE runs.id = ? AND claims = ? AND state = 'running'`;
 
 const END_RUN =

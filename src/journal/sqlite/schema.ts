@@ -1,5 +1,12 @@
-import { MAIN_SESSION } from "../../types.ts";
-import { NARROW_TABLES, WIDE_TABLES } from "../tables.ts";
+import {
+  APPROVAL_COLUMNS,
+  DELIVERY_COLUMNS,
+  ENTRY_COLUMNS,
+  INDEXES,
+  NARROW_TABLES,
+  RUN_COLUMNS,
+  WIDE_TABLES,
+} from "../tables.ts";
 import type { Schema } from "./database.ts";
 
 /*
@@ -30,22 +37,7 @@ const VERSION_1 = `
     kind TEXT NOT NULL,               -- hook, heartbeat
     event_seq INTEGER,                -- NULL: a heartbeat
     mapping TEXT NOT NULL,            -- whose limits apply; empty: the service's own hooks, heartbeats
-    session_key TEXT NOT NULL,
-    coalesce_key TEXT,                -- while later events may join it: until it is claimed, or its window is over
-    state TEXT NOT NULL,
-    attempts INTEGER NOT NULL,
-    claims INTEGER NOT NULL,          -- the token of the last claim
-    created_at INTEGER NOT NULL,
-    due_at INTEGER NOT NULL,          -- its place in the order: the arrival, also of one that waits
-    not_before INTEGER,               -- the end of its window, or the time of a retry; NULL: at once
-    started_at INTEGER,
-    finished_at INTEGER,
-    error TEXT,
-    error_group TEXT,                 -- of a dead run: its error, as toErrorGroup writes it
-    hold_reason TEXT,                 -- of a held run, and of one that is not held again
-    unavailable_since INTEGER,        -- the start of an outage of its model's provider; NULL: it has answered since
-    waiting_for TEXT,                 -- that provider
-    outcome TEXT                      -- JSON: reply, model, usage, warnings
+    ${toSqlite(RUN_COLUMNS)}
   ) STRICT;
   CREATE TABLE run_actions (          -- of all but heartbeats
     run_seq INTEGER PRIMARY KEY,
@@ -64,31 +56,14 @@ const VERSION_1 = `
   CREATE TABLE approvals (            -- questions to a person
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL,                 -- UUIDv7
-    run_id TEXT NOT NULL,
-    event_id TEXT,
-    mapping TEXT NOT NULL,
-    code TEXT NOT NULL,
-    state TEXT NOT NULL,
-    expires_at INTEGER,               -- NULL: never
-    question_id TEXT,                 -- the delivery that asks
-    detail TEXT NOT NULL,             -- JSON: what is asked
-    decision TEXT                     -- JSON: how it has ended; NULL: it is open
+    ${toSqlite(APPROVAL_COLUMNS)}
   ) STRICT;
   CREATE UNIQUE INDEX approvals_id ON approvals (id);
-  CREATE INDEX approvals_run ON approvals (run_id);
-  CREATE INDEX approvals_open ON approvals (mapping) WHERE state = 'open';
   CREATE TABLE entries (
     seq INTEGER PRIMARY KEY,          -- a cursor
-    session_key TEXT NOT NULL,
-    role TEXT NOT NULL,
-    at INTEGER NOT NULL,
     event_seq INTEGER,
     run_seq INTEGER,
-    pending INTEGER NOT NULL,
-    urgent INTEGER NOT NULL,
-    boundary TEXT,                    -- JSON: the safety boundary around the text
-    sources TEXT,                     -- JSON: the private sources that the text was made from; NULL: none
-    text TEXT NOT NULL
+    ${toSqlite(ENTRY_COLUMNS)}
   ) STRICT;
 
   CREATE TABLE totals (               -- so that nothing is counted over a million rows
@@ -116,33 +91,12 @@ const VERSION_1 = `
     receipt TEXT NOT NULL,            -- JSON: the answer to the first one
     PRIMARY KEY (scope, key)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX idempotency_keys_expiry ON idempotency_keys (expires_at);
 
   CREATE TABLE deliveries (
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
-    run_id TEXT NOT NULL,
-    event_id TEXT,
-    channel TEXT NOT NULL,
-    recipient TEXT,
-    route_by TEXT,                    -- RouteOrigin; NULL: its route is not remembered
-    state TEXT NOT NULL,
-    attempts INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    due_at INTEGER NOT NULL,          -- as of a run
-    not_before INTEGER,
-    started_at INTEGER,
-    finished_at INTEGER,
-    parts_sent INTEGER NOT NULL,
-    route TEXT,                       -- JSON: Route
-    error TEXT,
-    error_group TEXT,                 -- of a failed one
-    warnings TEXT,                    -- JSON: list of sentences
-    text TEXT NOT NULL,
-    claims INTEGER NOT NULL DEFAULT 0,  -- the token of the last claim
-    conversation TEXT,                -- the session whose reply goes to the place of its event
-    edits INTEGER,                    -- 1: it replaces the conversation's earlier message, 2: it says that its run has failed, 3: it replaces that, 4: it asks a person
-    message_id TEXT                   -- of each part, a line each, in a conversation or of a question
+    edits INTEGER,                    -- as toEditsColumn writes it; NULL: 0
+    ${toSqlite(DELIVERY_COLUMNS)}
   ) STRICT;
 
   CREATE INDEX subscriptions_principal ON subscriptions (principal, url);
@@ -159,37 +113,28 @@ const VERSION_1 = `
   CREATE INDEX events_status ON events (status);
   CREATE UNIQUE INDEX runs_id ON runs (id);
   CREATE INDEX runs_due ON runs (mapping, due_at) WHERE state = 'ready' AND not_before IS NULL;
-  CREATE INDEX runs_later ON runs (mapping, not_before) WHERE state = 'ready' AND not_before IS NOT NULL;
   CREATE INDEX runs_tried ON runs (mapping, max(due_at, coalesce(started_at, 0)))
     WHERE state = 'ready' AND not_before IS NOT NULL;
-  CREATE UNIQUE INDEX runs_window ON runs (coalesce_key) WHERE coalesce_key IS NOT NULL;
   CREATE INDEX runs_session ON runs (session_key) WHERE finished_at IS NULL;
   CREATE INDEX runs_state ON runs (state);
   CREATE INDEX runs_heartbeats ON runs (finished_at) WHERE event_seq IS NULL;
-  CREATE INDEX runs_dead ON runs (id) WHERE state = 'dead' AND kind = 'hook';
   CREATE INDEX entries_session ON entries (session_key);
-  CREATE INDEX entries_main_turns ON entries (seq) WHERE role <> 'system' AND session_key = '${MAIN_SESSION}';
   CREATE INDEX entries_pending ON entries (pending) WHERE pending = 1;
   CREATE INDEX entries_event ON entries (event_seq) WHERE event_seq IS NOT NULL;
   CREATE INDEX entries_loose ON entries (at) WHERE event_seq IS NULL;
-  CREATE INDEX deliveries_conversation ON deliveries (conversation, created_at) WHERE conversation IS NOT NULL;
   CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state = 'pending' AND not_before IS NULL;
-  CREATE INDEX deliveries_later ON deliveries (not_before) WHERE state = 'pending' AND not_before IS NOT NULL;
-  CREATE INDEX deliveries_arrived ON deliveries (due_at) WHERE state = 'pending' AND not_before IS NOT NULL;
   CREATE INDEX deliveries_recipient ON deliveries (channel, recipient) WHERE finished_at IS NULL;
   CREATE INDEX deliveries_state ON deliveries (state);
-  CREATE INDEX deliveries_loose ON deliveries (finished_at) WHERE event_id IS NULL;
-  CREATE INDEX deliveries_failed ON deliveries (id) WHERE state = 'failed';
-  CREATE INDEX deliveries_event ON deliveries (event_id) WHERE event_id IS NOT NULL;
 
+  ${toSqlite(INDEXES)}
   INSERT INTO totals VALUES (0, 0, 0, 0, 0, 0);
   INSERT INTO signing_key VALUES (randomblob(32));
   INSERT INTO publishing VALUES (lower(hex(randomblob(6))), NULL, 0, 0, 0);
 `;
 
 /** Definitions of PostgreSQL in SQLite's words. `options`: those of each table. */
-function toSqlite(tables: string, options: string): string {
-  return tables
+function toSqlite(definitions: string, options = ""): string {
+  return definitions
     .replaceAll("hookline.", "")
     .replaceAll(' COLLATE "C"', "")
     .replaceAll("uuid", "TEXT")

@@ -19,8 +19,6 @@ const database = openDatabase(workerData.file, {
 
 const reader = {
   ...createReader(database),
-  key: "seq" as const,
-  keyOfParts: "event_seq",
   toValuesSql: () => ({ sql: "true", parameters: [] }),
   toTextSql(text: string) {
     isInText = createTextTest(text);

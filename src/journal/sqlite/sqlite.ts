@@ -15,9 +15,10 @@ import { createGroupCommit, type GroupCommit, type Transaction } from "./group-c
 import { identifyStore } from "./publications.ts";
 import { createReader, readStats } from "./read.ts";
 import { sweep, usedBytes } from "./retention.ts";
-import { completeRun, deadLetterRun } from "./runs.ts";
+import { endRun } from "./runs.ts";
 import { createPublicationReads, createReads, type Read } from "../reads/index.ts";
 import { createPublicationWrites, createWrites, type Write } from "../writes/index.ts";
+import { toCompletion, toFailure } from "../writes/run-end.ts";
 import { createSign } from "../../shared/secret.ts";
 import { createCounters } from "./counters.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
@@ -186,6 +187,8 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
     return work();
   };
 
+  const end = write(endRun);
+
   return {
     ...createReads(read),
     ...createWrites(writeShared, read),
@@ -194,8 +197,8 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
     findReplay: readWith(transaction, findReplay),
 
     claimRuns: claim(claimRuns),
-    completeRun: write(completeRun),
-    deadLetterRun: write(deadLetterRun),
+    completeRun: (...done) => end(toCompletion(...done)),
+    deadLetterRun: (...failed) => end(toFailure(...failed)),
 
     claimDeliveries: claim(claimDeliveries),
     finishDelivery: write(finishDelivery),

@@ -31,7 +31,3 @@ const SELECT_VERSION = `
   SELECT version FROM state WHERE mapping = ? AND key = ? AND (expires_at IS NULL OR expires_at > ?)`;
 
 const REPLACE_KEY = "INSERT OR REPLACE INTO state (mapping, key, version, expires_at, value) VALUES (?, ?, ?, ?, ?)";
-
-export function isPaused(database: Database, mapping: string | undefined): boolean {
-  return mapping !== undefined && database.get("SELECT 1 FROM pauses WHERE mapping = ?", mapping) !== undefined;
-}

@@ -1,24 +1,21 @@
 import { MAIN_SESSION } from "../../types.ts";
 import { integer } from "../rows.ts";
-import { done, type HeartbeatEnd, type Work, type Writer, type WriteValue } from "../writes/writer.ts";
-import { recordSpend, updateCountsOf } from "./counters.ts";
+import { done, type HeartbeatEnd, type Work, type Writer } from "../writes/writer.ts";
+import { updateCountsOf } from "./counters.ts";
 import { insertDeliveries } from "./deliveries.ts";
 import { insertEntry } from "./entries.ts";
 import { report, type Transaction } from "./group-commit.ts";
-import { runTranslated, TABLES, toValue, translate, withCommitOf } from "./read.ts";
-import { insertStep } from "./steps.ts";
+import { runTranslated, TABLES, toValue, translate, statementsOf } from "./read.ts";
 
 export function createWriter(transaction: Transaction): Writer {
   const { announce, isWatched, counters } = transaction;
-  const run = (sql: string, values?: WriteValue[]): number => runTranslated(transaction, sql, values);
   const forEach = <Item>(items: Item[], write: (item: Item) => void): Work<void> => done(items.forEach(write));
 
   return {
     all: (sql, values = []) => done(transaction.all(translate(sql), ...values.map(toValue))),
     get: (sql, values = []) => done(transaction.get(translate(sql), ...values.map(toValue))),
-    run: (sql, values) => done(run(sql, values)),
-    runEach: (sql, lists) => forEach(lists, (values) => run(sql, values)),
-    ...withCommitOf(transaction),
+    runEach: (sql, lists) => forEach(lists, (values) => runTranslated(transaction, sql, values)),
+    ...statementsOf(transaction),
     lock: () => done(undefined),
     holdsLease: () => done(true),
     tables: TABLES,
@@ -36,9 +33,7 @@ export function createWriter(transaction: Transaction): Writer {
         const origin = { eventSeq: seqOf("events", entry.eventId), runSeq: seqOf("runs", entry.runId) };
         insertEntry(transaction, entry, origin);
       }),
-    insertSteps: (runId, steps) => done(steps.filter((step) => insertStep(transaction, runId, step))),
     insertHeartbeat: (heartbeat) => done(insertHeartbeat(transaction, heartbeat)),
-    addSpend: (used, row) => done(recordSpend(transaction, row, used)),
   };
 
   function seqOf(table: "events" | "runs", id: string | undefined): number | undefined {

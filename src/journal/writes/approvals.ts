@@ -23,6 +23,7 @@ import {
   toApproval,
   toDecidedEnd,
 } from "../rows.ts";
+import { insertSteps } from "./steps.ts";
 import { type ChangeReport, recipientLock, toOrigin, type Work, type Writer } from "./writer.ts";
 
 /*
@@ -190,7 +191,7 @@ export function* settleCall(writer: Writer, runId: string, result: Step): Work<b
   if (stored?.callId === undefined || stored.callId !== result.callId || stored.hash !== result.hash) return false;
   const { state, text: late, finishedAt } = result;
   const step = isFinished(stored) ? { ...stored, late: { state, text: late, finishedAt } } : result;
-  yield* writer.insertSteps(runId, [step]);
+  yield* insertSteps(writer, runId, [step]);
   yield* withdrawApprovals(writer, { runId, step: result.n }, "The result of the call came.");
   return true;
 }

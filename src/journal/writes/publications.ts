@@ -1,14 +1,16 @@
 import { createNonce } from "../../shared/id.ts";
-import { planSubscribe, toSubscription, toSubscriptionRow } from "../publication-rows.ts";
-import type {
-  Publications,
-  PublishedType,
-  SubscribeResult,
-  SubscriptionProgress,
-  SubscriptionTerms,
+import { toSubscription } from "../publication-rows.ts";
+import {
+  isLive,
+  MAX_SUBSCRIPTIONS,
+  type Publications,
+  type PublishedType,
+  type SubscribeResult,
+  type SubscriptionProgress,
+  type SubscriptionTerms,
 } from "../publications.ts";
 import type { Lease } from "../records/node.ts";
-import { integer, optional, text } from "../rows.ts";
+import { integer, optional } from "../rows.ts";
 import type { Work, Writer } from "./writer.ts";
 
 /**
@@ -43,24 +45,30 @@ const PUT_TYPE = `
   INSERT INTO hookline.publication_types (name, payload_schema) VALUES ($1, $2)
   ON CONFLICT (name) DO UPDATE SET payload_schema = excluded.payload_schema`;
 
+/** A live subscription with this id keeps its progress. */
 export function* subscribe(
   writer: Writer,
   terms: SubscriptionTerms,
   progress: SubscriptionProgress,
 ): Work<SubscribeResult> {
   const { get, run } = writer;
+  const { id, principal, url } = terms;
   yield* writer.lock(["subscriptions"]);
-  const row = yield* get("SELECT * FROM hookline.subscriptions WHERE id = $1", [terms.id]);
-  const counts = yield* get(COUNT_SUBSCRIPTIONS, [terms.principal, terms.id]);
-  const plan = planSubscribe(row, terms, { principal: integer(counts?.own), all: integer(counts?.total) });
-  if (typeof plan === "object") return plan;
-  const kept = plan === "refresh" ? row : undefined;
-  const values = toSubscriptionRow(terms, kept ? text(kept.generation) : createNonce(), progress);
-  const { id, generation, principal, url } = values;
-  yield* run(PUT_SUBSCRIPTION, [id, generation, principal, url, values.terms, values.progress, kept !== undefined]);
+  const row = yield* get("SELECT * FROM hookline.subscriptions WHERE id = $1", [id]);
+  const earlier = row && toSubscription(row);
+  const live = earlier && isLive(earlier, terms.refreshedAt) ? earlier : undefined;
+  if (!live) {
+    const counts = yield* get(COUNT_SUBSCRIPTIONS, [principal, id]);
+    const { principal: max, all } = MAX_SUBSCRIPTIONS;
+    if (integer(counts?.own) >= max) return { kind: "full", max };
+    if (integer(counts?.total) >= all) return { kind: "full", max: all };
+  }
+  const generation = live?.generation ?? createNonce();
+  const [termsText, progressText] = [JSON.stringify(terms), JSON.stringify(progress)];
+  yield* run(PUT_SUBSCRIPTION, [id, generation, principal, url, termsText, progressText, live !== undefined]);
   yield* noteChange(writer);
-  const subscription = toSubscription(kept ? { ...values, progress: text(kept.progress) } : values);
-  return { kind: kept ? "refreshed" : "created", subscription };
+  const subscription = { ...terms, generation, progress: live?.progress ?? progress };
+  return { kind: live ? "refreshed" : "created", subscription };
 }
 
 /** The node that delivers may write the progress of a subscription meanwhile. */

@@ -8,25 +8,28 @@ import type { Step } from "../records/step.ts";
 import { fromOutcome, isFinished, optional, text, toUnknownStep } from "../rows.ts";
 import { insertApprovals, isAnswered, locksOf, questionsLock, useApprovals, withdrawApprovals } from "./approvals.ts";
 import { addFailedAttempt } from "./failed-attempts.ts";
+import { addSpend } from "./spend.ts";
+import { insertSteps } from "./steps.ts";
 import { recipientLock, reportRun, sessionLock, toRunReport, windowLock, type Work, type Writer } from "./writer.ts";
 
 export function retryRun(writer: Writer, claim: Claim, dueAt: number, error: string): Work<boolean> {
-  writer.announce("run");
-  const set = "not_before = $3, error = $4, unavailable_since = NULL, waiting_for = NULL";
-  const values = [Math.ceil(dueAt) + writer.clockOffsetMs, error];
-  return leaveRun(writer, claim, { state: "ready", set, failedWith: error }, values);
+  return postpone(writer, claim, dueAt, { error, uncounted: 0 });
 }
 
-export function giveBackRun(
+export function giveBackRun(writer: Writer, claim: Claim, dueAt: number, reason: GiveBack): Work<boolean> {
+  return postpone(writer, claim, dueAt, { ...reason, uncounted: 1 });
+}
+
+function postpone(
   writer: Writer,
   claim: Claim,
   dueAt: number,
-  { error, unavailableSince, waitingFor }: GiveBack,
+  { error, uncounted, unavailableSince, waitingFor }: GiveBack & { uncounted: 0 | 1 },
 ): Work<boolean> {
   writer.announce("run");
-  const set =
-    "not_before = $3, error = $4, attempts = attempts - 1, unavailable_since = $5::bigint, waiting_for = $6::text";
-  const values = [Math.ceil(dueAt) + writer.clockOffsetMs, error, unavailableSince, waitingFor];
+  const set = `not_before = $3, error = $4, attempts = attempts - $5::integer, unavailable_since = $6::bigint,
+    waiting_for = $7::text`;
+  const values = [Math.ceil(dueAt) + writer.clockOffsetMs, error, uncounted, unavailableSince, waitingFor];
   return leaveRun(writer, claim, { state: "ready", set, failedWith: error }, values);
 }
 
@@ -73,9 +76,9 @@ export function* recordSteps(
   if (!run || (yield* isAnswered(writer, id, steps))) return false;
   if (!(yield* useApprovals(writer, id, uses))) return false;
   // At a repetition, the earlier attempt may have recorded them with what they used.
-  const answers = yield* writer.insertSteps(id, steps);
+  const answers = yield* insertSteps(writer, id, steps);
   for (const { usage, cost, model, startedAt, finishedAt = startedAt } of answers) {
-    yield* writer.addSpend({ usage, cost, model, finishedAt, runs: 0 }, run);
+    yield* addSpend(writer, { usage, cost, model, finishedAt, runs: 0 }, run);
   }
   if (steps.some(isFinished)) writer.withCommit("UPDATE hookline.runs SET attempts = 1 WHERE id = $1", [id]);
   yield* writer.report([toRunReport(run, "running")]);
@@ -92,7 +95,7 @@ function* holdForQuestions(
   yield* writer.lock([questionsLock(id), ...locksOf(asked)]);
   const claimed = yield* writer.get(`SELECT 1 FROM hookline.runs WHERE ${LOCK_CLAIMED}`, [id, token]);
   if (!claimed) return yield* wasLeft(writer, { id, token });
-  yield* writer.insertSteps(id, steps);
+  yield* insertSteps(writer, id, steps);
   const areNewOpen = yield* insertApprovals(writer, asked);
   const areOpen = "SELECT 1 FROM hookline.approvals WHERE id = ANY($1::uuid[]) AND state = 'open'";
   const stillOpen = yield* writer.all(areOpen, [open]);
@@ -145,7 +148,8 @@ export function* cancelRun(
   if (!before) return writer.isRepeated && (yield* get(WAS_CANCELED, [id, finishedAt])) !== undefined;
   yield* run(CANCEL_RUN, [id, finishedAt, error]);
   const started = yield* all("SELECT detail FROM hookline.steps WHERE run_id = $1 AND state = 'started'", [id]);
-  yield* writer.insertSteps(
+  yield* insertSteps(
+    writer,
     id,
     started.map((step) => toUnknownStep(step, finishedAt)),
   );
@@ -184,7 +188,7 @@ export function* completeHeartbeat(
   const end = { id, startedAt, state: "done", finishedAt, outcome: fromOutcome(outcome) } as const;
   // At a repetition the earlier attempt has recorded all of it.
   if (!(yield* writer.insertHeartbeat(end))) return writer.isRepeated;
-  yield* writer.addSpend(outcome);
+  yield* addSpend(writer, outcome);
   yield* writer.insertEntries(entries);
   yield* writer.insertDeliveries(deliveries, finishedAt);
   for (const { runId, eventId } of deliveries) writer.count({ runId, eventId }, { open: 1, dead: 0 });

@@ -4,7 +4,6 @@ import type { NewDelivery } from "../records/delivery.ts";
 import type { Change, Lease, NewWork } from "../records/node.ts";
 import type { TurnOutcome } from "../records/run.ts";
 import type { NewEntry } from "../records/session.ts";
-import type { Step } from "../records/step.ts";
 import { optional, type Row, text } from "../rows.ts";
 
 /*
@@ -63,12 +62,8 @@ export interface Writer {
   insertDeliveries(deliveries: NewDelivery[], at: number): Work<void>;
   /** With their reports. */
   insertEntries(entries: NewEntry[]): Work<void>;
-  /** Gives the answers that were not recorded before. */
-  insertSteps(runId: string, steps: Step[]): Work<Step[]>;
   /** Records a heartbeat. False if it was recorded before. */
   insertHeartbeat(run: HeartbeatEnd): Work<boolean>;
-  /** Adds what was used, if the agent said so. The row has the run's `id`, `session_key`, `hook` and `mapping`; default: a heartbeat. */
-  addSpend(used: Used, run?: Row): Work<void>;
 }
 
 /** What a run or a delivery belongs to. */
