@@ -108,7 +108,7 @@ function call(options: InvokeOptions, pending: Pending, callInput: CallInput, bo
   try {
     const result = loadTransform(options)(input);
     if (!isThenable(result)) return withState(writeResult(result, options), state, options);
-    void settle(result, pending, { options, state });
+    void settle(result, pending, options, state);
     return "";
   } catch (thrown) {
     return withState(writeFailure({ kind: "threw", ...describeThrown(thrown) }, options), state, options);
@@ -118,7 +118,8 @@ function call(options: InvokeOptions, pending: Pending, callInput: CallInput, bo
 async function settle(
   result: unknown,
   pending: Pending,
-  { options, state }: { options: InvokeOptions; state: CallState | undefined },
+  options: InvokeOptions,
+  state: CallState | undefined,
 ): Promise<void> {
   try {
     pending.answer = withState(writeResult(await result, options), state, options);
