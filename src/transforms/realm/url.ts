@@ -146,5 +146,9 @@ function isIterable(value: object): value is Iterable<unknown[]> {
 }
 
 function matches(pair: Pair, name: unknown, value?: unknown): boolean {
-  return pair[0] === String(name) && (value === undefined || pair[1] === String(value));
+  return pair[0] === toText(name) && (value === undefined || pair[1] === toText(value));
+}
+
+function toText(value: unknown): string {
+  return String(value);
 }
