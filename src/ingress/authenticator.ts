@@ -10,7 +10,6 @@ export interface Authenticator {
   verify(request: AuthenticatorRequest): Verification | Promise<Verification>;
 }
 
-/** What an authenticator sees of a request. */
 export interface AuthenticatorRequest {
   /** undefined: the path cannot be the name of a hook. */
   hook: string | undefined;

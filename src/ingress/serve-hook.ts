@@ -20,7 +20,6 @@ import { type BurstQueue, createBodyBudget, type Upload } from "./overload.ts";
 import { type FindParser, type ParseBody, parseJsonBody, passJsonBody } from "./parse-body.ts";
 import { matchHook, type Router, wrongMethod } from "./router.ts";
 
-/** The part of the runtime that the ingress uses. */
 export interface IngressRuntime {
   config: {
     gateway: Pick<ResolvedConfig["gateway"], "host" | "port" | "role" | "trustedProxies">;

@@ -7,7 +7,6 @@ import { compileArguments, type FillArguments } from "./context.ts";
 import type { Diagnostics } from "./diagnostics.ts";
 import type { Budget } from "./template/template.ts";
 
-/** A mapping's `publish`. */
 export interface CompiledPublish {
   /** The names of its arguments. */
   names: string[];

@@ -6,7 +6,6 @@ import { isObject, parseObject } from "../shared/json.ts";
 import { packageVersion } from "../shared/system/package.ts";
 import { isCode, MAX_SOURCE_BYTES } from "./source-boundary.ts";
 
-/** What a module was compiled to. */
 export interface CompiledCode {
   /** It may be unpacked at each use, and so may the source map. */
   readonly code: string;

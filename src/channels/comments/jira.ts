@@ -127,7 +127,6 @@ export async function toAdf(markdown: string): Promise<AdfDocument> {
   return toDocument(parseNodes(await renderMarkdown(markdown, ADF)));
 }
 
-/** A text as it is. */
 export function toPlainAdf(text: string): AdfDocument {
   return toDocument(toInline(text));
 }

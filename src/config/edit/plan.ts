@@ -184,12 +184,10 @@ export interface WrittenUse {
   at: readonly Segment[];
   /** `hooks.presets[0]` */
   key: string;
-  /** The hook's name. */
   hook: string;
   with: Record<string, unknown>;
 }
 
-/** The uses of a preset in a configuration. */
 export function findUses({ written }: Target, name: string): WrittenUse[] {
   const { presets } = toObject(written["hooks"]);
   if (!Array.isArray(presets)) return [];

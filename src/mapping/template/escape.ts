@@ -8,7 +8,6 @@ import { helperOf, is, TemplateError, TEXT_HELPER } from "./syntax.ts";
 /** How the values of a template are escaped; plain: not at all. */
 export type Syntax = "json" | "xml" | "plain";
 
-/** The syntax of a media type. */
 export function syntaxOf(contentType: string): Syntax {
   return (["json", "xml"] as const).find((syntax) => RegExp(`[/+]${syntax}$`).test(contentType)) ?? "plain";
 }

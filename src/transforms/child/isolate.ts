@@ -72,7 +72,6 @@ export interface ModuleIsolate {
   dispose(): void;
 }
 
-/** A module in an isolate. */
 interface OpenModule {
   home: SharedIsolate;
   script: ivm.Script;
