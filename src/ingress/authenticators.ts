@@ -151,7 +151,9 @@ export function createAuthRateLimit(now: () => number = () => performance.now())
       const client = networkOf(address);
       const times = failures.get(client) ?? [];
       const waitMs = waitOf(times);
-      if (waitMs > 0) throw tooManyFailures(waitMs);
+      if (waitMs > 0) {
+        throw new HookError("too_many_failures", { headers: { "Retry-After": String(Math.ceil(waitMs / 1000)) } });
+      }
       times.push(now());
       if (times.length > MAX_FAILURES) times.shift();
       failures.delete(client);
@@ -175,8 +177,4 @@ function networkOf(address: string): string {
   // `::` stands for as many zeros as make eight groups.
   while (groups.length + last.length < 8) groups.push("0");
   return [...groups, ...last].slice(0, 4).join(":");
-}
-
-function tooManyFailures(waitMs: number): HookError {
-  return new HookError("too_many_failures", { headers: { "Retry-After": String(Math.ceil(waitMs / 1000)) } });
 }

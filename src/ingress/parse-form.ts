@@ -103,7 +103,9 @@ async function splitParts(body: Buffer, boundary: string): Promise<Part[]> {
     dicer.on("part", (stream) => {
       count += 1;
       // Thrown, because only this ends the parser.
-      if (count > MAX_PARTS) throw tooManyParts();
+      if (count > MAX_PARTS) {
+        throw new HookError("body_too_large", { message: `The form has more than ${MAX_PARTS} parts.` });
+      }
       const chunks: Buffer[] = [];
       stream.on("header", (header: PartHeader) => void parts.push({ header, chunks }));
       stream.on("data", (chunk: Buffer) => void chunks.push(chunk));
@@ -188,8 +190,4 @@ function requireBoundary(boundary: string | null): string {
 
 function malformed(reason: string): HookError {
   return new HookError("invalid_form", { message: `The form is malformed. ${reason}.` });
-}
-
-function tooManyParts(): HookError {
-  return new HookError("body_too_large", { message: `The form has more than ${MAX_PARTS} parts.` });
 }

@@ -64,7 +64,10 @@ async function run<Result>(start: () => Promise<Result>, timeoutMs = BUILD_TIMEO
     const result = await untilAborted(start(), stopped.signal);
     return { result, errors: [] };
   } catch (error) {
-    return { result: undefined, errors: isBuildFailure(error) ? error.errors : [toBuildError(error)] };
+    return {
+      result: undefined,
+      errors: isBuildFailure(error) ? error.errors : [{ text: messageOf(error), location: null }],
+    };
   } finally {
     clearTimeout(timer);
     running--;
@@ -78,10 +81,6 @@ export function stopEsbuild(reason: string): void {
   void esbuild().stop();
   stopped.abort(new Error(`The build was stopped: ${reason}.`));
   stopped = new AbortController();
-}
-
-function toBuildError(error: unknown): BuildError {
-  return { text: messageOf(error), location: null };
 }
 
 function isBuildFailure(error: unknown): error is BuildFailure {
