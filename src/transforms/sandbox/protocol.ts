@@ -26,12 +26,11 @@ export type Order =
   | { kind: "unload"; module: string }
   /** The jobs are no longer wanted: those that have not started are answered at once, in their turn. */
   | { kind: "cancel"; jobs: number[] }
-  | { kind: "check"; job: number; module: string; timeoutMs: number }
   /**
-   * A batch of calls of one module. They have consecutive numbers, from `job` on. text: the inputs as a JSON
+   * A check, or a batch of calls of one module, which have consecutive numbers, from `job` on. text: the inputs as a JSON
    * array; bodies: the bytes of each request.
    */
-  | { kind: "call"; job: number; module: string; timeoutMs: number };
+  | { kind: "check" | "call"; job: number; module: string; timeoutMs: number };
 
 /** Child to supervisor. */
 export type Report =
