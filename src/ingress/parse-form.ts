@@ -1,16 +1,13 @@
 import type * as Busboy from "@fastify/busboy";
 import { HookError } from "../errors.ts";
-import { type ReadExact, toReadExact } from "../shared/exact-json.ts";
+import { toReadExact } from "../shared/exact-json.ts";
 import { isObject, parseObject } from "../shared/json.ts";
 import { loadAtFirstUse } from "../shared/system/package.ts";
+import type { HookRequest } from "../types.ts";
 import { createDecode } from "./body.ts";
 import { looksLikeJson, parseJson } from "./parse-json.ts";
 
-interface ParsedForm {
-  payload: unknown;
-  /** Set if the payload is JSON in a field, and has numbers that JavaScript may round. */
-  readExact?: ReadExact;
-}
+type ParsedForm = Pick<HookRequest, "payload" | "readExact">;
 
 /** Parses a form to its fields. Throws a 400, or a 415 for an unknown charset. */
 export function parseForm(body: Buffer, charset: string | null): ParsedForm {

@@ -161,14 +161,8 @@ function toListId(header: string): string {
   return cleanLine(/<([^<>]*)>/.exec(header)?.[1] ?? header);
 }
 
-/** A part of a mail, as a server describes it without its content. */
-export interface MailPart<Node> {
-  /** In lower case: `text/plain`. */
-  type: string;
-  /** The file name, or empty. */
-  name: string;
-  /** Decoded size in bytes, as near as the server tells. */
-  size: number;
+/** A part of a mail, as a server describes it without its content. Its type is in lower case, and its name may be empty. */
+export interface MailPart<Node> extends MailAttachment {
   isAttached: boolean;
   hasContentId: boolean;
   /** The parts of a multipart. A mail that is attached to a mail is one part. */
