@@ -56,7 +56,7 @@ export interface RejectedMail {
 
 export const MAX_KNOWN = 1_000_000;
 
-interface MailStoreOptions {
+export interface MailStoreOptions {
   folder: string;
   mailbox: string;
   /** How many ids are remembered, of all mailboxes together. Default: a million. */

@@ -1,6 +1,6 @@
 import type { TransformInput } from "../transform-types.ts";
 import { type Answer, describeThrown, type FailedAnswer, MAX_RESULT_LENGTH } from "../sandbox/answer.ts";
-import type { StateValue } from "../runner.ts";
+import type { TransformCall } from "../runner.ts";
 import type { CallLog } from "./globals.ts";
 import { type CallState, createCallState } from "./state.ts";
 
@@ -11,12 +11,8 @@ type Exports = Record<string, unknown>;
 export type Factory = (module: { exports: unknown }, exports: Exports, global: object) => void;
 
 /** What is sent with a call, beside the body. */
-interface CallInput {
-  /** The payload has to be parsed from the body. */
-  payloadIsBody: boolean;
+interface CallInput extends Pick<TransformCall, "payloadIsBody" | "state"> {
   input: Partial<TransformInput> & Pick<TransformInput, "now">;
-  /** What was read of the mapping's state. Absent: the mapping keeps none. */
-  state?: StateValue[];
 }
 
 /**
