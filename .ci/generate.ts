@@ -8,8 +8,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { compile, type JSONSchema } from "json-schema-to-typescript";
 import { builtInDrivers } from "../src/drivers.ts";
-import { findPresets } from "../src/config/presets/file.ts";
-import { writePresetIndex, writePresetPage } from "../src/config/presets/page.ts";
+import { findPresets, readPreset } from "../src/config/presets/file.ts";
+import { writeExample, writePresetPage } from "../src/config/presets/page.ts";
 import { readSchema } from "../src/config/schema/validator.ts";
 import { writeApiSchemas } from "./api-schemas.ts";
 import { assembleAuth, assembleSchema } from "./config-schema.ts";
@@ -30,7 +30,7 @@ const outputs = [
   { file: "src/config/schema/generated.ts", text: await writeConfigTypes() },
   { file: "transforms/hookline.d.ts", text: await writeTransformTypes() },
   { file: "src/boundary/confusables.generated.ts", text: writeConfusables() },
-  { file: "docs/presets/README.md", text: `${NOTE}\n${writePresetIndex(findPresets())}` },
+  { file: "docs/presets/README.md", text: `${NOTE}\n${writePresetIndex()}` },
   ...findPresets().map((name) => ({ file: `docs/presets/${name}.md`, text: `${NOTE}\n${writePresetPage(name)}` })),
   ...Object.entries({ ...writePresetTypes(), ...writeReference(configSchema, authSchema) }).map(([file, text]) => ({
     file,
@@ -108,4 +108,14 @@ function toTypes(schema: JSONSchema, isOpen = false): Promise<string> {
 
 function read(file: string): Promise<string> {
   return readFile(path.join(root, file), "utf8");
+}
+
+/** All presets on one page as Markdown: what each does, and the message of one of its samples. */
+function writePresetIndex(): string {
+  const sections = findPresets().flatMap((name) => {
+    const file = readPreset(name);
+    const [, , message = ""] = writeExample(file);
+    return [`## [${name}](${name}.md)`, file.preset.description, message];
+  });
+  return `${["# Presets", "What each preset does, and the message of one of its samples.", ...sections].join("\n\n")}\n`;
 }

@@ -27,13 +27,12 @@ export async function runAgentAction(run: HookRun, context: TurnContext): Promis
   const { sources, ...turn } = replyWithoutAgent(run) ?? requireAnswer(await runAgentTurn(toRequest(run), own), run);
   const { heartbeat, linkHosts } = context.settings;
   const { id: runId, eventId, hook, action } = run;
-  const about = { kind: "reply", runId, eventId, hook, step: turn.lastStep?.n ?? 0, sources } as const;
   const sent = await sendReplies(toReplies(run, turn.reply, heartbeat.ack), {
-    sources,
+    about: { runId, eventId, hook, step: turn.lastStep?.n ?? 0, sources },
     linkHosts,
     serviceHost: action.serviceHost,
     isReview: action.review !== undefined,
-    ask: (deliveries) => context.ask(deliveries.map((waiting) => ({ ...about, deliveries: [waiting] }))),
+    ask: context.ask,
   });
   return {
     ...turn,

@@ -72,7 +72,10 @@ async function askWithLess(turn: Question, agent: AgentDriver, signal: AbortSign
       const asked = toTurn({ ...turn, history: left, past: leaveOut(past, leftOut) }, agent);
       const { warnings = [], ...reply } = await agent.run(asked, signal);
       const count = history.length - left.length;
-      const less = [...warnOfLess(count, history.length), ...warnOfResults(leftOut, results)];
+      const less = [
+        ...warnOfLess(count, history.length, "earlier messages of the session"),
+        ...warnOfLess(leftOut, results, "results of calls"),
+      ];
       return { ...reply, warnings: [...less, ...warnOfTools(turn, asked), ...warnings] };
     } catch (error) {
       const isTooLong = error instanceof DriverError && error.modelFailure === "too-long";
@@ -97,19 +100,14 @@ function warnOfTools({ model = "The agent", tools }: Question, asked: AgentTurn)
   return tools && !asked.tools ? [`${model} cannot call tools: it was asked without them.`] : [];
 }
 
-function warnOfResults(count: number, all: number): string[] {
-  return count === 0 ? [] : [`The prompt did not fit: ${count} of ${all} results of calls were left out.`];
-}
-
 /** It begins with a question: a model handles an answer without one badly. */
 function toLaterHalf(history: HistoryEntry[]): HistoryEntry[] {
   const later = history.slice(Math.ceil(history.length / 2));
   return later[0]?.role === "assistant" ? later.slice(1) : later;
 }
 
-function warnOfLess(count: number, all: number): string[] {
-  if (count === 0) return [];
-  return [`The prompt did not fit: ${count} of ${all} earlier messages of the session were left out.`];
+function warnOfLess(count: number, all: number, what: string): string[] {
+  return count === 0 ? [] : [`The prompt did not fit: ${count} of ${all} ${what} were left out.`];
 }
 
 /** An answer of a model that asked for calls, with their results. */

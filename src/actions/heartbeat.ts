@@ -31,12 +31,11 @@ export async function runHeartbeat(heartbeat: Heartbeat, context: TurnContext): 
   if (reply.trim() === "" || isOnlyAck(reply, ack)) return { ...turn, deliveries: [] };
   if (!route) return { ...turn, deliveries: [], warnings: [...warnings, NO_ROUTE] };
   const delivery: NewDelivery = { id: createId(), runId, ...route, routeBy: "operator", text: reply };
-  const about = { kind: "reply", runId, hook: "heartbeat", step: turn.lastStep?.n ?? 0, sources: read } as const;
   const sent = await sendReplies([{ delivery, isPrivate: !isPublic }], {
-    sources: read,
+    about: { runId, hook: "heartbeat", step: turn.lastStep?.n ?? 0, sources: read },
     linkHosts: context.settings.linkHosts,
     isReview: false,
-    ask: (deliveries) => context.ask(deliveries.map((waiting) => ({ ...about, deliveries: [waiting] }))),
+    ask: context.ask,
   });
   return { ...turn, ...sent, warnings: [...warnings, ...sent.warnings] };
 }

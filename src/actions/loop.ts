@@ -62,11 +62,9 @@ export async function runLoop(question: Question, context: LoopContext): Promise
 
 async function converse(question: Question, progress: Progress, context: LoopContext): Promise<TurnAnswer> {
   for (;;) {
-    if (progress.open) await finishCalls(progress.open, progress, { question, context });
-    const step = await within((signal) => askOnce(question, progress, { ...context, signal }), progress, {
-      question,
-      context,
-    });
+    if (progress.open) await finishCalls(progress.open, progress, question, context);
+    const ask = (signal: AbortSignal): Promise<Step> => askOnce(question, progress, { ...context, signal });
+    const step = await within(ask, progress, question, context);
     addAnswer(progress, step);
     if (!step.answer) return { ...progress, lastStep: context.hasSteps ? step : undefined };
     const reached = findReached(progress, context.settings);
@@ -79,12 +77,13 @@ async function converse(question: Question, progress: Progress, context: LoopCon
 function within<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
   { usedMs }: Progress,
-  { question: { timeoutSeconds }, context }: { question: Question; context: LoopContext },
+  { timeoutSeconds }: Question,
+  { signal }: LoopContext,
 ): Promise<Result> {
   return withTimeout(work, {
     timeoutMs: Math.max(1, timeoutSeconds * 1000 - usedMs),
     timeoutError: () => new TurnTimeout(timeoutSeconds),
-    signal: context.signal,
+    signal,
   });
 }
 
@@ -115,17 +114,13 @@ async function askOnce(question: Question, progress: Progress, context: LoopCont
 }
 
 /** Executes the calls of an answer, and records their results. */
-async function finishCalls(
-  answer: Step,
-  progress: Progress,
-  { question, context }: { question: Question; context: LoopContext },
-): Promise<void> {
+async function finishCalls(answer: Step, progress: Progress, question: Question, context: LoopContext): Promise<void> {
   const { past, sources } = progress;
   const results = await executeCalls(answer, {
     ...context,
     past,
     sources,
-    within: (work) => within(work, progress, { question, context }),
+    within: (work) => within(work, progress, question, context),
   });
   addResults(progress, answer, results);
 }

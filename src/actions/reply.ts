@@ -1,3 +1,4 @@
+import type { ApprovalDraft } from "../approvals/ask.ts";
 import { closeLinks } from "../boundary/links.ts";
 import type { NewApproval, NewDelivery } from "../journal/journal.ts";
 import { parseReview, type ParsedReply } from "./review.ts";
@@ -10,16 +11,16 @@ export interface Reply {
 }
 
 export interface ReplyOptions {
-  /** The private sources that the reply was made from. */
-  sources: readonly string[];
+  /** What a question about it says of its run, with the private sources that it was made from. */
+  about: Omit<ApprovalDraft, "kind" | "deliveries">;
   /** Hosts that links may lead to: `agents.linkHosts`. */
   linkHosts: readonly string[];
   /** The host of the service that the event is about. */
   serviceHost?: string;
   /** The reply may hold a review. */
   isReview: boolean;
-  /** Asks a person about each of these. */
-  ask(deliveries: NewDelivery[]): Promise<NewApproval[]>;
+  /** Names questions to a person. */
+  ask(drafts: ApprovalDraft[]): Promise<NewApproval[]>;
 }
 
 interface SentReplies {
@@ -40,7 +41,8 @@ export const REPLY_RULES = {
 /** Sends replies as they are, unless they were made from something private. */
 export async function sendReplies(replies: readonly Reply[], options: ReplyOptions): Promise<SentReplies> {
   const [first] = replies;
-  if (options.sources.length === 0 || !first)
+  const { about, ask } = options;
+  if (about.sources.length === 0 || !first)
     return { deliveries: replies.map(({ delivery }) => delivery), warnings: [] };
   const { text, hosts } = await closeReply(first.delivery.text, options);
   const closed = replies.map(({ delivery, ...reply }) => ({ ...reply, delivery: { ...delivery, text } }));
@@ -49,8 +51,9 @@ export async function sendReplies(replies: readonly Reply[], options: ReplyOptio
   const warnings = hosts.length === 0 ? [] : [describeCut(hosts)];
   if (waiting.length === 0) return { deliveries, warnings };
   const places = [...new Set(waiting.map(({ channel }) => channel))].join(", ");
-  const waits = `The reply to ${places} waits for a person: others can see it, and it was made from private text of ${options.sources.join(", ")}.`;
-  return { deliveries, questions: await options.ask(waiting), warnings: [...warnings, waits] };
+  const waits = `The reply to ${places} waits for a person: others can see it, and it was made from private text of ${about.sources.join(", ")}.`;
+  const questions = await ask(waiting.map((delivery) => ({ ...about, kind: "reply", deliveries: [delivery] })));
+  return { deliveries, questions, warnings: [...warnings, waits] };
 }
 
 function describeCut(hosts: string[]): string {

@@ -29,7 +29,6 @@ export class ClaimLost extends Error {
   override name = "ClaimLost";
 }
 
-/** A question of a turn. */
 export type TurnQuestion = Omit<ApprovalDraft, "runId" | "eventId" | "hook">;
 
 /** What a turn waits for: as `Questions`. */
@@ -60,7 +59,6 @@ export function toResultText(text: string, name: string, { origin }: CallRules):
   return protect(text, { allowUnsafeExternalContent: false }, { ...origin, source: `tool ${name}` });
 }
 
-/** Sends a call in a span. */
 export function inCallSpan<Result>(callId: string, name: string, send: (callId: string) => Result): Result {
   return inSpan("execute_tool", (describeSpan) => {
     describeSpan?.({ "gen_ai.tool.name": name, "gen_ai.tool.call.id": callId });

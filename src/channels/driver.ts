@@ -16,7 +16,6 @@ interface DiffFile {
   patch: string;
 }
 
-/** What a review says of a change. */
 export type ReviewVerdict = "comment" | "request-changes" | "approve";
 
 /** A review of a commit. Each of its comments is on lines of the diff. */
@@ -38,7 +37,6 @@ export interface LineComment {
   text: string;
 }
 
-/** What a message is about. */
 interface MessageSubject {
   eventId?: string;
   runId?: string;

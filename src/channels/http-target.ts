@@ -3,9 +3,10 @@ import { createHmac } from "node:crypto";
 import { DriverError, messageOf } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
 import { listFound } from "../shared/found.ts";
-import { appendSegment, HTTP_URL, isObject, NON_BLANK, objectSchema } from "../shared/json.ts";
+import { appendSegment, HTTP_URL, NON_BLANK, objectSchema } from "../shared/json.ts";
 import { isRetryableStatus } from "../shared/net/network.ts";
-import type { ChannelDriver, MessageTemplate, OutgoingMessage } from "./driver.ts";
+import { compileFields } from "../shared/template-values.ts";
+import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
 import { isSuccess, request, toRefusal } from "./http.ts";
 
 const schema = {
@@ -114,8 +115,8 @@ interface Target {
   url: string;
   headers: Record<string, string>;
   key: Buffer | undefined;
-  /** Undefined: the default. */
-  body: Filler | undefined;
+  /** Fills in its templates. Undefined: the default. */
+  body: ((context: object) => unknown) | undefined;
 }
 
 /**
@@ -164,7 +165,7 @@ export function createHttp(
       url,
       headers: { "user-agent": "hookline", ...Object.fromEntries(lowered) },
       key: secret === undefined ? undefined : toKey(secret),
-      body: body && compileBody(body, `${appendSegment("targets", name)}.body`, compileTemplate),
+      body: body && compileFields(body, `${appendSegment("targets", name)}.body`, compileTemplate, false),
     };
   }
 
@@ -186,34 +187,6 @@ async function toBody(message: OutgoingMessage, { body }: Target, service: strin
     throw new DriverError(`${service} gets no request: its body cannot be made. ${messageOf(error)}`, {
       retryable: false,
     });
-  }
-}
-
-/** Fills the templates of a part of a body. */
-type Filler = (context: object) => unknown;
-
-function compileBody(part: unknown, key: string, compile: (source: string) => MessageTemplate): Filler {
-  if (typeof part === "string") {
-    const template = compileText(part, key, compile);
-    return (context) => template.render(context);
-  }
-  if (Array.isArray(part)) {
-    const items = part.map((item, index) => compileBody(item, appendSegment(key, index), compile));
-    return (context) => items.map((fill) => fill(context));
-  }
-  if (!isObject(part)) return () => part;
-  const fields = Object.entries(part).map(([name, child]): [string, Filler] => [
-    name,
-    compileBody(child, appendSegment(key, name), compile),
-  ]);
-  return (context) => Object.fromEntries(fields.map(([name, fill]) => [name, fill(context)]));
-}
-
-function compileText(text: string, key: string, compile: (source: string) => MessageTemplate): MessageTemplate {
-  try {
-    return compile(text);
-  } catch (error) {
-    throw new Error(`${key}: ${messageOf(error)}`, { cause: error });
   }
 }
 

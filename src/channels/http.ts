@@ -22,7 +22,7 @@ export interface Api {
   explain?(answer: HttpAnswer): Refusal;
 }
 
-interface TokenContext {
+export interface TokenContext {
   signal: AbortSignal;
   /** What templates see of the event that the calls are about, if there is one. */
   readEvent?: OutgoingMessage["readEvent"];

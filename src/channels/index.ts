@@ -20,7 +20,6 @@ import { slack } from "./slack.ts";
 import { telegram } from "./telegram.ts";
 import { whatsapp } from "./whatsapp.ts";
 
-/** The built-in channels, by name. */
 export const channels: Record<string, DriverDefinition<ChannelDriver>> = {
   whatsapp,
   signal: signalCli,

@@ -26,7 +26,6 @@ export interface Reference {
   value: string;
 }
 
-/** A configuration with its references resolved. */
 export interface Resolved {
   value: unknown;
   references: Reference[];

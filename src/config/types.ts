@@ -76,7 +76,6 @@ export type NodeRole = ValidConfig["gateway"]["role"];
 
 type ValidAlert = ValidConfig["alerts"][number];
 
-/** The kinds of alerts. */
 export type AlertKind = ValidAlert["on"][number];
 
 export interface AlertRule extends Pick<ValidAlert, "on" | "channel" | "to" | "hook"> {

@@ -10,7 +10,6 @@ import type { WorkMarks } from "./working.ts";
 import type { DispatchJournal } from "./retry.ts";
 import type { Spans } from "../telemetry/traces.ts";
 
-/** The part of a runtime that executes work. */
 interface DispatchRuntime {
   agent: AgentDriver;
   channels: ReadonlyMap<ChannelName, ChannelDriver>;

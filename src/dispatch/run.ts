@@ -40,29 +40,23 @@ export async function executeRun(
     const reason = await context.hold.findHold(claimed);
     if (reason !== undefined) return await hold(claimed, reason, context);
     assertAttemptsLeft(run.attempts, context.current().config.agents.maxAttempts);
-    return await complete({ ...run, claimedAt }, context, freeSlot);
+    return await complete({ ...run, claimedAt }, context, freeSlot).catch((error: unknown) => {
+      if (error instanceof Suspended) return suspendRun(run, error.waiting, context);
+      throw error;
+    });
   } catch (error) {
-    if (error instanceof Suspended) return await suspend(run, error, context);
     // It was canceled, or is another node's.
     if (context.signal.reason instanceof ClaimLost) return false;
-    if (error instanceof ClaimLost) return await letGo(run, context);
-    await releaseOnShutdown(run, context);
-    return recordRunFailure(run, error, context);
-  }
-}
-
-/** What is in the journal decides how it goes on. */
-async function letGo(run: ClaimedRun, { journal }: DispatchContext): Promise<boolean> {
-  await journal.releaseRun(run);
-  return false;
-}
-
-/** The run is lost, or what it was to be held for failed: then it is tried again. */
-async function suspend(run: ClaimedRun, { waiting }: Suspended, context: DispatchContext): Promise<boolean> {
-  try {
-    return await suspendRun(run, waiting, context);
-  } catch (error) {
-    await releaseOnShutdown(run, context);
+    if (error instanceof ClaimLost) {
+      // What is in the journal decides how it goes on.
+      await context.journal.releaseRun(run);
+      return false;
+    }
+    if (context.signal.aborted) {
+      // The attempt is not counted, and the run starts again after the restart.
+      await context.journal.releaseRun(run);
+      context.signal.throwIfAborted();
+    }
     return recordRunFailure(run, error, context);
   }
 }
@@ -108,13 +102,6 @@ async function complete(
 
 function msSince(time: number | undefined): number {
   return time === undefined ? 0 : Math.max(0, Date.now() - time);
-}
-
-/** The attempt is not counted, and the run starts again after the restart. */
-async function releaseOnShutdown(run: ClaimedRun, { journal, signal }: DispatchContext): Promise<void> {
-  if (!signal.aborted) return;
-  await journal.releaseRun(run);
-  signal.throwIfAborted();
 }
 
 async function recordRunFailure(run: ClaimedRun, given: unknown, context: DispatchContext): Promise<boolean> {

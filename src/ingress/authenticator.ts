@@ -1,6 +1,6 @@
-import type { IncomingHttpHeaders } from "node:http";
-import type { SignedIdentity } from "../providers/provider.ts";
+import type { SignatureVerifier, SignedIdentity } from "../providers/provider.ts";
 import type { HttpResponse } from "../types.ts";
+import type { Exchange } from "./exchange.ts";
 
 /** Decides who may send to a hook. */
 export interface Authenticator {
@@ -10,18 +10,10 @@ export interface Authenticator {
   verify(request: AuthenticatorRequest): Verification | Promise<Verification>;
 }
 
-/** What an authenticator sees of a request. */
-export interface AuthenticatorRequest {
+export interface AuthenticatorRequest extends Pick<Exchange, "method" | "headers" | "rawHeaders" | "path" | "search"> {
   /** undefined: the path cannot be the name of a hook. */
   hook: string | undefined;
-  method: string;
-  headers: IncomingHttpHeaders;
-  /** Name, value, name, value … as they came. */
-  rawHeaders: readonly string[];
   query: Record<string, string>;
-  /** As in `Exchange`. */
-  path: string;
-  search: string;
   /** Milliseconds since the epoch. */
   receivedAt: number;
   /** Reads the whole body as it came, not decompressed. An authenticator that does not need it checks the request before it is read. */
@@ -35,19 +27,13 @@ export type Verification = (Verified | AnsweredHandshake | Refusal) & {
   verifyMs?: number;
 };
 
-export interface Verified {
+export interface Verified extends Pick<SignatureVerifier, "accept" | "allowsEmptyBody" | "hideSecrets"> {
   /** A name, never the secret: `token:default`. It stays the same when the secret is rotated. */
   credential: string;
-  /** The only status that the sender takes for success. */
-  accept?: 200;
   /** What only the sender can have made, if it signs its requests. */
   signature?: SignedIdentity;
-  /** A body without bytes is an empty payload. */
-  allowsEmptyBody?: boolean;
   /** Header values that nothing behind the authenticator may see. */
   secrets?: readonly string[];
-  /** As in `SignatureVerifier`, for the same reason. */
-  hideSecrets?(payload: unknown): unknown;
 }
 
 /** A sender has checked that the hook exists. */

@@ -70,8 +70,8 @@ function createTokenAuthenticator(tokens: AcceptedToken[], every: AcceptedToken[
     verify({ hook, headers, query }) {
       const presented = findToken(headers, query);
       if (!presented) return { refusal: MISSING, reason: "missing" };
-      const deprecation = presented.form === "query" ? QUERY_TOKEN : undefined;
-      const digest = digestOf(presented.secret);
+      const { secret, deprecation } = presented;
+      const digest = digestOf(secret);
       // All are compared, so that the time does not tell which one it was.
       const matching = known.filter((token) => timingSafeEqual(token.digest, digest));
       const token = matching.find(({ hooks }) => hooks === undefined || (hook !== undefined && hooks.includes(hook)));
@@ -106,20 +106,18 @@ function describeOther(digest: Buffer, hook: string | undefined, others: KnownTo
   return `${first.credential} is valid for the hook${hooks.length > 1 ? "s" : ""} ${named}${more}, not for this one`;
 }
 
-interface PresentedToken {
-  form: "bearer" | "header" | "query";
-  secret: Buffer;
-}
-
 /** The token of highest precedence that is not empty. It alone decides: a wrong one is not rescued by another. */
-function findToken(headers: IncomingHttpHeaders, query: Record<string, string>): PresentedToken | undefined {
+function findToken(
+  headers: IncomingHttpHeaders,
+  query: Record<string, string>,
+): { secret: Buffer; deprecation?: typeof QUERY_TOKEN } | undefined {
   const bearer = bearerOf(headers.authorization);
-  if (bearer) return { form: "bearer", secret: bearer };
+  if (bearer) return { secret: bearer };
   const header = headers[TOKEN_HEADER];
   // Node reads header bytes as Latin-1; this gives the bytes back, so that a token in UTF-8 compares equal.
-  if (typeof header === "string" && header !== "") return { form: "header", secret: Buffer.from(header, "latin1") };
+  if (typeof header === "string" && header !== "") return { secret: Buffer.from(header, "latin1") };
   const parameter = query[TOKEN_PARAMETER];
-  return parameter ? { form: "query", secret: Buffer.from(parameter) } : undefined;
+  return parameter ? { secret: Buffer.from(parameter), deprecation: QUERY_TOKEN } : undefined;
 }
 
 const MAX_FAILURES = 20;
@@ -153,7 +151,9 @@ export function createAuthRateLimit(now: () => number = () => performance.now())
       const client = networkOf(address);
       const times = failures.get(client) ?? [];
       const waitMs = waitOf(times);
-      if (waitMs > 0) throw tooManyFailures(waitMs);
+      if (waitMs > 0) {
+        throw new HookError("too_many_failures", { headers: { "Retry-After": String(Math.ceil(waitMs / 1000)) } });
+      }
       times.push(now());
       if (times.length > MAX_FAILURES) times.shift();
       failures.delete(client);
@@ -177,8 +177,4 @@ function networkOf(address: string): string {
   // `::` stands for as many zeros as make eight groups.
   while (groups.length + last.length < 8) groups.push("0");
   return [...groups, ...last].slice(0, 4).join(":");
-}
-
-function tooManyFailures(waitMs: number): HookError {
-  return new HookError("too_many_failures", { headers: { "Retry-After": String(Math.ceil(waitMs / 1000)) } });
 }

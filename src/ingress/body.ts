@@ -34,12 +34,6 @@ export function receiveBody(exchange: Exchange, limits: BodyLimits, upload?: Upl
   return (exchange.received ??= receive(exchange, limits, upload));
 }
 
-function receive(exchange: Exchange, limits: BodyLimits, upload?: Upload): Promise<Buffer> {
-  requireDeclaredSize(exchange, limits.maxBytes);
-  exchange.sendContinue();
-  return collect(exchange, limits, upload);
-}
-
 /** Reads the body of a request that is refused, decompressed. Empty if it cannot be read within the limits. */
 export async function receiveRefused(exchange: Exchange, limits: BodyLimits, upload: Upload): Promise<Buffer> {
   try {
@@ -66,7 +60,10 @@ export class ClientGone extends Error {
 }
 
 /** The rest of a body that is refused stays unread. */
-function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload?: Upload): Promise<Buffer> {
+function receive(exchange: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload?: Upload): Promise<Buffer> {
+  requireDeclaredSize(exchange, maxBytes);
+  exchange.sendContinue();
+  const { body } = exchange;
   if (body.destroyed) return Promise.reject(new ClientGone("the connection was closed", { cause: body.errored }));
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

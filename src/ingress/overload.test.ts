@@ -5,11 +5,11 @@ import { type BurstQueue, createBodyBudget, createBurstQueue, type Upload } from
 const KILOBYTE = 1000;
 
 function start(maxBytes: number) {
-  const budget = createBodyBudget(maxBytes);
+  const openUpload = createBodyBudget(maxBytes);
   const refused: string[] = [];
   const paused = new Set<string>();
   const open = (name: string): Upload => {
-    const upload = budget.open();
+    const upload = openUpload();
     upload.reader = {
       refuse: () => refused.push(name),
       pause: () => paused.add(name),

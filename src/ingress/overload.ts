@@ -2,9 +2,7 @@ import { HookError } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
 
 /** Bounds the memory of bodies whose senders are not known yet, and the time that they take, over all connections. */
-export interface BodyBudget {
-  open(): Upload;
-}
+type OpenUpload = () => Upload;
 
 export interface Upload {
   /** Counts bytes that have arrived. May pause this upload, and refuse this or an older one. */
@@ -35,7 +33,7 @@ const READ_AHEAD_BYTES = 128 * 1024;
  * Where room is missing, the oldest incomplete upload is refused: an honest one is over soon, a stalled one never. Where time
  * is missing, large ones are read one after another, a piece at a time.
  */
-export function createBodyBudget(maxBytes: number): BodyBudget {
+export function createBodyBudget(maxBytes: number): OpenUpload {
   const held = new Map<Upload, number>();
   /** The one that has waited longest comes first. */
   const paused = new Set<Upload>();
@@ -43,12 +41,10 @@ export function createBodyBudget(maxBytes: number): BodyBudget {
   let bytesOfTurn = 0;
   let turn: NodeJS.Immediate | undefined;
 
-  return {
-    open() {
-      const upload: Upload = { add: (bytes) => add(upload, bytes), release: () => release(upload) };
-      held.set(upload, 0);
-      return upload;
-    },
+  return function openUpload() {
+    const upload: Upload = { add: (bytes) => add(upload, bytes), release: () => release(upload) };
+    held.set(upload, 0);
+    return upload;
   };
 
   function add(upload: Upload, bytes: number): void {

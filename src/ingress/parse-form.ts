@@ -1,16 +1,13 @@
 import type * as Busboy from "@fastify/busboy";
 import { HookError } from "../errors.ts";
-import { type ReadExact, toReadExact } from "../shared/exact-json.ts";
+import { toReadExact } from "../shared/exact-json.ts";
 import { isObject, parseObject } from "../shared/json.ts";
 import { loadAtFirstUse } from "../shared/system/package.ts";
+import type { HookRequest } from "../types.ts";
 import { createDecode } from "./body.ts";
 import { looksLikeJson, parseJson } from "./parse-json.ts";
 
-interface ParsedForm {
-  payload: unknown;
-  /** Set if the payload is JSON in a field, and has numbers that JavaScript may round. */
-  readExact?: ReadExact;
-}
+type ParsedForm = Pick<HookRequest, "payload" | "readExact">;
 
 /** Parses a form to its fields. Throws a 400, or a 415 for an unknown charset. */
 export function parseForm(body: Buffer, charset: string | null): ParsedForm {
@@ -103,7 +100,9 @@ async function splitParts(body: Buffer, boundary: string): Promise<Part[]> {
     dicer.on("part", (stream) => {
       count += 1;
       // Thrown, because only this ends the parser.
-      if (count > MAX_PARTS) throw tooManyParts();
+      if (count > MAX_PARTS) {
+        throw new HookError("body_too_large", { message: `The form has more than ${MAX_PARTS} parts.` });
+      }
       const chunks: Buffer[] = [];
       stream.on("header", (header: PartHeader) => void parts.push({ header, chunks }));
       stream.on("data", (chunk: Buffer) => void chunks.push(chunk));
@@ -188,8 +187,4 @@ function requireBoundary(boundary: string | null): string {
 
 function malformed(reason: string): HookError {
   return new HookError("invalid_form", { message: `The form is malformed. ${reason}.` });
-}
-
-function tooManyParts(): HookError {
-  return new HookError("body_too_large", { message: `The form has more than ${MAX_PARTS} parts.` });
 }

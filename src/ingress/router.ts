@@ -72,7 +72,6 @@ async function readJson(exchange: Exchange, maxBytes = JSON_LIMITS.maxBytes): Pr
   return exact === undefined ? parsed.payload : { ...toObject(parsed.payload), payload: exact };
 }
 
-/** An answer with a JSON body. */
 export function json(body: unknown, status = 200): HttpResponse {
   return { status, headers: {}, body };
 }

@@ -16,11 +16,10 @@ import { type Authenticators, createAuthRateLimit } from "./authenticators.ts";
 import { inflate, NO_BODY, parseCodings, receiveBody, receiveRefused, requireDeclaredSize } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import { hidePayload, toAuthenticatorRequest, toHookRequest, toRefusedRequest } from "./hook-request.ts";
-import { type BodyBudget, type BurstQueue, createBodyBudget, type Upload } from "./overload.ts";
+import { type BurstQueue, createBodyBudget, type Upload } from "./overload.ts";
 import { type FindParser, type ParseBody, parseJsonBody, passJsonBody } from "./parse-body.ts";
 import { matchHook, type Router, wrongMethod } from "./router.ts";
 
-/** The part of the runtime that the ingress uses. */
 export interface IngressRuntime {
   config: {
     gateway: Pick<ResolvedConfig["gateway"], "host" | "port" | "role" | "trustedProxies">;
@@ -82,8 +81,8 @@ export function createServeHook<Runtime extends IngressRuntime>(
   const rateLimit = createAuthRateLimit();
   /** Limits the records of handshakes that anyone could have sent. Further ones are answered, and not recorded. */
   const recordLimit = createAuthRateLimit();
-  const unverified = createBodyBudget(UNVERIFIED_BYTES);
-  const throttled = createBodyBudget(THROTTLED_BYTES);
+  const openUnverified = createBodyBudget(UNVERIFIED_BYTES);
+  const openThrottled = createBodyBudget(THROTTLED_BYTES);
 
   return (exchange) => serveHook(exchange).catch((error: unknown) => keepRefused(exchange, error));
 
@@ -113,7 +112,7 @@ export function createServeHook<Runtime extends IngressRuntime>(
     const limits = { maxBytes, timeoutMs: hooks.bodyTimeoutMs };
     let upload: Upload | undefined;
     const credentials = toAuthenticatorRequest(exchange, hook, hooks.compat, () =>
-      receiveBody(exchange, limits, exchange.received ? undefined : (upload ??= budgetOf(exchange).open())),
+      receiveBody(exchange, limits, exchange.received ? undefined : (upload ??= openUpload(exchange))),
     );
     let verified: Admitted;
     try {
@@ -181,7 +180,7 @@ export function createServeHook<Runtime extends IngressRuntime>(
     const hook = isKept ? matchHook(exchange.path, config.hooks.path)?.hook : undefined;
     if (hook !== undefined && (await recordings?.wants(hook))) {
       const { compat, bodyTimeoutMs: timeoutMs } = config.hooks;
-      const upload = budgetOf(exchange).open();
+      const upload = openUpload(exchange);
       const body = await receiveRefused(exchange, { maxBytes: MAX_RECORDED_BYTES, timeoutMs }, upload);
       upload.release();
       await recordings?.add(toRefusedRequest(exchange, hook, compat, body), toHookError(error).status);
@@ -189,8 +188,8 @@ export function createServeHook<Runtime extends IngressRuntime>(
     throw error;
   }
 
-  function budgetOf({ client }: Exchange): BodyBudget {
-    return rateLimit.isThrottled(client) ? throttled : unverified;
+  function openUpload({ client }: Exchange): Upload {
+    return rateLimit.isThrottled(client) ? openThrottled() : openUnverified();
   }
 
   async function authenticate(

@@ -32,11 +32,8 @@ export interface IngressOptions<Runtime extends IngressRuntime = IngressRuntime>
   drainMs?: number;
 }
 
-export interface AnsweredRequest {
-  /** Also the id of its event, unless it was refused too early or repeats an earlier one. */
-  id: string;
-  method: string;
-  path: string;
+/** Its id is also that of its event, unless it was refused too early or repeats an earlier one. */
+export interface AnsweredRequest extends Pick<Exchange, "id" | "method" | "path"> {
   status: number;
   durationMs: number;
   error?: Pick<HookError, "code" | "message">;

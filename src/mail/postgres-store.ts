@@ -5,12 +5,10 @@ import { integer, optional, text } from "../journal/rows.ts";
 import { toJson, toPostgresText } from "../journal/postgres/text.ts";
 import type { Transaction } from "../journal/postgres/transaction.ts";
 import type { RefreshTokens } from "./source.ts";
-import { MAX_KNOWN, type MailStore, toDigest } from "./store.ts";
+import { MAX_KNOWN, type MailStore, type MailStoreOptions, toDigest } from "./store.ts";
 
-interface PostgresMailStoreOptions {
+interface PostgresMailStoreOptions extends Omit<MailStoreOptions, "folder"> {
   journal: PostgresJournal;
-  mailbox: string;
-  maxKnown?: number;
 }
 
 /**

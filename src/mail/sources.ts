@@ -18,5 +18,4 @@ const gmail: DriverDefinition<MailSource, GmailOptions> = {
   create: async (options) => (await import("./gmail/gmail.ts")).createGmail(options),
 };
 
-/** The built-in mail sources, by kind. */
 export const mailSources: Record<string, DriverDefinition<MailSource>> = { imap, gmail };

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync, mkdirSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, messageOf } from "../errors.ts";
@@ -56,7 +56,7 @@ export interface RejectedMail {
 
 export const MAX_KNOWN = 1_000_000;
 
-interface MailStoreOptions {
+export interface MailStoreOptions {
   folder: string;
   mailbox: string;
   /** How many ids are remembered, of all mailboxes together. Default: a million. */
@@ -73,7 +73,7 @@ export async function openMailStore(options: MailStoreOptions): Promise<MailStor
   let lock: Lock | undefined;
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    lock = takeLock(path.join(folder, lockName(mailbox)), 0);
+    lock = takeLock(path.join(folder, `mail-${hash("sha256", mailbox).slice(0, 16)}.lock`), 0);
     return lock && createMailStore(openMigrated(file, SCHEMA), options, lock.release);
   } catch (error) {
     lock?.release();
@@ -104,10 +104,6 @@ export function createRefreshTokens({ folder, mailbox }: MailStoreOptions): Refr
 export function openMailFile(folder: string): Database | undefined {
   const file = path.join(folder, "mail.db");
   return existsSync(file) ? openMigrated(file, SCHEMA) : undefined;
-}
-
-function lockName(mailbox: string): string {
-  return `mail-${createHash("sha256").update(mailbox).digest("hex").slice(0, 16)}.lock`;
 }
 
 function createMailStore(
@@ -174,7 +170,7 @@ const INSERT_SET_ASIDE = `
 
 /** Half of a SHA-256: enough to exclude collisions, also deliberate ones. */
 export function toDigest(mailbox: string, id: string): Buffer {
-  return createHash("sha256").update(`${mailbox}\n${id}`).digest().subarray(0, 16);
+  return hash("sha256", `${mailbox}\n${id}`, "buffer").subarray(0, 16);
 }
 
 const VERSION_1 = `

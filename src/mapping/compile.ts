@@ -25,7 +25,6 @@ export interface CompiledMapping {
   /** The only credential that sees this mapping. undefined: every token does. */
   credential?: string;
   match: Match;
-  /** The payload's schema. */
   check?: SchemaCheck;
   filter?: Filter;
   forEach?: ForEach;

@@ -9,8 +9,7 @@ import { type Budget, compileField, compileTemplate, isYes, type Template } from
 /** One item of a mapping's `context`. */
 export interface CompiledContext extends Omit<ContextCall, "arguments"> {
   when?: Template;
-  /** A value that the event lacks is left out. */
-  fill(context: object, budget?: Budget): Record<string, unknown>;
+  fill: FillArguments;
 }
 
 /** They are read side by side. */
@@ -20,27 +19,37 @@ const MAX_CALLS = 8;
 export function compileContext({ context }: MappingInput, diagnostics: Diagnostics): CompiledContext[] | undefined {
   if (context && context.length > MAX_CALLS)
     diagnostics.problem("context", `There are more than ${MAX_CALLS} calls. Remove some.`);
-  return context?.flatMap(({ arguments: args = {}, when, ...entry }, index) => {
+  return context?.map(({ arguments: args = {}, when, ...entry }, index) => {
     const at = `context[${index}]`;
-    try {
-      const fill = compileFields(args, "arguments", compileComplete);
-      return [
-        {
-          title: entry.call,
-          ...entry,
-          fill,
-          when: when === undefined ? undefined : compileField(`${at}.when`, when, diagnostics),
-        },
-      ];
-    } catch (error) {
-      diagnostics.problem(at, messageOf(error));
-      return [];
-    }
+    return {
+      title: entry.call,
+      ...entry,
+      fill: compileArguments(args, at, diagnostics),
+      when: when === undefined ? undefined : compileField(`${at}.when`, when, diagnostics),
+    };
   });
 }
 
+/** Gives the arguments of one item; a value that the event lacks is left out. */
+export type FillArguments = (context: object, budget?: Budget) => Record<string, unknown>;
+
+/** Compiles arguments with templates. Reports those that cannot be used, under the key of what they belong to. */
+export function compileArguments(
+  args: Record<string, unknown>,
+  key: string,
+  diagnostics: Diagnostics,
+  name = "arguments",
+): FillArguments {
+  try {
+    return compileFields<Budget>(args, name, compileComplete);
+  } catch (error) {
+    diagnostics.problem(key, messageOf(error));
+    return () => ({});
+  }
+}
+
 /** A text with a gap would name something else. */
-export function compileComplete(source: string): { render(context: object, budget?: Budget): string | undefined } {
+function compileComplete(source: string): { render(context: object, budget?: Budget): string | undefined } {
   const template = compileTemplate(source);
   return {
     render(context, budget) {

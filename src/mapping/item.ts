@@ -1,7 +1,7 @@
 import { exactPayload } from "../shared/exact-json.ts";
 import { isObject } from "../shared/json.ts";
 import { toChannelName, toSubject } from "../shared/text/text.ts";
-import type { HookRequest, LogLine, Publication, Resolution } from "../types.ts";
+import type { HookRequest, Publication, Resolution } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
 import type { ToolSets } from "../tools/tool-sets.ts";
 import { renderContext } from "./context.ts";
@@ -20,28 +20,28 @@ import {
   toAction,
 } from "./policy/policy.ts";
 import { renderPublication } from "./publish.ts";
-import type { RequestState } from "./state.ts";
 import { routeOriginOf } from "./policy/targets.ts";
 import type { Budget, RenderedKey } from "./template/template.ts";
 import type { TransformBundle } from "../transforms/runner.ts";
-import { type RunTransform, toBase, transformDraft } from "./transform.ts";
-import { renderPlace, isPublicPlace, findPlaceRefusal, toTargets, isSource, toPlaces } from "./policy/event-place.ts";
+import { toBase, transformDraft, type TransformDraftOptions } from "./transform.ts";
+import {
+  renderPlace,
+  isPublicPlace,
+  findPlaceRefusal,
+  toTargets,
+  isSource,
+  toPlaces,
+  type TargetOptions,
+} from "./policy/event-place.ts";
 
 /** Everything that is the same for all items of a request. */
-export interface MappingRun extends Pick<Terms, "config" | "channels"> {
-  mapping: CompiledMapping;
-  request: HookRequest;
-  run: RunTransform;
+export interface MappingRun extends TargetOptions, Pick<TransformDraftOptions, "run" | "state" | "log"> {
   /** Whether the channel message with this id was sent by a delivery within hooks.dedupeWindow. Absent: none was. */
   isEcho?(messageId: string, channel: string | undefined): Promise<boolean>;
   /** Absent: no comment counts as the service's own. */
   isOwn?: IsOwn;
   /** Absent: arguments of `context` are not compared with the schemas of their calls. */
   tools?: Pick<ToolSets, "find">;
-  budget: Budget;
-  log: LogLine[];
-  /** Absent: the mapping keeps none. */
-  state?: RequestState;
   /** The items without what `hooks.redact` names, for subscribers. */
   listPublished(): Item[];
 }

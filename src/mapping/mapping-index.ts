@@ -41,28 +41,28 @@ export function createMappingIndex(mappings: readonly CompiledMapping[]): Mappin
   const byPath = new Map(
     [...paths].map((path) => [path, mappings.filter(({ match }) => match.path === undefined || match.path === path)]),
   );
+  const listFor = (hook: string): readonly CompiledMapping[] =>
+    isBuiltInHook(hook) ? [] : (byPath.get(hook) ?? anyPath);
   return {
     mappings,
     answers: new Map(mappings.flatMap(({ source, answer }) => (answer ? [[source.id, answer] as const] : []))),
     find: (request) =>
-      (byPath.get(request.hook) ?? anyPath).find(
+      listFor(request.hook).find(
         (mapping) => isVisible(mapping, request) && findFailing(mapping, request) === undefined,
       ),
     mayTake: (request) =>
-      isBuiltInHook(request.hook) ||
-      (byPath.get(request.hook) ?? anyPath).some((mapping) => isVisible(mapping, request)),
+      isBuiltInHook(request.hook) || listFor(request.hook).some((mapping) => isVisible(mapping, request)),
     readsPayload(request) {
-      for (const mapping of isBuiltInHook(request.hook) ? [] : (byPath.get(request.hook) ?? anyPath)) {
+      for (const mapping of listFor(request.hook)) {
         if (!isVisible(mapping, request)) continue;
-        const { match } = mapping;
-        if (match.readsPayload) return true;
+        if (mapping.match.readsPayload) return true;
         if (findFailing(mapping, request) === undefined) return mapping.readsPayload;
       }
       return true;
     },
     names: (hook) => paths.has(hook) || isBuiltInHook(hook),
     maxBodyBytes(hook, byDefault) {
-      const candidates = isBuiltInHook(hook) ? [] : (byPath.get(hook) ?? anyPath);
+      const candidates = listFor(hook);
       if (candidates.length === 0) return byDefault;
       return Math.max(...candidates.map(({ source }) => source.mapping.maxBodyBytes ?? byDefault));
     },

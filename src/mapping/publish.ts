@@ -1,15 +1,12 @@
 import type { MappingInput } from "../config/schema/generated.ts";
-import { messageOf } from "../errors.ts";
 import { ExactNumber } from "../shared/exact-json.ts";
 import { isObject, readOwn } from "../shared/json.ts";
 import { redactNames } from "../shared/secret.ts";
-import { compileFields } from "../shared/template-values.ts";
 import type { Publication } from "../types.ts";
-import { compileComplete } from "./context.ts";
+import { compileArguments, type FillArguments } from "./context.ts";
 import type { Diagnostics } from "./diagnostics.ts";
 import type { Budget } from "./template/template.ts";
 
-/** A mapping's `publish`. */
 export interface CompiledPublish {
   /** The names of its arguments. */
   names: string[];
@@ -17,31 +14,22 @@ export interface CompiledPublish {
   /** Without an argument whose value the event lacks, or that is not text, a number, true or false. */
   fillArguments(context: object, budget: Budget): Publication["arguments"];
   /** undefined: the arguments. */
-  data?: "payload" | ((context: object, budget: Budget) => Record<string, unknown>);
+  data?: "payload" | FillArguments;
 }
 
 /** Undefined unless the mapping has `publish`. */
 export function compilePublish({ publish }: MappingInput, diagnostics: Diagnostics): CompiledPublish | undefined {
   if (publish === undefined || publish === false) return undefined;
   const { arguments: args = {}, data, description } = publish === true ? {} : publish;
-  const fill = compile(args, "publish.arguments", diagnostics);
+  const compile = (fields: Record<string, unknown>, key: string): FillArguments =>
+    compileArguments(fields, key, diagnostics, key);
+  const fill = compile(args, "publish.arguments");
   return {
     names: Object.keys(args),
     description,
     fillArguments: (context, budget) => toArguments(fill(context, budget)),
-    data: isObject(data) ? compile(data, "publish.data", diagnostics) : data,
+    data: isObject(data) ? compile(data, "publish.data") : data,
   };
-}
-
-type Fill = ReturnType<typeof compileFields<Budget>>;
-
-function compile(fields: Record<string, unknown>, key: string, diagnostics: Diagnostics): Fill {
-  try {
-    return compileFields<Budget>(fields, key, compileComplete);
-  } catch (error) {
-    diagnostics.problem(key, messageOf(error));
-    return () => ({});
-  }
 }
 
 /** A longer value is left out: cut, it would equal another one. */

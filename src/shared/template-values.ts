@@ -12,27 +12,35 @@ export type CompileTemplate<Limit = unknown> = (source: string) => {
 /** Gives a value with its templates filled in. undefined: its whole value is a template of something that is missing. */
 type FillValue<Limit> = (context: object, limit?: Limit) => unknown;
 
-/** Compiles every text in a value. A template that is the whole text keeps the type of what it names. */
-function compileValue<Limit>(value: unknown, key: string, compile: CompileTemplate<Limit>): FillValue<Limit> {
-  if (typeof value === "string") return compileText(value, key, compile);
+function compileValue<Limit>(
+  value: unknown,
+  key: string,
+  compile: CompileTemplate<Limit>,
+  keepsTypes: boolean,
+): FillValue<Limit> {
+  if (typeof value === "string") return compileText(value, key, compile, keepsTypes);
   if (Array.isArray(value)) {
-    const items = value.map((item, index) => compileValue(item, appendSegment(key, index), compile));
+    const items = value.map((item, index) => compileValue(item, appendSegment(key, index), compile, keepsTypes));
     // JSON has no missing items.
     return (context, limit) => items.map((fill) => fill(context, limit) ?? null);
   }
   if (!isObject(value)) return () => value;
-  return compileFields(value, key, compile);
+  return compileFields(value, key, compile, keepsTypes);
 }
 
-/** As `compileValue`; a field whose template names something that is missing is left out. */
+/**
+ * Compiles every text in the fields. A field whose template names something that is missing is left out. `keepsTypes`: a
+ * template that is the whole text keeps the type of what it names.
+ */
 export function compileFields<Limit>(
   fields: Record<string, unknown>,
   key: string,
   compile: CompileTemplate<Limit>,
+  keepsTypes = true,
 ): (context: object, limit?: Limit) => Record<string, unknown> {
   const entries = Object.entries(fields).map(([name, child]): [string, FillValue<Limit>] => [
     name,
-    compileValue(child, appendSegment(key, name), compile),
+    compileValue(child, appendSegment(key, name), compile, keepsTypes),
   ]);
   return (context, limit) =>
     Object.fromEntries(
@@ -46,10 +54,15 @@ export function compileFields<Limit>(
 /** `{{a.b[0]}}` alone. */
 const WHOLE = /^\s*\{\{\s*([\w$][\w$.[\]-]*)\s*\}\}\s*$/;
 
-function compileText<Limit>(text: string, key: string, compile: CompileTemplate<Limit>): FillValue<Limit> {
+function compileText<Limit>(
+  text: string,
+  key: string,
+  compile: CompileTemplate<Limit>,
+  keepsTypes: boolean,
+): FillValue<Limit> {
   try {
     const template = compile(text);
-    const path = parsePath(WHOLE.exec(text)?.[1] ?? "");
+    const path = keepsTypes ? parsePath(WHOLE.exec(text)?.[1] ?? "") : undefined;
     return path ? (context) => readPath(context, path) : (context, limit) => template.render(context, limit);
   } catch (error) {
     throw new Error(`${key}: ${messageOf(error)}`, { cause: error });

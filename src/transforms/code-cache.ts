@@ -4,9 +4,8 @@ import { createRequire } from "node:module";
 import { CLOCK_SLACK_MS, readRegularFile, replaceFile } from "../shared/system/files.ts";
 import { isObject, parseObject } from "../shared/json.ts";
 import { packageVersion } from "../shared/system/package.ts";
-import { isCode, MAX_SOURCE_BYTES } from "./source-boundary.ts";
+import { isCode, MAX_SOURCE_BYTES, orElse } from "./source-boundary.ts";
 
-/** What a module was compiled to. */
 export interface CompiledCode {
   /** It may be unpacked at each use, and so may the source map. */
   readonly code: string;
@@ -89,11 +88,8 @@ function toAlone(entries: ReadonlyMap<string, Entry>): [string, Entry][] {
 
 /** Empty if there is no file, or if it is damaged. */
 function readEntries(file: string): Map<string, Entry> {
-  try {
-    return new Map(Object.entries(parseObject(readRegularFile(file, MAX_BYTES).toString("utf8"))).filter(isEntry));
-  } catch {
-    return new Map();
-  }
+  const entries = orElse({}, () => parseObject(readRegularFile(file, MAX_BYTES).toString("utf8")));
+  return new Map(Object.entries(entries).filter(isEntry));
 }
 
 function isEntry(entry: [string, unknown]): entry is [string, Entry] {
@@ -142,15 +138,6 @@ function createFingerprints(): (file: string) => Fingerprint {
     inThisStep.set(file, found);
     return found;
   };
-}
-
-/** A file may be in the place of a folder. */
-function orElse<Value>(fallback: Value, read: () => Value): Value {
-  try {
-    return read();
-  } catch {
-    return fallback;
-  }
 }
 
 function listCode(folder: string): string {

@@ -28,7 +28,7 @@ describe("a build that does not end", () => {
   afterAll(() => rmSync(folder, { recursive: true }));
 
   test("is stopped at its deadline, and the next one works", async () => {
-    const { result, errors } = await runEsbuild({ entryPoints: [pipe], outdir: folder }, { timeoutMs: 300 });
+    const { result, errors } = await runEsbuild({ entryPoints: [pipe], outdir: folder }, 300);
     expect(result).toBeUndefined();
     expect(errors[0]?.text).toContain("took longer than 0.3 s");
     expect((await runEsbuild({ entryPoints: [good], outdir: folder })).errors).toEqual([]);

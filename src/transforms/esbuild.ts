@@ -28,21 +28,17 @@ export type BuildError = Pick<Message, "text" | "location">;
 
 export type Outcome<Result> = { result: Result; errors: [] } | { result: undefined; errors: BuildError[] };
 
-interface RunOptions {
-  timeoutMs?: number;
-}
-
 /** Builds in memory, a few at a time. The time limit begins with the build. */
 export async function runEsbuild(
   options: BuildOptions,
-  limits?: RunOptions,
+  timeoutMs?: number,
 ): Promise<Outcome<BuildResult<{ write: false; metafile: true }>>> {
   if (builds >= MAX_BUILDS) await new Promise<void>((resolve) => waiting.push(resolve));
   else builds++;
   try {
     return await run(
       () => esbuild().build({ ...options, bundle: true, write: false, metafile: true, logLevel: "silent" }),
-      limits,
+      timeoutMs,
     );
   } finally {
     const next = waiting.shift();
@@ -60,10 +56,7 @@ export function transformText(text: string, options: TransformOptions): Promise<
  * Between builds esbuild keeps a process alive, which is stopped after a while without builds. A build that does not end
  * within its time is stopped with that process, and so are others that run at the same time.
  */
-async function run<Result>(
-  start: () => Promise<Result>,
-  { timeoutMs = BUILD_TIMEOUT_MS }: RunOptions = {},
-): Promise<Outcome<Result>> {
+async function run<Result>(start: () => Promise<Result>, timeoutMs = BUILD_TIMEOUT_MS): Promise<Outcome<Result>> {
   running++;
   clearTimeout(idleTimer);
   const timer = setTimeout(stopEsbuild, timeoutMs, `it took longer than ${timeoutMs / 1000} s`);
@@ -71,7 +64,10 @@ async function run<Result>(
     const result = await untilAborted(start(), stopped.signal);
     return { result, errors: [] };
   } catch (error) {
-    return { result: undefined, errors: isBuildFailure(error) ? error.errors : [toBuildError(error)] };
+    return {
+      result: undefined,
+      errors: isBuildFailure(error) ? error.errors : [{ text: messageOf(error), location: null }],
+    };
   } finally {
     clearTimeout(timer);
     running--;
@@ -85,10 +81,6 @@ export function stopEsbuild(reason: string): void {
   void esbuild().stop();
   stopped.abort(new Error(`The build was stopped: ${reason}.`));
   stopped = new AbortController();
-}
-
-function toBuildError(error: unknown): BuildError {
-  return { text: messageOf(error), location: null };
 }
 
 function isBuildFailure(error: unknown): error is BuildFailure {

@@ -22,7 +22,6 @@ export interface TransformSpec {
   secrets: Record<string, string>;
 }
 
-/** A compiled transform. */
 export interface TransformBundle extends Omit<CompiledCode, "hash"> {
   spec: TransformSpec;
   /** SHA-256 of code and export: identifies the version of the module. */
@@ -54,7 +53,6 @@ export interface TransformCall extends Omit<
 /** A key of a mapping's state and its value as JSON; null: it has none. */
 export type StateValue = readonly [key: string, json: string | null];
 
-/** A key that a transform set. */
 export interface StateSet {
   key: string;
   /** Absent: the key is removed. */

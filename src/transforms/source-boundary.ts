@@ -112,29 +112,26 @@ function readPackageName(folder: string): string | undefined {
 
 /** Empty if there is none that can be read. */
 function readManifest(folder: string): Record<string, unknown> {
-  try {
-    return parseObject(readRegularFile(path.join(folder, "package.json"), MAX_SOURCE_BYTES).toString("utf8"));
-  } catch {
-    return {};
-  }
+  const file = path.join(folder, "package.json");
+  return orElse({}, () => parseObject(readRegularFile(file, MAX_SOURCE_BYTES).toString("utf8")));
 }
 
 /** The real path; undefined if there is none. */
 export function toRealPath(file: string): string | undefined {
-  try {
-    return realpathSync.native(file);
-  } catch {
-    return undefined;
-  }
+  return orElse(undefined, () => realpathSync.native(file));
 }
 
 /** Something that is no folder. */
 export function exists(file: string): boolean {
+  return orElse(false, () => statSync(file, { throwIfNoEntry: false })?.isDirectory() === false);
+}
+
+/** What is read from the disk, or the fallback if it cannot be read: a file may be in the place of a folder. */
+export function orElse<Value>(fallback: Value, read: () => Value): Value {
   try {
-    const found = statSync(file, { throwIfNoEntry: false });
-    return found !== undefined && !found.isDirectory();
+    return read();
   } catch {
-    return false;
+    return fallback;
   }
 }
 

@@ -10,6 +10,7 @@ import {
   isCode,
   isInside,
   MAX_SOURCE_BYTES,
+  orElse,
   parentsOf,
   type SourceBoundary,
   toLoader,
@@ -121,11 +122,7 @@ function readText(file: string): string {
 
 /** undefined: the build will say why. */
 export function readIfReadable(file: string): string | undefined {
-  try {
-    return readText(file);
-  } catch {
-    return undefined;
-  }
+  return orElse(undefined, () => readText(file));
 }
 
 interface ManifestCheck {
@@ -161,7 +158,7 @@ function createManifestCheck(boundary: SourceBoundary): ManifestCheck {
   /** esbuild visits a folder `x.js` for the import of `./x.js`, about which it does not ask. */
   function checkDisguised(folder: string): string | undefined {
     if (folder !== root && !isInside(folder, root)) return undefined;
-    const files = listNames(folder)
+    const files = orElse([], () => readdirSync(folder))
       .filter(isCode)
       .map((name) => path.join(folder, name, "package.json"));
     return files
@@ -181,12 +178,4 @@ function createManifestCheck(boundary: SourceBoundary): ManifestCheck {
   }
 
   return { checkFolder, checkImport };
-}
-
-function listNames(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
 }

@@ -2,8 +2,8 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
-import { createApi, isSuccess, recipientCheck, requireId, toBasic } from "../http.ts";
-import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
+import { createApi, recipientCheck, requireId, toBasic } from "../http.ts";
+import { changeAtPath, createCommentChannel, findMarked, toMarkedText } from "./comment.ts";
 import { toLinkMark } from "./mark.ts";
 import { ALLOWANCES } from "./neutralize.ts";
 
@@ -43,7 +43,7 @@ export function createBitbucket(options: BitbucketOptions): ChannelDriver {
       [404, "Check the recipient, and that the token can see the repository."],
     ]),
   });
-  return createCommentChannel(
+  return createCommentChannel<{ content: { raw: string } }>(
     {
       name: "bitbucket",
       // Bitbucket accepts 32,768 characters.
@@ -62,16 +62,11 @@ export function createBitbucket(options: BitbucketOptions): ChannelDriver {
         const answer = await call("POST", path, parent ? { ...body, parent: { id: Number(parent) } } : body);
         return toMessageId(kind, answer.body["id"]);
       },
-      async edit(to, messageId, body, call) {
+      ...changeAtPath("PUT", (to, messageId) => {
         const { path, kind } = parseRecipient(to);
-        const id = messageId.startsWith(`${kind}-`) ? messageId.slice(kind.length + 1) : "";
-        return /^\d+$/.test(id) && isSuccess(await call("PUT", `${path}/${id}`, body, GONE));
-      },
-      async remove(to, messageId, call) {
-        const { path, kind } = parseRecipient(to);
-        if (messageId.startsWith(`${kind}-`))
-          await call("DELETE", `${path}/${messageId.slice(kind.length + 1)}`, undefined, GONE);
-      },
+        const [, kindOfMessage, id] = /^([a-z-]+)-(\d+)$/.exec(messageId) ?? [];
+        return kindOfMessage === kind ? `${path}/${id}` : undefined;
+      }),
       async find(to, mark, call) {
         const { path, kind } = parseRecipient(to);
         const { body } = await call("GET", `${path}?sort=-created_on&pagelen=100`);

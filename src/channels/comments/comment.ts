@@ -1,5 +1,5 @@
 import type { ReviewVerdict, ChangeDiff, ChannelDriver, LineComment, OutgoingMessage, Review } from "../driver.ts";
-import type { Call } from "../http.ts";
+import { type Call, isSuccess } from "../http.ts";
 import { hasOwnMark, type Marked, toHtmlMark } from "./mark.ts";
 import { neutralize, type NeutralizeOptions } from "./neutralize.ts";
 
@@ -118,6 +118,26 @@ export function createCommentChannel<Body, C = Call>(
 
 /** The statuses that say that a comment, or a reaction, does not exist any more. */
 export const GONE = [404, 410];
+
+/** Edits and deletes comments at their own paths. `pathOf`: undefined for a message that is no comment of the place. */
+export function changeAtPath(
+  method: "PATCH" | "PUT",
+  pathOf: (to: string, messageId: string) => string | undefined,
+): {
+  edit: (to: string, messageId: string, body: unknown, call: Call) => Promise<boolean>;
+  remove: (to: string, messageId: string, call: Call) => Promise<void>;
+} {
+  return {
+    async edit(to, messageId, body, call) {
+      const path = pathOf(to, messageId);
+      return path !== undefined && isSuccess(await call(method, path, body, GONE));
+    },
+    async remove(to, messageId, call) {
+      const path = pathOf(to, messageId);
+      if (path !== undefined) await call("DELETE", path, undefined, GONE);
+    },
+  };
+}
 
 /** The comment whose text ends with the mark. */
 export function findMarked(

@@ -2,8 +2,8 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
-import { createApi, isSuccess, recipientCheck, requireId } from "../http.ts";
-import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
+import { createApi, recipientCheck, requireId } from "../http.ts";
+import { changeAtPath, createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
 import { ALLOWANCES } from "./neutralize.ts";
 
 const schema = {
@@ -46,15 +46,10 @@ export function createGitea(options: GiteaOptions): ChannelDriver {
         const answer = await call("POST", `${parseRecipient(to).issue}/comments`, body);
         return requireId(answer.body["html_url"], "Gitea");
       },
-      async edit(to, messageId, body, call) {
+      ...changeAtPath("PATCH", (to, messageId) => {
         const id = /#issuecomment-(\d+)$/.exec(messageId)?.[1];
-        if (id === undefined) return false;
-        return isSuccess(await call("PATCH", `${parseRecipient(to).repo}/issues/comments/${id}`, body, GONE));
-      },
-      async remove(to, messageId, call) {
-        const id = /#issuecomment-(\d+)$/.exec(messageId)?.[1];
-        if (id) await call("DELETE", `${parseRecipient(to).repo}/issues/comments/${id}`, undefined, GONE);
-      },
+        return id && `${parseRecipient(to).repo}/issues/comments/${id}`;
+      }),
       async find(to, mark, call) {
         // It gives all comments.
         const { items } = await call("GET", `${parseRecipient(to).issue}/comments`);

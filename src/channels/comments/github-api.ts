@@ -9,13 +9,13 @@ import {
   type Refusal,
   request,
   requireId,
+  type TokenContext,
   type TokenSource,
   toLine,
   toRefusal,
   untilReset,
 } from "../http.ts";
 import { createTokenSource } from "../token.ts";
-import type { OutgoingMessage } from "../driver.ts";
 
 interface GithubApp {
   id: string;
@@ -67,10 +67,7 @@ export function toHeaders(token: string): Record<string, string> {
 /** Most apps have a few installations. Those of more repositories are asked for again. */
 const MAX_KEPT = 1000;
 
-type FindTokens = (
-  recipient: GithubRecipient,
-  context: { signal: AbortSignal; readEvent?: OutgoingMessage["readEvent"] },
-) => Promise<TokenSource>;
+type FindTokens = (recipient: GithubRecipient, context: TokenContext) => Promise<TokenSource>;
 
 /** The tokens of the installation that a place belongs to: the configured one, that of the event, or that of the repository. */
 function createAppTokens(app: GithubApp, baseUrl: string): FindTokens {

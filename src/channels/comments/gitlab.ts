@@ -2,8 +2,8 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
-import { createApi, isSuccess, recipientCheck, requireId } from "../http.ts";
-import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
+import { createApi, recipientCheck, requireId } from "../http.ts";
+import { changeAtPath, createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
 import { createGitlabReviews, readNewest, toMessageId } from "./gitlab-review.ts";
 import { ALLOWANCES } from "./neutralize.ts";
 
@@ -56,13 +56,10 @@ export function createGitlab(options: GitlabOptions): ChannelDriver {
         const answer = await call("POST", `${path}${thread ? `/discussions/${thread}` : ""}/notes`, body);
         return toMessageId(answer.body["id"]);
       },
-      async edit(to, messageId, body, call) {
-        const id = messageId.replace(/^note_/, "");
-        return /^\d+$/.test(id) && isSuccess(await call("PUT", `${parseRecipient(to).path}/notes/${id}`, body, GONE));
-      },
-      async remove(to, messageId, call) {
-        await call("DELETE", `${parseRecipient(to).path}/notes/${messageId.replace(/^note_/, "")}`, undefined, GONE);
-      },
+      ...changeAtPath("PUT", (to, messageId) => {
+        const id = /^(?:note_)?(\d+)$/.exec(messageId)?.[1];
+        return id && `${parseRecipient(to).path}/notes/${id}`;
+      }),
       async find(to, mark, call) {
         const found = findMarked(await readNewest(parseRecipient(to).path, call), mark);
         return found && toMessageId(found["id"]);

@@ -2,10 +2,10 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects, toText, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
-import { createApi, isSuccess, recipientCheck, requireId, toBasic } from "../http.ts";
+import { createApi, recipientCheck, requireId, toBasic } from "../http.ts";
 import { withoutGroups } from "../text/dialects.ts";
 import { type Dialect, renderMarkdown } from "../text/markdown.ts";
-import { createCommentChannel, GONE } from "./comment.ts";
+import { changeAtPath, createCommentChannel } from "./comment.ts";
 import { toInvisibleMark } from "./mark.ts";
 
 const schema = {
@@ -46,7 +46,7 @@ export function createJira({ token, email, baseUrl }: JiraOptions): ChannelDrive
     ]),
     explain: ({ body }) => ({ reason: toReason(body) }),
   });
-  return createCommentChannel(
+  return createCommentChannel<{ body: AdfDocument }>(
     {
       name: "jira",
       // Jira accepts 32,767 characters, and nobody says how it counts a document.
@@ -58,21 +58,17 @@ export function createJira({ token, email, baseUrl }: JiraOptions): ChannelDrive
       ),
       toMark: toInvisibleMark,
       async render({ text, format }, toMark) {
-        return withMark(format === "markdown" ? await toAdf(text) : toPlainAdf(text), toMark());
+        return { body: withMark(format === "markdown" ? await toAdf(text) : toPlainAdf(text), toMark()) };
       },
       async add(to, body, call) {
         const { path, isInternal } = parseRecipient(to);
-        const answer = await call("POST", path, { body, ...(isInternal && { properties: [INTERNAL] }) });
+        const answer = await call("POST", path, { ...body, ...(isInternal && { properties: [INTERNAL] }) });
         return toMessageId(answer.body["id"]);
       },
-      async edit(to, messageId, body, call) {
+      ...changeAtPath("PUT", (to, messageId) => {
         const id = /^comment_(\d+)$/.exec(messageId)?.[1];
-        return id !== undefined && isSuccess(await call("PUT", `${parseRecipient(to).path}/${id}`, { body }, GONE));
-      },
-      async remove(to, messageId, call) {
-        const id = /^comment_(\d+)$/.exec(messageId)?.[1];
-        if (id) await call("DELETE", `${parseRecipient(to).path}/${id}`, undefined, GONE);
-      },
+        return id && `${parseRecipient(to).path}/${id}`;
+      }),
       async find(to, mark, call) {
         const { body } = await call("GET", `${parseRecipient(to).path}?orderBy=-created&maxResults=100`);
         const found = toObjects(body["comments"]).find((comment) => toText(comment["body"]).includes(mark));
@@ -131,7 +127,6 @@ export async function toAdf(markdown: string): Promise<AdfDocument> {
   return toDocument(parseNodes(await renderMarkdown(markdown, ADF)));
 }
 
-/** A text as it is. */
 export function toPlainAdf(text: string): AdfDocument {
   return toDocument(toInline(text));
 }

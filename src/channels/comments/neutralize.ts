@@ -1,12 +1,6 @@
 import { ADDRESS, AUTOLINK, findCertain, type Range, SAFE_TAGS } from "./certain.ts";
 
 /** What a reply may do, as options of a channel's block. Its text comes from a model that has read a payload. */
-interface Allowances {
-  allowMentions?: boolean;
-  allowClosing?: boolean;
-  allowImages?: boolean;
-}
-
 export const ALLOWANCES = {
   allowMentions: { type: "boolean", default: false, description: "`@name` in a reply notifies people and teams." },
   allowClosing: { type: "boolean", default: false, description: "`fixes #1` in a reply can close an issue." },
@@ -18,7 +12,7 @@ export const ALLOWANCES = {
 } as const;
 
 /** The options that keep a reply from doing anything but being read. `host` is the place's own, whose images are shown. */
-export interface NeutralizeOptions extends Allowances {
+export interface NeutralizeOptions extends Partial<Record<keyof typeof ALLOWANCES, boolean>> {
   host: string;
 }
 

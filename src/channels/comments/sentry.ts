@@ -2,8 +2,8 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, objectSchema } from "../../shared/json.ts";
 import type { ChannelDriver } from "../driver.ts";
-import { createApi, isSuccess, recipientCheck, requireId, untilReset } from "../http.ts";
-import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
+import { createApi, recipientCheck, requireId, untilReset } from "../http.ts";
+import { changeAtPath, createCommentChannel, findMarked, toMarkedText } from "./comment.ts";
 import { ALLOWANCES } from "./neutralize.ts";
 
 const schema = {
@@ -55,14 +55,10 @@ export function createSentry(options: SentryOptions): ChannelDriver {
         const answer = await call("POST", toPath(to), body);
         return toMessageId(answer.body["id"]);
       },
-      async edit(to, messageId, body, call) {
+      ...changeAtPath("PUT", (to, messageId) => {
         const id = /^comment-(\d+)$/.exec(messageId)?.[1];
-        return id !== undefined && isSuccess(await call("PUT", `${toPath(to)}${id}/`, body, GONE));
-      },
-      async remove(to, messageId, call) {
-        const id = /^comment-(\d+)$/.exec(messageId)?.[1];
-        if (id) await call("DELETE", `${toPath(to)}${id}/`, undefined, GONE);
-      },
+        return id && `${toPath(to)}${id}/`;
+      }),
       async find(to, mark, call) {
         // Newest first.
         const { items } = await call("GET", toPath(to));

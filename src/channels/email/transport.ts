@@ -18,7 +18,6 @@ const DEFERRED_MS = 300_000;
 
 const TIMEOUT_MS = 25_000;
 
-/** A mail as it is sent. */
 export interface WrittenMail {
   envelope: { from: string | false; to: string[] };
   raw: Buffer;

@@ -10,6 +10,7 @@ import { parseSource } from "../parse/source.ts";
 import { resolveReferences } from "../references.ts";
 import { isSecretKey } from "../rules/secrets.ts";
 import { trimSlashes } from "../resolve.ts";
+import type { PresetUse } from "../types.ts";
 import { type Change, editConfig } from "./edit-config.ts";
 
 export interface Target {
@@ -180,16 +181,11 @@ function isWritten(file: string, text: string): boolean {
 }
 
 /** A use of a preset as it is written, with its references. */
-export interface WrittenUse {
+export interface WrittenUse extends Pick<PresetUse, "key" | "with"> {
   at: readonly Segment[];
-  /** `hooks.presets[0]` */
-  key: string;
-  /** The hook's name. */
   hook: string;
-  with: Record<string, unknown>;
 }
 
-/** The uses of a preset in a configuration. */
 export function findUses({ written }: Target, name: string): WrittenUse[] {
   const { presets } = toObject(written["hooks"]);
   if (!Array.isArray(presets)) return [];

@@ -32,7 +32,6 @@ function parseText(file: string, text: string): ParsedText {
   }
 }
 
-/** Whether a file is read as YAML. */
 export function isYaml(file: string): boolean {
   return [".yaml", ".yml"].includes(path.extname(file).toLowerCase());
 }

@@ -1,5 +1,5 @@
 import type * as Yaml from "yaml";
-import type { Document, LineCounter } from "yaml";
+import type { Document } from "yaml";
 import { appendSegment } from "../../shared/json.ts";
 import { loadAtFirstUse } from "../../shared/system/package.ts";
 import type { ParsedText, Position } from "./json5.ts";
@@ -21,7 +21,10 @@ export function parseYaml(text: string): ParsedText {
     merge: true,
   });
   const parsed: ParsedText = { value: undefined, positions: new Map(), duplicates: [], syntax: [] };
-  const positionAt = (offset: number): Position => toPosition(lines, offset);
+  const positionAt = (offset: number): Position => {
+    const { line, col } = lines.linePos(offset);
+    return { line, column: col };
+  };
 
   // For the parser an unknown tag is only a warning, but it would change a value silently.
   for (const { message, pos } of [...document.errors, ...document.warnings]) {
@@ -100,9 +103,4 @@ function toValue(document: Document): Pick<ParsedText, "value" | "syntax"> {
     if (!(error instanceof ReferenceError)) throw error;
     return { value: undefined, syntax: [{ message: `This is not YAML: ${withPeriod(error.message)}` }] };
   }
-}
-
-function toPosition(lines: LineCounter, offset: number): Position {
-  const { line, col } = lines.linePos(offset);
-  return { line, column: col };
 }

@@ -26,7 +26,6 @@ export function toApiAccess(use: PresetUse, { channels }: Pick<ResolvedConfig, "
   };
 }
 
-/** The name of its hook. */
 export function toHook({ name, with: { path } }: PresetUse): string {
   return trimSlashes(toText(path ?? name));
 }

@@ -11,16 +11,6 @@ export function writePresetPage(name: string): string {
   return `${[page, ...writeEvents(read), ...writeOptions(read), ...writeReads(read), ...writeExample(read), ...writeSamples(read)].join("\n\n")}\n`;
 }
 
-/** All presets on one page as Markdown: what each does, and the message of one of its samples. */
-export function writePresetIndex(names: string[]): string {
-  const sections = names.flatMap((name) => {
-    const read = readPreset(name);
-    const [, , message = ""] = writeExample(read);
-    return [`## [${name}](${name}.md)`, read.preset.description, message];
-  });
-  return `${["# Presets", "What each preset does, and the message of one of its samples.", ...sections].join("\n\n")}\n`;
-}
-
 /**
  * What to do at the sender: the steps of the section "Connect it" of a preset's page, with the hook's URL and, if there is one,
  * the file with the secret. Steps that make a secret or change the configuration are left out.
@@ -104,7 +94,7 @@ function writeReads({ preset: { reads } }: PresetFile): string[] {
 }
 
 /** The message of a sample that leads to an action. */
-function writeExample({ preset, folder }: PresetFile): string[] {
+export function writeExample({ preset, folder }: PresetFile): string[] {
   const files = globSync(`samples/${preset.example ?? "*"}.expected.json`, { cwd: folder }).toSorted();
   const actions = files.flatMap((file) => {
     const value: unknown = JSON.parse(readFileSync(path.join(folder, file), "utf8"));

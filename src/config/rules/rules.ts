@@ -41,7 +41,6 @@ const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
   checkCatchUp,
 ];
 
-/** Each driver checks its own block. */
 function checkDrivers({ agents, channels, hooks, baseDir }: ResolvedConfig, drivers: Drivers): Finding[] {
   return [
     ...Object.entries(agents.providers).flatMap(([name, block]) =>

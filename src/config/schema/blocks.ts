@@ -1,5 +1,5 @@
 import { toEnumRule } from "./rule-text.ts";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { isObject, readPath, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
 import { ACCOUNT_NAME, channelKind } from "../../shared/text/text.ts";
 import type { DriverDefinition } from "../../plugin.ts";
@@ -177,7 +177,7 @@ export const BLOCK_OPTIONS = { all: true, fillDefaults: true };
 
 /** The name under which the build keeps the check of a block: equal schemas have the same. */
 export function toCheckName(schema: Record<string, unknown>): string {
-  return `block-${createHash("sha256").update(JSON.stringify(schema)).digest("hex").slice(0, 32)}`;
+  return `block-${hash("sha256", JSON.stringify(schema)).slice(0, 32)}`;
 }
 
 /** The schema of a block: its driver's, and the field that names the driver. */

@@ -52,11 +52,7 @@ export function toUnknownKeyword(name: string): string {
 }
 
 /** A schema without its property that has a `const` or an `enum` takes any object without that property. */
-export interface OptionalConstant {
-  /** `properties.action` */
-  key: string;
-  name: string;
-}
+export type OptionalConstant = Pick<UnknownKeyword, "key" | "name">;
 
 /** Finds the properties of a valid schema that hold a `const` or an `enum`, and that nothing requires. */
 export function findOptionalConstants(schema: unknown): OptionalConstant[] {

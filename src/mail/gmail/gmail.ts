@@ -7,14 +7,7 @@ import { createGmailApi, type GmailApi } from "./api.ts";
 import { withHeaderFallback } from "./fetch.ts";
 import { createGoogle, readGoogleError } from "./google.ts";
 import { parsePosition, readBacklog, readHistory, startPosition } from "./history.ts";
-import { createPubsub, type Pubsub, pullUntilChange } from "./pubsub.ts";
-
-interface Connection {
-  api: GmailApi;
-  pubsub: Pubsub;
-  /** Undefined if nothing receives notifications. */
-  renewWatch: RenewWatch | undefined;
-}
+import { createPubsub, pullUntilChange } from "./pubsub.ts";
 
 /** Gmail has labels instead of folders. */
 const FOLDER = "mailbox";
@@ -28,8 +21,11 @@ const POLL_MS = 60_000;
 export function createGmail(options: GmailOptions, pollMs = POLL_MS): MailSource {
   const { user, oauth, topic, subscription, push, apiUrl, pubsubUrl } = options;
   const changes = createWakeUp();
-  let connection: Connection | undefined;
-  const connect = (): Connection => (connection ??= createConnection());
+  const google = createGoogle(oauth);
+  const api = withHeaderFallback(createGmailApi(google, apiUrl));
+  const pubsub = createPubsub(google, pubsubUrl);
+  const isNotified = subscription !== undefined || push !== undefined;
+  const renewWatch = topic && isNotified ? createWatchRenewal((signal) => requestWatch(api, topic, signal)) : undefined;
   return {
     mailbox: `gmail://${user.toLowerCase()}`,
     addresses: [user.toLowerCase()],
@@ -39,26 +35,13 @@ export function createGmail(options: GmailOptions, pollMs = POLL_MS): MailSource
     notify: changes.wake,
   };
 
-  function createConnection(): Connection {
-    const google = createGoogle(oauth);
-    const api = withHeaderFallback(createGmailApi(google, apiUrl));
-    const isNotified = subscription !== undefined || push !== undefined;
-    return {
-      api,
-      pubsub: createPubsub(google, pubsubUrl),
-      renewWatch: topic && isNotified ? createWatchRenewal((signal) => requestWatch(api, topic, signal)) : undefined,
-    };
-  }
-
   async function check(signal: AbortSignal): Promise<void> {
-    const { api, pubsub, renewWatch } = connect();
     await checkMailbox(api, user, signal);
     await renewWatch?.(signal);
     if (subscription) await pubsub.check(subscription, signal);
   }
 
   async function* follow(_folder: string, request: FollowOptions): AsyncGenerator<MailBatch> {
-    const { api, pubsub, renewWatch } = connect();
     const { signal } = request;
     await checkMailbox(api, user, signal);
     let position = parsePosition(request.position) ?? (await startPosition(api, request.since, signal));

@@ -106,7 +106,6 @@ export async function disconnect(client: ImapFlow): Promise<void> {
   client.close();
 }
 
-/** A folder that is selected for reading. */
 export interface OpenFolder {
   client: ImapFlow;
   /** As in the configuration. */

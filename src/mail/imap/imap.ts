@@ -92,10 +92,8 @@ export interface Timing {
 /** How many mails are looked at in one command. Their uids fit into a line of 8 KB, the limit of many servers. */
 const CHUNK_SIZE = 500;
 
-export interface FollowContext {
-  options: FollowOptions;
+export interface FollowContext extends Omit<Reading, "folder"> {
   timing: Timing;
-  failures: Failures;
 }
 
 /** Follows a folder over a connection that is logged in. Rejects with the library's error; never ends by itself. */

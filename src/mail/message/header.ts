@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { cutText } from "../../shared/text/text.ts";
 import { decodeBytes } from "./mime.ts";
 import { cleanLine } from "./text.ts";
@@ -124,8 +124,8 @@ export function toMailId(header: Buffer, size = 0): string | undefined {
   const messageId = toMessageId(value("message-id"));
   if (messageId === undefined) return undefined;
   const facts = IDENTITY_FIELDS.map((name) => value(name).replaceAll(/\s+/g, " "));
-  const digest = createHash("sha256").update(JSON.stringify([...facts, size]));
-  return `${cutText(messageId, MAX_ID_CHARACTERS)}#${digest.digest("hex").slice(0, 16)}`;
+  const digest = hash("sha256", JSON.stringify([...facts, size]));
+  return `${cutText(messageId, MAX_ID_CHARACTERS)}#${digest.slice(0, 16)}`;
 }
 
 export const IDENTITY_FIELDS = ["message-id", "from", "date", "subject"];

@@ -3,7 +3,6 @@ import { parseObject, readOwn, toObject } from "../../shared/json.ts";
 import type { Mail, MailAttachment, MailAuthentication } from "../source.ts";
 import { assembleMail, readMail, type ReadOptions } from "./read-mail.ts";
 
-/** The payload of the mail hook. */
 export interface MailPayload {
   source: string;
   messages: Mail[];

@@ -50,7 +50,7 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
     snippet: toSnippet(parts.text),
     body: text,
     truncated: text.length < parts.text.length,
-    attachments: (facts.attachments ?? parts.attachments).map(cleanAttachment),
+    attachments: (facts.attachments ?? parts.attachments).map((attachment) => toAttachment(attachment)),
     threadId: facts.threadId ?? first ?? (messageId || id),
     references: readReferences(header),
     listId: toListId(header.value("list-id")),
@@ -161,18 +161,8 @@ function toListId(header: string): string {
   return cleanLine(/<([^<>]*)>/.exec(header)?.[1] ?? header);
 }
 
-function cleanAttachment({ name, type, size }: MailAttachment): MailAttachment {
-  return { name: cleanLine(name), type: cleanLine(type), size };
-}
-
-/** A part of a mail, as a server describes it without its content. */
-export interface MailPart<Node> {
-  /** In lower case: `text/plain`. */
-  type: string;
-  /** The file name, or empty. */
-  name: string;
-  /** Decoded size in bytes, as near as the server tells. */
-  size: number;
+/** A part of a mail, as a server describes it without its content. Its type is in lower case, and its name may be empty. */
+export interface MailPart<Node> extends MailAttachment {
   isAttached: boolean;
   hasContentId: boolean;
   /** The parts of a multipart. A mail that is attached to a mail is one part. */
@@ -197,7 +187,7 @@ export function pickParts<Node>(
     attachments: leaves
       .filter(({ part }) => isAttachment(part))
       .slice(0, MAX_ATTACHMENTS)
-      .map(({ part }) => toAttachment(part)),
+      .map(({ part }) => toAttachment(part, MAX_NAME_LENGTH)),
   };
 
   function toLeaves(node: Node, depth: number): { node: Node; part: MailPart<Node> }[] {
@@ -222,6 +212,6 @@ function isAttachment(part: MailPart<unknown>): boolean {
   return !isText(part) && (part.name !== "" || !isShown);
 }
 
-function toAttachment({ name, type, size }: MailPart<unknown>): MailAttachment {
-  return { name: cleanLine(name, MAX_NAME_LENGTH), type: cleanLine(type, MAX_NAME_LENGTH), size };
+function toAttachment({ name, type, size }: MailAttachment, maxLength?: number): MailAttachment {
+  return { name: cleanLine(name, maxLength), type: cleanLine(type, maxLength), size };
 }

@@ -131,7 +131,6 @@ export interface PostOptions {
 
 /** Long enough for slow transforms of many mails. After a timeout the mails are recognized by their ids. */
 const TIMEOUT_MS = 120_000;
-/** The longest `Retry-After` that is respected. */
 const MAX_RETRY_AFTER_MS = HOUR_MS;
 /** The bytes of a body besides its mails, generously. */
 const ENVELOPE_BYTES = 256;

@@ -24,7 +24,6 @@ export interface Mailbox {
   source: MailSource;
 }
 
-/** The part of a runtime that concerns mail. */
 interface MailRuntime {
   config: ResolvedConfig;
   mappings: Pick<MappingIndex, "maxBodyBytes">;

@@ -7,19 +7,15 @@ import { type FilledDraft, findUndeliverable, isAllowedRecipient, MAX_LENGTHS, t
 import type { TargetDraft } from "./targets.ts";
 
 /** What a mapping and a request say of where replies go. */
-interface TargetOptions extends Pick<Terms, "config" | "channels"> {
+export interface TargetOptions extends Pick<Terms, "config" | "channels"> {
   mapping: CompiledMapping;
   request: HookRequest;
   budget: Budget;
 }
 
 /** The place of an event, which `channel: "source"` means. */
-interface EventPlace {
-  channel: string;
+interface EventPlace extends Pick<TargetDraft, "channel" | "references" | "commit" | "isPrivate"> {
   to: string;
-  references?: string[];
-  commit?: string;
-  isPrivate?: true;
 }
 
 const MAX_REFERENCES = 50;

@@ -1,15 +1,13 @@
 import type { MappingInput } from "../../config/schema/generated.ts";
-import { messageOf } from "../../errors.ts";
-import { compileFields } from "../../shared/template-values.ts";
 import type { Grant } from "../../types.ts";
-import { compileComplete, describeTooLong } from "../context.ts";
+import { compileArguments, describeTooLong, type FillArguments } from "../context.ts";
 import type { Diagnostics } from "../diagnostics.ts";
 import type { Budget } from "../template/template.ts";
 
 /** A mapping's grant of a call, or of all calls of a pattern. */
 export interface CompiledGrant extends Omit<Grant, "arguments"> {
-  /** The arguments that the operator fixed; a value that the event lacks is left out. */
-  fill(context: object, budget?: Budget): Record<string, unknown>;
+  /** The arguments that the operator fixed. */
+  fill: FillArguments;
   /** Their names. */
   fixed: string[];
 }
@@ -17,15 +15,10 @@ export interface CompiledGrant extends Omit<Grant, "arguments"> {
 /** Undefined unless the mapping has `grants`. */
 export function compileGrants({ grants }: MappingInput, diagnostics: Diagnostics): CompiledGrant[] | undefined {
   if (!grants) return undefined;
-  return Object.entries(grants).flatMap(([call, written]) => {
+  return Object.entries(grants).map(([call, written]) => {
     const { arguments: args = {}, ...grant } = toObjectForm(written);
-    try {
-      const fill = compileFields(args, "arguments", compileComplete);
-      return [{ call, ...grant, fill, fixed: Object.keys(args) }];
-    } catch (error) {
-      diagnostics.problem(`grants["${call}"]`, messageOf(error));
-      return [];
-    }
+    const fill = compileArguments(args, `grants["${call}"]`, diagnostics);
+    return { call, ...grant, fill, fixed: Object.keys(args) };
   });
 }
 

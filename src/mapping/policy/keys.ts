@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { HookError } from "../../errors.ts";
 import type { HookAction, Resolution } from "../../types.ts";
 import type { RenderedKey } from "../template/template.ts";
@@ -59,5 +59,5 @@ function toKey(rendered: RenderedKey | undefined): string | undefined {
   if (!rendered || rendered.incomplete) return undefined;
   const key = rendered.text.trim();
   if (key.length <= MAX_KEY_LENGTH) return key || undefined;
-  return `sha256:${createHash("sha256").update(key).digest("hex")}`;
+  return `sha256:${hash("sha256", key)}`;
 }

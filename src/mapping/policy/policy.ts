@@ -52,12 +52,7 @@ export function toAction(draft: FilledDraft, terms: Terms): HookAction {
 }
 
 /** How a turn runs, as it is stored with its action. */
-export interface TurnSettings {
-  /** `provider/model`; undefined: none is configured either. */
-  model?: string;
-  thinking?: string;
-  timeoutSeconds: number;
-}
+export type TurnSettings = Pick<AgentAction, "model" | "thinking" | "timeoutSeconds">;
 
 type Agents = ResolvedConfig["agents"];
 

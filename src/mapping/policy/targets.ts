@@ -1,42 +1,35 @@
 import type { MappingInput } from "../../config/schema/generated.ts";
 import { blankToUndefined, toChannelName } from "../../shared/text/text.ts";
-import type { RouteOrigin } from "../../types.ts";
+import type { ReplyTarget, RouteOrigin } from "../../types.ts";
 import type { Diagnostics } from "../diagnostics.ts";
 import { type Budget, compileField, isYes, type Template } from "../template/template.ts";
 
 /** One item of a mapping's `deliver`. */
 export interface CompiledTarget {
+  /** What a transform calls it. */
   name?: string;
   channel: Template;
   to?: Template;
   when?: Template;
   update?: boolean;
+  /** Who can see it, if the operator says so. */
   audience?: "public" | "private";
 }
 
 /** Where a reply is to go, before policy. */
-export interface TargetDraft {
-  /** What a transform calls it. */
-  name?: string;
+export interface TargetDraft
+  extends
+    Pick<CompiledTarget, "name" | "update" | "audience">,
+    Pick<ReplyTarget, "to" | "toSource" | "references" | "commit"> {
   /** False: `when` says no. */
   isWanted: boolean;
   /** Any text, because a template can render anything. */
   channel: string;
-  to?: string;
-  update?: boolean;
-  /** Who can see it, if the operator says so. */
-  audience?: "public" | "private";
   /** The operator wrote the channel, and the recipient. */
   isOwnChannel: boolean;
   isOwnRecipient: boolean;
-  /** The channel was `source`; `channel` and `to` now name its place. */
-  toSource?: true;
   /** The place is private, as its preset knows. */
   isPrivate?: true;
-  /** The ids of the mails before the answer, if the place is a mail. */
-  references?: string[];
-  /** The commit that the event names. */
-  commit?: string;
 }
 
 /** Undefined unless `deliver` is a list. */

@@ -1,4 +1,4 @@
-import { helperOf, is, TemplateError, TEXT_HELPER } from "./syntax.ts";
+import { helperOf, is, TemplateError, TEXT_HELPER, toHelperPath } from "./syntax.ts";
 
 /*
  * The text of an answer is the operator's, and its values are written by senders and models. So each value is escaped for
@@ -8,7 +8,6 @@ import { helperOf, is, TemplateError, TEXT_HELPER } from "./syntax.ts";
 /** How the values of a template are escaped; plain: not at all. */
 export type Syntax = "json" | "xml" | "plain";
 
-/** The syntax of a media type. */
 export function syntaxOf(contentType: string): Syntax {
   return (["json", "xml"] as const).find((syntax) => RegExp(`[/+]${syntax}$`).test(contentType)) ?? "plain";
 }
@@ -70,16 +69,7 @@ function escapeBlock({ program, inverse, loc }: hbs.AST.BlockStatement, state: s
 function escapeValue(mustache: hbs.AST.MustacheStatement, state: string, writer: Writer): void {
   const helper = writer.findHelper(state, isJsonCall(mustache));
   if (!helper.startsWith("@")) throw new TemplateError(helper, mustache.loc.start.line);
-  const { loc } = mustache;
-  const path: hbs.AST.PathExpression = {
-    type: "PathExpression",
-    data: false,
-    depth: 0,
-    parts: [helper],
-    original: helper,
-    loc,
-  };
-  mustache.path = path;
+  mustache.path = toHelperPath(helper, mustache.loc);
 }
 
 function isJsonCall({ params: [value] }: hbs.AST.MustacheStatement): boolean {

@@ -86,8 +86,11 @@ function throughText(mustache: hbs.AST.MustacheStatement, scope: Scope): hbs.AST
   const isCall = params.length > 0 || hasNamedValues(hash);
   const value = isCall ? { type: "SubExpression", path, params, hash, loc } : path;
   prepareExpression(value, scope);
-  const helper = { type: "PathExpression", data: false, depth: 0, parts: [TEXT_HELPER], original: TEXT_HELPER, loc };
-  return { ...mustache, path: helper, params: [value] };
+  return { ...mustache, path: toHelperPath(TEXT_HELPER, loc), params: [value] };
+}
+
+export function toHelperPath(name: string, loc: hbs.AST.SourceLocation): hbs.AST.PathExpression {
+  return { type: "PathExpression", data: false, depth: 0, parts: [name], original: name, loc };
 }
 
 /** `{{#each …}}`, or the section `{{#field}}…{{/field}}`. */

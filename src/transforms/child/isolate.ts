@@ -4,11 +4,11 @@ import type { Invoke } from "../realm/call.ts";
 import { REALM_GLOBAL } from "../realm/harden.ts";
 import { BUNDLE_FILE, type ModuleOptions } from "../sandbox/protocol.ts";
 import {
-  type Checks,
+  type AcquireIsolate,
+  type CheckModule,
   crashed,
-  createChecks,
+  createCheckModule,
   createIsolates,
-  type Isolates,
   type SharedIsolate,
   toFactory,
   toFailure,
@@ -39,11 +39,11 @@ const MAX_GARBAGE_LENGTH = 8 * 1024 * 1024;
 
 export function createModules(realmCode: string): Modules {
   const modules = new Map<string, ModuleIsolate>();
-  const isolates = createIsolates(realmCode);
-  const checks = createChecks(isolates);
+  const acquire = createIsolates(realmCode);
+  const checkModule = createCheckModule(acquire);
   let garbageLength = 0;
   return {
-    load: (options, code) => void modules.set(options.module, createModuleIsolate(options, code, isolates, checks)),
+    load: (options, code) => void modules.set(options.module, createModuleIsolate(options, code, acquire, checkModule)),
     unload(module) {
       modules.get(module)?.dispose();
       modules.delete(module);
@@ -72,7 +72,6 @@ export interface ModuleIsolate {
   dispose(): void;
 }
 
-/** A module in an isolate. */
 interface OpenModule {
   home: SharedIsolate;
   script: ivm.Script;
@@ -89,8 +88,8 @@ interface RealmContext {
 export function createModuleIsolate(
   options: ModuleOptions,
   code: string,
-  isolates: Isolates,
-  checks: Checks,
+  acquire: AcquireIsolate,
+  checkModule: CheckModule,
 ): ModuleIsolate {
   let opened: OpenModule | undefined;
   let hasFailed = false;
@@ -98,12 +97,12 @@ export function createModuleIsolate(
 
   function run(jobs: IsolateJobs): string | undefined {
     // Under strict isolation a module may change its realm.
-    if (jobs.operation === "check" && !options.strict) return checks.run(options, code, jobs.timeoutMs);
+    if (jobs.operation === "check" && !options.strict) return checkModule(options, code, jobs.timeoutMs);
     const isOne = jobs.bodies.length === 1;
     let realm: RealmContext | undefined;
     try {
       // Another module may have ended the isolate.
-      if (!opened || opened.home.isolate.isDisposed) opened = openModule(options, code, isolates, hasFailed);
+      if (!opened || opened.home.isolate.isDisposed) opened = openModule(options, code, acquire, hasFailed);
       realm = opened.shared ?? createRealm(opened, options);
       if (!options.strict) opened.shared = realm;
       opened.home.isSwept = false;
@@ -145,8 +144,8 @@ export function createModuleIsolate(
   }
 }
 
-function openModule(options: ModuleOptions, code: string, isolates: Isolates, isAlone: boolean): OpenModule {
-  const home = isolates.acquire(options.memoryMb, isAlone || options.strict);
+function openModule(options: ModuleOptions, code: string, acquire: AcquireIsolate, isAlone: boolean): OpenModule {
+  const home = acquire(options.memoryMb, isAlone || options.strict);
   const script = home.isolate.compileScriptSync(wrap(code), { filename: BUNDLE_FILE, lineOffset: -1 });
   return { home, script };
 }

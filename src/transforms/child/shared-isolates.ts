@@ -25,12 +25,10 @@ export interface SharedIsolate {
   isSwept: boolean;
 }
 
-export interface Isolates {
-  /** Finds or creates an isolate with this limit. A module that has failed gets one alone. */
-  acquire(memoryMb: number, alone: boolean): SharedIsolate;
-}
+/** Finds or creates an isolate with this limit. A module that has failed gets one alone. */
+export type AcquireIsolate = (memoryMb: number, alone: boolean) => SharedIsolate;
 
-export function createIsolates(realmCode: string): Isolates {
+export function createIsolates(realmCode: string): AcquireIsolate {
   let shared: SharedIsolate[] = [];
 
   function create(memoryMb: number, limitMb: number): SharedIsolate {
@@ -39,19 +37,17 @@ export function createIsolates(realmCode: string): Isolates {
     return { isolate, realmScript, memoryMb, modules: 1, realms: 0, isSwept: true };
   }
 
-  return {
-    acquire(memoryMb, alone) {
-      if (alone) return create(memoryMb, memoryMb);
-      shared = shared.filter(({ isolate }) => !isolate.isDisposed);
-      const home = shared.find((each) => each.memoryMb === memoryMb && each.modules < MAX_MODULES);
-      if (home) {
-        home.modules++;
-        return home;
-      }
-      const created = create(memoryMb, memoryMb + OTHERS_MB);
-      shared.push(created);
-      return created;
-    },
+  return function acquire(memoryMb, alone) {
+    if (alone) return create(memoryMb, memoryMb);
+    shared = shared.filter(({ isolate }) => !isolate.isDisposed);
+    const home = shared.find((each) => each.memoryMb === memoryMb && each.modules < MAX_MODULES);
+    if (home) {
+      home.modules++;
+      return home;
+    }
+    const created = create(memoryMb, memoryMb + OTHERS_MB);
+    shared.push(created);
+    return created;
   };
 }
 
@@ -90,12 +86,10 @@ const MAX_CHECKS = 100;
 
 /**
  * Evaluates modules once, many in one realm: a realm takes 7 ms, and 200 modules may be checked at a start. A check gets no
- * payload and no secret, and the realm is frozen and never called, so modules can hide and leave nothing in it.
+ * payload and no secret, and the realm is frozen and never called, so modules can hide and leave nothing in it. Gives the
+ * `Answer` as a JSON array of one. Never throws.
  */
-export interface Checks {
-  /** Gives the `Answer` as a JSON array of one. Never throws. */
-  run(options: ModuleOptions, code: string, timeoutMs: number): string;
-}
+export type CheckModule = (options: ModuleOptions, code: string, timeoutMs: number) => string;
 
 interface CheckRealm {
   home: SharedIsolate;
@@ -105,31 +99,26 @@ interface CheckRealm {
   checks: number;
 }
 
-export function createChecks(isolates: Isolates): Checks {
+export function createCheckModule(acquire: AcquireIsolate): CheckModule {
   let realm: CheckRealm | undefined;
 
-  return {
-    run(options, code, timeoutMs) {
-      if (realm && (realm.home.memoryMb !== options.memoryMb || realm.checks >= MAX_CHECKS)) close();
-      let hasRun = false;
-      try {
-        realm ??= openRealm(isolates.acquire(options.memoryMb, true));
-        realm.checks++;
-        const factory = compileFactory(realm, code);
-        hasRun = true;
-        const answer = realm.check.applySync(undefined, [factory.derefInto(), options.export], { timeout: timeoutMs });
-        factory.release();
-        return answer;
-      } catch (error) {
-        const failure = toFailure(error, {
-          log: [],
-          timeoutMs,
-          hasRun: hasRun && realm?.home.isolate.isDisposed === false,
-        });
-        close();
-        return JSON.stringify([failure]);
-      }
-    },
+  return function checkModule(options, code, timeoutMs) {
+    if (realm && (realm.home.memoryMb !== options.memoryMb || realm.checks >= MAX_CHECKS)) close();
+    let hasRun = false;
+    try {
+      realm ??= openRealm(acquire(options.memoryMb, true));
+      realm.checks++;
+      const factory = compileFactory(realm, code);
+      hasRun = true;
+      const answer = realm.check.applySync(undefined, [factory.derefInto(), options.export], { timeout: timeoutMs });
+      factory.release();
+      return answer;
+    } catch (error) {
+      hasRun &&= realm?.home.isolate.isDisposed === false;
+      const failure = toFailure(error, { log: [], timeoutMs, hasRun });
+      close();
+      return JSON.stringify([failure]);
+    }
   };
 
   function close(): void {

@@ -1,6 +1,6 @@
 import type { TransformInput } from "../transform-types.ts";
 import { type Answer, describeThrown, type FailedAnswer, MAX_RESULT_LENGTH } from "../sandbox/answer.ts";
-import type { StateValue } from "../runner.ts";
+import type { TransformCall } from "../runner.ts";
 import type { CallLog } from "./globals.ts";
 import { type CallState, createCallState } from "./state.ts";
 
@@ -11,12 +11,8 @@ type Exports = Record<string, unknown>;
 export type Factory = (module: { exports: unknown }, exports: Exports, global: object) => void;
 
 /** What is sent with a call, beside the body. */
-interface CallInput {
-  /** The payload has to be parsed from the body. */
-  payloadIsBody: boolean;
+interface CallInput extends Pick<TransformCall, "payloadIsBody" | "state"> {
   input: Partial<TransformInput> & Pick<TransformInput, "now">;
-  /** What was read of the mapping's state. Absent: the mapping keeps none. */
-  state?: StateValue[];
 }
 
 /**
@@ -108,7 +104,7 @@ function call(options: InvokeOptions, pending: Pending, callInput: CallInput, bo
   try {
     const result = loadTransform(options)(input);
     if (!isThenable(result)) return withState(writeResult(result, options), state, options);
-    void settle(result, pending, { options, state });
+    void settle(result, pending, options, state);
     return "";
   } catch (thrown) {
     return withState(writeFailure({ kind: "threw", ...describeThrown(thrown) }, options), state, options);
@@ -118,7 +114,8 @@ function call(options: InvokeOptions, pending: Pending, callInput: CallInput, bo
 async function settle(
   result: unknown,
   pending: Pending,
-  { options, state }: { options: InvokeOptions; state: CallState | undefined },
+  options: InvokeOptions,
+  state: CallState | undefined,
 ): Promise<void> {
   try {
     pending.answer = withState(writeResult(await result, options), state, options);

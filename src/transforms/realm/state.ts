@@ -3,7 +3,6 @@ import { isStateKey, MAX_STATE_BYTES, MAX_STATE_KEY_LENGTH } from "../sandbox/an
 import type { StateSet, StateValue } from "../runner.ts";
 import type { TransformState } from "../transform-types.ts";
 
-/** The state of one call. */
 export interface CallState {
   /** What the transform gets as `input.state`. */
   own: TransformState;

@@ -1,5 +1,5 @@
 import type { TransformFailureKind } from "../../errors.ts";
-import { isObject, parseJson, toObject } from "../../shared/json.ts";
+import { isObject, isTooDeep, MAX_DEPTH, parseJson, toObject } from "../../shared/json.ts";
 import { cutText, takeWithin } from "../../shared/text/text.ts";
 import type { LogLine } from "../../types.ts";
 import type { StateSet, TransformOutcome } from "../runner.ts";
@@ -49,7 +49,6 @@ export function isStateKey(key: unknown): key is string {
 }
 
 /** What reads a result later recurses, so it must not be nested so deep that the stack ends. */
-const MAX_DEPTH = 1000;
 const TOO_DEEP = `The transform's result is not JSON. It is nested more than ${MAX_DEPTH} levels deep.`;
 
 const LEVELS: readonly unknown[] = ["debug", "log", "info", "warn", "error"];
@@ -78,7 +77,7 @@ function readAnswer(answer: Record<string, unknown>, runMs: number): Answer {
   const log = readLog(answer["log"]);
   if (answer["kind"] === "value") {
     const { value, unread, sets = [] } = answer;
-    if (isDeeperThan(MAX_DEPTH, value)) return { kind: "bad_result", message: TOO_DEEP, log };
+    if (isTooDeep(value)) return { kind: "bad_result", message: TOO_DEEP, log };
     if (isStateKey(unread)) return { kind: "value", unread, log, runMs };
     if (Array.isArray(sets) && sets.every(isStateSet)) {
       return { kind: "value", value, ...(sets.length > 0 && { sets }), log, runMs };
@@ -126,15 +125,6 @@ export function withoutSecrets(answer: Answer, secrets: Record<string, string>):
 
 /** Shorter values are in ordinary words. */
 const MIN_SECRET_LENGTH = 4;
-
-/** Level by level, without recursion. */
-function isDeeperThan(depth: number, value: unknown): boolean {
-  let level: unknown[] = [value];
-  for (let left = depth; left >= 0 && level.length > 0; left--) {
-    level = level.flatMap((one) => (typeof one === "object" && one !== null ? Object.values(one) : []));
-  }
-  return level.length > 0;
-}
 
 function isLogLine(line: unknown): line is LogLine {
   return isObject(line) && LEVELS.includes(line["level"]) && typeof line["text"] === "string";

@@ -251,15 +251,11 @@ function assignNext(state: State): boolean {
     size: state.workers.size(),
   };
   return ordered.some((module) =>
-    findCandidates(module).some((candidate) => assign(state, module, { candidate, situation })),
+    findCandidates(module).some((candidate) => assign(state, module, candidate, situation)),
   );
 }
 
-function assign(
-  state: State,
-  module: Module,
-  { candidate, situation }: { candidate: Candidate; situation: Situation },
-): boolean {
+function assign(state: State, module: Module, candidate: Candidate, situation: Situation): boolean {
   const worker = pickWorker(candidate, situation);
   if (!worker) return false;
   const jobs = takeBatch(module, candidate, worker);

@@ -1,4 +1,5 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import type { TransformSpec } from "../runner.ts";
 import { type FailedAnswer, MAX_RESULT_LENGTH } from "./answer.ts";
 
 // The pipe between the supervisor and a child. A frame carries several messages, because waking the other side costs more
@@ -9,12 +10,9 @@ import { type FailedAnswer, MAX_RESULT_LENGTH } from "./answer.ts";
 export const BUNDLE_FILE = "hookline:transform";
 
 /** Everything that an isolate is made from, except for the code. */
-export interface ModuleOptions {
+export interface ModuleOptions extends Pick<TransformSpec, "memoryMb" | "export"> {
   module: string;
-  memoryMb: number;
   strict: boolean;
-  /** Named export to call; absent: `default`, else `transform`. */
-  export?: string;
 }
 
 /** Supervisor to child. */
@@ -26,12 +24,11 @@ export type Order =
   | { kind: "unload"; module: string }
   /** The jobs are no longer wanted: those that have not started are answered at once, in their turn. */
   | { kind: "cancel"; jobs: number[] }
-  | { kind: "check"; job: number; module: string; timeoutMs: number }
   /**
-   * A batch of calls of one module. They have consecutive numbers, from `job` on. text: the inputs as a JSON
+   * A check, or a batch of calls of one module, which have consecutive numbers, from `job` on. text: the inputs as a JSON
    * array; bodies: the bytes of each request.
    */
-  | { kind: "call"; job: number; module: string; timeoutMs: number };
+  | { kind: "check" | "call"; job: number; module: string; timeoutMs: number };
 
 /** Child to supervisor. */
 export type Report =

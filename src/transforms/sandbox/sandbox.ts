@@ -5,6 +5,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { showLine } from "../esbuild.ts";
 import type { TransformBundle, TransformCall, TransformOutcome, TransformRunner } from "../runner.ts";
 import { type Answer, withoutSecrets } from "./answer.ts";
+import type { JobRequest } from "./job.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { BUNDLE_FILE, NO_BODY } from "./protocol.ts";
 
@@ -58,7 +59,7 @@ export function createSandbox({ telemetry, children = DEFAULT_CHILDREN, pool }: 
 async function check({ pool, passed }: State, bundle: TransformBundle): Promise<ConfigProblem[]> {
   const module = nameModule(bundle);
   if (passed.has(module)) return [];
-  const answered = await pool.run({
+  const answer = await runJob(pool, {
     operation: "check",
     bundle,
     module,
@@ -66,7 +67,6 @@ async function check({ pool, passed }: State, bundle: TransformBundle): Promise<
     body: NO_BODY,
     timeoutMs: CHECK_TIMEOUT_MS,
   });
-  const answer = withHint(withoutSecrets(answered, bundle.spec.secrets));
   if (answer.kind === "value") {
     if (passed.size >= MAX_PASSED) passed.clear();
     passed.add(module);
@@ -79,7 +79,7 @@ async function check({ pool, passed }: State, bundle: TransformBundle): Promise<
 }
 
 async function run(state: State, bundle: TransformBundle, call: TransformCall): Promise<TransformOutcome> {
-  const answered = await state.pool.run({
+  const answer = await runJob(state.pool, {
     operation: "call",
     bundle,
     module: nameModule(bundle),
@@ -87,7 +87,6 @@ async function run(state: State, bundle: TransformBundle, call: TransformCall): 
     body: call.rawBody,
     timeoutMs: call.timeoutMs ?? bundle.spec.timeoutMs,
   });
-  const answer = withHint(withoutSecrets(answered, bundle.spec.secrets));
   state.calls++;
   if (answer.kind === "value") {
     const { value, unread, sets, log: lines, runMs = 0 } = answer;
@@ -114,7 +113,9 @@ const HINTS: Record<string, string> = {
   setInterval: "a transform has no timers; return the result at once",
 };
 
-function withHint(answer: Answer): Answer {
+/** The answer as it can be shown. */
+async function runJob(pool: Pool, request: JobRequest): Promise<Answer> {
+  const answer = withoutSecrets(await pool.run(request), request.bundle.spec.secrets);
   if (answer.kind !== "threw") return answer;
   const [message, name = ""] = /^ReferenceError: (\w+) is not defined$/.exec(answer.message) ?? [];
   const hint = Object.hasOwn(HINTS, name) ? HINTS[name] : undefined;

@@ -2,14 +2,7 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { type FailedAnswer, parseAnswers } from "./answer.ts";
 import { createJobClock, createMemoryGuard, type JobClock, type MemoryGuard } from "./child-usage.ts";
 import { createJobQueue, type Job, type JobQueue } from "./job.ts";
-import {
-  type ChildEnd,
-  connectChild,
-  explainExit,
-  type ModuleOptions,
-  type Report,
-  type SendOrder,
-} from "./protocol.ts";
+import { type ChildEnd, connectChild, explainExit, type Report, type SendOrder } from "./protocol.ts";
 
 /** How long a job may exceed its own deadline, which the child itself enforces as long as it can. */
 const GRACE_MS = 200;
@@ -181,23 +174,21 @@ function retire(state: State): void {
 function give(state: State, jobs: Job[]): void {
   const [first] = jobs;
   if (!first) return;
-  const { operation: kind, module, limitMs: timeoutMs } = first;
+  const { operation: kind, module, limitMs: timeoutMs, bundle } = first;
   // Deleting first moves the module to the end of the map, behind those used less recently.
   const isNew = !state.modules.delete(module);
   state.modules.set(module, Date.now());
   if (isNew) {
     unloadSurplus(state);
-    state.send({ kind: "load", ...toModuleOptions(first) }, first.bundle.code);
+    const { memoryMb, isolation, export: exportName } = bundle.spec;
+    const options = { module, memoryMb, strict: isolation === "strict", export: exportName };
+    state.send({ kind: "load", ...options }, bundle.code);
   }
   const id = state.queue.add(jobs, isNew ? LOADING_GRACE_MS : GRACE_MS);
   const inputs = `[${jobs.map(({ text }) => text).join(",")}]`;
   const bodies = jobs.map(({ body }) => body);
   state.send({ kind, job: id, module, timeoutMs }, inputs, bodies);
   state.given += jobs.length;
-}
-
-function toModuleOptions({ module, bundle: { spec } }: Job): ModuleOptions {
-  return { module, memoryMb: spec.memoryMb, strict: spec.isolation === "strict", export: spec.export };
 }
 
 /** Unloads modules over the limit and idle ones. The newest always stays. */

@@ -95,21 +95,20 @@ export function createWorkers(options: WorkersOptions): Workers {
 async function start(state: State): Promise<void> {
   const prepared = await takeFirstChild();
   if (state.phase !== "stopped") return endPrepared(prepared);
-  const { dir, realm, child } = prepared;
   state.phase = "started";
-  state.realm = realm;
-  state.dir = dir;
+  state.realm = prepared.realm;
+  state.dir = prepared.dir;
   process.once("exit", state.onExit);
   state.unloader = setInterval(() => {
     for (const worker of listAll(state)) worker.unloadIdleModules();
   }, UNLOAD_EVERY_MS).unref();
-  startWorker(state, dir, state.options.size - 1, child);
+  startWorker(state, state.options.size - 1, prepared.child);
 }
 
 function startOthers(state: State): void {
   if (state.others !== "stopped" || !state.dir) return;
   state.others = "started";
-  for (let other = 0; other < state.options.size - 1; other++) startWorker(state, state.dir, other);
+  for (let other = 0; other < state.options.size - 1; other++) startWorker(state, other);
 }
 
 function onReady(state: State, slot: number): void {
@@ -117,46 +116,46 @@ function onReady(state: State, slot: number): void {
   if (slot < state.options.size - 1) state.others = "ready";
 }
 
-function startWorker(state: State, dir: SandboxDir, slot: number, child?: ChildProcessWithoutNullStreams): void {
-  if (state.phase !== "started") return;
+function startWorker(state: State, slot: number, child?: ChildProcessWithoutNullStreams): void {
+  if (state.phase !== "started" || !state.dir) return;
   try {
     const isLast = slot === state.options.size - 1;
     state.slots[slot] = createWorker({
-      process: child ?? dir.launch(state.confinement),
+      process: child ?? state.dir.launch(state.confinement),
       quarantine: isLast,
       maxModules: isLast && slot > 0 ? MAX_QUARANTINED_MODULES : MAX_MODULES,
       realm: state.realm,
       asUser: sameUserPrefix(state.confinement),
       onReady: () => onReady(state, slot),
       onFree: () => state.options.onFree(),
-      onExit: (exit) => replace(state, dir, slot, exit),
+      onExit: (exit) => replace(state, slot, exit),
     });
   } catch (error) {
     // At its limits, the system may refuse another process.
     state.failedStarts++;
-    restartLater(state, dir, slot, `The sandbox process cannot start: ${messageOf(error)}`);
+    restartLater(state, slot, `The sandbox process cannot start: ${messageOf(error)}`);
   }
 }
 
-function restartLater(state: State, dir: SandboxDir, slot: number, reason: string): void {
+function restartLater(state: State, slot: number, reason: string): void {
   state.options.log.warn("replacing a sandbox process", { reason });
   state.lastReason = reason;
   const delayMs = state.failedStarts === 0 ? 0 : backoffMs(state.failedStarts, RESTART_BACKOFF);
-  setTimeout(() => startWorker(state, dir, slot), delayMs).unref();
+  setTimeout(() => startWorker(state, slot), delayMs).unref();
 }
 
-function replace(state: State, dir: SandboxDir, slot: number, exit: WorkerExit): void {
+function replace(state: State, slot: number, exit: WorkerExit): void {
   state.slots[slot] = undefined;
   const isStarted = state.phase === "started";
-  if (isStarted && !exit.wasReady && !state.isAllowed) return void startAsAllowed(state, dir, slot);
+  if (isStarted && !exit.wasReady && !state.isAllowed) return void startAsAllowed(state, slot);
   state.recycled++;
   state.failedStarts = exit.wasReady ? 0 : state.failedStarts + 1;
-  if (isStarted) restartLater(state, dir, slot, exit.reason.message);
+  if (isStarted) restartLater(state, slot, exit.reason.message);
   state.options.onWorkerExit(exit);
 }
 
 /** After the first start failed: the system may not allow the whole confinement. */
-async function startAsAllowed(state: State, dir: SandboxDir, slot: number): Promise<void> {
+async function startAsAllowed(state: State, slot: number): Promise<void> {
   const { log } = state.options;
   state.confinement = await findConfinement();
   state.isAllowed = true;
@@ -164,7 +163,7 @@ async function startAsAllowed(state: State, dir: SandboxDir, slot: number): Prom
   if (process.getuid?.() === 0 && !state.confinement.includes(AS_NOBODY)) {
     log.warn("sandbox processes run as root: run the service as another user");
   }
-  startWorker(state, dir, slot);
+  startWorker(state, slot);
 }
 
 function findFailure(state: State): string | undefined {

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import ivm from "isolated-vm";
 import { createModuleIsolate } from "../../../src/transforms/child/isolate.ts";
-import { createChecks, createIsolates } from "../../../src/transforms/child/shared-isolates.ts";
+import { createCheckModule, createIsolates } from "../../../src/transforms/child/shared-isolates.ts";
 import { PAYLOAD, transformPlainly } from "./sample.ts";
 import { timeCalls } from "./time.ts";
 
@@ -10,10 +10,10 @@ const [, , realmFile = "", codeFile = "", text = ""] = process.argv;
 const realm = readFileSync(realmFile, "utf8");
 const code = readFileSync(codeFile, "utf8");
 const body = JSON.stringify(PAYLOAD);
-const isolates = createIsolates(realm);
-const checks = createChecks(isolates);
-const kept = createModuleIsolate({ module: "m", memoryMb: 64, strict: false }, code, isolates, checks);
-const strict = createModuleIsolate({ module: "m", memoryMb: 64, strict: true }, code, isolates, checks);
+const acquire = createIsolates(realm);
+const checkModule = createCheckModule(acquire);
+const kept = createModuleIsolate({ module: "m", memoryMb: 64, strict: false }, code, acquire, checkModule);
+const strict = createModuleIsolate({ module: "m", memoryMb: 64, strict: true }, code, acquire, checkModule);
 const job = { operation: "call" as const, inputs: `[${text}]`, bodies: [body], timeoutMs: 1000 };
 if (!kept.run(job)?.includes('"value":{"message"')) throw new Error(kept.run(job));
 
