@@ -1,7 +1,7 @@
 /** `webhooks presets enable --register` and `--unregister`, `presets disable` and `doctor`, against doubles of the vendors' APIs. */
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -201,6 +201,30 @@ describe.each([...VENDOR_MADE])("%s makes the secret of its webhook", (name) => 
     expect(vendor.hooks).toHaveLength(1);
     expect(readFileSync(file, "utf8")).toBe(`${vendor.hooks[0]?.secret}\n`);
   });
+
+  test.each([`\${${name.toUpperCase()}_SECRET}`, "${file:.webhooks/secret}"])(
+    "stopped after the creation and run again, the secret of an earlier webhook in %s is replaced",
+    async (secret) => {
+      const presets = [{ use: name, with: { secret, place: PLACES[name] } }];
+      write("webhooks.json5", JSON.stringify(withTokens({ gateway: { publicUrl: PUBLIC_URL }, hooks: { presets } })));
+      write(".env", `${name.toUpperCase()}_SECRET=an-earlier-secret-of-good-length\n`);
+      mkdirSync(path.join(folder, ".webhooks"));
+      write(".webhooks/secret", "an-earlier-secret-of-good-length\n");
+      for (let index = 0; vendor.hooks.length === 0; index++) {
+        vendor.lose(index, "after");
+        expect((await register(name)).code).toBe(1);
+      }
+      vendor.lose(-1, "before");
+      const stored = () =>
+        secret.startsWith("${file:")
+          ? readFileSync(path.join(folder, ".webhooks/secret"), "utf8").trim()
+          : Object.values(dotEnv())[0];
+      for (const said of ["whose secret is not stored", "set events and secret of"]) {
+        expect(await register(name)).toMatchObject({ code: 0, stdout: expect.stringContaining(said) });
+        expect(vendor.hooks).toMatchObject([{ secret: stored() }]);
+      }
+    },
+  );
 
   test.each(["a-literal-secret-of-good-length", "${OTHER:-a-default-of-good-length}"])(
     "none is made if it can be put nowhere: %s",

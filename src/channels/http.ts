@@ -47,7 +47,15 @@ export interface OpenApi {
   openReads: NonNullable<ChannelDriver["openReads"]>;
 }
 
-export function createApi({ service, baseUrl, root = "", token, headers = toBearerHeaders, advice, explain }: Api): OpenApi {
+export function createApi({
+  service,
+  baseUrl,
+  root = "",
+  token,
+  headers = toBearerHeaders,
+  advice,
+  explain,
+}: Api): OpenApi {
   const address = `${baseUrl.replace(/\/$/, "")}${root}`;
   return Object.assign(open, {
     async openReads(to: string, signal: AbortSignal) {
