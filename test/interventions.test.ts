@@ -1,4 +1,4 @@
-/** An operator cancels turns, pauses hooks and releases what is held, by the API and by commands. */
+/** An operator cancels turns, pauses mappings and releases what is held, by the API and by commands. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { runWebhooks } from "./support/cli.ts";
 import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts";
@@ -71,7 +71,7 @@ test("a canceled turn ends at once without a reply, and the main session says so
   });
 });
 
-test("a paused hook accepts requests, its turns wait and say so, and resuming keeps their order", async () => {
+test("a paused mapping accepts requests, its turns wait and say so, and resuming keeps their order", async () => {
   expect(await ask("hooks", "pause", "one", "--json")).toEqual({ id: "one" });
   const sent = [];
   for (const text of ["a", "b"]) sent.push((await service.post("one", { text, session: "s" })).body.eventId);
@@ -82,8 +82,8 @@ test("a paused hook accepts requests, its turns wait and say so, and resuming ke
   const { body: free } = await service.post("two", { text: "d", session: "t" });
   await service.settled(free.eventId);
   const outcome = async (id: string): Promise<string> => (await service.api(`/api/events/${id}`)).outcome;
-  expect(await outcome(sent[0])).toBe("waits: the hook one is paused");
-  expect(await outcome(other.eventId)).toBe("waits behind a turn of the paused hook one");
+  expect(await outcome(sent[0])).toBe("waits: the mapping one is paused");
+  expect(await outcome(other.eventId)).toBe("waits behind a turn of the paused mapping one");
   const { mappings } = await service.api("/api/mappings");
   expect(mappings.map(({ pausedSince }: { pausedSince?: string }) => pausedSince !== undefined)).toEqual([
     true,
