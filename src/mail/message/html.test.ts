@@ -107,6 +107,7 @@ const HIDDEN_TRICKS: [trick: string, html: string][] = [
     "an important rule in a layer in a rule",
     "<style>p{@layer a{display:none!important} display:block!important}</style><p>x</p>",
   ],
+  ["a layer that is gone back to", "<style>@layer a{p{display:none}} p{display:revert-layer}</style><p>x</p>"],
   ["a broken rule before", "<style>{} a{;;b} c{d:} .h{display:none}</style><p class=h>x</p>"],
   ["a style sheet behind the text", "<p class=h>x</p><style>.h{display:none}</style>"],
   ["a pseudo-class in :not()", "<style>p:not(:hover){display:none}</style><p>x</p>"],
