@@ -15,6 +15,7 @@ beforeEach(async () => {
   service = await startService({
     config: {
       hooks: {
+        presets: [{ use: "argocd", with: { secret: "a-secret-of-good-length-1" } }],
         mappings: [
           ...mappings,
           {
@@ -72,7 +73,7 @@ test("a canceled turn ends at once without a reply, and the main session says so
 });
 
 test("a paused mapping accepts requests, its turns wait and say so, and resuming keeps their order", async () => {
-  expect(await ask("hooks", "pause", "one", "--json")).toEqual({ id: "one" });
+  expect(await ask("hooks", "pause", "one", "--json")).toEqual({ ids: ["one"] });
   const sent = [];
   for (const text of ["a", "b"]) sent.push((await service.post("one", { text, session: "s" })).body.eventId);
   const { body: other } = await service.post("two", {
@@ -89,9 +90,11 @@ test("a paused mapping accepts requests, its turns wait and say so, and resuming
     true,
     false,
     false,
+    false,
+    false,
   ]);
 
-  expect(await ask("hooks", "resume", "one", "--json")).toEqual({ id: "one" });
+  expect(await ask("hooks", "resume", "one", "--json")).toEqual({ ids: ["one"] });
   await service.settled(other.eventId);
   const runs = (await service.api("/api/runs")).runs.filter(
     ({ sessionKey }: { sessionKey: string }) => sessionKey === "s",
@@ -102,6 +105,18 @@ test("a paused mapping accepts requests, its turns wait and say so, and resuming
   expect(await post("/api/mappings/nothing/pause")).toMatchObject({
     status: 404,
   });
+});
+
+test("the name of a preset pauses all its mappings", async () => {
+  const { stdout } = await runWebhooks(service.folder, "hooks", "pause", "argocd", "--url", service.url);
+  expect(stdout.split("\n")).toMatchObject([
+    expect.stringContaining("argocd-failed is paused"),
+    expect.stringContaining("argocd-other is paused"),
+    "",
+  ]);
+  expect(await ask("hooks", "resume", "argocd", "--json")).toEqual({ ids: ["argocd-failed", "argocd-other"] });
+  const { code, stderr } = await runWebhooks(service.folder, "hooks", "pause", "argo", "--url", service.url);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('did you mean "argocd"') });
 });
 
 async function ask(...args: string[]): Promise<unknown> {
