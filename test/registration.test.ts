@@ -16,6 +16,7 @@ import { withTokens } from "./support/service.ts";
 /** `doctor` asks it. */
 const PUBLIC_URL = "https://127.0.0.1:9";
 const VENDOR_MADE = new Set(["stripe", "pagerduty", "zendesk"]);
+const SIGNING_SECRET = "a-signing-secret-of-good-length";
 const APP_SECRET = "shpss_secret-of-the-app";
 const PLACES: Record<string, string> = {
   gitlab: "acme/app",
@@ -475,11 +476,23 @@ test.each([
   [["telegram", "--register"], 2, "--token, or TELEGRAM_TOKEN, is missing"],
   [["telegram", "--register", "--secret", "x"], 2, "either --register or --secret"],
   [["github", "--register", "../..", "--token", "x"], 1, "with.place"],
+  [["jira", "--unregister"], 1, 'The preset "jira" is not used. Add it with `webhooks presets enable jira`.'],
 ])("%j says what is missing", async (args, code, message) => {
   const result = await startWebhooks(folder, ["presets", "enable", ...args, "--yes"], { env: { TELEGRAM_TOKEN: "" } })
     .ended;
   expect(result).toMatchObject({ code, stderr: expect.stringContaining(message) });
 });
+
+test.each([["disable"], ["enable", "--unregister"], ["verify"]])(
+  "presets %s names the hooks of a preset",
+  async (command, ...more) => {
+    const presets = ["tickets", "bugs"].map((hook) => ({ use: "jira", with: { secret: SIGNING_SECRET, path: hook } }));
+    write("webhooks.json5", JSON.stringify(withTokens({ gateway: { publicUrl: PUBLIC_URL }, hooks: { presets } })));
+    const { code, stderr } = await startWebhooks(folder, ["presets", command, "jira", ...more]).ended;
+    const expected = 'The preset "jira" is used for other hooks. Name one with --path: tickets, bugs.';
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(expected) });
+  },
+);
 
 test("Slack has a link that creates the app; others have their page", async () => {
   vendor = await startVendor("gitea");

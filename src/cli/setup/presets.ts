@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { dirname, relative } from "node:path";
 import {
   createPresetSecret,
+  findUses,
   findWrittenUse,
   planChanges,
   planUse,
@@ -184,7 +185,10 @@ async function disablePreset(name: string, flags: EnableFlags, io: CliIo): Promi
   }
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
   const use = findWrittenUse(target, name, flags.path);
-  if (!use) throw refuseUnused(name, target.file);
+  if (!use) {
+    const hooks = findUses(target, name).map(({ hook }) => hook);
+    throw refuseUnused(name, target.file, hooks);
+  }
   const plan = planChanges(target, [{ kind: "remove", path: use.at }], { secretFiles: new Map() });
   await loadPlan(plan, io);
   const written = await applyPlan(plan, flags, io);
