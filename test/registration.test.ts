@@ -506,4 +506,12 @@ test("Slack has a link that creates the app; others have their page", async () =
     oauth_config: { scopes: { bot: expect.arrayContaining(["im:history"]) } },
   });
   expect((await enable("sentry")).stdout).toContain("webhooks presets show sentry");
+  await startWebhooks(folder, ["presets", "enable", "slack", "--generate", "--yes"]).ended;
+  const again = await enable("slack");
+  expect({ code: again.code, stdout: again.stdout }).toEqual({
+    code: 0,
+    stdout: expect.stringContaining(link ?? "no link"),
+  });
+  write("webhooks.json5", JSON.stringify(withTokens({})));
+  expect(await enable("slack")).toMatchObject({ code: 1, stderr: expect.stringContaining("gateway.publicUrl") });
 });

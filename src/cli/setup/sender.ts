@@ -76,7 +76,11 @@ async function findToken(
 
 export function requireUrl(use: PresetUse, config: ResolvedConfig): string {
   const url = toHookUrl(use, config);
-  if (url !== undefined) return url;
+  if (url === undefined) throw refuseUnknownUrl();
+  return url;
+}
+
+export function refuseUnknownUrl(): ConfigError {
   const message = "The sender must know a public address. Set it, such as https://hooks.example.com.";
-  throw new ConfigError([{ key: "gateway.publicUrl", message }]);
+  return new ConfigError([{ key: "gateway.publicUrl", message }]);
 }
