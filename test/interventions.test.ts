@@ -1,4 +1,4 @@
-/** An operator cancels turns, pauses hooks and releases what is held, by the API and by commands. */
+/** An operator cancels turns, pauses mappings and releases what is held, by the API and by commands. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { runWebhooks } from "./support/cli.ts";
 import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts";
@@ -15,6 +15,7 @@ beforeEach(async () => {
   service = await startService({
     config: {
       hooks: {
+        presets: [{ use: "argocd", with: { secret: "a-secret-of-good-length-1" } }],
         mappings: [
           ...mappings,
           {
@@ -71,8 +72,8 @@ test("a canceled turn ends at once without a reply, and the main session says so
   });
 });
 
-test("a paused hook accepts requests, its turns wait and say so, and resuming keeps their order", async () => {
-  expect(await ask("hooks", "pause", "one", "--json")).toEqual({ id: "one" });
+test("a paused mapping accepts requests, its turns wait and say so, and resuming keeps their order", async () => {
+  expect(await ask("hooks", "pause", "one", "--json")).toEqual({ id: "one", mappings: ["one"] });
   const sent = [];
   for (const text of ["a", "b"]) sent.push((await service.post("one", { text, session: "s" })).body.eventId);
   const { body: other } = await service.post("two", {
@@ -82,16 +83,18 @@ test("a paused hook accepts requests, its turns wait and say so, and resuming ke
   const { body: free } = await service.post("two", { text: "d", session: "t" });
   await service.settled(free.eventId);
   const outcome = async (id: string): Promise<string> => (await service.api(`/api/events/${id}`)).outcome;
-  expect(await outcome(sent[0])).toBe("waits: the hook one is paused");
-  expect(await outcome(other.eventId)).toBe("waits behind a turn of the paused hook one");
+  expect(await outcome(sent[0])).toBe("waits: the mapping one is paused");
+  expect(await outcome(other.eventId)).toBe("waits behind a turn of the paused mapping one");
   const { mappings } = await service.api("/api/mappings");
   expect(mappings.map(({ pausedSince }: { pausedSince?: string }) => pausedSince !== undefined)).toEqual([
     true,
     false,
     false,
+    false,
+    false,
   ]);
 
-  expect(await ask("hooks", "resume", "one", "--json")).toEqual({ id: "one" });
+  expect(await ask("hooks", "resume", "one", "--json")).toEqual({ id: "one", mappings: ["one"] });
   await service.settled(other.eventId);
   const runs = (await service.api("/api/runs")).runs.filter(
     ({ sessionKey }: { sessionKey: string }) => sessionKey === "s",
@@ -102,6 +105,18 @@ test("a paused hook accepts requests, its turns wait and say so, and resuming ke
   expect(await post("/api/mappings/nothing/pause")).toMatchObject({
     status: 404,
   });
+});
+
+test("the name of a preset pauses all its mappings", async () => {
+  const { stdout } = await runWebhooks(service.folder, "hooks", "pause", "argocd", "--url", service.url);
+  expect(stdout.split("\n")).toMatchObject([
+    expect.stringContaining("argocd-failed is paused"),
+    expect.stringContaining("argocd-other is paused"),
+    "",
+  ]);
+  expect(await ask("hooks", "resume", "argocd", "--json")).toEqual({ id: "argocd", mappings: ["argocd-failed", "argocd-other"] });
+  const { code, stderr } = await runWebhooks(service.folder, "hooks", "pause", "argo", "--url", service.url);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('did you mean "argocd"') });
 });
 
 async function ask(...args: string[]): Promise<unknown> {

@@ -1,7 +1,7 @@
 /** `webhooks presets enable --register` and `--unregister`, `presets disable` and `doctor`, against doubles of the vendors' APIs. */
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -16,6 +16,7 @@ import { withTokens } from "./support/service.ts";
 /** `doctor` asks it. */
 const PUBLIC_URL = "https://127.0.0.1:9";
 const VENDOR_MADE = new Set(["stripe", "pagerduty", "zendesk"]);
+const SIGNING_SECRET = "a-signing-secret-of-good-length";
 const APP_SECRET = "shpss_secret-of-the-app";
 const PLACES: Record<string, string> = {
   gitlab: "acme/app",
@@ -201,6 +202,30 @@ describe.each([...VENDOR_MADE])("%s makes the secret of its webhook", (name) => 
     expect(vendor.hooks).toHaveLength(1);
     expect(readFileSync(file, "utf8")).toBe(`${vendor.hooks[0]?.secret}\n`);
   });
+
+  test.each([`\${${name.toUpperCase()}_SECRET}`, "${file:.webhooks/secret}"])(
+    "stopped after the creation and run again, the secret of an earlier webhook in %s is replaced",
+    async (secret) => {
+      const presets = [{ use: name, with: { secret, place: PLACES[name] } }];
+      write("webhooks.json5", JSON.stringify(withTokens({ gateway: { publicUrl: PUBLIC_URL }, hooks: { presets } })));
+      write(".env", `${name.toUpperCase()}_SECRET=an-earlier-secret-of-good-length\n`);
+      mkdirSync(path.join(folder, ".webhooks"));
+      write(".webhooks/secret", "an-earlier-secret-of-good-length\n");
+      for (let index = 0; vendor.hooks.length === 0; index++) {
+        vendor.lose(index, "after");
+        expect((await register(name)).code).toBe(1);
+      }
+      vendor.lose(-1, "before");
+      const stored = () =>
+        secret.startsWith("${file:")
+          ? readFileSync(path.join(folder, ".webhooks/secret"), "utf8").trim()
+          : Object.values(dotEnv())[0];
+      for (const said of ["whose secret is not stored", "set events and secret of"]) {
+        expect(await register(name)).toMatchObject({ code: 0, stdout: expect.stringContaining(said) });
+        expect(vendor.hooks).toMatchObject([{ secret: stored() }]);
+      }
+    },
+  );
 
   test.each(["a-literal-secret-of-good-length", "${OTHER:-a-default-of-good-length}"])(
     "none is made if it can be put nowhere: %s",
@@ -451,11 +476,23 @@ test.each([
   [["telegram", "--register"], 2, "--token, or TELEGRAM_TOKEN, is missing"],
   [["telegram", "--register", "--secret", "x"], 2, "either --register or --secret"],
   [["github", "--register", "../..", "--token", "x"], 1, "with.place"],
+  [["jira", "--unregister"], 1, 'The preset "jira" is not used. Add it with `webhooks presets enable jira`.'],
 ])("%j says what is missing", async (args, code, message) => {
   const result = await startWebhooks(folder, ["presets", "enable", ...args, "--yes"], { env: { TELEGRAM_TOKEN: "" } })
     .ended;
   expect(result).toMatchObject({ code, stderr: expect.stringContaining(message) });
 });
+
+test.each([["disable"], ["enable", "--unregister"], ["verify"]])(
+  "presets %s names the hooks of a preset",
+  async (command, ...more) => {
+    const presets = ["tickets", "bugs"].map((hook) => ({ use: "jira", with: { secret: SIGNING_SECRET, path: hook } }));
+    write("webhooks.json5", JSON.stringify(withTokens({ gateway: { publicUrl: PUBLIC_URL }, hooks: { presets } })));
+    const { code, stderr } = await startWebhooks(folder, ["presets", command, "jira", ...more]).ended;
+    const expected = 'The preset "jira" is used for other hooks. Name one with --path: tickets, bugs.';
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(expected) });
+  },
+);
 
 test("Slack has a link that creates the app; others have their page", async () => {
   vendor = await startVendor("gitea");
@@ -469,4 +506,12 @@ test("Slack has a link that creates the app; others have their page", async () =
     oauth_config: { scopes: { bot: expect.arrayContaining(["im:history"]) } },
   });
   expect((await enable("sentry")).stdout).toContain("webhooks presets show sentry");
+  await startWebhooks(folder, ["presets", "enable", "slack", "--generate", "--yes"]).ended;
+  const again = await enable("slack");
+  expect({ code: again.code, stdout: again.stdout }).toEqual({
+    code: 0,
+    stdout: expect.stringContaining(link ?? "no link"),
+  });
+  write("webhooks.json5", JSON.stringify(withTokens({})));
+  expect(await enable("slack")).toMatchObject({ code: 1, stderr: expect.stringContaining("gateway.publicUrl") });
 });

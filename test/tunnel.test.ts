@@ -125,7 +125,8 @@ test("the hooks can be reached through it, and page, sign-in and API cannot", as
 });
 
 test.each([
-  ["exit 3", /failed: it ended \(3\) before it named an https address/],
+  ["exit 3", /failed: it ended \(3\) before it opened a tunnel/],
+  ["echo 'Log in first, see https://docs.example.com/login'; exit 3", /failed: it ended \(3\) before it opened/],
   ["echo no address; exit 0", /\n {2}no address/],
 ])("a program that does %j is an error that shows what it said", async (commands, expected) => {
   writeConfig({});
@@ -142,9 +143,9 @@ test.each([
   writeScript(`echo "${said}" >&2\nexec sleep 1`);
   renameSync(path.join(folder, "tunnel.sh"), path.join(folder, program));
   const running = startWebhooks(folder, ["dev", "--tunnel", `./${program}`]);
-  await expect.poll(() => running.stderr()).toMatch(/failed: it ended \(0\) before it named|leads to the hooks/);
+  await expect.poll(() => running.stderr()).toMatch(/failed: it ended \(0\)|leads to the hooks/);
   running.stop();
-  expect((await running.ended).stderr).toContain("before it named an https address");
+  expect((await running.ended).stderr).toContain("before it opened a tunnel");
 });
 
 test.each([

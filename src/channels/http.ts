@@ -1,6 +1,7 @@
 import { codeOf, DriverError } from "../errors.ts";
 import { parseJson, toObject, toObjects } from "../shared/json.ts";
 import { isRetryableStatus, parseRetryAfter, readText } from "../shared/net/network.ts";
+import { toBearer } from "../shared/secret.ts";
 import { traceHeaders } from "../telemetry/traces.ts";
 import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
 
@@ -46,7 +47,15 @@ export interface OpenApi {
   openReads: NonNullable<ChannelDriver["openReads"]>;
 }
 
-export function createApi({ service, baseUrl, root = "", token, headers = toBearer, advice, explain }: Api): OpenApi {
+export function createApi({
+  service,
+  baseUrl,
+  root = "",
+  token,
+  headers = toBearerHeaders,
+  advice,
+  explain,
+}: Api): OpenApi {
   const address = `${baseUrl.replace(/\/$/, "")}${root}`;
   return Object.assign(open, {
     async openReads(to: string, signal: AbortSignal) {
@@ -83,8 +92,8 @@ export function createApi({ service, baseUrl, root = "", token, headers = toBear
   }
 }
 
-function toBearer(token: string): Record<string, string> {
-  return { authorization: `Bearer ${token}` };
+function toBearerHeaders(token: string): Record<string, string> {
+  return { authorization: toBearer(token) };
 }
 
 export function toBasic(user: string, password: string): string {

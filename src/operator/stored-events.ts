@@ -206,7 +206,7 @@ function describeRun(run: RunSummary): string {
 function describeWait({ kind, runId, holdReason, mapping }: RunWait): string {
   if (kind === "held") return `waits behind a held turn (${holdReason})`;
   if (kind === "turn") return "waits for another turn of its session";
-  return runId ? `waits behind a turn of the paused hook ${mapping}` : `waits: the hook ${mapping} is paused`;
+  return runId ? `waits behind a turn of the paused mapping ${mapping}` : `waits: the mapping ${mapping} is paused`;
 }
 
 function describeDelivery({ state, channel, to, route, attempts, error, others }: DeliverySummary): string {

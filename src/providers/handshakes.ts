@@ -153,6 +153,7 @@ export const woocommerce: HandshakeRule = {
 
 export const graph: HandshakeRule = {
   about: "POST `validationToken`",
+  mayBeUnsigned: ({ method, query }) => method === "POST" && query["validationToken"] !== undefined,
   answer: ({ method, query }) => (method === "POST" ? echo(query["validationToken"]) : undefined),
 };
 

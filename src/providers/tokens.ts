@@ -5,7 +5,7 @@ import { GOOGLE_TOKEN, toGoogleRules } from "../shared/net/google-token.ts";
 import {
   createTokenVerifier,
   signToken,
-  toBearer,
+  bearerTokenOf,
   type TokenRules,
   type VerifyToken,
 } from "../shared/net/json-web-token.ts";
@@ -229,7 +229,7 @@ function signer(scheme: TokenScheme, secret = ""): SignatureVerifier["sign"] {
 function readToken({ rawHeaders }: SignedHead, name: string): string | SignatureRefusal {
   const [value, ...more] = valuesOf(rawHeaders, name);
   if (value === undefined) return { reason: "missing", message: `The header ${name} is missing.` };
-  if (more.length === 0) return (name === "authorization" && toBearer(value)) || value;
+  if (more.length === 0) return (name === "authorization" && bearerTokenOf(value)) || value;
   return { reason: "malformed", message: `The header ${name} is malformed.` };
 }
 

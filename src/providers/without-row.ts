@@ -147,8 +147,10 @@ export const graph: SignatureDefinition<FromSchema<typeof graphSchema>> = {
       presents: ({ method }) => method === "POST",
       hideSecrets: (payload) => redactPayload(payload, [["value", "*", "clientState"]]),
       verify: ({ body }) => checkClientStates(parseObject(body.toString())["value"], secrets),
-      handshake: (request, result) =>
-        graphHandshake.answer(request, { result, options: {}, findSecret: () => undefined }),
+      handshake(request, result) {
+        if (result !== "valid" && !graphHandshake.mayBeUnsigned?.(request)) return undefined;
+        return graphHandshake.answer(request, { result, options: {}, findSecret: () => undefined });
+      },
       sign({ body }) {
         const { value, ...rest } = parseExactObject(body.toString());
         const items = (Array.isArray(value) ? value : []).map((item: unknown) =>

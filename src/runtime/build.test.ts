@@ -75,6 +75,10 @@ test("a secret that its scheme cannot use is one problem", async () => {
   expect(await problemsOf({ mappings: [{ match: { path: "a" }, messageTemplate: "a", auth }] })).toMatchObject([
     { key: "hooks.mappings[0].auth.secret", message: "The secret must be user:password." },
   ]);
+  const { secret } = auth;
+  expect(await problemsOf({ presets: [{ use: "jenkins", with: { secret } }] })).toMatchObject([
+    { key: "hooks.presets[0].with.secret", message: "The secret must be user:password." },
+  ]);
 });
 
 test.each([

@@ -98,11 +98,14 @@ export async function buildRuntime({
     ...findGrantProblems(config, opened.tools),
     ...opened.senders.flatMap(findSlowAnswers),
   ].map(place);
-  // What the rules found wrong in a block is why its driver refuses it.
+  // What the rules found wrong in a block, or in what a preset was given for it, is why its driver refuses it.
   const others = refused
     .map(place)
     .filter(
-      ({ file, key = "" }) => !read.problems.some((known) => known.file === file && isWithin(known.key ?? "", key)),
+      ({ file, key = "", message }) =>
+        !read.problems.some((known) =>
+          known.file === file ? isWithin(known.key ?? "", key) : message.endsWith(known.message),
+        ),
     );
   // The mappings of a preset can have the same one.
   const problems = [...read.problems, ...found, ...others].filter(

@@ -19,6 +19,10 @@ describe.each(findSamples(PRESETS_FOLDER))("$name", (set) => {
     expect(mappings.filter(({ source }) => !source.mapping.dedupe?.includes("{{"))).toEqual([]);
   });
 
+  test("has no problem of its own", async () => {
+    expect((await built).warnings.filter(({ file }) => file?.startsWith(PRESETS_FOLDER))).toEqual([]);
+  });
+
   test("has samples, and a page that names its path", () => {
     expect(set.samples.length).toBeGreaterThanOrEqual(3);
     expect(readFileSync(path.join(set.preset ?? "", "page.md"), "utf8")).toContain(`/hooks/${set.name}`);

@@ -542,7 +542,7 @@ async function addSteps(journal: Journal, run: { id: string; token: number }, at
   await journal.recordSteps(run, steps);
 }
 
-/** Turns that wait: held by the budget with others behind them, of a paused hook, and a waiting attempt. */
+/** Turns that wait: held by the budget with others behind them, of a paused mapping, and a waiting attempt. */
 async function addOpen(journal: Journal, n: number, at: number): Promise<void> {
   const sender = SENDERS.find(({ hook }) => hook === ["support", "grafana", "linear"][n % 3])!;
   const { event } = toEvent(sender, { n: 900 + n, at });

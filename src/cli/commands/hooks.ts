@@ -1,19 +1,31 @@
 import type { Command } from "commander";
+import { ConfigError } from "../../errors.ts";
+import { didYouMean } from "../../shared/text/text.ts";
 import { addServiceOptions } from "../command.ts";
 import type { CliIo } from "../io.ts";
+import type { MappingView } from "../../operator/mappings.ts";
 import { addAnswer } from "../operator-client.ts";
 
 export function addHooks(program: Command, io: CliIo): void {
-  const hooks = program.command("hooks").description("Pause and resume the turns of a mapping.");
+  const hooks = program.command("hooks").description("Pause and resume the turns of a mapping, or of a preset.");
   const add = (name: "pause" | "resume", description: string, done: string): Command =>
     addAnswer(
       addServiceOptions(hooks.command(name).description(description)).argument(
         "<mapping>",
-        "id of the mapping; that of a preset is the preset's name",
+        "id of the mapping; the name of a preset stands for all its mappings",
       ),
       io,
-      async (client, _, id) => ({ id: (await client.call(`POST /api/mappings/:id/${name}`, { id })).id }),
-      ({ id }) => [`${id} ${done}.`],
+      async (client, _, named: string) => {
+        const { mappings } = await client.call("GET /api/mappings");
+        const found = mappings.filter(({ id }) => id === named);
+        const wanted = found.length > 0 ? found : mappings.filter(({ preset }) => preset === named);
+        // One that is not in the configuration any more may still be paused.
+        if (wanted.length === 0 && name === "pause") throw refuseUnknown(named, mappings);
+        const ids = wanted.length > 0 ? wanted.map(({ id }) => id) : [named];
+        for (const id of ids) await client.call(`POST /api/mappings/:id/${name}`, { id });
+        return { id: named, mappings: ids };
+      },
+      ({ mappings }) => mappings.map((id) => `${id} ${done}.`),
     );
   add(
     "pause",
@@ -21,4 +33,9 @@ export function addHooks(program: Command, io: CliIo): void {
     "is paused: its requests are accepted, and their turns wait",
   );
   add("resume", "Let the turns of a paused mapping start, in their order.", "is resumed");
+}
+
+function refuseUnknown(named: string, mappings: MappingView[]): ConfigError {
+  const known = mappings.flatMap(({ id, preset }) => [preset ?? id, id]);
+  return new ConfigError([{ message: `There is no mapping "${named}"${didYouMean(named, [...new Set(known)])}` }]);
 }

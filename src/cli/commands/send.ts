@@ -16,7 +16,7 @@ import { toServiceAddress } from "../../shared/system/owner.ts";
 import { toBearer } from "../../shared/secret.ts";
 import { toTempDir } from "../../shared/system/temporary-folder.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
-import { addPair, addServiceOptions, EXIT_CODES, type ServiceFlags } from "../command.ts";
+import { addPair, addServiceOptions, EXIT_CODES, type ServiceFlags, UsageError } from "../command.ts";
 import { loadServiceConfig, parseJsonOrText, readInput } from "../context.ts";
 import { formatEvent } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
@@ -87,8 +87,8 @@ function findSample(
   { flags, read }: { flags: SendFlags; read: Loaded },
 ): string {
   if (flags.sample === undefined)
-    throw problem("Name a file with the body, or a sample of the hook's preset with --sample.");
-  if (file !== undefined) throw problem("A request has one body: name either a file or --sample.");
+    throw new UsageError("Name a file with the body, or a sample of the hook's preset with --sample.");
+  if (file !== undefined) throw new UsageError("A request has one body: name either a file or --sample.");
   return `${requirePresetSample(findPreset(hook, read), flags.sample).file}.json`;
 }
 

@@ -28,6 +28,8 @@ export interface TunnelOptions {
 }
 
 const MAX_START_MS = 60_000;
+/** How long a program runs on after its address. An address in an error message is the last that it prints before it ends. */
+const MIN_RUN_MS = 1000;
 const MAX_OUTPUT = 8000;
 
 /** Programs whose arguments are known. The addresses of their documentation and of their API are none of a tunnel. */
@@ -99,12 +101,13 @@ function toCommand(
   return { command, args, pattern: known?.address ?? ANY_ADDRESS };
 }
 
-/** The first https address that the program prints. What it prints afterward is read, and dropped. */
+/** The first https address that the program prints, if it runs on. What it prints afterward is read, and dropped. */
 async function readAddress(
   child: ChildProcess,
   { command, pattern }: { command: string; pattern: RegExp },
 ): Promise<string> {
   const found = Promise.withResolvers<string>();
+  let opened: NodeJS.Timeout | undefined;
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     let line = "";
@@ -113,19 +116,20 @@ async function readAddress(
       line = (line + text).slice(-MAX_OUTPUT);
       // Not one of which the rest is still to come.
       const url = pattern.exec(line.slice(0, line.lastIndexOf("\n") + 1))?.[0];
-      if (url !== undefined) found.resolve(new URL(url).origin);
+      if (url !== undefined) opened ??= setTimeout(() => found.resolve(new URL(url).origin), MIN_RUN_MS);
     });
   }
   const fail = (why: string): void => found.reject(toError(command, why, output));
   child.once("error", (error) =>
     fail(`it cannot be started (${messageOf(error)}): install it, or name another program`),
   );
-  child.once("exit", (code, signal) => fail(`it ended (${signal ?? code}) before it named an https address`));
+  child.once("exit", (code, signal) => fail(`it ended (${signal ?? code}) before it opened a tunnel`));
   const timer = setTimeout(() => fail(`it named no https address within ${MAX_START_MS / 1000} s`), MAX_START_MS);
   try {
     return await found.promise;
   } finally {
     clearTimeout(timer);
+    clearTimeout(opened);
   }
 }
 

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { addUpSpend, type SpendSum } from "../../shared/spend.ts";
 import { toPrintable } from "../../telemetry/log.ts";
+import { RUN_STATES } from "../../types.ts";
 import {
   addListOptions,
   addServiceOptions,
@@ -18,6 +19,7 @@ type SpendFlags = ServiceFlags & { since?: string; by: SpendGroup };
 
 const SPEND_GROUPS = ["hook", "mapping", "model"] as const;
 type SpendGroup = (typeof SPEND_GROUPS)[number];
+const WANTED_STATES = ["waiting", ...RUN_STATES] as const;
 
 export function addLists(program: Command, io: CliIo): void {
   const sessions = program.command("sessions").description("Show the sessions of the agents.");
@@ -38,7 +40,11 @@ export function addLists(program: Command, io: CliIo): void {
   const runs = program.command("runs").description("Show the agents' turns, and release held ones.");
   const listRuns = runs.command("list").description("List agent turns with their replies, newest first.");
   addAnswer(
-    addListOptions(listRuns).option("--state <state>", "only ready, queued, running, held, done, dead or dropped runs"),
+    addListOptions(listRuns).option(
+      "--state <state>",
+      `only ${WANTED_STATES.join(", ")} runs; waiting: ready or queued`,
+      toOneOf(WANTED_STATES),
+    ),
     io,
     async (client, { limit, state }: ListFlags & { state?: string }) =>
       (await client.call("GET /api/runs", { limit, state })).runs,

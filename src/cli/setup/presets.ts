@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { dirname, relative } from "node:path";
 import {
   createPresetSecret,
+  findUses,
   findWrittenUse,
   planChanges,
   planUse,
@@ -27,7 +28,7 @@ import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, readPlan,
 import { type CopyFlags, copyPreset } from "./preset-copy.ts";
 import { removeTunnelWebhooks } from "../live/dev-tunnel.ts";
 import { registerPreset, unregisterPreset } from "./registration.ts";
-import { refuseUnused, type RegisterFlags } from "./sender.ts";
+import { refuseUnknownUrl, refuseUnused, type RegisterFlags } from "./sender.ts";
 import { addVerify } from "./verify.ts";
 import { MissingAnswer, type Terminal } from "./terminal.ts";
 
@@ -120,13 +121,17 @@ async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promis
   }
   const terminal = openTerminal(flags, io);
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
-  requireUnused(target, name, flags.path);
   const url = toUrl(target, flags.path ?? name);
-  // Some senders show their secret only when the hook is created there.
-  terminal?.note(`URL: ${url}\n${writeConnectSteps(name, url)}`);
   const byHand = flags.register === undefined ? [] : describeByHand(name, url);
   if (!flags.json) print(io, ...byHand);
-
+  // With --register, a preset that is used only lacks its webhook.
+  if (byHand.length > 0 && findWrittenUse(target, name, flags.path)) {
+    if (flags.json) printJsonLine(io, { ok: true, file: target.file, written: false, url, notes: byHand });
+    return;
+  }
+  requireUnused(target, name, flags.path);
+  // Some senders show their secret only when the hook is created there.
+  terminal?.note(`URL: ${url}\n${writeConnectSteps(name, url)}`);
   const plan = planUse(target, { name, options: await askOptions(name, flags, { io, terminal }) });
   await loadPlan(plan, io);
   const written = await applyPlan(plan, flags, io);
@@ -160,6 +165,8 @@ async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promis
 function describeByHand(name: string, url: string): string[] {
   if (name !== "slack")
     return [`The webhook of ${name} cannot be registered by an API. See \`webhooks presets show ${name}\`.`];
+  // Without gateway.publicUrl, it has a placeholder in place of the host.
+  if (!URL.canParse(url)) throw refuseUnknownUrl();
   const { events } = readPreset(name).preset;
   return ["Create the Slack app with its address and events at:", toSlackAppLink(url, events?.default ?? [])];
 }
@@ -184,7 +191,10 @@ async function disablePreset(name: string, flags: EnableFlags, io: CliIo): Promi
   }
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
   const use = findWrittenUse(target, name, flags.path);
-  if (!use) throw refuseUnused(name, target.file);
+  if (!use) {
+    const hooks = findUses(target, name).map(({ hook }) => hook);
+    throw refuseUnused(name, target.file, hooks);
+  }
   const plan = planChanges(target, [{ kind: "remove", path: use.at }], { secretFiles: new Map() });
   await loadPlan(plan, io);
   const written = await applyPlan(plan, flags, io);

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { setInEnvFile } from "../../config/env-file.ts";
 import {
@@ -55,6 +55,8 @@ interface Registration {
   /** A secret that has to be stored first: a new one of our own, or that of the sender's app. */
   toStore: string | undefined;
   isStored: boolean;
+  /** A file that is there from before the sender makes a secret until that is stored: the stored one may be older. */
+  unfinished: string;
   envFile: string;
   /** What will be done, in a sentence each. */
   actions: string[];
@@ -82,7 +84,8 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
   const { hooks, url, use } = sender;
   const found = await hooks.find(url);
   if (found.length === 0 && !flags.replace) await refuseOther(sender, vendor);
-  const steps = planRegistration(vendor, found, isStored);
+  const unfinished = path.join(target.stateDir, `${encodeURIComponent(flags.path ?? name)}-webhook.unfinished`);
+  const steps = planRegistration(vendor, found, isStored && !existsSync(unfinished));
   if (makesSecret(vendor, steps) && (variable ?? secretFile) === undefined) {
     throw refuseLiteral(sender, vendor, target.file);
   }
@@ -98,6 +101,7 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
     secretFile,
     toStore,
     isStored,
+    unfinished,
     envFile,
     actions: [...describeSteps(steps, sender, vendor), ...toSet],
   };
@@ -131,12 +135,14 @@ function newSecret(name: string): string {
 
 /** In this order, whatever ends the command can be continued: no webhook is made whose secret is not on disk. */
 async function execute(registration: Registration, { vendor, flags: { json }, io }: RegisterCommand): Promise<void> {
-  const { plan, hooks, steps, wanted, variable, secretFile, toStore, isStored, envFile, actions } = registration;
+  const { plan, hooks, steps, wanted, variable, secretFile, toStore, isStored, unfinished, envFile, actions } =
+    registration;
   const { file } = plan;
   const { url } = wanted;
   const store = (secret: string): void => {
     if (variable !== undefined) setInEnvFile(envFile, variable, secret);
     else if (secretFile !== undefined) replaceFile(secretFile, `${secret}\n`);
+    rmSync(unfinished, { force: true });
   };
   if (toStore !== undefined) store(toStore);
   writePlan(plan);
@@ -144,6 +150,7 @@ async function execute(registration: Registration, { vendor, flags: { json }, io
     // A file that cannot be replaced, a mounted one for example, fails before the sender makes a secret for it.
     const isMade = makesSecret(vendor, steps);
     if (isMade && secretFile !== undefined) replaceFile(secretFile, readFileSync(secretFile, "utf8"));
+    if (isMade) replaceFile(unfinished, "", { mode: 0o600 });
     const { id, notes } = await runRegistration(steps, hooks, wanted, store);
     const isNewSecret = toStore !== undefined || isMade;
     const isSet = variable !== undefined && isNewSecret;

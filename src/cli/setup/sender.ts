@@ -1,4 +1,4 @@
-import { findUse, toApiAccess, toHookUrl } from "../../config/presets/api-access.ts";
+import { findUse, toApiAccess, toHook, toHookUrl } from "../../config/presets/api-access.ts";
 import { type ConfigPlan, isReference } from "../../config/edit/plan.ts";
 import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
@@ -43,7 +43,7 @@ export async function openSender(command: RegisterCommand, plan: ConfigPlan, env
   const { name, vendor, flags } = command;
   const { config } = await readPlan(plan, env);
   const use = findUse(config, name, flags.path);
-  if (!use) throw refuseUnused(name, plan.file);
+  if (!use) throw refuseUnused(name, plan.file, listHooks(config, name));
   const access = toApiAccess(use, config);
   const token = await findToken(command, access);
   const url = requireUrl(use, config);
@@ -57,8 +57,17 @@ export function connectStored(use: PresetUse, config: ResolvedConfig, timeoutMs:
   return findVendor(use.name)?.connect({ ...access, token, signal: AbortSignal.timeout(timeoutMs) });
 }
 
-export function refuseUnused(name: string, file: string): ConfigError {
-  return new ConfigError([{ file, message: `The preset "${name}" is not used for this hook. Name it with --path.` }]);
+/** `hooks`: those that the preset is used for. */
+export function refuseUnused(name: string, file: string | undefined, hooks: string[]): ConfigError {
+  const message =
+    hooks.length === 0
+      ? `The preset "${name}" is not used. Add it with \`webhooks presets enable ${name}\`.`
+      : `The preset "${name}" is used for other hooks. Name one with --path: ${hooks.join(", ")}.`;
+  return new ConfigError([{ file, message }]);
+}
+
+export function listHooks({ hooks }: ResolvedConfig, preset: string): string[] {
+  return hooks.presets.filter(({ name }) => name === preset).map((use) => toHook(use));
 }
 
 /** A stored token whose variable is not set counts as none. Empty: a GitHub App signs its own. */
@@ -79,7 +88,11 @@ async function findToken(
 
 export function requireUrl(use: PresetUse, config: ResolvedConfig): string {
   const url = toHookUrl(use, config);
-  if (url !== undefined) return url;
+  if (url === undefined) throw refuseUnknownUrl();
+  return url;
+}
+
+export function refuseUnknownUrl(): ConfigError {
   const message = "The sender must know a public address. Set it, such as https://hooks.example.com.";
-  throw new ConfigError([{ key: "gateway.publicUrl", message }]);
+  return new ConfigError([{ key: "gateway.publicUrl", message }]);
 }

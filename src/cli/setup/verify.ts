@@ -5,7 +5,7 @@ import { builtInDrivers } from "../../drivers.ts";
 import { requirePreset } from "../../config/presets/file.ts";
 import { findUse, toHook } from "../../config/presets/api-access.ts";
 import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
-import { ConfigError, messageOf } from "../../errors.ts";
+import { messageOf } from "../../errors.ts";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { findVendor } from "../../registration/vendors.ts";
 import { readOwn } from "../../shared/json.ts";
@@ -14,7 +14,7 @@ import { addServiceOptions, EXIT_CODES, type ServiceFlags, toDigits } from "../c
 import { loadConfig } from "../context.ts";
 import { type CliIo, print, printJson } from "../io.ts";
 import { createOperatorClient, type OperatorClient } from "../operator-client.ts";
-import { connectStored, requireUrl } from "./sender.ts";
+import { connectStored, listHooks, refuseUnused, requireUrl } from "./sender.ts";
 
 type Rejection = OperatorAnswers["GET /api/rejections"]["rejections"][number];
 
@@ -43,10 +43,7 @@ type Outcome = { event: string; reason?: never } | { event?: never; reason: stri
 async function verify(name: string, flags: VerifyFlags, io: CliIo): Promise<void> {
   const { config } = await loadConfig(flags.config, io);
   const use = findUse(config, name, flags.path);
-  if (!use) {
-    const message = `The preset "${name}" is not used for this hook. Add it with \`webhooks presets enable ${name}\`.`;
-    throw new ConfigError([{ file: config.file, message }]);
-  }
+  if (!use) throw refuseUnused(name, config.file, listHooks(config, name));
   const hook = toHook(use);
   const { mapping } =
     config.hooks.mappings.find(({ preset, mapping: { match } }) => preset === name && match?.path === hook) ?? {};

@@ -31,7 +31,7 @@ const isTiny = (value: string): boolean => isOpaque(value) || Math.min(...toPixe
 const isFar = (value: string): boolean =>
   isOpaque(value) || /-\d{3,}%/.test(value) || toPixels(value, 16).some((pixels) => pixels <= -300 || pixels >= 3000);
 
-const isOpaque = (value: string): boolean => value.includes(OPAQUE);
+const isOpaque = (value: string): boolean => value.includes(OPAQUE) || value === "revert-layer";
 const isNot = (shown: RegExp) => (value: string) => !shown.test(value);
 
 /** The values that hide an element with everything in it. */

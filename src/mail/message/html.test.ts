@@ -91,6 +91,23 @@ const HIDDEN_TRICKS: [trick: string, html: string][] = [
   ["a nested rule", "<style>div{color:red;& p{display:none}}</style><div><p>x</p></div>"],
   ["a query in a rule", "<style>p{color:red;@media screen{font-size:0}}</style><p>x</p>"],
   ["a selector that is not known", "<style>p:state(a){font-size:0}</style><p>x</p>"],
+  ...["p:nonsense", "p::nonsense", "p:contains(x)", ":parent", "n|p"].map((unknown): [string, string] => [
+    `${unknown} in its list drops a rule that shows it`,
+    `<style>p{display:none} p,${unknown}{display:block}</style><p>x</p>`,
+  ]),
+  [
+    "a selector that no browser knows does not show it",
+    "<style>p{display:none} :parent{display:block}</style><p>x</p>",
+  ],
+  [
+    "an important rule in a layer",
+    "<style>@layer a{p{display:none!important}} p.a{display:block!important}</style><p class=a>x</p>",
+  ],
+  [
+    "an important rule in a layer in a rule",
+    "<style>p{@layer a{display:none!important} display:block!important}</style><p>x</p>",
+  ],
+  ["a layer that is gone back to", "<style>@layer a{p{display:none}} p{display:revert-layer}</style><p>x</p>"],
   ["a broken rule before", "<style>{} a{;;b} c{d:} .h{display:none}</style><p class=h>x</p>"],
   ["a style sheet behind the text", "<p class=h>x</p><style>.h{display:none}</style>"],
   ["a pseudo-class in :not()", "<style>p:not(:hover){display:none}</style><p>x</p>"],
@@ -154,6 +171,16 @@ test.each([
   ],
   ["a stronger rule", "<style>p.a{display:block} p{display:none}</style><p class=a>x</p>"],
   ["a rule under the mouse", "<style>p:hover{opacity:0} p::before{display:none}</style><p>x</p>"],
+  [
+    "a rule for a part of an element",
+    "<style>p{display:none} p,p::before,a:focus-within,p::-webkit-x{display:block}</style><p>x</p>",
+  ],
+  ["a part that is not known", "<style>p::-moz-x{display:none}</style><p>x</p>"],
+  ["a rule over one in a layer", "<style>@layer a{p.a{display:none}} p{display:block}</style><p class=a>x</p>"],
+  [
+    "an important style over a layer",
+    "<style>@layer a{p{display:none!important}}</style><p style='display:block!important'>x</p>",
+  ],
   ["a style sheet for printing", "<style media=print>p{display:none}</style><p>x</p>"],
   ["a style sheet in another language", "<style type=text/less>p{display:none}</style><p>x</p>"],
   [

@@ -3,6 +3,7 @@ import {
   type Atrule,
   type CssNode,
   type Declaration,
+  find,
   generate,
   ident,
   lexer,
@@ -39,10 +40,7 @@ const MAX_STEPS = 2_000_000;
 export function createStyles(styleSheets: StyleSheet[], quirksMode: boolean): ReadAppearance {
   const parseCss = createParser();
   const adapter = createAdapter();
-  const rules = toRules(styleSheets, parseCss, quirksMode).map((rule) => ({
-    ...rule,
-    matches: compileSafely(rule, { adapter, quirksMode, cacheResults: false }),
-  }));
+  const rules = toRules(styleSheets, parseCss, { adapter, quirksMode, cacheResults: false });
 
   return function readAppearance(element, parent) {
     const declared: Styled[] = [];
@@ -63,48 +61,55 @@ interface Styled {
 }
 
 interface StyleRule {
-  selector: string;
+  matches: Matches;
   styles: Styled[];
 }
 
-/** The cascade. A specificity has 12 bits, an order 20. */
-const ORIGIN = { attribute: 0, author: 2 ** 32, inline: 2 ** 33, important: 2 ** 34 };
+/** The cascade. A specificity has 12 bits, an order 20. What is important in a layer is above `author`, in place of below it. */
+const ORIGIN = { attribute: 0, layer: 2 ** 32, author: 2 ** 33, importantLayer: 3 * 2 ** 32, inline: 2 ** 34 };
+const IMPORTANT = 2 ** 35;
 
-function toRules(sheets: StyleSheet[], parseCss: ParseCss, quirksMode: boolean): StyleRule[] {
+function toRules(sheets: StyleSheet[], parseCss: ParseCss, options: SelectorOptions): StyleRule[] {
   const rules: StyleRule[] = [];
   for (const { css, media } of sheets) {
     const sheet = parseCss(css, "stylesheet");
-    if (sheet?.type !== "StyleSheet") return [{ selector: "*", styles: [HIDDEN] }];
-    collect(sheet.children, reachOfMedia(media));
+    if (sheet?.type !== "StyleSheet") return [{ matches: matchAll, styles: [HIDDEN] }];
+    collect(sheet.children, reachOfMedia(media), ORIGIN.author);
   }
   return rules;
 
-  function collect(nodes: List<CssNode>, reach: Reach): void {
+  function collect(nodes: List<CssNode>, reach: Reach, origin: number): void {
     if (reach === "nothing") return;
     for (const node of nodes) {
-      if (node.type === "Rule") add(node, reach);
+      if (node.type === "Rule") add(node, reach, origin);
       if (node.type !== "Atrule" || !node.block) continue;
       const inner = reachOf(node);
-      collect(node.block.children, inner === "everything" ? reach : inner);
+      collect(node.block.children, inner === "everything" ? reach : inner, originOf(node, origin));
     }
   }
 
-  function add({ prelude, block }: Rule, reach: Reach): void {
-    const written = toStyles(block.children, { origin: ORIGIN.author, quirksMode });
-    const declared = reach === "everything" ? written : onlyHiding(written);
-    if (declared.length === 0 || prelude.type !== "SelectorList") return;
+  function add({ prelude, block }: Rule, reach: Reach, origin: number): void {
+    const written = toStyles(block.children, { origin, quirksMode: options.quirksMode === true, parseCss });
+    if (written.length === 0 || prelude.type !== "SelectorList") return;
+    const selectors = Array.from(prelude.children).filter((node) => node.type === "Selector");
+    const hides = isHiding(written);
+    const compiled = selectors.map((selector) => ({ selector, matches: compileSafely(selector, hides, options) }));
+    // A browser drops a rule for one selector that it does not know.
+    const isKnown = compiled.every(({ selector, matches }) => matches !== undefined && !hasUnknownPart(selector));
+    const declared = reach === "everything" && isKnown ? written : onlyHiding(written);
+    if (declared.length === 0) return;
     // A rule may repeat a property thousands of times.
     const last = new Map(declared.map((styled) => [styled.property + styled.weight, styled]));
-    for (const selector of prelude.children) {
-      if (selector.type !== "Selector" || isNever(selector)) continue;
+    for (const { selector, matches = matchAll } of compiled) {
+      if (matches === matchNothing) continue;
       const weight = rules.length + specificityOf(selector) * 2 ** 20;
       const styles = Array.from(last.values(), (styled) => ({ ...styled, weight: styled.weight + weight }));
-      rules.push({ selector: generate(selector), styles });
+      rules.push({ matches, styles });
     }
   }
 }
 
-const HIDDEN: Styled = { property: "display", value: "none", weight: ORIGIN.important * 4 };
+const HIDDEN: Styled = { property: "display", value: "none", weight: IMPORTANT * 4 };
 
 type ParseCss = (css: string, context: "stylesheet" | "declarationList") => CssNode | undefined;
 
@@ -128,6 +133,8 @@ interface StyleContext {
   origin: number;
   quirksMode: boolean;
   isNested?: boolean;
+  /** Parses what the library leaves as it is, the declarations of a layer in a rule. */
+  parseCss?: ParseCss;
 }
 
 /** Nested rules are not matched: what hides there counts as if the rule around them said it. */
@@ -136,8 +143,15 @@ function toStyles(nodes: Iterable<CssNode>, context: StyleContext): Styled[] {
     if (node.type === "Declaration") {
       return toStyled(node, context).filter((styled) => !context.isNested || isHiding([styled]));
     }
+    if (node.type === "Raw" && context.isNested && context.parseCss) {
+      const list = context.parseCss(node.value, "declarationList");
+      const once = { ...context, parseCss: undefined };
+      return list?.type === "DeclarationList" ? toStyles(list.children, once) : [HIDDEN];
+    }
     const isRule = node.type === "Rule" || (node.type === "Atrule" && reachOf(node) !== "nothing");
-    return isRule && node.block ? toStyles(node.block.children, { ...context, isNested: true }) : [];
+    if (!isRule || !node.block) return [];
+    const origin = originOf(node, context.origin);
+    return toStyles(node.block.children, { ...context, origin, isNested: true });
   });
 }
 
@@ -176,7 +190,9 @@ function toStyled({ property: written, value, important }: Declaration, context:
   const text = generate(value);
   const decoded = text.length > MAX_VALUE_LENGTH ? OPAQUE : ident.decode(text).toLowerCase();
   const meant = context.quirksMode ? withQuirks(name, decoded) : decoded;
-  const styled = { property, value: meant, weight: context.origin + (important ? ORIGIN.important : 0) };
+  const { origin } = context;
+  const weight = important ? IMPORTANT + (origin === ORIGIN.layer ? ORIGIN.importantLayer : origin) : origin;
+  const styled = { property, value: meant, weight };
   // What a color hides depends on the other one.
   const counts = isValid(name, meant) || (!isColor(property) && isHiding([styled]));
   return counts ? [styled] : [];
@@ -211,6 +227,11 @@ function reachOf({ name, prelude }: Atrule): Reach {
   return reachOfMedia(prelude ? generate(prelude) : "");
 }
 
+/** The origin of what is in a rule. The order of layers does not matter, since only what hides counts of them. */
+function originOf(node: Atrule | Rule, around: number): number {
+  return node.type === "Atrule" && node.name.toLowerCase() === "layer" ? ORIGIN.layer : around;
+}
+
 /** A number with 4 bits each for ids, classes and elements. */
 function specificityOf({ children }: Selector): number {
   const types = Array.from(children, ({ type }) => type);
@@ -222,34 +243,49 @@ function specificityOf({ children }: Selector): number {
   );
 }
 
+type SelectorOptions = NonNullable<Parameters<typeof compile<Tree.Node, Element>>[1]>;
+type Matches = (element: Element) => boolean;
+
 /** Pseudo-classes of a pointer and of input, and the old ones of a part of an element. */
-const NEVER = /^(?:hover|active|visited|target|focus|before|after|first-l)/i;
+const NEVER = /^(?:hover|active|visited|target|focus(?:-within|-visible)?|before|after|first-l(?:ine|etter))$/i;
+/** What else browsers know, and the library evaluates as they do. */
+const KNOWN =
+  /^(?:any-link|link|disabled|enabled|checked|required|optional|root|scope|empty|is|where|not|has|(?:first|last|only)-(?:child|of-type)|nth-(?:last-)?(?:child|of-type))$/i;
+const KNOWN_PARTS = /^(?:before|after|first-l(?:ine|etter)|marker|placeholder|selection|backdrop|-webkit-.*)$/i;
 
-/** Whether a selector matches no whole element that nobody has touched. */
-function isNever({ children }: Selector): boolean {
-  return Array.from(children).some(
-    (node) => node.type === "PseudoElementSelector" || (node.type === "PseudoClassSelector" && NEVER.test(node.name)),
-  );
-}
+const matchAll: Matches = () => true;
+const matchNothing: Matches = () => false;
 
-/** A selector that cannot be evaluated matches if its styles hide text, and otherwise does not. */
-function compileSafely(
-  { selector, styles }: StyleRule,
-  options: NonNullable<Parameters<typeof compile<Tree.Node, Element>>[1]>,
-): (element: Element) => boolean {
-  const unknown = isHiding(styles);
+/** `matchNothing` for what is no whole element that nobody has touched; undefined if it cannot be evaluated. `onError`: where it fails. */
+function compileSafely(selector: Selector, onError: boolean, options: SelectorOptions): Matches | undefined {
+  if (Array.from(selector.children).some(isNever)) return matchNothing;
+  if (find(selector, isUnknownClass)) return undefined;
   try {
-    const matches = compile<Tree.Node, Element>(selector, options);
+    const matches = compile<Tree.Node, Element>(generate(selector), options);
     return (element) => {
       try {
         return matches(element);
       } catch {
-        return unknown;
+        return onError;
       }
     };
   } catch {
-    return () => unknown;
+    return undefined;
   }
+}
+
+function isNever(node: CssNode): boolean {
+  return node.type === "PseudoElementSelector" || (node.type === "PseudoClassSelector" && NEVER.test(node.name));
+}
+
+function isUnknownClass(node: CssNode): boolean {
+  return node.type === "PseudoClassSelector" && !NEVER.test(node.name) && !KNOWN.test(node.name);
+}
+
+function hasUnknownPart(selector: Selector): boolean {
+  return Array.from(selector.children).some(
+    (node) => node.type === "PseudoElementSelector" && !KNOWN_PARTS.test(node.name),
+  );
 }
 
 /** Throws when the selectors of a document cause too much work. */

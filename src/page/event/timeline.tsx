@@ -170,10 +170,10 @@ function Waits({ run: { waitsFor } }: { run: RunView }): JSX.Element | null {
   if (!waitsFor) return null;
   const { kind, eventId, holdReason, mapping } = waitsFor;
   const before =
-    kind === "held" ? `a held turn (${holdReason})` : kind === "paused" ? "a turn of a paused hook" : "another turn";
+    kind === "held" ? `a held turn (${holdReason})` : kind === "paused" ? "a turn of a paused mapping" : "another turn";
   return (
     <p class="warn">
-      waits for {eventId === undefined ? "its hook" : <a href={hrefTo(["events", eventId])}>{before}</a>}
+      waits for {eventId === undefined ? "its mapping" : <a href={hrefTo(["events", eventId])}>{before}</a>}
       {mapping !== undefined && (
         <>
           : <a href={hrefTo(["mappings", mapping])}>{toLine(mapping, 60)}</a> is paused

@@ -81,7 +81,7 @@ function Result({ run }: { run: RunView }): JSX.Element {
         ? "behind a held turn"
         : kind === "turn"
           ? "for another turn of its session"
-          : `: the hook ${mapping} is paused`;
+          : `: the mapping ${mapping} is paused`;
     return (
       <span class="warn">
         waits{kind === "paused" ? "" : " "}

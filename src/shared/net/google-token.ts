@@ -1,6 +1,6 @@
 import type { SignatureResult } from "../../providers/provider.ts";
 import { HTTP_URL, NON_BLANK } from "../json.ts";
-import { createTokenVerifier, toBearer, type TokenRules } from "./json-web-token.ts";
+import { createTokenVerifier, bearerTokenOf, type TokenRules } from "./json-web-token.ts";
 
 /** JSON Schemas of the options that say which tokens are right. */
 export const GOOGLE_TOKEN = {
@@ -44,7 +44,7 @@ export async function createGoogleTokenVerifier(options: GoogleTokenOptions): Pr
   const verifyToken = await createTokenVerifier({ ...toGoogleRules(options), toleranceMs: options.toleranceMs });
   return async function verifyGoogleToken(authorization, now) {
     if (authorization === undefined) return { reason: "missing", message: "The header authorization is missing." };
-    const token = toBearer(authorization);
+    const token = bearerTokenOf(authorization);
     if (token === undefined) return { reason: "malformed", message: "The header authorization is malformed." };
     const { refusal } = await verifyToken(token, now);
     return refusal ?? "valid";

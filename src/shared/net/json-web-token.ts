@@ -104,7 +104,7 @@ function toExpired(expiresAt: number, now: number): SignatureRefusal {
 }
 
 /** The token of `Authorization: Bearer`. */
-export function toBearer(authorization: string): string | undefined {
+export function bearerTokenOf(authorization: string): string | undefined {
   return /^bearer +(\S+)$/i.exec(authorization)?.[1];
 }
 
