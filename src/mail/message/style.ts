@@ -1,20 +1,26 @@
-import { compile } from "css-select";
 import {
   type Atrule,
   type CssNode,
   type Declaration,
-  find,
   generate,
   ident,
   lexer,
   type List,
   parse,
   type Rule,
-  type Selector,
 } from "css-tree";
 import type { DefaultTreeAdapterTypes as Tree } from "parse5";
 import { type Appearance, isRelevant, OPAQUE, PAGE, toAppearance } from "./appearance.ts";
 import { type Reach, reachOfMedia } from "./media.ts";
+import {
+  createSelectors,
+  hasUnknownPart,
+  type Matches,
+  matchAll,
+  matchNothing,
+  type Selectors,
+  specificityOf,
+} from "./selectors.ts";
 
 type Element = Tree.Element;
 
@@ -30,8 +36,6 @@ export interface StyleSheet {
 /** The parser's work for an error grows with the text that contains it. In characters. */
 const ERROR_WORK = 20_000;
 const MAX_ERROR_WORK = 30_000_000;
-/** Comparisons of selectors with elements. */
-const MAX_STEPS = 2_000_000;
 
 /**
  * Reads the styles of a document as a browser with a wide screen would. What cannot be evaluated, because it is too large
@@ -39,14 +43,14 @@ const MAX_STEPS = 2_000_000;
  */
 export function createStyles(styleSheets: StyleSheet[], quirksMode: boolean): ReadAppearance {
   const parseCss = createParser();
-  const adapter = createAdapter();
-  const rules = toRules(styleSheets, parseCss, { adapter, quirksMode, cacheResults: false });
+  const selectors = createSelectors(quirksMode);
+  const rules = toRules(styleSheets, { parseCss, selectors, quirksMode });
 
   return function readAppearance(element, parent) {
     const declared: Styled[] = [];
     for (const { matches, styles } of rules) {
       if (matches(element)) declared.push(...styles);
-      if (adapter.isExhausted()) return undefined;
+      if (selectors.areExhausted()) return undefined;
     }
     declared.push(...readOwnStyles(element, parseCss, quirksMode));
     return declared.length === 0 ? parent : toAppearance(toStyle(declared), parent);
@@ -69,7 +73,13 @@ interface StyleRule {
 const ORIGIN = { attribute: 0, layer: 2 ** 32, author: 2 ** 33, importantLayer: 3 * 2 ** 32, inline: 2 ** 34 };
 const IMPORTANT = 2 ** 35;
 
-function toRules(sheets: StyleSheet[], parseCss: ParseCss, options: SelectorOptions): StyleRule[] {
+interface RuleOptions {
+  parseCss: ParseCss;
+  selectors: Selectors;
+  quirksMode: boolean;
+}
+
+function toRules(sheets: StyleSheet[], { parseCss, selectors, quirksMode }: RuleOptions): StyleRule[] {
   const rules: StyleRule[] = [];
   for (const { css, media } of sheets) {
     const sheet = parseCss(css, "stylesheet");
@@ -89,11 +99,12 @@ function toRules(sheets: StyleSheet[], parseCss: ParseCss, options: SelectorOpti
   }
 
   function add({ prelude, block }: Rule, reach: Reach, origin: number): void {
-    const written = toStyles(block.children, { origin, quirksMode: options.quirksMode === true, parseCss });
+    const written = toStyles(block.children, { origin, quirksMode, parseCss });
     if (written.length === 0 || prelude.type !== "SelectorList") return;
-    const selectors = Array.from(prelude.children).filter((node) => node.type === "Selector");
     const hides = isHiding(written);
-    const compiled = selectors.map((selector) => ({ selector, matches: compileSafely(selector, hides, options) }));
+    const compiled = Array.from(prelude.children)
+      .filter((node) => node.type === "Selector")
+      .map((selector) => ({ selector, matches: selectors.compile(selector, hides) }));
     // A browser drops a rule for one selector that it does not know.
     const isKnown = compiled.every(({ selector, matches }) => matches !== undefined && !hasUnknownPart(selector));
     const declared = reach === "everything" && isKnown ? written : onlyHiding(written);
@@ -230,92 +241,6 @@ function reachOf({ name, prelude }: Atrule): Reach {
 /** The origin of what is in a rule. The order of layers does not matter, since only what hides counts of them. */
 function originOf(node: Atrule | Rule, around: number): number {
   return node.type === "Atrule" && node.name.toLowerCase() === "layer" ? ORIGIN.layer : around;
-}
-
-/** A number with 4 bits each for ids, classes and elements. */
-function specificityOf({ children }: Selector): number {
-  const types = Array.from(children, ({ type }) => type);
-  const count = (...wanted: string[]): number => Math.min(types.filter((type) => wanted.includes(type)).length, 15);
-  return (
-    count("IdSelector") * 256 +
-    count("ClassSelector", "AttributeSelector", "PseudoClassSelector") * 16 +
-    count("TypeSelector")
-  );
-}
-
-type SelectorOptions = NonNullable<Parameters<typeof compile<Tree.Node, Element>>[1]>;
-type Matches = (element: Element) => boolean;
-
-/** Pseudo-classes of a pointer and of input, and the old ones of a part of an element. */
-const NEVER = /^(?:hover|active|visited|target|focus(?:-within|-visible)?|before|after|first-l(?:ine|etter))$/i;
-/** What else browsers know, and the library evaluates as they do. */
-const KNOWN =
-  /^(?:any-link|link|disabled|enabled|checked|required|optional|root|scope|empty|is|where|not|has|(?:first|last|only)-(?:child|of-type)|nth-(?:last-)?(?:child|of-type))$/i;
-const KNOWN_PARTS = /^(?:before|after|first-l(?:ine|etter)|marker|placeholder|selection|backdrop|-webkit-.*)$/i;
-
-const matchAll: Matches = () => true;
-const matchNothing: Matches = () => false;
-
-/** `matchNothing` for what is no whole element that nobody has touched; undefined if it cannot be evaluated. `onError`: where it fails. */
-function compileSafely(selector: Selector, onError: boolean, options: SelectorOptions): Matches | undefined {
-  if (Array.from(selector.children).some(isNever)) return matchNothing;
-  if (find(selector, isUnknownClass)) return undefined;
-  try {
-    const matches = compile<Tree.Node, Element>(generate(selector), options);
-    return (element) => {
-      try {
-        return matches(element);
-      } catch {
-        return onError;
-      }
-    };
-  } catch {
-    return undefined;
-  }
-}
-
-function isNever(node: CssNode): boolean {
-  return node.type === "PseudoElementSelector" || (node.type === "PseudoClassSelector" && NEVER.test(node.name));
-}
-
-function isUnknownClass(node: CssNode): boolean {
-  return node.type === "PseudoClassSelector" && !NEVER.test(node.name) && !KNOWN.test(node.name);
-}
-
-function hasUnknownPart(selector: Selector): boolean {
-  return Array.from(selector.children).some(
-    (node) => node.type === "PseudoElementSelector" && !KNOWN_PARTS.test(node.name),
-  );
-}
-
-/** Throws when the selectors of a document cause too much work. */
-function createAdapter() {
-  let steps = 0;
-  const count = <Result>(result: Result): Result => {
-    steps += 1;
-    if (steps > MAX_STEPS) throw new RangeError("too many selectors");
-    return result;
-  };
-  const isTag = (node: Tree.Node): node is Element => count("tagName" in node);
-  const getChildren = (node: Tree.Node): Tree.Node[] => ("childNodes" in node ? node.childNodes : []);
-  const getParent = (node: Tree.Node): Tree.Node | null => count(("parentNode" in node && node.parentNode) || null);
-  const getAttributeValue = ({ attrs }: Element, name: string): string | undefined =>
-    count(attrs.find((attribute) => attribute.name === name)?.value);
-  return {
-    isExhausted: () => steps > MAX_STEPS,
-    isTag,
-    getChildren,
-    getParent,
-    getAttributeValue,
-    hasAttrib: (element: Element, name: string) => getAttributeValue(element, name) !== undefined,
-    getName: ({ tagName }: Element) => count(tagName),
-    getSiblings: (node: Tree.Node) => getChildren(getParent(node) ?? node),
-    // No browser knows the selectors that need it.
-    getText() {
-      throw new TypeError("unknown selector");
-    },
-    removeSubsets: (nodes: Tree.Node[]) => nodes,
-  };
 }
 
 const STYLE_ATTRIBUTES = new Map([
