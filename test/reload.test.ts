@@ -222,6 +222,29 @@ describe("an invalid change is rejected as a whole", () => {
   });
 });
 
+test("a file may be replaced by a link to itself, and back", async () => {
+  const mappings = [{ match: { path: "x" }, messageTemplate: "${file:word}" }];
+  service = await startService({ config: { hooks: { mappings } }, files: { word: "one" }, watch: true });
+  const file = path.join(service.folder, "word");
+  rmSync(file);
+  symlinkSync("word", file);
+  await failedAt();
+  await sleep(500);
+  expect(await message()).toBe("one");
+  rmSync(file);
+  service.write("word", "two");
+  await expect.poll(message, POLL).toBe("two");
+});
+
+/** When the last reload failed. */
+async function failedAt(): Promise<string> {
+  const { lastReloadError } = await waitFor(async () => {
+    const status = await service.api("/api/status");
+    return status.lastReloadError && status;
+  });
+  return lastReloadError.at;
+}
+
 describe("a transform folder that links to", () => {
   test.each(["/proc", "/dev", "/usr"])("%s: nothing of it is watched, and reload works", async (target) => {
     const prepare = (folder: string): void => {

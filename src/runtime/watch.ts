@@ -1,8 +1,8 @@
 import { type FSWatcher, watch } from "chokidar";
-import { lstatSync, type Stats, statSync } from "node:fs";
+import { lstatSync, type Stats } from "node:fs";
 import path from "node:path";
 import { codeOf } from "../errors.ts";
-import { CLOCK_SLACK_MS, isInstalled } from "../shared/system/files.ts";
+import { CLOCK_SLACK_MS, isInstalled, statIfAny } from "../shared/system/files.ts";
 import type { Log } from "../telemetry/log.ts";
 import { isInside, toRealPath } from "../transforms/source-boundary.ts";
 import { createLinkWatcher } from "./links.ts";
@@ -155,7 +155,7 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
 
   /** What was added to a folder is found by itself. */
   function isNew(file: string): boolean {
-    const stats = statSync(file, { throwIfNoEntry: false });
+    const stats = statIfAny(file);
     return isRecent(stats) && stats?.isDirectory() !== true;
   }
 
