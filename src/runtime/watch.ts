@@ -1,5 +1,5 @@
 import { type FSWatcher, watch } from "chokidar";
-import { lstatSync, type Stats } from "node:fs";
+import { existsSync, lstatSync, type Stats } from "node:fs";
 import path from "node:path";
 import { codeOf } from "../errors.ts";
 import { CLOCK_SLACK_MS, isInstalled, statIfAny } from "../shared/system/files.ts";
@@ -38,7 +38,7 @@ export interface WatcherOptions {
 }
 
 export interface Watcher {
-  /** Watches these files and folders from now on, and no others. */
+  /** Watches these files and folders from now on, and no others. One that does not exist is a change once it does. */
   follow(paths: string[]): void;
   close(): Promise<void>;
 }
@@ -50,6 +50,8 @@ export interface Watcher {
 export function createWatcher({ since, changed, isRelevant = () => true, stateDir, log }: WatcherOptions): Watcher {
   const ignored = [isInstalled, leavesFolder, isState];
   let followed = new Set<string>();
+  /** The followed paths that do not exist. */
+  let missing = new Set<string>();
   let watcher = open({ usePolling: false });
   const links = createLinkWatcher(reopen, (error) => {
     if (!watcher.options.usePolling && isExhausted(error)) poll(watcher, error);
@@ -68,6 +70,7 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
       if (gone.length > 0) watcher.unwatch(gone);
       const added = paths.filter((wanted) => !followed.has(wanted));
       followed = next;
+      missing = new Set(paths.filter((wanted) => !existsSync(wanted)));
       watcher.add(added);
       // Polling reads what is behind the links.
       if (!watcher.options.usePolling) links.follow(paths);
@@ -89,7 +92,7 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
       // What was added with a folder is reported by itself.
       if (event === "addDir") return;
       const matters = followed.has(file) || (event !== "unlinkDir" && isRelevant(file));
-      if (matters && (!event.startsWith("add") || isRecent(stats))) scheduleChange([file]);
+      if (matters && (event !== "add" || missing.has(file) || isRecent(stats))) scheduleChange([file]);
     });
     opened.on("ready", checkAll);
     opened.on("error", (error) => {
@@ -156,6 +159,7 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
   /** What was added to a folder is found by itself. */
   function isNew(file: string): boolean {
     const stats = statIfAny(file);
+    if (missing.has(file)) return stats !== undefined;
     return isRecent(stats) && stats?.isDirectory() !== true;
   }
 
