@@ -141,7 +141,6 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
   function checkAll(): void {
     const watched = Object.entries(watcher.getWatched());
     const paths = watched.flatMap(([folder, names]) => names.map((name) => path.join(folder, name)));
-    // A followed path that does not exist was deleted before it could be watched.
     const files = [...followed, ...paths.filter(isRelevant)].filter(isNew);
     if (files.length > 0) scheduleChange(files);
   }
@@ -160,7 +159,9 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
   function isNew(file: string): boolean {
     const stats = statIfAny(file);
     if (missing.has(file)) return stats !== undefined;
-    return isRecent(stats) && stats?.isDirectory() !== true;
+    // A followed file was deleted before it could be watched. Another may be a link that leads nowhere.
+    if (stats === undefined) return followed.has(file);
+    return isRecent(stats) && !stats.isDirectory();
   }
 
   function isState(file: string): boolean {
