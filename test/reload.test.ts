@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   closeSync,
   mkdirSync,
   openSync,
@@ -6,6 +7,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
@@ -277,6 +279,30 @@ test("a folder that is named instead of a file is not watched", async () => {
   expect(await failedAt()).toBe(at);
 });
 
+test("a file with a time in the future causes no reload after the other", async () => {
+  service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
+  const file = path.join(service.folder, "transforms/x.ts");
+  service.write("transforms/x.ts", says("two"));
+  utimesSync(file, new Date(), new Date(Date.now() + 1e9));
+  await expect.poll(message, POLL).toBe("two");
+  await sleep(500);
+  const { generation } = (await service.api("/api/status")).config;
+  await sleep(1000);
+  expect((await service.api("/api/status")).config.generation).toBe(generation);
+});
+
+test("after a failure, a file whose permissions change is read again", async () => {
+  const mappings = [{ match: { path: "x" }, schema: "schema.json" }];
+  service = await startService({ files: { "schema.json": "{" }, watch: true });
+  await sleep(500);
+  service.write("webhooks.json5", JSON.stringify(withTokens({ hooks: { mappings } })));
+  const at = await failedAt();
+  await sleep(1000);
+  expect(await failedAt()).toBe(at);
+  chmodSync(path.join(service.folder, "schema.json"), 0o600);
+  await expect.poll(failedAt, POLL).not.toBe(at);
+});
+
 test("a file may be replaced by a link to itself, and back", async () => {
   const mappings = [{ match: { path: "x" }, messageTemplate: "${file:word}" }];
   service = await startService({ config: { hooks: { mappings } }, files: { word: "one" }, watch: true });
@@ -301,6 +327,8 @@ test("a lock file of tools that does not exist causes no reload, and is read onc
   expect(await generation()).toBe(before);
   service.write("tools.lock.json", '{ "version": 1, "sets": {} }');
   await expect.poll(generation, POLL).toBe(before + 1);
+  await sleep(500);
+  expect(await generation()).toBe(before + 1);
 });
 
 /** When the last reload failed. */

@@ -117,7 +117,7 @@ export function createReloader({ current, build, watch, replaced, refused, telem
       const { problems, files } = error instanceof ConfigError ? error : new ConfigError([{ message: String(error) }]);
       // Also what was read for the first time: a change there may fix the problems. A folder in place of a file may be large.
       const others = files.filter((file) => statIfAny(file)?.isDirectory() !== true);
-      watcher?.follow([...new Set([...current().files, ...others])]);
+      watcher?.follow([...new Set([...current().files, ...others])], { polls: true });
       failure = { at: Date.now(), problems };
       activity.reloaded(false);
       for (const problem of problems) {
