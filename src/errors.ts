@@ -144,10 +144,13 @@ export interface ConfigProblem {
 export class ConfigError extends Error {
   override name = "ConfigError";
   readonly problems: ConfigProblem[];
+  /** What was read, or looked for, and what the problems are in, absolute: a change of one may fix them. */
+  readonly files: string[];
 
-  constructor(problems: ConfigProblem[]) {
+  constructor(problems: ConfigProblem[], files: string[] = []) {
     super(problems.map(toSentence).join("\n"));
     this.problems = problems;
+    this.files = [...files, ...problems.flatMap(({ file }) => file ?? [])];
   }
 }
 

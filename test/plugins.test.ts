@@ -5,7 +5,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { UserConfig } from "../src/config/schema/generated.ts";
-import { type Service, startService } from "./support/service.ts";
+import { type Service, startService, withTokens } from "./support/service.ts";
 
 const src = pathToFileURL(path.join(import.meta.dirname, "../src")).href;
 
@@ -102,6 +102,18 @@ test("a change of a file that it imports is reloaded, and a broken one keeps the
   service.write("word.ts", "export const word: string = ;\n");
   await expect.poll(lastError).toContain("./notebook.ts");
   expect(await deliver("me")).toMatchObject({ runs: [{ reply: "changed!" }] });
+});
+
+test("one that made a reload fail is imported again once what it lacked is created, then fixed", async () => {
+  const config = { ...toConfig(), plugins: ["./notebook.ts", "./new.ts"] };
+  service.write("webhooks.json5", JSON.stringify(withTokens(config)));
+  await expect.poll(lastError).toContain("/new.ts' imported from");
+  service.write("new.ts", 'import { name } from "./new/name.ts";\nexport default { name };\n');
+  await expect.poll(lastError).toContain("/new/name.ts' imported from");
+  service.write("new/name.ts", "export const name: string = ;\n");
+  await expect.poll(lastError).toContain("Unexpected");
+  service.write("new/name.ts", 'export const name: string = "new";\n');
+  await expect.poll(lastError).toBe("null");
 });
 
 /** The types contain only the built-in drivers. */

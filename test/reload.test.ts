@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   closeSync,
   mkdirSync,
   openSync,
@@ -6,12 +7,14 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
+import type { UserConfig } from "../src/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";
 import { type Service, startService, withTokens } from "./support/service.ts";
 
@@ -221,6 +224,121 @@ describe("an invalid change is rejected as a whole", () => {
     expect(await message()).toBe("one");
   });
 });
+
+describe("a reload that failed because of a file that it read for the first time succeeds once the file is", () => {
+  const named = "${file:secrets/new/word}";
+  const transform = { match: { path: "x" }, transform: { module: "x.ts" } };
+
+  test.each([
+    ["created: a secret", { messageTemplate: named }, {}, { "secrets/new/word": "two" }],
+    ["created: a schema", { schema: "new.json" }, {}, { "new.json": "{}" }],
+    ["fixed: a schema", { schema: "new.json" }, { "new.json": "{" }, { "new.json": "{}" }],
+    ["created: a transform in a new folder", transform, {}, { "new/x.ts": says("two") }],
+    ["fixed: a transform in a new folder", transform, { "new/x.ts": "{" }, { "new/x.ts": says("two") }],
+    [
+      "created: what a transform in a new folder imports",
+      transform,
+      { "new/x.ts": 'export { default } from "../new/lib/y.ts";' },
+      { "new/lib/y.ts": says("two") },
+    ],
+  ])("%s", async (_what, mapping, broken, repaired) => {
+    service = await startService({ config: toConfig({ messageTemplate: "one" }), watch: true });
+    for (const [file, text] of Object.entries(broken)) service.write(file, text);
+    service.write("webhooks.json5", JSON.stringify(withTokens(toConfig({ messageTemplate: "two", ...mapping }))));
+    await failedAt();
+    expect(await message()).toBe("one");
+    for (const [file, text] of Object.entries(repaired)) service.write(file, text);
+    await expect.poll(message, POLL).toBe("two");
+  });
+
+  function toConfig(mapping: object): UserConfig {
+    return { hooks: { transformsDir: "new", mappings: [{ match: { path: "x" }, ...mapping }] } };
+  }
+});
+
+test("a missing file fails one reload, not one after the other", async () => {
+  const mappings = [{ match: { path: "x" }, messageTemplate: "${file:missing}" }];
+  service = await startService({ watch: true });
+  // The files may be too new for the start to know that it has read them as they are.
+  await sleep(500);
+  service.write("webhooks.json5", JSON.stringify(withTokens({ hooks: { mappings } })));
+  const at = await failedAt();
+  await sleep(1000);
+  expect(await failedAt()).toBe(at);
+});
+
+test("a folder that is named instead of a file is not watched", async () => {
+  const mappings = [{ match: { path: "x" }, messageTemplate: "${file:large}" }];
+  service = await startService({ files: { "large/one.ts": "" }, watch: true });
+  await sleep(500);
+  service.write("webhooks.json5", JSON.stringify(withTokens({ hooks: { mappings } })));
+  const at = await failedAt();
+  await sleep(500);
+  service.write("large/two.ts", "");
+  await sleep(500);
+  expect(await failedAt()).toBe(at);
+});
+
+test("a file with a time in the future causes no reload after the other", async () => {
+  service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
+  const file = path.join(service.folder, "transforms/x.ts");
+  service.write("transforms/x.ts", says("two"));
+  utimesSync(file, new Date(), new Date(Date.now() + 1e9));
+  await expect.poll(message, POLL).toBe("two");
+  await sleep(500);
+  const { generation } = (await service.api("/api/status")).config;
+  await sleep(1000);
+  expect((await service.api("/api/status")).config.generation).toBe(generation);
+});
+
+test("after a failure, a file whose permissions change is read again", async () => {
+  const mappings = [{ match: { path: "x" }, schema: "schema.json" }];
+  service = await startService({ files: { "schema.json": "{" }, watch: true });
+  await sleep(500);
+  service.write("webhooks.json5", JSON.stringify(withTokens({ hooks: { mappings } })));
+  const at = await failedAt();
+  await sleep(1000);
+  expect(await failedAt()).toBe(at);
+  chmodSync(path.join(service.folder, "schema.json"), 0o600);
+  await expect.poll(failedAt, POLL).not.toBe(at);
+});
+
+test("a file may be replaced by a link to itself, and back", async () => {
+  const mappings = [{ match: { path: "x" }, messageTemplate: "${file:word}" }];
+  service = await startService({ config: { hooks: { mappings } }, files: { word: "one" }, watch: true });
+  const file = path.join(service.folder, "word");
+  rmSync(file);
+  symlinkSync("word", file);
+  await failedAt();
+  await sleep(500);
+  expect(await message()).toBe("one");
+  rmSync(file);
+  service.write("word", "two");
+  await expect.poll(message, POLL).toBe("two");
+});
+
+test("a lock file of tools that does not exist causes no reload, and is read once it does", async () => {
+  const runbooks = { kind: "mcp", url: "http://127.0.0.1:1", private: true, audience: "private" };
+  service = await startService({ config: { agents: { tools: { runbooks } } } as UserConfig, watch: true });
+  const generation = async (): Promise<number> => (await service.api("/api/status")).config.generation;
+  await sleep(500);
+  const before = await generation();
+  await sleep(1000);
+  expect(await generation()).toBe(before);
+  service.write("tools.lock.json", '{ "version": 1, "sets": {} }');
+  await expect.poll(generation, POLL).toBe(before + 1);
+  await sleep(500);
+  expect(await generation()).toBe(before + 1);
+});
+
+/** When the last reload failed. */
+async function failedAt(): Promise<string> {
+  const { lastReloadError } = await waitFor(async () => {
+    const status = await service.api("/api/status");
+    return status.lastReloadError && status;
+  });
+  return lastReloadError.at;
+}
 
 describe("a transform folder that links to", () => {
   test.each(["/proc", "/dev", "/usr"])("%s: nothing of it is watched, and reload works", async (target) => {

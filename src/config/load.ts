@@ -68,7 +68,7 @@ export interface ReadConfig {
   warnings: ConfigProblem[];
   /** Adds file and position to a problem that was found later. */
   place(problem: ConfigProblem): ConfigProblem;
-  /** Every file that was read, absolute: what to watch. */
+  /** Every file that was read, or looked for, absolute: what to watch. */
   files: string[];
 }
 
@@ -142,7 +142,9 @@ async function checkConfig(written: unknown, options: CheckOptions, builtIn: Dri
   const { unknown, invalid } = checkSchema(value, drivers, plugins.problems);
   const foreign = findForeignReferences(written);
   const passable = [...(source?.duplicates ?? []), ...unresolved, ...foreign, ...without(unknown, unresolved)];
-  if (!isValid(value, invalid)) throw new ConfigError(placeAll([...passable, ...without(invalid, unresolved)]));
+  if (!isValid(value, invalid)) {
+    throw new ConfigError(placeAll([...passable, ...without(invalid, unresolved)]), [...files, ...plugins.files]);
+  }
 
   const config = resolveConfig(value, options, drivers);
   for (const own of references.length > 0 ? config.hooks.mappings : []) {
@@ -161,7 +163,7 @@ async function checkConfig(written: unknown, options: CheckOptions, builtIn: Dri
     problems: placeAll([...passable, ...without(ofLevel("error", findings), unresolved)]),
     warnings: placeAll(without(ofLevel("warning", findings), unresolved)),
     place: (problem) => locate(hideValues(toOrigin(problem, presets.origins), references), sources, file),
-    files: [...sources.keys(), ...files, ...plugins.files],
+    files: [...sources.keys(), ...presets.templates, ...files, ...plugins.files],
   };
 }
 

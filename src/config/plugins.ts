@@ -15,7 +15,7 @@ export interface LoadedPlugins {
   /** The built-in drivers and those of the plugins. */
   drivers: Drivers;
   problems: ConfigProblem[];
-  /** The files of local plugins and what they import, absolute, without installed packages. */
+  /** The files of local plugins and what they import, absolute, without installed packages. Some may be missing. */
   files: string[];
 }
 
@@ -26,10 +26,10 @@ export async function loadPlugins(entries: unknown, baseDir: string, builtIn: Dr
   const files: string[] = [];
   for (const [index, entry] of (Array.isArray(entries) ? entries : []).entries()) {
     if (typeof entry !== "string") continue;
+    const imported = await importModule(entry, baseDir);
+    files.push(...imported.files.filter((file) => !file.split(path.sep).includes("node_modules")));
     try {
-      const imported = await importModule(entry, baseDir);
-      plugins.push(requirePlugin(imported.exports));
-      files.push(...imported.files.filter((file) => !file.split(path.sep).includes("node_modules")));
+      plugins.push(requirePlugin(await imported.exports));
     } catch (error) {
       problems.push({
         key: `plugins[${index}]`,
@@ -79,8 +79,9 @@ function findConflicts(plugins: Plugin[]): ConfigProblem[] {
 }
 
 interface ImportedModule {
-  exports: unknown;
-  /** The files it was read from, absolute. */
+  /** Rejected with whatever kept it from loading. */
+  exports: Promise<unknown>;
+  /** The files it was read from, and the one that was not found, absolute. */
   files: string[];
   /** Milliseconds since the epoch, before the first file was read. */
   startedAt: number;
@@ -91,7 +92,7 @@ const importedModules = new Map<string, ImportedModule>();
 
 /**
  * Imports a package or a module, JavaScript or TypeScript, as if a file in `baseDir` did. The module and all that it
- * imports are read again when one of the files has changed. Rejects with whatever kept it from loading.
+ * imports are read again when one of the files has changed, or when it could not be loaded.
  */
 async function importModule(specifier: string, baseDir: string): Promise<ImportedModule> {
   const id = JSON.stringify([specifier, baseDir]);
@@ -101,15 +102,18 @@ async function importModule(specifier: string, baseDir: string): Promise<Importe
   const startedAt = Date.now();
   const files = new Set<string>();
   const { tsImport } = await import("tsx/esm/api");
-  const exports: unknown = await tsImport(specifier, {
+  const addFile = (url: unknown): void => {
+    if (typeof url === "string" && url.startsWith("file:")) files.add(fileURLToPath(url));
+  };
+  const exports: Promise<unknown> = tsImport(specifier, {
     parentURL: pathToFileURL(path.join(baseDir, "config")).href,
-    onImport: (url) => {
-      if (url.startsWith("file:")) files.add(fileURLToPath(url));
-    },
+    onImport: addFile,
     tsconfig: false,
   });
+  const failure = await exports.then(() => undefined, toObject);
+  addFile(failure?.["url"]);
   const imported = { exports, files: [...files], startedAt };
-  importedModules.set(id, imported);
+  if (failure === undefined) importedModules.set(id, imported);
   return imported;
 }
 

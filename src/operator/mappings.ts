@@ -1,9 +1,9 @@
-import { globSync } from "node:fs";
 import path from "node:path";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { MappingSource } from "../config/types.ts";
 import { parseObject } from "../shared/json.ts";
 import { readRegularFile } from "../shared/system/files.ts";
+import { listSampleNames } from "../shared/system/samples.ts";
 import type { MappingCount } from "../journal/journal.ts";
 import type { EventCounts } from "../telemetry/activity.ts";
 import type { EventStatus, HookAction } from "../types.ts";
@@ -144,10 +144,7 @@ function readSamples(
     ...(preset === undefined ? [] : [path.join(path.dirname(file), "samples")]),
   ];
   const files = [...new Set(folders)].flatMap((folder) =>
-    globSync("*.json", { cwd: folder })
-      .filter((name) => !/\.(?:expected|request)\.json$/.test(name))
-      .toSorted()
-      .map((name) => path.join(folder, name)),
+    listSampleNames(folder).map((name) => path.join(folder, `${name}.json`)),
   );
   return files.slice(0, MAX_SAMPLES).flatMap(readSample);
 }

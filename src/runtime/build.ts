@@ -111,7 +111,8 @@ export async function buildRuntime({
   const problems = [...read.problems, ...found, ...others].filter(
     (problem, index, all) => all.findIndex((other) => isDeepStrictEqual(other, problem)) === index,
   );
-  if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace(config.file)));
+  const files = [...read.files, ...built.flatMap((mapping) => mapping.files), ...listLockFiles(opened.tools, config)];
+  if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace(config.file)), files);
 
   const mappings = built.flatMap(({ mapping }) => mapping ?? []);
   const slow = opened.senders.flatMap(findSlowTransforms);
@@ -133,9 +134,7 @@ export async function buildRuntime({
     mappings: createMappingIndex(mappings),
     limits: toRunLimits(mappings),
     warnings: [...read.warnings, ...[...findCrowdedFolder(config), ...warnings].map(place)],
-    files: [
-      ...new Set([...read.files, ...built.flatMap(({ files }) => files), ...listLockFiles(opened.tools, config)]),
-    ],
+    files: [...new Set(files)],
   };
 }
 
@@ -210,7 +209,8 @@ export async function buildMapping(
   if (compiled?.bundle && runner) problems.push(...(await runner.check(compiled.bundle)));
   if (spec) files.push(spec.root);
   // Packages are watched only if they are linked.
-  files.push(...(compiled?.bundle?.inputs ?? []).filter((file) => !isInstalled(file)));
+  const { inputs = [] } = compiled?.bundle ?? compiled ?? {};
+  files.push(...inputs.filter((file) => !isInstalled(file)));
 
   const mapping = compileMapping(source, { bundle: compiled?.bundle, credential, readFile });
   return { ...mapping, problems: [...problems.map(named(source)), ...mapping.problems], files };

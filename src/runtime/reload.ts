@@ -2,6 +2,7 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { ResolvedConfig } from "../config/types.ts";
 import { ConfigError, type ConfigProblem, toSentence } from "../errors.ts";
+import { statIfAny } from "../shared/system/files.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { stopEsbuild } from "../transforms/esbuild.ts";
 import { isCode } from "../transforms/source-boundary.ts";
@@ -113,7 +114,10 @@ export function createReloader({ current, build, watch, replaced, refused, telem
       logWarnings(runtime);
     } catch (error) {
       if (closed) throw error;
-      const problems = error instanceof ConfigError ? error.problems : [{ message: String(error) }];
+      const { problems, files } = error instanceof ConfigError ? error : new ConfigError([{ message: String(error) }]);
+      // Also what was read for the first time: a change there may fix the problems. A folder in place of a file may be large.
+      const others = files.filter((file) => statIfAny(file)?.isDirectory() !== true);
+      watcher?.follow([...new Set([...current().files, ...others])], { polls: true });
       failure = { at: Date.now(), problems };
       activity.reloaded(false);
       for (const problem of problems) {

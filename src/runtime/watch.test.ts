@@ -109,6 +109,19 @@ test("a rename is one change, with both names", async () => {
   expect(changed).toHaveBeenCalledTimes(1);
 });
 
+test.each(["nowhere", "one.ts"])("a file in a followed folder may become a link to %s", async (target) => {
+  const [one, other] = [path.join(folder, "one.ts"), path.join(folder, "other.ts")];
+  for (const file of [one, other]) writeFileSync(file, "");
+  const changed = await follow([folder, other]);
+  symlinkSync(target, path.join(folder, "next"));
+  renameSync(path.join(folder, "next"), one);
+  await sleep(500);
+  changed.mockClear();
+  watcher.follow([folder, other]);
+  await sleep(500);
+  expect(changed).not.toHaveBeenCalled();
+});
+
 /** Follows these paths, and waits until their watches are set up. */
 async function follow(paths: string[], stateDir?: string): Promise<ReturnType<typeof vi.fn>> {
   const changed = vi.fn();

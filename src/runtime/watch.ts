@@ -1,8 +1,8 @@
 import { type FSWatcher, watch } from "chokidar";
-import { lstatSync, type Stats, statSync } from "node:fs";
+import { lstatSync, type Stats } from "node:fs";
 import path from "node:path";
 import { codeOf } from "../errors.ts";
-import { CLOCK_SLACK_MS, isInstalled } from "../shared/system/files.ts";
+import { CLOCK_SLACK_MS, isInstalled, statIfAny } from "../shared/system/files.ts";
 import type { Log } from "../telemetry/log.ts";
 import { isInside, toRealPath } from "../transforms/source-boundary.ts";
 import { createLinkWatcher } from "./links.ts";
@@ -19,7 +19,7 @@ const MAX_WAIT_MS = 500;
 /** chokidar reads a file's state and watches it a moment later. A second check finds what changed in between. */
 const RECHECK_MS = 250;
 
-/** How often files are polled when the system has no watches left. */
+/** How often files are polled when the system has no watches left, or after a failure. */
 const POLL_MS = 500;
 
 /** Error codes of a system without free watches, watchers or file handles. */
@@ -38,8 +38,11 @@ export interface WatcherOptions {
 }
 
 export interface Watcher {
-  /** Watches these files and folders from now on, and no others. */
-  follow(paths: string[]): void;
+  /**
+   * Watches these files and folders from now on, and no others. One that does not exist is a change once it does.
+   * `polls`: also finds what no watch reports, such as permissions and folders above that are replaced.
+   */
+  follow(paths: string[], options?: { polls: boolean }): void;
   close(): Promise<void>;
 }
 
@@ -50,6 +53,8 @@ export interface Watcher {
 export function createWatcher({ since, changed, isRelevant = () => true, stateDir, log }: WatcherOptions): Watcher {
   const ignored = [isInstalled, leavesFolder, isState];
   let followed = new Set<string>();
+  /** When files changed last that are no news: they were reported, or were missing when they were first followed. */
+  const known = new Map<string, number | undefined>();
   let watcher = open({ usePolling: false });
   const links = createLinkWatcher(reopen, (error) => {
     if (!watcher.options.usePolling && isExhausted(error)) poll(watcher, error);
@@ -60,7 +65,7 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
   let recheck: NodeJS.Timeout | undefined;
 
   return {
-    follow(paths) {
+    follow(paths, { polls } = { polls: false }) {
       // The service may be closed while a build is under way.
       if (watcher.closed) return;
       const next = new Set(paths);
@@ -68,11 +73,15 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
       if (gone.length > 0) watcher.unwatch(gone);
       const added = paths.filter((wanted) => !followed.has(wanted));
       followed = next;
+      for (const wanted of paths) {
+        if (!statIfAny(wanted)) known.set(wanted, undefined);
+        else if (isMissing(wanted)) known.delete(wanted);
+      }
       watcher.add(added);
       // Polling reads what is behind the links.
       if (!watcher.options.usePolling) links.follow(paths);
       clearTimeout(recheck);
-      recheck = setTimeout(checkAll, RECHECK_MS);
+      recheck = setTimeout(checkAgain, RECHECK_MS, polls);
     },
     async close() {
       clearTimeout(quiet);
@@ -89,7 +98,7 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
       // What was added with a folder is reported by itself.
       if (event === "addDir") return;
       const matters = followed.has(file) || (event !== "unlinkDir" && isRelevant(file));
-      if (matters && (!event.startsWith("add") || isRecent(stats))) scheduleChange([file]);
+      if (matters && (event !== "add" || isMissing(file) || isRecent(stats))) scheduleChange([file]);
     });
     opened.on("ready", checkAll);
     opened.on("error", (error) => {
@@ -135,11 +144,16 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
     changed(files);
   }
 
+  function checkAgain(polls: boolean): void {
+    checkAll();
+    if (polls) recheck = setTimeout(checkAgain, POLL_MS, polls);
+  }
+
   function checkAll(): void {
     const watched = Object.entries(watcher.getWatched());
     const paths = watched.flatMap(([folder, names]) => names.map((name) => path.join(folder, name)));
-    // A followed path that does not exist was deleted before it could be watched.
     const files = [...followed, ...paths.filter(isRelevant)].filter(isNew);
+    for (const file of files) known.set(file, statIfAny(file)?.ctimeMs);
     if (files.length > 0) scheduleChange(files);
   }
 
@@ -155,8 +169,16 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
 
   /** What was added to a folder is found by itself. */
   function isNew(file: string): boolean {
-    const stats = statSync(file, { throwIfNoEntry: false });
-    return isRecent(stats) && stats?.isDirectory() !== true;
+    const stats = statIfAny(file);
+    if (known.has(file) && known.get(file) === stats?.ctimeMs) return false;
+    if (isMissing(file)) return true;
+    // A followed file was deleted before it could be watched. Another may be a link that leads nowhere.
+    if (stats === undefined) return followed.has(file);
+    return isRecent(stats) && !stats.isDirectory();
+  }
+
+  function isMissing(file: string): boolean {
+    return known.has(file) && known.get(file) === undefined;
   }
 
   function isState(file: string): boolean {

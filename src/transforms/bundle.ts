@@ -31,7 +31,7 @@ interface Waiting {
   resolve(bundled: Bundled | Promise<Bundled>): void;
 }
 
-/** By folder. */
+/** By what they may import: their folder and its `transformRoots`. */
 const waiting = new Map<string, Waiting[]>();
 
 /** Their results are in memory at the same time. */
@@ -45,17 +45,18 @@ export function bundle(request: BundleRequest): Promise<Bundled> {
   if (request.draft !== undefined) return bundleAlone(request);
   return new Promise((resolve) => {
     if (waiting.size === 0) setImmediate(bundleWaiting);
-    const { root } = request.boundary;
-    waiting.set(root, [...(waiting.get(root) ?? []), { request, resolve }]);
+    const { root, transformRoots } = request.boundary;
+    const group = JSON.stringify([root, transformRoots]);
+    waiting.set(group, [...(waiting.get(group) ?? []), { request, resolve }]);
   });
 }
 
 function bundleWaiting(): void {
-  const folders = [...waiting.values()];
+  const groups = [...waiting.values()];
   waiting.clear();
-  for (const folder of folders) {
-    for (let start = 0; start < folder.length; start += MAX_TOGETHER) {
-      void bundleTogether(folder.slice(start, start + MAX_TOGETHER));
+  for (const group of groups) {
+    for (let start = 0; start < group.length; start += MAX_TOGETHER) {
+      void bundleTogether(group.slice(start, start + MAX_TOGETHER));
     }
   }
 }

@@ -14,6 +14,8 @@ type CheckedSource = { file: string; problem?: undefined } | { file?: undefined;
 export interface SourceBoundary {
   /** The folder, as a real path. */
   root: string;
+  /** Folders whose packages may be linked, beside those of the workspace. */
+  transformRoots: string[];
   /**
    * Checks whether a file may be part of a bundle: code or JSON, a regular file of limited size, inside `root`, in a
    * `node_modules` in or above it, or in a linked package, all after resolving symlinks. esbuild itself would inline any
@@ -24,13 +26,13 @@ export interface SourceBoundary {
   contains(real: string): boolean;
 }
 
-/** `transformRoots`: folders whose packages may be linked, beside those of the workspace. */
 export function createSourceBoundary(root: string, transformRoots: string[] = []): SourceBoundary {
   let checkLink: ReturnType<typeof createLinkCheck> | undefined;
   const isLinked = (real: string): boolean => (checkLink ??= createLinkCheck(root, transformRoots))(real);
   const contains = (real: string): boolean => isInside(real, root) || isInstalledAbove(real, root) || isLinked(real);
   return {
     root,
+    transformRoots,
     contains,
     check(file) {
       const real = toRealPath(file);

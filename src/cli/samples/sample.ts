@@ -1,4 +1,4 @@
-import { existsSync, globSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { resolveUserConfig } from "../../config/load.ts";
@@ -12,6 +12,7 @@ import { runTrial } from "../../operator/trial.ts";
 import type { Runtime } from "../../runtime/build.ts";
 import { parseExact } from "../../shared/exact-json.ts";
 import { isObject, readPath } from "../../shared/json.ts";
+import { listSampleNames } from "../../shared/system/samples.ts";
 import { didYouMean } from "../../shared/text/text.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
 import type { LogLine } from "../../types.ts";
@@ -95,11 +96,7 @@ export function isNamed(names: string[]): (set: SampleSet, sample: Sample) => bo
 
 /** Those of one folder, by name. */
 function listSamples(folder: string): Sample[] {
-  return readdirSync(folder)
-    .filter((file) => file.endsWith(".json") && !/\.(expected|request)\.json$/.test(file))
-    .toSorted()
-    .map((file) => path.basename(file, ".json"))
-    .map((name) => ({ name, file: path.join(folder, name) }));
+  return listSampleNames(folder).map((name) => ({ name, file: path.join(folder, name) }));
 }
 
 export interface RunOptions {
@@ -231,7 +228,7 @@ export interface PresetSample extends Sample {
 /** Long numbers keep their text (`ExactNumber`). */
 export function readPresetSamples(preset: string): PresetSample[] {
   const folder = path.join(PRESETS_FOLDER, preset, "samples");
-  return (existsSync(folder) ? listSamples(folder) : []).map(({ name, file }) => {
+  return listSamples(folder).map(({ name, file }) => {
     const payload = parseExact(readFileSync(`${file}.json`, "utf8"));
     const expected = `${file}.expected.json`;
     const event = existsSync(expected) ? readPath(JSON.parse(readFileSync(expected, "utf8")), ["event"]) : undefined;

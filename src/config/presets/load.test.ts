@@ -80,6 +80,16 @@ function load(hooks: UserConfig["hooks"], root = presetsDir): Promise<ReadConfig
   return checkConfig({ hooks, channels }, options);
 }
 
+test("the files of the presets in use are watched, also one that cannot be used", async () => {
+  const [preset, template] = ["ci/preset.json", "ci/message.hbs"].map((name) => path.join(presetsDir, name));
+  const { files } = await load({ presets: [{ use: "ci", with: { secret: "s", first: "f" } }] });
+  expect(files.filter((file) => file.startsWith(presetsDir))).toEqual([preset, template]);
+  const root = presetsFolder(MAIL);
+  const broken = path.join(root, "mail/preset.json");
+  writeFileSync(broken, "{");
+  await expect(load({ presets: ["mail"] }, root)).rejects.toMatchObject({ files: [broken] });
+});
+
 async function errors(hooks: UserConfig["hooks"], root = presetsDir): Promise<string[]> {
   return (await findProblems({ hooks, channels }, { presetsDir: root })).errors;
 }

@@ -35,6 +35,8 @@ export interface LoadedPresets {
   origins: { file: string; key: string; origin: string }[];
   /** The presets' files, by absolute path. */
   sources: Map<string, Source>;
+  /** The templates that they read, absolute. */
+  templates: Set<string>;
 }
 
 /**
@@ -47,7 +49,14 @@ export function loadPresets(
   drivers: Drivers,
   references: readonly Reference[] = [],
 ): LoadedPresets {
-  const loaded: LoadedPresets = { mappings: [], reads: [], findings: [], origins: [], sources: new Map() };
+  const loaded: LoadedPresets = {
+    mappings: [],
+    reads: [],
+    findings: [],
+    origins: [],
+    sources: new Map(),
+    templates: new Set(),
+  };
   const known = findPresets(root);
   const names = hooks.presets.map(({ name }) => name).filter((name) => known.includes(name));
   const files = new Map(names.map((name) => [name, readPreset(name, root)]));
@@ -113,7 +122,11 @@ function expandPreset(
   loaded.findings.push(...refused);
   if (refused.length > 0) return;
 
-  const readFile = (name: string): string => readFileSync(path.join(folder, name), "utf8");
+  const readFile = (name: string): string => {
+    const template = path.join(folder, name);
+    loaded.templates.add(template);
+    return readFileSync(template, "utf8");
+  };
   loaded.findings.push(...checkDedupe(preset, parameters, { readFile, mailbox, drivers }));
   const reads = findReads(preset, use, parameters, readFile);
   if (reads) loaded.reads.push(reads);

@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { isObject, toObject } from "../../shared/json.ts";
+import { listSampleNames } from "../../shared/system/samples.ts";
 import { type PresetFile, PRESETS_FOLDER, readPreset, toTypeName } from "./file.ts";
 import { SETTINGS, toParametersSchema } from "./parameters.ts";
 
@@ -106,10 +107,7 @@ export function writeExample({ preset, folder }: PresetFile): string[] {
 }
 
 function writeSamples({ preset: { name }, folder }: PresetFile): string[] {
-  const files = globSync("samples/*.json", { cwd: folder }).toSorted();
-  const samples = files
-    .map((file) => path.basename(file, ".json"))
-    .filter((file) => !/\.(expected|request)$/.test(file));
+  const samples = listSampleNames(path.join(folder, "samples"));
   return [
     "## Try it, and write your own code",
     `\`npx hookline send ${name} --sample ${samples[0]}\` posts a sample to the running service, as the sender would. The samples: ${toList(samples)}.`,

@@ -60,6 +60,15 @@ function readStart(handle: number, maxBytes: number): Buffer {
   }
 }
 
+/** undefined: it is missing, or cannot be reached. */
+export function statIfAny(file: string): Stats | undefined {
+  try {
+    return statSync(file, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+
 export interface ReplaceOptions {
   /** The text that the file must still have; null: there must be no file. Default: anything. */
   expected?: string | null;

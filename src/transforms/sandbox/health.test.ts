@@ -120,6 +120,15 @@ test("a module is a suspect while a call runs far longer than usual", () => {
   expect(health.isSuspect()).toBe(true);
 });
 
+test("a module is a suspect while its circuit breaker is open, so that the breaker is not forgotten", () => {
+  fail(5);
+  vi.advanceTimersByTime(60_000);
+  expect(health.isSuspect()).toBe(true);
+  health.record("value");
+  vi.advanceTimersByTime(10_001);
+  expect(health.isSuspect()).toBe(false);
+});
+
 test("the shorter the calls of a module are, the more of them are made together", () => {
   expect(health.maxBatch()).toBe(1);
   for (let call = 0; call < 100; call++) health.record("value", 0.1);

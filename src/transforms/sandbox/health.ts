@@ -28,7 +28,10 @@ const NEWEST_WEIGHT = 0.1;
 export interface Health {
   /** The module has answered before and has not failed lately: other jobs may wait behind its calls. */
   isTrusted(): boolean;
-  /** It timed out, ran out of memory or crashed lately, a call of it is stuck, or a slice was not enough for the last one. */
+  /**
+   * It timed out, ran out of memory or crashed lately, its circuit breaker is open, a call of it is stuck, or a slice was
+   * not enough for the last one.
+   */
   isSuspect(): boolean;
   /** Its calls run alone from the start: one ended a worker lately, or they usually take longer than a slice. */
   needsQuarantine(): boolean;
@@ -73,9 +76,9 @@ export function createHealth(): Health {
 
   const isWithin = (milliseconds: number, since: number): boolean => performance.now() - since < milliseconds;
   const endsWorkers = (): boolean => isWithin(SUSPECT_MS, endedWorkerAt);
-  const isSuspect = (): boolean => overruns > 0 || isWithin(SUSPECT_MS, failedAt) || endsWorkers();
-  const isTrusted = (): boolean => answeredAt !== -Infinity && !isSuspect();
   const isOpen = (): boolean => failures >= OPEN_AFTER && !isWithin(WORKS_MS, answeredAt);
+  const isSuspect = (): boolean => overruns > 0 || isOpen() || isWithin(SUSPECT_MS, failedAt) || endsWorkers();
+  const isTrusted = (): boolean => answeredAt !== -Infinity && !isSuspect();
   const untilTrial = (): number | undefined => (isOpen() ? Math.max(0, trialAt - performance.now()) : undefined);
   return {
     isTrusted,
