@@ -114,7 +114,10 @@ test("the name of a preset pauses all its mappings", async () => {
     expect.stringContaining("argocd-other is paused"),
     "",
   ]);
-  expect(await ask("hooks", "resume", "argocd", "--json")).toEqual({ id: "argocd", mappings: ["argocd-failed", "argocd-other"] });
+  expect(await ask("hooks", "resume", "argocd", "--json")).toEqual({
+    id: "argocd",
+    mappings: ["argocd-failed", "argocd-other"],
+  });
   const { code, stderr } = await runWebhooks(service.folder, "hooks", "pause", "argo", "--url", service.url);
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('did you mean "argocd"') });
 });
