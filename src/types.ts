@@ -296,14 +296,15 @@ export type EventStatus = (typeof EVENT_STATUSES)[number];
 export const RUN_STATES = ["ready", "queued", "running", "held", "done", "dead", "dropped"] as const;
 /**
  * ready: starts once it is due · queued: behind another run of its session · running · held: does not start until it is
- * released, and its session waits behind it · done · dead: failed permanently · dropped: dead, and dismissed by an operator.
+ * released, and its session waits behind it · done · dead: failed permanently · dropped: canceled, or
+ * dead and dismissed by an operator.
  */
 export type RunState = (typeof RUN_STATES)[number];
 
 export const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "skipped", "failed", "dropped"] as const;
 /**
  * pending: ready, or waiting for its next attempt · queued: behind another to the same recipient · sending · sent ·
- * skipped: to the last channel, but no channel has been used · failed: permanently · dropped: failed, and dismissed by
+ * skipped: there is nowhere to send it, or nothing left to send · failed: permanently · dropped: failed, and dismissed by
  * an operator.
  */
 export type DeliveryState = (typeof DELIVERY_STATES)[number];

@@ -10,7 +10,7 @@ import { splitIntoParts } from "./parts.ts";
 import { prepareReview } from "./review.ts";
 import { assertAttemptsLeft, GIVE_BACK_MS, isClaimHeld, isForOthers, retryDelayMs, toFailure } from "./retry.ts";
 
-/** Chat services have longer outages than models: eight attempts cover about four minutes. */
+/** Chat services have longer outages than models: eight attempts cover two to four minutes. Alerts use it too. */
 export const DELIVERY_POLICY = { maxAttempts: 8, firstMs: 2000, maxMs: 300_000 };
 
 const SEND_TIMEOUT_MS = 30_000;

@@ -15,7 +15,7 @@ import { readHistory } from "./run.ts";
 /** Minimum time between two heartbeats: many requests become one. */
 const MIN_GAP_MS = 100;
 
-/** Retries never end: the system events stay pending. */
+/** Retried without end: the system events stay pending. */
 const BACKOFF = { firstMs: 2000, maxMs: 300_000 };
 
 /** How often to check the configured period at least: a reload may have changed it. */

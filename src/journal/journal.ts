@@ -225,10 +225,10 @@ export interface JournalWrites {
    * open question about its outcome is withdrawn. False if the call was not sent like this.
    */
   settleCall(runId: string, result: Step): Promise<boolean>;
-  /** Lets the run try again at `dueAt`, in its old place in the order; later runs of its session keep waiting behind it. */
-  retryRun(claim: Claim, dueAt: number, error: string): Promise<boolean>;
+  /** Lets the run try again at `notBefore`, in its old place in the order; later runs of its session keep waiting behind it. */
+  retryRun(claim: Claim, notBefore: number, error: string): Promise<boolean>;
   /** The same, and the attempt does not count. */
-  giveBackRun(claim: Claim, dueAt: number, reason: GiveBack): Promise<boolean>;
+  giveBackRun(claim: Claim, notBefore: number, reason: GiveBack): Promise<boolean>;
   /** Undoes the claim of an interrupted run, its attempt included. */
   releaseRun(claim: Claim): Promise<boolean>;
   /**
@@ -265,9 +265,9 @@ export interface JournalWrites {
 
   /** Records how many parts were sent, and where, so that a retry continues after them with the same recipient. */
   progressDelivery(claim: Claim, progress: DeliveryProgress): Promise<boolean>;
-  retryDelivery(claim: Claim, dueAt: number, error: string): Promise<boolean>;
+  retryDelivery(claim: Claim, notBefore: number, error: string): Promise<boolean>;
   /** The same, and the attempt does not count. */
-  giveBackDelivery(claim: Claim, dueAt: number, error: string): Promise<boolean>;
+  giveBackDelivery(claim: Claim, notBefore: number, error: string): Promise<boolean>;
 
   /**
    * Requeues a dead letter with all its attempts: it is due at `now`, behind what its session or recipient has in

@@ -148,8 +148,8 @@ export function byArrival(one: Row, other: Row): number {
   return integer(one.due_at) - integer(other.due_at) || integer(one.seq) - integer(other.seq);
 }
 
-/** The `edits` column. */
-const EDITS = { none: 0, reply: 1, isNotice: 2, notice: 3, isQuestion: 4 };
+/** The `edits` column: whether a delivery replaces an earlier message, tells of a failed run, or asks a person. */
+export const EDITS = { none: 0, reply: 1, isNotice: 2, notice: 3, isQuestion: 4 };
 
 export function toEditsColumn({
   update,

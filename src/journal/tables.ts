@@ -183,7 +183,7 @@ export const DELIVERY_COLUMNS = `
     attempts integer NOT NULL,
     claims bigint NOT NULL DEFAULT 0, -- the token of the last claim
     created_at bigint NOT NULL,
-    due_at bigint NOT NULL,           -- as of a run
+    due_at bigint NOT NULL,           -- its place in the order: the arrival, as of a run
     not_before bigint,
     started_at bigint,
     finished_at bigint,

@@ -1,5 +1,5 @@
 export interface Backoff {
-  /** The wait after the first failure, in milliseconds. It doubles with each further one. */
+  /** The longest wait after the first failure, in milliseconds; the shortest is half of it. Both double with each further one. */
   firstMs: number;
   maxMs: number;
 }

@@ -2,6 +2,7 @@ import { toErrorGroup } from "../error-group.ts";
 import type { Claim, ClaimedDelivery, DeliveryEnd, NewDelivery, Route } from "../journal.ts";
 import {
   byArrival,
+  EDITS,
   mayReplace,
   toEditsColumn,
   integer,
@@ -92,8 +93,8 @@ async function findReplaced({ get }: Sql, row: Row) {
   const found = await get(
     `SELECT message_id FROM hookline.deliveries WHERE conversation = $1 AND channel = $2
        AND recipient IS NOT DISTINCT FROM $3 AND message_id IS NOT NULL AND state = 'sent'
-       AND ($5::integer = 1 OR (run_id = $4 AND edits = 2))
-     ORDER BY (run_id = $4 AND edits = 2) DESC, created_at DESC, seq DESC LIMIT 1`,
+       AND ($5::integer = 1 OR (run_id = $4 AND edits = ${EDITS.isNotice}))
+     ORDER BY (run_id = $4 AND edits = ${EDITS.isNotice}) DESC, created_at DESC, seq DESC LIMIT 1`,
     [text(conversation), text(channel), optional(text, recipient), text(runId), integer(edits)],
   );
   return found && text(found.message_id).split("\n");
@@ -156,7 +157,7 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
 const FINISH_DELIVERY = `
   UPDATE hookline.deliveries SET state = $3, finished_at = $4, route = coalesce($5, route), error = $6, warnings = $9, error_group = $10,
     parts_sent = coalesce($7, parts_sent),
-    message_id = CASE WHEN conversation IS NOT NULL OR edits = 4 THEN nullif(concat_ws(chr(10), message_id, $8::text), '') END
+    message_id = CASE WHEN conversation IS NOT NULL OR edits = ${EDITS.isQuestion} THEN nullif(concat_ws(chr(10), message_id, $8::text), '') END
   WHERE id = $1 AND claims = $2 AND state = 'sending'
   RETURNING id, event_id, run_id, channel, recipient, route_by`;
 

@@ -2,7 +2,7 @@ import { firstIdAt } from "../../shared/id.ts";
 import type { Retention } from "../journal.ts";
 import { integer, text, toDetail } from "../rows.ts";
 import type { Sql } from "./database.ts";
-import { sweepSharedTables } from "../writes/retention.ts";
+import { FINISHED_STATUSES, sweepSharedTables } from "../writes/retention.ts";
 import { MIGRATION_LOCK } from "./schema.ts";
 import { type Transaction } from "./transaction.ts";
 import { toJson } from "./text.ts";
@@ -27,12 +27,10 @@ export async function sweep(transaction: Transaction, retention: Retention): Pro
 }
 
 /** Each status from its own range of the index, so that a backlog of unfinished events is not scanned. */
-const OLDEST_FINISHED = ["done", "skipped", "rejected", "failed", "dead"]
-  .map(
-    (status) =>
-      `(SELECT id, received_at FROM hookline.event_states WHERE status = '${status}' ORDER BY id LIMIT ${BATCH})`,
-  )
-  .join(" UNION ALL ");
+const OLDEST_FINISHED = FINISHED_STATUSES.map(
+  (status) =>
+    `(SELECT id, received_at FROM hookline.event_states WHERE status = '${status}' ORDER BY id LIMIT ${BATCH})`,
+).join(" UNION ALL ");
 
 async function sweepEvents(sql: Sql, keepFrom: number): Promise<number> {
   const rows = await sql.all(

@@ -2,7 +2,17 @@ import type { Claim, ClaimedDelivery, DeliveryEnd, NewDelivery, Route } from "..
 import { toErrorGroup } from "../error-group.ts";
 import { report, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
-import { mayReplace, toEditsColumn, integer, optional, type Row, text, toDelivery, toWarningsColumn } from "../rows.ts";
+import {
+  EDITS,
+  mayReplace,
+  toEditsColumn,
+  integer,
+  optional,
+  type Row,
+  text,
+  toDelivery,
+  toWarningsColumn,
+} from "../rows.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../waits.ts";
 import { rememberMessage } from "../writes/deliveries.ts";
 import { addFailedAttempt } from "../writes/failed-attempts.ts";
@@ -80,8 +90,8 @@ function findReplaced(database: Database, row: Row) {
 const FIND_REPLACED = `
   SELECT message_id FROM deliveries INDEXED BY deliveries_conversation
   WHERE conversation = ?1 AND channel = ?2 AND recipient IS ?3
-    AND message_id IS NOT NULL AND state = 'sent' AND (?5 = 1 OR (run_id = ?4 AND edits = 2))
-  ORDER BY (run_id = ?4 AND edits IS 2) DESC, created_at DESC, seq DESC LIMIT 1`;
+    AND message_id IS NOT NULL AND state = 'sent' AND (?5 = 1 OR (run_id = ?4 AND edits = ${EDITS.isNotice}))
+  ORDER BY (run_id = ?4 AND edits IS ${EDITS.isNotice}) DESC, created_at DESC, seq DESC LIMIT 1`;
 
 export function finishDelivery(transaction: Transaction, { id, token }: Claim, end: DeliveryEnd): boolean {
   const { state, at, route, error, partsSent, messageId, warnings } = end;
@@ -132,7 +142,7 @@ const FIND_CLAIMED = `
 const FINISH_DELIVERY = `
   UPDATE OR FAIL deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?,
     error_group = ?, warnings = ?, parts_sent = coalesce(?, parts_sent),
-    message_id = iif(conversation IS NULL AND edits IS NOT 4, NULL, nullif(concat_ws(char(10), message_id, ?), ''))
+    message_id = iif(conversation IS NULL AND edits IS NOT ${EDITS.isQuestion}, NULL, nullif(concat_ws(char(10), message_id, ?), ''))
   WHERE seq = ?`;
 
 const PROMOTE_NEXT = `

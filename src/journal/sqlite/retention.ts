@@ -2,7 +2,7 @@ import type { Retention } from "../journal.ts";
 import type { Database } from "./database.ts";
 import { integer, type Row, text } from "../rows.ts";
 import type { Transaction } from "./group-commit.ts";
-import { sweepSharedTables } from "../writes/retention.ts";
+import { FINISHED_STATUSES, sweepSharedTables } from "../writes/retention.ts";
 import { createWriter, finish } from "./writer.ts";
 
 /** Most rows of a kind, and most bytes of bodies, that one commit deletes: it blocks the event loop. */
@@ -119,9 +119,7 @@ function readPragma(database: Database, name: "page_count" | "page_size" | "free
 const OLDEST_FINISHED = `
   SELECT seq, id, received_at, detail, coalesce(length(body), 0) AS body_bytes
   FROM events LEFT JOIN bodies ON event_seq = seq WHERE seq IN (
-    SELECT seq FROM (${["done", "skipped", "rejected", "failed", "dead"]
-      .map(
-        (status) =>
-          `SELECT * FROM (SELECT seq FROM events INDEXED BY events_status WHERE status = '${status}' ORDER BY seq LIMIT ?1)`,
-      )
-      .join(" UNION ALL ")}) ORDER BY seq LIMIT ?1) ORDER BY seq`;
+    SELECT seq FROM (${FINISHED_STATUSES.map(
+      (status) =>
+        `SELECT * FROM (SELECT seq FROM events INDEXED BY events_status WHERE status = '${status}' ORDER BY seq LIMIT ?1)`,
+    ).join(" UNION ALL ")}) ORDER BY seq LIMIT ?1) ORDER BY seq`;

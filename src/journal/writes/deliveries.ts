@@ -1,6 +1,7 @@
 import type { ChannelName } from "../../types.ts";
 import type { DeliveryProgress } from "../records/delivery.ts";
 import type { Claim } from "../records/node.ts";
+import { EDITS } from "../rows.ts";
 import { addFailedAttempt } from "./failed-attempts.ts";
 import { toDeliveryReport, type Work, type Writer } from "./writer.ts";
 
@@ -17,7 +18,7 @@ export function* progressDelivery(
 
 const PROGRESS = `
   UPDATE hookline.deliveries SET parts_sent = $3, route = coalesce($4, route),
-    message_id = CASE WHEN conversation IS NOT NULL OR edits = 4 THEN
+    message_id = CASE WHEN conversation IS NOT NULL OR edits = ${EDITS.isQuestion} THEN
       -- The statement may be executed again after its commit.
       CASE WHEN parts_sent < $3 THEN nullif(concat_ws(chr(10), message_id, $5::text), '') ELSE message_id END END
   WHERE id = $1 AND claims = $2 AND state = 'sending'`;
@@ -35,22 +36,22 @@ export function rememberMessage(
   );
 }
 
-export function retryDelivery(writer: Writer, claim: Claim, dueAt: number, error: string): Work<boolean> {
-  return postpone(writer, claim, { dueAt, error, uncounted: 0 });
+export function retryDelivery(writer: Writer, claim: Claim, notBefore: number, error: string): Work<boolean> {
+  return postpone(writer, claim, { notBefore, error, uncounted: 0 });
 }
 
-export function giveBackDelivery(writer: Writer, claim: Claim, dueAt: number, error: string): Work<boolean> {
-  return postpone(writer, claim, { dueAt, error, uncounted: 1 });
+export function giveBackDelivery(writer: Writer, claim: Claim, notBefore: number, error: string): Work<boolean> {
+  return postpone(writer, claim, { notBefore, error, uncounted: 1 });
 }
 
 /** It stays the first to its recipient. */
 function* postpone(
   writer: Writer,
   { id, token }: Claim,
-  { dueAt, error, uncounted }: { dueAt: number; error: string; uncounted: 0 | 1 },
+  { notBefore, error, uncounted }: { notBefore: number; error: string; uncounted: 0 | 1 },
 ): Work<boolean> {
   writer.announce("delivery");
-  const values = [id, token, Math.ceil(dueAt) + writer.clockOffsetMs, error, uncounted];
+  const values = [id, token, Math.ceil(notBefore) + writer.clockOffsetMs, error, uncounted];
   const row = yield* writer.get(POSTPONE, values);
   // The earlier attempt has postponed it.
   if (!row) return writer.isRepeated && (yield* writer.get(WAS_POSTPONED, [id, token])) !== undefined;

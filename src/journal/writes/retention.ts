@@ -1,9 +1,12 @@
 import { DAY_MS, HOUR_MS } from "../../shared/time.ts";
 import type { Retention } from "../journal.ts";
 import { integer } from "../rows.ts";
+import { EVENT_STATUSES } from "../../types.ts";
 import { sweepCodes, sweepLooseApprovals } from "./approvals.ts";
 import { sweepPublications } from "./publications.ts";
 import type { Work, Writer } from "./writer.ts";
+
+export const FINISHED_STATUSES = EVENT_STATUSES.filter((status) => status !== "accepted");
 
 /** Most rows of a kind that one commit deletes, if they are small. */
 const BATCH = 500;

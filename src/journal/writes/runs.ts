@@ -12,24 +12,24 @@ import { addSpend } from "./spend.ts";
 import { insertSteps } from "./steps.ts";
 import { recipientLock, reportRun, sessionLock, toRunReport, windowLock, type Work, type Writer } from "./writer.ts";
 
-export function retryRun(writer: Writer, claim: Claim, dueAt: number, error: string): Work<boolean> {
-  return postpone(writer, claim, dueAt, { error, uncounted: 0 });
+export function retryRun(writer: Writer, claim: Claim, notBefore: number, error: string): Work<boolean> {
+  return postpone(writer, claim, notBefore, { error, uncounted: 0 });
 }
 
-export function giveBackRun(writer: Writer, claim: Claim, dueAt: number, reason: GiveBack): Work<boolean> {
-  return postpone(writer, claim, dueAt, { ...reason, uncounted: 1 });
+export function giveBackRun(writer: Writer, claim: Claim, notBefore: number, reason: GiveBack): Work<boolean> {
+  return postpone(writer, claim, notBefore, { ...reason, uncounted: 1 });
 }
 
 function postpone(
   writer: Writer,
   claim: Claim,
-  dueAt: number,
+  notBefore: number,
   { error, uncounted, unavailableSince, waitingFor }: GiveBack & { uncounted: 0 | 1 },
 ): Work<boolean> {
   writer.announce("run");
   const set = `not_before = $3, error = $4, attempts = attempts - $5::integer, unavailable_since = $6::bigint,
     waiting_for = $7::text`;
-  const values = [Math.ceil(dueAt) + writer.clockOffsetMs, error, uncounted, unavailableSince, waitingFor];
+  const values = [Math.ceil(notBefore) + writer.clockOffsetMs, error, uncounted, unavailableSince, waitingFor];
   return leaveRun(writer, claim, { state: "ready", set, failedWith: error }, values);
 }
 
