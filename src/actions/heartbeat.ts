@@ -6,7 +6,7 @@ import { MAIN_SESSION, type WakeAction } from "../types.ts";
 import { isOnlyAck, runAgentTurn, type TurnContext } from "./agent.ts";
 import { sendReplies } from "./reply.ts";
 
-export interface Heartbeat {
+export interface HeartbeatTurn {
   runId: string;
   /** The system events that the main session is given, oldest first. */
   events: Entry[];
@@ -17,7 +17,7 @@ export interface Heartbeat {
 }
 
 /** Runs a turn of the main session over its system events. A reply that is more than the ack is delivered. */
-export async function runHeartbeat(heartbeat: Heartbeat, context: TurnContext): Promise<TurnOutcome> {
+export async function runHeartbeatTurn(heartbeat: HeartbeatTurn, context: TurnContext): Promise<TurnOutcome> {
   const { runId, events, route, isPublic } = heartbeat;
   const { ack } = context.settings.heartbeat;
   const message = { text: toMessage(events, ack) };

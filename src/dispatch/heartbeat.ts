@@ -1,5 +1,5 @@
 import type { TurnContext } from "../actions/agent.ts";
-import { type Heartbeat as HeartbeatTurn, runHeartbeat as runHeartbeatTurn } from "../actions/heartbeat.ts";
+import { type HeartbeatTurn, runHeartbeatTurn } from "../actions/heartbeat.ts";
 import { toPrompt } from "../boundary/boundary.ts";
 import type { Entry, Lease, Route, TurnOutcome } from "../journal/journal.ts";
 import { backoffMs, createAlarm } from "../shared/time.ts";
