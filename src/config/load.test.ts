@@ -4,6 +4,7 @@ import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { channels } from "../channels/index.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
+import { PRESETS_FOLDER } from "./presets/file.ts";
 import { findConfigFile } from "./load.ts";
 import { readConfig } from "../drivers.ts";
 import type { UserConfig } from "./schema/generated.ts";
@@ -150,7 +151,8 @@ store: { path: /var/lib/hookline, retention: { maxAge: 2d } }
     ["mapping-0", "costs ${PRICE}"],
     ["mail", expect.any(String)],
   ]);
-  expect(files).toEqual([file, expect.stringMatching(/presets\/mail\/preset\.json$/)]);
+  const preset = path.join(PRESETS_FOLDER, "mail");
+  expect(files).toEqual([file, ...["preset.json", "place.hbs", "message.hbs"].map((name) => path.join(preset, name))]);
 });
 
 describe("problems", () => {
