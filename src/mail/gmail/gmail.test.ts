@@ -191,6 +191,18 @@ describe("a mailbox", () => {
       await expect(open({ oauth }).check(signal)).rejects.toEqual(refused("login", /clientId/));
     });
 
+    test("asks for the scope that is configured, and says why it is refused", async () => {
+      const asked: unknown[] = [];
+      const google = await startJsonServer(({ body }) => {
+        asked.push(body["scope"]);
+        return { status: 400, body: { error: "invalid_scope" } };
+      });
+      onTestFinished(google.close);
+      const oauth = { ...server.oauth, scope: "mail.read", tokenUrl: `${google.url}token` };
+      await expect(open({ oauth }).check(signal)).rejects.toEqual(refused("login", /invalid_scope/));
+      expect(asked).toEqual(["mail.read"]);
+    });
+
     test("names a consent for another mailbox", async () => {
       const message = /for ann\.lee@example\.com, .* bob@example\.com/;
       await expect(open({ user: "bob@example.com" }).check(signal)).rejects.toEqual(refused("login", message));

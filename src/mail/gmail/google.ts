@@ -44,12 +44,14 @@ export function createGoogle({
   clientSecret,
   refreshToken,
   tokenUrl = GOOGLE_TOKEN_URL,
+  scope,
 }: GoogleOAuth): CallGoogle {
   const tokens = createAccessTokens({
     clientId,
     clientSecret,
     refreshToken,
     tokenUrl,
+    scope,
     toRefusal: ({ status, answer }) => toMailError(new GoogleFailure({ status, data: answer }), "get an access token"),
   });
 
