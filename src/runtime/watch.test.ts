@@ -122,6 +122,20 @@ test.each(["nowhere", "one.ts"])("a file in a followed folder may become a link 
   expect(changed).not.toHaveBeenCalled();
 });
 
+test("a file that was deleted after it was read is one change", async () => {
+  const file = path.join(folder, "file");
+  writeFileSync(file, "one");
+  const changed = vi.fn();
+  const since = Date.now();
+  rmSync(file);
+  watcher = createWatcher({ since: () => since, changed, log: silentLog });
+  watcher.follow([file], { polls: true });
+  await expect.poll(() => changed.mock.calls.flat(2)).toEqual([file]);
+  watcher.follow([file], { polls: true });
+  await sleep(1000);
+  expect(changed).toHaveBeenCalledTimes(1);
+});
+
 /** Follows these paths, and waits until their watches are set up. */
 async function follow(paths: string[], stateDir?: string): Promise<ReturnType<typeof vi.fn>> {
   const changed = vi.fn();

@@ -44,8 +44,9 @@ const HIDES = new Map<string, (value: string) => boolean>([
   ["clip", isNot(/^auto$/)],
   ["clip-path", isNot(/^none$/)],
   ["transform", (value) => !/^(?:none|rotate\(|translate)/.test(value) || isFar(value)],
-  ["scale", (value) => Number.parseFloat(value) < 0.1],
-  ["zoom", (value) => Number.parseFloat(value) < 0.1],
+  ["scale", (value) => isOpaque(value) || Number.parseFloat(value) < 0.1],
+  ["zoom", (value) => isOpaque(value) || Number.parseFloat(value) < 0.1],
+  ["background-color", (value) => value === "revert-layer"],
   ["max-height", isTiny],
   ["letter-spacing", (value) => isOpaque(value) || toPixels(value, 16).some((pixels) => pixels <= -4)],
   ...["left", "right", "top", "bottom", "inset", "translate", "text-indent"].map((name) => [name, isFar] as const),
@@ -66,7 +67,8 @@ export function isRelevant(property: string): boolean {
 /** The appearance under the winning declarations, by property; undefined if the element is hidden with everything in it. */
 export function toAppearance(style: ReadonlyMap<string, string>, parent: Appearance): Appearance | undefined {
   if (Array.from(style).some(([property, value]) => HIDES.get(property)?.(value))) return undefined;
-  const isClipped = /hidden|clip/.test(style.get("overflow") ?? "");
+  const overflow = style.get("overflow") ?? "";
+  const isClipped = isOpaque(overflow) || /hidden|clip/.test(overflow);
   if (isClipped && ["height", "width", "max-width"].some((side) => isTiny(style.get(side) ?? "auto"))) return undefined;
 
   const visibility = style.get("visibility") ?? "inherit";

@@ -108,6 +108,15 @@ const HIDDEN_TRICKS: [trick: string, html: string][] = [
     "<style>p{@layer a{display:none!important} display:block!important}</style><p>x</p>",
   ],
   ["a layer that is gone back to", "<style>@layer a{p{display:none}} p{display:revert-layer}</style><p>x</p>"],
+  ["a scale that is gone back to", "<style>@layer a{p{scale:0}} p{scale:revert-layer}</style><p>x</p>"],
+  [
+    "an overflow that is gone back to",
+    "<style>@layer a{p{overflow:hidden;height:0}} p{overflow:revert-layer;height:0}</style><p>x</p>",
+  ],
+  [
+    "a background that is gone back to",
+    "<style>@layer a{p{background:black}} p{background:revert-layer;color:black}</style><p>x</p>",
+  ],
   ["a broken rule before", "<style>{} a{;;b} c{d:} .h{display:none}</style><p class=h>x</p>"],
   ["a style sheet behind the text", "<p class=h>x</p><style>.h{display:none}</style>"],
   ["a pseudo-class in :not()", "<style>p:not(:hover){display:none}</style><p>x</p>"],
@@ -174,6 +183,10 @@ test.each([
   [
     "a rule for a part of an element",
     "<style>p{display:none} p,p::before,a:focus-within,p::-webkit-x{display:block}</style><p>x</p>",
+  ],
+  [
+    "a rule for other elements by their language, or what they are for",
+    "<style>.y:lang(fr),.y:read-only,.y:read-write,p:target-within{display:none}</style><p>x</p>",
   ],
   ["a part that is not known", "<style>p::-moz-x{display:none}</style><p>x</p>"],
   ["a rule over one in a layer", "<style>@layer a{p.a{display:none}} p{display:block}</style><p class=a>x</p>"],
