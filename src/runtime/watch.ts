@@ -74,10 +74,10 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
       const added = paths.filter((wanted) => !followed.has(wanted));
       followed = next;
       for (const wanted of paths) {
-        // One that was deleted since the build began changes its folder.
-        if (!statIfAny(wanted)) {
-          if (!isRecent(statIfAny(path.dirname(wanted)))) known.set(wanted, undefined);
-        } else if (isMissing(wanted)) known.delete(wanted);
+        const stats = statIfAny(wanted);
+        if (stats && isMissing(wanted)) known.delete(wanted);
+        // One that was deleted since the build began has changed its folder.
+        if (!stats && !isRecent(statIfAny(path.dirname(wanted)))) known.set(wanted, undefined);
       }
       watcher.add(added);
       // Polling reads what is behind the links.

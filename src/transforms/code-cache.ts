@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
-import { CLOCK_SLACK_MS, readRegularFile, replaceFile } from "../shared/system/files.ts";
+import { CLOCK_SLACK_MS, orElse, readRegularFile, replaceFile } from "../shared/system/files.ts";
 import { isObject, parseObject } from "../shared/json.ts";
 import { packageVersion } from "../shared/system/package.ts";
-import { isCode, MAX_SOURCE_BYTES, orElse } from "./source-boundary.ts";
+import { isCode, MAX_SOURCE_BYTES } from "./source-boundary.ts";
 
 export interface CompiledCode {
   /** It may be unpacked at each use, and so may the source map. */

@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import path from "node:path";
-import { readRegularFile } from "../shared/system/files.ts";
+import { orElse, readRegularFile, statIfAny } from "../shared/system/files.ts";
 import type { Loader } from "./esbuild.ts";
 import { isObject, parseObject } from "../shared/json.ts";
 
@@ -125,16 +125,7 @@ export function toRealPath(file: string): string | undefined {
 
 /** Something that is no folder. */
 export function exists(file: string): boolean {
-  return orElse(false, () => statSync(file, { throwIfNoEntry: false })?.isDirectory() === false);
-}
-
-/** What is read from the disk, or the fallback if it cannot be read: a file may be in the place of a folder. */
-export function orElse<Value>(fallback: Value, read: () => Value): Value {
-  try {
-    return read();
-  } catch {
-    return fallback;
-  }
+  return statIfAny(file)?.isDirectory() === false;
 }
 
 /** The nearest comes first. */

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import path from "node:path";
-import { readRegularFile } from "../shared/system/files.ts";
+import { orElse, readRegularFile } from "../shared/system/files.ts";
 import { refuseWalks } from "./dynamic-imports.ts";
 import type { BuildError, CommonOptions, OnResolveArgs, Plugin } from "./esbuild.ts";
 import {
@@ -10,7 +10,6 @@ import {
   isCode,
   isInside,
   MAX_SOURCE_BYTES,
-  orElse,
   parentsOf,
   type SourceBoundary,
   toLoader,

@@ -117,8 +117,15 @@ async function partsOf(
 export async function countEvents(reader: Reader, max: number): Promise<Record<EventStatus, number>> {
   const conditions = EVENT_STATUSES.map((status) => `status = '${status}'`);
   const counts = await countEach(reader, reader.tables.states, conditions, max);
-  const [accepted = 0, skipped = 0, rejected = 0, done = 0, failed = 0, dead = 0] = counts;
-  return { accepted, skipped, rejected, done, failed, dead };
+  const of = (status: EventStatus): number => counts[EVENT_STATUSES.indexOf(status)] ?? 0;
+  return {
+    accepted: of("accepted"),
+    skipped: of("skipped"),
+    rejected: of("rejected"),
+    done: of("done"),
+    failed: of("failed"),
+    dead: of("dead"),
+  };
 }
 
 /** What the mappings did with the events since a time. */

@@ -41,9 +41,10 @@ export function nextDueAt(transaction: Transaction, limits?: RunLimits): number 
 
 /** When the next run may start; ignores runs that wait for another of their mapping to end. */
 function nextRunAt(transaction: Transaction, now: number, limits?: RunLimits): number {
+  const writer = createWriter(transaction);
   const moments = listReadyMappings(transaction).map((mapping) => {
     const own = limits?.get(mapping);
-    const allowedAt = own ? finish(findNextStart(createWriter(transaction), mapping, own)) : 0;
+    const allowedAt = own ? finish(findNextStart(writer, mapping, own)) : 0;
     return Math.max(toNext(transaction.get(NEXT_RUN, now, mapping)), allowedAt);
   });
   return Math.min(...moments);

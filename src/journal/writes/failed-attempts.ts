@@ -12,7 +12,7 @@ export function addFailedAttempt(
   withCommit(FORGET, [id]);
 }
 
-/** Of `work`: rows of runs or deliveries with their `id` and `started_at`. */
+/** `work`: rows of runs or deliveries with their `id` and `started_at`. */
 export const insertAttempts = (work: string, endedAt: string, error: string): string => `
   INSERT INTO hookline.failed_attempts (work_id, n, started_at, ended_at, error)
   SELECT id, 1 + (SELECT coalesce(max(n), 0) FROM hookline.failed_attempts WHERE work_id = work.id), started_at, ${endedAt},

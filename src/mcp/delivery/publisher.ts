@@ -244,12 +244,10 @@ export function createPublisher({ journal, current, sender, secrets, alerts, log
       if (isNewlySuspended(courier)) raise(courier);
       Object.assign(courier, { isChanged: false, savedAt: now });
     }
+    // It goes on while it is saved.
+    const saving = saved.map(({ subscription, progress }) => ({ subscription, progress: structuredClone(progress) }));
     const changes = {
-      saved: saved.map(({ subscription: { id, generation }, progress }) => ({
-        id,
-        generation,
-        progress: structuredClone(progress),
-      })),
+      saved: saving.map(({ subscription: { id, generation }, progress }) => ({ id, generation, progress })),
       deleted: deleted.map(({ subscription: { id, generation } }) => ({ id, generation })),
     };
     if (!(await publications.saveProgress(own.lease, changes))) {
@@ -257,7 +255,7 @@ export function createPublisher({ journal, current, sender, secrets, alerts, log
       return;
     }
     for (const { subscription } of deleted) own.couriers.delete(subscription.id);
-    for (const [index, { subscription }] of saved.entries()) subscription.progress = changes.saved[index]!.progress;
+    for (const { subscription, progress } of saving) subscription.progress = progress;
   }
 
   function finishTerms(courier: Courier, now: number): void {

@@ -60,13 +60,18 @@ function readStart(handle: number, maxBytes: number): Buffer {
   }
 }
 
+/** What is read from the disk, or the fallback if it cannot be read: a file may be in the place of a folder. */
+export function orElse<Value>(fallback: Value, read: () => Value): Value {
+  try {
+    return read();
+  } catch {
+    return fallback;
+  }
+}
+
 /** undefined: it is missing, or cannot be reached. */
 export function statIfAny(file: string): Stats | undefined {
-  try {
-    return statSync(file, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
-  }
+  return orElse(undefined, () => statSync(file, { throwIfNoEntry: false }));
 }
 
 export interface ReplaceOptions {
