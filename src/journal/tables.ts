@@ -205,7 +205,6 @@ export const INDEXES = `
   CREATE INDEX runs_dead ON hookline.runs (id) WHERE state = 'dead' AND kind = 'hook';
   CREATE INDEX entries_main_turns ON hookline.entries (seq) WHERE role <> 'system' AND session_key = '${MAIN_SESSION}';
   CREATE INDEX deliveries_later ON hookline.deliveries (not_before) WHERE state = 'pending' AND not_before IS NOT NULL;
-  CREATE INDEX deliveries_arrived ON hookline.deliveries (due_at) WHERE state = 'pending' AND not_before IS NOT NULL;
   CREATE INDEX deliveries_conversation ON hookline.deliveries (conversation, created_at) WHERE conversation IS NOT NULL;
   CREATE INDEX deliveries_loose ON hookline.deliveries (finished_at) WHERE event_id IS NULL;
   CREATE INDEX deliveries_failed ON hookline.deliveries (id) WHERE state = 'failed';

@@ -98,6 +98,7 @@ const VERSION_1 = `
     ${DELIVERY_COLUMNS}
   ) WITH (fillfactor = 70);
   CREATE INDEX deliveries_due ON hookline.deliveries (due_at, seq) WHERE state = 'pending' AND not_before IS NULL;
+  CREATE INDEX deliveries_arrived ON hookline.deliveries (due_at) WHERE state = 'pending' AND not_before IS NOT NULL;
   CREATE INDEX deliveries_recipient ON hookline.deliveries (channel, recipient, seq) WHERE finished_at IS NULL;
   CREATE INDEX deliveries_waiting ON hookline.deliveries (state, id)
     WHERE state IN ('queued', 'sending', 'skipped', 'failed', 'dropped');

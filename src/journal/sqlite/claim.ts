@@ -9,6 +9,7 @@ import { insertAttempts } from "../writes/failed-attempts.ts";
 import { countFree, findNextStart, noteStarts } from "../writes/limits.ts";
 import { toRunReport } from "../writes/writer.ts";
 import { RUNS, runTranslated, takeOldest, withJoined } from "./read.ts";
+import { TRIED } from "./schema.ts";
 import { createWriter, finish } from "./writer.ts";
 
 /*
@@ -54,10 +55,7 @@ function toNext(row: Row | undefined): number {
   return optional(integer, row?.at ?? null) ?? Infinity;
 }
 
-/** The last time that is known of a run that waits. */
-const TRIED = "max(due_at, coalesce(started_at, 0))";
-
-/** Given the time and a mapping. What is due although it arrived later than now, by a clock that was set back since, is due at 0. */
+/** Given the time and a mapping. What is due although it arrived or was tried later than now, by a clock that was set back since, is due at 0. */
 const NEXT_RUN = `
   SELECT min(at) AS at FROM (
     SELECT iif(min(due_at) > ?1, 0, min(due_at)) AS at
@@ -78,8 +76,8 @@ const NEXT_DELIVERY = `
     FROM deliveries INDEXED BY deliveries_later WHERE state = 'pending' AND not_before IS NOT NULL
     UNION ALL SELECT * FROM (SELECT 0 FROM deliveries INDEXED BY deliveries_later
       WHERE state = 'pending' AND not_before > ?1 + ${MAX_RETRY_MS} LIMIT 1)
-    UNION ALL SELECT * FROM (SELECT 0 FROM deliveries INDEXED BY deliveries_arrived
-      WHERE state = 'pending' AND not_before IS NOT NULL AND due_at > ?1 + ${MAX_CORRECTION_MS} LIMIT 1))`;
+    UNION ALL SELECT * FROM (SELECT 0 FROM deliveries INDEXED BY deliveries_tried
+      WHERE state = 'pending' AND not_before IS NOT NULL AND ${TRIED} > ?1 + ${MAX_CORRECTION_MS} LIMIT 1))`;
 
 /** Without paused ones. Steps from one mapping to the next in each index, whatever the number of runs between them. */
 function listReadyMappings(database: Database): string[] {

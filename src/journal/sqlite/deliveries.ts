@@ -18,6 +18,7 @@ import { rememberMessage } from "../writes/deliveries.ts";
 import { addFailedAttempt } from "../writes/failed-attempts.ts";
 import { toDeliveryReport } from "../writes/writer.ts";
 import { takeOldest, statementsOf } from "./read.ts";
+import { TRIED } from "./schema.ts";
 import { updateCountsOf } from "./counters.ts";
 
 /*
@@ -53,7 +54,7 @@ function listDue(database: Database, limit: number, now: number): Row[] {
     ...database.all(DUE_AT_ONCE, limit),
     ...database.all(DUE_AGAIN, now, limit),
     ...database.all(TOO_LONG, now + MAX_RETRY_MS, limit),
-    ...database.all(ARRIVED_LATER, now + MAX_CORRECTION_MS, limit),
+    ...database.all(TRIED_LATER, now + MAX_CORRECTION_MS, limit),
   ];
   return takeOldest(due, limit);
 }
@@ -68,9 +69,9 @@ const DUE_AGAIN = `
 const TOO_LONG = `
   SELECT seq, due_at FROM deliveries INDEXED BY deliveries_later
   WHERE state = 'pending' AND not_before > ? LIMIT +?`;
-const ARRIVED_LATER = `
-  SELECT seq, due_at FROM deliveries INDEXED BY deliveries_arrived
-  WHERE state = 'pending' AND not_before IS NOT NULL AND due_at > ? LIMIT +?`;
+const TRIED_LATER = `
+  SELECT seq, due_at FROM deliveries INDEXED BY deliveries_tried
+  WHERE state = 'pending' AND not_before IS NOT NULL AND ${TRIED} > ? LIMIT +?`;
 
 /** The notice of its own run, else what the conversation sent to the same recipient last. */
 function findReplaced(database: Database, row: Row) {

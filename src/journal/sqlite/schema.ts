@@ -9,6 +9,9 @@ import {
 } from "../tables.ts";
 import type { Schema } from "./database.ts";
 
+/** The last time that is known of a run or delivery that waits. */
+export const TRIED = "max(due_at, coalesce(started_at, 0))";
+
 /*
  * A row that changes holds nothing wide that stays the same: SQLite rewrites a whole row at each update. So bodies and
  * actions have their own tables. An index ends with the row number, so that rows with equal values are in
@@ -113,8 +116,7 @@ const VERSION_1 = `
   CREATE INDEX events_status ON events (status);
   CREATE UNIQUE INDEX runs_id ON runs (id);
   CREATE INDEX runs_due ON runs (mapping, due_at) WHERE state = 'ready' AND not_before IS NULL;
-  CREATE INDEX runs_tried ON runs (mapping, max(due_at, coalesce(started_at, 0)))
-    WHERE state = 'ready' AND not_before IS NOT NULL;
+  CREATE INDEX runs_tried ON runs (mapping, ${TRIED}) WHERE state = 'ready' AND not_before IS NOT NULL;
   CREATE INDEX runs_session ON runs (session_key) WHERE finished_at IS NULL;
   CREATE INDEX runs_state ON runs (state);
   CREATE INDEX runs_heartbeats ON runs (finished_at) WHERE event_seq IS NULL;
@@ -123,6 +125,7 @@ const VERSION_1 = `
   CREATE INDEX entries_event ON entries (event_seq) WHERE event_seq IS NOT NULL;
   CREATE INDEX entries_loose ON entries (at) WHERE event_seq IS NULL;
   CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state = 'pending' AND not_before IS NULL;
+  CREATE INDEX deliveries_tried ON deliveries (${TRIED}) WHERE state = 'pending' AND not_before IS NOT NULL;
   CREATE INDEX deliveries_recipient ON deliveries (channel, recipient) WHERE finished_at IS NULL;
   CREATE INDEX deliveries_state ON deliveries (state);
 

@@ -16,6 +16,7 @@ import { describe, expect, test } from "vitest";
 import { describeJournal } from "../../../test/contracts/journal.ts";
 import { useJournals } from "../../../test/contracts/journal/harness.ts";
 import { open } from "../../../test/contracts/journal/openers/sqlite.ts";
+import { HOUR_MS } from "../../shared/time.ts";
 import {
   NOW,
   sampleDelivery,
@@ -181,6 +182,32 @@ describe("the SQLite file", () => {
     const file = path.join(at, "journal.db");
     writeFileSync(file, "hello, ".repeat(1000));
     await expect(open(at)).rejects.toMatchObject({ name: "ConfigError", problems: [{ file }] });
+  });
+});
+
+describe("after the clock was set back", () => {
+  const { start } = useJournals(open);
+  const now = Date.now();
+  const ahead = now + HOUR_MS;
+
+  test("a run that was tried before is due", async () => {
+    const journal = await start();
+    await journal.accept(sampleEvent({ receivedAt: now, actions: [sampleRun("a")] }));
+    const [run] = await journal.claimRuns(1, ahead);
+    await journal.retryRun(run!, ahead + 1000, "busy");
+    expect(await journal.nextDueAt()).toBeLessThanOrEqual(now);
+    expect(await journal.claimRuns(1, now)).toMatchObject([{ attempts: 2 }]);
+  });
+
+  test("a delivery that was tried before is due", async () => {
+    const journal = await start();
+    await journal.accept(sampleEvent({ receivedAt: now, actions: [sampleRun("a")] }));
+    const [run] = await journal.claimRuns(1, now);
+    await journal.completeRun(run!, sampleOutcome({ finishedAt: now, deliveries: [sampleDelivery(run!.id)] }));
+    const [delivery] = await journal.claimDeliveries(1, ahead);
+    await journal.retryDelivery(delivery!, ahead + 1000, "busy");
+    expect(await journal.nextDueAt()).toBeLessThanOrEqual(now);
+    expect(await journal.claimDeliveries(1, now)).toMatchObject([{ attempts: 2 }]);
   });
 });
 
