@@ -10,7 +10,6 @@ import { findProblems } from "./support/config.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
 import { openStream } from "./support/sse.ts";
 import { type SlackServer, startSlack } from "./support/slack.ts";
-import { startToolServer } from "./support/tool-server.ts";
 
 type AlertInput = NonNullable<UserConfig["alerts"]>[number];
 
@@ -63,8 +62,8 @@ test("a hook without events sends an alert, one with events does not", async () 
 });
 
 test("a tool set that cannot be reached sends an alert, and its calls fail", async () => {
-  const { url: baseUrl, close } = await startToolServer();
-  await close();
+  // No other test's server gets this port.
+  const baseUrl = "http://127.0.0.1:2/";
   const node = await start({ on: ["tool-unreachable"] });
   const calls = { show: { description: "Reads.", get: "/x" } };
   const mapping = { match: { path: "m" }, messageTemplate: "x", context: [{ call: "away.show" }], deliver: false };
