@@ -8,6 +8,7 @@ import { readOwn } from "../../shared/json.ts";
 import type { ReadConfig } from "../load.ts";
 import { checkConfig } from "../../drivers.ts";
 import type { UserConfig } from "../schema/generated.ts";
+import { compileSchema } from "../schema/validator.ts";
 import { findPresets, PRESETS_FOLDER, readPreset } from "./file.ts";
 
 const CI = {
@@ -349,6 +350,10 @@ test.each(findPresets())("the built-in preset %s has a dedupe if its sender sign
     .map((mapping) => ({ ...common, ...mapping }))
     .filter(({ auth }) => auth && providers[String(readOwn(auth, "scheme"))]?.about?.tolerance === undefined);
   expect(untimed.filter(({ dedupe }) => dedupe === undefined)).toEqual([]);
+});
+
+test.each(findPresets())("the parameters of the built-in preset %s are valid schemas", (name) => {
+  compileSchema({ properties: readPreset(name).preset.parameters ?? {} });
 });
 
 describe("a preset's own mistakes", () => {

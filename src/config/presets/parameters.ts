@@ -14,7 +14,7 @@ import { ACCOUNT_NAME } from "../../shared/text/text.ts";
 import { error, type Finding } from "../rules/finding.ts";
 import type { Preset } from "../schema/generated.ts";
 import { toConfigProblem } from "../schema/problems.ts";
-import { compileSchema, readSchema, type SchemaCheck } from "../schema/validator.ts";
+import { createCheck, readSchema, type SchemaCheck } from "../schema/validator.ts";
 import { MAIL_DEFAULTS, type MailSettings, type PresetUse } from "../types.ts";
 
 /** Settings of a mapping that every preset takes: one that is given replaces the preset's own. */
@@ -184,7 +184,7 @@ function toEventsSchema({ known, default: usual }: NonNullable<Preset["events"]>
 /** Switches of the preset's own rules and further rules, or these alone as a list. */
 function toIgnoreSchema({ ignore = {} }: Preset): Schema {
   const switches = Object.entries(ignore).map(([name, own]) => [name, own === true ? IGNORE[name] : own]);
-  const { items } = readMappingSchema("ignore");
+  const { items } = toObject(readMappingProperties()["ignore"]);
   const rules = {
     type: "array",
     items,
@@ -209,10 +209,11 @@ export function toIgnoreDefaults(preset: Preset): Record<string, unknown> {
 
 /** Without their defaults, since only what is given replaces what the preset says, unless it has its own schema for one. */
 function settingSchemas(own: object): Schemas {
+  const common = readMappingProperties();
   const schemas = SETTINGS.filter((name) => !Object.hasOwn(own, name)).map((name): [string, Schema] => {
     // Its templates are those of its own action.
     if (name === "action") return [name, { enum: ["none"], description: ONLY_PUBLISHED }];
-    const { default: _, ...schema } = readMappingSchema(name);
+    const { default: _, ...schema } = toObject(common[name]);
     if (name !== "dedupe") return [name, schema];
     const { description, ...text } = schema;
     return [name, { anyOf: [text, { const: false }], description: `${String(description)} false: none.` }];
@@ -222,8 +223,8 @@ function settingSchemas(own: object): Schemas {
 
 const ONLY_PUBLISHED = "none, with publish: its events start nothing, and are only published.";
 
-function readMappingSchema(name: string): Schema {
-  return toObject(readPath(readSchema("mapping"), ["properties", name]));
+function readMappingProperties(): Schema {
+  return toObject(readSchema("mapping")["properties"]);
 }
 
 /** What a use of a preset gives it, with the defaults. */
@@ -256,7 +257,7 @@ export function resolveParameters(
 const checks = new WeakMap<Preset, SchemaCheck>();
 
 function checkFor(preset: Preset): SchemaCheck {
-  const check = checks.get(preset) ?? compileSchema(toParametersSchema(preset), { all: true, fillDefaults: true });
+  const check = checks.get(preset) ?? createCheck(() => toParametersSchema(preset), { all: true, fillDefaults: true });
   checks.set(preset, check);
   return check;
 }

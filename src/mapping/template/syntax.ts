@@ -83,7 +83,7 @@ function prepareStatement(statement: hbs.AST.Statement, scope: Scope): hbs.AST.S
 /** `{{x}}` as `{{@text x}}`: then a field takes precedence over a helper of its name, and one place converts all values. */
 function throughText(mustache: hbs.AST.MustacheStatement, scope: Scope): hbs.AST.MustacheStatement {
   const { path, params, hash, loc } = mustache;
-  const isCall = params.length > 0 || hasNamedValues(hash);
+  const isCall = params.length > 0 || namedValues(hash).length > 0;
   const value = isCall ? { type: "SubExpression", path, params, hash, loc } : path;
   prepareExpression(value, scope);
   return { ...mustache, path: toHelperPath(TEXT_HELPER, loc), params: [value] };
@@ -116,7 +116,7 @@ function prepareCall(call: hbs.AST.SubExpression | Block, callables: Callables, 
   const name = path.original;
   const callable = Object.hasOwn(callables, name) ? callables[name] : undefined;
   if (!callable) throw new TemplateError(explainUnknown(name, callables), loc.start.line);
-  if (callables === VALUES && hasNamedValues(hash)) {
+  if (callables === VALUES && namedValues(hash).length > 0) {
     throw new TemplateError(`"${name}" takes no named values.`, loc.start.line);
   }
   const [min, max] = callable.takes;
@@ -125,12 +125,12 @@ function prepareCall(call: hbs.AST.SubExpression | Block, callables: Callables, 
     const message = `"${name}" takes ${expected} ${max === 1 ? "value" : "values"}, not ${params.length}.`;
     throw new TemplateError(message, loc.start.line);
   }
-  for (const param of params) prepareExpression(param, scope);
+  for (const value of [...params, ...namedValues(hash)]) prepareExpression(value, scope);
 }
 
-/** `length=5`. The parser omits the hash if there is none, whatever its type says. */
-function hasNamedValues(hash: hbs.AST.Hash | undefined): boolean {
-  return hash !== undefined && hash.pairs.length > 0;
+/** That of `length=5`. The parser omits the hash if there is none, whatever its type says. */
+function namedValues(hash: hbs.AST.Hash | undefined): hbs.AST.Expression[] {
+  return hash?.pairs.map(({ value }) => value) ?? [];
 }
 
 function explainUnknown(name: string, callables: Callables): string {

@@ -127,6 +127,7 @@ describe("what cannot be used", () => {
     ["{{> partial}}", "Partials"],
     ["{{#> partial}}{{/partial}}", "Partials"],
     ["{{#*inline 'x'}}{{/inline}}", "Partials and decorators"],
+    ["{{#if list includeZero=(shout subject)}}x{{/if}}", 'Unknown helper "shout"'],
     ["{{#json subject}}x{{/json}}", '"json" is not a block'],
     ["{{each messages}}", '"each" is a block'],
     ["{{#if}}x{{/if}}", '"if" takes 1 value, not 0'],
