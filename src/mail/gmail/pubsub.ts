@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { HookError, MailError } from "../../errors.ts";
 import type { RouteHandler } from "../../ingress/router.ts";
-import { createGoogleTokenVerifier, type VerifyGoogleToken } from "../../shared/net/google-token.ts";
+import { toGoogleRules } from "../../shared/net/google-token.ts";
+import { bearerTokenOf, createTokenVerifier, type VerifyToken } from "../../shared/net/json-web-token.ts";
 import { isObject, parseObject } from "../../shared/json.ts";
 import { isSameMailbox } from "../message/text.ts";
 import type { GmailOptions } from "../options.ts";
@@ -127,14 +128,14 @@ const TOLERANCE_MS = 60_000;
 /** Accepts a token that Google signed for this audience and service account. The `HookError` does not say what is wrong. */
 function createTokenCheck(): (authorization: string | undefined, push: PushSettings) => Promise<void> {
   // Each keeps Google's keys.
-  const verifiers = new WeakMap<PushSettings, Promise<VerifyGoogleToken>>();
-  return async function checkToken(authorization, push) {
-    const creating = verifiers.get(push) ?? createGoogleTokenVerifier({ ...push, toleranceMs: TOLERANCE_MS });
+  const verifiers = new WeakMap<PushSettings, Promise<VerifyToken>>();
+  return async function checkToken(authorization = "", push) {
+    const creating = verifiers.get(push) ?? createTokenVerifier({ ...toGoogleRules(push), toleranceMs: TOLERANCE_MS });
     verifiers.set(push, creating);
     const verify = await creating;
-    const result = await verify(authorization, Date.now());
-    if (result === "valid") return;
-    if (result.reason !== "unavailable") throw new HookError("unauthorized");
+    const { refusal } = await verify(bearerTokenOf(authorization) ?? "", Date.now());
+    if (!refusal) return;
+    if (refusal.reason !== "unavailable") throw new HookError("unauthorized");
     const message = "The token cannot be verified now. Try again.";
     throw new HookError("unavailable", { message, headers: { "Retry-After": "10" } });
   };

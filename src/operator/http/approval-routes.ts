@@ -1,8 +1,9 @@
+import type { FromSchema } from "json-schema-to-ts";
 import { decide } from "../../approvals/decide.ts";
 import { HookError } from "../../errors.ts";
 import { json } from "../../ingress/router.ts";
-import { isObject } from "../../shared/json.ts";
-import { APPROVAL_STATES, type Decision, DECISIONS } from "../../types.ts";
+import { APPROVAL_STATES, DECISIONS } from "../../types.ts";
+import { createRequireBody, type RequireBody } from "../body.ts";
 import { toApprovalView } from "../views.ts";
 import { answering, oneOf, PAGE, requireFound, responding, type RoutesOf } from "./route.ts";
 import type { RouteServices } from "./services.ts";
@@ -32,8 +33,11 @@ export function createApprovalRoutes({ journal, tools }: RouteServices): RoutesO
       body: DECISION_SCHEMA,
       example: { decision: "deny", reason: "Not on a Friday." },
       async respond({ params: { id = "" }, readJson, exchange }) {
-        const given = { ...toDecision(await readJson()), by: "operator", at: Date.now() };
-        const decided = await decide(journal, id, given);
+        const body = await readJson();
+        requireDecision(body);
+        const { decision: said, reason, result } = body;
+        const given = { decision: said, reason: reason || undefined, result: result || undefined };
+        const decided = await decide(journal, id, { ...given, by: "operator", at: Date.now() });
         if (decided.kind === "unknown") throw new HookError("not_found", { message: "There is no such question." });
         if (decided.kind === "refused") throw new HookError("decision_refused", { message: decided.message });
         const approval = toApprovalView(decided.approval);
@@ -62,28 +66,6 @@ const DECISION_SCHEMA = {
     reason: { type: "string", maxLength: MAX_REASON, description: "The model gets the reason of a denial." },
     result: { type: "string", maxLength: MAX_RESULT, description: "With done: what the call gave, for the model." },
   },
-};
+} as const;
 
-function toDecision(body: unknown): { decision: Decision; reason?: string; result?: string } {
-  if (!isObject(body)) throw invalid("The body must be an object.");
-  const unknown = Object.keys(body).find((name) => !Object.hasOwn(DECISION_SCHEMA.properties, name));
-  if (unknown !== undefined) throw invalid("The body can have decision, reason and result.");
-  const decision = DECISIONS.find((one) => one === body["decision"]);
-  if (!decision) throw invalid(`decision must be one of ${DECISIONS.join(", ")}.`);
-  return {
-    decision,
-    ...toText("reason", body["reason"], MAX_REASON),
-    ...toText("result", body["result"], MAX_RESULT),
-  };
-}
-
-function toText(name: "reason" | "result", value: unknown, max: number): { reason?: string; result?: string } {
-  if (value === undefined || value === "") return {};
-  if (typeof value !== "string" || value.length > max)
-    throw invalid(`${name} must be a text of at most ${max} characters.`);
-  return { [name]: value };
-}
-
-function invalid(message: string): HookError {
-  return new HookError("invalid_payload", { message });
-}
+const requireDecision: RequireBody<FromSchema<typeof DECISION_SCHEMA>> = createRequireBody(DECISION_SCHEMA, "decision");

@@ -1,6 +1,5 @@
-import type { SignatureResult } from "../../providers/provider.ts";
 import { HTTP_URL, NON_BLANK } from "../json.ts";
-import { createTokenVerifier, bearerTokenOf, type TokenRules } from "./json-web-token.ts";
+import type { TokenRules } from "./json-web-token.ts";
 
 /** JSON Schemas of the options that say which tokens are right. */
 export const GOOGLE_TOKEN = {
@@ -16,37 +15,17 @@ export const GOOGLE_TOKEN = {
   },
 } as const;
 
-export interface GoogleTokenOptions {
-  audience: string;
-  serviceAccount: string;
-  keysUrl: string;
-  /** How far Google's clock may be off. */
-  toleranceMs: number;
-}
-
-/** `now` in milliseconds since the epoch. Never rejects. */
-export type VerifyGoogleToken = (authorization: string | undefined, now: number) => Promise<SignatureResult>;
-
-/** Which tokens are Google's for this account. */
-export function toGoogleRules(options: Omit<GoogleTokenOptions, "toleranceMs">): Omit<TokenRules, "toleranceMs"> {
-  const { audience, serviceAccount, keysUrl } = options;
+/** Which JSON Web Tokens are Google's for this account. */
+export function toGoogleRules({
+  audience,
+  serviceAccount,
+  keysUrl,
+}: Record<keyof typeof GOOGLE_TOKEN, string>): Omit<TokenRules, "toleranceMs"> {
   return {
     keys: { jwks: keysUrl },
     algorithms: ["RS256"],
     issuer: ["https://accounts.google.com", "accounts.google.com"],
     audience,
     claims: { email: serviceAccount, email_verified: true },
-  };
-}
-
-/** Verifies the JSON Web Tokens that Google sends as `Authorization: Bearer`. */
-export async function createGoogleTokenVerifier(options: GoogleTokenOptions): Promise<VerifyGoogleToken> {
-  const verifyToken = await createTokenVerifier({ ...toGoogleRules(options), toleranceMs: options.toleranceMs });
-  return async function verifyGoogleToken(authorization, now) {
-    if (authorization === undefined) return { reason: "missing", message: "The header authorization is missing." };
-    const token = bearerTokenOf(authorization);
-    if (token === undefined) return { reason: "malformed", message: "The header authorization is malformed." };
-    const { refusal } = await verifyToken(token, now);
-    return refusal ?? "valid";
   };
 }
