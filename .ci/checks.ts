@@ -4,8 +4,10 @@ import { build, type Plugin } from "esbuild";
 import path from "node:path";
 import { parseSync } from "oxc-parser";
 import { createAjv, type SchemaOptions } from "../src/config/schema/ajv.ts";
-import { BLOCK_OPTIONS, toBlockSchema, toCheckName } from "../src/config/schema/blocks.ts";
-import { BUILT_CHECKS, readBuilt } from "../src/config/schema/validator.ts";
+import { findPresets, readPreset } from "../src/config/presets/file.ts";
+import { toOwnSchema, toSettingsSchema } from "../src/config/presets/parameters.ts";
+import { toBlockSchema } from "../src/config/schema/blocks.ts";
+import { BLOCK_OPTIONS, BUILT_CHECKS, readBuilt, toCheckName } from "../src/config/schema/validator.ts";
 import { builtInDrivers } from "../src/drivers.ts";
 
 interface Check {
@@ -15,18 +17,20 @@ interface Check {
 
 const SCHEMA_FOLDER = path.join(import.meta.dirname, "../src/config/schema");
 
-/** By name: those of the package's own schemas, and one for each schema of a driver's block. */
+/** By name: those of the package's own schemas, of the drivers' blocks, and of the presets' parameters. */
 export function listChecks(): Map<string, Check> {
   const names = Object.keys(BUILT_CHECKS) as (keyof typeof BUILT_CHECKS)[];
   const own = names.map((name): [string, Check] => [name, { schema: readBuilt(name), options: BUILT_CHECKS[name] }]);
   const parts = Object.keys(builtInDrivers) as (keyof typeof builtInDrivers)[];
   const blocks = parts.flatMap((part) =>
-    Object.values(builtInDrivers[part]).map((definition): [string, Check] => {
-      const schema = toBlockSchema(part, definition);
-      return [toCheckName(schema), { schema, options: BLOCK_OPTIONS }];
-    }),
+    Object.values(builtInDrivers[part]).map((definition) => toBlockSchema(part, definition)),
   );
-  return new Map([...own, ...blocks]);
+  const parameters = findPresets().map((name) => toOwnSchema(readPreset(name).preset));
+  const others = [...blocks, toSettingsSchema(), ...parameters].map((schema): [string, Check] => [
+    toCheckName(schema),
+    { schema, options: BLOCK_OPTIONS },
+  ]);
+  return new Map([...own, ...others]);
 }
 
 /** Fills in `compiled-checks.ts`. */
@@ -62,6 +66,7 @@ export async function writeChecks(dist: string): Promise<void> {
     format: "cjs",
     platform: "node",
     target: "node24",
+    minifyWhitespace: true,
     plugins: [
       {
         name: "checks",

@@ -14,7 +14,7 @@ import { ACCOUNT_NAME } from "../../shared/text/text.ts";
 import { error, type Finding } from "../rules/finding.ts";
 import type { Preset } from "../schema/generated.ts";
 import { toConfigProblem } from "../schema/problems.ts";
-import { createCheck, readSchema, type SchemaCheck } from "../schema/validator.ts";
+import { createBlockCheck, readSchema, type SchemaCheck } from "../schema/validator.ts";
 import { MAIL_DEFAULTS, type MailSettings, type PresetUse } from "../types.ts";
 
 /** Settings of a mapping that every preset takes: one that is given replaces the preset's own. */
@@ -66,10 +66,23 @@ const IGNORE: Schemas = {
   automatic: { ...SWITCH, default: false, description: "Mails that a program sent: lists, notifications, bounces." },
 };
 
+type ObjectSchema = Schema & { properties: Schemas };
+
 /** The JSON Schema of what `with` may hold. */
-export function toParametersSchema(preset: Preset): Schema & { properties: Schemas } {
-  const { name, parameters = {}, required = [], common, registration } = preset;
-  const settings = settingSchemas(parameters);
+export function toParametersSchema(preset: Preset): ObjectSchema {
+  const settings = toSettingsSchema().properties;
+  const { properties, ...schema } = toOwnSchema(preset);
+  const all = Object.entries(properties).map(([name, own]) => [name, own === SETTING ? settings[name] : own]);
+  return { ...schema, properties: Object.fromEntries(all) };
+}
+
+/** Of a setting whose schema is that of `toSettingsSchema`. */
+const SETTING: Schema = {};
+
+/** As `toParametersSchema`, without what is equal in all presets, so that the built check of each preset is small. */
+export function toOwnSchema(preset: Preset): ObjectSchema {
+  const { name, parameters = {}, required = [], common, registration, reads } = preset;
+  const settings = SETTINGS.filter((setting) => !Object.hasOwn(parameters, setting));
   const properties: Schemas = {
     ...(takesSecret(common?.["auth"]) && {
       secret: {
@@ -104,11 +117,11 @@ export function toParametersSchema(preset: Preset): Schema & { properties: Schem
       default: "short",
       description: "full: the message ends with the whole payload.",
     },
-    ...(preset.reads && {
+    ...(reads && {
       readToken: { ...TEXT, description: "The token that reads what `context` names. Default: that of the channel." },
     }),
-    ...settings,
-    context: withReadNames(settings["context"] ?? {}, preset),
+    ...Object.fromEntries(settings.map((setting) => [setting, SETTING])),
+    ...(reads && { context: withReadNames(reads) }),
   };
   return { type: "object", additionalProperties: false, required, properties };
 }
@@ -155,9 +168,9 @@ function hasSource({ common = {}, mappings }: Preset): boolean {
 }
 
 /** `context` as a preset with reads takes it: their names too, alone or as the `call` of an item. */
-function withReadNames(schema: Schema, { reads }: Preset): Schema {
-  if (!reads) return schema;
+function withReadNames(reads: NonNullable<Preset["reads"]>): Schema {
   const names = Object.keys(reads.calls);
+  const schema = toObject(readMappingProperties()["context"]);
   const item = toObject(schema["items"]);
   const properties = toObject(item["properties"]);
   const { pattern, ...other } = toObject(properties["call"]);
@@ -207,10 +220,13 @@ export function toIgnoreDefaults(preset: Preset): Record<string, unknown> {
   return Object.fromEntries(defaults.filter(([, value]) => value !== undefined));
 }
 
-/** Without their defaults, since only what is given replaces what the preset says, unless it has its own schema for one. */
-function settingSchemas(own: object): Schemas {
+/**
+ * The settings of all presets that have no schema of their own for them. They have no defaults, since only what is given
+ * replaces what the preset says.
+ */
+export function toSettingsSchema(): ObjectSchema {
   const common = readMappingProperties();
-  const schemas = SETTINGS.filter((name) => !Object.hasOwn(own, name)).map((name): [string, Schema] => {
+  const schemas = SETTINGS.map((name): [string, Schema] => {
     // Its templates are those of its own action.
     if (name === "action") return [name, { enum: ["none"], description: ONLY_PUBLISHED }];
     const { default: _, ...schema } = toObject(common[name]);
@@ -218,7 +234,7 @@ function settingSchemas(own: object): Schemas {
     const { description, ...text } = schema;
     return [name, { anyOf: [text, { const: false }], description: `${String(description)} false: none.` }];
   });
-  return Object.fromEntries(schemas);
+  return { type: "object", properties: Object.fromEntries(schemas) };
 }
 
 const ONLY_PUBLISHED = "none, with publish: its events start nothing, and are only published.";
@@ -255,9 +271,19 @@ export function resolveParameters(
 }
 
 const checks = new WeakMap<Preset, SchemaCheck>();
+let checkSettings: SchemaCheck | undefined;
 
 function checkFor(preset: Preset): SchemaCheck {
-  const check = checks.get(preset) ?? createCheck(() => toParametersSchema(preset), { all: true, fillDefaults: true });
+  const known = checks.get(preset);
+  if (known) return known;
+  const schema = toOwnSchema(preset);
+  const checkOwn = createBlockCheck(schema);
+  const check: SchemaCheck = (values) => {
+    const settings = Object.entries(toObject(values)).filter(([name]) => readOwn(schema.properties, name) === SETTING);
+    if (settings.length === 0) return checkOwn(values);
+    checkSettings ??= createBlockCheck(toSettingsSchema());
+    return [...checkOwn(values), ...checkSettings(Object.fromEntries(settings))];
+  };
   checks.set(preset, check);
   return check;
 }

@@ -1,11 +1,10 @@
 import { toEnumRule } from "./rule-text.ts";
-import { hash } from "node:crypto";
 import { isObject, readPath, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
 import { ACCOUNT_NAME, channelKind } from "../../shared/text/text.ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import type { Drivers } from "../plugins.ts";
 import { type SchemaProblem } from "./problems.ts";
-import { createBuiltCheck, createCheck, type SchemaCheck } from "./validator.ts";
+import { createBlockCheck, createBuiltCheck, type SchemaCheck } from "./validator.ts";
 
 type Part = keyof Drivers;
 type Definition = DriverDefinition<unknown>;
@@ -166,18 +165,9 @@ const checks = new WeakMap<Definition, SchemaCheck>();
 function driverCheck(part: Part, definition: Definition): SchemaCheck {
   const known = checks.get(definition);
   if (known) return known;
-  const schema = toBlockSchema(part, definition);
-  const check = createCheck(() => schema, { ...BLOCK_OPTIONS, built: toCheckName(schema) });
+  const check = createBlockCheck(toBlockSchema(part, definition));
   checks.set(definition, check);
   return check;
-}
-
-/** How a driver's block is checked. */
-export const BLOCK_OPTIONS = { all: true, fillDefaults: true };
-
-/** The name under which the build keeps the check of a block: equal schemas have the same. */
-export function toCheckName(schema: Record<string, unknown>): string {
-  return `block-${hash("sha256", JSON.stringify(schema)).slice(0, 32)}`;
 }
 
 /** The schema of a block: its driver's, and the field that names the driver. */

@@ -1,5 +1,6 @@
 import { selectErrors } from "./violations.ts";
 import type { AnySchemaObject, ErrorObject } from "ajv";
+import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { PACKAGE_ROOT } from "../../shared/system/package.ts";
@@ -33,6 +34,19 @@ export function createCheck(
     const validate = built === undefined ? undefined : compiledChecks.find?.(built);
     return validate ? toCheck(validate, options) : compileValid(read(), options);
   }
+}
+
+/** How a block of the configuration is checked whose schema is not in a file. */
+export const BLOCK_OPTIONS = { all: true, fillDefaults: true };
+
+/** The check of such a block. The build has compiled that of each driver, and those of the presets' parameters. */
+export function createBlockCheck(schema: Record<string, unknown>): SchemaCheck {
+  return createCheck(() => schema, { ...BLOCK_OPTIONS, built: toCheckName(schema) });
+}
+
+/** The name under which the build keeps the check of a block: equal schemas have the same. */
+export function toCheckName(schema: Record<string, unknown>): string {
+  return `block-${hash("sha256", JSON.stringify(schema)).slice(0, 32)}`;
 }
 
 /** How the package's own schemas are checked. */
