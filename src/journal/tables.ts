@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { MAIN_SESSION } from "../types.ts";
 
 /* What is equal in both stores, in PostgreSQL's words. It belongs to version 1 of each schema. */
@@ -211,3 +212,12 @@ export const INDEXES = `
   CREATE INDEX deliveries_event ON hookline.deliveries (event_id) WHERE event_id IS NOT NULL;
   CREATE INDEX idempotency_keys_expiry ON hookline.idempotency_keys (expires_at);
 `;
+
+/**
+ * Tells the tables that the first version of a schema creates from all others, also from those that it created before its
+ * release.
+ */
+export function toApplicationId([first = ""]: readonly string[]): number {
+  const statements = first.replaceAll(/--.*/g, "").replaceAll(/\s+/g, " ").trim();
+  return hash("sha256", statements, "buffer").readInt32BE();
+}

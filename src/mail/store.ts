@@ -209,7 +209,6 @@ const VERSION_1 = `
 /** FULL: a commit returns once the write-ahead log is on disk. */
 const SCHEMA: Schema = {
   what: "mail store",
-  applicationId: 0x686b4d31,
   migrations: [VERSION_1],
   pragmas: "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL",
 };

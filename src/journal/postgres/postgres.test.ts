@@ -323,6 +323,11 @@ test.for([
     "ALTER TABLE hookline.version DROP COLUMN application_id",
     "an unreleased version made them",
   ],
+  [
+    "a version before the release",
+    "UPDATE hookline.version SET application_id = 1751863345",
+    "an unreleased version made them",
+  ],
   ["another program", "DROP TABLE hookline.version", "are not of this program"],
 ] as const)("tables of %s are refused, and not changed", async ([, change, message]) => {
   const url = await createPostgresUrl();

@@ -7,6 +7,7 @@ import {
   INDEXES,
   NARROW_TABLES,
   RUN_COLUMNS,
+  toApplicationId,
   WIDE_TABLES,
 } from "../tables.ts";
 import type { PostgresDatabase, Sql } from "./database.ts";
@@ -187,8 +188,7 @@ const VERSION_1 = `
 
 const MIGRATIONS = [VERSION_1];
 
-/** Tells this schema from those of other programs that have its name. */
-const APPLICATION_ID = 0x686b5031;
+const APPLICATION_ID = toApplicationId(MIGRATIONS);
 
 /** Any number that no other program takes. */
 export const MIGRATION_LOCK = 7_402_615;

@@ -2,6 +2,7 @@ import { backup, DatabaseSync, type StatementSync } from "node:sqlite";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
 import { integer, type Row } from "../rows.ts";
+import { toApplicationId } from "../tables.ts";
 
 type SqlValue = string | number | Uint8Array | null | undefined;
 
@@ -77,8 +78,6 @@ function toBound(value: SqlValue): Exclude<SqlValue, undefined> {
 export interface Schema {
   /** For error messages. */
   what: string;
-  /** SQLite's `application_id`: it tells the files of this schema from all others. */
-  applicationId: number;
   /** One per version; `user_version` is the number of those applied. A released one never changes. */
   migrations: readonly string[];
   /** For each connection. */
@@ -106,22 +105,22 @@ export function openMigrated(file: string, schema: Schema): Database {
 }
 
 /** All in one transaction. If it throws, closing the file undoes it. */
-function migrate(database: Database, { migrations, applicationId }: Schema): void {
+function migrate(database: Database, { migrations }: Schema): void {
   if (readPragma(database, "user_version") === migrations.length) return;
   database.exec("BEGIN IMMEDIATE");
   // Read again: another process may have migrated the file meanwhile.
   const version = readPragma(database, "user_version");
   for (const migration of migrations.slice(version)) database.exec(migration);
   database.exec(`
-    PRAGMA application_id = ${applicationId};
+    PRAGMA application_id = ${toApplicationId(migrations)};
     PRAGMA user_version = ${migrations.length};
     COMMIT`);
 }
 
 /** Throws a `ConfigError` unless the file is empty, or has a version of the schema that this program knows. */
-function requireOwn(database: Database, file: string, { what, applicationId, migrations }: Schema): void {
+function requireOwn(database: Database, file: string, { what, migrations }: Schema): void {
   const refuse = (message: string): ConfigError => new ConfigError([{ message, file, key: "store.path" }]);
-  if (readPragma(database, "application_id") !== applicationId) {
+  if (readPragma(database, "application_id") !== toApplicationId(migrations)) {
     if (!database.get("SELECT 1 FROM sqlite_schema")) return;
     throw refuse(
       `this file is not a ${what} of this program, or an unreleased version wrote it; ` +

@@ -16,7 +16,6 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const FIRST: Schema = {
   what: "store",
-  applicationId: 7,
   migrations: ["CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('one')"],
   pragmas: "PRAGMA journal_mode = WAL",
 };
@@ -42,6 +41,15 @@ test.for([
   expect(() => open(FIRST)).toThrow(ConfigError);
   expect(() => open(FIRST)).toThrow(message);
   expect(readFileSync(file)).toEqual(before);
+});
+
+test("a file that the same version made with other tables is refused; a comment makes no other tables", () => {
+  open(FIRST);
+  const [tables] = FIRST.migrations;
+  open({ ...FIRST, migrations: [`${tables} -- one row\n`] });
+  expect(() => open({ ...FIRST, migrations: [`${tables}; CREATE INDEX notes_text ON notes (text)`] })).toThrow(
+    "an unreleased version wrote it",
+  );
 });
 
 function open(schema: Schema): void {

@@ -161,7 +161,6 @@ const PRAGMAS = `
 
 export const JOURNAL_SCHEMA: Schema = {
   what: "journal",
-  applicationId: 0x686b4a31,
   migrations: [VERSION_1],
   pragmas: PRAGMAS,
   newFile: "PRAGMA page_size = 8192",
