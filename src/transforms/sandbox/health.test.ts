@@ -120,13 +120,23 @@ test("a module is a suspect while a call runs far longer than usual", () => {
   expect(health.isSuspect()).toBe(true);
 });
 
-test("a module is a suspect while its circuit breaker is open, so that the breaker is not forgotten", () => {
+test("an open circuit breaker is forgotten only when no call of its module was made for an hour", () => {
   fail(5);
-  vi.advanceTimersByTime(60_000);
-  expect(health.isSuspect()).toBe(true);
+  for (let minute = 0; minute < 120; minute++) {
+    expect([health.isSuspect(), health.isNegligible()]).toEqual([true, false]);
+    vi.advanceTimersByTime(60_000);
+    health.begin();
+    fail(1);
+  }
+  vi.advanceTimersByTime(60 * 60_000);
+  expect([health.isSuspect(), health.isNegligible()]).toEqual([true, true]);
+});
+
+test("a module that is not a suspect can be forgotten at once", () => {
+  health.overrun();
+  expect(health.isNegligible()).toBe(false);
   health.record("value");
-  vi.advanceTimersByTime(10_001);
-  expect(health.isSuspect()).toBe(false);
+  expect(health.isNegligible()).toBe(true);
 });
 
 test("the shorter the calls of a module are, the more of them are made together", () => {

@@ -33,6 +33,8 @@ export interface Health {
    * not enough for the last one.
    */
   isSuspect(): boolean;
+  /** Nothing is lost if this is forgotten: it is not a suspect, or nobody has called it for an hour. */
+  isNegligible(): boolean;
   /** Its calls run alone from the start: one ended a worker lately, or they usually take longer than a slice. */
   needsQuarantine(): boolean;
   /** How long a call may run before it has to run alone, in milliseconds. */
@@ -67,7 +69,7 @@ export function createHealth(): Health {
   let endedWorkerAt = -Infinity;
   /** Slices since the last answer that were not enough. */
   let overruns = 0;
-  let probeAt = 0;
+  let probeAt = -Infinity;
   /** Since the last answer. */
   let failures = 0;
   let trialAt = 0;
@@ -83,6 +85,8 @@ export function createHealth(): Health {
   return {
     isTrusted,
     isSuspect,
+    // Each call of a suspect either fails or ends the suspicion.
+    isNegligible: () => !isSuspect() || !isWithin(WORKS_MS, Math.max(failedAt, endedWorkerAt, probeAt)),
     needsQuarantine: () => endsWorkers() || (isTrusted() && SLICE_MS.usual * averageMs > SLICE_MS.most),
     sliceMs: () => Math.min(SLICE_MS.most, Math.max(SLICE_MS.least, SLICE_MS.usual * averageMs)),
     isProbeDue: () => performance.now() >= probeAt,

@@ -154,7 +154,7 @@ function findModule(state: State, { module: name, bundle }: JobRequest): Module 
 /** Each reload and each trial of the page can bring new versions. */
 function forgetIdle({ modules, turns }: State): void {
   for (const [name, module] of modules) {
-    if (!turns.has(module) && !module.health.isSuspect()) modules.delete(name);
+    if (!turns.has(module) && module.health.isNegligible()) modules.delete(name);
   }
 }
 
