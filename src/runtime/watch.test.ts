@@ -22,7 +22,7 @@ test("changes in the state folder are ignored, even inside a followed folder", a
   const stateDir = path.join(folder, ".webhooks");
   mkdirSync(stateDir);
   writeFileSync(path.join(stateDir, "journal.db"), "one");
-  const changed = await follow([folder], stateDir);
+  const changed = await follow([folder], { stateDir });
   appendFileSync(path.join(stateDir, "journal.db"), "two");
   await sleep(300);
   expect(changed).not.toHaveBeenCalled();
@@ -136,12 +136,25 @@ test("a file that was deleted after it was read is one change", async () => {
   expect(changed).toHaveBeenCalledTimes(1);
 });
 
+test("a missing file of a missing folder is one change once it exists", async () => {
+  const file = path.join(folder, "lib/deep/file");
+  const changed = await follow([file], { polls: true });
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, "one");
+  await expect.poll(() => changed.mock.calls.flat(2)).toEqual([file]);
+  await sleep(1000);
+  expect(changed.mock.calls).toEqual([[[file]]]);
+});
+
 /** Follows these paths, and waits until their watches are set up. */
-async function follow(paths: string[], stateDir?: string): Promise<ReturnType<typeof vi.fn>> {
+async function follow(
+  paths: string[],
+  { stateDir, polls = false }: { stateDir?: string; polls?: boolean } = {},
+): Promise<ReturnType<typeof vi.fn>> {
   const changed = vi.fn();
   let since = Infinity;
   watcher = createWatcher({ since: () => since, changed, stateDir, log: silentLog });
-  watcher.follow(paths);
+  watcher.follow(paths, { polls });
   await sleep(300);
   since = Date.now();
   return changed;

@@ -76,8 +76,7 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
       for (const wanted of paths) {
         const stats = statIfAny(wanted);
         if (stats && isMissing(wanted)) known.delete(wanted);
-        // One that was deleted since the build began has changed its folder.
-        if (!stats && !isRecent(statIfAny(path.dirname(wanted)))) known.set(wanted, undefined);
+        if (!stats && wasMissing(wanted)) known.set(wanted, undefined);
       }
       watcher.add(added);
       // Polling reads what is behind the links.
@@ -96,11 +95,11 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
   function open({ usePolling }: { usePolling: boolean }): FSWatcher {
     const atomic = usePolling ? false : DELETION_MS;
     const opened = watch([], { alwaysStat: true, atomic, ignored, usePolling, interval: POLL_MS });
-    opened.on("all", (event, file, stats) => {
+    opened.on("all", (event, file) => {
       // What was added with a folder is reported by itself.
       if (event === "addDir") return;
       const matters = followed.has(file) || (event !== "unlinkDir" && isRelevant(file));
-      if (matters && (event !== "add" || isMissing(file) || isRecent(stats))) scheduleChange([file]);
+      if (matters && (event !== "add" || takeNew(file))) scheduleChange([file]);
     });
     opened.on("ready", checkAll);
     opened.on("error", (error) => {
@@ -154,8 +153,7 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
   function checkAll(): void {
     const watched = Object.entries(watcher.getWatched());
     const paths = watched.flatMap(([folder, names]) => names.map((name) => path.join(folder, name)));
-    const files = [...followed, ...paths.filter(isRelevant)].filter(isNew);
-    for (const file of files) known.set(file, statIfAny(file)?.ctimeMs);
+    const files = [...followed, ...paths.filter(isRelevant)].filter(takeNew);
     if (files.length > 0) scheduleChange(files);
   }
 
@@ -169,6 +167,13 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
     return !folders.some((folder) => isInside(toRealPath(file) ?? file, toRealPath(folder) ?? folder));
   }
 
+  /** chokidar and a check may both find the same. */
+  function takeNew(file: string): boolean {
+    if (!isNew(file)) return false;
+    known.set(file, statIfAny(file)?.ctimeMs);
+    return true;
+  }
+
   /** What was added to a folder is found by itself. */
   function isNew(file: string): boolean {
     const stats = statIfAny(file);
@@ -177,6 +182,13 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
     // A followed file was deleted before it could be watched. Another may be a link that leads nowhere.
     if (stats === undefined) return followed.has(file);
     return isRecent(stats) && !stats.isDirectory();
+  }
+
+  /** One that was deleted since the build began has changed its folder, which may be missing itself. */
+  function wasMissing(file: string): boolean {
+    const folder = path.dirname(file);
+    const stats = statIfAny(folder);
+    return stats ? !isRecent(stats) : wasMissing(folder);
   }
 
   function isMissing(file: string): boolean {
