@@ -66,6 +66,8 @@ export interface ReadConfig {
   drivers: Drivers;
   problems: ConfigProblem[];
   warnings: ConfigProblem[];
+  /** Whether one of the problems is about this block. `key`, `file`: where it is, also for a block of a preset. */
+  isRefused(block: { key: string; file?: string }): boolean;
   /** Adds file and position to a problem that was found later. */
   place(problem: ConfigProblem): ConfigProblem;
   /** Every file that was read, or looked for, absolute: what to watch. */
@@ -154,14 +156,18 @@ async function checkConfig(written: unknown, options: CheckOptions, builtIn: Dri
   for (const [presetFile, presetSource] of presets.sources) sources.set(presetFile, presetSource);
   config.hooks.mappings.push(...presets.mappings);
   config.hooks.reads.push(...presets.reads);
-  const findings = [...presets.findings, ...applyRules(config, drivers)].map((finding) =>
-    toOrigin(finding, presets.origins),
-  );
+  const found = [...presets.findings, ...applyRules(config, drivers)];
+  const raised = [...passable, ...ofLevel("error", found)];
+  const findings = found.map((finding) => toOrigin(finding, presets.origins));
   return {
     config,
     drivers,
     problems: placeAll([...passable, ...without(ofLevel("error", findings), unresolved)]),
     warnings: placeAll(without(ofLevel("warning", findings), unresolved)),
+    isRefused: (block) =>
+      raised.some(
+        (problem) => (problem.file ?? file) === (block.file ?? file) && isWithin(problem.key ?? "", block.key),
+      ),
     place: (problem) => locate(hideValues(toOrigin(problem, presets.origins), references), sources, file),
     files: [...sources.keys(), ...presets.templates, ...files, ...plugins.files],
   };

@@ -13,7 +13,7 @@ import type { RunLimits } from "../journal/journal.ts";
 import { type CompiledMapping, compileMapping, toRunLimits } from "../mapping/compile.ts";
 import { createMappingIndex, findShadowed, isBuiltInHook, type MappingIndex } from "../mapping/mapping-index.ts";
 import type { DriverContext } from "../plugin.ts";
-import { isWithin, toObject } from "../shared/json.ts";
+import { toObject } from "../shared/json.ts";
 import { readRegularFile, isInstalled } from "../shared/system/files.ts";
 import { didYouMean, toChannelName, withPeriod } from "../shared/text/text.ts";
 import { type Log, silentLog } from "../telemetry/log.ts";
@@ -97,18 +97,10 @@ export async function buildRuntime({
     ...contexts,
     ...findGrantProblems(config, opened.tools),
     ...opened.senders.flatMap(findSlowAnswers),
+    ...refused,
   ].map(place);
-  // What the rules found wrong in a block, or in what a preset was given for it, is why its driver refuses it.
-  const others = refused
-    .map(place)
-    .filter(
-      ({ file, key = "", message }) =>
-        !read.problems.some((known) =>
-          known.file === file ? isWithin(known.key ?? "", key) : message.endsWith(known.message),
-        ),
-    );
   // The mappings of a preset can have the same one.
-  const problems = [...read.problems, ...found, ...others].filter(
+  const problems = [...read.problems, ...found].filter(
     (problem, index, all) => all.findIndex((other) => isDeepStrictEqual(other, problem)) === index,
   );
   const files = [...read.files, ...built.flatMap((mapping) => mapping.files), ...listLockFiles(opened.tools, config)];

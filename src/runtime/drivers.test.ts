@@ -2,7 +2,9 @@ import { expect, test } from "vitest";
 import { toSource } from "../../test/support/mapping.ts";
 import type { Auth } from "../config/schema/generated.ts";
 import type { MappingSource } from "../config/types.ts";
-import { groupSenders } from "./drivers.ts";
+import { readConfig } from "../drivers.ts";
+import { silentLog } from "../telemetry/log.ts";
+import { groupSenders, openDrivers } from "./drivers.ts";
 
 const GITHUB = { scheme: "github", secret: ["one", "two"] };
 
@@ -47,4 +49,14 @@ test("a credential that a written mapping already has is not given twice", () =>
     ["issues", "auth:github", ["github"]],
     ["issues", "auth:issues", ["issues-0"]],
   ]);
+});
+
+test("a driver does not report what a rule has reported about its block, or about what a preset was given for it", async () => {
+  const secret = "no-colon-in-the-secret";
+  const mapping = { match: { path: "a" }, messageTemplate: "a", auth: { scheme: "basic", secret } };
+  const presets = [{ use: "jenkins", with: { secret } }];
+  const read = await readConfig({ hooks: { presets, mappings: [mapping] } }, {});
+  expect(read.problems.filter(({ message }) => message === "The secret must be user:password.")).toHaveLength(2);
+  const { problems } = await openDrivers(read, { log: silentLog });
+  expect(problems).toEqual([]);
 });

@@ -29,13 +29,13 @@ export interface OpenDrivers {
   mailboxes: Mailbox[];
   /** One for each hook and distinct `auth`. */
   senders: OpenSender[];
-  /** The blocks whose drivers could not be made. */
+  /** The blocks whose drivers could not be made, for a reason that is no problem of the configuration yet. */
   problems: ConfigProblem[];
 }
 
 /** Makes the drivers that a configuration names. */
 export async function openDrivers(
-  { config, drivers }: ReadConfig,
+  { config, drivers, isRefused }: ReadConfig,
   { log, refreshTokens }: Pick<DriverContext, "log" | "refreshTokens">,
 ): Promise<OpenDrivers> {
   const problems: ConfigProblem[] = [];
@@ -134,6 +134,7 @@ export async function openDrivers(
         refreshTokens,
       });
     } catch (error) {
+      if (isRefused({ key, file })) return undefined;
       const message = `The driver does not accept these options: ${withPeriod(messageOf(error))}`;
       problems.push({ key, file, message });
       return undefined;
