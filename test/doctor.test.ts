@@ -38,6 +38,14 @@ test("each problem is printed once, with the next step", async () => {
   expect(stdout).toMatch(/\n\d problems?\.\n$/);
 });
 
+test("what is no problem is in columns, however long the name of a preset's hook is", async () => {
+  write({ hooks: { presets: [{ use: "github", with: { secret: SECRET, path: "a-long/name/of/a/hook" } }] } });
+  const { stdout } = await runWebhooks(folder, "doctor");
+  const columns = stdout.split("\n").map((line) => line.search(/not checked: no token|v\d+\.\d+\.\d+$/));
+  expect(new Set(columns.filter((column) => column >= 0)).size).toBe(1);
+  expect(stdout).toContain("preset a-long/name/of/a/hook  not checked");
+});
+
 const mapping = (hook: string, more: object = {}) => ({ match: { path: hook }, messageTemplate: "x", ...more });
 const signed = { scheme: "github", secret: SECRET };
 

@@ -59,7 +59,7 @@ async function diagnose({ config: flag, json }: ConfigFlags, io: CliIo): Promise
   if (json) return printJson(io, { ok: problems.length === 0, checks, grants });
   print(
     io,
-    ...checks.flatMap(formatResult),
+    ...formatResults(checks),
     ...formatGrants(grants),
     "",
     problems.length === 0 ? "No problems." : formatCount(problems.length, "problem") + ".",
@@ -67,13 +67,15 @@ async function diagnose({ config: flag, json }: ConfigFlags, io: CliIo): Promise
 }
 
 const MARKS = { ok: style("green", "✓"), note: style("dim", "–"), problem: style("red", "✗") };
-const WIDTH = 14;
 
-function formatResult({ name, level, message, next }: CheckResult): string[] {
+function formatResults(checks: CheckResult[]): string[] {
   // The key of a problem is too long for a column.
-  const head = level === "problem" ? `${name}: ` : `${name.padEnd(WIDTH)} `;
-  const line = `${MARKS[level]} ${head}${toPrintable(message)}`;
-  return next === undefined ? [line] : [line, style("dim", `  → ${next}`)];
+  const width = Math.max(...checks.map(({ name, level }) => (level === "problem" ? 0 : name.length))) + 2;
+  return checks.flatMap(({ name, level, message, next }) => {
+    const head = level === "problem" ? `${name}: ` : name.padEnd(width);
+    const line = `${MARKS[level]} ${head}${toPrintable(message)}`;
+    return next === undefined ? [line] : [line, style("dim", `  → ${next}`)];
+  });
 }
 
 /** What loading finds, then what only matters to a service that others can reach. */
