@@ -23,7 +23,7 @@ beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), "hookline-tunnel-"));
   // It ends with the one that started it, or with its signal.
   writeScript(
-    `echo "$1" > port\necho "See http://docs.example.com."\necho "Your address: ${TUNNEL}/ !" >&2\nexec sleep 600`,
+    `echo $$ > pid\necho "$1" > port\necho "See http://docs.example.com."\necho "Your address: ${TUNNEL}/ !" >&2\nexec sleep 600`,
   );
 });
 afterEach(async () => {
@@ -201,6 +201,8 @@ test("what a killed one left is removed by the next one, or by presets disable -
     const ended = once(child, "exit");
     child.kill("SIGKILL");
     await ended;
+    // Its program runs on.
+    process.kill(Number(readFileSync(path.join(folder, "pid"), "utf8")));
   };
   await leave();
   const { running } = await start();
