@@ -200,6 +200,7 @@ export const DELIVERY_COLUMNS = `
 /** Indexes of the tables that differ. */
 export const INDEXES = `
   CREATE INDEX approvals_run ON hookline.approvals (run_id);
+  CREATE INDEX approvals_code ON hookline.approvals (code, id);
   CREATE INDEX approvals_open ON hookline.approvals (mapping) WHERE state = 'open';
   CREATE INDEX runs_later ON hookline.runs (mapping, not_before) WHERE state = 'ready' AND not_before IS NOT NULL;
   CREATE UNIQUE INDEX runs_window ON hookline.runs (coalesce_key) WHERE coalesce_key IS NOT NULL;

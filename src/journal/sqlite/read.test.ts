@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { nextId } from "../../../test/contracts/journal/samples.ts";
 import { MAIN_SESSION } from "../../types.ts";
+import { findAsked } from "../reads/approvals.ts";
 import { getEvent, listEvents } from "../reads/events.ts";
 import { listDeliveries } from "../reads/deliveries.ts";
 import type { Reader } from "../reads/reader.ts";
@@ -36,6 +37,7 @@ test.each<[string, (reader: Reader) => Promise<unknown>]>([
   ["the turns of the main session", (reader) => history(reader, MAIN_SESSION, 10)],
   ["system events", (reader) => listPendingSystemEvents(reader)],
   ["an event", (reader) => getEvent(reader, id)],
+  ["a question by its code", (reader) => findAsked(reader, "a2b3", "slack", "C1")],
 ])("%s: neither a whole table is read, nor a backlog sorted", async (name, read) => {
   const database = openMigrated(path.join(folder, "journal.db"), JOURNAL_SCHEMA);
   database.run(
