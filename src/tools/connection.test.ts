@@ -115,6 +115,13 @@ test("a request that was sent and has no answer is no NotSent", async () => {
   await expect(read(`http://one.test:${server.port}`, "/cut")).rejects.not.toMatchObject({ name: "NotSent" });
 });
 
+test("a port that is never called: nothing was sent", async () => {
+  await expect(read("http://one.test:1")).rejects.toMatchObject({
+    name: "NotSent",
+    message: "Port 1 is for another protocol than HTTP, and is never called.",
+  });
+});
+
 test("nothing listens: nothing was sent", async () => {
   const closed = await startToolServer();
   await closed.close();

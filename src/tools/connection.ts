@@ -176,6 +176,10 @@ function findNotSent(error: unknown, url: URL): NotSent | undefined {
   const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
   const code = String(codeOf(first) ?? codeOf(cause) ?? "");
   const port = url.port || (url.protocol === "https:" ? 443 : 80);
+  // https://fetch.spec.whatwg.org/#port-blocking: fetch gives no code for it.
+  if (cause instanceof Error && cause.message === "bad port") {
+    return new NotSent(`Port ${port} is for another protocol than HTTP, and is never called.`, { cause: error });
+  }
   if (TLS_CODES.test(code)) {
     return new NotSent(`${toHost(url)} has no valid TLS certificate (${code}).`, { cause: error });
   }
