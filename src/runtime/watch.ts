@@ -188,7 +188,9 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
   function wasMissing(file: string): boolean {
     const folder = path.dirname(file);
     const stats = statIfAny(folder);
-    return stats ? !isRecent(stats) : wasMissing(folder);
+    if (stats) return !isRecent(stats);
+    // The root of a drive that does not exist is its own folder.
+    return folder === file || wasMissing(folder);
   }
 
   function isMissing(file: string): boolean {

@@ -76,7 +76,7 @@ export function toParametersSchema(preset: Preset): ObjectSchema {
   return { ...schema, properties: Object.fromEntries(all) };
 }
 
-/** Of a setting whose schema is that of `toSettingsSchema`. */
+/** Stands for the schema that `toSettingsSchema` has for a setting. */
 const SETTING: Schema = {};
 
 /** As `toParametersSchema`, without what is equal in all presets, so that the built check of each preset is small. */

@@ -95,15 +95,31 @@ export function toHelperPath(name: string, loc: hbs.AST.SourceLocation): hbs.AST
 
 /** `{{#each …}}`, or the section `{{#field}}…{{/field}}`. */
 function prepareBlock(block: Block, scope: Scope): Block {
-  const { original } = block.path;
-  const isSection = block.params.length === 0 && !(Object.hasOwn(BLOCKS, original) || Object.hasOwn(VALUES, original));
-  if (isSection) prepareExpression(block.path, scope);
-  else prepareCall(block, BLOCKS, scope);
+  const { path, params, hash, loc } = block;
+  const { original } = path;
+  const isCall = params.length > 0 || namedValues(hash).length > 0;
+  const isSection = !isCall && !(Object.hasOwn(BLOCKS, original) || Object.hasOwn(VALUES, original));
+  if (isSection) {
+    // With `./`, Handlebars takes it for a field, also if a helper of its own has the name. A literal is a name too.
+    const field = is(path, "PathExpression") ? path : toHelperPath(original, loc);
+    block.path = { ...field, original: `./${original}` };
+    prepareExpression(block.path, scope);
+  } else {
+    prepareCall(block, BLOCKS, scope);
+  }
+  if (namesValues(block.inverse) || (namesValues(block.program) && original !== "each" && original !== "with")) {
+    throw new TemplateError('Only {{#each …}} and {{#with …}} can name their values with "as".', loc.start.line);
+  }
   // These blocks have another `this` inside.
   const isScope = isSection || original === "each" || original === "with";
   prepareProgram(block.program, isScope ? { ...scope, depth: scope.depth + 1 } : scope);
   prepareProgram(block.inverse, scope);
   return block;
+}
+
+/** `as |item|`. */
+function namesValues(program: hbs.AST.Program | undefined): boolean {
+  return program?.blockParams !== undefined && program.blockParams.length > 0;
 }
 
 function prepareExpression(node: hbs.AST.Expression, scope: Scope): void {

@@ -50,6 +50,13 @@ describe("what a template renders", () => {
 
   test("a field takes precedence over a helper of its name", () => {
     expect(render("{{date}} {{date '2026-11-20'}}")).toBe("today 2026-11-20T00:00:00.000Z");
+    expect(render("{{#log}}{{this}}{{/log}}{{^blockHelperMissing}}, {{/blockHelperMissing}}", { log: "a" })).toBe(
+      "a, ",
+    );
+    expect(render("{{#'5'}}{{this}}{{/'5'}}{{#5}}{{this}}{{/5}}{{#'log'}}never{{/'log'}}", { 5: "five" })).toBe(
+      "fivefive",
+    );
+    expect(render("{{#@if}}never{{/@if}}{{#helperMissing}}never{{/helperMissing}}")).toBe("");
   });
 
   test.each([
@@ -128,6 +135,11 @@ describe("what cannot be used", () => {
     ["{{#> partial}}{{/partial}}", "Partials"],
     ["{{#*inline 'x'}}{{/inline}}", "Partials and decorators"],
     ["{{#if list includeZero=(shout subject)}}x{{/if}}", 'Unknown helper "shout"'],
+    ["{{#subject length=2}}x{{/subject}}", 'Unknown helper "subject"'],
+    ["{{#if a}}x{{else @root length=2}}y{{/if}}", 'Unknown helper "@root"'],
+    ["{{#if subject as |text|}}x{{/if}}", 'can name their values with "as"'],
+    ["{{^each list as |item|}}x{{/each}}", 'can name their values with "as"'],
+    ["{{#list as |item|}}x{{/list}}", 'can name their values with "as"'],
     ["{{#json subject}}x{{/json}}", '"json" is not a block'],
     ["{{each messages}}", '"each" is a block'],
     ["{{#if}}x{{/if}}", '"if" takes 1 value, not 0'],

@@ -35,8 +35,8 @@ export function createApprovalRoutes({ journal, tools }: RouteServices): RoutesO
       async respond({ params: { id = "" }, readJson, exchange }) {
         const body = await readJson();
         requireDecision(body);
-        const { decision: said, reason, result } = body;
-        const given = { decision: said, reason: reason || undefined, result: result || undefined };
+        const { reason, result } = body;
+        const given = { decision: body.decision, reason: reason || undefined, result: result || undefined };
         const decided = await decide(journal, id, { ...given, by: "operator", at: Date.now() });
         if (decided.kind === "unknown") throw new HookError("not_found", { message: "There is no such question." });
         if (decided.kind === "refused") throw new HookError("decision_refused", { message: decided.message });

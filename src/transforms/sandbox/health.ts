@@ -18,6 +18,8 @@ const TRIAL_EVERY_MS = 1000;
  * the honest senders of the same hook, so it stays closed.
  */
 const WORKS_MS = 60 * 60_000;
+/** A suspect without a failure or a trial for this long is forgotten if there are too many modules. */
+const FORGOTTEN_AFTER_MS = 60 * 60_000;
 
 /** How long a batch of calls may be expected to take. */
 const EXPECTED_MS = 2;
@@ -33,7 +35,7 @@ export interface Health {
    * not enough for the last one.
    */
   isSuspect(): boolean;
-  /** Nothing is lost if this is forgotten: it is not a suspect, or nobody has called it for an hour. */
+  /** Little is lost if this is forgotten: it is not a suspect, or has neither failed nor been tried for an hour. */
   isNegligible(): boolean;
   /** Its calls run alone from the start: one ended a worker lately, or they usually take longer than a slice. */
   needsQuarantine(): boolean;
@@ -85,8 +87,7 @@ export function createHealth(): Health {
   return {
     isTrusted,
     isSuspect,
-    // Each call of a suspect either fails or ends the suspicion.
-    isNegligible: () => !isSuspect() || !isWithin(WORKS_MS, Math.max(failedAt, endedWorkerAt, probeAt)),
+    isNegligible: () => !isSuspect() || !isWithin(FORGOTTEN_AFTER_MS, Math.max(failedAt, endedWorkerAt, probeAt)),
     needsQuarantine: () => endsWorkers() || (isTrusted() && SLICE_MS.usual * averageMs > SLICE_MS.most),
     sliceMs: () => Math.min(SLICE_MS.most, Math.max(SLICE_MS.least, SLICE_MS.usual * averageMs)),
     isProbeDue: () => performance.now() >= probeAt,
