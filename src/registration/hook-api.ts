@@ -95,12 +95,13 @@ export async function readAll(
   return found;
 }
 
-/** All items of a list whose pages have numbers, each with `perPage` items but the last. */
+/** All items of a list whose pages have numbers. A full page has `perPage` items, unless the sender allows fewer and names the next page. */
 export function readPages(call: Call, toPath: (page: string) => string, perPage: number): Promise<Items> {
   return readAll(async (page = "1") => {
-    const { items = [], body } = await call("GET", toPath(page));
+    const { items = [], body, headers } = await call("GET", toPath(page));
     const list = items.length > 0 ? items : toObjects(body["values"]);
-    return { items: list, next: list.length < perPage ? undefined : String(Number(page) + 1) };
+    const isNamed = typeof body["next"] === "string" || /rel="?next\b/.test(headers.get("link") ?? "");
+    return { items: list, next: isNamed || list.length >= perPage ? String(Number(page) + 1) : undefined };
   });
 }
 

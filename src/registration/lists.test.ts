@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Call, HttpAnswer } from "../channels/http.ts";
 import { openGraphql } from "./graphql.ts";
+import { readPages } from "./hook-api.ts";
 import { listEndpoints } from "./stripe.ts";
 
 /** A sender whose lists never end: each page names another one. */
@@ -19,6 +20,23 @@ function createEndless(toBody: (page: number) => Record<string, unknown>): { cal
 test("a list of Stripe that never ends is read up to a page", async () => {
   const { call, asked } = createEndless((page) => ({ data: [{ id: `we_${page}` }], has_more: true }));
   expect(await listEndpoints(call)).toHaveLength(asked());
+});
+
+// Gitea's administrator sets the largest page.
+test.each<[string, Partial<HttpAnswer>]>([
+  ["Link", { headers: new Headers({ link: '<https://forge.example/hooks?page=2>; rel="next"' }) }],
+  ["next", { body: { next: "https://forge.example/hooks?page=2" } }],
+])("a list whose pages are shorter than asked for is read to its end, by %s", async (_, more) => {
+  const call: Call = async (_method, path) => ({
+    status: 200,
+    headers: new Headers(),
+    ...(path === "/hooks?page=1" && more),
+    body: { values: [{ id: path }], ...(path === "/hooks?page=1" && more.body) },
+  });
+  expect(await readPages(call, (page) => `/hooks?page=${page}`, 50)).toEqual([
+    { id: "/hooks?page=1" },
+    { id: "/hooks?page=2" },
+  ]);
 });
 
 test("a list of GraphQL that never ends is read up to a page", async () => {
