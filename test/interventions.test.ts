@@ -85,6 +85,15 @@ test("a paused mapping accepts requests, its turns wait and say so, and resuming
   const outcome = async (id: string): Promise<string> => (await service.api(`/api/events/${id}`)).outcome;
   expect(await outcome(sent[0])).toBe("waits: the mapping one is paused");
   expect(await outcome(other.eventId)).toBe("waits behind a turn of the paused mapping one");
+  const { runs: waiting } = await service.api("/api/runs?state=waiting");
+  const print = async (...args: string[]): Promise<string> =>
+    (await runWebhooks(service.folder, "runs", ...args, "--url", service.url)).stdout;
+  const list = await print("list");
+  for (const { id, eventId } of waiting) {
+    const why = await outcome(eventId);
+    expect(list).toMatch(new RegExp(`^${id}.* ${why}$`, "m"));
+    expect(await print("show", id)).toMatch(new RegExp(`^state +\\w+ \\(${why}\\)$`, "m"));
+  }
   const { mappings } = await service.api("/api/mappings");
   expect(mappings.map(({ pausedSince }: { pausedSince?: string }) => pausedSince !== undefined)).toEqual([
     true,
