@@ -1,4 +1,4 @@
-import { type Api, type Call, createApi } from "../channels/http.ts";
+import { type Api, type Call, createApi, isSuccess, toUnreadable } from "../channels/http.ts";
 import { toObjects } from "../shared/json.ts";
 
 /** A webhook as it should be at its sender. */
@@ -72,7 +72,13 @@ const ANSWER_MS = 30_000;
 /** Opens the API with the token of the access; each call has its own time. */
 export function openCalls({ token, signal }: HookAccess, api: Api): Call {
   const open = createApi({ token, ...api });
-  return async (...args) => (await open(AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)])))(...args);
+  return async (method, ...args) => {
+    const answer = await (await open(AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)])))(method, ...args);
+    // The page of a proxy must not look like a list without webhooks.
+    const isRead = method !== "GET" || !isSuccess(answer) || answer.items || Object.keys(answer.body).length > 0;
+    if (!isRead) throw toUnreadable(api.service);
+    return answer;
+  };
 }
 
 type Items = Record<string, unknown>[];
