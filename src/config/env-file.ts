@@ -36,7 +36,9 @@ export function setInEnvFile(file: string, name: string, value: string): void {
 
 function readText(file: string): string {
   try {
-    return readRegularFile(file, MAX_BYTES).toString("utf8");
+    return readRegularFile(file, MAX_BYTES)
+      .toString("utf8")
+      .replace(/^\uFEFF/, "");
   } catch (error) {
     throw new ConfigError([
       { file, message: `The file with environment variables cannot be read: ${messageOf(error)}.` },
