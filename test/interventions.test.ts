@@ -15,7 +15,10 @@ beforeEach(async () => {
   service = await startService({
     config: {
       hooks: {
-        presets: [{ use: "argocd", with: { secret: "a-secret-of-good-length-1" } }],
+        presets: [
+          { use: "argocd", with: { secret: "a-secret-of-good-length-1" } },
+          { use: "argocd", with: { secret: "a-secret-of-good-length-2", path: "second" } },
+        ],
         mappings: [
           ...mappings,
           {
@@ -37,6 +40,8 @@ beforeEach(async () => {
   });
 });
 afterEach(() => service.close());
+
+const ARGOCD = ["argocd-failed", "argocd-other", "second-failed", "second-other"];
 
 test("a canceled turn ends at once without a reply, and the main session says so", async () => {
   const { body: slow } = await service.post("agent", {
@@ -85,13 +90,19 @@ test("a paused mapping accepts requests, its turns wait and say so, and resuming
   const outcome = async (id: string): Promise<string> => (await service.api(`/api/events/${id}`)).outcome;
   expect(await outcome(sent[0])).toBe("waits: the mapping one is paused");
   expect(await outcome(other.eventId)).toBe("waits behind a turn of the paused mapping one");
+  const { runs: waiting } = await service.api("/api/runs?state=waiting");
+  const print = async (...args: string[]): Promise<string> =>
+    (await runWebhooks(service.folder, "runs", ...args, "--url", service.url)).stdout;
+  const list = await print("list");
+  for (const { id, eventId } of waiting) {
+    const why = await outcome(eventId);
+    expect(list).toMatch(new RegExp(`^${id}.* ${why}$`, "m"));
+    expect(await print("show", id)).toMatch(new RegExp(`^state +\\w+ \\(${why}\\)$`, "m"));
+  }
   const { mappings } = await service.api("/api/mappings");
   expect(mappings.map(({ pausedSince }: { pausedSince?: string }) => pausedSince !== undefined)).toEqual([
     true,
-    false,
-    false,
-    false,
-    false,
+    ...Array.from({ length: 6 }, () => false),
   ]);
 
   expect(await ask("hooks", "resume", "one", "--json")).toEqual({ id: "one", mappings: ["one"] });
@@ -107,16 +118,22 @@ test("a paused mapping accepts requests, its turns wait and say so, and resuming
   });
 });
 
-test("the name of a preset pauses all its mappings", async () => {
+test("the name of a preset pauses all its mappings, with --path those of one use", async () => {
   const { stdout } = await runWebhooks(service.folder, "hooks", "pause", "argocd", "--url", service.url);
-  expect(stdout.split("\n")).toMatchObject([
-    expect.stringContaining("argocd-failed is paused"),
-    expect.stringContaining("argocd-other is paused"),
-    "",
-  ]);
-  expect(await ask("hooks", "resume", "argocd", "--json")).toEqual({
-    id: "argocd",
-    mappings: ["argocd-failed", "argocd-other"],
+  expect(stdout.split("\n")).toMatchObject([...ARGOCD.map((id) => expect.stringContaining(`${id} is paused`)), ""]);
+  expect(await ask("hooks", "resume", "argocd", "--json")).toEqual({ id: "argocd", mappings: ARGOCD });
+  for (const what of ["pause", "resume"]) {
+    expect(await ask("hooks", what, "argocd", "--path", "second", "--json")).toEqual({
+      id: "argocd",
+      mappings: ARGOCD.slice(2),
+    });
+  }
+  expect(
+    await runWebhooks(service.folder, "hooks", "pause", "argocd", "--path", "third", "--url", service.url),
+  ).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: expect.stringContaining('"argocd" has no mapping with the path "third"'),
   });
   const { code, stderr } = await runWebhooks(service.folder, "hooks", "pause", "argo", "--url", service.url);
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('did you mean "argocd"') });

@@ -89,6 +89,14 @@ describe("fallback models", () => {
     expect(second.conversations()).toEqual([]);
   });
 
+  test("if the first has no quota and the next is overloaded, the run waits for the next", async () => {
+    first.fail(429, "No.", undefined, "insufficient_quota");
+    second.fail(529, "Busy.");
+    const { body } = await service.post("agent", { message: "hello", deliver: false, ...quiet });
+    const outcome = async () => (await service.api(`/api/events/${body.eventId}`)).outcome;
+    await expect.poll(outcome).toMatch(/^waiting for b: /);
+  });
+
   test("a mapping has its own, also none, and a request's model may be one of them", async () => {
     first.fail(404, "No.", undefined, "model_not_found");
     second.reply("From the second.");

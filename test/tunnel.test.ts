@@ -163,6 +163,15 @@ test.each([
   await running.ended;
 });
 
+test("an address at the end of an output without a line end counts, once it is whole", async () => {
+  writeConfig({});
+  writeScript(`printf 'Ready: https://t-1'\nsleep 0.3\nprintf '23.example.org'\nexec sleep 600`);
+  const running = startWebhooks(folder, ["dev", "--tunnel", "./tunnel.sh"]);
+  await expect.poll(() => running.stderr()).toContain(`The tunnel ${TUNNEL} leads to the hooks`);
+  running.stop();
+  await running.ended;
+});
+
 test("a program that is not installed is named", async () => {
   writeConfig({});
   const result = await startWebhooks(folder, ["dev", "--tunnel"], { env: { PATH: folder } }).ended;

@@ -34,30 +34,50 @@ export async function askModels(
   turn: Question,
   { agent, fallbackModels, signal }: { agent: AgentDriver; fallbackModels: string[]; signal: AbortSignal },
 ): Promise<Answer> {
-  const failures: DriverError[] = [];
+  const failures: Failure[] = [];
   for (const model of new Set([turn.model, ...fallbackModels])) {
     try {
       const answer = await askWithLess({ ...turn, model }, agent, signal);
-      return { ...answer, asked: model, warnings: [...failures.map(({ message }) => message), ...answer.warnings] };
+      const warnings = [...failures.map(({ error: { message } }) => message), ...answer.warnings];
+      return { ...answer, asked: model, warnings };
     } catch (error) {
       if (!(error instanceof DriverError)) throw error;
-      failures.push(error);
+      failures.push({ model, error });
       if (signal.aborted || !PASSED_ON.has(error.modelFailure)) break;
     }
   }
   throw joinFailures(failures);
 }
 
-function joinFailures(failures: DriverError[]): DriverError {
+interface Failure {
+  model: string | undefined;
+  error: DriverError;
+}
+
+/** No model has answered, and one of them may do so later. */
+export class ModelUnavailable extends DriverError {
+  /** The first that was unavailable. */
+  readonly model: string | undefined;
+
+  constructor(message: string, { model, retryAfterMs }: { model: string | undefined; retryAfterMs?: number }) {
+    super(message, { retryable: true, modelFailure: "unavailable", retryAfterMs });
+    this.model = model;
+  }
+}
+
+function joinFailures(failures: Failure[]): DriverError {
   const [first, ...others] = failures;
-  if (first && others.length === 0) return first;
-  const unavailable = failures.filter(({ modelFailure }) => modelFailure === "unavailable");
-  const waits = unavailable.map(({ retryAfterMs }) => retryAfterMs).filter((wait) => wait !== undefined);
-  return new DriverError(failures.map(({ message }) => message).join(" "), {
-    retryable: failures.some(({ retryable }) => retryable),
-    modelFailure: unavailable.length > 0 ? "unavailable" : undefined,
+  if (first && others.length === 0) return first.error;
+  const message = failures.map(({ error }) => error.message).join(" ");
+  const unavailable = failures.filter(({ error }) => error.modelFailure === "unavailable");
+  if (unavailable.length === 0) {
+    return new DriverError(message, { retryable: failures.some(({ error }) => error.retryable) });
+  }
+  const waits = unavailable.map(({ error }) => error.retryAfterMs).filter((wait) => wait !== undefined);
+  return new ModelUnavailable(message, {
+    model: unavailable[0]?.model,
     // The first that can answer again decides. One that does not say when is asked soon.
-    retryAfterMs: waits.length === unavailable.length && waits.length > 0 ? Math.min(...waits) : undefined,
+    retryAfterMs: waits.length === unavailable.length ? Math.min(...waits) : undefined,
   });
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { startJsonServer } from "../../test/support/json-server.ts";
+import type { HookAccess } from "../registration/hook-api.ts";
 import { openGitlabEvents } from "./gitlab.ts";
 
 let close = async (): Promise<void> => undefined;
@@ -24,13 +25,29 @@ test("an event of which any attempt arrived is not missed, whichever is the newe
     body: path.includes("/events") ? items : { alert_status: "executable" },
   }));
   close = server.close;
-  const access = {
-    token: "t",
-    baseUrl: server.url,
-    place: "acme/shop",
-    account: {},
-    signal: AbortSignal.timeout(60_000),
-  };
-  const { missed } = await openGitlabEvents("3", access).find(0);
+  const { missed } = await openGitlabEvents("3", toAccess(server.url)).find(0);
   expect(missed.map(({ id, guid }) => [id, guid])).toEqual([["0", "missed"]]);
 });
+
+// https://gitlab.com/gitlab-org/gitlab/-/blob/master/lib/api/hooks/events.rb: `values: 1..20`
+test("a page has at most 20 events, and all pages are read", async () => {
+  const server = await startJsonServer(({ path = "" }) => {
+    if (!path.includes("/events")) return { status: 200, body: { alert_status: "executable" } };
+    const query = new URLSearchParams(path.split("?")[1]);
+    const size = Number(query.get("per_page"));
+    if (size > 20) return { status: 400, body: { error: "per_page does not have a valid value" } };
+    const first = (Number(query.get("page")) - 1) * size;
+    const body = Array.from({ length: Math.min(size, 45 - first) }, (_, index) => ({
+      id: 45 - first - index,
+      response_status: "500",
+    }));
+    return { status: 200, body };
+  });
+  close = server.close;
+  const { missed } = await openGitlabEvents("3", toAccess(server.url)).find(0);
+  expect(missed.map(({ id }) => Number(id))).toEqual(Array.from({ length: 45 }, (_, index) => index + 1));
+});
+
+function toAccess(baseUrl: string): HookAccess {
+  return { token: "t", baseUrl, place: "acme/shop", account: {}, signal: AbortSignal.timeout(60_000) };
+}

@@ -3,9 +3,10 @@ import { openGitlab } from "../registration/gitlab.ts";
 import { toObject, toText } from "../shared/json.ts";
 import type { MissedEvent, MissedEvents } from "./missed.ts";
 
-const PAGE = 100;
+/** The most that GitLab takes here: with more it answers 400. */
+const PAGE = 20;
 /** The pages of seven days. */
-const MAX_PAGES = 100;
+const MAX_PAGES = 500;
 /** GitLab repeats five events a minute for a webhook and a user. */
 const PACE_MS = 12_500;
 /** After this many failures in a row, GitLab disables a webhook for a while, and logs nothing meanwhile. */

@@ -155,7 +155,8 @@ export async function request({
     const text = await readText(response, MAX_ANSWER);
     if (text.length >= MAX_ANSWER) throw toUnreadable(service);
     const answer = parseJson(text);
-    return { status: response.status, headers: response.headers, body: toObject(answer), items: toObjects(answer) };
+    const items = Array.isArray(answer) ? toObjects(answer) : undefined;
+    return { status: response.status, headers: response.headers, body: toObject(answer), items };
   } catch (error) {
     throw error instanceof DriverError ? error : toNoAnswer(service, error, signal);
   }

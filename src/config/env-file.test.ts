@@ -32,6 +32,18 @@ test("a variable is added or replaced, and other lines and comments stay", () =>
   expect(readEnvFile(file)).toEqual({ A: "whsec_a+b/c=", B: "with # and $& spaces", AB: "3", C: "it's" });
 });
 
+test("a byte order mark is no part of the first name", () => {
+  writeFileSync(file, "\uFEFFA=1\nB=2\n");
+  expect(readEnvFile(file)).toEqual({ A: "1", B: "2" });
+});
+
+test("an empty value takes nothing of the next line, also after export, and can be set", () => {
+  writeFileSync(file, "A= \r\nB=2\r\nexport C=\r\nexport D= \t\nE=5\n");
+  expect(readEnvFile(file)).toEqual({ A: "", B: "2", C: "", D: "", E: "5" });
+  setInEnvFile(file, "C", "3");
+  expect(readEnvFile(file)).toEqual({ A: "", B: "2", C: "3", D: "", E: "5" });
+});
+
 test("what cannot be set without a change of something else is refused", () => {
   const text = 'KEY="-----\nA=1\n-----"\n';
   writeFileSync(file, text);

@@ -36,7 +36,9 @@ export function setInEnvFile(file: string, name: string, value: string): void {
 
 function readText(file: string): string {
   try {
-    return readRegularFile(file, MAX_BYTES).toString("utf8");
+    return readRegularFile(file, MAX_BYTES)
+      .toString("utf8")
+      .replace(/^\uFEFF/, "");
   } catch (error) {
     throw new ConfigError([
       { file, message: `The file with environment variables cannot be read: ${messageOf(error)}.` },
@@ -44,8 +46,11 @@ function readText(file: string): string {
   }
 }
 
+/** Node takes the next line for a value that is only blanks, and keeps `export` in the name of one that is empty. */
+const EMPTY_VALUE = /^[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*=[ \t]*$/gm;
+
 function parse(text: string): Record<string, string> {
-  const variables = Object.entries(parseEnv(text)).flatMap(([name, value]) =>
+  const variables = Object.entries(parseEnv(text.replaceAll(EMPTY_VALUE, "$1="))).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value]],
   );
   return Object.fromEntries(variables);

@@ -1,4 +1,5 @@
 import { type PastEntry, runAgentAction, toErrorSummary, toFailureNotice } from "../actions/agent.ts";
+import { ModelUnavailable } from "../actions/ask.ts";
 import { ClaimLost, Suspended } from "../actions/steps.ts";
 import { toPrompt } from "../boundary/boundary.ts";
 import type { ResolvedConfig } from "../config/types.ts";
@@ -155,7 +156,8 @@ function toOutage(
   const now = Date.now();
   // A clock that was set back must not make the wait longer.
   const since = Math.min(unavailableSince, now);
-  const [waitingFor = ""] = (action.model ?? current().config.agents.model ?? "").split("/", 1);
+  const unavailable = cause instanceof ModelUnavailable ? cause.model : undefined;
+  const [waitingFor = ""] = (unavailable ?? action.model ?? current().config.agents.model ?? "").split("/", 1);
   const message = `${waitingFor} was unavailable for ${MAX_OUTAGE_MS / 60_000} minutes: ${cause.message}`;
   const end = new DriverError(message, { retryable: false });
   return { unavailableSince: since, waitingFor, delayMs: outageDelayMs(cause, { since, now }), end };

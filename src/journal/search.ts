@@ -1,3 +1,4 @@
+import { parseExact } from "../shared/exact-json.ts";
 import { readPath, toText } from "../shared/json.ts";
 import { listEventRows } from "./reads/events.ts";
 import type { Reader, ReadValue } from "./reads/reader.ts";
@@ -115,7 +116,7 @@ function hasValues(body: string, fields: FieldCondition[]): boolean {
   // Most bodies are not parsed: a value stands in them as it is, unless it is escaped.
   if (!body.includes("\\") && fields.some(({ value }) => !body.includes(value))) return false;
   try {
-    const payload: unknown = JSON.parse(body);
+    const payload = parseExact(body);
     return fields.every(({ path, value }) => toText(readPath(payload, path.slice(1))) === value);
   } catch {
     return false;

@@ -1,6 +1,7 @@
+import { describeWait } from "../shared/run-wait.ts";
 import { HookError, HTTP_ERRORS } from "../errors.ts";
 import type { FindParser } from "../ingress/parse-body.ts";
-import type { EventRecord, EventSearch, EventSummary, Journal, Page, RunWait } from "../journal/journal.ts";
+import type { EventRecord, EventSearch, EventSummary, Journal, Page } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
 import { parsePath } from "../shared/json.ts";
 import { REDACTED } from "../shared/secret.ts";
@@ -201,12 +202,6 @@ function describeRun(run: RunSummary): string {
   if (waitingFor !== undefined) return `waiting for ${waitingFor}: ${error}`;
   if (waitsFor) return describeWait(waitsFor);
   return error === undefined ? "turn waiting" : `attempt ${attempts} failed, will try again: ${error}`;
-}
-
-function describeWait({ kind, runId, holdReason, mapping }: RunWait): string {
-  if (kind === "held") return `waits behind a held turn (${holdReason})`;
-  if (kind === "turn") return "waits for another turn of its session";
-  return runId ? `waits behind a turn of the paused mapping ${mapping}` : `waits: the mapping ${mapping} is paused`;
 }
 
 function describeDelivery({ state, channel, to, route, attempts, error, others }: DeliverySummary): string {

@@ -52,6 +52,24 @@ describe("hmac: where its parts are", () => {
     expect(await verifier.verify(untimed)).toMatchObject({ reason: "malformed" });
   });
 
+  test.each(["s", "ms", "iso"])(
+    "a request is signed with its time in the body, in the unit %s",
+    async (timestampUnit) => {
+      const options = { secret: SECRET, header: "X-Signature", timestampField: "at", timestampUnit };
+      const verifier = await createVerifier("hmac", options);
+      const { headers, body } = await verifier.sign!({ method: "POST", url: "", body: Buffer.from(BODY), now: NOW });
+      expect(await verifier.verify(toRequest({ headers, body: String(body) }))).toBe("valid");
+    },
+  );
+
+  test.each(["2026-11-22T12:00:00Z", "2026-11-22T13:30:00.123456+01:30"])("the time %s in the body", async (at) => {
+    const options = { secret: SECRET, header: "X-Signature", timestampField: "at", timestampUnit: "iso" };
+    const verifier = await createVerifier("hmac", options);
+    const body = JSON.stringify({ at });
+    const request = toRequest({ headers: { "x-signature": hmacOf(SECRET, body) }, body });
+    expect(await verifier.verify({ ...request, receivedAt: Date.parse("2026-11-22T12:00:00Z") })).toBe("valid");
+  });
+
   test.each(["base64", "hex"] as const)("a secret in %s", async (secretEncoding) => {
     const key = Buffer.from("the bytes of the key");
     const secret = key.toString(secretEncoding);

@@ -165,8 +165,8 @@ describe("a handshake of the configuration", () => {
   const open = (handshake: object) => createVerifier("header", { name: "X-Secret", secret: SECRET, handshake });
   const echoing = { when: { type: "verify", challenge: "*" }, answer: { challenge: "{{payload.challenge}}" } };
 
-  async function ask(handshake: object, payload: object) {
-    const body = JSON.stringify(payload);
+  async function ask(handshake: object, payload: object | string) {
+    const body = typeof payload === "string" ? payload : JSON.stringify(payload);
     const request = toRequest({ headers: { "content-length": String(body.length) }, body });
     const verifier = await open(handshake);
     expect(verifier.presents(request)).toBe(true);
@@ -176,6 +176,13 @@ describe("a handshake of the configuration", () => {
   test("echoes a field", async () => {
     const answer = await ask(echoing, { type: "verify", challenge: '{"a' });
     expect(answer).toEqual({ status: 200, body: { challenge: '{"a' } });
+  });
+
+  test("echoes a field that is named without payload, as in a template, and a long number as it came", async () => {
+    const bare = { when: { n: "*" }, answer: { challenge: "{{ n }}/{{payload.n}}" } };
+    expect(await ask(bare, '{"n":12345678901234567890}')).toMatchObject({
+      body: { challenge: "12345678901234567890/12345678901234567890" },
+    });
   });
 
   test("answers with a fixed text", async () => {

@@ -1,5 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { createHmac } from "node:crypto";
+import { ExactNumber, parseExactObject } from "../shared/exact-json.ts";
 import { isObject, parseObject, parsePath, readPath, toObject, objectSchema } from "../shared/json.ts";
 import { sameSecret } from "../shared/secret.ts";
 import type { Bytes, Handshake, SignatureVerifier, SignedHead, SignedRequest } from "./provider.ts";
@@ -196,10 +197,10 @@ function fixedAnswer({ when, answer }: FixedHandshake) {
   return {
     mayBeUnsigned: isShortPost,
     answer({ method, body }: SignedRequest): Handshake | undefined {
-      const payload = parseObject(toShortText(body));
+      const payload = parseExactObject(toShortText(body));
       const isHandshake = fields.every(({ path, value }) => {
         const sent = readPath(payload, path);
-        return value === "*" ? isShown(sent) : sent === value;
+        return value === "*" ? isShown(sent) : (sent instanceof ExactNumber ? Number(sent) : sent) === value;
       });
       if (method !== "POST" || !isHandshake) return undefined;
       const filled = fillPlaceholders(answer, payload);
@@ -208,7 +209,8 @@ function fixedAnswer({ when, answer }: FixedHandshake) {
   };
 }
 
-const PLACEHOLDER = /\{\{\s*payload\.([^{}\s]+)\s*\}\}/g;
+/** `payload.` may be left out, as in the templates of a mapping. */
+const PLACEHOLDER = /\{\{\s*(?:payload\.)?([^{}\s]+)\s*\}\}/g;
 
 /** What is no text, number or boolean is left out. */
 function fillPlaceholders(answer: unknown, payload: unknown): unknown {
@@ -223,8 +225,8 @@ function fillPlaceholders(answer: unknown, payload: unknown): unknown {
   return Object.fromEntries(Object.entries(answer).map(([key, value]) => [key, fillPlaceholders(value, payload)]));
 }
 
-function isShown(value: unknown): value is string | number | boolean {
-  return ["string", "number", "boolean"].includes(typeof value);
+function isShown(value: unknown): value is string | number | boolean | ExactNumber {
+  return ["string", "number", "boolean"].includes(typeof value) || value instanceof ExactNumber;
 }
 
 const OK: Handshake = { status: 200, body: {} };

@@ -72,7 +72,7 @@ function parseList(
 }
 
 const DIGITS: Record<Exclude<TimeUnit, "iso">, RegExp> = { s: /^[1-9]\d{0,10}$/, ms: /^[1-9]\d{0,13}$/ };
-const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
 
 /** Milliseconds since the epoch; undefined if the text is malformed. */
 export function parseTimestamp(text: string, unit: TimeUnit): number | undefined {

@@ -306,7 +306,7 @@ function sign(row: SignatureRow, key: SigningKey | undefined, unsigned: Unsigned
   const [header = "", idHeader, timeHeader] = [row.header, row.idHeader, source?.header].map(
     (names) => [names].flat()[0],
   );
-  const body = source?.field === undefined ? unsigned.body : writeTime(unsigned, source.field);
+  const body = source?.field === undefined ? unsigned.body : writeTime(unsigned, source.field, source.unit);
   const timestamp = source && formatTimestamp(unsigned.now, source.unit);
   const id = idHeader === undefined ? undefined : `msg_${randomUUID().replaceAll("-", "")}`;
   const headers: Record<string, string> = {};
@@ -329,6 +329,8 @@ function sign(row: SignatureRow, key: SigningKey | undefined, unsigned: Unsigned
 }
 
 /** The body with its time as it is now, since an old one would be refused. */
-function writeTime({ body, now }: UnsignedRequest, field: string): Buffer {
-  return Buffer.from(JSON.stringify({ ...parseExactObject(body.toString()), [field]: now }));
+function writeTime({ body, now }: UnsignedRequest, field: string, unit: TimeUnit): Buffer {
+  const text = formatTimestamp(now, unit);
+  const time = unit === "iso" ? text : Number(text);
+  return Buffer.from(JSON.stringify({ ...parseExactObject(body.toString()), [field]: time }));
 }

@@ -1,4 +1,4 @@
-import { type Api, type Call, createApi } from "../channels/http.ts";
+import { type Api, type Call, createApi, isSuccess, toUnreadable } from "../channels/http.ts";
 import { toObjects } from "../shared/json.ts";
 
 /** A webhook as it should be at its sender. */
@@ -72,7 +72,13 @@ const ANSWER_MS = 30_000;
 /** Opens the API with the token of the access; each call has its own time. */
 export function openCalls({ token, signal }: HookAccess, api: Api): Call {
   const open = createApi({ token, ...api });
-  return async (...args) => (await open(AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)])))(...args);
+  return async (method, ...args) => {
+    const answer = await (await open(AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)])))(method, ...args);
+    // The page of a proxy must not look like a list without webhooks.
+    const isRead = method !== "GET" || !isSuccess(answer) || answer.items || Object.keys(answer.body).length > 0;
+    if (!isRead) throw toUnreadable(api.service);
+    return answer;
+  };
 }
 
 type Items = Record<string, unknown>[];
@@ -95,12 +101,13 @@ export async function readAll(
   return found;
 }
 
-/** All items of a list whose pages have numbers, each with `perPage` items but the last. */
+/** All items of a list whose pages have numbers. A full page has `perPage` items, unless the sender allows fewer and names the next page. */
 export function readPages(call: Call, toPath: (page: string) => string, perPage: number): Promise<Items> {
   return readAll(async (page = "1") => {
-    const { items = [], body } = await call("GET", toPath(page));
+    const { items = [], body, headers } = await call("GET", toPath(page));
     const list = items.length > 0 ? items : toObjects(body["values"]);
-    return { items: list, next: list.length < perPage ? undefined : String(Number(page) + 1) };
+    const isNamed = typeof body["next"] === "string" || /rel="?next\b/.test(headers.get("link") ?? "");
+    return { items: list, next: isNamed || list.length >= perPage ? String(Number(page) + 1) : undefined };
   });
 }
 

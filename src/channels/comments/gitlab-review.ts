@@ -109,9 +109,10 @@ function toNumbers({ kind, old, new: now }: DiffLine): { old_line?: number; new_
   return { ...(kind !== "added" && { old_line: old }), ...(kind !== "removed" && { new_line: now }) };
 }
 
+/** `new` is a line that the change adds; an unchanged one counts as old. */
 function toEnd(path: string, line: DiffLine): object {
   const code = `${hash("sha1", path)}_${line.old}_${line.new}`;
-  return { line_code: code, type: line.kind === "removed" ? "old" : "new", ...toNumbers(line) };
+  return { line_code: code, type: line.kind === "added" ? "new" : "old", ...toNumbers(line) };
 }
 
 /** With the commit, so that one that nobody has reviewed is not approved. A refusal may also say that it is approved already. */

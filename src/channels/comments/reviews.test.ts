@@ -174,7 +174,7 @@ describe("gitlab", () => {
         ...where,
         new_line: 3,
         line_range: {
-          start: { line_code: `${code}_1_1`, type: "new", old_line: 1, new_line: 1 },
+          start: { line_code: `${code}_1_1`, type: "old", old_line: 1, new_line: 1 },
           end: { line_code: `${code}_3_3`, type: "new", new_line: 3 },
         },
       },

@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { ConfigError } from "../../errors.ts";
+import { readOwn } from "../../shared/json.ts";
 import { didYouMean } from "../../shared/text/text.ts";
-import { addServiceOptions } from "../command.ts";
+import { addServiceOptions, type ServiceFlags } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import type { MappingView } from "../../operator/mappings.ts";
 import { addAnswer } from "../operator-client.ts";
@@ -10,15 +11,16 @@ export function addHooks(program: Command, io: CliIo): void {
   const hooks = program.command("hooks").description("Pause and resume the turns of a mapping, or of a preset.");
   const add = (name: "pause" | "resume", description: string, done: string): Command =>
     addAnswer(
-      addServiceOptions(hooks.command(name).description(description)).argument(
-        "<mapping>",
-        "id of the mapping; the name of a preset stands for all its mappings",
-      ),
+      addServiceOptions(hooks.command(name).description(description))
+        .argument("<mapping>", "id of the mapping; the name of a preset stands for all its mappings")
+        .option("--path <hook>", "the hook's name, if the preset is used for several"),
       io,
-      async (client, _, named: string) => {
+      async (client, { path }: ServiceFlags & { path?: string }, named: string) => {
         const { mappings } = await client.call("GET /api/mappings");
         const found = mappings.filter(({ id }) => id === named);
-        const wanted = found.length > 0 ? found : mappings.filter(({ preset }) => preset === named);
+        const all = found.length > 0 ? found : mappings.filter(({ preset }) => preset === named);
+        const wanted = path === undefined ? all : all.filter(({ match }) => readOwn(match, "path") === path);
+        if (all.length > 0 && wanted.length === 0) throw refusePath(named, path);
         // One that is not in the configuration any more may still be paused.
         if (wanted.length === 0 && name === "pause") throw refuseUnknown(named, mappings);
         const ids = wanted.length > 0 ? wanted.map(({ id }) => id) : [named];
@@ -33,6 +35,10 @@ export function addHooks(program: Command, io: CliIo): void {
     "is paused: its requests are accepted, and their turns wait",
   );
   add("resume", "Let the turns of a paused mapping start, in their order.", "is resumed");
+}
+
+function refusePath(named: string, path = ""): ConfigError {
+  return new ConfigError([{ message: `"${named}" has no mapping with the path "${path}".` }]);
 }
 
 function refuseUnknown(named: string, mappings: MappingView[]): ConfigError {

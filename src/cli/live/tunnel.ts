@@ -110,13 +110,15 @@ async function readAddress(
   let opened: NodeJS.Timeout | undefined;
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
-    let line = "";
+    let latest = "";
+    let url = "";
     stream?.setEncoding("utf8").on("data", (text: string) => {
       if (output.length < MAX_OUTPUT) output += text;
-      line = (line + text).slice(-MAX_OUTPUT);
-      // Not one of which the rest is still to come.
-      const url = pattern.exec(line.slice(0, line.lastIndexOf("\n") + 1))?.[0];
-      if (url !== undefined) opened ??= setTimeout(() => found.resolve(new URL(url).origin), MIN_RUN_MS);
+      latest = (latest + text).slice(-MAX_OUTPUT);
+      const seen = pattern.exec(latest)?.[0];
+      // The rest of it may come later.
+      if (seen?.startsWith(url)) url = seen;
+      if (url !== "") opened ??= setTimeout(() => found.resolve(new URL(url).origin), MIN_RUN_MS);
     });
   }
   const fail = (why: string): void => found.reject(toError(command, why, output));

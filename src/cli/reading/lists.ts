@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { OperatorAnswers } from "../../operator/views.ts";
+import { describeWait } from "../../shared/run-wait.ts";
 import { addUpSpend, type SpendSum } from "../../shared/spend.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { RUN_STATES } from "../../types.ts";
@@ -119,14 +120,18 @@ function formatSession({ key, entries }: OperatorAnswers["GET /api/sessions/:key
 function formatRuns(runs: OperatorAnswers["GET /api/runs"]["runs"]): string[] {
   const short = shortenIds(runs.flatMap(({ eventId }) => eventId ?? []));
   const rows = runs.map(
-    ({ id, eventId, createdAt, state, hook, kind, sessionKey, reply, error, holdReason, waitingFor }) => ({
+    ({ id, eventId, createdAt, state, hook, kind, sessionKey, reply, error, holdReason, waitingFor, waitsFor }) => ({
       run: id,
       created: createdAt,
       event: eventId && short(eventId),
       state,
       hook: hook ?? kind,
       session: sessionKey,
-      reply: reply ?? (waitingFor === undefined ? error : `waiting for ${waitingFor}: ${error}`) ?? holdReason,
+      reply:
+        reply ??
+        (waitingFor === undefined ? error : `waiting for ${waitingFor}: ${error}`) ??
+        holdReason ??
+        (waitsFor && describeWait(waitsFor)),
     }),
   );
   return formatTable(rows, "There are no runs.");
@@ -165,8 +170,9 @@ const MAX_LINES = 20;
 
 /** The lines of `webhooks runs show`. */
 function formatRun(run: RunTimeline): string[] {
-  const { id, state, hook, kind, sessionKey, model, usage, cost, reply, error, holdReason, waitingFor } = run;
-  const reason = waitingFor === undefined ? holdReason : `waiting for ${waitingFor}`;
+  const { id, state, hook, kind, sessionKey, model, usage, cost, reply, error, holdReason, waitingFor, waitsFor } = run;
+  const wait = waitsFor && describeWait(waitsFor);
+  const reason = waitingFor === undefined ? (holdReason ?? wait) : `waiting for ${waitingFor}`;
   const facts: [string, string | undefined][] = [
     ["run", id],
     ["state", reason === undefined ? state : `${state} (${reason})`],

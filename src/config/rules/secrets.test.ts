@@ -37,9 +37,16 @@ test("every secret is looked at, and nothing else", () => {
       presets: [{ use: x, with: { secret: x, verifyToken: x, sessionKey: "{{x}}", name: x } }],
       mappings: [
         {
-          auth: { scheme: "github", secret: ["right", x] },
+          auth: {
+            scheme: "header",
+            secret: ["right", x],
+            handshake: { when: { token: "*" }, answer: { token: "{{token}}" } },
+          },
           match: { payload: { token: x }, headers: { "x-token": x } },
           schema: { properties: { secret: { const: x } } },
+          publish: { arguments: { token: "{{token}}" }, data: { a: { token: "{{token}}" } } },
+          context: [{ call: "a.b", arguments: { token: "{{token}}" } }],
+          grants: [{ call: "a.b", where: { token: "{{token}}" }, arguments: { token: "{{token}}" } }],
           dedupe: "{{payload.token}}",
           transform: { module: x, secrets: { KEY: x } },
         },

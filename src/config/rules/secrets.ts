@@ -4,7 +4,8 @@ import { appendSegment, isObject } from "../../shared/json.ts";
 /** The last word of a key whose value is secret, which may be quoted, and whole keys where `key` alone can be anything. */
 const SECRET_KEY = /(?:token|secrets?|password|api_?key)(?:"\])?$|\.app\.key$|^gateway\.mcp\.key$/i;
 /** Conditions and templates about a request, whose fields may have the names of secrets. */
-const OF_REQUESTS = /\.(?:match|schema)$|^channels\b.*\.targets\b.*\.body$|^agents\.tools\b.*\.calls$/;
+const OF_REQUESTS =
+  /\.(?:match|schema|publish|handshake)$|\.(?:context|grants)\[\d+\]$|^channels\b.*\.targets\b.*\.body$|^agents\.tools\b.*\.calls$/;
 
 /** References as other programs write them. The group is the variable's name. */
 const FOREIGN_REFERENCES = [

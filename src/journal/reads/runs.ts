@@ -64,9 +64,9 @@ function toWait({ run: { id, eventId, state, holdReason }, mapping }: First, pau
 }
 
 export async function getRun(reader: Reader, id: string): Promise<Run | undefined> {
-  const { get, tables, clockOffsetMs } = reader;
+  const { get, tables } = reader;
   const row = isId(id) ? await get(`SELECT * FROM ${tables.runs} WHERE id = $1`, [id]) : undefined;
-  return row && (await withFailedAttempts(reader, [rows.toRun(row, clockOffsetMs)]))[0];
+  return row && (await withFailedAttempts(reader, await toWaitingRuns(reader, [row])))[0];
 }
 
 /** Adds the last failed attempts to runs or deliveries. */

@@ -26,7 +26,7 @@ export interface Run {
   state: RunState;
   /** Why it is held. */
   holdReason?: string;
-  /** What it waits for, in lists: while it is ready and its mapping is paused, or queued behind another run of its session. */
+  /** What it waits for, in lists and `getRun`: while it is ready and its mapping is paused, or queued behind another run of its session. */
   waitsFor?: RunWait;
   /** While it is not finished: since when the provider of its model has been unavailable. */
   unavailableSince?: number;

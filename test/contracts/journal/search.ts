@@ -27,6 +27,7 @@ export function describeSearch(open: OpenJournal): void {
       ["an error group", { group: "channel_not_found in …" }],
       ["a field of the payload", { fields: [{ path: ["payload", "labels", "0", "name"], value: "bug" }] }],
       ["a number in the payload", { fields: [{ path: ["payload", "number"], value: "42" }] }],
+      ["a long number in the payload", { fields: [{ path: ["payload", "id"], value: "12345678901234567890" }] }],
       ["a header", { fields: [{ path: ["headers", "x-delivery"], value: "d-1" }] }],
       ["several of them", { text: "diskfull", mapping: "wanted", channel: "telegram", hook: "ci" }],
     ])("finds %s", async ([, search]) => {
@@ -165,7 +166,8 @@ function requestOf(body: string): NewEvent["request"] {
 /** An event that differs from others in everything that can be searched for. */
 async function addWanted(journal: Journal): Promise<NewEvent> {
   const { runId, action } = sampleRun("the session");
-  const body = JSON.stringify({ name: "DiskFull", text: 'Say "no". straße é', labels: [{ name: "bug" }], number: 42 });
+  const fields = { name: "DiskFull", text: 'Say "no". straße é', labels: [{ name: "bug" }], number: 42 };
+  const body = JSON.stringify(fields).replace("{", '{"id":12345678901234567890,');
   const { request } = sampleEvent();
   const event = sampleEvent({
     id: "01997b1c-0000-7000-8000-0000000000aa",
