@@ -100,8 +100,9 @@ function prepareBlock(block: Block, scope: Scope): Block {
   const isCall = params.length > 0 || namedValues(hash).length > 0;
   const isSection = !isCall && !(Object.hasOwn(BLOCKS, original) || Object.hasOwn(VALUES, original));
   if (isSection) {
-    // With `./`, Handlebars takes it for a field, also if a helper of its own has the name. A literal is a name too.
-    const field = is(path, "PathExpression") ? path : toHelperPath(original, loc);
+    // With `./`, Handlebars takes it for a field, also if a helper of its own has the name. A literal is a name too: `{{#5}}`.
+    const name: unknown = original;
+    const field = is(path, "PathExpression") ? path : toHelperPath(String(name), loc);
     block.path = { ...field, original: `./${original}` };
     prepareExpression(block.path, scope);
   } else {
