@@ -337,7 +337,7 @@ test("a replay is a new run, in which a person is asked for what was allowed", a
 });
 
 test("a replay is a run of its own, which a new event does not join", async () => {
-  const grants = { "tickets.close": { mode: "allow", free: ["id"] } } as const;
+  const grants: MappingInput["grants"] = { "tickets.close": { mode: "allow", free: ["id"] } };
   await service.reload(toConfig({ grants, mapping: { coalesce: { key: "{{session}}", windowMs: 1000 } } }));
   script([close(3)]);
   const run = await post();
