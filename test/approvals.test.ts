@@ -336,6 +336,18 @@ test("a replay is a new run, in which a person is asked for what was allowed", a
   expect(changes()).toEqual(["/ok/close"]);
 });
 
+test("a replay is a run of its own, which a new event does not join", async () => {
+  const grants: MappingInput["grants"] = { "tickets.close": { mode: "allow", free: ["id"] } };
+  await service.reload(toConfig({ grants, mapping: { coalesce: { key: "{{session}}", windowMs: 1000 } } }));
+  script([close(3)]);
+  const run = await post();
+  await service.settled(run.eventId);
+  const { body } = await service.operate("POST", `/api/events/${run.eventId}/replay`);
+  expect((await post()).runId).not.toBe(body.runId);
+  await untilHeld(body.runId);
+  expect(changes()).toEqual(["/ok/close"]);
+});
+
 test("a dry run sends nothing and asks nobody", async () => {
   await service.reload(toConfig({ set: { dryRun: true } }));
   script([create("a"), show(1)]);

@@ -88,6 +88,24 @@ test("a session has its own budget, also in tokens and over a restart; another b
   expect((await service.settled(waiting)).status).toBe("done");
 });
 
+test("a wake that a spent day has kept from the agent starts a heartbeat once there is another budget", async () => {
+  await useBudget({ perDay: 1 });
+  await service.settled(await run(1));
+  await service.post("wake", { text: "the disk is full" });
+  await run(2);
+  await waitFor(async () => (await held()).length === 1);
+  expect(await heartbeats()).toBe(0);
+
+  await useBudget({ perDay: 1_000_000_000 });
+  await waitFor(async () => (await heartbeats()) === 1, "a heartbeat");
+});
+
+async function heartbeats(): Promise<number> {
+  const { runs } = await service.api("/api/runs");
+  return runs.filter(({ kind, state }: { kind: string; state: string }) => kind === "heartbeat" && state === "done")
+    .length;
+}
+
 function useBudget(budget: NonNullable<UserConfig["agents"]>["budget"]): Promise<void> {
   return service.reload({ ...config, agents: { ...config.agents, budget } });
 }

@@ -112,8 +112,10 @@ test("the items of one request coalesce too", async () => {
   const [one, two, three] = body.actions;
   expect(three).toEqual({ ...one, coalesced: true });
   expect(two.runId).not.toBe(one.runId);
-  expect(await service.settled(body.eventId)).toMatchObject({ status: "done" });
+  expect(await service.settled(body.eventId)).toMatchObject({ status: "done", outcome: "2 turns ✓" });
   expect(await turns()).toBe(2);
+  const same = await service.post("push", { pr: "x", items: [{ pr: "#3" }, { pr: "#3" }] });
+  expect((await service.settled(same.body.eventId)).outcome).toMatch(/^turn \d/);
 });
 
 test("messages with and without the safety boundary do not share a turn", async () => {

@@ -76,6 +76,7 @@ beforeAll(async () => {
   const [retried, dropped] = dead.map(({ runId }) => runId);
   places = {
     "/in/{name}": "orders",
+    "/in/runs/{runId}": dead[0].runId,
     "/api/events/{id}": dead[0].eventId,
     "/api/events/{id}/body": dead[0].eventId,
     "/api/events/{id}/replay": dead[0].eventId,
@@ -98,8 +99,8 @@ afterAll(async () => {
   await models.close();
 });
 
-async function sendHook(hook: string, body: object): Promise<Json> {
-  const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": "application/json" };
+async function sendHook(hook: string, body: object, own: Record<string, string> = {}): Promise<Json> {
+  const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": "application/json", ...own };
   const response = await fetch(`${service.url}/in/${hook}`, { method: "POST", headers, body: JSON.stringify(body) });
   return response.json();
 }
@@ -152,6 +153,14 @@ test("every operation answers as the document says, and every example is accepte
     const check = toCheck("paths", path, method, "responses", String(response.status), ...inJson);
     expect([name, check(JSON.parse(text)), check.errors]).toEqual([name, true, null]);
   }
+});
+
+test("a sender can look for its run, and wait for one that fails", async () => {
+  expect(document.paths).toHaveProperty(["/in/runs/{runId}", "get"]);
+  const answer = await sendHook("agent", { message: "a" }, { prefer: "wait=60" });
+  expect(answer).toMatchObject({ ok: false, status: "failed" });
+  const check = toCheck("paths", "/in/agent", "post", "responses", "200", "content", "application/json", "schema");
+  expect([check(answer), check.errors]).toEqual([true, null]);
 });
 
 test("a refusal is the document's error", async () => {

@@ -12,9 +12,13 @@ let service: Service;
 beforeAll(async () => {
   service = await startService({
     config: {
+      gateway: { publicUrl: "https://hooks.example.com" },
       hooks: {
         tokens: { deploys: { secret: "deploys-token-0123456789", hooks: ["deploys"] } },
-        presets: [{ use: "github", with: { path: "code", secret: SECRET, deliver: false } }],
+        presets: [
+          { use: "github", with: { path: "code", secret: SECRET, deliver: false } },
+          { use: "twilio", with: { secret: SECRET, deliver: false } },
+        ],
         mappings: [
           { match: { path: "orders" }, messageTemplate: "{{order.name}} {{headers.x-shop}}", deliver: false },
           {
@@ -48,6 +52,13 @@ describe("a sample of the hook's preset", () => {
     const { code, stdout } = await send("code", "--sample", "pull-request-opened", "--json");
     expect(code).toBe(0);
     expect(await messageOf(JSON.stringify(JSON.parse(stdout).body))).toMatch(/^GitHub: pull request opened by ann/);
+  });
+
+  test.each(["sms", "event-stream"])("of a sender that signs the address has its digest there: %s", async (sample) => {
+    const answers = [await send("twilio", "--sample", sample), await send("twilio", "--sample", sample)];
+    const ids = answers.map(({ stdout }) => /"eventId": "(.+)"/.exec(stdout)?.[1]);
+    expect(answers.map(({ stdout }) => stdout.slice(0, 12))).toEqual(["202 Accepted", "202 Accepted"]);
+    expect(new Set(ids).size).toBe(2);
   });
 
   test.each([

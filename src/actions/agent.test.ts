@@ -90,7 +90,7 @@ describe("isOnlyAck", () => {
     `<p><b>${ACK}</b>.</p>`,
     `${ACK} nothing to report`,
     `All is quiet.\n\n${ACK}`,
-    `${ACK}${" x".repeat(150)}`,
+    `${ACK}\n${"x".repeat(300)}`,
   ])("accepts %j", (reply) => expect(isOnlyAck(reply, ACK)).toBe(true));
 
   test.each([
@@ -100,7 +100,7 @@ describe("isOnlyAck", () => {
     `NOT${ACK}`,
     `_x${ACK}`,
     `The reply ${ACK} means nothing to report.`,
-    `${ACK}${"x ".repeat(151)}`,
+    `${ACK}\n${"x".repeat(301)}`,
     `${"!".repeat(400)}${ACK}`,
   ])("refuses %j", (reply) => expect(isOnlyAck(reply, ACK)).toBe(false));
 

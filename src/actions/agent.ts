@@ -290,14 +290,14 @@ function toSources(sources: string[]): Pick<NewEntry, "sources"> {
   return sources.length > 0 ? { sources } : {};
 }
 
-/** How much text there may be beside the ack, in characters. */
+/** How much text there may be beside the ack, in characters, without the space between them. */
 const MAX_BESIDE = 300;
 
 /** Whether a reply is just the ack: at its start or end, with at most 300 characters beside it. */
 export function isOnlyAck(reply: string, ack: string): boolean {
   const text = reply.trim();
   // This comes first because the patterns below are slow on long runs of punctuation.
-  if (text.length - ack.length > MAX_BESIDE) return false;
+  if (text.replace(ack.trim(), "").trim().length > MAX_BESIDE) return false;
   return isAtEdge(text, ack.trim()) || isAtEdge(withoutPunctuation(text), withoutPunctuation(ack));
 }
 

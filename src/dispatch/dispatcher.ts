@@ -174,7 +174,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     try {
       const recovered = await options.journal.renewNode(NODE_LEASE_MS, options.describeNode?.());
       if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
-      await hold.recheck();
+      if ((await hold.recheck()) && unwatch) await heartbeat.requestIfUrgent();
       await options.journal.expireApprovals(Date.now());
       // The news of a cancellation may have been lost.
       if (claimed.size > 0) await abortLost();

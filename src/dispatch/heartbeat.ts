@@ -33,6 +33,8 @@ export interface Heartbeat {
   start(): void;
   /** Requests one, at once or at the end of the join window of the one before. Requests that come before it starts join it. */
   request(): void;
+  /** Requests one at once if a pending system event is urgent: a spent budget may have skipped it. */
+  requestIfUrgent(): Promise<void>;
   /** Another node has released a lease: a request that waits for it tries again. */
   retry(): void;
   isRunning(): boolean;
@@ -76,6 +78,7 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
       }
       schedule();
     },
+    requestIfUrgent,
     retry() {
       if (!isLeased) return;
       notBefore = 0;

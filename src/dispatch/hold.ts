@@ -12,8 +12,8 @@ export interface HoldGuard {
   findHold(run: ClaimedRun): Promise<HoldReason | undefined>;
   /** Whether a heartbeat may run. */
   allowsHeartbeat(): Promise<boolean>;
-  /** Releases held runs when another day has begun or the budget has changed: each is checked again. */
-  recheck(): Promise<void>;
+  /** Releases held runs when another day has begun or the budget has changed: each is checked again. False if neither. */
+  recheck(): Promise<boolean>;
 }
 
 /** Holds runs while `agents.budget` is spent, and those of a session that answers its source too often. */
@@ -32,9 +32,10 @@ export function createHoldGuard(
     allowsHeartbeat: async () => (await findSpent(MAIN_SESSION)) === undefined,
     async recheck() {
       const now = `${startOfDay()} ${JSON.stringify(current().config.agents.budget)}`;
-      if (now === checkedFor) return;
+      if (now === checkedFor) return false;
       for (const reason of [HOLD_REASONS.day, HOLD_REASONS.session]) await journal.releaseHeld({ reason });
       checkedFor = now;
+      return true;
     },
   };
 

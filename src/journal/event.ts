@@ -105,8 +105,10 @@ function toNewAction(
   { mapping, toSystemEvent }: { mapping?: string; toSystemEvent: EventOptions["toSystemEvent"] },
 ): NewAction {
   if (action.kind === "agent") {
-    const own = replayOf === undefined ? action : asReplay(action);
-    return { action: own, runId: createId(), window: toWindow(own, { mapping, hook, at }) };
+    const isReplay = replayOf !== undefined;
+    const own = isReplay ? asReplay(action) : action;
+    const window = toWindow(own, { mapping, hook, at, replay: isReplay ? eventId : undefined });
+    return { action: own, runId: createId(), window };
   }
   if (action.kind === "none") return { action };
   return { action, entry: toSystemEvent(action, { eventId, hook, source: `webhook ${hook}`, at }) };
@@ -137,13 +139,16 @@ function withMode({ free = [], ...grant }: Grant, mode: Grant["mode"]): Grant {
   return { ...grant, mode, free };
 }
 
-/** Actions that share a run have one origin, and are all inside the safety boundary or all outside. */
+/**
+ * Actions that share a run have one origin, and are all inside the safety boundary or all outside. A replay shares its run
+ * with no other event: a new event has other grants.
+ */
 function toWindow(
   { coalesce, allowUnsafeExternalContent }: AgentAction,
-  { mapping, hook, at }: { mapping?: string; hook: string; at: number },
+  { mapping, hook, at, replay }: { mapping?: string; hook: string; at: number; replay?: string },
 ): CoalesceWindow | undefined {
   if (!coalesce) return undefined;
-  const key = JSON.stringify([mapping, hook, allowUnsafeExternalContent, coalesce.key]);
+  const key = JSON.stringify([mapping, hook, allowUnsafeExternalContent, coalesce.key, replay]);
   return { key, closesAt: at + coalesce.windowMs };
 }
 

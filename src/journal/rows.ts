@@ -259,7 +259,7 @@ export function toDecidedEnd(
 
 /** What became of an event with a single run is one line. Undefined for the others. */
 export function findSingleRun({ actions }: Pick<EventSummary, "actions">): string | undefined {
-  const [runId, ...others] = actions.flatMap((action) => action.runId ?? []);
+  const [runId, ...others] = new Set(actions.flatMap((action) => action.runId ?? []));
   return others.length === 0 ? runId : undefined;
 }
 

@@ -168,8 +168,10 @@ function describe(event: EventSummary): string {
   if (actions.length === 0) return reason === undefined ? "skipped" : `skipped: ${reason}`;
   const wakes = actions.filter(({ kind }) => kind === "wake");
   const parts = wakes.length > 0 ? [wakes.length === 1 ? `wake (${wakes[0]?.mode})` : `${wakes.length} wakes`] : [];
-  if (actions.length > wakes.length) parts.push(describeTurns(event, actions.length - wakes.length));
-  return parts.join(" · ");
+  // Two actions of one event can be in one turn.
+  const turns = new Set(actions.flatMap(({ runId }) => runId ?? [])).size;
+  if (turns > 0) parts.push(describeTurns(event, turns));
+  return parts.length > 0 ? parts.join(" · ") : "published";
 }
 
 /** What a transform threw says more than that it failed. */

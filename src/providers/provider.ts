@@ -98,6 +98,8 @@ export interface UnsignedRequest {
 export interface SignedParts {
   headers: Record<string, string>;
   body?: Bytes;
+  /** The address, if the sender adds something to its query. */
+  url?: string;
 }
 
 export interface Handshake {

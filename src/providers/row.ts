@@ -8,6 +8,7 @@ import type {
   SignatureVerifier,
   SignedHead,
   SignedRequest,
+  UnsignedRequest,
 } from "./provider.ts";
 
 /**
@@ -45,6 +46,8 @@ export interface SignatureRow
   signsUrl?: boolean;
   /** Forms of the address that the sender may have signed. Default: it alone. */
   toUrls?(url: string): readonly string[];
+  /** The address with what the sender adds to its query for this body. Default: nothing. */
+  toSignedUrl?(request: UnsignedRequest): string;
   /** The header with the delivery's id, if the id is signed. Of several, the one at the place of the signature's. */
   idHeader?: string | readonly string[];
   /** Where the time is signed: in a header (as `idHeader`), in a top-level field of a JSON body, or in the list. */

@@ -2,7 +2,7 @@ import { NON_BLANK } from "../shared/json.ts";
 import * as handshakes from "./handshakes.ts";
 import { toBasicKey, toStandardKey } from "./signature.ts";
 import type { DecidedRow, SignatureRow } from "./row.ts";
-import { decodedUrl, form, withAndWithoutPort } from "./signed-text.ts";
+import { decodedUrl, form, withAndWithoutPort, withDigest } from "./signed-text.ts";
 
 /** `t=1614556800,v1=5257a8…`, over the time, a separator and the body. */
 const TIMED_LIST = {
@@ -183,6 +183,7 @@ export const rows = {
     encoding: "base64",
     signed: ["url", form],
     toUrls: withAndWithoutPort,
+    toSignedUrl: withDigest,
     deliveryId: "{{default headers.i-twilio-idempotency-token payload.MessageSid}}",
     senderTimeoutMs: 15_000,
   },

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { sameSecret } from "../shared/secret.ts";
-import type { SignedRequest } from "./provider.ts";
+import type { Bytes, SignedRequest, UnsignedRequest } from "./provider.ts";
 
 // What some senders sign besides the parts of a request as they are.
 
@@ -9,16 +9,32 @@ import type { SignedRequest } from "./provider.ts";
  * the SHA-256 is in the address.
  */
 export function form({ url = "", body, headers }: SignedRequest): string | undefined {
-  const digest = URL.parse(url)?.searchParams.get("bodySHA256");
-  if (typeof digest === "string") {
-    return sameSecret(digest, createHash("sha256").update(body).digest("hex")) ? "" : undefined;
-  }
+  const digest = URL.parse(url)?.searchParams.get(DIGEST);
+  if (typeof digest === "string") return sameSecret(digest, digestOf(body)) ? "" : undefined;
   if (body.length === 0) return "";
-  if (!/^application\/x-www-form-urlencoded(?:;|$)/i.test(headers["content-type"] ?? "")) return undefined;
+  if (!isForm(headers["content-type"])) return undefined;
   const fields = new URLSearchParams(body.toString());
   const values = (name: string): string[] => [...new Set(fields.getAll(name))].toSorted();
   const names = [...new Set(fields.keys())].toSorted();
   return names.flatMap((name) => values(name).map((value) => name + value)).join("");
+}
+
+/** The address of a request of Twilio that is not a form. */
+export function withDigest({ url, body, contentType }: UnsignedRequest): string {
+  if (isForm(contentType)) return url;
+  const address = new URL(url);
+  address.searchParams.set(DIGEST, digestOf(body));
+  return address.href;
+}
+
+const DIGEST = "bodySHA256";
+
+function digestOf(body: Bytes): string {
+  return createHash("sha256").update(body).digest("hex");
+}
+
+function isForm(contentType = ""): boolean {
+  return /^application\/x-www-form-urlencoded(?:;|$)/i.test(contentType);
 }
 
 /** Twilio does not always sign the port that the address has, and sometimes signs the usual one that it has not. */

@@ -313,7 +313,8 @@ function sign(row: SignatureRow, key: SigningKey | undefined, unsigned: Unsigned
   if (timestamp !== undefined && timeHeader !== undefined) headers[timeHeader] = timestamp;
   if (id !== undefined && idHeader !== undefined) headers[idHeader] = id;
 
-  const { method, url, contentType, now } = unsigned;
+  const { method, contentType, now } = unsigned;
+  const url = row.toSignedUrl?.(unsigned) ?? unsigned.url;
   const head = { method, url, headers: { "content-type": contentType }, rawHeaders: [], query: {} };
   const parts = toParts(row, { ...head, body, receivedAt: now }, { id, timestamp });
   if ("reason" in parts || !key?.sign) throw new Error("this sender would not send such a request");
@@ -325,7 +326,7 @@ function sign(row: SignatureRow, key: SigningKey | undefined, unsigned: Unsigned
   } else {
     headers[header] = prefix + signature;
   }
-  return { headers, body: source?.field === undefined ? undefined : body };
+  return { headers, body: source?.field === undefined ? undefined : body, url: row.toSignedUrl && url };
 }
 
 /** The body with its time as it is now, since an old one would be refused. */

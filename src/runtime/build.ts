@@ -16,6 +16,7 @@ import type { DriverContext } from "../plugin.ts";
 import { toObject } from "../shared/json.ts";
 import { readRegularFile, isInstalled } from "../shared/system/files.ts";
 import { didYouMean, toChannelName, withPeriod } from "../shared/text/text.ts";
+import { isPresetCall } from "../types.ts";
 import { type Log, silentLog } from "../telemetry/log.ts";
 import type { CodeCache } from "../transforms/code-cache.ts";
 import { compileTransform } from "../transforms/compile.ts";
@@ -135,6 +136,8 @@ function checkContext({ mapping, file, key }: MappingSource, tools: ToolSets): C
   return (mapping.context ?? []).flatMap((entry, index): ConfigProblem[] => {
     const at = `${key}.context[${index}]`;
     const call = tools.find(entry.call);
+    // What a preset reads is missing only without its credential, which is a problem already.
+    if (!call && isPresetCall(entry.call)) return [];
     if (!call) return [{ file, key: `${at}.call`, message: withPeriod(tools.explainMissing(entry.call)) }];
     const { properties, additionalProperties } = call.input;
     const known = Object.keys(toObject(properties));

@@ -192,6 +192,7 @@ describe("what is published", () => {
       "x-github-delivery": "d-1",
     });
     expect([status, Object.keys(body).toSorted()]).toEqual([200, ["eventId", "ok"]]);
+    expect((await service.settled(body.eventId)).outcome).toBe("published");
     const [event] = await pollUntil(service, cursor, 1, "github.issues.opened");
     expect(event).toMatchObject({ name: "github.issues.opened", data: { repo: "acme/web" } });
   });

@@ -135,14 +135,16 @@ async function post(outgoing: Outgoing, read: Loaded): Promise<Response> {
   const { gateway, hooks } = read.config;
   const address = flags.url ?? toServiceAddress(gateway);
   const query = new URLSearchParams(outgoing.query).toString();
-  const target = `${hooks.path}/${hook}${query === "" ? "" : `?${query}`}`;
-  const signed = await sign(outgoing, `${gateway.publicUrl ?? address}${target}`, read);
+  const target = `${hooks.path}/${hook}`;
+  const url = `${gateway.publicUrl ?? address}${target}${query === "" ? "" : `?${query}`}`;
+  const signed = await sign(outgoing, url, read);
+  const { search } = new URL(signed.url ?? url);
   const headers = new Headers();
   for (const given of [outgoing.headers, { "content-type": type }, signed.headers, flags.header]) {
     for (const [name, value] of Object.entries(given)) headers.set(name, value);
   }
   const sent = new Uint8Array(signed.body ?? body);
-  return fetch(address + target, { method: "POST", headers, body: sent, redirect: "manual" }).catch(
+  return fetch(address + target + search, { method: "POST", headers, body: sent, redirect: "manual" }).catch(
     (error: unknown) => {
       throw toUnreachable(address, error);
     },

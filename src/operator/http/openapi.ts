@@ -28,7 +28,10 @@ export function toOpenApi({ routes, hooksPath, url }: OpenApiOptions): object {
     security: [{ gatewayToken: [] }, { signIn: [] }],
     paths: Object.fromEntries(
       [
-        ...Map.groupBy([...HOOKS.map((hook) => toHook(hook, hooksPath)), ...OPEN, ...operations], ({ path }) => path),
+        ...Map.groupBy(
+          [...HOOKS.map((hook) => toHook(hook, hooksPath)), toRunLookup(hooksPath), ...OPEN, ...operations],
+          ({ path }) => path,
+        ),
       ].map(([path, all]) => [path, Object.fromEntries(all.map(({ method, operation }) => [method, operation]))]),
     ),
     components: {
@@ -147,6 +150,22 @@ const RECEIPT = {
   },
 };
 
+/** As `toResult` of `run-results.ts` has it. An answer that was waited for also names the event and the session. */
+const RESULT = {
+  type: "object",
+  required: ["ok", "runId", "status"],
+  properties: {
+    ok: { type: "boolean", description: "False if the run has failed." },
+    runId: STRING,
+    status: { enum: ["waiting", "running", "done", "failed"] },
+    reply: STRING,
+    error: STRING,
+    sessionKey: STRING,
+    eventId: STRING,
+    warnings: RECEIPT.properties.warnings,
+  },
+};
+
 const ACCEPTED = { description: "Committed; the turn follows.", content: toContent(RECEIPT) };
 const DONE = { description: "Committed.", content: toContent(RECEIPT) };
 
@@ -165,7 +184,10 @@ const HOOKS = [
     about: "Runs one agent turn, by default in a new session.",
     payload: { $ref: "#/components/schemas/AgentPayload" },
     example: { message: "Summarize the last deploy.", name: "Deploys", deliver: false },
-    responses: { 200: { ...DONE, description: "With `Prefer: wait=N`: the run's result." }, 202: ACCEPTED },
+    responses: {
+      200: { description: "With `Prefer: wait=N`: the run's result.", content: toContent(RESULT) },
+      202: ACCEPTED,
+    },
   },
   {
     name: "{name}",
@@ -173,7 +195,14 @@ const HOOKS = [
     about: "A hook of a mapping or preset. Its body is whatever the sender sends; the name may contain slashes.",
     payload: {},
     example: { action: "opened" },
-    responses: { 200: DONE, 202: ACCEPTED, 204: { description: "Skipped: no action." } },
+    responses: {
+      200: {
+        description: "Committed. With `Prefer: wait=N`: the run's result.",
+        content: toContent({ anyOf: [RECEIPT, RESULT] }),
+      },
+      202: ACCEPTED,
+      204: { description: "Skipped: no action." },
+    },
   },
 ];
 
@@ -199,6 +228,21 @@ function toHook(
       parameters,
       requestBody: { required: true, content: toContent(payload, example) },
       responses: { ...responses, default: FAILURE },
+    },
+  };
+}
+
+function toRunLookup(hooksPath: string): Operation {
+  return {
+    path: `${hooksPath}/runs/{runId}`,
+    method: "get",
+    operation: {
+      operationId: "getRun",
+      tags: ["hooks"],
+      summary: "What became of a run, for the credential that created it.",
+      security: HOOK_SECURITY,
+      parameters: [{ name: "runId", in: "path", required: true, schema: STRING }],
+      responses: { 200: { description: "The run's result so far.", content: toContent(RESULT) }, default: FAILURE },
     },
   };
 }
