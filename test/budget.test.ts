@@ -43,7 +43,7 @@ async function run(n: number): Promise<string> {
   return (await service.post("ci", { n }, {})).body.eventId;
 }
 
-async function held(): Promise<{ eventId: string; holdReason: string }[]> {
+async function held(): Promise<{ id: string; eventId: string; holdReason: string }[]> {
   return (await service.api("/api/runs?state=held")).runs;
 }
 
@@ -72,6 +72,17 @@ test("a spent day holds runs until it is released, with the reason and in order"
   expect((await ask("runs", "release")).stdout).toBe("1 run released.\n");
   expect((await service.settled(waiting[0]!)).status).toBe("done");
   await waitFor(async () => (await held())[0]?.eventId === waiting[1]);
+});
+
+test("held runs are released by their ids", async () => {
+  await useBudget({ perDay: 1 });
+  await service.settled(await run(1));
+  const waiting = [await run(2), await run(3), await run(4)];
+  await waitFor(async () => (await held()).length === 3);
+  const ids = (await held()).filter(({ eventId }) => eventId !== waiting[2]).map(({ id }) => id);
+  expect((await ask("runs", "release", ...ids)).stdout).toBe("2 runs released.\n");
+  expect(await held()).toMatchObject([{ eventId: waiting[2] }]);
+  expect((await ask("runs", "release", "no-id")).stderr).toContain("run must be ids of items of this list");
 });
 
 test("a session has its own budget, also in tokens and over a restart; another budget releases its runs", async () => {

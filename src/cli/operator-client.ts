@@ -78,10 +78,10 @@ export async function showAnswer<Answer>(
 }
 
 /** Makes a command print what the service answers. `ask` also gets the first argument of the command line. */
-export function addAnswer<Answer, Flags extends ServiceFlags>(
+export function addAnswer<Answer, Flags extends ServiceFlags, Argument = string>(
   command: Command,
   io: CliIo,
-  ask: (client: OperatorClient, flags: Flags, argument: string) => Promise<Answer>,
+  ask: (client: OperatorClient, flags: Flags, argument: Argument) => Promise<Answer>,
   format: (answer: Answer, flags: Flags) => string[],
 ): Command {
   return command.action(() => {

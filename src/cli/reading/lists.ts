@@ -59,11 +59,12 @@ export function addLists(program: Command, io: CliIo): void {
   );
   addAnswer(
     addServiceOptions(runs.command("release").description("Start runs that agents.budget or limits.perSession holds."))
-      .argument("[id]", "only this run, as `runs list` shows it")
+      .argument("[ids...]", "only these runs, as `runs list` shows them")
       .option("--reason <text>", "only those that are held for this reason, as `runs list --state held` shows it")
       .option("--session <key>", "only that of this session"),
     io,
-    async (client, { reason, session }: ReleaseFlags, run) => {
+    async (client, { reason, session }: ReleaseFlags, ids: string[]) => {
+      const run = ids.length > 0 ? ids.join(",") : undefined;
       const { released } = await client.call("POST /api/runs/release", { reason, session, run });
       return { released };
     },

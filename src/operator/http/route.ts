@@ -141,6 +141,11 @@ export function itemId(about: string): Parameter<string | undefined> {
   return parameter(about, { type: "string", format: "uuid" }, read, "must be the id of an item of this list");
 }
 
+export function itemIds(about: string): Parameter<string[] | undefined> {
+  const read = (value: string) => (value.split(",").every(isId) ? value.split(",") : undefined);
+  return parameter(about, { type: "string" }, read, "must be ids of items of this list, separated by commas");
+}
+
 export function limit(usual = 50): Parameter<number> {
   const schema = { type: "integer", minimum: 1, maximum: MAX_LIMIT, default: usual };
   const read = (value: string) => readWhole(value, 1, MAX_LIMIT);

@@ -8,7 +8,7 @@ import {
   changing,
   cursor,
   HOOK,
-  itemId,
+  itemIds,
   limit,
   MAX_GROUP,
   oneOf,
@@ -74,16 +74,11 @@ export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<W
       query: {
         reason: text("Only those that are held for this reason."),
         session: text("Only that of this session."),
-        run: itemId("Only this run."),
+        run: itemIds("Only these runs: their ids, separated by commas."),
       },
-      answer: async ({ query: { reason, session: sessionKey, run } }) => ({
+      answer: async ({ query: { reason, session: sessionKey, run: runs } }) => ({
         ok: true as const,
-        released: await journal.releaseHeld({
-          reason,
-          sessionKey,
-          runs: run === undefined ? undefined : [run],
-          forGood: true,
-        }),
+        released: await journal.releaseHeld({ reason, sessionKey, runs, forGood: true }),
       }),
     }),
     "POST /api/runs/:id/cancel": changing(
