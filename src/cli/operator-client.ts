@@ -77,11 +77,11 @@ export async function showAnswer<Answer>(
   else print(io, ...format(answer));
 }
 
-/** Makes a command print what the service answers. `ask` also gets the first argument of the command line. */
-export function addAnswer<Answer, Flags extends ServiceFlags, Argument = string>(
+/** Makes a command print what the service answers. `ask` also gets the arguments of the command line. */
+export function addAnswer<Answer, Flags extends ServiceFlags>(
   command: Command,
   io: CliIo,
-  ask: (client: OperatorClient, flags: Flags, argument: Argument) => Promise<Answer>,
+  ask: (client: OperatorClient, flags: Flags, ...args: string[]) => Promise<Answer>,
   format: (answer: Answer, flags: Flags) => string[],
 ): Command {
   return command.action(() => {
@@ -89,7 +89,7 @@ export function addAnswer<Answer, Flags extends ServiceFlags, Argument = string>
     return showAnswer(
       flags,
       io,
-      (client) => ask(client, flags, command.processedArgs[0]),
+      (client) => ask(client, flags, ...command.processedArgs.flat()),
       (answer) => format(answer, flags),
     );
   });

@@ -63,7 +63,7 @@ export function addLists(program: Command, io: CliIo): void {
       .option("--reason <text>", "only those that are held for this reason, as `runs list --state held` shows it")
       .option("--session <key>", "only that of this session"),
     io,
-    async (client, { reason, session }: ReleaseFlags, ids: string[]) => {
+    async (client, { reason, session }: ReleaseFlags, ...ids) => {
       const run = ids.length > 0 ? ids.join(",") : undefined;
       const { released } = await client.call("POST /api/runs/release", { reason, session, run });
       return { released };
