@@ -136,6 +136,11 @@ export function text(about: string, maxLength = MAX_TEXT): Parameter<string | un
   return parameter(about, { type: "string", maxLength }, read, `may have at most ${maxLength} characters`);
 }
 
+function itemId(about: string): Parameter<string | undefined> {
+  const read = (value: string) => (isId(value) ? value : undefined);
+  return parameter(about, { type: "string", format: "uuid" }, read, "must be the id of an item of this list");
+}
+
 export function itemIds(about: string): Parameter<string[] | undefined> {
   const read = (value: string) => (value.split(",").every(isId) ? value.split(",") : undefined);
   return parameter(about, { type: "string" }, read, "must be ids of items of this list, separated by commas");
