@@ -25,6 +25,7 @@ const NEEDED = new Set([
   "auto-submitted",
   "authentication-results",
   "cc",
+  "content-type",
   "date",
   "from",
   "in-reply-to",
@@ -39,6 +40,8 @@ const NEEDED = new Set([
   "subject",
   "to",
   "x-auto-response-suppress",
+  "x-autoreply",
+  "x-autorespond",
 ]);
 const CONTENT = /^(?:content-|mime-version$)/;
 
