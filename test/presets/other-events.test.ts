@@ -1,0 +1,80 @@
+/** Events that lead to an action only if `events` names them: the message says what they are about, and so does the subject. */
+import { expect, test } from "vitest";
+import type { AgentAction } from "../../src/types.ts";
+import { usePreset } from "../support/preset.ts";
+
+const slack = (event: object) => ({ type: "event_callback", team_id: "T1", event_id: "E1", event });
+const linear = (type: string, action: string, data: object, more: object = {}) => ({
+  type,
+  action,
+  data,
+  actor: { name: "Ann" },
+  ...more,
+});
+const jira = (webhookEvent: string, rest: object) => ({ webhookEvent, timestamp: 1, ...rest });
+
+test.each<[string, object, string, string]>([
+  ["slack", slack({ type: "emoji_changed", subtype: "add", name: "party" }), "name: party", "emoji_changed"],
+  ["slack", slack({ type: "subteam_created", subteam: { id: "S1", handle: "core" } }), "core", "subteam_created"],
+  [
+    "slack",
+    slack({ type: "message_metadata_posted", channel_id: "C1", metadata: { event_type: "task" } }),
+    'metadata: {"event_type":"task"}',
+    "message_metadata_posted",
+  ],
+  ["slack", slack({ type: "team_join", user: { id: "U9", name: "zoe", profile: {} } }), "<@U9>", "zoe: team_join"],
+  ["linear", linear("Document", "create", { id: "d", title: "Spec", project: { name: "Launch" } }), "Spec\n", "Spec"],
+  [
+    "linear",
+    linear("Attachment", "create", {
+      id: "a",
+      title: "PR 4",
+      url: "https://a.example/4",
+      issue: { identifier: "E-1" },
+    }),
+    "Attachment: PR 4 https://a.example/4",
+    "E-1",
+  ],
+  [
+    "linear",
+    linear("Project", "update", { id: "p", name: "Launch" }, { updatedFrom: { targetDate: "2026-11-01" } }),
+    "Changed: targetDate, before: 2026-11-01",
+    "Launch",
+  ],
+  [
+    "linear",
+    linear("Cycle", "create", { id: "c", number: 12, startsAt: "2026-11-01", endsAt: "2026-11-14" }),
+    "Cycle 12: 2026-11-01 to 2026-11-14",
+    "12",
+  ],
+  ["linear", linear("AuditEntry", "create", { id: "a", type: "login", ip: "192.0.2.1" }), "Entry: login", "login"],
+  [
+    "linear",
+    { type: "PermissionChange", action: "teamAccessChanged", addedTeamIds: ["t1"] },
+    "permission change\n\nTeams added: t1",
+    "",
+  ],
+  ["jira", jira("issuetype_created", { issuetype: { name: "Epic" } }), "Epic", "Epic"],
+  [
+    "jira",
+    jira("option_voting_changed", { property: { key: "voting", value: "true" } }),
+    "Property: voting = true",
+    "",
+  ],
+  ["jira", jira("user_created", { user: { displayName: "Zoe" } }), "user_created: Zoe", "Zoe"],
+  [
+    "jira",
+    jira("sprint_updated", { sprint: { id: 1, name: "S1", startDate: "2026-11-01", endDate: "2026-11-14" } }),
+    "Time: 2026-11-01 to 2026-11-14",
+    "S1",
+  ],
+  ["gitlab", { event_name: "project_create", path_with_namespace: "acme/new" }, "acme/new", "acme/new"],
+  ["gitlab", { event_name: "user_add_to_group", group_name: "web", user_username: "zoe" }, "zoe", "web"],
+])("%s: %j", async (preset, payload, message, subject) => {
+  const post = await usePreset(preset, { events: ["*"], ignore: { bots: false } });
+  const { actions, subject: shown } = await post(payload, { "x-gitlab-event": "Hook" });
+  const [action] = actions as AgentAction[];
+  expect(action?.message).toContain(message);
+  expect(action?.message).not.toMatch(/undefined|\[object |\n\n\n|[:,] \n/);
+  expect(shown ?? "").toContain(subject);
+});
