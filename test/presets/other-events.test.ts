@@ -13,7 +13,90 @@ const linear = (type: string, action: string, data: object, more: object = {}) =
 });
 const jira = (webhookEvent: string, rest: object) => ({ webhookEvent, timestamp: 1, ...rest });
 
+const stripe = (type: string, object: object, more: object = {}) => ({
+  id: "evt_1",
+  type,
+  livemode: true,
+  data: { object },
+  ...more,
+});
+const declined = {
+  message: "Declined.",
+  decline_code: "do_not_honor",
+  payment_method: { card: { brand: "visa", last4: "0002" } },
+};
+
 test.each<[string, object, string, string]>([
+  [
+    "stripe",
+    stripe("setup_intent.setup_failed", { object: "setup_intent", id: "seti_1", last_setup_error: declined }),
+    "Failure: Declined. (do_not_honor)\nCard: visa ending in 0002",
+    "seti_1",
+  ],
+  [
+    "stripe",
+    stripe("identity.verification_session.requires_input", {
+      object: "identity.verification_session",
+      id: "vs_1",
+      last_error: { code: "document_expired", reason: "It is expired." },
+    }),
+    "Failure: It is expired. (document_expired)",
+    "vs_1",
+  ],
+  [
+    "stripe",
+    stripe("reporting.report_run.failed", { object: "reporting.report_run", id: "frr_1", error: "No data" }),
+    "Failure: No data",
+    "frr_1",
+  ],
+  [
+    "stripe",
+    stripe("customer.source.expiring", {
+      object: "card",
+      id: "card_1",
+      brand: "Visa",
+      last4: "4242",
+      exp_month: 12,
+      exp_year: 2026,
+    }),
+    "Card: Visa ending in 4242, until 12/2026",
+    "card_1",
+  ],
+  [
+    "stripe",
+    stripe("account.updated", {
+      object: "account",
+      id: "acct_1",
+      email: "ann@example.com",
+      charges_enabled: false,
+      payouts_enabled: true,
+      requirements: { currently_due: ["external_account"], disabled_reason: "rejected.other" },
+    }),
+    "Account: ann@example.com, charges off, payouts on\nRequired: external_account\nDisabled because: rejected.other",
+    "acct_1",
+  ],
+  [
+    "stripe",
+    stripe("payout.paid", { object: "payout", id: "po_1" }, { account: "acct_2" }),
+    "Connected account: acct_2",
+    "po_1",
+  ],
+  [
+    "stripe",
+    stripe("balance.available", { object: "balance", available: [{ amount: 100, currency: "usd" }] }),
+    "Available: 100 usd",
+    "balance",
+  ],
+  [
+    "stripe",
+    stripe("billing.alert.triggered", { object: "billing.alert_triggered", alert: { title: "Usage" }, value: 120 }),
+    "Alert: Usage, at 120",
+    "alert",
+  ],
+  ["stripe", stripe("promotion_code.created", { object: "promotion_code", id: "p", code: "SAVE" }), "Code: SAVE", "p"],
+  ["stripe", stripe("file.created", { object: "file", id: "f", filename: "a.pdf" }), "File: a.pdf", "f"],
+  ["stripe", stripe("product.created", { object: "product", id: "p", name: "Tea" }), "Name: Tea", "p"],
+
   ["slack", slack({ type: "emoji_changed", subtype: "add", name: "party" }), "name: party", "emoji_changed"],
   ["slack", slack({ type: "subteam_created", subteam: { id: "S1", handle: "core" } }), "core", "subteam_created"],
   [
@@ -71,7 +154,7 @@ test.each<[string, object, string, string]>([
   ["gitlab", { event_name: "project_create", path_with_namespace: "acme/new" }, "acme/new", "acme/new"],
   ["gitlab", { event_name: "user_add_to_group", group_name: "web", user_username: "zoe" }, "zoe", "web"],
 ])("%s: %j", async (preset, payload, message, subject) => {
-  const post = await usePreset(preset, { events: ["*"], ignore: { bots: false } });
+  const post = await usePreset(preset, { events: ["*"] });
   const { actions, subject: shown } = await post(payload, { "x-gitlab-event": "Hook" });
   const [action] = actions as AgentAction[];
   expect(action?.message).toContain(message);
