@@ -20,6 +20,13 @@ const stripe = (type: string, object: object, more: object = {}) => ({
   data: { object },
   ...more,
 });
+const intercom = (topic: string, item: object) => ({ topic, id: "n1", app_id: "a1", data: { item } });
+const zendesk = (type: string, detail: object, event: object) => ({
+  type: `zen:event-type:${type}`,
+  id: "z1",
+  detail,
+  event,
+});
 const declined = {
   message: "Declined.",
   decline_code: "do_not_honor",
@@ -106,6 +113,41 @@ test.each<[string, object, string, string]>([
     "message_metadata_posted",
   ],
   ["slack", slack({ type: "team_join", user: { id: "U9", name: "zoe", profile: {} } }), "<@U9>", "zoe: team_join"],
+  [
+    "intercom",
+    intercom("event.created", {
+      type: "event",
+      event_name: "ordered",
+      email: "zoe@example.com",
+      metadata: { price: 4 },
+    }),
+    "Event: ordered\nprice: 4",
+    "zoe@example.com",
+  ],
+  [
+    "intercom",
+    intercom("admin.added_to_workspace", { type: "admin", admin: { name: "Ann", email: "ann@example.com" } }),
+    "Teammate: Ann <ann@example.com>",
+    "Ann",
+  ],
+  [
+    "zendesk",
+    zendesk("article.published", { id: "3" }, { title: "How to", locale: "en" }),
+    "#3: How to\n\nlocale: en",
+    "How to",
+  ],
+  ["zendesk", zendesk("community_post.created", { id: "4" }, { title: "Why", body: "Because" }), "\n\nBecause", "Why"],
+  [
+    "zendesk",
+    zendesk(
+      "ticket.custom_field_changed",
+      { id: "5", subject: "Help" },
+      { current: "x", previous: "y", field: { title: "Plan" } },
+    ),
+    'field: {"title":"Plan"}',
+    "Help",
+  ],
+  ["shopify", { id: 1, first_name: "Zoe", email: "zoe@example.com" }, "customers/create", "zoe@example.com"],
   ["linear", linear("Document", "create", { id: "d", title: "Spec", project: { name: "Launch" } }), "Spec\n", "Spec"],
   [
     "linear",
@@ -155,7 +197,10 @@ test.each<[string, object, string, string]>([
   ["gitlab", { event_name: "user_add_to_group", group_name: "web", user_username: "zoe" }, "zoe", "web"],
 ])("%s: %j", async (preset, payload, message, subject) => {
   const post = await usePreset(preset, { events: ["*"] });
-  const { actions, subject: shown } = await post(payload, { "x-gitlab-event": "Hook" });
+  const { actions, subject: shown } = await post(payload, {
+    "x-gitlab-event": "Hook",
+    "x-shopify-topic": "customers/create",
+  });
   const [action] = actions as AgentAction[];
   expect(action?.message).toContain(message);
   expect(action?.message).not.toMatch(/undefined|\[object |\n\n\n|[:,] \n/);
