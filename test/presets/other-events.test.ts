@@ -147,6 +147,12 @@ test.each<[string, object, string, string]>([
     'field: {"title":"Plan"}',
     "Help",
   ],
+  [
+    "calendly",
+    { event: "invitee_no_show.created", payload: { uri: "https://c.example/n/1", invitee: "https://c.example/i/1" } },
+    "Invitee: https://c.example/i/1",
+    "",
+  ],
   ["shopify", { id: 1, first_name: "Zoe", email: "zoe@example.com" }, "customers/create", "zoe@example.com"],
   ["linear", linear("Document", "create", { id: "d", title: "Spec", project: { name: "Launch" } }), "Spec\n", "Spec"],
   [
