@@ -153,6 +153,40 @@ test.each<[string, object, string, string]>([
     "Invitee: https://c.example/i/1",
     "",
   ],
+  [
+    "telegram",
+    {
+      update_id: 1,
+      shipping_query: {
+        from: { first_name: "Zoe" },
+        invoice_payload: "tea",
+        shipping_address: { street_line1: "Lane 1", post_code: "10115", city: "Berlin", country_code: "DE" },
+      },
+    },
+    "For: tea\nShip to: Lane 1, 10115 Berlin, DE",
+    "Zoe",
+  ],
+  [
+    "telegram",
+    { update_id: 2, deleted_business_messages: { chat: { id: 5, first_name: "Zoe" }, message_ids: [1, 2] } },
+    "Messages: 1, 2",
+    "Zoe",
+  ],
+  [
+    "telegram",
+    { update_id: 3, business_connection: { id: "b", user: { first_name: "Zoe" }, is_enabled: false } },
+    "Enabled: false",
+    "Zoe",
+  ],
+  [
+    "discord",
+    {
+      t: "MESSAGE_REACTION_ADD",
+      d: { user_id: "5", channel_id: "1", message_id: "2", guild_id: "3", emoji: { name: "up" } },
+    },
+    "Channel 1, message 2\nhttps://discord.com/channels/3/1/2\n\nReaction: up",
+    "5",
+  ],
   ["shopify", { id: 1, first_name: "Zoe", email: "zoe@example.com" }, "customers/create", "zoe@example.com"],
   ["linear", linear("Document", "create", { id: "d", title: "Spec", project: { name: "Launch" } }), "Spec\n", "Spec"],
   [
