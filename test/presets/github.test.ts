@@ -47,7 +47,7 @@ const issueOf = (number: number, title: string) => ({
   title,
   html_url: `${app.html_url}/issues/${number}`,
 });
-const run = { id: 7, name: "Deploy", html_url: `${app.html_url}/actions/runs/7` };
+const workflowRun = { id: 7, name: "Deploy", html_url: `${app.html_url}/actions/runs/7` };
 
 test.each<[string, object, RegExp, RegExp]>([
   [
@@ -106,7 +106,7 @@ test.each<[string, object, RegExp, RegExp]>([
   ],
   [
     "deployment_review.requested",
-    { environment: "production", workflow_run: run, reviewers: [{ reviewer: { login: "bob" } }] },
+    { environment: "production", workflow_run: workflowRun, reviewers: [{ reviewer: { login: "bob" } }] },
     /actions\/runs\/7\n[^]*Environment: production\nWorkflow run: Deploy\nReviewers: bob/,
     /Deploy/,
   ],
