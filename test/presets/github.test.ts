@@ -177,6 +177,17 @@ test.each<[string, object, RegExp, RegExp]>([
   expect(shown).toMatch(subject);
 });
 
+test("what connects issues belongs to the conversation of the issue, and is answered there", async () => {
+  const post = await open({ events: ["*"], channel: "source" });
+  const { actions } = await post("sub_issues", {
+    action: "sub_issue_added",
+    repository: app,
+    sub_issue: issueOf(2, "Child"),
+    parent_issue: issueOf(1, "Parent"),
+  });
+  expect(actions).toMatchObject([{ sessionKey: "hook:github:acme/app#2", to: "acme/app#2" }]);
+});
+
 test("by default only these events lead to actions", async () => {
   const post = await open();
   const acted = new Set<string>();
