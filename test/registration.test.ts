@@ -351,6 +351,15 @@ test("a GitHub App gets address and secret, and another address only with --repl
   });
 });
 
+test("gitlab: a signing token is registered as such", async () => {
+  vendor = await startVendor("gitlab");
+  expect(await register("gitlab", "--with", "scheme=standard-webhooks")).toMatchObject({ code: 0 });
+  const secret = dotEnv()["GITLAB_SECRET"] ?? "";
+  expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  expect(vendor.hooks[0]?.body).toMatchObject({ signing_token: secret });
+  expect(vendor.hooks[0]?.body).not.toHaveProperty("token");
+});
+
 test("a vendor that is away, or that has disabled the webhook, is seen by doctor", async () => {
   vendor = await startVendor("gitlab");
   await register("gitlab");

@@ -14,7 +14,7 @@ export const gitlab: Vendor = {
     const { call, base, isGroup } = openGitlab(access);
     const toBody = ({ url, secret, events }: WantedHook) => ({
       url,
-      token: secret,
+      ...(secret?.startsWith("whsec_") ? { signing_token: secret } : { token: secret }),
       enable_ssl_verification: url.startsWith("https:"),
       ...toTriggers(events, isGroup),
     });

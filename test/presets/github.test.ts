@@ -41,6 +41,153 @@ describe("with every event wanted", () => {
   });
 });
 
+const app = { full_name: "acme/app", html_url: "https://github.com/acme/app" };
+const issueOf = (number: number, title: string) => ({
+  number,
+  title,
+  html_url: `${app.html_url}/issues/${number}`,
+});
+const workflowRun = { id: 7, name: "Deploy", html_url: `${app.html_url}/actions/runs/7` };
+
+test.each<[string, object, RegExp, RegExp]>([
+  [
+    "sub_issues.sub_issue_removed",
+    { sub_issue: issueOf(2, "Child"), parent_issue: issueOf(1, "Parent") },
+    /issues\/2\n[^]*Sub-issue: #2 Child\nParent: #1 Parent/,
+    /^acme\/app#2: Child$/,
+  ],
+  [
+    "issue_dependencies.blocked_by_added",
+    { blocked_issue: issueOf(2, "Blocked"), blocking_issue: issueOf(1, "First") },
+    /issues\/2\n[^]*Blocked: #2 Blocked\nBlocked by: #1 First/,
+    /^acme\/app#2: Blocked$/,
+  ],
+  [
+    "projects_v2_item.edited",
+    {
+      projects_v2_item: { content_type: "Issue", content_node_id: "I_4" },
+      changes: { field_value: { field_name: "Status", from: { name: "Todo" }, to: { name: "Done" } } },
+    },
+    /Item: Issue I_4\nField: Status, from Todo to Done/,
+    /^acme\/app$/,
+  ],
+  ["projects_v2.closed", { projects_v2: { title: "Roadmap", number: 4 } }, /Project: 4 Roadmap/, /Roadmap/],
+  [
+    "projects_v2_status_update.created",
+    { projects_v2_status_update: { status: "ON_TRACK", body: "All well" } },
+    /Status: ON_TRACK\n\nAll well/,
+    /^acme\/app$/,
+  ],
+  [
+    "repository_advisory.reported",
+    {
+      repository_advisory: {
+        ghsa_id: "GHSA-1",
+        severity: "high",
+        summary: "Injection",
+        description: "How",
+        html_url: "https://github.com/a/1",
+      },
+    },
+    /github.com\/a\/1\n[^]*Advisory: GHSA-1 \(high\): Injection\n\nHow/,
+    /Injection/,
+  ],
+  [
+    "security_advisory.published",
+    { security_advisory: { ghsa_id: "GHSA-1", severity: "low", summary: "Leak" } },
+    /Leak/,
+    /Leak/,
+  ],
+  [
+    "repository_vulnerability_alert.create",
+    { alert: { affected_package_name: "rack", id: 1 } },
+    /acme\/app: rack/,
+    /^acme\/app: rack$/,
+  ],
+  [
+    "deployment_review.requested",
+    { environment: "production", workflow_run: workflowRun, reviewers: [{ reviewer: { login: "bob" } }] },
+    /actions\/runs\/7\n[^]*Environment: production\nWorkflow run: Deploy\nReviewers: bob/,
+    /Deploy/,
+  ],
+  [
+    "merge_group.checks_requested",
+    { merge_group: { head_sha: "abc", head_ref: "refs/heads/queue", base_ref: "refs/heads/main" } },
+    /Merge group: refs\/heads\/queue into refs\/heads\/main, head abc/,
+    /^acme\/app$/,
+  ],
+  [
+    "page_build",
+    { build: { status: "errored", error: { message: "No layout" } } },
+    /Build: errored, No layout/,
+    /^acme\/app$/,
+  ],
+  [
+    "workflow_dispatch",
+    { workflow: ".github/workflows/a.yml", inputs: { env: "prod" }, ref: "refs/heads/main" },
+    /Workflow: .github\/workflows\/a.yml on refs\/heads\/main\nInput env: prod/,
+    /main$/,
+  ],
+  ["repository.renamed", { changes: { repository: { name: { from: "old" } } } }, /Before: old/, /^acme\/app$/],
+  [
+    "secret_scanning_alert_location.created",
+    {
+      alert: { number: 5, html_url: "https://github.com/s/5" },
+      location: { type: "commit", details: { path: "a.env", start_line: 4 } },
+    },
+    /github.com\/s\/5\n[^]*Location: commit, a.env line 4/,
+    /^acme\/app/,
+  ],
+  [
+    "registry_package.published",
+    { registry_package: { name: "app", package_version: { version: "1.2" } } },
+    /Package: app 1.2/,
+    /^acme\/app$/,
+  ],
+  ["deploy_key.created", { key: { title: "ci", read_only: false } }, /Key: ci, may write/, /^acme\/app$/],
+  ["branch_protection_rule.edited", { rule: { name: "main" } }, /Rule: main/, /^acme\/app$/],
+  [
+    "repository_ruleset.edited",
+    { repository_ruleset: { name: "main", enforcement: "active" } },
+    /Rule: main, active/,
+    /^acme\/app$/,
+  ],
+  [
+    "organization.member_invited",
+    { invitation: { login: "zoe", role: "admin" } },
+    /Invited: zoe, admin/,
+    /^acme\/app$/,
+  ],
+  [
+    "personal_access_token_request.created",
+    { personal_access_token_request: { owner: { login: "bob" }, token_name: "ci" } },
+    /Token: ci of bob/,
+    /^acme\/app$/,
+  ],
+])("%s says what it is about", async (event, payload, message, subject) => {
+  const [name = "", action] = event.split(".");
+  const post = await open({ events: [event] });
+  const { actions, subject: shown } = await post(name, {
+    action,
+    repository: app,
+    sender: { login: "ann" },
+    ...payload,
+  });
+  expect(actions).toMatchObject([{ message: expect.stringMatching(message) }]);
+  expect(shown).toMatch(subject);
+});
+
+test("what connects issues belongs to the conversation of the issue, and is answered there", async () => {
+  const post = await open({ events: ["*"], channel: "source" });
+  const { actions } = await post("sub_issues", {
+    action: "sub_issue_added",
+    repository: app,
+    sub_issue: issueOf(2, "Child"),
+    parent_issue: issueOf(1, "Parent"),
+  });
+  expect(actions).toMatchObject([{ sessionKey: "hook:github:acme/app#2", to: "acme/app#2" }]);
+});
+
 test("by default only these events lead to actions", async () => {
   const post = await open();
   const acted = new Set<string>();

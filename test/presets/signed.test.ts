@@ -50,6 +50,22 @@ describe.each(sets)("$name", ({ name, samples }) => {
   });
 });
 
+test("gitlab takes what a signing token signs, instead of the secret token", async () => {
+  const secret = `whsec_${Buffer.from(SECRET).toString("base64")}`;
+  const [sample] = sets.find(({ name }) => name === "gitlab")?.samples ?? [];
+  const uses = [{ use: "gitlab", with: { secret, scheme: "standard-webhooks", deliver: false } }];
+  const signing = await startService({ config: { hooks: { presets: uses } } });
+  const body = new Uint8Array(readFileSync(`${sample?.file}.json`));
+  const url = `${signing.url}/hooks/gitlab`;
+  const verifier = await createVerifier("standard-webhooks", { secret });
+  const signed = await verifier.sign?.({ method: "POST", url, body: Buffer.from(body), now: Date.now() });
+  const send = (headers?: Record<string, string>) =>
+    fetch(url, { method: "POST", headers: { "content-type": "application/json", ...headers }, body });
+  expect((await send(signed?.headers)).status).toBe(202);
+  expect((await send({ "x-gitlab-token": secret })).status).toBe(401);
+  await signing.close();
+});
+
 function secretOf(name: string): string {
   return BASIC.includes(name) ? `hook:${SECRET}` : SECRET;
 }

@@ -91,9 +91,9 @@ const hasBearer = ({ headers }: JsonRequest): boolean => headers.authorization =
 /** Written from the vendors' references, by the name of the preset. */
 const vendors: Record<string, Vendor> = {
   gitlab: rest("/api/v4/projects/acme%2Fapp/hooks", {
-    read: ({ url, token, ...flags }) => ({
+    read: ({ url, token, signing_token: key, ...flags }) => ({
       url: String(url),
-      secret: optional(token),
+      secret: optional(token ?? key),
       events: Object.entries(flags).flatMap(([name, value]) =>
         value === true && name.endsWith("_events") ? [name] : [],
       ),

@@ -74,9 +74,10 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
   const secret = variable === undefined ? undefined : reference;
   const plan = planUse(target, { name, options: { path: flags.path, ...options, place, secret }, use: written });
   const isStored = variable === undefined || Boolean(io.env[variable]);
-  const toStore = await getSecret(command, variable, isStored);
+  const makeSecret = (): string => createPresetSecret(name, readAuth(readPreset(name).preset, options).scheme);
+  const toStore = await getSecret(command, { variable, isStored, makeSecret });
   // The sender's own secret is not known yet.
-  const unknown = isStored ? undefined : newSecret(name);
+  const unknown = isStored ? undefined : makeSecret();
   const env = variable === undefined ? io.env : { ...io.env, [variable]: toStore ?? unknown ?? io.env[variable] };
   await loadPlan(plan, { ...io, env });
 
@@ -109,9 +110,8 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
 
 /** The secret that has to be stored before a webhook is made; undefined: there is one, or the sender makes it. */
 async function getSecret(
-  { name, vendor: { secretBy, service }, flags, io }: RegisterCommand,
-  variable: string | undefined,
-  isStored: boolean,
+  { vendor: { secretBy, service }, flags, io }: RegisterCommand,
+  { variable, isStored, makeSecret }: { variable: string | undefined; isStored: boolean; makeSecret: () => string },
 ): Promise<string | undefined> {
   if (flags.secret !== undefined) {
     const given = await readSecret(flags.secret, io);
@@ -123,14 +123,10 @@ async function getSecret(
     throw new UsageError(message);
   }
   if (isStored || secretBy === "vendor") return undefined;
-  if (secretBy === "us") return newSecret(name);
+  if (secretBy === "us") return makeSecret();
   const terminal = openTerminal(flags, io);
   if (terminal) return terminal.secret(`Secret of the app at ${service}, which signs all its webhooks (hidden)`);
   throw new MissingAnswer(`--secret, or ${variable},`, `the secret of the app at ${service}, which signs its webhooks`);
-}
-
-function newSecret(name: string): string {
-  return createPresetSecret(name, readAuth(readPreset(name).preset, {}).scheme);
 }
 
 /** In this order, whatever ends the command can be continued: no webhook is made whose secret is not on disk. */

@@ -247,8 +247,9 @@ export function createSecret(): string {
   return randomBytes(32).toString("hex");
 }
 
-/** One for a preset: basic authentication has the preset's name as its user. */
+/** One for a preset: basic authentication has the preset's name as its user, and Standard Webhooks has its own form. */
 export function createPresetSecret(preset: string, scheme: unknown): string {
+  if (scheme === "standard-webhooks") return `whsec_${randomBytes(32).toString("base64")}`;
   return scheme === "basic" ? `${preset}:${createSecret()}` : createSecret();
 }
 

@@ -71,6 +71,16 @@ describe("the text", () => {
     expect((await read(flowed)).body).toBe("Glückwunsch");
   });
 
+  test.each([
+    ["7bit", " "],
+    ["quoted-printable", "=20"],
+  ])("keeps its quotes if it is flowed, as %s", async (encoding, space) => {
+    const lines = ["Ann wrote:", "> are you", "> free?", "> là", ">> maybe", "I am", "free.", "-- ", "Bob"];
+    const written = lines.map((line) => (/[.à]$/.test(line) ? line : line.trimEnd() + space)).join("\r\n");
+    const flowed = `${FROM}Content-Type: text/plain; charset=utf-8; format=flowed\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n${written}`;
+    expect((await read(flowed)).body).toBe("Ann wrote:\n> are you\n> free?\n> là\n>> maybe\nI am free.\n-- \nBob");
+  });
+
   test.each(["text", "text/markdown", "text/csv; charset=utf-8", "text/x-patch; name=a.patch", "TEXT/Enriched"])(
     "may have the type %s",
     async (type) => {
@@ -100,10 +110,12 @@ describe("the text", () => {
     );
   });
 
-  test("says what became of a mail that bounced", async () => {
-    const status =
-      "Reporting-MTA: dns; mx.example\r\n\r\nFinal-Recipient: rfc822; bob@example.org\r\nAction: failed\r\nStatus: 5.1.1\r\nDiagnostic-Code: smtp; 550 5.1.1\r\n no such user\r\n";
-    const source = `${FROM}Content-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n--b\r\n\r\nSorry.\r\n--b\r\nContent-Type: message/delivery-status\r\n\r\n${status}--b--\r\n`;
+  test.each([
+    ["message/delivery-status", "rfc822"],
+    ["message/global-delivery-status", "utf-8"],
+  ])("says what became of a mail that bounced, by %s", async (type, kind) => {
+    const status = `Reporting-MTA: dns; mx.example\r\n\r\nFinal-Recipient: ${kind}; bob@example.org\r\nAction: failed\r\nStatus: 5.1.1\r\nDiagnostic-Code: smtp; 550 5.1.1\r\n no such user\r\n`;
+    const source = `${FROM}Content-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n--b\r\n\r\nSorry.\r\n--b\r\nContent-Type: ${type}\r\n\r\n${status}--b--\r\n`;
     expect((await read(source)).body).toBe(
       "Sorry.\n\nDelivery to bob@example.org: failed, 5.1.1, 550 5.1.1 no such user",
     );

@@ -25,17 +25,18 @@ export async function readParts(
   body: Buffer,
   charset: string,
 ): Promise<{ text: string; attachments: MailAttachment[] }> {
-  const bounded = cutLines(body);
+  const cut = cutLines(body);
+  const start = [content, cut].map((bytes) => bytes.toString("latin1", 0, SAMPLE_BYTES)).join("");
+  const bounded = /format="?flowed/i.test(start) ? keepQuotes(cut) : cut;
   const parsed = (await parseBody(content, bounded, charset)) ?? salvage(bounded, charset);
-  const start = [content, bounded].map((bytes) => bytes.toString("latin1", 0, SAMPLE_BYTES)).join("");
   const isAlternative = /multipart\/alternative/i.test(start);
   const { attachments } = parsed;
-  const describe = (type: string, read: (content: string) => string): string => {
-    const part = attachments.find(({ mimeType }) => mimeType === type);
+  const describe = (type: RegExp, read: (content: string) => string): string => {
+    const part = attachments.find(({ mimeType }) => type.test(mimeType));
     return part ? read(decodeContent(part, charset)) : "";
   };
-  const status = describe("message/delivery-status", readDeliveryStatus);
-  const invite = describe("text/calendar", readInvite);
+  const status = describe(/^message\/(?:global-)?delivery-status$/, readDeliveryStatus);
+  const invite = describe(/^text\/calendar$/, readInvite);
   const other = parsed.text || parsed.html ? undefined : attachments.find(isOtherText);
   const written = other ? { ...parsed, text: decodeContent(other, charset) } : parsed;
   return {
@@ -120,6 +121,28 @@ function cutLines(body: Buffer): Buffer {
   return body.subarray(0, end);
 }
 
+/**
+ * The library joins the lines of flowed text (RFC 3676) without regard to quotes. So the space that asks for it is taken from
+ * quoted lines, and from those before them.
+ */
+function keepQuotes(body: Buffer): Buffer {
+  const lines = body.toString("latin1").split("\n");
+  const isQuoted = (line: string | undefined): boolean => line?.startsWith(">") ?? false;
+  const kept = lines.map((line, at) => (isQuoted(line) || isQuoted(lines[at + 1]) ? trimLineEnd(line) : line));
+  return Buffer.from(kept.join("\n"), "latin1");
+}
+
+/** `=20` is a space in quoted-printable. */
+function trimLineEnd(line: string): string {
+  let end = line.length;
+  while (end > 0) {
+    if (/[ \r]/.test(line.charAt(end - 1))) end -= 1;
+    else if (line.slice(Math.max(0, end - 3), end) === "=20") end -= 3;
+    else break;
+  }
+  return line.slice(0, end);
+}
+
 const MAX_STATUS_CHARACTERS = 50_000;
 const MAX_RECIPIENTS = 20;
 
@@ -144,7 +167,7 @@ function readDeliveryStatus(report: string): string {
 /** `Final-Recipient: rfc822; bob@example.com` → `bob@example.com` */
 function toField(line: string): [string, string] {
   const colon = line.indexOf(":");
-  const value = line.slice(colon + 1).replace(/^\s*(?:rfc822|smtp|x-[\w-]+)\s*;/i, "");
+  const value = line.slice(colon + 1).replace(/^\s*(?:rfc822|utf-8|smtp|x-[\w-]+)\s*;/i, "");
   return [line.slice(0, Math.max(0, colon)).trim().toLowerCase(), cleanLine(value)];
 }
 

@@ -33,6 +33,10 @@ test("the first line of an mbox entry is ignored", () => {
   expect(read("From ann@example.com Fri Nov 20 10:00:00 2026\nSubject: a\n").value("subject")).toBe("a");
 });
 
+test("a byte order mark before the first field is ignored", () => {
+  expect(read("\xef\xbb\xbfSubject: a\n").value("subject")).toBe("a");
+});
+
 test.each([
   ["an empty line", "A: b\r\nC: d\r\n\r\ntext\r\n\r\nmore", "A: b\r\nC: d\r\n", "text\r\n\r\nmore"],
   ["bare line feeds", "A: b\n\ntext", "A: b\n", "text"],

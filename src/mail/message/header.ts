@@ -25,6 +25,7 @@ const NEEDED = new Set([
   "auto-submitted",
   "authentication-results",
   "cc",
+  "content-type",
   "date",
   "from",
   "in-reply-to",
@@ -39,6 +40,8 @@ const NEEDED = new Set([
   "subject",
   "to",
   "x-auto-response-suppress",
+  "x-autoreply",
+  "x-autorespond",
 ]);
 const CONTENT = /^(?:content-|mime-version$)/;
 
@@ -76,9 +79,11 @@ export function endOfLine(bytes: Buffer, from: number): number {
   return end < 0 ? bytes.length : end + 1;
 }
 
+const BYTE_ORDER_MARK = Buffer.from("\ufeff");
+
 /** Lines that are not a field, such as the first one of an mbox entry, are ignored. */
 function* readFields(block: Buffer): Generator<{ name: string; bytes: Buffer }> {
-  for (let at = 0; at < block.length;) {
+  for (let at = block.indexOf(BYTE_ORDER_MARK) === 0 ? BYTE_ORDER_MARK.length : 0; at < block.length;) {
     let end = endOfLine(block, at);
     // Folded lines begin with a space or a tab.
     while (block[end] === SPACE || block[end] === TAB) end = endOfLine(block, end);

@@ -127,16 +127,20 @@ function toPerson(mailbox: { name: string; address: string }): string {
 function findAutomatic(header: MailHeader): Pick<Mail, "automatic"> {
   const reasons: [name: string, isReason: (value: string) => boolean][] = [
     ["Auto-Submitted", (value) => !/^no\b/i.test(value)],
-    ["Precedence", (value) => /^(?:bulk|junk|list)\b/i.test(value)],
+    ["Precedence", (value) => /^(?:bulk|junk|list|auto_reply)\b/i.test(value)],
     ["List-Id", () => true],
+    // A bounce, a receipt or a complaint.
+    ["Content-Type", (value) => /^multipart\/report\b/i.test(value)],
     // A mail that says where no bounce may go is a bounce.
     ["Return-Path", (value) => /^<\s*>$/.test(value)],
     ["X-Auto-Response-Suppress", (value) => /\b(?:all|autoreply)\b/i.test(value)],
+    ["X-Autoreply", () => true],
+    ["X-Autorespond", () => true],
     ["From", (value) => /\b(?:mailer-daemon|postmaster)@/i.test(value)],
   ];
   for (const [name, isReason] of reasons) {
-    const value = header.value(name.toLowerCase()).trim();
-    if (value && isReason(value)) return { automatic: cleanLine(`${name}: ${value}`, MAX_REASON) };
+    const value = header.values(name.toLowerCase()).find((found) => found && isReason(found));
+    if (value) return { automatic: cleanLine(`${name}: ${value}`, MAX_REASON) };
   }
   return {};
 }
