@@ -320,6 +320,10 @@ test("github: an organization has one webhook, which --unregister deletes; a tok
   const ours = { active: true, events: ["issues"], config: { url: `${PUBLIC_URL}/hooks/github` } };
   expect(await github.asPerson("GET", hooks)).toMatchObject([ours]);
   expect(config()).not.toContain(github.ownerToken);
+  expect(await run("presets", "enable", "github", "--register", "acme-org", "--events", "*", ...given)).toMatchObject({
+    code: 0,
+  });
+  expect(await github.asPerson("GET", hooks)).toMatchObject([{ ...ours, events: ["*"] }]);
   expect(await run("presets", "disable", "github", "--unregister", "--yes")).toMatchObject({ code: 0 });
   expect(await github.asPerson("GET", hooks)).toEqual([]);
 });

@@ -2,7 +2,15 @@ import { signAppToken, toHeaders } from "../channels/comments/github-api.ts";
 import { request, requireId, toRefusal } from "../channels/http.ts";
 import { DriverError } from "../errors.ts";
 import { readPath, toObject, toText } from "../shared/json.ts";
-import { familiesOf, type HookAccess, type HookApi, openCalls, readPages, type Vendor } from "./hook-api.ts";
+import {
+  familiesOf,
+  type HookAccess,
+  type HookApi,
+  openCalls,
+  readPages,
+  type Vendor,
+  type WantedHook,
+} from "./hook-api.ts";
 
 const API = "https://api.github.com";
 const PAGE = 100;
@@ -31,9 +39,10 @@ function connectPlace(access: HookAccess): HookApi {
   const { baseUrl = API, place = "" } = access;
   const call = openCalls(access, { service: "GitHub", baseUrl, headers: toHeaders, advice: ADVICE, explain });
   const base = `/${toGithubPath(place)}/hooks`;
-  const toBody = ({ url, secret, events }: Parameters<HookApi["create"]>[0]) => ({
+  const toBody = ({ url, secret, events, all }: WantedHook) => ({
     active: true,
-    events: familiesOf(events),
+    // GitHub refuses those of organizations and of Apps by their names.
+    events: all ? ["*"] : familiesOf(events),
     config: { url, secret, content_type: "json", insecure_ssl: "0" },
   });
   return {

@@ -9,6 +9,8 @@ export interface WantedHook {
   secret?: string;
   /** The names that the preset gives events, without families and `*`. */
   events: string[];
+  /** Whether it has `*`, for senders that have some events only at some places. */
+  all: boolean;
 }
 
 export interface CreatedHook {

@@ -51,3 +51,7 @@ export function listEvents({ name, with: { events } }: PresetUse): string[] {
     wanted.some((one) => one === event || (one.endsWith("*") && event.startsWith(one.slice(0, -1))));
   return known.filter((event) => !event.endsWith("*") && isWanted(event));
 }
+
+export function takesAllEvents({ with: { events } }: PresetUse): boolean {
+  return Array.isArray(events) && events.includes("*");
+}
