@@ -228,19 +228,21 @@ export function isFinished(step: Pick<Step, "state"> | undefined): boolean {
 }
 
 /** The `detail` column of an approval. */
-export function fromApproval({ question: _question, ...detail }: NewApproval): string {
+export function fromApproval({ question: _question, expiresAt: _expiresAt, ...detail }: NewApproval): string {
   return JSON.stringify(detail);
 }
 
 /** The `decision` column: how an approval has ended. */
 export type ApprovalEnd = Pick<Approval, "decision" | "by" | "decidedAt" | "reason" | "result">;
 
-export function toApproval(row: Row): Approval {
-  const detail: Omit<NewApproval, "question"> = JSON.parse(text(row.detail));
+export function toApproval(row: Row, clockOffsetMs = 0): Approval {
+  const detail: Omit<NewApproval, "question" | "expiresAt"> = JSON.parse(text(row.detail));
   const end: ApprovalEnd = row.decision === null ? {} : JSON.parse(text(row.decision));
   const state = oneOf(APPROVAL_STATES, row.state);
+  const expiresAt = optional(integer, row.expires_at);
   return {
     ...detail,
+    ...(expiresAt !== undefined && { expiresAt: expiresAt - clockOffsetMs }),
     state,
     questionId: optional(text, row.question_id),
     ...end,

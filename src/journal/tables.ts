@@ -159,7 +159,7 @@ export const APPROVAL_COLUMNS = `
     state text NOT NULL,
     run_id uuid NOT NULL,
     event_id uuid,
-    expires_at bigint,                -- NULL: never
+    expires_at bigint,                -- by the store's clock; NULL: never
     question_id uuid,                 -- the delivery that asks
     detail text NOT NULL,             -- JSON: what is asked
     decision text                     -- JSON: how it has ended; NULL: it is open`;
