@@ -1,7 +1,13 @@
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, describe, expect, test } from "vitest";
-import { type DispatchService, type DispatchSetup, scripted, startDispatch, untilAborted } from "../../test/support/dispatch.ts";
+import {
+  type DispatchService,
+  type DispatchSetup,
+  scripted,
+  startDispatch,
+  untilAborted,
+} from "../../test/support/dispatch.ts";
 import { createGate } from "../../test/support/gate.ts";
 import type { AgentTurn } from "../agents/driver.ts";
 import { createEcho } from "../agents/echo.ts";

@@ -91,7 +91,7 @@ export function toRun(row: Row, clockOffsetMs = 0): Run {
     startedAt: optional(integer, row.started_at),
     finishedAt: optional(integer, row.finished_at),
     error: optional(text, row.error),
-    ...readOutage(row),
+    ...readOutage(row, clockOffsetMs),
     ...outcome,
   };
 }
@@ -266,10 +266,11 @@ export function findSingleRun({ actions }: Pick<EventSummary, "actions">): strin
 }
 
 /** The outage of its model's provider, as long as it matters to the run. */
-function readOutage(row: Row): Pick<Run, "unavailableSince" | "waitingFor"> {
+function readOutage(row: Row, clockOffsetMs: number): Pick<Run, "unavailableSince" | "waitingFor"> {
   if (row.finished_at !== null) return {};
+  const since = optional(integer, row.unavailable_since);
   return {
-    unavailableSince: optional(integer, row.unavailable_since),
+    unavailableSince: since === undefined ? undefined : since - clockOffsetMs,
     waitingFor: row.state === "ready" ? optional(text, row.waiting_for) : undefined,
   };
 }
