@@ -204,11 +204,11 @@ test("of several nodes, whose clocks differ, one finds a gap, and only a real on
   cleanUp.push(github.close);
   const store = { url: await createPostgresUrl() };
   const file = writeConfig({ github: { apiUrl: github.url, place: "acme/shop" } }, { store, log: { level: "info" } });
-  const client = new Client(store.url);
-  await client.connect();
-  cleanUp.push(() => client.end());
+  const database = new Client(store.url);
+  await database.connect();
+  cleanUp.push(() => database.end());
   const isReady = (since: number) => async () => {
-    const { rows } = await client.query("SELECT value FROM hookline.notes WHERE kind = 'ready' AND key = 'last'");
+    const { rows } = await database.query("SELECT value FROM hookline.notes WHERE kind = 'ready' AND key = 'last'");
     return Number(rows[0]?.value ?? 0) > since;
   };
   const found = (...nodes: ServiceProcess[]) => nodes.flatMap((node) => node.errors().match(/gap found/g) ?? []).length;
@@ -221,8 +221,8 @@ test("of several nodes, whose clocks differ, one finds a gap, and only a real on
   await Promise.all([service!.end("SIGTERM"), ahead.end("SIGTERM")]);
 
   // The time without a node has passed.
-  await client.query("UPDATE hookline.notes SET value = '1000' WHERE kind = 'ready' AND key = 'last'");
-  await client.query("UPDATE hookline.notes SET expires_at = 0 WHERE kind = 'ready' AND key = 'recent'");
+  await database.query("UPDATE hookline.notes SET value = '1000' WHERE kind = 'ready' AND key = 'last'");
+  await database.query("UPDATE hookline.notes SET expires_at = 0 WHERE kind = 'ready' AND key = 'recent'");
   const [, other] = await Promise.all([start(file), startProcess(file)]);
   await expect.poll(isReady(1000)).toBe(true);
   await expect.poll(() => found(service!, other)).toBe(1);
