@@ -126,6 +126,23 @@ test("of several nodes one tells, and another when that one has stopped", async 
   expect(await toldAfter(2)).toEqual([expect.stringContaining(eventId)]);
 });
 
+test("of nodes with different rules each tells what the others do not, also after a reload of one", async () => {
+  const store = { url: await createPostgresUrl() };
+  const silence: Partial<AlertInput> = { on: ["no-event-for"], hook: "ci", after: "1ms" };
+  const death: Partial<AlertInput> = { on: ["dead-letter"], every: "1ms" };
+  const old = await startService({ config: { ...toConfig(silence), store } });
+  expect(await toldAfter(0)).toEqual(["No event of the hook ci has come yet. See: webhooks rejections"]);
+  service = await startService({ config: { ...toConfig(silence, death), store } });
+  const first = await failDelivery(service);
+  expect(await toldAfter(1)).toEqual([expect.stringContaining(first)]);
+
+  await old.reload({ ...toConfig(silence, death), store });
+  await service.reload({ ...toConfig(silence), store });
+  const second = await failDelivery(old);
+  expect(await toldAfter(2)).toEqual([expect.stringContaining(second)]);
+  await old.close();
+});
+
 test("a channel that cannot tell anybody, or a rule without its time, keeps the service from starting", async () => {
   const alerts: AlertInput[] = [
     { on: ["dead-letter"], channel: "discord", to: "1" },

@@ -4,11 +4,13 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { Client } from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { UserConfig } from "../src/config/schema/generated.ts";
 import { startWebhooks } from "./support/cli.ts";
 import { createClient, waitFor } from "./support/client.ts";
 import { withClock } from "./support/clock.ts";
+import { createPostgresUrl } from "./support/postgres.ts";
 import { startGithubSender, startGitlabSender, startStripeSender } from "./support/missed-events.ts";
 import { type ServiceProcess, startProcess } from "./support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "./support/service.ts";
@@ -195,6 +197,36 @@ test("a short stop is no gap", async () => {
   const before = readReady();
   await waitFor(() => (readReady() !== before ? true : undefined));
   expect([countNotes("catch-up"), github.repeated]).toEqual([0, []]);
+});
+
+test("of several nodes, whose clocks differ, one finds a gap, and only a real one", async () => {
+  const github = await startGithubSender(hookOf("github"));
+  cleanUp.push(github.close);
+  const store = { url: await createPostgresUrl() };
+  const file = writeConfig({ github: { apiUrl: github.url, place: "acme/shop" } }, { store, log: { level: "info" } });
+  const database = new Client(store.url);
+  await database.connect();
+  cleanUp.push(() => database.end());
+  const isReady = (since: number) => async () => {
+    const { rows } = await database.query("SELECT value FROM hookline.notes WHERE kind = 'ready' AND key = 'last'");
+    return Number(rows[0]?.value ?? 0) > since;
+  };
+  const found = (...nodes: ServiceProcess[]) => nodes.flatMap((node) => node.errors().match(/gap found/g) ?? []).length;
+
+  await start(file);
+  await expect.poll(isReady(0)).toBe(true);
+  const ahead = await startProcess(file, withClock(10 * 60_000));
+  await expect.poll(isReady(now() + 5 * 60_000)).toBe(true);
+  expect(found(service!, ahead)).toBe(0);
+  await Promise.all([service!.end("SIGTERM"), ahead.end("SIGTERM")]);
+
+  // The time without a node has passed.
+  await database.query("UPDATE hookline.notes SET value = '1000' WHERE kind = 'ready' AND key = 'last'");
+  await database.query("UPDATE hookline.notes SET expires_at = 0 WHERE kind = 'ready' AND key = 'recent'");
+  const [, other] = await Promise.all([start(file), startProcess(file)]);
+  await expect.poll(isReady(1000)).toBe(true);
+  await expect.poll(() => found(service!, other)).toBe(1);
+  await other.end("SIGKILL");
 });
 
 test.each([

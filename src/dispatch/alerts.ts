@@ -2,7 +2,7 @@ import { splitText } from "../shared/text/split-text.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import type { AlertKind, AlertRule } from "../config/types.ts";
 import { type ConfigProblem, DriverError } from "../errors.ts";
-import type { Approval, Change, Journal } from "../journal/journal.ts";
+import type { Approval, Change, Journal, Lease } from "../journal/journal.ts";
 import type { MailStatus } from "../mail/watch/status.ts";
 import { type Alarm, createAlarm } from "../shared/time.ts";
 import { createId } from "../shared/id.ts";
@@ -31,7 +31,7 @@ export interface Alerts {
 }
 
 export interface AlertsOptions extends Pick<DispatcherOptions, "current"> {
-  journal: Pick<Journal, "watchChanges" | "lease" | "listEvents" | "getRun" | "getApproval" | "sign">;
+  journal: Pick<Journal, "watchChanges" | "lease" | "releaseLease" | "listEvents" | "getRun" | "getApproval" | "sign">;
   log: Log;
 }
 
@@ -63,6 +63,8 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
   const quietUntil = new Map<string, number>();
   /** What came while one of the same rule, kind and subject was made, which may turn out to be none. */
   const meanwhile = new Map<string, Alert>();
+  /** By name. */
+  const leases = new Map<string, Lease>();
   /** By the id of a run that waits. */
   const outageChecks = new Map<string, NodeJS.Timeout>();
   let rules: AlertRule[] = [];
@@ -77,6 +79,7 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
       const needsChanges = rules.some(({ on }) => on.some((kind) => OF_CHANGES.has(kind)));
       if (needsChanges) unwatch ??= journal.watchChanges(onChanges);
       else stopWatching();
+      void releaseOthers();
     },
     raise,
     async close() {
@@ -92,6 +95,26 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
     unwatch = undefined;
     for (const timer of outageChecks.values()) clearTimeout(timer);
     outageChecks.clear();
+  }
+
+  /** Another node may still have the rules that a reload has removed here. Never rejects. */
+  async function releaseOthers(): Promise<void> {
+    const wanted = new Set(rules.flatMap((rule) => rule.on.map((kind) => toLeaseName(rule, kind))));
+    for (const [name, lease] of leases) {
+      if (wanted.has(name)) continue;
+      leases.delete(name);
+      await journal.releaseLease(lease).catch((error: unknown) => {
+        log.warn("the lease of an alert was not released", { error: toFailure(error).message });
+      });
+    }
+  }
+
+  /** Whether this node is the one of those with such a rule that tells it. */
+  async function isTeller(rule: AlertRule, kind: AlertKind): Promise<boolean> {
+    if (!SHARED.has(kind)) return true;
+    const lease = await journal.lease(toLeaseName(rule, kind));
+    if (lease) leases.set(lease.name, lease);
+    return lease !== undefined;
   }
 
   function isWanted(kind: AlertKind): boolean {
@@ -196,7 +219,7 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
     try {
       const line = await retryWhileUnavailable(
         async () => {
-          if (SHARED.has(kind) && !(await journal.lease("alerts"))) return undefined;
+          if (!(await isTeller(rule, kind))) return undefined;
           return typeof text === "string" ? text : text();
         },
         { log, signal },
@@ -257,6 +280,11 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
       alarm.set(Date.now() + Math.max(Math.min(afterMs, rule.everyMs), MIN_CHECK_MS));
     }
   }
+}
+
+/** Nodes may have different rules: one of those with the same tells. */
+function toLeaseName({ channel, to, hook = "" }: AlertRule, kind: AlertKind): string {
+  return `alert:${kind}:${JSON.stringify([channel, to, hook])}`;
 }
 
 function isRetried(change: Change): change is Extract<Change, { kind: "run" }> {

@@ -1,7 +1,13 @@
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, describe, expect, test } from "vitest";
-import { type DispatchService, scripted, startDispatch, untilAborted } from "../../test/support/dispatch.ts";
+import {
+  type DispatchService,
+  type DispatchSetup,
+  scripted,
+  startDispatch,
+  untilAborted,
+} from "../../test/support/dispatch.ts";
 import { createGate } from "../../test/support/gate.ts";
 import type { AgentTurn } from "../agents/driver.ts";
 import { createEcho } from "../agents/echo.ts";
@@ -60,6 +66,38 @@ test("a canceled turn is aborted, its result is not kept, and its session goes o
   expect(await service.journal.getRun(first)).toMatchObject({ state: "dropped", error: "canceled" });
   const session = await service.journal.getSession("s", { limit: 10 });
   expect(session?.entries.map(({ text }) => text)).toEqual(["next", "after it"]);
+});
+
+test("a run that another node has returned, and this one has claimed again, is not aborted with its lost attempt", async () => {
+  const gate = createGate();
+  const claims: ClaimedRun[] = [];
+  const started: string[] = [];
+  let aborted = 0;
+  const agent = scripted(async ({ message }, signal) => {
+    started.push(message);
+    await Promise.race([gate.passed, untilAborted(signal).catch(() => aborted++)]);
+    return "done";
+  });
+  const wrap: DispatchSetup["wrap"] = (journal) => ({
+    ...journal,
+    async claimRuns(...args) {
+      const claimed = await journal.claimRuns(...args);
+      claims.push(...claimed);
+      return claimed;
+    },
+  });
+  service = await startDispatch({ agent, wrap });
+  const [returned = ""] = await service.accept({ sessionKey: "s", message: "returned" });
+  await expect.poll(() => started).toHaveLength(1);
+  await service.journal.retryRun(claims[0]!, Date.now(), "interrupted");
+  await expect.poll(() => started).toEqual(["returned", "returned"]);
+  // What is lost is looked for when any run is canceled.
+  const [other = ""] = await service.accept({ sessionKey: "other", message: "other" });
+  await expect.poll(() => started).toHaveLength(3);
+  await service.journal.cancelRun(other, { finishedAt: Date.now(), error: "canceled", entries: [] });
+  await expect.poll(() => aborted).toBeGreaterThan(1);
+  gate.open();
+  await expect.poll(() => service.journal.getRun(returned)).toMatchObject({ state: "done" });
 });
 
 test("different sessions run concurrently up to maxConcurrent, and a blocked one delays nothing", async () => {

@@ -146,8 +146,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   /** A run that was canceled, or is another node's by now, ends here without a result. */
   async function abortLost(): Promise<void> {
-    const lost = new Set(await options.journal.findLost([...claimed.keys()].map(({ id, token }) => ({ id, token }))));
-    for (const [{ id }, controller] of claimed) if (lost.has(id)) controller.abort(new ClaimLost());
+    const lost = new Set(await options.journal.findLost([...claimed.keys()]));
+    for (const [run, controller] of claimed) if (lost.has(run)) controller.abort(new ClaimLost());
   }
 
   function claimWork(): void {

@@ -290,8 +290,8 @@ export interface JournalReads {
   isClaimed(claim: Claim): Promise<boolean>;
   /** The recorded steps of a run, in order. They are kept as long as the run. */
   listSteps(runId: string): Promise<Step[]>;
-  /** The ids of those runs whose claim is lost. */
-  findLost(claims: Claim[]): Promise<string[]>;
+  /** Those of the claims that are lost. A node can have a lost and a valid one of one run. */
+  findLost(claims: Claim[]): Promise<Claim[]>;
   listPauses(): Promise<Pause[]>;
   /** What runs used in hours from `since` to before `until`, in all or of one session: by day, the most expensive first. */
   spend(filter: { since: number; until?: number; sessionKey?: string }): Promise<Spend[]>;

@@ -91,7 +91,7 @@ export function toRun(row: Row, clockOffsetMs = 0): Run {
     startedAt: optional(integer, row.started_at),
     finishedAt: optional(integer, row.finished_at),
     error: optional(text, row.error),
-    ...readOutage(row),
+    ...readOutage(row, clockOffsetMs),
     ...outcome,
   };
 }
@@ -228,19 +228,21 @@ export function isFinished(step: Pick<Step, "state"> | undefined): boolean {
 }
 
 /** The `detail` column of an approval. */
-export function fromApproval({ question: _question, ...detail }: NewApproval): string {
+export function fromApproval({ question: _question, expiresAt: _expiresAt, ...detail }: NewApproval): string {
   return JSON.stringify(detail);
 }
 
 /** The `decision` column: how an approval has ended. */
 export type ApprovalEnd = Pick<Approval, "decision" | "by" | "decidedAt" | "reason" | "result">;
 
-export function toApproval(row: Row): Approval {
-  const detail: Omit<NewApproval, "question"> = JSON.parse(text(row.detail));
+export function toApproval(row: Row, clockOffsetMs = 0): Approval {
+  const detail: Omit<NewApproval, "question" | "expiresAt"> = JSON.parse(text(row.detail));
   const end: ApprovalEnd = row.decision === null ? {} : JSON.parse(text(row.decision));
   const state = oneOf(APPROVAL_STATES, row.state);
+  const expiresAt = optional(integer, row.expires_at);
   return {
     ...detail,
+    ...(expiresAt !== undefined && { expiresAt: expiresAt - clockOffsetMs }),
     state,
     questionId: optional(text, row.question_id),
     ...end,
@@ -264,10 +266,11 @@ export function findSingleRun({ actions }: Pick<EventSummary, "actions">): strin
 }
 
 /** The outage of its model's provider, as long as it matters to the run. */
-function readOutage(row: Row): Pick<Run, "unavailableSince" | "waitingFor"> {
+function readOutage(row: Row, clockOffsetMs: number): Pick<Run, "unavailableSince" | "waitingFor"> {
   if (row.finished_at !== null) return {};
+  const since = optional(integer, row.unavailable_since);
   return {
-    unavailableSince: optional(integer, row.unavailable_since),
+    unavailableSince: since === undefined ? undefined : since - clockOffsetMs,
     waitingFor: row.state === "ready" ? optional(text, row.waiting_for) : undefined,
   };
 }

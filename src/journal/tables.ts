@@ -147,7 +147,7 @@ export const RUN_COLUMNS = `
     started_at bigint,
     finished_at bigint,
     hold_reason text,                 -- of a held run, and of one that is not held again
-    unavailable_since bigint,         -- the start of an outage of its model's provider; NULL: it has answered since
+    unavailable_since bigint,         -- by the store's clock: the start of an outage of its model's provider; NULL: it has answered since
     waiting_for text,                 -- that provider
     outcome text,                     -- JSON: reply, model, usage, warnings
     error_group text,                 -- of a dead run: its error, as toErrorGroup writes it
@@ -159,7 +159,7 @@ export const APPROVAL_COLUMNS = `
     state text NOT NULL,
     run_id uuid NOT NULL,
     event_id uuid,
-    expires_at bigint,                -- NULL: never
+    expires_at bigint,                -- by the store's clock; NULL: never
     question_id uuid,                 -- the delivery that asks
     detail text NOT NULL,             -- JSON: what is asked
     decision text                     -- JSON: how it has ended; NULL: it is open`;

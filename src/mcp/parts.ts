@@ -13,5 +13,7 @@ export interface McpParts {
   /** By the keys of the configuration in use. */
   secrets(): SecretBox;
   alerts: { raise(alert: { kind: "subscription-suspended"; subject: string; text: string }): void };
+  /** Whether another node has another configuration. */
+  haveOtherConfigurations(): Promise<boolean>;
   log: Log;
 }

@@ -44,7 +44,10 @@ const BEFORE_MS = 5 * 60_000;
 /** Senders keep no more, and an older event is seldom wanted. */
 const MAX_SINCE_MS = 72 * HOUR_MS;
 
-/** The kinds of notes: when a node was ready last, and the catch-ups that are under way, by hook. */
+/**
+ * The kinds of notes: when a node was ready last, with one that ends after the longest time that is no gap, since the clocks
+ * of nodes differ; and the catch-ups that are under way, by hook.
+ */
 const READY = "ready";
 const KIND = "catch-up";
 
@@ -101,8 +104,7 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
     if (gateway.role !== "worker" && hooks.enabled) await noteReady();
     // Only a node that executes has alerts.
     if (gateway.role === "ingress") return;
-    for (const { json } of await journal.listNotes(KIND)) {
-      const catchUp: CatchUp = JSON.parse(json);
+    for (const catchUp of await listPending()) {
       if (signal.aborted || running.has(catchUp.hook)) continue;
       running.set(
         catchUp.hook,
@@ -111,43 +113,62 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
     }
   }
 
-  /** Notes that this node is ready. What a gap before it asks for is noted in the same commit. */
+  /** Notes that this node is ready. What a gap before it asks for is noted in the same commit, by one node. */
   async function noteReady(): Promise<void> {
     await requireReady();
-    const now = Date.now();
-    const [last] = await journal.listNotes(READY);
-    const readyAt = last && Number(JSON.parse(last.json));
-    const isGap = readyAt !== undefined && now - readyAt > MAX_GAP_MS;
-    const since = Math.max((readyAt ?? now) - BEFORE_MS, now - MAX_SINCE_MS);
-    const pending = isGap ? await listPending() : new Set();
-    const uses = isGap ? current().config.hooks.presets.filter((use) => use.with["catchUp"] === true) : [];
-    // One that is under way began earlier, and reads to the present.
-    const found = uses.filter((use) => !pending.has(toHook(use))).map((use) => begin(use, since));
-    if (found.length > 0) log.info("gap found", { step: "catch-up", from: toIso(readyAt ?? now), to: toIso(now) });
-    await journal.writeNotes([{ kind: READY, key: "last", json: String(now) }, ...found.map(toNote)]);
+    await withLease(READY, async () => {
+      const now = Date.now();
+      const [last, recent] = await journal.listNotes(READY);
+      const readyAt = Number(last?.json ?? now);
+      const isGap = last !== undefined && recent === undefined;
+      const since = Math.max(readyAt - BEFORE_MS, now - MAX_SINCE_MS);
+      const pending = new Set(isGap ? (await listPending()).map(({ hook }) => hook) : []);
+      const uses = isGap ? current().config.hooks.presets.filter((use) => use.with["catchUp"] === true) : [];
+      // One that is under way began earlier, and reads to the present.
+      const found = uses.filter((use) => !pending.has(toHook(use))).map((use) => begin(use, since));
+      if (found.length > 0) log.info("gap found", { step: "catch-up", from: toIso(readyAt), to: toIso(now) });
+      await journal.writeNotes([
+        { kind: READY, key: "last", json: String(now) },
+        { kind: READY, key: "recent", json: "true", expiresAt: now + MAX_GAP_MS },
+        ...found.map(toNote),
+      ]);
+    });
   }
 
-  async function listPending(): Promise<Set<string>> {
-    return new Set((await journal.listNotes(KIND)).map(({ json }) => toText(parseObject(json)["hook"])));
+  async function listPending(): Promise<CatchUp[]> {
+    return (await journal.listNotes(KIND)).map(({ json }): CatchUp => JSON.parse(json));
+  }
+
+  /** Does the work, unless another node has the lease. */
+  async function withLease(name: string, work: () => Promise<void>): Promise<void> {
+    const lease = await journal.lease(name);
+    if (!lease) return;
+    try {
+      await work();
+    } finally {
+      await journal.releaseLease(lease).catch(() => undefined);
+    }
   }
 
   /** One node at a time. Never rejects. */
-  async function perform(catchUp: CatchUp): Promise<void> {
-    const { preset, hook } = catchUp;
-    const lease = await journal.lease(`${KIND}:${hook}`).catch(() => undefined);
-    if (!lease) return;
+  async function perform(found: CatchUp): Promise<void> {
+    const { preset, hook } = found;
+    const note = { kind: KIND, key: keyOf(found) };
     try {
-      const result = await runOnce(catchUp);
-      await journal.writeNotes([{ kind: KIND, key: keyOf(catchUp) }]);
-      report(catchUp, result);
+      await withLease(`${KIND}:${hook}`, async () => {
+        // Another node may have continued or ended it.
+        const catchUp = (await listPending()).find((pending) => keyOf(pending) === note.key);
+        if (!catchUp) return;
+        const result = await runOnce(catchUp);
+        await journal.writeNotes([note]);
+        report(catchUp, result);
+      });
     } catch (error) {
       if (signal.aborted || error instanceof JournalUnavailable) return;
       if (error instanceof DriverError && error.retryable) return;
       log.error("catch-up failed", { step: "catch-up", hook, error: messageOf(error) });
-      await journal.writeNotes([{ kind: KIND, key: keyOf(catchUp) }]).catch(() => undefined);
-      raise(hook, `what ${preset} could not deliver since ${toIso(catchUp.since)} was not found. The log says why.`);
-    } finally {
-      await journal.releaseLease(lease).catch(() => undefined);
+      await journal.writeNotes([note]).catch(() => undefined);
+      raise(hook, `what ${preset} could not deliver since ${toIso(found.since)} was not found. The log says why.`);
     }
   }
 

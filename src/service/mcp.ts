@@ -1,4 +1,4 @@
-import { retryWhileUnavailable } from "../dispatch/retry.ts";
+import { haveOtherConfigurations, retryWhileUnavailable } from "../dispatch/retry.ts";
 import { HookError } from "../errors.ts";
 import type { Routes } from "../ingress/router.ts";
 import { createAuditList, type AuditList } from "../mcp/audit.ts";
@@ -60,7 +60,15 @@ export function createMcp({ journal, current, store, telemetry: { log } }: Parts
   async function load(): Promise<McpServer> {
     const { openMcpServer } = await import("../mcp/server.ts");
     const alerts = { raise: execution().alerts.raise };
-    server = await openMcpServer({ journal, current, alerts, log, audit, storePath: store.path });
+    server = await openMcpServer({
+      journal,
+      current,
+      alerts,
+      log,
+      audit,
+      storePath: store.path,
+      haveOtherConfigurations: () => haveOtherConfigurations({ journal, signal: stopping.signal }),
+    });
     if (stopping.signal.aborted) await server.stop();
     else if (executes) server.start();
     return server;

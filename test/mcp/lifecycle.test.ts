@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { Client } from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
   type Callback,
@@ -12,6 +13,7 @@ import {
   rpc,
   startCallback,
 } from "../support/mcp.ts";
+import { createPostgresUrl } from "../support/postgres.ts";
 import { type Service, startService } from "../support/service.ts";
 
 let service: Service;
@@ -206,6 +208,23 @@ describe("a subscription ends", () => {
       error: { code: -32014, message: expect.any(String), data: { feature: "inputSchema", reason: "schema_changed" } },
     });
   });
+});
+
+test("a node without the event of a subscription ends nothing while another node has another configuration", async () => {
+  const [key, store] = ["k".repeat(43), { url: await createPostgresUrl() }];
+  const withKey = (mapping: object) => ({ ...publishing({ key }, mapping), store });
+  const old = await startService({ config: withKey({ match: { path: "builds" } }) });
+  const client = new Client(store.url);
+  await client.connect();
+  const read = async (query: string) => (await client.query(query)).rows;
+  await expect.poll(() => read("SELECT 1 FROM hookline.leases WHERE name = 'publications'")).toHaveLength(1);
+  service = await startService({ config: withKey({}) });
+  expect((await subscribe()).error).toBeUndefined();
+  await deploy(1);
+  await expect.poll(() => read("SELECT 1 FROM hookline.publishing WHERE position > 0")).toHaveLength(1);
+  await client.end();
+  await old.close();
+  await expect.poll(() => callback.received.map(({ body }) => body.data ?? body)).toEqual([{ env: "a", n: 1 }]);
 });
 
 test("a secret that cannot be read suspends its subscription, and a refresh brings it back without a loss", async () => {

@@ -55,6 +55,7 @@ async function serve(journal: Journal, storePath: string): Promise<string> {
     log,
     audit: createAuditList(),
     storePath,
+    haveOtherConfigurations: async () => false,
   });
   onTestFinished(() => server.stop());
   const { port } = await startIngress("socket", { routes: { "* /mcp": server.serve } });

@@ -6,6 +6,7 @@ import {
   NOW,
   nextId,
   receiptOf,
+  sampleApproval,
   sampleDelivery,
   sampleEntry,
   sampleEvent,
@@ -255,7 +256,36 @@ test("nodes whose clocks differ by a minute claim a run at the same moment", asy
   expect(await ahead.claimRuns(1, Date.now() + 60_000)).toEqual([]);
   expect(Math.abs((await ahead.nextDueAt())! - (now + 90_000))).toBeLessThan(10_000);
   expect(await ahead.renewNode(60_000)).toEqual({ runs: 0, deliveries: 0 });
-  expect(await right.claimRuns(1, now + 40_000)).toMatchObject([{ sessionKey: "a", attempts: 2 }]);
+  const [again] = await right.claimRuns(1, now + 40_000);
+  expect(again).toMatchObject({ sessionKey: "a", attempts: 2 });
+  await right.giveBackRun(again!, now + 50_000, { error: "busy", unavailableSince: now, waitingFor: "local" });
+  const { unavailableSince } = (await ahead.getRun(again!.id)) ?? {};
+  expect(Math.abs(unavailableSince! - (now + 60_000))).toBeLessThan(10_000);
+});
+
+test("for nodes whose clocks differ by a minute, a question ends at the same moment", async () => {
+  const url = await createPostgresUrl();
+  const [right, ahead] = [await openNode(url), await openNode(url, { now: () => Date.now() + 60_000 })];
+  const askedAt = Date.now();
+  const ask = async (session: string) => {
+    await right.accept(sampleEvent({ receivedAt: askedAt, actions: [sampleRun(session)] }));
+    const [run] = await right.claimRuns(1, Date.now());
+    const approval = await sampleApproval(right, run!, { askedAt, expiresAt: askedAt + 30_000 });
+    expect(await right.holdRun(run!, "approval", { asked: [approval], open: [], steps: [] })).toBe(true);
+    return approval;
+  };
+  const [first, second] = [await ask("a"), await ask("b")];
+  const decision = { decision: "approve", by: "operator" } as const;
+  expect(await ahead.expireApprovals(askedAt + 75_000)).toBe(0);
+  // The difference of the clocks is measured, and a busy machine makes that inexact.
+  expect(Math.abs((await ahead.getApproval(first.id))!.expiresAt! - (askedAt + 90_000))).toBeLessThan(10_000);
+  expect(await ahead.decideApproval(first.id, { ...decision, at: askedAt + 75_000 })).toMatchObject({
+    kind: "decided",
+  });
+  expect(await ahead.decideApproval(second.id, { ...decision, at: askedAt + 105_000 })).toMatchObject({
+    kind: "conflict",
+    approval: { state: "expired" },
+  });
 });
 
 test("connections that break in the middle of commits lose nothing and repeat nothing", async () => {

@@ -17,23 +17,21 @@ export async function listApprovals(
     ["run_id =", runId],
     ["event_id =", eventId],
   ]);
-  return found.map(toApproval);
+  return found.map((row) => toApproval(row, reader.clockOffsetMs));
 }
 
-export async function getApproval({ get }: Reader, id: string): Promise<Approval | undefined> {
+export async function getApproval({ get, clockOffsetMs }: Reader, id: string): Promise<Approval | undefined> {
   const row = isId(id) ? await get(`SELECT * FROM ${APPROVALS} WHERE id = $1`, [id]) : undefined;
-  return row && toApproval(row);
+  return row && toApproval(row, clockOffsetMs);
 }
 
-export async function hasExpired({ get }: Reader, now: number): Promise<boolean> {
-  return (
-    (await get(`SELECT 1 AS found FROM ${APPROVALS} WHERE state = 'open' AND expires_at <= $1 LIMIT 1`, [now])) !==
-    undefined
-  );
+export async function hasExpired({ get, clockOffsetMs }: Reader, now: number): Promise<boolean> {
+  const find = `SELECT 1 AS found FROM ${APPROVALS} WHERE state = 'open' AND expires_at <= $1 LIMIT 1`;
+  return (await get(find, [now + clockOffsetMs])) !== undefined;
 }
 
 export async function findAsked(
-  { get }: Reader,
+  { get, clockOffsetMs }: Reader,
   code: string,
   channel: ChannelName,
   to: string,
@@ -48,7 +46,7 @@ export async function findAsked(
   if (!row) return undefined;
   const messageIds = row.message_id === null ? [] : text(row.message_id).split("\n");
   return {
-    approval: toApproval(row),
+    approval: toApproval(row, clockOffsetMs),
     sentAt: integer(row.sent_at),
     messageIds,
   };

@@ -86,13 +86,13 @@ export async function isClaimed({ get }: Reader, { id, token }: Claim): Promise<
 }
 
 /** The ids of runs whose claim is lost. */
-export async function findLost({ all }: Reader, claims: Claim[]): Promise<string[]> {
+export async function findLost({ all }: Reader, claims: Claim[]): Promise<Claim[]> {
   if (claims.length === 0) return [];
   const held = await all("SELECT id, claims FROM hookline.runs WHERE id = ANY($1::uuid[]) AND state = 'running'", [
     claims.map(({ id }) => id),
   ]);
   const tokens = new Map(held.map((row) => [text(row.id), integer(row.claims)]));
-  return claims.filter(({ id, token }) => tokens.get(id) !== token).map(({ id }) => id);
+  return claims.filter(({ id, token }) => tokens.get(id) !== token);
 }
 
 export async function listPauses({ all }: Reader): Promise<Pause[]> {

@@ -73,7 +73,8 @@ function* insertApproval(writer: Writer, approval: NewApproval): Work<boolean> {
   const detail = fromApproval(approval);
   const questionId = isRefused ? undefined : question?.id;
   const decision = isRefused ? JSON.stringify(end) : undefined;
-  yield* writer.run(INSERT, [id, runId, eventId, mapping, code, state, expiresAt, questionId, detail, decision]);
+  const endsAt = expiresAt === undefined ? undefined : expiresAt + writer.clockOffsetMs;
+  yield* writer.run(INSERT, [id, runId, eventId, mapping, code, state, endsAt, questionId, detail, decision]);
   yield* writer.report([{ kind: "approval", id, eventId, state, runId }]);
   if (question && !isRefused) yield* writer.insertDeliveries([question], askedAt);
   return !isRefused;
@@ -98,11 +99,11 @@ function countDeliveries(writer: Writer, deliveries: NewDelivery[], each: 1 | -1
 export function* decideApproval(writer: Writer, id: string, decision: NewDecision): Work<Decided | undefined> {
   const found = isId(id) ? yield* writer.get(FIND, [id]) : undefined;
   if (!found) return undefined;
-  const approval = toApproval(found);
+  const approval = toApproval(found, writer.clockOffsetMs);
   yield* writer.lock(locksToEnd(approval));
   const { state, end } = toDecidedEnd(approval, decision);
   const isFirst = yield* endApproval(writer, approval, state, end);
-  const after = toApproval((yield* writer.get(FIND, [id])) ?? found);
+  const after = toApproval((yield* writer.get(FIND, [id])) ?? found, writer.clockOffsetMs);
   const isOwn = writer.isRepeated && after.decidedAt === decision.at && after.by === decision.by;
   return { kind: state !== "expired" && (isFirst || isOwn) ? "decided" : "conflict", approval: after };
 }
@@ -115,7 +116,7 @@ function locksToEnd({ runId, deliveries = [] }: Approval): string[] {
 
 export function* expireApprovals(writer: Writer, now: number): Work<number> {
   const expired = "SELECT * FROM hookline.approvals WHERE state = 'open' AND expires_at <= $1";
-  const approvals = (yield* writer.all(expired, [now])).map(toApproval);
+  const approvals = (yield* writer.all(expired, [now + writer.clockOffsetMs])).map((row) => toApproval(row));
   return yield* endAll(writer, approvals, "expired", { decidedAt: now });
 }
 
@@ -127,7 +128,7 @@ export function* withdrawApprovals(
 ): Work<void> {
   const rows = yield* writer.all("SELECT * FROM hookline.approvals WHERE run_id = $1 AND state = 'open'", [runId]);
   const meant = rows
-    .map(toApproval)
+    .map((row) => toApproval(row))
     .filter((approval) => step === undefined || (approval.kind === "outcome" && approval.step === step));
   yield* endAll(writer, meant, "withdrawn", { decidedAt: Date.now(), reason });
 }

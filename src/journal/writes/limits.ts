@@ -1,10 +1,11 @@
 import type { RunLimit, RunLimits } from "../records/run.ts";
 import { integer, type Row } from "../rows.ts";
+import { MAX_CORRECTION_MS } from "../waits.ts";
 import type { Work, Writer } from "./writer.ts";
 
 /*
- * The limits of mappings. A start after now comes from a clock that was set back since: it is ignored, or it would block its
- * mapping until the clock reaches it again.
+ * The limits of mappings. A start long after now comes from a clock that was set back since: it is ignored, or it would block
+ * its mapping until the clock reaches it again. One that is a little later counts: it is another node's, which was first.
  */
 
 /** How many more runs of a mapping may start now. */
@@ -14,7 +15,7 @@ export function* countFree(
   { concurrency = Infinity, rate }: RunLimit,
   at: number,
 ): Work<number> {
-  const used = yield* get(USED, [mapping, at - (rate?.perMs ?? 0), at]);
+  const used = yield* get(USED, [mapping, at - (rate?.perMs ?? 0), at + MAX_CORRECTION_MS]);
   return Math.min(concurrency - integer(used?.running), (rate?.max ?? Infinity) - integer(used?.starts));
 }
 
@@ -43,7 +44,7 @@ export function* noteStarts({ run, runEach }: Writer, rows: Row[], limits: RunLi
   for (const [mapping, { rate }] of limits) {
     const started = rows.filter((row) => row.mapping === mapping);
     if (!rate || started.length === 0) continue;
-    yield* run(FORGET_STARTS, [mapping, at - rate.perMs, at]);
+    yield* run(FORGET_STARTS, [mapping, at - rate.perMs, at + MAX_CORRECTION_MS]);
     yield* runEach(
       NOTE_START,
       started.map(({ seq }) => [mapping, at, integer(seq)]),

@@ -29,7 +29,8 @@ function postpone(
   writer.announce("run");
   const set = `not_before = $3, error = $4, attempts = attempts - $5::integer, unavailable_since = $6::bigint,
     waiting_for = $7::text`;
-  const values = [Math.ceil(notBefore) + writer.clockOffsetMs, error, uncounted, unavailableSince, waitingFor];
+  const [until, since] = [notBefore, unavailableSince].map((at) => at && Math.ceil(at) + writer.clockOffsetMs);
+  const values = [until, error, uncounted, since, waitingFor];
   return leaveRun(writer, claim, { state: "ready", set, failedWith: error }, values);
 }
 

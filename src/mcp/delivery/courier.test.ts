@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import * as fc from "../../../test/support/property.ts";
 import type { NumberedPublication, Subscription, SubscriptionProgress } from "../../journal/journal.ts";
 import type { PostResult } from "./callback.ts";
-import { type Courier, type CourierParts, createCourier, isOver, isSuspended, proceed } from "./courier.ts";
+import { type Courier, type CourierParts, createCourier, isOver, isSuspended, nextDueAt, proceed } from "./courier.ts";
 
 const MINUTE_MS = 60_000;
 const OK: PostResult = { kind: "ok", text: "" };
@@ -139,6 +139,28 @@ describe("a control message", () => {
       if (type === "gap") expect(started.courier.progress.acked).toBe(3);
     },
   );
+});
+
+test("nothing is due of a subscriber that was not told of a gap until it was suspended", async () => {
+  const { courier, parts, run } = startCourier(3, () => fail());
+  parts.swept = 1;
+  await proceed(courier, { ...parts, now: Date.now() });
+  await new Promise(setImmediate);
+  vi.setSystemTime(Date.now() + 16 * MINUTE_MS);
+  await run();
+  expect(isSuspended(courier)).toBe(true);
+  expect(nextDueAt(courier)).toBe(Infinity);
+});
+
+test("of one that has ended, only the message that says so is due", async () => {
+  const { courier, parts } = startCourier(3, () => fail());
+  await proceed(courier, { ...parts, now: Date.now() });
+  await new Promise(setImmediate);
+  courier.progress.ended = { code: -32011, message: "Gone.", at: 1 };
+  vi.setSystemTime(Date.now() + MINUTE_MS);
+  await proceed(courier, { ...parts, now: Date.now() });
+  await new Promise(setImmediate);
+  expect(nextDueAt(courier)).toBeGreaterThan(Date.now());
 });
 
 test("no cursor is ahead of an event that is neither acknowledged nor given up, whatever fails and whenever it stops", async () => {

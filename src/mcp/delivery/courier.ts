@@ -11,6 +11,8 @@ export interface Courier {
   progress: SubscriptionProgress;
   /** The secrets that sign, each until a time; undefined: they cannot be read. */
   secrets: readonly { text: string; until: number }[] | undefined;
+  /** Why the configuration ends it. It rests until that is sure. */
+  refusal?: Omit<NonNullable<SubscriptionProgress["ended"]>, "at"> | undefined;
   /** Every position up to this one was looked at. */
   scanned: number;
   /** By position: what is being sent, or waits for another attempt. */
@@ -84,7 +86,7 @@ export function proceed(courier: Courier, parts: CourierParts): Promise<void> | 
     const body = JSON.stringify({ type: "terminated", error });
     return sendControl(courier, parts, { key: String(at), body, done: () => undefined });
   }
-  if (isSuspended(courier)) return undefined;
+  if (courier.refusal || isSuspended(courier)) return undefined;
   if (progress.suspendedAt !== undefined) {
     Object.assign(progress, { suspendedAt: undefined, failingSince: undefined });
     courier.isChanged = true;
@@ -97,8 +99,11 @@ export function proceed(courier: Courier, parts: CourierParts): Promise<void> | 
 }
 
 /** When something of it is due; Infinity: only a new event or a result brings it forward. */
-export function nextDueAt({ outstanding, control }: Courier): number {
+export function nextDueAt(courier: Courier): number {
+  const { outstanding, control, progress, refusal } = courier;
+  if (!progress.ended && (refusal || isSuspended(courier))) return Infinity;
   let dueAt = control && !control.isSending ? control.nextAt : Infinity;
+  if (progress.ended) return dueAt;
   for (const { isSending, nextAt } of outstanding.values()) if (!isSending) dueAt = Math.min(dueAt, nextAt);
   return dueAt;
 }

@@ -33,6 +33,7 @@ test("a principal whose callbacks are slow keeps no other from its events", asyn
     },
     secrets: () => box,
     alerts: { raise: () => undefined },
+    haveOtherConfigurations: async () => false,
     log: silentLog,
     storeId: "store",
   });

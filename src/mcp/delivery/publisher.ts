@@ -51,11 +51,13 @@ interface Held {
   saveAt: number;
 }
 
-export function createPublisher({ journal, current, sender, secrets, alerts, log, storeId }: McpParts): Publisher {
+export function createPublisher(options: McpParts): Publisher {
+  const { journal, current, sender, secrets, alerts, log, storeId, haveOtherConfigurations } = options;
   const { publications } = journal;
   const alarm = createAlarm(wake);
   let held: Held | undefined;
   let running: Promise<void> | undefined;
+  let ending: Promise<void> | undefined;
   const state = { isWanted: false, isStopping: false, sending: 0 };
   /** By principal. */
   const sending = new Map<string, number>();
@@ -64,7 +66,11 @@ export function createPublisher({ journal, current, sender, secrets, alerts, log
 
   function wake(): void {
     state.isWanted = true;
-    running ??= run().finally(() => (running = undefined));
+    running ??= run().finally(() => {
+      running = undefined;
+      // It was wanted again after the last look.
+      if (state.isWanted && !state.isStopping) wake();
+    });
   }
 
   async function run(): Promise<void> {
@@ -91,6 +97,7 @@ export function createPublisher({ journal, current, sender, secrets, alerts, log
     const { generation } = current();
     if (generation !== own.generation) for (const courier of own.couriers.values()) checkTerms(courier);
     own.generation = generation;
+    if (own.couriers.values().some(({ refusal }) => refusal)) ending ??= endRefused(own);
     own.feed ??= createFeed(publications, Math.min(...Array.from(own.couriers.values(), ({ scanned }) => scanned)));
     await own.feed.advance(stored.position);
     const now = Date.now();
@@ -171,29 +178,41 @@ export function createPublisher({ journal, current, sender, secrets, alerts, log
 
   /** The configuration may have changed since the subscription began. */
   function checkTerms(courier: Courier): void {
-    const { progress, subscription } = courier;
-    if (progress.ended) return;
+    courier.refusal = courier.progress.ended ? undefined : findRefusal(courier.subscription);
+  }
+
+  function findRefusal(subscription: Subscription): Courier["refusal"] {
     const { name, arguments: filter } = subscription;
     const principal = findPrincipal(subscription);
     const type = findPublished(current().mappings.mappings, name);
     if (!principal || !maySeeType(principal, name) || !mayAsk(principal, filter)) {
-      end(courier, "forbidden", "Access to this event was removed.");
-    } else if (!type) end(courier, "notFound", "The event is not published any more.", { kind: "event" });
-    else if (
-      ![...Object.keys(filter), ...Object.keys(principal.arguments)].every((arg) => type.arguments.includes(arg))
-    ) {
-      const data = { feature: "inputSchema", reason: "schema_changed" };
-      end(courier, "unsupported", "The event has lost an argument of this subscription.", data);
+      return { code: CODES.forbidden, message: "Access to this event was removed." };
     }
+    if (!type) {
+      return { code: CODES.notFound, message: "The event is not published any more.", data: { kind: "event" } };
+    }
+    const asked = [...Object.keys(filter), ...Object.keys(principal.arguments)];
+    if (asked.every((arg) => type.arguments.includes(arg))) return undefined;
+    const data = { feature: "inputSchema", reason: "schema_changed" };
+    return { code: CODES.unsupported, message: "The event has lost an argument of this subscription.", data };
+  }
+
+  /** Not while another node has another configuration: it may be the newer one. Never rejects. */
+  async function endRefused(own: Held): Promise<void> {
+    const isDisputed = await haveOtherConfigurations().catch(() => true);
+    ending = undefined;
+    if (isDisputed) return;
+    for (const courier of own.couriers.values()) if (courier.refusal) end(courier, courier.refusal);
+    wake();
   }
 
   function findPrincipal({ principal }: Subscription) {
     return current().config.gateway.mcp?.principals.find(({ name }) => name === principal);
   }
 
-  function end(courier: Courier, code: keyof typeof CODES, message: string, data?: object): void {
-    courier.progress.ended = { code: CODES[code], message, data, at: Date.now() };
-    courier.isChanged = true;
+  function end(courier: Courier, error: NonNullable<Courier["refusal"]>): void {
+    courier.progress.ended = { ...error, at: Date.now() };
+    Object.assign(courier, { refusal: undefined, isChanged: true });
   }
 
   function takes({ subscription }: Courier, publication: NumberedPublication): boolean {
@@ -262,7 +281,7 @@ export function createPublisher({ journal, current, sender, secrets, alerts, log
     const { progress, subscription } = courier;
     if (progress.ended || subscription.expiresAt !== undefined || !isSuspended(courier)) return;
     if (now - (progress.suspendedAt ?? now) < SUSPENDED_MS) return;
-    end(courier, "callbackEndpoint", "The callback could not be reached for 7 days.");
+    end(courier, { code: CODES.callbackEndpoint, message: "The callback could not be reached for 7 days." });
   }
 
   function raise({ subscription: { id, principal }, progress: { lastError } }: Courier): void {

@@ -60,6 +60,15 @@ export function describeLimits(open: OpenJournal): void {
       expect(await claimedIds(journal, NOW, twoASecond)).toEqual([third]);
     });
 
+    test("a start that is a little later than a claim counts: nodes claim side by side", async () => {
+      const journal = await start();
+      const [, , third] = await acceptRuns(journal, ["slow", "slow", "slow"]);
+      await journal.claimRuns(2, NOW + 5, twoASecond);
+      expect(await claimedIds(journal, NOW, twoASecond)).toEqual([]);
+      expect(await claimedIds(journal, NOW + 1004, twoASecond)).toEqual([]);
+      expect(await claimedIds(journal, NOW + 1005, twoASecond)).toEqual([third]);
+    });
+
     test("a claim takes the oldest of all mappings", async () => {
       const journal = await start();
       const ids: string[] = [];
