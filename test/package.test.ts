@@ -86,6 +86,16 @@ test("a globally installed command writes a transform that finds the types of th
   expect(await runIn(elsewhere, process.execPath, [tsc, "-p", "transforms"])).toMatchObject({ code: 0, stdout: "" });
 });
 
+test("the installed command shows the page of a preset, and enables it with what to do at its sender", async () => {
+  const elsewhere = mkdtempSync(path.join(tmpdir(), "hookline-preset-"));
+  onTestFinished(() => rmSync(elsewhere, { recursive: true, force: true }));
+  const presets = (...args: string[]): Promise<CliResult> =>
+    runIn(elsewhere, process.execPath, [command, "presets", ...args]);
+  expect(await presets("show", "github")).toMatchObject({ code: 0, stdout: expect.stringContaining("## Connect it") });
+  const enabled = await presets("enable", "github", "--generate", "--yes");
+  expect(enabled).toMatchObject({ code: 0, stdout: expect.stringContaining("/hooks/github") });
+});
+
 test("the installed command runs a transform in the sandbox, from the current folder also in another npm script", async () => {
   writeFileSync(
     path.join(folder, "t.ts"),
