@@ -75,6 +75,16 @@ const transform: Transform<GitHub> = ({ event, payload }) =>
 export default transform;
 `;
 
+test("in a project with the package, the first transforms compile with the compiler options beside them", async () => {
+  const project = path.join(home, "first");
+  mkdirSync(project);
+  for (const args of [["init", "--yes"], ["transform", "new", "mr", "--preset", "gitlab", "--event", "note.create"]]) {
+    expect(await runIn(project, process.execPath, [command, ...args])).toMatchObject({ code: 0 });
+  }
+  const tsc = path.join(root, "node_modules/typescript/bin/tsc");
+  expect(await runIn(project, process.execPath, [tsc, "-p", "transforms"])).toMatchObject({ code: 0, stdout: "" });
+});
+
 test("a globally installed command writes a transform that finds the types of the presets", async () => {
   const elsewhere = mkdtempSync(path.join(tmpdir(), "hookline-global-"));
   onTestFinished(() => rmSync(elsewhere, { recursive: true, force: true }));
