@@ -78,7 +78,10 @@ export default transform;
 test("in a project with the package, the first transforms compile with the compiler options beside them", async () => {
   const project = path.join(home, "first");
   mkdirSync(project);
-  for (const args of [["init", "--yes"], ["transform", "new", "mr", "--preset", "gitlab", "--event", "note.create"]]) {
+  for (const args of [
+    ["init", "--yes"],
+    ["transform", "new", "mr", "--preset", "gitlab", "--event", "note.create"],
+  ]) {
     expect(await runIn(project, process.execPath, [command, ...args])).toMatchObject({ code: 0 });
   }
   const tsc = path.join(root, "node_modules/typescript/bin/tsc");
