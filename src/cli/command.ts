@@ -164,9 +164,16 @@ export function describeError(error: unknown): string {
   }
   if (error instanceof UsageError) return error.message;
   if (error instanceof HookError) return `${error.status} ${error.code}: ${error.message}`;
-  const { errno, path } = Object(error);
-  if (typeof errno === "number" && typeof path === "string") return `${path}: ${describeSystemError(error)}`;
+  if (isFileError(error)) return `${error.path.replace(TEMPORARY, "")}: ${describeSystemError(error)}`;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+/** What `replaceFile` adds to the name of a file. */
+const TEMPORARY = /\.[\da-f-]{36}\.tmp$/;
+
+export function isFileError(error: unknown): error is { path: string } {
+  const { errno, path } = Object(error);
+  return typeof errno === "number" && typeof path === "string";
 }
 
 /** What the system says, without Node's words: `no such file or directory`. */
