@@ -6,7 +6,7 @@ import { ConfigError, HookError, MailError, messageOf, toSentence } from "../err
 import { packageVersion } from "../shared/system/package.ts";
 import { parseSince } from "../shared/time.ts";
 import { addExamples, isReading, leafCommands, nameOf } from "./command-list.ts";
-import { type CliIo, hasColors, printError, printJsonLine } from "./io.ts";
+import { type CliIo, hasColors, nameInHelp, printError, printJsonLine } from "./io.ts";
 
 /** The options of many commands, which help shows after a command's own, in this order. */
 const SHARED = ["--yes", "--dry-run", "--config", "--env-file", "--url", "--json", "--help"];
@@ -36,8 +36,8 @@ export function createWebhooks(io: CliIo, commands: readonly ((program: Command,
     })
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => io.stdout.write(text),
-      writeErr: (text) => io.stderr.write(text),
+      writeOut: (text) => io.stdout.write(nameInHelp(io, text)),
+      writeErr: (text) => io.stderr.write(nameInHelp(io, text)),
       outputError: (text, write) => write(withHint(withoutSecret(text))),
       getOutHelpWidth: () => io.stdout.columns ?? 80,
       getErrHelpWidth: () => io.stderr.columns ?? 80,
