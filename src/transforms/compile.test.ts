@@ -337,6 +337,11 @@ describe("the compile boundary", () => {
     expect((await refuse('import "./part.js";\nexport default 1;')).message).toContain("outside");
   });
 
+  test("says that the paths of a tsconfig are not used", async () => {
+    const { message } = await refuse('import x from "~/lib/x";\nexport default x;');
+    expect(message).toContain("the paths of a tsconfig.json are not used");
+  });
+
   test("names the package that needs a Node module", async () => {
     mkdirSync(path.join(folder.root, "node_modules/@acme/jwt"), { recursive: true });
     folder.write("node_modules/@acme/jwt/package.json", '{ "name": "@acme/jwt", "main": "index.js" }');

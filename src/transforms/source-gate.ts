@@ -107,6 +107,8 @@ function explainMissing(specifier: string, importer = ""): string {
   if (specifier.startsWith(".")) return `The file "${specifier}" does not exist.`;
   // This comes last because a package may bring or exclude a module of such a name.
   if (isBuiltin(specifier)) return refuseBuiltin(specifier, importer);
+  if (/^[@~#]?\//.test(specifier))
+    return `"${specifier}" is no file: the paths of a tsconfig.json are not used. Import a file by its path.`;
   return `The package "${specifier}" is not installed: run "npm install ${specifier}" beside the transform.`;
 }
 
