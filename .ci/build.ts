@@ -1,6 +1,6 @@
 /** Builds dist/: the public declarations, the program as a few files, a list of the libraries in them, and the page. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseSync } from "oxc-parser";
 import { bundleProgram } from "./bundle.ts";
@@ -13,6 +13,7 @@ const dist = path.join(root, "dist");
 rmSync(dist, { recursive: true, force: true });
 execFileSync("tsc", ["-p", path.join(root, ".ci/tsconfig.build.json")], { stdio: "inherit" });
 removePrivateDeclarations(["index.d.ts", "contracts/index.d.ts"]);
+copyFileSync(path.join(root, ".ci/sandbox-globals.d.ts"), path.join(dist, "globals.d.ts"));
 const libraries = readLibraries([...(await buildPage()), ...(await bundleProgram(dist)), OCTOKIT_TYPES]);
 writeLicenses(libraries);
 writeBillOfMaterials(libraries);

@@ -129,6 +129,14 @@ describe("every command", () => {
     });
     expect((await webhooks("--help")).stdout).toContain("Exit codes: 0 done");
   });
+
+  test("names the command as npx was called: `npx webhooks` may be somebody else's package", async () => {
+    const env = { npm_command: "exec" };
+    const { stdout } = await startWebhooks(folder, ["tail", "--help"], { env }).ended;
+    expect(stdout).toMatch(/^Usage: npx hookline tail /);
+    expect(stdout).toContain("`npx hookline dev`");
+    expect(stdout).toMatch(/\nExample:\n {2}npx hookline tail /);
+  });
 });
 
 test("a usage error is one line and the next step, with exit code 2", async () => {

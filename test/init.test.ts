@@ -116,6 +116,15 @@ test.each([
   expect(existsSync(path.join(folder, "webhooks.jsonc"))).toBe(false);
 });
 
+test("a folder that cannot be made is named, without the system's words", async () => {
+  writeFileSync(path.join(folder, ".webhooks"), "");
+  const { code, stderr } = await webhooks("init", "--yes");
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: `${path.join(folder, ".webhooks")}: file already exists\nNothing was written.\n`,
+  });
+});
+
 test("on a terminal it asks for sender, model and key", async () => {
   const terminal = openTerminal(folder, ["init"], { OPENAI_API_KEY: "" });
   await answerInit(terminal);

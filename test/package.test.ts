@@ -75,6 +75,19 @@ const transform: Transform<GitHub> = ({ event, payload }) =>
 export default transform;
 `;
 
+test("in a project with the package, the first transforms compile with the compiler options beside them", async () => {
+  const project = path.join(home, "first");
+  mkdirSync(project);
+  for (const args of [
+    ["init", "--yes"],
+    ["transform", "new", "mr", "--preset", "gitlab", "--event", "note.create"],
+  ]) {
+    expect(await runIn(project, process.execPath, [command, ...args])).toMatchObject({ code: 0 });
+  }
+  const tsc = path.join(root, "node_modules/typescript/bin/tsc");
+  expect(await runIn(project, process.execPath, [tsc, "-p", "transforms"])).toMatchObject({ code: 0, stdout: "" });
+});
+
 test("a globally installed command writes a transform that finds the types of the presets", async () => {
   const elsewhere = mkdtempSync(path.join(tmpdir(), "hookline-global-"));
   onTestFinished(() => rmSync(elsewhere, { recursive: true, force: true }));
@@ -84,6 +97,16 @@ test("a globally installed command writes a transform that finds the types of th
   writeFileSync(path.join(elsewhere, "transforms/typed.ts"), TYPED);
   const tsc = path.join(root, "node_modules/typescript/bin/tsc");
   expect(await runIn(elsewhere, process.execPath, [tsc, "-p", "transforms"])).toMatchObject({ code: 0, stdout: "" });
+});
+
+test("the installed command shows the page of a preset, and enables it with what to do at its sender", async () => {
+  const elsewhere = mkdtempSync(path.join(tmpdir(), "hookline-preset-"));
+  onTestFinished(() => rmSync(elsewhere, { recursive: true, force: true }));
+  const presets = (...args: string[]): Promise<CliResult> =>
+    runIn(elsewhere, process.execPath, [command, "presets", ...args]);
+  expect(await presets("show", "github")).toMatchObject({ code: 0, stdout: expect.stringContaining("## Connect it") });
+  const enabled = await presets("enable", "github", "--generate", "--yes");
+  expect(enabled).toMatchObject({ code: 0, stdout: expect.stringContaining("/hooks/github") });
 });
 
 test("the installed command runs a transform in the sandbox, from the current folder also in another npm script", async () => {

@@ -6,7 +6,7 @@ import { ConfigError, HookError, MailError, messageOf, toSentence } from "../err
 import { packageVersion } from "../shared/system/package.ts";
 import { parseSince } from "../shared/time.ts";
 import { addExamples, isReading, leafCommands, nameOf } from "./command-list.ts";
-import { type CliIo, hasColors, printError, printJsonLine } from "./io.ts";
+import { type CliIo, hasColors, nameInHelp, printError, printJsonLine } from "./io.ts";
 
 /** The options of many commands, which help shows after a command's own, in this order. */
 const SHARED = ["--yes", "--dry-run", "--config", "--env-file", "--url", "--json", "--help"];
@@ -36,8 +36,8 @@ export function createWebhooks(io: CliIo, commands: readonly ((program: Command,
     })
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => io.stdout.write(text),
-      writeErr: (text) => io.stderr.write(text),
+      writeOut: (text) => io.stdout.write(nameInHelp(io, text)),
+      writeErr: (text) => io.stderr.write(nameInHelp(io, text)),
       outputError: (text, write) => write(withHint(withoutSecret(text))),
       getOutHelpWidth: () => io.stdout.columns ?? 80,
       getErrHelpWidth: () => io.stderr.columns ?? 80,
@@ -164,9 +164,16 @@ export function describeError(error: unknown): string {
   }
   if (error instanceof UsageError) return error.message;
   if (error instanceof HookError) return `${error.status} ${error.code}: ${error.message}`;
-  const { errno, path } = Object(error);
-  if (typeof errno === "number" && typeof path === "string") return `${path}: ${describeSystemError(error)}`;
+  if (isFileError(error)) return `${error.path.replace(TEMPORARY, "")}: ${describeSystemError(error)}`;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+/** What `replaceFile` adds to the name of a file. */
+const TEMPORARY = /\.[\da-f-]{36}\.tmp$/;
+
+export function isFileError(error: unknown): error is { path: string } {
+  const { errno, path } = Object(error);
+  return typeof errno === "number" && typeof path === "string";
 }
 
 /** What the system says, without Node's words: `no such file or directory`. */

@@ -36,8 +36,19 @@ export function printError(io: CliIo, ...lines: string[]): void {
 }
 
 /** Whether `npx` has started this process. */
-export function isNpx({ env }: Pick<CliIo, "env">): boolean {
+function isNpx({ env }: Pick<CliIo, "env">): boolean {
   return env["npm_command"] === "exec";
+}
+
+/** How the person calls this program. */
+export function commandName({ env }: Pick<CliIo, "env">): string {
+  if (isNpx({ env })) return "npx hookline";
+  return env["npm_lifecycle_event"] === "webhooks" ? "npm run -s webhooks --" : "webhooks";
+}
+
+/** A command's help with the commands as the person can type them. */
+export function nameInHelp(io: CliIo, text: string): string {
+  return isNpx(io) ? text.replaceAll(/(?<=^Usage: |^ {2}|`)webhooks (?=[a-z[])/gm, "npx hookline ") : text;
 }
 
 /** A message with its commands as the person can type them. `npx webhooks` may be somebody else's package. */

@@ -33,7 +33,7 @@ export async function loadPlugins(entries: unknown, baseDir: string, builtIn: Dr
     } catch (error) {
       problems.push({
         key: `plugins[${index}]`,
-        message: `The plugin "${entry}" cannot be used: ${withPeriod(messageOf(error))}`,
+        message: `The plugin "${entry}" cannot be used: ${withPeriod(explainImport(error, baseDir))}`,
       });
     }
   }
@@ -106,7 +106,7 @@ async function importModule(specifier: string, baseDir: string): Promise<Importe
     if (typeof url === "string" && url.startsWith("file:")) files.add(fileURLToPath(url));
   };
   const exports: Promise<unknown> = tsImport(specifier, {
-    parentURL: pathToFileURL(path.join(baseDir, "config")).href,
+    parentURL: pathToFileURL(toImporter(baseDir)).href,
     onImport: addFile,
     tsconfig: false,
   });
@@ -115,6 +115,15 @@ async function importModule(specifier: string, baseDir: string): Promise<Importe
   const imported = { exports, files: [...files], startedAt };
   if (failure === undefined) importedModules.set(id, imported);
   return imported;
+}
+
+/** The file that seems to import the plugins. It does not exist. */
+function toImporter(baseDir: string): string {
+  return path.join(baseDir, "config");
+}
+
+function explainImport(error: unknown, baseDir: string): string {
+  return messageOf(error).replace(` imported from ${toImporter(baseDir)}`, "");
 }
 
 function isCurrent({ files, startedAt }: ImportedModule): boolean {

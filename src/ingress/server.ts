@@ -236,10 +236,18 @@ function findHeadFlaw({ httpVersion, rawHeaders }: IncomingMessage): string | un
 /** Connections that wait to be accepted: of those that come at once beyond it, each is retried by its client's kernel after 1 s. */
 const BACKLOG = 4096;
 
+/** By the system's code: the key that is to be changed, and why. */
+const LISTEN_PROBLEMS: Record<string, [key: string, reason: string]> = {
+  EADDRINUSE: ["gateway.port", ", because another program does. Stop it, or set another port."],
+  EACCES: ["gateway.port", ", because this user is not permitted to. Set a port from 1024."],
+  EADDRNOTAVAIL: ["gateway.host", ", because this machine has no such address. Set one that it has."],
+};
+
 async function listenOn(server: Server, host: string, port: number): Promise<void> {
   server.listen({ host, port, backlog: BACKLOG });
   await once(server, "listening").catch((error: unknown) => {
-    const message = `cannot listen on ${host}, port ${port}: ${messageOf(error)}`;
-    throw new ConfigError([{ key: "gateway.port", message }]);
+    const { code = "" }: { code?: string } = Object(error);
+    const [key, reason] = LISTEN_PROBLEMS[code] ?? ["gateway.port", `: ${messageOf(error)}.`];
+    throw new ConfigError([{ key, message: `The service cannot listen on ${host}, port ${port}${reason}` }]);
   });
 }

@@ -117,7 +117,7 @@ test("what is wrong in many modules for one reason is one problem, which names t
   expect(rest).toEqual([]);
   expect(problem).toMatchObject({ file: path.join(folder, "transforms/t0.ts"), line: 1 });
   expect(problem?.message).toContain("not-installed");
-  expect(problem?.message).toMatch(/ The same in 30 transforms: t0\.ts, t1\.ts, t2\.ts and 27 more\.$/);
+  expect(problem?.message).toMatch(/ The same in 30 files: t0\.ts, t1\.ts, t2\.ts and 27 more\.$/);
   expect(await problemsOf({ mappings: mappings.slice(0, 3) })).toHaveLength(3);
 });
 

@@ -281,7 +281,7 @@ function groupEqual(problems: ConfigProblem[]): ConfigProblem[] {
     if (files.length <= MAX_EQUAL) return [problem];
     if (equal[0] !== problem) return [];
     const first = files.slice(0, MAX_NAMED).join(", ");
-    const message = `${problem.message} The same in ${files.length} transforms: ${first} and ${files.length - MAX_NAMED} more.`;
+    const message = `${problem.message} The same in ${files.length} files: ${first} and ${files.length - MAX_NAMED} more.`;
     return [{ ...problem, message }];
   });
 }

@@ -161,7 +161,8 @@ interface Input {
 }
 
 function lookAt(name: string, { inputs }: Metafile, boundary: SourceBoundary): Input {
-  const file = path.resolve(boundary.root, name);
+  // An import with an attribute is an input of its own: `data.json with { type: 'json' }`.
+  const file = path.resolve(boundary.root, inputs[name]?.with ? name.replace(/ with \{[^{]*\}$/, "") : name);
   const { problem } = boundary.check(file);
   const folders = parentsOf(file);
   const packages = (inputs[name]?.imports ?? [])

@@ -30,7 +30,7 @@ describe("a transform that compiles", () => {
     folder.write("data.json", '{"n":1}');
     const file = folder.write(
       "main.ts",
-      'import { help } from "./helper.ts";\nimport data from "./data.json";\nexport default () => help(data.n);',
+      'import { help } from "./helper.ts";\nimport data from "./data.json" with { type: "json" };\nexport default () => help(data.n);',
     );
     const { bundle } = await compileTransform(folder.specify(file));
     expect(bundle!.inputs.toSorted()).toEqual(
@@ -337,10 +337,26 @@ describe("the compile boundary", () => {
     expect((await refuse('import "./part.js";\nexport default 1;')).message).toContain("outside");
   });
 
-  test("refuses import attributes", async () => {
+  test("says that the paths of a tsconfig are not used", async () => {
+    const { message } = await refuse('import x from "~/lib/x";\nexport default x;');
+    expect(message).toContain("the paths of a tsconfig.json are not used");
+  });
+
+  test("names the package that needs a Node module", async () => {
+    mkdirSync(path.join(folder.root, "node_modules/@acme/jwt"), { recursive: true });
+    folder.write("node_modules/@acme/jwt/package.json", '{ "name": "@acme/jwt", "main": "index.js" }');
+    folder.write("node_modules/@acme/jwt/index.js", 'module.exports = require("crypto");');
+    const { message } = await refuse('import jwt from "@acme/jwt";\nexport default jwt;');
+    expect(message).toMatch(/^The package "@acme\/jwt" needs "crypto", which is part of Node: /);
+  });
+
+  test("refuses import attributes but that of JSON", async () => {
     folder.write("a.json", "{}");
     const problem = await refuse('import x from "./a.json" with { type: "text" };\nexport default x;');
-    expect(problem.message).toContain("attributes");
+    expect(problem.message).toContain('attributes but type: "json"');
+    folder.write("a.ts", "export default 1;");
+    const code = await refuse('import x from "./a.ts" with { type: "json" };\nexport default x;');
+    expect(code.message).toContain('attributes but type: "json"');
   });
 
   test("refuses a pipe at once instead of waiting for it", async () => {

@@ -4,7 +4,7 @@ import { messageOf } from "../errors.ts";
 import { untilAborted } from "../shared/time.ts";
 import { loadAtFirstUse } from "../shared/system/package.ts";
 
-export type { BuildOptions, CommonOptions, Loader, Metafile, OnResolveArgs, Plugin } from "esbuild";
+export type { BuildOptions, CommonOptions, Loader, Metafile, OnLoadArgs, OnResolveArgs, Plugin } from "esbuild";
 
 const esbuild = loadAtFirstUse<typeof Esbuild>("esbuild");
 

@@ -3,7 +3,7 @@ import { isBuiltin } from "node:module";
 import path from "node:path";
 import { orElse, readRegularFile } from "../shared/system/files.ts";
 import { refuseWalks } from "./dynamic-imports.ts";
-import type { BuildError, CommonOptions, OnResolveArgs, Plugin } from "./esbuild.ts";
+import type { BuildError, CommonOptions, OnLoadArgs, OnResolveArgs, Plugin } from "./esbuild.ts";
 import {
   checkRegular,
   exists,
@@ -42,7 +42,7 @@ export function createSourceGate({ boundary, texts, drafts, options }: SourceGat
       });
 
       build.onLoad({ filter: /.*/, namespace: "file" }, async (args) => {
-        if (Object.keys(args.with).length > 0) return refuse("Import attributes are not supported in a transform.");
+        if (!isAllowedWith(args)) return refuse(`A transform may have no import attributes but type: "json", of JSON.`);
         const { file, problem } = boundary.check(args.path);
         const found = problem ?? manifests.checkFolder(path.dirname(args.path));
         if (file === undefined || found !== undefined) return refuse(found ?? "");
@@ -54,6 +54,13 @@ export function createSourceGate({ boundary, texts, drafts, options }: SourceGat
       });
     },
   };
+}
+
+/** Other types would give a file to another loader. */
+function isAllowedWith({ path: file, with: attributes }: OnLoadArgs): boolean {
+  return Object.entries(attributes).every(
+    ([key, value]) => key === "type" && value === toLoader(file) && value === "json",
+  );
 }
 
 function refuse(text: string): { errors: { text: string }[] } {
@@ -75,8 +82,8 @@ const VISITS_A_FOLDER = new RegExp(
   ].join("|"),
 );
 
-function refuseSpecifier({ path: specifier }: OnResolveArgs): string | undefined {
-  if (specifier.startsWith("node:")) return refuseBuiltin(specifier);
+function refuseSpecifier({ path: specifier, importer }: OnResolveArgs): string | undefined {
+  if (specifier.startsWith("node:")) return refuseBuiltin(specifier, importer);
   if (/^[a-z][a-z0-9+.-]*:/i.test(specifier)) return `A transform cannot import the URL "${specifier}".`;
   if (path.isAbsolute(specifier)) return `A transform cannot import the absolute path "${specifier}".`;
   return undefined;
@@ -93,19 +100,29 @@ export function findMissing({ text, location }: BuildError, root: string): strin
 /** Says what esbuild's error means to the author. */
 export function explainError({ text, location }: BuildError): BuildError {
   const [, specifier] = MISSING.exec(text) ?? [];
-  return { text: specifier === undefined ? text : explainMissing(specifier), location };
+  return { text: specifier === undefined ? text : explainMissing(specifier, location?.file), location };
 }
 
-function explainMissing(specifier: string): string {
+function explainMissing(specifier: string, importer = ""): string {
   if (specifier.startsWith(".")) return `The file "${specifier}" does not exist.`;
   // This comes last because a package may bring or exclude a module of such a name.
-  if (isBuiltin(specifier)) return refuseBuiltin(specifier);
+  if (isBuiltin(specifier)) return refuseBuiltin(specifier, importer);
+  if (/^[@~#]?\//.test(specifier))
+    return `"${specifier}" is no file: the paths of a tsconfig.json are not used. Import a file by its path.`;
   return `The package "${specifier}" is not installed: run "npm install ${specifier}" beside the transform.`;
 }
 
-function refuseBuiltin(specifier: string): string {
-  return `"${specifier}" is part of Node: a transform has no access to files, network or processes.`;
+function refuseBuiltin(specifier: string, importer: string): string {
+  const [, name] = OF_PACKAGE.exec(importer) ?? [];
+  if (name !== undefined) {
+    return `The package "${name}" needs "${specifier}", which is part of Node: a transform has none of Node's modules. Use a package that also runs in browsers.`;
+  }
+  const hint = /^(?:node:)?crypto$/.test(specifier) ? ` Use the global "crypto" instead.` : "";
+  return `"${specifier}" is part of Node: a transform has no access to files, network or processes.${hint}`;
 }
+
+/** The name of the package that a file belongs to. */
+const OF_PACKAGE = /^.*[/\\]?node_modules[/\\]((?:@[^/\\]+[/\\])?[^/\\]+)/s;
 
 /**
  * esbuild would follow a source map's comment and read every file that the map names. The escape changes no text, template

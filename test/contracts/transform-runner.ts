@@ -449,9 +449,13 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
 
       test.each([
         ["throws", "throw new Error('mine')", { kind: "threw", message: "Error: mine" }],
-        ["loops", "for (;;) {}", { kind: "timeout" }],
+        ["loops", "for (;;) {}", { kind: "timeout", message: expect.stringContaining("transform.timeoutMs") }],
         ["rejects a promise that it does not await", "void Promise.reject('late')", { kind: "threw" }],
-        ["takes all memory", "const all = []; for (;;) all.push(Array(999).fill(1))", { kind: "memory" }],
+        [
+          "takes all memory",
+          "const all = []; for (;;) all.push(Array(999).fill(1))",
+          { kind: "memory", message: expect.stringContaining("transform.memoryMb: 16") },
+        ],
         ["returns a promise", "return Promise.resolve('mine')", { value: "mine", log: [] }],
         [
           "leaves work to a promise",

@@ -23,7 +23,7 @@ test("beside another service on the same state folder", async () => {
   const owner = await createHookline({ config, port: 0, watch: false });
   expect(await runWebhooks(folder, "serve", "--port", "0")).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("store.path: another process owns this state folder"),
+    stderr: expect.stringContaining("store.path: Another process owns this state folder"),
   });
   await owner.close();
 });
@@ -34,7 +34,7 @@ test("on a port in use; the state folder is released", async () => {
   const port = (other.address() as { port: number }).port;
   expect(await runWebhooks(folder, "serve", "--port", String(port))).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("EADDRINUSE"),
+    stderr: expect.stringContaining("because another program does. Stop it, or set another port."),
   });
   other.close();
   await (await createHookline({ config, port: 0, watch: false })).close();

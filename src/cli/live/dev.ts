@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import type { HooklineService } from "../../hookline.ts";
 import { describeError, UsageError } from "../command.ts";
 import { locateConfig, readEnvFile } from "../context.ts";
-import { clearScreen, type CliIo, print, style } from "../io.ts";
+import { clearScreen, type CliIo, commandName, print, style } from "../io.ts";
 import { saveSample } from "../samples/save.ts";
 import { addServeOptions, serve, type ServeFlags } from "./serve.ts";
 import type { ServeOptions } from "./service.ts";
@@ -104,7 +104,10 @@ async function save(id: string, { service, flags, io }: Session): Promise<void> 
   if (!event) return;
   const { name, files, failure } = await saveSample(event, { config: flags.config }, io);
   print(io, `saved ${files.map((file) => path.relative(io.cwd, file)).join(", ")}`);
-  print(io, style("dim", failure === undefined ? `webhooks test ${name}` : `It has no expected action: ${failure}`));
+  print(
+    io,
+    style("dim", failure === undefined ? `${commandName(io)} test ${name}` : `It has no expected action: ${failure}`),
+  );
 }
 
 interface KeyAction {

@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { RecordingTimeline } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { addServiceOptions, type ServiceFlags } from "../command.ts";
-import { type CliIo, print, printJsonLine, style } from "../io.ts";
+import { type CliIo, commandName, print, printJsonLine, style } from "../io.ts";
 import { createOperatorClient } from "../operator-client.ts";
 
 type RecordFlags = ServiceFlags & { to?: string };
@@ -45,7 +45,7 @@ async function record(wanted: string, flags: RecordFlags, io: CliIo): Promise<vo
   }
   const samples = files.map((file) => ` --sample ${path.relative(io.cwd, file)}`).join("");
   if (!flags.json && samples !== "")
-    print(io, "", "Build a mapping from them:", `  webhooks transform new ${hook}${samples}`);
+    print(io, "", "Build a mapping from them:", `  ${commandName(io)} transform new ${hook}${samples}`);
 }
 
 const MAX_SHOWN = 2000;

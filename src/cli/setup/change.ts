@@ -5,7 +5,7 @@ import { readConfigText } from "../../drivers.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import type { Runtime } from "../../runtime/build.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { Canceled, classifyError, describeError, type WriteFlags } from "../command.ts";
+import { Canceled, classifyError, describeError, isFileError, type WriteFlags } from "../command.ts";
 import { buildOnce } from "../context.ts";
 import { formatDiff } from "../format.ts";
 import { type CliIo, print, printError, printJsonLine } from "../io.ts";
@@ -81,7 +81,8 @@ export async function runChange({ json }: { json: boolean }, io: CliIo, work: ()
     await work();
   } catch (thrown) {
     const { code, exitCode } = classifyError(thrown);
-    const error = thrown instanceof ConfigError ? describeError(thrown) : messageOf(thrown);
+    const isKnown = thrown instanceof ConfigError || isFileError(thrown);
+    const error = isKnown ? describeError(thrown) : messageOf(thrown);
     io.exitCode = exitCode;
     if (json) printJsonLine(io, { ok: false, error, code });
     else printError(io, toPrintable(error), "Nothing was written.");

@@ -24,7 +24,7 @@ import { PACKAGE_ROOT } from "../../shared/system/package.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { addItem } from "../command.ts";
 import { locateNewConfig } from "../context.ts";
-import { type CliIo, isNpx, listFiles, print, printJsonLine, style } from "../io.ts";
+import { type CliIo, commandName, listFiles, print, printJsonLine, style } from "../io.ts";
 import { confirmWrite, openTerminal, readPlan, runChange, showChange } from "./change.ts";
 import { type Answers, askAnswers } from "./init-answers.ts";
 import { askOptions, toUrl } from "./presets.ts";
@@ -161,7 +161,7 @@ function writeNew(target: Target, presets: string[], secretFiles: Map<string, st
   return writeFirstConfig(target.file, changes, {
     hasExample,
     schema: locateSchema(folder),
-    command: commandName(target.env),
+    command: commandName(target),
   });
 }
 
@@ -229,7 +229,7 @@ function describeSender(name: string, { file, after }: ConfigPlan, target: Targe
 
 /** Serve, post a sample, look or go on. */
 function listNext(preset: string | undefined, hasExample: boolean, io: CliIo): NextStep[] {
-  const step = (args: string, purpose: string): NextStep => ({ command: `${commandName(io.env)} ${args}`, purpose });
+  const step = (args: string, purpose: string): NextStep => ({ command: `${commandName(io)} ${args}`, purpose });
   const ofPreset = preset === undefined ? undefined : findPresetSample(preset, io.cwd);
   const ofExample = hasExample ? `${EXAMPLE} transforms/${EXAMPLE}.samples/problem.json` : undefined;
   const sample = ofPreset === undefined ? ofExample : `${preset} ${ofPreset}`;
@@ -249,9 +249,4 @@ function findPresetSample(name: string, cwd: string): string | undefined {
   const { example } = readPreset(name).preset;
   const file = path.join(PRESETS_FOLDER, name, "samples", `${example}.json`);
   return example !== undefined && existsSync(file) ? path.relative(cwd, file) : undefined;
-}
-
-function commandName(env: NodeJS.ProcessEnv): string {
-  if (isNpx({ env })) return "npx hookline";
-  return env["npm_lifecycle_event"] === "webhooks" ? "npm run -s webhooks --" : "webhooks";
 }

@@ -23,7 +23,7 @@ import { readOwn } from "../../shared/json.ts";
 import type { ConfigFlags } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
-import { type CliIo, listFiles, print, printJson, printWarnings } from "../io.ts";
+import { type CliIo, commandName, listFiles, print, printJson, printWarnings } from "../io.ts";
 
 export interface CopyFlags extends ConfigFlags {
   path?: string;
@@ -58,7 +58,7 @@ export async function copyPreset(name: string, flags: CopyFlags, io: CliIo): Pro
     `${place}: ${formatCount(mappings.length, "mapping")} added to hooks.mappings${removed}`,
     ...listFiles(io, own),
     `  ${formatCount(files.length - own.length, "file")} of samples, which this runs:`,
-    `  webhooks test ${hook}`,
+    `  ${commandName(io)} test ${hook}`,
   );
   if (!mappings.some((mapping) => mapping["auth"])) {
     print(io, "Its requests need the hook token: set auth on the mappings if the sender signs.");

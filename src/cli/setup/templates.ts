@@ -21,16 +21,24 @@ export function writeEditorFiles(folder: string, usesPresets = false): { written
   const kept: string[] = [];
   // The file would hide the types of a package that is installed.
   const isInstalled = isPackageInstalled(folder);
+  const toOptions = (file: string, before: string | undefined, template: string): string => {
+    if (isInstalled) return before ?? addGlobals(file, template);
+    return usesPresets ? mapPresetTypes(file, before ?? template) : (before ?? template);
+  };
   for (const name of isInstalled ? [COMPILER_OPTIONS] : [TYPES, COMPILER_OPTIONS]) {
     const file = path.join(folder, name);
     const before = existsSync(file) ? readFileSync(file, "utf8") : undefined;
     const template = readFileSync(path.join(TRANSFORMS, name), "utf8");
-    const usual = name === COMPILER_OPTIONS ? (before ?? template) : template;
-    const text = name === COMPILER_OPTIONS && usesPresets && !isInstalled ? mapPresetTypes(file, usual) : usual;
+    const text = name === COMPILER_OPTIONS ? toOptions(file, before, template) : template;
     (before === text ? kept : written).push(file);
     if (before !== text) replaceFile(file, text);
   }
   return { written, kept };
+}
+
+/** The compiler options with the globals of the sandbox, which are in no file beside the transforms then. */
+function addGlobals(file: string, text: string): string {
+  return editConfig(file, text, [{ kind: "set", path: ["compilerOptions", "types"], value: ["hookline/globals"] }]);
 }
 
 /** The compiler options with the place of the types of this installation, which is not in a `node_modules` above. */

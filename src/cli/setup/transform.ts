@@ -15,7 +15,7 @@ import { isObject, readPath, toKeyPath } from "../../shared/json.ts";
 import { didYouMean } from "../../shared/text/text.ts";
 import { addItem, addServiceOptions, type ServiceFlags } from "../command.ts";
 import { locateNewConfig, locateTransforms, readPayload } from "../context.ts";
-import { type CliIo, listFiles, print, printJson, printWarnings } from "../io.ts";
+import { type CliIo, commandName, listFiles, print, printJson, printWarnings } from "../io.ts";
 import { createOperatorClient, readEvent } from "../operator-client.ts";
 import { addValue, createShape } from "../reading/shape.ts";
 import { listEvents, type PresetSample, readPresetSamples } from "../samples/sample.ts";
@@ -69,7 +69,7 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
     written.push(...saved.files);
     if (failure !== undefined) printWarnings(io, [`a sample has no expected action: ${failure}`]);
   }
-  const test = `webhooks test ${flags.dir === undefined ? name : path.relative(io.cwd, folder) || "."}`;
+  const test = `${commandName(io)} test ${flags.dir === undefined ? name : path.relative(io.cwd, folder) || "."}`;
   const mapping = plan && toInlineText(plan.shown);
   if (flags.json) {
     const config = isAdded ? target.file : undefined;

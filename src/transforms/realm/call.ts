@@ -163,8 +163,10 @@ function loadTransform({ factory, exportName }: ModuleOptions): Transform {
   const found = names.map((name) => exported[name]).find(isTransform);
   if (found) return found;
   const wanted = names.map((name) => `"${name}"`).join(" or ");
-  const existing = Object.keys(exported).join(", ") || "nothing";
-  throw new TypeError(`The module must export a function as ${wanted}. It exports ${existing}.`);
+  const existing = Object.entries(exported).map(([name, value]) => `"${name}" (${typeof value})`);
+  throw new TypeError(
+    `The module must export a function as ${wanted}. It exports ${existing.join(", ") || "nothing"}.`,
+  );
 }
 
 /** As in Node, a CommonJS module that exports a function has it as its default. */

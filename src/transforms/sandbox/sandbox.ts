@@ -4,7 +4,7 @@ import { type ConfigProblem, TransformError } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { showLine } from "../esbuild.ts";
 import type { TransformBundle, TransformCall, TransformOutcome, TransformRunner } from "../runner.ts";
-import { type Answer, withoutSecrets } from "./answer.ts";
+import { type Answer, type FailedAnswer, withoutSecrets } from "./answer.ts";
 import type { JobRequest } from "./job.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { BUNDLE_FILE, NO_BODY } from "./protocol.ts";
@@ -116,10 +116,19 @@ const HINTS: Record<string, string> = {
 /** The answer as it can be shown. */
 async function runJob(pool: Pool, request: JobRequest): Promise<Answer> {
   const answer = withoutSecrets(await pool.run(request), request.bundle.spec.secrets);
+  if (answer.kind === "memory" || answer.kind === "timeout")
+    return { ...answer, message: explainLimit(answer, request) };
   if (answer.kind !== "threw") return answer;
   const [message, name = ""] = /^ReferenceError: (\w+) is not defined$/.exec(answer.message) ?? [];
   const hint = Object.hasOwn(HINTS, name) ? HINTS[name] : undefined;
   return hint === undefined ? answer : { ...answer, message: `${message}: ${hint}.` };
+}
+
+/** With what the author can do. */
+function explainLimit({ kind, message }: FailedAnswer, { operation, bundle }: JobRequest): string {
+  if (kind === "memory") return `${message} It has transform.memoryMb: ${bundle.spec.memoryMb}.`;
+  if (operation === "call") return `${message} Its limit is transform.timeoutMs.`;
+  return `${message} It was only loaded, not called: move what takes long into its function.`;
 }
 
 /** The input as JSON, without the body and without a payload that is just the parsed body. */
