@@ -81,7 +81,7 @@ test("a second service names the first one's process, start and address", async 
   const config = path.join(service.folder, "webhooks.json5");
   const { startedAt } = JSON.parse(readFileSync(record, "utf8"));
   await expect(createHookline({ config, env: {}, port: 0 })).rejects.toThrow(
-    `Another process owns this state folder (process ${process.pid}, started ${startedAt}, at ${service.url}). Stop it, or set another folder.`,
+    `The folder is in use: another process owns this state folder (process ${process.pid}, started ${startedAt}, at ${service.url}). Stop it, or set another folder.`,
   );
   expect(existsSync(record)).toBe(true);
 });

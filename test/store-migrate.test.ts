@@ -169,7 +169,7 @@ test("without --to the configured database is filled, and a running service is r
   closing.push(() => service.close());
   expect(await runWebhooks(service.folder, "store", "migrate", "--to", url)).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/Another process owns this state folder .*\. Stop it/),
+    stderr: expect.stringMatching(/another process owns this state folder .*\. Stop it/),
   });
   expect(await runWebhooks(folder, "store", "migrate", "--to", "mysql://x/y")).toMatchObject({ code: 2 });
   writeFileSync(path.join(folder, "webhooks.json5"), JSON.stringify(withTokens({ store: { url } })));

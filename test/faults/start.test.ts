@@ -23,7 +23,7 @@ test("beside another service on the same state folder", async () => {
   const owner = await createHookline({ config, port: 0, watch: false });
   expect(await runWebhooks(folder, "serve", "--port", "0")).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("store.path: Another process owns this state folder"),
+    stderr: expect.stringContaining("store.path: The folder is in use: another process owns this state folder"),
   });
   await owner.close();
 });

@@ -330,7 +330,7 @@ describe("refuses", () => {
   test("a journal that a service has open", async () => {
     const at = await createFilled();
     await start(at);
-    await expect(migrate(at, await createPostgresUrl())).rejects.toThrow("Another process owns this state folder");
+    await expect(migrate(at, await createPostgresUrl())).rejects.toThrow("another process owns this state folder");
   });
 
   test("a folder without a journal", async () => {

@@ -128,7 +128,7 @@ function requireLock(file: string): { release(): void } {
   const owner = readOwner(path.dirname(file));
   const service = owner?.service && `, at ${toServiceAddress(owner.service)}`;
   const who = owner && ` (process ${owner.pid}, started ${owner.startedAt}${service ?? ""})`;
-  const message = `Another process owns this state folder${who ?? ""}. Stop it, or set another folder.`;
+  const message = `The folder is in use: another process owns this state folder${who ?? ""}. Stop it, or set another folder.`;
   throw new ConfigError([{ message, file, key: "store.path" }]);
 }
 

@@ -82,7 +82,7 @@ describe("the SQLite file", () => {
     const first = await start(at);
     await expect(open(at)).rejects.toMatchObject({
       name: "ConfigError",
-      problems: [{ key: "store.path", message: expect.stringContaining("Another process owns this state folder") }],
+      problems: [{ key: "store.path", message: expect.stringContaining("another process owns this state folder") }],
     });
     await first.close();
     expect(await (await start(at)).stats()).toMatchObject({ events: 0 });
@@ -137,7 +137,7 @@ describe("the SQLite file", () => {
     const file = path.join(at, "owner.lock");
     rmSync(file);
     await expect.poll(() => existsSync(file), { timeout: 10_000 }).toBe(true);
-    await expect(open(at)).rejects.toThrow("Another process owns this state folder");
+    await expect(open(at)).rejects.toThrow("another process owns this state folder");
   });
 
   test("whose folder another process has taken over is unavailable", async () => {
