@@ -283,8 +283,8 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
 }
 
 /** Nodes may have different rules: one of those with the same tells. */
-function toLeaseName({ channel, to, hook = "" }: AlertRule, kind: AlertKind): string {
-  return `alert:${kind}:${JSON.stringify([channel, to, hook])}`;
+function toLeaseName({ channel, to, hook, afterMs }: AlertRule, kind: AlertKind): string {
+  return `alert:${kind}:${JSON.stringify([channel, to, hook, afterMs])}`;
 }
 
 function isRetried(change: Change): change is Extract<Change, { kind: "run" }> {

@@ -152,23 +152,29 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
 
   /** One node at a time. Never rejects. */
   async function perform(found: CatchUp): Promise<void> {
-    const { preset, hook } = found;
-    const note = { kind: KIND, key: keyOf(found) };
+    await withLease(`${KIND}:${found.hook}`, async () => {
+      // Another node may have continued or ended it.
+      const catchUp = (await listPending()).find((pending) => keyOf(pending) === keyOf(found));
+      if (catchUp) await finish(catchUp);
+    }).catch((error: unknown) => {
+      // It is still noted, and is tried again.
+      log.warn("a catch-up cannot begin yet", { step: "catch-up", hook: found.hook, error: messageOf(error) });
+    });
+  }
+
+  async function finish(catchUp: CatchUp): Promise<void> {
+    const { preset, hook } = catchUp;
+    const note = { kind: KIND, key: keyOf(catchUp) };
     try {
-      await withLease(`${KIND}:${hook}`, async () => {
-        // Another node may have continued or ended it.
-        const catchUp = (await listPending()).find((pending) => keyOf(pending) === note.key);
-        if (!catchUp) return;
-        const result = await runOnce(catchUp);
-        await journal.writeNotes([note]);
-        report(catchUp, result);
-      });
+      const result = await runOnce(catchUp);
+      await journal.writeNotes([note]);
+      report(catchUp, result);
     } catch (error) {
       if (signal.aborted || error instanceof JournalUnavailable) return;
       if (error instanceof DriverError && error.retryable) return;
       log.error("catch-up failed", { step: "catch-up", hook, error: messageOf(error) });
       await journal.writeNotes([note]).catch(() => undefined);
-      raise(hook, `what ${preset} could not deliver since ${toIso(found.since)} was not found. The log says why.`);
+      raise(hook, `what ${preset} could not deliver since ${toIso(catchUp.since)} was not found. The log says why.`);
     }
   }
 

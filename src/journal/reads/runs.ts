@@ -85,7 +85,7 @@ export async function isClaimed({ get }: Reader, { id, token }: Claim): Promise<
   return (await get(claimed, [id, token])) !== undefined;
 }
 
-/** The ids of runs whose claim is lost. */
+/** The claims of runs that are not running, or were claimed again. */
 export async function findLost({ all }: Reader, claims: Claim[]): Promise<Claim[]> {
   if (claims.length === 0) return [];
   const held = await all("SELECT id, claims FROM hookline.runs WHERE id = ANY($1::uuid[]) AND state = 'running'", [

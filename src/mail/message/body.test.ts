@@ -81,6 +81,11 @@ describe("the text", () => {
     expect((await read(flowed)).body).toBe("Ann wrote:\n> are you\n> free?\n> là\n>> maybe\nI am free.\n-- \nBob");
   });
 
+  test("keeps what looks encoded in a flowed mail that is not", async () => {
+    const flowed = `${FROM}Content-Type: text/plain; format=flowed\r\n\r\n> x=20\r\n`;
+    expect((await read(flowed)).body).toBe("> x=20");
+  });
+
   test.each(["text", "text/markdown", "text/csv; charset=utf-8", "text/x-patch; name=a.patch", "TEXT/Enriched"])(
     "may have the type %s",
     async (type) => {

@@ -27,7 +27,7 @@ export async function readParts(
 ): Promise<{ text: string; attachments: MailAttachment[] }> {
   const cut = cutLines(body);
   const start = [content, cut].map((bytes) => bytes.toString("latin1", 0, SAMPLE_BYTES)).join("");
-  const bounded = /format="?flowed/i.test(start) ? keepQuotes(cut) : cut;
+  const bounded = /format="?flowed/i.test(start) ? keepQuotes(cut, /quoted-printable/i.test(start)) : cut;
   const parsed = (await parseBody(content, bounded, charset)) ?? salvage(bounded, charset);
   const isAlternative = /multipart\/alternative/i.test(start);
   const { attachments } = parsed;
@@ -125,19 +125,21 @@ function cutLines(body: Buffer): Buffer {
  * The library joins the lines of flowed text (RFC 3676) without regard to quotes. So the space that asks for it is taken from
  * quoted lines, and from those before them.
  */
-function keepQuotes(body: Buffer): Buffer {
+function keepQuotes(body: Buffer, isEncoded: boolean): Buffer {
   const lines = body.toString("latin1").split("\n");
   const isQuoted = (line: string | undefined): boolean => line?.startsWith(">") ?? false;
-  const kept = lines.map((line, at) => (isQuoted(line) || isQuoted(lines[at + 1]) ? trimLineEnd(line) : line));
+  const kept = lines.map((line, at) =>
+    isQuoted(line) || isQuoted(lines[at + 1]) ? trimLineEnd(line, isEncoded) : line,
+  );
   return Buffer.from(kept.join("\n"), "latin1");
 }
 
-/** `=20` is a space in quoted-printable. */
-function trimLineEnd(line: string): string {
+function trimLineEnd(line: string, isEncoded: boolean): string {
   let end = line.length;
   while (end > 0) {
     if (/[ \r]/.test(line.charAt(end - 1))) end -= 1;
-    else if (line.slice(Math.max(0, end - 3), end) === "=20") end -= 3;
+    // A space in quoted-printable.
+    else if (isEncoded && line.slice(Math.max(0, end - 3), end) === "=20") end -= 3;
     else break;
   }
   return line.slice(0, end);

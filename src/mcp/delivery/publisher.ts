@@ -202,7 +202,11 @@ export function createPublisher(options: McpParts): Publisher {
     const isDisputed = await haveOtherConfigurations().catch(() => true);
     ending = undefined;
     if (isDisputed) return;
-    for (const courier of own.couriers.values()) if (courier.refusal) end(courier, courier.refusal);
+    for (const courier of own.couriers.values()) {
+      // Another reload may have allowed it meanwhile.
+      checkTerms(courier);
+      if (courier.refusal) end(courier, courier.refusal);
+    }
     wake();
   }
 
