@@ -3,10 +3,11 @@ import { resolve } from "node:path";
 import { getSystemErrorMessage } from "node:util";
 import { withEnvFile } from "../config/env-file.ts";
 import { ConfigError, HookError, MailError, messageOf, toSentence } from "../errors.ts";
+import { withoutTemporary } from "../shared/system/files.ts";
 import { packageVersion } from "../shared/system/package.ts";
 import { parseSince } from "../shared/time.ts";
 import { addExamples, isReading, leafCommands, nameOf } from "./command-list.ts";
-import { type CliIo, hasColors, nameInHelp, printError, printJsonLine } from "./io.ts";
+import { type CliIo, hasColors, nameCommands, printError, printJsonLine } from "./io.ts";
 
 /** The options of many commands, which help shows after a command's own, in this order. */
 const SHARED = ["--yes", "--dry-run", "--config", "--env-file", "--url", "--json", "--help"];
@@ -36,8 +37,8 @@ export function createWebhooks(io: CliIo, commands: readonly ((program: Command,
     })
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => io.stdout.write(nameInHelp(io, text)),
-      writeErr: (text) => io.stderr.write(nameInHelp(io, text)),
+      writeOut: (text) => io.stdout.write(nameCommands(io, text)),
+      writeErr: (text) => io.stderr.write(nameCommands(io, text)),
       outputError: (text, write) => write(withHint(withoutSecret(text))),
       getOutHelpWidth: () => io.stdout.columns ?? 80,
       getErrHelpWidth: () => io.stderr.columns ?? 80,
@@ -164,12 +165,9 @@ export function describeError(error: unknown): string {
   }
   if (error instanceof UsageError) return error.message;
   if (error instanceof HookError) return `${error.status} ${error.code}: ${error.message}`;
-  if (isFileError(error)) return `${error.path.replace(TEMPORARY, "")}: ${describeSystemError(error)}`;
+  if (isFileError(error)) return `${withoutTemporary(error.path)}: ${describeSystemError(error)}`;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
-
-/** What `replaceFile` adds to the name of a file. */
-const TEMPORARY = /\.[\da-f-]{36}\.tmp$/;
 
 export function isFileError(error: unknown): error is { path: string } {
   const { errno, path } = Object(error);

@@ -32,7 +32,11 @@ export function print(io: CliIo, ...lines: string[]): void {
 }
 
 export function printError(io: CliIo, ...lines: string[]): void {
-  write(io, io.stderr, isNpx(io) ? lines.map(nameForNpx) : lines);
+  write(
+    io,
+    io.stderr,
+    lines.map((line) => nameCommands(io, line)),
+  );
 }
 
 /** Whether `npx` has started this process. */
@@ -46,14 +50,9 @@ export function commandName({ env }: Pick<CliIo, "env">): string {
   return env["npm_lifecycle_event"] === "webhooks" ? "npm run -s webhooks --" : "webhooks";
 }
 
-/** A command's help with the commands as the person can type them. */
-export function nameInHelp(io: CliIo, text: string): string {
-  return isNpx(io) ? text.replaceAll(/(?<=^Usage: |^ {2}|`)webhooks (?=[a-z[])/gm, "npx hookline ") : text;
-}
-
-/** A message with its commands as the person can type them. `npx webhooks` may be somebody else's package. */
-function nameForNpx(text: string): string {
-  return text.replaceAll(/`webhooks (?=[a-z-]+)/g, "`npx hookline ");
+/** A text with its commands as the person can type them. `npx webhooks` may be somebody else's package. */
+export function nameCommands(io: CliIo, text: string): string {
+  return isNpx(io) ? text.replaceAll(/(?<=^Usage: |^ {2}|`)webhooks (?=[a-z[-])/gm, "npx hookline ") : text;
 }
 
 export function printJson(io: CliIo, value: unknown): void {

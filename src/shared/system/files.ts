@@ -81,6 +81,11 @@ export interface ReplaceOptions {
   mode?: number;
 }
 
+/** The name of a file, also if this is the temporary one that `replaceFile` writes first. */
+export function withoutTemporary(file: string): string {
+  return file.replace(/\.[\da-f-]{36}\.tmp$/, "");
+}
+
 /**
  * Replaces a file atomically and durably. Keeps its owner, and follows a link. A missing folder of a file for the user alone is
  * for the user alone too. Throws a `ConfigError` if the file is not the expected one.
