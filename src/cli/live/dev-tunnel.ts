@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { createSecret, readTarget } from "../../config/edit/plan.ts";
-import { findUse, listEvents, takesAllEvents, toHook } from "../../config/presets/api-access.ts";
+import { findUse, toHook, toWantedEvents } from "../../config/presets/api-access.ts";
 import { findRegistration } from "../../config/presets/file.ts";
 import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
@@ -152,7 +152,7 @@ async function registerTunnelWebhooks(
       }
       writeNoted(config, [...readNoted(config), { preset: use.name, hook: toHook(use), url }]);
       const secret = vendor.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
-      const made = await hooks.create({ url, secret, events: listEvents(use), all: takesAllEvents(use) });
+      const made = await hooks.create({ url, secret, ...toWantedEvents(use) });
       if (made.secret !== undefined && variable !== undefined) secrets[variable] = made.secret;
       said.push(`${vendor.service} posts to ${url}.`, ...(made.notes ?? []));
     } catch (error) {

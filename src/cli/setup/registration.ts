@@ -13,7 +13,7 @@ import {
   writePlan,
   type WrittenUse,
 } from "../../config/edit/plan.ts";
-import { listEvents, takesAllEvents, toHook } from "../../config/presets/api-access.ts";
+import { toHook, toWantedEvents } from "../../config/presets/api-access.ts";
 import { findRegistration, readPreset } from "../../config/presets/file.ts";
 import { readAuth } from "../../config/presets/parameters.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
@@ -97,7 +97,7 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
     plan,
     hooks,
     steps,
-    wanted: { url, secret: ours, events: listEvents(use), all: takesAllEvents(use) },
+    wanted: { url, secret: ours, ...toWantedEvents(use) },
     variable,
     secretFile,
     toStore,

@@ -52,6 +52,8 @@ export function listEvents({ name, with: { events } }: PresetUse): string[] {
   return known.filter((event) => !event.endsWith("*") && isWanted(event));
 }
 
-export function takesAllEvents({ with: { events } }: PresetUse): boolean {
-  return Array.isArray(events) && events.includes("*");
+/** What its webhook should send. */
+export function toWantedEvents(use: PresetUse): { events: string[]; all: boolean } {
+  const { events } = use.with;
+  return { events: listEvents(use), all: Array.isArray(events) && events.includes("*") };
 }
