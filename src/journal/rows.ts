@@ -259,12 +259,6 @@ export function toDecidedEnd(
   return { state: isDenied ? "denied" : "approved", end: { ...given, decidedAt } };
 }
 
-/** What became of an event with a single run is one line. Undefined for the others. */
-export function findSingleRun({ actions }: Pick<EventSummary, "actions">): string | undefined {
-  const [runId, ...others] = new Set(actions.flatMap((action) => action.runId ?? []));
-  return others.length === 0 ? runId : undefined;
-}
-
 /** The outage of its model's provider, as long as it matters to the run. */
 function readOutage(row: Row, clockOffsetMs: number): Pick<Run, "unavailableSince" | "waitingFor"> {
   if (row.finished_at !== null) return {};

@@ -45,8 +45,8 @@ const BEFORE_MS = 5 * 60_000;
 const MAX_SINCE_MS = 72 * HOUR_MS;
 
 /**
- * The kinds of notes: when a node was ready last, with one that ends after the longest time that is no gap, since the clocks
- * of nodes differ; and the catch-ups that are under way, by hook.
+ * The kinds of notes. READY: when a node was ready last, and another note that ends after the longest time that is no gap,
+ * since nodes have different clocks. KIND: the catch-ups that are under way, by hook.
  */
 const READY = "ready";
 const KIND = "catch-up";

@@ -38,7 +38,7 @@ function toBounds(prefix: string): [string?, string?] {
 
 /** Adds the run and its most telling delivery to those events that have a single run: what became of them is one line. */
 async function withOutcomes(reader: Reader, events: EventSummary[]): Promise<EventSummary[]> {
-  const ids = events.flatMap((event) => rows.findSingleRun(event) ?? []);
+  const ids = events.flatMap((event) => findSingleRun(event) ?? []);
   if (ids.length === 0) return events;
   const { runs: from } = reader.tables;
   const found = await reader.all(`SELECT * FROM ${from} WHERE id = ANY($1::uuid[])`, [ids]);
@@ -57,7 +57,7 @@ async function withOutcomes(reader: Reader, events: EventSummary[]): Promise<Eve
     ({ runId }) => runId,
   );
   return events.map((event) => {
-    const runId = rows.findSingleRun(event);
+    const runId = findSingleRun(event);
     return runId === undefined ? event : { ...event, ...rows.toOutcome(runById.get(runId), ofRun.get(runId)) };
   });
 }
@@ -70,7 +70,7 @@ export async function getEvent(reader: Reader, id: string): Promise<EventRecord 
   const summary = rows.toEventSummary(row);
   const parts = await partsOf(reader, summary);
   const { request, credential, traceparent, warnings, log, timings } = rows.toDetail(row);
-  const runId = rows.findSingleRun(summary);
+  const runId = findSingleRun(summary);
   const deliveries = parts.deliveries.filter((each) => each.runId === runId);
   return {
     ...summary,
@@ -154,4 +154,10 @@ export async function findAnswer({ get }: Reader, eventId: string): Promise<Answ
     ? await get("SELECT answer FROM hookline.answers WHERE event_id = $1", [eventId])
     : undefined;
   return row && JSON.parse(text(row.answer));
+}
+
+/** What became of an event with a single run is one line. Undefined for the others. */
+function findSingleRun({ actions }: Pick<EventSummary, "actions">): string | undefined {
+  const [runId, ...others] = new Set(actions.flatMap((action) => action.runId ?? []));
+  return others.length === 0 ? runId : undefined;
 }

@@ -5,8 +5,8 @@ import type { Work, Writer } from "./writer.ts";
 
 /*
  * The limits of mappings. A start long after now comes from a clock that was set back since: it is ignored, or it would block
- * its mapping until the clock reaches it again. One that is a little later
- * counts: it is another node's, or the clock was set back a little.
+ * its mapping until the clock reaches it again. One that is a little later counts: it is another node's, or the clock was set
+ * back a little.
  */
 
 /** How many more runs of a mapping may start now. */
