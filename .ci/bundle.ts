@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { compiledChecks, writeChecks } from "./checks.ts";
-import { bundlePrograms, PROGRAM_FILES } from "../src/transforms/sandbox/prepare.ts";
+import { bundlePrograms, PROGRAM_FILES } from "../src/core/transforms/sandbox/prepare.ts";
 
 const ROOT = path.join(import.meta.dirname, "..");
 
@@ -25,7 +25,7 @@ export async function bundleProgram(dist: string): Promise<string[]> {
       "src/index.ts",
       "src/contracts/index.ts",
       "src/cli/webhooks.ts",
-      "src/journal/sqlite/search-worker.ts",
+      "src/stores/sqlite/search-worker.ts",
     ],
     outbase: "src",
     outdir: dist,

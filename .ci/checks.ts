@@ -3,19 +3,19 @@ import standalone from "ajv/dist/standalone/index.js";
 import { build, type Plugin } from "esbuild";
 import path from "node:path";
 import { parseSync } from "oxc-parser";
-import { createAjv, type SchemaOptions } from "../src/config/schema/ajv.ts";
-import { findPresets, readPreset } from "../src/config/presets/file.ts";
-import { toOwnSchema, toSettingsSchema } from "../src/config/presets/parameters.ts";
-import { toBlockSchema } from "../src/config/schema/blocks.ts";
-import { BLOCK_OPTIONS, BUILT_CHECKS, readBuilt, toCheckName } from "../src/config/schema/validator.ts";
-import { builtInDrivers } from "../src/drivers.ts";
+import { createAjv, type SchemaOptions } from "../src/core/config/schema/ajv.ts";
+import { findPresets, readPreset } from "../src/core/config/presets/file.ts";
+import { toOwnSchema, toSettingsSchema } from "../src/core/config/presets/parameters.ts";
+import { toBlockSchema } from "../src/core/config/schema/blocks.ts";
+import { BLOCK_OPTIONS, BUILT_CHECKS, readBuilt, toCheckName } from "../src/core/config/schema/validator.ts";
+import { builtInDrivers } from "../src/service/drivers.ts";
 
 interface Check {
   schema: Record<string, unknown>;
   options: SchemaOptions;
 }
 
-const SCHEMA_FOLDER = path.join(import.meta.dirname, "../src/config/schema");
+const SCHEMA_FOLDER = path.join(import.meta.dirname, "../src/core/config/schema");
 
 /** By name: those of the package's own schemas, of the drivers' blocks, and of the presets' parameters. */
 export function listChecks(): Map<string, Check> {

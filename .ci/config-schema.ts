@@ -1,10 +1,10 @@
 /** The configuration's schema for editors and the reference: the base, with that of each driver's block in its place. */
-import { ACCOUNT_NAME } from "../src/shared/text/text.ts";
-import { RULES } from "../src/config/schema/blocks.ts";
-import { readSchema } from "../src/config/schema/validator.ts";
-import type { Drivers } from "../src/config/plugins.ts";
-import type { DriverDefinition, OptionsSchema } from "../src/plugin.ts";
-import { toObject } from "../src/shared/json.ts";
+import { ACCOUNT_NAME } from "../src/core/shared/text/text.ts";
+import { RULES } from "../src/core/config/schema/blocks.ts";
+import { readSchema } from "../src/core/config/schema/validator.ts";
+import type { Drivers } from "../src/core/config/plugins.ts";
+import type { DriverDefinition, OptionsSchema } from "../src/core/ports/plugin.ts";
+import { toObject } from "../src/core/shared/json.ts";
 
 type Schema = Record<string, unknown>;
 type Definitions = Record<string, DriverDefinition<unknown>>;

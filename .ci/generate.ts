@@ -1,16 +1,16 @@
 /**
  * Generates files from the schemas: schemas/config.json and auth.json, the configuration's schema for editors;
- * src/config/schema/generated.ts, its types; transforms/hookline.d.ts, the types of a transform; presets/index.d.ts and
+ * src/core/config/schema/generated.ts, its types; transforms/hookline.d.ts, the types of a transform; presets/index.d.ts and
  * presets/<name>/types.d.ts, those of payloads; docs/reference/ and docs/presets/.
- * From Unicode's data: src/boundary/confusables.generated.ts. With --check, fails if a file is out of date.
+ * From Unicode's data: src/core/boundary/confusables.generated.ts. With --check, fails if a file is out of date.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { compile, type JSONSchema } from "json-schema-to-typescript";
-import { builtInDrivers } from "../src/drivers.ts";
-import { findPresets, readPreset } from "../src/config/presets/file.ts";
-import { writeExample, writePresetPage } from "../src/config/presets/page.ts";
-import { readSchema } from "../src/config/schema/validator.ts";
+import { builtInDrivers } from "../src/service/drivers.ts";
+import { findPresets, readPreset } from "../src/core/config/presets/file.ts";
+import { writeExample, writePresetPage } from "../src/core/config/presets/page.ts";
+import { readSchema } from "../src/core/config/schema/validator.ts";
 import { writeApiSchemas } from "./api-schemas.ts";
 import { assembleAuth, assembleSchema } from "./config-schema.ts";
 import { writeConfusables } from "./confusables.ts";
@@ -27,9 +27,9 @@ const outputs = [
   { file: "schemas/api.json", text: writeApiSchemas() },
   { file: "schemas/config.json", text: `${JSON.stringify(withPresets(configSchema), undefined, 2)}\n` },
   { file: "schemas/auth.json", text: `${JSON.stringify(authSchema, undefined, 2)}\n` },
-  { file: "src/config/schema/generated.ts", text: await writeConfigTypes() },
+  { file: "src/core/config/schema/generated.ts", text: await writeConfigTypes() },
   { file: "transforms/hookline.d.ts", text: await writeTransformTypes() },
-  { file: "src/boundary/confusables.generated.ts", text: writeConfusables() },
+  { file: "src/core/boundary/confusables.generated.ts", text: writeConfusables() },
   { file: "docs/presets/README.md", text: `${NOTE}\n${writePresetIndex()}` },
   ...findPresets().map((name) => ({ file: `docs/presets/${name}.md`, text: `${NOTE}\n${writePresetPage(name)}` })),
   ...Object.entries({ ...writePresetTypes(), ...writeReference(configSchema, authSchema) }).map(([file, text]) => ({
@@ -89,7 +89,7 @@ function withoutLists(schema: JSONSchema): JSONSchema {
 
 /** A file without imports, so that it works beside any transform with nothing installed. */
 async function writeTransformTypes(): Promise<string> {
-  const types = (await read("src/transforms/transform-types.ts"))
+  const types = (await read("src/core/transforms/transform-types.ts"))
     .replace(/^import .*\n+/gm, "")
     .replace(/^declare /gm, "");
   const module = `${await toTypes(readSchema("action"))}\n${types}`.trim().replace(/^(?=.)/gm, "  ");

@@ -1,6 +1,7 @@
 /**
- * Checks the imports in src/, of this repository or of the folder that is named: values flow down the layers, types may be imported from anywhere, each library has one owner
- * file, and no files import each other in a circle, not even types.
+ * Checks the imports in src/, of this repository or of the folder that is named: the core imports nothing from another
+ * room, other rooms import by one table, types too; each library has one owner file, and no files import each other in a
+ * circle.
  */
 import { readFileSync, globSync } from "node:fs";
 import path from "node:path";
@@ -8,145 +9,218 @@ import { parseSync } from "oxc-parser";
 
 const root = path.resolve(process.argv[2] ?? path.join(import.meta.dirname, ".."));
 
-/** What each folder of src/ may import values from, besides itself and the lowest layer. */
-const GROUND = ["types.ts", "errors.ts", "shared", "telemetry", "config"];
-const STEPS = [
-  "ingress",
-  "mapping",
-  "boundary",
-  "transforms",
-  "journal",
-  "dispatch",
-  "actions",
-  "approvals",
-  "agents",
-  "channels",
-  "mail",
-  "operator",
-  "providers",
-  "tools",
-  "mcp",
-  "registration",
-  "catch-up",
-];
-const ALLOWED: Record<string, string[]> = {
+/** The rooms of src/, and the rooms that each may import from, besides itself. Types follow the same arrows. */
+const ROOMS: Record<string, string[]> = {
+  core: [],
+  stores: ["core"],
+  vendors: ["core"],
+  agents: ["core"],
+  mail: ["core", "stores", "vendors"],
+  mcp: ["core"],
+  operator: ["core"],
+  contracts: ["core"],
+  service: ["core", "stores", "vendors", "agents", "mail", "mcp", "operator"],
+  cli: ["core", "stores", "vendors", "agents", "mail", "operator", "service"],
+  "index.ts": ["core", "vendors", "service"],
+};
+
+/** What every room may import from the core. */
+const GROUND = ["core/types.ts", "core/errors.ts", "core/ports", "core/shared", "core/telemetry"];
+/** What else the rooms around it may import values from. `service` is what connects them, and may import all of it. */
+const FACE: Record<string, string[]> = {
+  stores: ["core/journal"],
+  mail: ["core/journal/rows.ts"],
+  mcp: [
+    "core/dispatch/retry.ts",
+    "core/ingress/authenticators.ts",
+    "core/ingress/router.ts",
+    "core/journal/publications.ts",
+    "core/mapping/pattern.ts",
+    "core/mapping/publish.ts",
+  ],
+  vendors: [],
+  agents: ["core/config/schema/validator.ts"],
+  contracts: [],
+  operator: [
+    "core/approvals/decide.ts",
+    "core/boundary/boundary.ts",
+    "core/boundary/visible.ts",
+    "core/config/resolve.ts",
+    "core/config/schema/validator.ts",
+    "core/config/settings.ts",
+    "core/ingress/authenticators.ts",
+    "core/ingress/hook-request.ts",
+    "core/ingress/parse-body.ts",
+    "core/ingress/replay-request.ts",
+    "core/ingress/router.ts",
+  ],
+  cli: [
+    "core/boundary/visible.ts",
+    "core/config",
+    "core/ingress/parse-body.ts",
+    "core/ingress/replay-request.ts",
+    "core/mapping",
+    "core/transforms",
+  ],
+};
+
+/** Inside of the core: what each of its rooms may import, besides the ground. */
+const CORE_GROUND = ["types.ts", "errors.ts", "ports", "shared", "telemetry", "config"];
+const CORE: Record<string, string[]> = {
   "types.ts": [],
   "errors.ts": [],
-  "plugin.ts": [],
-  "library.ts": [],
+  ports: ["errors.ts"],
   shared: ["errors.ts"],
   telemetry: ["errors.ts", "shared"],
   config: ["types.ts", "errors.ts", "shared"],
-  "drivers.ts": ["config", "agents", "channels", "mail", "providers", "tools"],
-  ...Object.fromEntries(STEPS.map((step) => [step, GROUND])),
-  actions: [...GROUND, "boundary", "mapping"],
-  approvals: [...GROUND, "boundary"],
-  // The dispatcher calls the actions; they must not depend on it.
-  dispatch: [...GROUND, "actions", "approvals", "boundary"],
-  mail: [...GROUND, "journal"],
-  mapping: [...GROUND, "mail"],
-  mcp: [...GROUND, "ingress", "journal", "mapping", "tools"],
-  registration: [...GROUND, "channels"],
-  "catch-up": [...GROUND, "channels", "registration"],
-  operator: [...GROUND, "approvals", "boundary", "ingress"],
-  // It runs in a browser, so its bundle fails on anything that needs Node.
-  page: ["types.ts", "boundary", "shared"],
-  runtime: [...GROUND, "ingress", "mapping", "transforms", "agents", "tools"],
-  "receive.ts": [...GROUND, "ingress", "journal", "mapping", "actions", "approvals", "operator"],
-  "run-results.ts": [...GROUND, "mapping"],
-  "stores.ts": [...GROUND, "journal", "mail"],
-  service: [...GROUND, ...STEPS, "drivers.ts", "runtime", "receive.ts", "run-results.ts", "stores.ts"],
-  "hookline.ts": [...GROUND, "operator", "service"],
-  "index.ts": [...GROUND, "plugin.ts", "providers", "hookline.ts"],
-  // The contract suites must not depend on any driver.
-  contracts: GROUND,
-  cli: [...GROUND, ...STEPS, "drivers.ts", "runtime", "hookline.ts"],
+  ingress: CORE_GROUND,
+  mapping: CORE_GROUND,
+  boundary: CORE_GROUND,
+  transforms: CORE_GROUND,
+  journal: CORE_GROUND,
+  actions: [...CORE_GROUND, "boundary", "mapping"],
+  approvals: [...CORE_GROUND, "boundary"],
+  dispatch: [...CORE_GROUND, "actions", "approvals", "boundary"],
+  "receive.ts": [...CORE_GROUND, "ingress", "journal", "mapping", "actions", "approvals"],
 };
-
-/** The lists of drivers. Only `drivers.ts` imports them, so that no step reaches a driver that is not its own. */
-const DRIVER_LISTS = [
-  "agents/index.ts",
-  "channels/index.ts",
-  "mail/sources.ts",
-  "providers/index.ts",
-  "tools/index.ts",
-];
 
 /** The one file of src/ that imports a library; of those that the page is written in, its folder. */
 const OWNERS: Record<string, string> = {
-  "@opentelemetry/api": "src/telemetry/traces.ts",
+  "@opentelemetry/api": "src/core/telemetry/traces.ts",
   "@agentclientprotocol/sdk": "src/agents/acp.ts",
   "@ai-sdk/anthropic": "src/agents/ai-sdk.ts",
   "@ai-sdk/openai": "src/agents/ai-sdk.ts",
   "@ai-sdk/openai-compatible": "src/agents/ai-sdk.ts",
   "@clack/prompts": "src/cli/setup/terminal.ts",
-  "@codemirror/autocomplete": "src/page/playground/editor.ts",
-  "@codemirror/commands": "src/page/playground/editor.ts",
-  "@codemirror/lang-javascript": "src/page/playground/editor.ts",
-  "@codemirror/language": "src/page/playground/editor.ts",
-  "@codemirror/lint": "src/page/playground/editor.ts",
-  "@codemirror/state": "src/page/playground/editor.ts",
-  "@codemirror/view": "src/page/playground/editor.ts",
-  "@fastify/busboy": "src/ingress/parse-form.ts",
-  "@humanwhocodes/momoa": "src/config/parse/json5.ts",
-  "@lezer/highlight": "src/page/playground/editor.ts",
-  "@modelcontextprotocol/client": "src/tools/mcp-client.ts",
+  "@codemirror/autocomplete": "src/operator/page/playground/editor.ts",
+  "@codemirror/commands": "src/operator/page/playground/editor.ts",
+  "@codemirror/lang-javascript": "src/operator/page/playground/editor.ts",
+  "@codemirror/language": "src/operator/page/playground/editor.ts",
+  "@codemirror/lint": "src/operator/page/playground/editor.ts",
+  "@codemirror/state": "src/operator/page/playground/editor.ts",
+  "@codemirror/view": "src/operator/page/playground/editor.ts",
+  "@fastify/busboy": "src/core/ingress/parse-form.ts",
+  "@humanwhocodes/momoa": "src/core/config/parse/json5.ts",
+  "@lezer/highlight": "src/operator/page/playground/editor.ts",
+  "@modelcontextprotocol/client": "src/agents/tools/mcp-client.ts",
   "@modelcontextprotocol/server": "src/mcp/endpoint.ts",
-  "@preact/signals": "src/page",
+  "@preact/signals": "src/operator/page",
   ai: "src/agents/ai-sdk.ts",
-  ajv: "src/config/schema/ajv.ts",
-  "ajv-formats": "src/config/schema/ajv.ts",
-  chokidar: "src/runtime/watch.ts",
+  ajv: "src/core/config/schema/ajv.ts",
+  "ajv-formats": "src/core/config/schema/ajv.ts",
+  chokidar: "src/service/runtime/watch.ts",
   "css-select": "src/mail/message/selectors.ts",
   "css-tree": "src/mail/message",
   culori: "src/mail/message/appearance.ts",
   commander: "src/cli/command.ts",
-  esbuild: "src/transforms/esbuild.ts",
-  "fast-xml-parser": "src/ingress/parse-xml.ts",
-  handlebars: "src/mapping/template/template.ts",
+  esbuild: "src/core/transforms/esbuild.ts",
+  "fast-xml-parser": "src/core/ingress/parse-xml.ts",
+  handlebars: "src/core/mapping/template/template.ts",
   imapflow: "src/mail/imap/connect.ts",
-  "isolated-vm": "src/transforms/child/shared-isolates.ts",
-  jose: "src/shared/net/json-web-token.ts",
-  leven: "src/shared/text/text.ts",
+  "isolated-vm": "src/core/transforms/child/shared-isolates.ts",
+  jose: "src/core/shared/net/json-web-token.ts",
+  leven: "src/core/shared/text/text.ts",
   diff: "src/cli/format.ts",
-  "node:sqlite": "src/journal/sqlite/database.ts",
-  marked: "src/shared/text/markdown.ts",
-  nodemailer: "src/channels/email/transport.ts",
+  "node:sqlite": "src/stores/sqlite/database.ts",
+  marked: "src/core/shared/text/markdown.ts",
+  nodemailer: "src/mail/channel/transport.ts",
   parse5: "src/mail/message/html.ts",
-  pino: "src/telemetry/log.ts",
-  pg: "src/journal/postgres/database.ts",
+  pino: "src/core/telemetry/log.ts",
+  pg: "src/stores/postgres/database.ts",
   "postal-mime": "src/mail/message/mime.ts",
-  preact: "src/page",
-  re2js: "src/config/schema/linear-regexp.ts",
-  tsx: "src/config/plugins.ts",
-  undici: "src/shared/net/undici.ts",
-  uplot: "src/page/requests/charts.ts",
-  yaml: "src/config/parse/yaml.ts",
+  preact: "src/operator/page",
+  re2js: "src/core/config/schema/linear-regexp.ts",
+  tsx: "src/core/config/plugins.ts",
+  undici: "src/core/shared/net/undici.ts",
+  uplot: "src/operator/page/requests/charts.ts",
+  yaml: "src/core/config/parse/yaml.ts",
 };
 
 const files = globSync("src/**/*.{ts,tsx}", { cwd: root }).filter((file) => !file.endsWith(".test.ts"));
 const imports = new Map<string, Imports>(files.toSorted().map((file) => [file, readImports(file)]));
 const problems: string[] = [];
-for (const [file, { values }] of imports) {
+for (const [file, { values, files: all }] of imports) {
+  for (const target of all) {
+    const problem = checkTypeDirection(file, target);
+    if (problem) problems.push(`${file}: ${problem}`);
+  }
   for (const specifier of values) {
     const problem = specifier.startsWith(".") ? checkDirection(file, specifier) : checkOwner(file, specifier);
     if (problem) problems.push(`${file}: ${problem}`);
   }
 }
 for (const circle of findCircles()) problems.push(`circle: ${circle.join(" → ")}`);
-for (const problem of problems) console.error(problem);
-process.exitCode = problems.length > 0 ? 1 : 0;
+/** What broke the rules when the files were moved. An entry that is fixed fails until it is taken out; the list goes when it is empty. */
+const KNOWN = process.argv[2]
+  ? []
+  : [
+      "src/core/actions/agent.ts: core must not import types from agents (src/agents/tools/tool-sets.ts)",
+      "src/core/actions/context.ts: core must not import types from agents (src/agents/tools/tool-sets.ts)",
+      "src/core/actions/rules.ts: core must not import types from agents (src/agents/tools/tool-sets.ts)",
+      "src/core/config/types.ts: core must not import types from agents (src/agents/tools/reads.ts)",
+      "src/core/dispatch/alerts.ts: core must not import types from mail (src/mail/watch/status.ts)",
+      "src/core/ingress/serve-hook.ts: core must not import types from operator (src/operator/rejections.ts)",
+      "src/core/mapping/context.ts: core must not import types from agents (src/agents/tools/tool-sets.ts)",
+      "src/core/mapping/item.ts: core must not import types from agents (src/agents/tools/tool-sets.ts)",
+      "src/core/mapping/resolve.ts: core must not import types from mail (src/mail/message/posted-mail.ts)",
+      "src/core/mapping/resolve.ts: core must not import from mail (../../mail/message/posted-mail.ts)",
+      "src/core/receive.ts: core must not import types from operator (src/operator/stored-events.ts)",
+      "src/core/receive.ts: core must not import types from operator (src/operator/http/stream.ts)",
+      "src/core/receive.ts: core must not import types from service (src/service/runtime/build.ts)",
+      "src/core/receive.ts: core must not import from operator (../operator/stored-events.ts)",
+      "src/core/telemetry/metrics.ts: core must not import types from operator (src/operator/status.ts)",
+      "src/mcp/open.ts: mcp must not import types from service (src/service/runtime/build.ts)",
+      "src/mcp/open.ts: mcp must not import types from service (src/service/execution.ts)",
+      "src/mcp/open.ts: mcp must not import types from service (src/service/parts.ts)",
+      "src/mcp/parts.ts: mcp must not import types from service (src/service/runtime/build.ts)",
+      "src/mcp/server.ts: mcp must not import types from service (src/service/runtime/build.ts)",
+      "src/operator/diff.ts: operator must not import types from service (src/service/runtime/draft.ts)",
+      "src/operator/http/services.ts: operator must not import types from mcp (src/mcp/audit.ts)",
+      "src/operator/http/services.ts: operator must not import types from service (src/service/operations.ts)",
+      "src/operator/status.ts: operator must not import types from mail (src/mail/watch/status.ts)",
+      "src/operator/status.ts: operator must not import types from service (src/service/runtime/build.ts)",
+      "src/operator/status.ts: operator must not import types from service (src/service/runtime/reload.ts)",
+      "src/operator/trial.ts: operator must not import types from service (src/service/runtime/build.ts)",
+      "src/operator/trial.ts: operator must not import types from service (src/service/runtime/draft.ts)",
+      "src/operator/views.ts: operator must not import types from mcp (src/mcp/audit.ts)",
+      "src/operator/views.ts: operator must not import types from service (src/service/runtime/build.ts)",
+      "src/operator/views.ts: operator must not import types from service (src/service/runtime/grants.ts)",
+      "src/vendors/channels.ts: vendors must not import types from mail (src/mail/channel/email.ts)",
+      "src/vendors/channels.ts: vendors must not import from mail (../mail/channel/email.ts)",
+    ];
+const found = [
+  ...problems.filter((problem) => !KNOWN.includes(problem)),
+  ...KNOWN.filter((problem) => !problems.includes(problem)).map((problem) => `fixed, take it out: ${problem}`),
+];
+for (const problem of found) console.error(problem);
+process.exitCode = found.length > 0 ? 1 : 0;
 
 function checkDirection(file: string, specifier: string): string | undefined {
-  const from = layerOf(file);
   const target = path.join(path.dirname(file), specifier);
-  if (DRIVER_LISTS.includes(path.relative("src", target)) && file !== path.join("src", "drivers.ts")) {
-    return `only src/drivers.ts imports the list of drivers (${specifier})`;
-  }
-  const to = layerOf(target);
-  if (to === undefined || from === to) return undefined;
-  if (from === undefined || !(from in ALLOWED)) return `src/${from} has no place in .ci/imports.ts`;
-  return ALLOWED[from]?.includes(to) ? undefined : `${from} must not import values from ${to} (${specifier})`;
+  const [from = "", to = ""] = [file, target].map((one) => one.split(path.sep)[1] ?? "");
+  if (!(from in ROOMS)) return `src/${from} has no place in .ci/imports.ts`;
+  if (from === "core" && to === "core") return checkInside(file, target, specifier);
+  if (from === to) return undefined;
+  if (!ROOMS[from]?.includes(to)) return `${from} must not import from ${to} (${specifier})`;
+  const allowed = to === "core" && FACE[from] ? [...GROUND, ...FACE[from]] : undefined;
+  if (!allowed || allowed.some((one) => isIn(target, one))) return undefined;
+  return `${from} must not import values from ${target}: it is not in the face of the core`;
+}
+
+function checkInside(file: string, target: string, specifier: string): string | undefined {
+  const [from = "", to = ""] = [file, target].map((one) => one.split(path.sep)[2] ?? "");
+  if (from === to) return undefined;
+  return CORE[from]?.includes(to) ? undefined : `core/${from} must not import values from core/${to} (${specifier})`;
+}
+
+function isIn(file: string, place: string): boolean {
+  return file === path.join("src", place) || file.startsWith(path.join("src", place) + path.sep);
+}
+
+/** Types follow the arrows between rooms too. */
+function checkTypeDirection(file: string, target: string): string | undefined {
+  const [from = "", to = ""] = [file, target].map((one) => one.split(path.sep)[1] ?? "");
+  return from === to || ROOMS[from]?.includes(to) ? undefined : `${from} must not import types from ${to} (${target})`;
 }
 
 function checkOwner(file: string, specifier: string): string | undefined {
@@ -156,12 +230,6 @@ function checkOwner(file: string, specifier: string): string | undefined {
   const owner = OWNERS[library];
   if (owner === undefined) return library.startsWith("node:") ? undefined : `${library} has no owner in .ci/imports.ts`;
   return owner === file || file.startsWith(`${owner}/`) ? undefined : `${library} belongs to ${owner}`;
-}
-
-/** The first part of the path below src/. */
-function layerOf(file: string): string | undefined {
-  const [top, layer] = file.split(path.sep);
-  return top === "src" ? layer : undefined;
 }
 
 interface Imports {

@@ -1,5 +1,5 @@
 /**
- * Builds the page from src/page/ into dist/page/, or into the folder that is given: one flat folder with
+ * Builds the page from src/operator/page/ into dist/page/, or into the folder that is given: one flat folder with
  * index.html, which refers to its files as `./page/<name>-<hash>.js`, and each file compressed beside it. The charts and the
  * editor are chunks that the page loads when it needs them.
  */
@@ -9,7 +9,7 @@ import path from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
 const ROOT = path.join(import.meta.dirname, "..");
-const SOURCE = path.join(ROOT, "src/page");
+const SOURCE = path.join(ROOT, "src/operator/page");
 const PAGE_FOLDER = path.join(ROOT, "dist/page");
 
 /** How much a browser may load, in KiB compressed: what the page starts with, and each part that it loads on demand. */

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseSync, type TSInterfaceBody, type TSSignature, type TSType, type TSTypeLiteral } from "oxc-parser";
-import { findPresets, readPreset, toTypeName } from "../src/config/presets/file.ts";
+import { findPresets, readPreset, toTypeName } from "../src/core/config/presets/file.ts";
 import { addValue, createShape, toKey, toOpenType } from "../src/cli/reading/shape.ts";
 import { listEvents, type PresetSample, readPresetSamples } from "../src/cli/samples/sample.ts";
 

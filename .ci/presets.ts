@@ -1,9 +1,9 @@
 /** The configuration's schema for editors, in which each preset of the package has a typed `with`. */
-import { findPresets, readPreset } from "../src/config/presets/file.ts";
-import type { Preset } from "../src/config/schema/generated.ts";
-import { readSchema } from "../src/config/schema/validator.ts";
-import { readPath, toObject } from "../src/shared/json.ts";
-import { toParametersSchema } from "../src/config/presets/parameters.ts";
+import { findPresets, readPreset } from "../src/core/config/presets/file.ts";
+import type { Preset } from "../src/core/config/schema/generated.ts";
+import { readSchema } from "../src/core/config/schema/validator.ts";
+import { readPath, toObject } from "../src/core/shared/json.ts";
+import { toParametersSchema } from "../src/core/config/presets/parameters.ts";
 
 export function withPresets(schema: Record<string, unknown>): Record<string, unknown> {
   const copy = structuredClone(schema) as ConfigSchema;

@@ -4,10 +4,10 @@ import { PassThrough } from "node:stream";
 import type { Command } from "commander";
 import { exampleOf, leafCommands, nameOf } from "../src/cli/command-list.ts";
 import { createProgram } from "../src/cli/all-commands.ts";
-import { readSchema } from "../src/config/schema/validator.ts";
-import { HTTP_ERRORS } from "../src/errors.ts";
+import { readSchema } from "../src/core/config/schema/validator.ts";
+import { HTTP_ERRORS } from "../src/core/errors.ts";
 import { createRoutes } from "../src/operator/http/routes.ts";
-import { providers } from "../src/providers/index.ts";
+import { providers } from "../src/vendors/signatures/index.ts";
 
 const root = path.join(import.meta.dirname, "..");
 

@@ -1,12 +1,12 @@
-import type { Hookline, HooklineOptions } from "./library.ts";
-import { createHookline as createService } from "./hookline.ts";
-import type { UserConfig } from "./config/schema/generated.ts";
+import type { Hookline, HooklineOptions } from "./service/library.ts";
+import { createHookline as createService } from "./service/hookline.ts";
+import type { UserConfig } from "./core/config/schema/generated.ts";
 
 // The public API. None of these types needs those of Node.
 
-export type { Hookline, HooklineOptions } from "./library.ts";
-export { ConfigError, DriverError, HookError, MailError } from "./errors.ts";
-export type { ConfigProblem } from "./errors.ts";
+export type { Hookline, HooklineOptions } from "./service/library.ts";
+export { ConfigError, DriverError, HookError, MailError } from "./core/errors.ts";
+export type { ConfigProblem } from "./core/errors.ts";
 export type {
   AgentDriver,
   AgentReply,
@@ -16,8 +16,8 @@ export type {
   HistoryEntry,
   RequestedCall,
   ToolDescription,
-} from "./agents/driver.ts";
-export type { ChannelDriver, OutgoingMessage } from "./channels/driver.ts";
+} from "./core/ports/agent.ts";
+export type { ChannelDriver, OutgoingMessage } from "./core/ports/channel.ts";
 export type {
   FollowOptions,
   Mail,
@@ -27,8 +27,8 @@ export type {
   MailMarks,
   MailSource,
   ReceivedMail,
-} from "./mail/source.ts";
-export { definePlugin } from "./plugin.ts";
+} from "./core/ports/mail-source.ts";
+export { definePlugin } from "./core/ports/plugin.ts";
 export type {
   DriverContext,
   DriverDefinition,
@@ -36,9 +36,9 @@ export type {
   OptionsSchema,
   Plugin,
   SignatureDefinition,
-} from "./plugin.ts";
-export { defineSignature } from "./providers/verifier.ts";
-export type { HandshakeContext, HandshakeRule, SignatureRow, SignedPart } from "./providers/row.ts";
+} from "./core/ports/plugin.ts";
+export { defineSignature } from "./vendors/signatures/verifier.ts";
+export type { HandshakeContext, HandshakeRule, SignatureRow, SignedPart } from "./vendors/signatures/row.ts";
 export type {
   Handshake,
   SignatureRefusal,
@@ -48,16 +48,16 @@ export type {
   SignedParts,
   SignedRequest,
   UnsignedRequest,
-} from "./providers/provider.ts";
-export type { ActionOverride, MappingInput, UserConfig } from "./config/schema/generated.ts";
-export type { CallContext, CallDescription, CallResult, ToolCall, ToolSet } from "./tools/tool-set.ts";
+} from "./core/ports/signature.ts";
+export type { ActionOverride, MappingInput, UserConfig } from "./core/config/schema/generated.ts";
+export type { CallContext, CallDescription, CallResult, ToolCall, ToolSet } from "./core/ports/tool-set.ts";
 export type {
   PresetPayload,
   Transform,
   TransformInput,
   TransformResult,
   TransformState,
-} from "./transforms/transform-types.ts";
+} from "./core/transforms/transform-types.ts";
 
 /** Builds the service, which does not listen yet. Throws a `ConfigError` with all problems that keep it from starting. */
 export function createHookline(options: HooklineOptions): Promise<Hookline> {

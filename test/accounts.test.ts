@@ -1,8 +1,8 @@
 /** Several accounts of one channel: each block's key is the name of a channel. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
-import { checkConfig } from "../src/drivers.ts";
-import { ConfigError, type ConfigProblem } from "../src/errors.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
+import { checkConfig } from "../src/service/drivers.ts";
+import { ConfigError, type ConfigProblem } from "../src/core/errors.ts";
 import { type MattermostServer, startMattermost } from "./support/mattermost.ts";
 import { type Service, startService } from "./support/service.ts";
 

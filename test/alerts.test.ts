@@ -1,6 +1,6 @@
 /** Alerts: messages through a channel when something needs a person. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";
 import { startImapServer } from "./support/imap-server.ts";
 import { toMailbox } from "./support/mail-service.ts";

@@ -1,7 +1,7 @@
 /** The mapping answers its sender with the reply of the run, as slash commands and TwiML need it. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
-import { parseXml } from "../src/ingress/parse-xml.ts";
+import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
+import { parseXml } from "../src/core/ingress/parse-xml.ts";
 import { createGate } from "./support/gate.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { createPostgresUrl, endLease, findNewNode } from "./support/postgres.ts";

@@ -1,6 +1,6 @@
 /** Calls that change something: what is granted, asked, decided, and what the model gets. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
+import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
 import { runWebhooks } from "./support/cli.ts";
 import { waitFor } from "./support/client.ts";
 import { type ModelServer, startModels } from "./support/models.ts";

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createHookline } from "../src/hookline.ts";
+import { createHookline } from "../src/service/hookline.ts";
 import { runWebhooks, startWebhooks } from "./support/cli.ts";
 import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts";
 

@@ -1,6 +1,6 @@
 /** What agents use is counted, and a budget holds further runs instead of dropping them. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";
 import { runWebhooks } from "./support/cli.ts";
 import { type ModelServer, startModels } from "./support/models.ts";

@@ -1,6 +1,6 @@
 /** Answers to questions by messages in Slack, Telegram and on GitHub, signed as their services sign. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { createChatMessages } from "./support/chat-messages.ts";
 import { waitFor } from "./support/client.ts";
 import { type GithubServer, startGithub } from "./support/github-server.ts";

@@ -1,6 +1,6 @@
 /** A burst of events with one key becomes one action with all of them. */
 import { afterEach, expect, test } from "vitest";
-import type { MappingInput } from "../src/config/schema/generated.ts";
+import type { MappingInput } from "../src/core/config/schema/generated.ts";
 import { type Service, startService } from "./support/service.ts";
 
 let service: Service;

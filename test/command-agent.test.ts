@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, expect, onTestFinished, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { createClient } from "./support/client.ts";
 import { isRunning } from "./support/is-running.ts";
 import { startProcess } from "./support/process.ts";

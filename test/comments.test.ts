@@ -1,6 +1,6 @@
 /** An agent that answers each comment, on a GitHub that sends an event for each comment, the agent's own included. */
 import { afterEach, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";
 import { shownText } from "./support/comments.ts";
 import { type GithubServer, startGithub } from "./support/github-server.ts";

@@ -1,7 +1,7 @@
 /** What is read for the agent before it is asked: `context` on a mapping. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
-import { ConfigError } from "../src/errors.ts";
+import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
+import { ConfigError } from "../src/core/errors.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { type Service, startService } from "./support/service.ts";
 import { startToolServer, type ToolServer } from "./support/tool-server.ts";

@@ -1,6 +1,6 @@
 /** Stored events under today's configuration and a changed one. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { runWebhooks } from "./support/cli.ts";
 import { GATEWAY_TOKEN, type Service, startService, withTokens } from "./support/service.ts";
 

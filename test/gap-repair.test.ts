@@ -6,7 +6,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Client } from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { startWebhooks } from "./support/cli.ts";
 import { createClient, waitFor } from "./support/client.ts";
 import { withClock } from "./support/clock.ts";

@@ -1,6 +1,6 @@
 /** The whole service with a model that asks for calls. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
+import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { type Service, startService } from "./support/service.ts";
 import { startToolServer, type ToolServer } from "./support/tool-server.ts";

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { MappingInput } from "../src/config/schema/generated.ts";
+import type { MappingInput } from "../src/core/config/schema/generated.ts";
 import { createDiscord, createVerifier } from "./support/signatures.ts";
 import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts";
 

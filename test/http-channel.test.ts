@@ -1,9 +1,9 @@
 /** The channel `http`: a reply is posted to an endpoint that the operator names. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
-import { ConfigError } from "../src/errors.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
+import { ConfigError } from "../src/core/errors.ts";
 import { type FaultProxy, startFaultProxy } from "../src/contracts/fault-proxy.ts";
-import { ExactNumber } from "../src/shared/exact-json.ts";
+import { ExactNumber } from "../src/core/shared/exact-json.ts";
 import { type HttpTarget, startHttpTarget, TARGET_SECRET } from "./support/http-target.ts";
 import { type Service, startService } from "./support/service.ts";
 

@@ -1,7 +1,7 @@
 /** A repeated delivery is executed once: at the same moment, after a restart, until the window ends. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import type { Answer } from "./support/client.ts";
 import { type Service, startService } from "./support/service.ts";
 

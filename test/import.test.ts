@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { parseSource } from "../src/config/parse/source.ts";
+import { parseSource } from "../src/core/config/parse/source.ts";
 import { runWebhooks, startWebhooks } from "./support/cli.ts";
 
 const OPENCLAW = `{

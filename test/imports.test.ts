@@ -22,24 +22,44 @@ async function check(files: Record<string, string>): Promise<string> {
 }
 
 test.each([
-  ["config/rules.ts", "../channels/slack.ts", "config must not import values from channels"],
-  ["journal/journal.ts", "../agents/acp.ts", "journal must not import values from agents"],
-  ["mapping/resolve.ts", "../drivers.ts", "mapping must not import values from drivers.ts"],
-  ["runtime/build.ts", "../drivers.ts", "runtime must not import values from drivers.ts"],
-  ["runtime/build.ts", "../agents/index.ts", "only src/drivers.ts imports the list of drivers"],
-  ["mail/watch/service.ts", "../sources.ts", "only src/drivers.ts imports the list of drivers"],
+  ["core/config/rules.ts", "../../vendors/slack.ts", "core must not import from vendors"],
+  ["vendors/slack.ts", "../agents/acp.ts", "vendors must not import from agents"],
+  ["service/runtime/build.ts", "../../cli/command.ts", "service must not import from cli"],
+  ["core/journal/plan.ts", "../mapping/match.ts", "core/journal must not import values from core/mapping"],
 ])("src/%s must not import %s", async (file, specifier, problem) => {
-  expect(await check({ [file]: `import { value } from "${specifier}";` })).toBe(
-    `src/${file}: ${problem} (${specifier})`,
+  const expected = `src/${file}: ${problem} (${specifier})`;
+  expect(await check({ [file]: `import { value } from "${specifier}";` })).toContain(expected);
+  expect(await check({ [file]: `const value = await import("${specifier}");` })).toContain(expected);
+});
+
+test("a room around the core imports values of its face only", async () => {
+  const problem =
+    "src/vendors/slack.ts: vendors must not import values from src/core/dispatch/retry.ts: it is not in the face of the core";
+  expect(await check({ "vendors/slack.ts": 'import { retry } from "../core/dispatch/retry.ts";' })).toBe(problem);
+});
+
+test("types follow the arrows between rooms", async () => {
+  expect(await check({ "core/receive.ts": 'import type { View } from "../operator/views.ts";' })).toBe(
+    "src/core/receive.ts: core must not import types from operator (src/operator/views.ts)",
   );
-  expect(await check({ [file]: `const value = await import("${specifier}");` })).toContain(problem);
+});
+
+test("files that import each other are a circle, also by their types", async () => {
+  const files = { "core/a.ts": 'import type { B } from "./b.ts";', "core/b.ts": 'import type { A } from "./a.ts";' };
+  expect(await check(files)).toBe("circle: src/core/a.ts → src/core/b.ts → src/core/a.ts");
 });
 
 test.each([
-  ["config/rules.ts", 'import type { Slack } from "../channels/slack.ts";'],
-  ["channels/http.ts", 'import { slack } from "./slack.ts";'],
-  ["drivers.ts", 'import { agents } from "./agents/index.ts"; import { createConfigReader } from "./config/load.ts";'],
-  ["service/parts.ts", 'import { readConfig } from "../drivers.ts";'],
+  ["core/receive.ts", 'import { commit } from "./journal/commit.ts";'],
+  [
+    "vendors/slack.ts",
+    'import { DriverError } from "../core/errors.ts"; import { toLine } from "../core/shared/text.ts";',
+  ],
+  ["vendors/slack.ts", 'import type { Mapping } from "../core/mapping/compile.ts";'],
+  [
+    "service/drivers.ts",
+    'import { agents } from "../agents/index.ts"; import { build } from "../core/config/load.ts";',
+  ],
 ])("src/%s may have: %s", async (file, text) => {
   expect(await check({ [file]: text })).toBe("");
 });

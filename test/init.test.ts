@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, st
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createHookline } from "../src/hookline.ts";
+import { createHookline } from "../src/service/hookline.ts";
 import { type CliResult, run, runWebhooks, startWebhooks } from "./support/cli.ts";
 import { answerInit, openTerminal } from "./support/terminal.ts";
 

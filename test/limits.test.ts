@@ -1,6 +1,6 @@
 /** The effects of a mapping's `concurrency` and `rateLimit`. */
 import { afterEach, expect, test } from "vitest";
-import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
+import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";
 import { createGate } from "./support/gate.ts";
 import { type ModelServer, startModels } from "./support/models.ts";

@@ -1,6 +1,6 @@
 /** The whole service with models that cannot answer: another one is asked, with less, or the run has failed. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { startFaultProxy } from "../src/contracts/fault-proxy.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { type Service, startService } from "./support/service.ts";

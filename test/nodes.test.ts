@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { Client } from "pg";
 import { afterEach, describe, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { type RunningCommand, startWebhooks } from "./support/cli.ts";
 import { type Client as HttpClient, createClient, waitFor } from "./support/client.ts";
 import { startExternalServices } from "./support/external-services.ts";

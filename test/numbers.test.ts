@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseExact } from "../src/shared/exact-json.ts";
+import { parseExact } from "../src/core/shared/exact-json.ts";
 import { runWebhooks } from "./support/cli.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 

@@ -1,6 +1,6 @@
 /** The text for the place of an event when its run has failed. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { MappingInput } from "../src/config/schema/generated.ts";
+import type { MappingInput } from "../src/core/config/schema/generated.ts";
 import { runWebhooks } from "./support/cli.ts";
 import { findProblems } from "./support/config.ts";
 import { type ModelServer, startModels } from "./support/models.ts";

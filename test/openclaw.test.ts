@@ -1,6 +1,6 @@
 /** What senders of OpenClaw's hooks use, with `hooks.compat: "openclaw"`. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { findProblems } from "./support/config.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { type Service, startService } from "./support/service.ts";

@@ -1,7 +1,7 @@
 /** The whole service while the provider of a model is unavailable: runs wait, over restarts, and nothing is lost. */
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { open as openSqlite } from "./contracts/journal/openers/sqlite.ts";
 import { waitFor } from "./support/client.ts";
 import { runWebhooks } from "./support/cli.ts";

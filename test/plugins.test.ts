@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { type Service, startService, withTokens } from "./support/service.ts";
 
 const src = pathToFileURL(path.join(import.meta.dirname, "../src")).href;
@@ -12,8 +12,8 @@ const src = pathToFileURL(path.join(import.meta.dirname, "../src")).href;
 /** An agent with a fixed reply, and a channel that appends messages to a file: under a new name, and replacing slack. */
 const NOTEBOOK = `
 import { appendFile } from "node:fs/promises";
-import { definePlugin } from "${src}/plugin.ts";
-import { DriverError } from "${src}/errors.ts";
+import { definePlugin } from "${src}/core/ports/plugin.ts";
+import { DriverError } from "${src}/core/errors.ts";
 import { word } from "./word.ts";
 
 const schema = {

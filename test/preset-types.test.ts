@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { findPresets, readPreset, toTypeName } from "../src/config/presets/file.ts";
+import { findPresets, readPreset, toTypeName } from "../src/core/config/presets/file.ts";
 import { listEvents, readPresetSamples } from "../src/cli/samples/sample.ts";
 import { type CliResult, run, runWebhooks } from "./support/cli.ts";
 

@@ -1,7 +1,7 @@
 /** What becomes of a reply that was made from something private: where it may go, and what its links may carry. */
 import { createHmac } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
+import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
 import { runWebhooks } from "./support/cli.ts";
 import { waitFor } from "./support/client.ts";
 import { type GithubServer, startGithub } from "./support/github-server.ts";

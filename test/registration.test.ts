@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { readEnvFile } from "../src/config/env-file.ts";
+import { readEnvFile } from "../src/core/config/env-file.ts";
 import { startWebhooks } from "./support/cli.ts";
 import { startGithub } from "./support/github-server.ts";
 import { startJsonServer } from "./support/json-server.ts";

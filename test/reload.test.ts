@@ -14,7 +14,7 @@ import {
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";
 import { type Service, startService, withTokens } from "./support/service.ts";
 

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { sign } from "@octokit/webhooks-methods";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
+import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
 import { githubPayload } from "./support/github.ts";
 import { type Service, startService } from "./support/service.ts";
 

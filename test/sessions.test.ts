@@ -1,7 +1,7 @@
 /** The history that a turn gets. The agent is a program that replies with it. */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { type Service, startService } from "./support/service.ts";
 
 const AGENT = `

@@ -1,7 +1,7 @@
 /** A captured request of a sender that signs: what its signature does not cover can be changed by anyone. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { MappingInput } from "../src/config/schema/generated.ts";
-import { providers } from "../src/providers/index.ts";
+import type { MappingInput } from "../src/core/config/schema/generated.ts";
+import { providers } from "../src/vendors/signatures/index.ts";
 import * as fc from "./support/property.ts";
 import {
   createSender,

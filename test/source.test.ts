@@ -1,6 +1,6 @@
 /** The reply goes to the place that the event names. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";
 import { findProblems } from "./support/config.ts";
 import { type Service, startService } from "./support/service.ts";

@@ -1,9 +1,9 @@
 /** `state: true`: values that a mapping's transform keeps between requests. */
 import { afterEach, describe, expect, test } from "vitest";
-import { createPostgresJournal } from "../src/journal/postgres/postgres.ts";
-import { createId } from "../src/shared/id.ts";
-import { silentTelemetry } from "../src/telemetry/telemetry.ts";
-import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
+import { createPostgresJournal } from "../src/stores/postgres/postgres.ts";
+import { createId } from "../src/core/shared/id.ts";
+import { silentTelemetry } from "../src/core/telemetry/telemetry.ts";
+import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
 import type { Answer } from "./support/client.ts";
 import { sampleEvent } from "./contracts/journal/samples.ts";
 import { createPostgresUrl } from "./support/postgres.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 import { openStream, type OpenStream, type StreamMessage } from "./support/sse.ts";

@@ -1,7 +1,7 @@
 /** A reply with several targets: each is a delivery of its own. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type FaultProxy, startFaultProxy } from "../src/contracts/fault-proxy.ts";
-import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
+import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
 import { type HttpTarget, startHttpTarget } from "./support/http-target.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
 import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { type Service, startService } from "./support/service.ts";
 
 const [CURRENT, PREVIOUS] = ["the-current-hook-token-0123456789", "the-previous-hook-token-0123456789"];

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { type RunningCommand, startWebhooks } from "./support/cli.ts";
 import { waitFor } from "./support/client.ts";
 import { startVendor, TOKEN, type VendorServer } from "./support/hook-vendors.ts";

@@ -1,6 +1,6 @@
 import type { ActiveSession, ClientContext, ContentBlock, StopReason } from "@agentclientprotocol/sdk";
-import { DriverError } from "../errors.ts";
-import type { AgentReply, AgentTurn } from "./driver.ts";
+import { DriverError } from "../core/errors.ts";
+import type { AgentReply, AgentTurn } from "../core/ports/agent.ts";
 
 /** One conversation with an agent. It takes one turn at a time. */
 export interface AcpSession {

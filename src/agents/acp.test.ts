@@ -6,7 +6,7 @@ import { isRunning } from "../../test/support/is-running.ts";
 import { ACP_AGENT } from "../../test/support/program.ts";
 import { describeAgent, turnOf } from "../contracts/agent.ts";
 import { failureOf } from "../contracts/harness.ts";
-import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
+import type { AgentDriver, AgentReply, AgentTurn } from "../core/ports/agent.ts";
 import { createAcp } from "./acp.ts";
 
 const never = new AbortController().signal;

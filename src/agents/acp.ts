@@ -1,11 +1,11 @@
 import type { RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import type { FromSchema } from "json-schema-to-ts";
 import { Readable, Writable } from "node:stream";
-import { codeOf, DriverError } from "../errors.ts";
-import type { DriverContext, DriverDefinition } from "../plugin.ts";
-import { type ProcessOptions, type RunningProcess, startProcess } from "../shared/system/child-process.ts";
+import { codeOf, DriverError } from "../core/errors.ts";
+import type { DriverContext, DriverDefinition } from "../core/ports/plugin.ts";
+import { type ProcessOptions, type RunningProcess, startProcess } from "../core/shared/system/child-process.ts";
 import { checkProgram, programSchema, toProcess } from "./command.ts";
-import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
+import type { AgentDriver, AgentReply, AgentTurn } from "../core/ports/agent.ts";
 import { assertNotAborted, requireModelId, toProgramMessage, toStartError, warnOfIncomplete } from "./errors.ts";
 import { type AcpAgent, type AcpAnswer, type AcpSession, openAcpSession } from "./acp-session.ts";
 

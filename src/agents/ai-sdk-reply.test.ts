@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DriverError } from "../errors.ts";
+import { DriverError } from "../core/errors.ts";
 import { toReply } from "./ai-sdk-reply.ts";
 
 type Result = Parameters<typeof toReply>[1];

@@ -1,5 +1,5 @@
 import type { CallWarning, FinishReason, LanguageModelUsage, ModelMessage } from "ai";
-import type { AgentReply } from "./driver.ts";
+import type { AgentReply } from "../core/ports/agent.ts";
 import { warnOfIncomplete } from "./errors.ts";
 
 /** The fields of a model's result that make a reply. */

@@ -5,7 +5,7 @@ import { type CallingAgentUnderTest, describeCallingAgent, turnOf } from "../con
 import { type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
 import { createAiSdk } from "./ai-sdk.ts";
-import type { AgentTurn } from "./driver.ts";
+import type { AgentTurn } from "../core/ports/agent.ts";
 
 const KEY = "sk-test-0123456789abcdef";
 const KINDS = ["openai-compatible", "openai", "anthropic"] as const;

@@ -6,7 +6,7 @@ import { isRunning } from "../../test/support/is-running.ts";
 import { describeAgent, turnOf } from "../contracts/agent.ts";
 import { failureOf } from "../contracts/harness.ts";
 import { checkProgram, createCommand } from "./command.ts";
-import type { AgentReply, AgentTurn } from "./driver.ts";
+import type { AgentReply, AgentTurn } from "../core/ports/agent.ts";
 
 const never = new AbortController().signal;
 

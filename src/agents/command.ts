@@ -2,18 +2,18 @@ import type { FromSchema } from "json-schema-to-ts";
 import { rmSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { DriverError } from "../errors.ts";
-import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
+import { DriverError } from "../core/errors.ts";
+import type { DriverContext, DriverDefinition, OptionProblem } from "../core/ports/plugin.ts";
 import {
   findMissingProgram,
   pickEnvironment,
   type ProcessOptions,
   type ProgramResult,
   runProgram,
-} from "../shared/system/child-process.ts";
-import { NON_BLANK, objectSchema, TEXTS, COMMAND } from "../shared/json.ts";
-import { createTemporaryFolder } from "../shared/system/temporary-folder.ts";
-import type { AgentDriver, AgentTurn } from "./driver.ts";
+} from "../core/shared/system/child-process.ts";
+import { NON_BLANK, objectSchema, TEXTS, COMMAND } from "../core/shared/json.ts";
+import { createTemporaryFolder } from "../core/shared/system/temporary-folder.ts";
+import type { AgentDriver, AgentTurn } from "../core/ports/agent.ts";
 import { assertNotAborted, requireModelId, toProgramMessage, toStartError } from "./errors.ts";
 
 /** The options of a provider that runs a program: of `command` and of `acp`. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { protectAction, toPrompt } from "../boundary/boundary.ts";
+import { protectAction, toPrompt } from "../core/boundary/boundary.ts";
 import { describeAgent, turnOf } from "../contracts/agent.ts";
 import { createEcho } from "./echo.ts";
 

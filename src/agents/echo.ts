@@ -1,5 +1,5 @@
-import type { DriverDefinition } from "../plugin.ts";
-import type { AgentDriver } from "./driver.ts";
+import type { DriverDefinition } from "../core/ports/plugin.ts";
+import type { AgentDriver } from "../core/ports/agent.ts";
 
 export const echo: DriverDefinition<AgentDriver> = {
   schema: { type: "object", additionalProperties: false },

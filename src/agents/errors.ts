@@ -1,7 +1,7 @@
 import type { APICallError } from "ai";
-import { codeOf, DriverError, type ModelFailure } from "../errors.ts";
-import { parseObject, toObject } from "../shared/json.ts";
-import { isRetryableStatus, parseRetryAfter } from "../shared/net/network.ts";
+import { codeOf, DriverError, type ModelFailure } from "../core/errors.ts";
+import { parseObject, toObject } from "../core/shared/json.ts";
+import { isRetryableStatus, parseRetryAfter } from "../core/shared/net/network.ts";
 
 /** The fields of the AI SDK's errors. Without a status there was no response, and with `isRetryable` the service was not reached. */
 type CallFailure = Pick<Error, "message"> &

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ModelServer, startModels } from "../../test/support/models.ts";
 import { describeRemoteAgent, type RemoteAgentUnderTest, turnOf } from "../contracts/agent.ts";
 import { type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
-import type { AgentReply, AgentTurn } from "./driver.ts";
+import type { AgentReply, AgentTurn } from "../core/ports/agent.ts";
 import { createGateway } from "./gateway.ts";
 
 describeRemoteAgent({ describe, test }, "gateway that keeps no history", open);

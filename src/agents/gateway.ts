@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverContext, DriverDefinition } from "../plugin.ts";
+import type { DriverContext, DriverDefinition } from "../core/ports/plugin.ts";
 import { createAiSdk, remoteSchema } from "./ai-sdk.ts";
-import type { AgentDriver, AgentTurn } from "./driver.ts";
+import type { AgentDriver, AgentTurn } from "../core/ports/agent.ts";
 
 const schema = {
   ...remoteSchema,

@@ -1,8 +1,8 @@
-import type { DriverDefinition } from "../plugin.ts";
+import type { DriverDefinition } from "../core/ports/plugin.ts";
 import { acp } from "./acp.ts";
 import { anthropic, openai, openaiCompatible } from "./ai-sdk.ts";
 import { command } from "./command.ts";
-import type { AgentDriver } from "./driver.ts";
+import type { AgentDriver } from "../core/ports/agent.ts";
 import { echo } from "./echo.ts";
 import { gateway } from "./gateway.ts";
 

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { turnOf } from "../contracts/agent.ts";
 import { type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
-import type { DriverError } from "../errors.ts";
+import type { DriverError } from "../core/errors.ts";
 import { createAiSdk } from "./ai-sdk.ts";
-import type { AgentDriver } from "./driver.ts";
+import type { AgentDriver } from "../core/ports/agent.ts";
 import { createGateway } from "./gateway.ts";
 
 const openers = {

@@ -3,7 +3,7 @@ import { type ModelServer, startModels } from "../../test/support/models.ts";
 import { turnOf } from "../contracts/agent.ts";
 import { type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { createAiSdk } from "./ai-sdk.ts";
-import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
+import type { AgentDriver, AgentReply, AgentTurn } from "../core/ports/agent.ts";
 import { createAgent } from "./select.ts";
 
 describe("createAgent", () => {

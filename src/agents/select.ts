@@ -1,5 +1,5 @@
-import { NotConfigured } from "../errors.ts";
-import type { AgentDriver } from "./driver.ts";
+import { NotConfigured } from "../core/errors.ts";
+import type { AgentDriver } from "../core/ports/agent.ts";
 import { createEcho } from "./echo.ts";
 
 /** Sends each turn to the driver of the provider that its model begins with; without any provider, to `echo`. */

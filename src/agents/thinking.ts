@@ -1,4 +1,4 @@
-import { LEVELS, type Reasoning, SYNONYMS } from "../shared/thinking.ts";
+import { LEVELS, type Reasoning, SYNONYMS } from "../core/shared/thinking.ts";
 
 /** The level of the AI SDK for a configured thinking level. `warning` says when it is not the same word. */
 export function toReasoning(thinking: string | undefined): { reasoning?: Reasoning; warning?: string } {

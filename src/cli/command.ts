@@ -1,11 +1,11 @@
 import { Command, CommanderError, Help, InvalidArgumentError, Option } from "commander";
 import { resolve } from "node:path";
 import { getSystemErrorMessage } from "node:util";
-import { withEnvFile } from "../config/env-file.ts";
-import { ConfigError, HookError, MailError, messageOf, toSentence } from "../errors.ts";
-import { withoutTemporary } from "../shared/system/files.ts";
-import { packageVersion } from "../shared/system/package.ts";
-import { parseSince } from "../shared/time.ts";
+import { withEnvFile } from "../core/config/env-file.ts";
+import { ConfigError, HookError, MailError, messageOf, toSentence } from "../core/errors.ts";
+import { withoutTemporary } from "../core/shared/system/files.ts";
+import { packageVersion } from "../core/shared/system/package.ts";
+import { parseSince } from "../core/shared/time.ts";
 import { addExamples, isReading, leafCommands, nameOf } from "./command-list.ts";
 import { type CliIo, hasColors, nameCommands, printError, printJsonLine } from "./io.ts";
 

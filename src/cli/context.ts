@@ -2,21 +2,21 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { buffer, text as readAll } from "node:stream/consumers";
-import { withEnvFile } from "../config/env-file.ts";
-import { readTarget } from "../config/edit/plan.ts";
-import { findConfigFile, type ReadConfig, resolveUserConfig } from "../config/load.ts";
-import { builtInDrivers, readConfig } from "../drivers.ts";
-import { ConfigError, type ConfigProblem, messageOf, toSentence } from "../errors.ts";
-import { buildRuntime, type Runtime } from "../runtime/build.ts";
-import { toServiceAddress } from "../shared/system/owner.ts";
-import { createTelemetry } from "../telemetry/telemetry.ts";
-import type { TransformRunner } from "../transforms/runner.ts";
-import { createSandbox } from "../transforms/sandbox/sandbox.ts";
+import { withEnvFile } from "../core/config/env-file.ts";
+import { readTarget } from "./edit/plan.ts";
+import { findConfigFile, type ReadConfig, resolveUserConfig } from "../core/config/load.ts";
+import { builtInDrivers, readConfig } from "../service/drivers.ts";
+import { ConfigError, type ConfigProblem, messageOf, toSentence } from "../core/errors.ts";
+import { buildRuntime, type Runtime } from "../service/runtime/build.ts";
+import { toServiceAddress } from "../core/shared/system/owner.ts";
+import { createTelemetry } from "../core/telemetry/telemetry.ts";
+import type { TransformRunner } from "../core/transforms/runner.ts";
+import { createSandbox } from "../core/transforms/sandbox/sandbox.ts";
 import { describeSystemError } from "./command.ts";
-import { withPeriod } from "../shared/text/text.ts";
-import { parseExact } from "../shared/exact-json.ts";
+import { withPeriod } from "../core/shared/text/text.ts";
+import { parseExact } from "../core/shared/exact-json.ts";
 import { type CliIo, printWarnings } from "./io.ts";
-import { parseJson } from "../shared/json.ts";
+import { parseJson } from "../core/shared/json.ts";
 
 /** Finds the configuration: by the flag, the environment, or its usual names in the current folder. */
 export function locateConfig(flag: string | undefined, { env, cwd }: CliIo): string {
@@ -77,7 +77,7 @@ export async function loadServiceConfig(
   });
   const isBroken = read.problems.some(({ key = "" }) => needs.test(key));
   if (!(read instanceof ConfigError) && !isBroken) return read;
-  const { findOwner } = await import("../journal/sqlite/folder.ts");
+  const { findOwner } = await import("../stores/sqlite/folder.ts");
   const service = findOwner(findStateDir(file, io.env))?.service;
   if (!service) throw new ConfigError(read.problems);
   const { host, port, token, hookToken, hooksPath } = service;

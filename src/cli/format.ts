@@ -1,9 +1,9 @@
 import type * as Diff from "diff";
 import { stripVTControlCharacters } from "node:util";
 import type { EventTimeline, EventView, RunView } from "../operator/views.ts";
-import { loadAtFirstUse } from "../shared/system/package.ts";
-import { toPrintable } from "../telemetry/log.ts";
-import type { LogLine } from "../types.ts";
+import { loadAtFirstUse } from "../core/shared/system/package.ts";
+import { toPrintable } from "../core/telemetry/log.ts";
+import type { LogLine } from "../core/types.ts";
 import { style } from "./io.ts";
 
 const diff = loadAtFirstUse<typeof Diff>("diff");

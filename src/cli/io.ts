@@ -1,8 +1,8 @@
 import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { stripVTControlCharacters, styleText } from "node:util";
-import { toPrintable } from "../telemetry/log.ts";
-import type { Pool } from "../transforms/sandbox/pool.ts";
+import { toPrintable } from "../core/telemetry/log.ts";
+import type { Pool } from "../core/transforms/sandbox/pool.ts";
 
 /** All that a command uses of the process it runs in. `webhooks.ts` makes it from the real one, tests make their own. */
 export interface CliIo {

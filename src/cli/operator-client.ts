@@ -1,14 +1,14 @@
 import type { Command } from "commander";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { ConfigError } from "../errors.ts";
+import { ConfigError } from "../core/errors.ts";
 import { readPages } from "../operator/stored-events.ts";
 import type { EventTimeline, EventView, OperatorAnswers } from "../operator/views.ts";
-import { parseExactAt } from "../shared/exact-json.ts";
-import { parseObject } from "../shared/json.ts";
-import { toBearer } from "../shared/secret.ts";
+import { parseExactAt } from "../core/shared/exact-json.ts";
+import { parseObject } from "../core/shared/json.ts";
+import { toBearer } from "../core/shared/secret.ts";
 import { type ServiceFlags, Unreachable } from "./command.ts";
-import { toServiceAddress } from "../shared/system/owner.ts";
+import { toServiceAddress } from "../core/shared/system/owner.ts";
 import { causeOf, loadServiceConfig } from "./context.ts";
 import { type CliIo, print, printJson } from "./io.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { AgentDriver, AgentReply, AgentTurn } from "../agents/driver.ts";
+import type { AgentDriver, AgentReply, AgentTurn } from "../core/ports/agent.ts";
 import { type Checks, describeContract, failureOf, assertAborts, type TestRunner, type UnderTest } from "./harness.ts";
 
 export interface AgentUnderTest extends UnderTest {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { inspect } from "node:util";
-import type { ChannelDriver, OutgoingMessage } from "../channels/driver.ts";
-import { DriverError } from "../errors.ts";
+import type { ChannelDriver, OutgoingMessage } from "../core/ports/channel.ts";
+import { DriverError } from "../core/errors.ts";
 import type { Fault } from "./fault-proxy.ts";
 import { assertAborts, type Checks, describeContract, failureOf, type TestRunner, type UnderTest } from "./harness.ts";
 

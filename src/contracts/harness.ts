@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { DriverError, messageOf } from "../errors.ts";
-import { withTimeout } from "../shared/time.ts";
+import { DriverError, messageOf } from "../core/errors.ts";
+import { withTimeout } from "../core/shared/time.ts";
 
 /** The part of `vitest`, `node:test` and similar runners that the suites use. */
 export interface TestRunner {

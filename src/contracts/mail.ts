@@ -1,9 +1,9 @@
-import { HOUR_MS } from "../shared/time.ts";
+import { HOUR_MS } from "../core/shared/time.ts";
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Checks, describeContract, rejectionOf, type TestRunner, type UnderTest, settlesSoon } from "./harness.ts";
-import { MailError } from "../errors.ts";
-import type { FollowOptions, Mail, MailBatch, MailSource } from "../mail/source.ts";
+import { MailError } from "../core/errors.ts";
+import type { FollowOptions, Mail, MailBatch, MailSource } from "../core/ports/mail-source.ts";
 
 /** A source whose first folder is empty, and control over its server. */
 export interface MailSourceUnderTest extends UnderTest {

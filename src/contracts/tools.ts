@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { CallResult, ToolSet } from "../tools/tool-set.ts";
+import type { CallResult, ToolSet } from "../core/ports/tool-set.ts";
 import { assertAborts, type Checks, describeContract, failureOf, type TestRunner, type UnderTest } from "./harness.ts";
 
 /** A call of the set with arguments that fit its schema. */

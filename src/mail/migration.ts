@@ -1,9 +1,9 @@
 import { readdirSync } from "node:fs";
 import path from "node:path";
-import { ConfigError } from "../errors.ts";
-import { copyOf, type Source } from "../journal/migration/source.ts";
-import { bytes } from "../journal/rows.ts";
-import { type Lock, takeLock } from "../journal/sqlite/database.ts";
+import { ConfigError } from "../core/errors.ts";
+import { copyOf, type Source } from "../stores/migration/source.ts";
+import { bytes } from "../core/journal/rows.ts";
+import { type Lock, takeLock } from "../stores/sqlite/database.ts";
 import { openMailFile } from "./store.ts";
 
 /**

@@ -4,7 +4,7 @@ import { startJsonServer } from "../../test/support/json-server.ts";
 import { startTokenServer } from "../../test/support/token-server.ts";
 import { mailFailureOf } from "../contracts/mail.ts";
 import { createAccessTokens } from "./oauth.ts";
-import type { RefreshTokens } from "./source.ts";
+import type { RefreshTokens } from "../core/ports/mail-source.ts";
 
 const CLIENT = { clientId: "hookline", clientSecret: "client-secret", refreshToken: "refresh-1" };
 const never = new AbortController().signal;

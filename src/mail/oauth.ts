@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
-import { MailError, messageOf } from "../errors.ts";
-import { type Expiring, keepWhileValid, type Kept } from "../shared/time.ts";
-import { isLoopback, isRetryableStatus } from "../shared/net/network.ts";
-import { parseObject } from "../shared/json.ts";
+import { MailError, messageOf } from "../core/errors.ts";
+import { type Expiring, keepWhileValid, type Kept } from "../core/shared/time.ts";
+import { isLoopback, isRetryableStatus } from "../core/shared/net/network.ts";
+import { parseObject } from "../core/shared/json.ts";
 import { cleanLine } from "./message/text.ts";
-import type { RefreshTokens } from "./source.ts";
+import type { RefreshTokens } from "../core/ports/mail-source.ts";
 
 export interface OAuthClient {
   /** https, unless it is on this machine. */

@@ -1,9 +1,9 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { OptionProblem } from "../plugin.ts";
-import { GOOGLE_TOKEN } from "../shared/net/google-token.ts";
-import { listFound } from "../shared/found.ts";
-import { HTTP_URL, objectSchema } from "../shared/json.ts";
-import { isLoopback } from "../shared/net/network.ts";
+import type { OptionProblem } from "../core/ports/plugin.ts";
+import { GOOGLE_TOKEN } from "../core/shared/net/google-token.ts";
+import { listFound } from "../core/shared/found.ts";
+import { HTTP_URL, objectSchema } from "../core/shared/json.ts";
+import { isLoopback } from "../core/shared/net/network.ts";
 
 const TEXT = { type: "string", minLength: 1 } as const;
 

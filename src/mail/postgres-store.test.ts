@@ -3,8 +3,8 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import { describeMailStore, type OpenMailStore } from "../../test/contracts/mail-store.ts";
 import { createPostgresUrl } from "../../test/support/postgres.ts";
-import { createPostgresJournal } from "../journal/postgres/postgres.ts";
-import { silentTelemetry } from "../telemetry/telemetry.ts";
+import { createPostgresJournal } from "../stores/postgres/postgres.ts";
+import { silentTelemetry } from "../core/telemetry/telemetry.ts";
 import type { MailStore } from "./store.ts";
 import { createPostgresRefreshTokens, openPostgresMailStore } from "./postgres-store.ts";
 

@@ -1,10 +1,10 @@
-import type { Lease } from "../journal/journal.ts";
-import { isLeaseHeld } from "../journal/postgres/leases.ts";
-import type { PostgresJournal } from "../journal/postgres/postgres.ts";
-import { integer, optional, text } from "../journal/rows.ts";
-import { toJson, toPostgresText } from "../journal/postgres/text.ts";
-import type { Transaction } from "../journal/postgres/transaction.ts";
-import type { RefreshTokens } from "./source.ts";
+import type { Lease } from "../core/journal/journal.ts";
+import { isLeaseHeld } from "../stores/postgres/leases.ts";
+import type { PostgresJournal } from "../stores/postgres/postgres.ts";
+import { integer, optional, text } from "../core/journal/rows.ts";
+import { toJson, toPostgresText } from "../stores/postgres/text.ts";
+import type { Transaction } from "../stores/postgres/transaction.ts";
+import type { RefreshTokens } from "../core/ports/mail-source.ts";
 import { MAX_KNOWN, type MailStore, type MailStoreOptions, toDigest } from "./store.ts";
 
 interface PostgresMailStoreOptions extends Omit<MailStoreOptions, "folder"> {

@@ -1,6 +1,6 @@
-import type { DriverDefinition } from "../plugin.ts";
+import type { DriverDefinition } from "../core/ports/plugin.ts";
 import { checkGmail, checkImap, type GmailOptions, gmailSchema, type ImapOptions, imapSchema } from "./options.ts";
-import type { MailSource } from "./source.ts";
+import type { MailSource } from "../core/ports/mail-source.ts";
 
 /** A valid `hooks.mail.source` of a built-in kind. */
 export type MailSourceOptions = { kind: string } & Partial<ImapOptions> & Partial<GmailOptions>;

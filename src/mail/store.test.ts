@@ -6,7 +6,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { describeMailStore } from "../../test/contracts/mail-store.ts";
-import type { ConfigProblem } from "../errors.ts";
+import type { ConfigProblem } from "../core/errors.ts";
 import { openMailStore } from "./store.ts";
 
 describeMailStore("SQLite", openMailStore);

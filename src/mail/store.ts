@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
 import { existsSync, mkdirSync } from "node:fs";
 import path from "node:path";
-import { ConfigError, messageOf } from "../errors.ts";
-import { type Database, type Lock, openMigrated, type Schema, takeLock, transact } from "../journal/sqlite/database.ts";
-import { integer, optional, text } from "../journal/rows.ts";
-import type { RefreshTokens } from "./source.ts";
+import { ConfigError, messageOf } from "../core/errors.ts";
+import { type Database, type Lock, openMigrated, type Schema, takeLock, transact } from "../stores/sqlite/database.ts";
+import { integer, optional, text } from "../core/journal/rows.ts";
+import type { RefreshTokens } from "../core/ports/mail-source.ts";
 
 /**
  * What the mail watch stores of one mailbox between starts. Only one process has the store of a mailbox open. Each call

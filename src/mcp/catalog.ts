@@ -1,10 +1,10 @@
-import type { McpPrincipal } from "../config/types.ts";
-import type { Publications } from "../journal/journal.ts";
-import type { CompiledMapping } from "../mapping/compile.ts";
-import { compileGlobs } from "../mapping/pattern.ts";
+import type { McpPrincipal } from "../core/config/types.ts";
+import type { Publications } from "../core/journal/journal.ts";
+import type { CompiledMapping } from "../core/mapping/compile.ts";
+import { compileGlobs } from "../core/mapping/pattern.ts";
 import { invalid, McpError } from "./errors.ts";
 import { mayAsk, maySeeType } from "./scope.ts";
-import type { EventArguments } from "../types.ts";
+import type { EventArguments } from "../core/types.ts";
 
 /** An event type that mappings publish now. */
 export interface EventType {

@@ -1,8 +1,8 @@
-import { HookError } from "../errors.ts";
-import { readOwn } from "../shared/json.ts";
-import { createTokenVerifier } from "../shared/net/json-web-token.ts";
-import { isLoopback } from "../shared/net/network.ts";
-import { once } from "../shared/once.ts";
+import { HookError } from "../core/errors.ts";
+import { readOwn } from "../core/shared/json.ts";
+import { createTokenVerifier } from "../core/shared/net/json-web-token.ts";
+import { isLoopback } from "../core/shared/net/network.ts";
+import { once } from "../core/shared/once.ts";
 
 /** The subject of a token that the issuer made for the resource; undefined: it is not such a token. Throws a 503. */
 export type ReadSubject = (token: string) => Promise<string | undefined>;

@@ -1,6 +1,6 @@
-import type { NumberedPublication, PublicationState } from "../journal/journal.ts";
-import { VIA } from "../mapping/publish.ts";
-import { parseExact } from "../shared/exact-json.ts";
+import type { NumberedPublication, PublicationState } from "../core/journal/journal.ts";
+import { VIA } from "../core/mapping/publish.ts";
+import { parseExact } from "../core/shared/exact-json.ts";
 
 /** An occurrence of an event, as subscribers get it. */
 export function toOccurrence(publication: NumberedPublication): object {

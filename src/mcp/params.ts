@@ -1,6 +1,6 @@
-import { isObject, toObject } from "../shared/json.ts";
+import { isObject, toObject } from "../core/shared/json.ts";
 import { invalid } from "./errors.ts";
-import type { EventArguments } from "../types.ts";
+import type { EventArguments } from "../core/types.ts";
 
 /* Reads the parameters of a request. Each function throws an `McpError` that names the parameter. */
 

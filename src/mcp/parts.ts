@@ -1,6 +1,6 @@
-import type { Journal } from "../journal/journal.ts";
-import type { Runtime } from "../runtime/build.ts";
-import type { Log } from "../telemetry/log.ts";
+import type { Journal } from "../core/journal/journal.ts";
+import type { Runtime } from "../service/runtime/build.ts";
+import type { Log } from "../core/telemetry/log.ts";
 import type { Sender } from "./delivery/callback.ts";
 import type { SecretBox } from "./delivery/secrets.ts";
 

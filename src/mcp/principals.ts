@@ -1,8 +1,8 @@
-import type { McpPrincipal, McpSettings } from "../config/types.ts";
-import { HookError } from "../errors.ts";
-import { createAuthRateLimit } from "../ingress/authenticators.ts";
-import type { Exchange } from "../ingress/exchange.ts";
-import { bearerOf, sameSecret } from "../shared/secret.ts";
+import type { McpPrincipal, McpSettings } from "../core/config/types.ts";
+import { HookError } from "../core/errors.ts";
+import { createAuthRateLimit } from "../core/ingress/authenticators.ts";
+import type { Exchange } from "../core/ingress/exchange.ts";
+import { bearerOf, sameSecret } from "../core/shared/secret.ts";
 import { createReadSubject, type ReadSubject } from "./oauth.ts";
 
 export interface PrincipalSettings extends McpSettings {

@@ -1,8 +1,8 @@
-import { DAY_MS, HOUR_MS } from "../shared/time.ts";
+import { DAY_MS, HOUR_MS } from "../core/shared/time.ts";
 import { hash } from "node:crypto";
-import type { McpPrincipal } from "../config/types.ts";
-import { isLive, type Subscription, type SubscriptionTerms } from "../journal/publications.ts";
-import type { NumberedPublication } from "../journal/journal.ts";
+import type { McpPrincipal } from "../core/config/types.ts";
+import { isLive, type Subscription, type SubscriptionTerms } from "../core/journal/publications.ts";
+import type { NumberedPublication } from "../core/journal/journal.ts";
 import { FAILURES, requireCallback } from "./delivery/callback.ts";
 import { type Catalog, requireFilter, toListedType } from "./catalog.ts";
 import type { Challenges } from "./delivery/challenge.ts";
@@ -13,7 +13,7 @@ import type { McpParts } from "./parts.ts";
 import { type Scan, scanPublications } from "./scan.ts";
 import { matchesFilter, maySee } from "./scope.ts";
 import { isSigningSecret } from "./delivery/secrets.ts";
-import type { EventArguments } from "../types.ts";
+import type { EventArguments } from "../core/types.ts";
 
 /** What a principal may ask for, by method. Each throws an `McpError`. */
 export type Requests = Record<string, (principal: McpPrincipal, params: Params) => Promise<object>>;

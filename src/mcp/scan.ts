@@ -1,4 +1,4 @@
-import type { NumberedPublication, Publications } from "../journal/journal.ts";
+import type { NumberedPublication, Publications } from "../core/journal/journal.ts";
 
 /** Most publications that a poll looks at, and most characters of data in its answer. */
 const MAX_SCANNED = 5000;

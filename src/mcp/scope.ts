@@ -1,7 +1,7 @@
-import type { McpPrincipal } from "../config/types.ts";
-import type { NewPublication } from "../journal/journal.ts";
-import { compileGlobs } from "../mapping/pattern.ts";
-import type { EventArguments } from "../types.ts";
+import type { McpPrincipal } from "../core/config/types.ts";
+import type { NewPublication } from "../core/journal/journal.ts";
+import { compileGlobs } from "../core/mapping/pattern.ts";
+import type { EventArguments } from "../core/types.ts";
 
 /* What a principal may see. Everything else does not exist for it. */
 

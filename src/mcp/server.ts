@@ -1,8 +1,8 @@
-import { HookError } from "../errors.ts";
-import { json, type RouteHandler } from "../ingress/router.ts";
-import type { Runtime } from "../runtime/build.ts";
-import { createWakeUp } from "../shared/time.ts";
-import type { HttpResponse } from "../types.ts";
+import { HookError } from "../core/errors.ts";
+import { json, type RouteHandler } from "../core/ingress/router.ts";
+import type { Runtime } from "../service/runtime/build.ts";
+import { createWakeUp } from "../core/shared/time.ts";
+import type { HttpResponse } from "../core/types.ts";
 import type { AuditList } from "./audit.ts";
 import { createSender } from "./delivery/callback.ts";
 import { createCatalog } from "./catalog.ts";

@@ -1,5 +1,5 @@
-import { createCheck } from "../config/schema/validator.ts";
-import { HookError } from "../errors.ts";
+import { createCheck } from "../core/config/schema/validator.ts";
+import { HookError } from "../core/errors.ts";
 
 /** Throws a 400 unless the body fits its schema. */
 export type RequireBody<Body> = (body: unknown) => asserts body is Body;

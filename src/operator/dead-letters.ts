@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
-import { HookError } from "../errors.ts";
-import type { DeadLetter, Journal } from "../journal/journal.ts";
+import { HookError } from "../core/errors.ts";
+import type { DeadLetter, Journal } from "../core/journal/journal.ts";
 import { createRequireBody, type RequireBody } from "./body.ts";
 
 /** Failures that have their hook, their kind and the words of their error in common. */

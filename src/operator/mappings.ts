@@ -1,12 +1,12 @@
 import path from "node:path";
-import type { MappingInput } from "../config/schema/generated.ts";
-import type { MappingSource } from "../config/types.ts";
-import { parseObject } from "../shared/json.ts";
-import { readRegularFile } from "../shared/system/files.ts";
-import { listSampleNames } from "../shared/system/samples.ts";
-import type { MappingCount } from "../journal/journal.ts";
-import type { EventCounts } from "../telemetry/activity.ts";
-import type { EventStatus, HookAction } from "../types.ts";
+import type { MappingInput } from "../core/config/schema/generated.ts";
+import type { MappingSource } from "../core/config/types.ts";
+import { parseObject } from "../core/shared/json.ts";
+import { readRegularFile } from "../core/shared/system/files.ts";
+import { listSampleNames } from "../core/shared/system/samples.ts";
+import type { MappingCount } from "../core/journal/journal.ts";
+import type { EventCounts } from "../core/telemetry/activity.ts";
+import type { EventStatus, HookAction } from "../core/types.ts";
 import type { Rejection } from "./rejections.ts";
 import { toView } from "./times.ts";
 

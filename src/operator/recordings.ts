@@ -1,7 +1,7 @@
-import { DAY_MS } from "../shared/time.ts";
-import { HookError } from "../errors.ts";
-import type { Journal, StoredRequest } from "../journal/journal.ts";
-import { createId } from "../shared/id.ts";
+import { DAY_MS } from "../core/shared/time.ts";
+import { HookError } from "../core/errors.ts";
+import type { Journal, StoredRequest } from "../core/journal/journal.ts";
+import { createId } from "../core/shared/id.ts";
 
 /** What a hook that no mapping takes is sent, kept so that a mapping can be built from it. */
 export interface Recording {

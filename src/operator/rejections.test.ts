@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { HookError } from "../errors.ts";
-import { createSqliteJournal } from "../journal/sqlite/sqlite.ts";
-import { createId } from "../shared/id.ts";
-import type { Log } from "../telemetry/log.ts";
-import { silentTelemetry, withLog } from "../telemetry/telemetry.ts";
+import { HookError } from "../core/errors.ts";
+import { createSqliteJournal } from "../stores/sqlite/sqlite.ts";
+import { createId } from "../core/shared/id.ts";
+import type { Log } from "../core/telemetry/log.ts";
+import { silentTelemetry, withLog } from "../core/telemetry/telemetry.ts";
 import { createRejectionLog } from "./rejections.ts";
 
 const refused = new HookError("unauthorized");

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { type HookError, messageOf } from "../errors.ts";
-import type { Journal } from "../journal/journal.ts";
-import { cutText } from "../shared/text/text.ts";
-import { DAY_MS } from "../shared/time.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
+import { type HookError, messageOf } from "../core/errors.ts";
+import type { Journal } from "../core/journal/journal.ts";
+import { cutText } from "../core/shared/text/text.ts";
+import { DAY_MS } from "../core/shared/time.ts";
+import type { Telemetry } from "../core/telemetry/telemetry.ts";
 
 /** A request that was refused before its sender was known. Nothing of its body is kept. */
 export interface Rejection {

@@ -1,16 +1,16 @@
 import { hash } from "node:crypto";
 import { hostname } from "node:os";
-import type { ResolvedConfig } from "../config/types.ts";
-import type { Dispatcher } from "../dispatch/dispatcher.ts";
-import type { BudgetStatus } from "../dispatch/hold.ts";
-import { type ConfigProblem, toSentence } from "../errors.ts";
-import type { JournalStats, NodeInfo, NodeRecord, WorkCounts } from "../journal/journal.ts";
+import type { ResolvedConfig } from "../core/config/types.ts";
+import type { Dispatcher } from "../core/dispatch/dispatcher.ts";
+import type { BudgetStatus } from "../core/dispatch/hold.ts";
+import { type ConfigProblem, toSentence } from "../core/errors.ts";
+import type { JournalStats, NodeInfo, NodeRecord, WorkCounts } from "../core/journal/journal.ts";
 import type { FolderStatus, MailStatus } from "../mail/watch/status.ts";
-import type { Runtime } from "../runtime/build.ts";
-import type { ReloadFailure } from "../runtime/reload.ts";
-import { packageVersion } from "../shared/system/package.ts";
-import type { EventCounts, Minute } from "../telemetry/activity.ts";
-import type { SandboxStatus } from "../transforms/runner.ts";
+import type { Runtime } from "../service/runtime/build.ts";
+import type { ReloadFailure } from "../service/runtime/reload.ts";
+import { packageVersion } from "../core/shared/system/package.ts";
+import type { EventCounts, Minute } from "../core/telemetry/activity.ts";
+import type { SandboxStatus } from "../core/transforms/runner.ts";
 import { toIso, toView, type View } from "./times.ts";
 
 /* Whether the service and its nodes work, as the API shows it. */

@@ -1,11 +1,11 @@
-import { describeWait } from "../shared/run-wait.ts";
-import { HookError, HTTP_ERRORS } from "../errors.ts";
-import type { FindParser } from "../ingress/parse-body.ts";
-import type { EventRecord, EventSearch, EventSummary, Journal, Page } from "../journal/journal.ts";
-import { createId } from "../shared/id.ts";
-import { parsePath } from "../shared/json.ts";
-import { REDACTED } from "../shared/secret.ts";
-import type { EventStatus, HookRequest } from "../types.ts";
+import { describeWait } from "../core/shared/run-wait.ts";
+import { HookError, HTTP_ERRORS } from "../core/errors.ts";
+import type { FindParser } from "../core/ingress/parse-body.ts";
+import type { EventRecord, EventSearch, EventSummary, Journal, Page } from "../core/journal/journal.ts";
+import { createId } from "../core/shared/id.ts";
+import { parsePath } from "../core/shared/json.ts";
+import { REDACTED } from "../core/shared/secret.ts";
+import type { EventStatus, HookRequest } from "../core/types.ts";
 
 type StoredEvents = Pick<Journal, "listEvents" | "getEvent">;
 

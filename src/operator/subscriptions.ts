@@ -1,5 +1,5 @@
-import type { PublicationState, Subscription } from "../journal/journal.ts";
-import { REDACTED } from "../shared/secret.ts";
+import type { PublicationState, Subscription } from "../core/journal/journal.ts";
+import { REDACTED } from "../core/shared/secret.ts";
 
 /** active: delivers · suspended: until the subscriber asks again · ended: the subscriber gets a last message · expired: it was not refreshed. */
 type SubscriptionState = "active" | "suspended" | "ended" | "expired";

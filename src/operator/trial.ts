@@ -1,15 +1,15 @@
 import type { FromSchema } from "json-schema-to-ts";
-import { trimSlashes } from "../config/resolve.ts";
-import { didYouMean } from "../shared/text/text.ts";
-import { ConfigError, type ConfigProblem, HookError } from "../errors.ts";
-import { parseJsonBody } from "../ingress/parse-body.ts";
-import { toVisibleHeaders } from "../ingress/hook-request.ts";
-import type { MappingIndex } from "../mapping/mapping-index.ts";
-import type { Runtime } from "../runtime/build.ts";
-import type { Draft } from "../runtime/draft.ts";
-import { readOwn, toText } from "../shared/json.ts";
-import { createId } from "../shared/id.ts";
-import { TOKEN_PARAMETER } from "../shared/secret.ts";
+import { trimSlashes } from "../core/config/resolve.ts";
+import { didYouMean } from "../core/shared/text/text.ts";
+import { ConfigError, type ConfigProblem, HookError } from "../core/errors.ts";
+import { parseJsonBody } from "../core/ingress/parse-body.ts";
+import { toVisibleHeaders } from "../core/ingress/hook-request.ts";
+import type { MappingIndex } from "../core/mapping/mapping-index.ts";
+import type { Runtime } from "../service/runtime/build.ts";
+import type { Draft } from "../service/runtime/draft.ts";
+import { readOwn, toText } from "../core/shared/json.ts";
+import { createId } from "../core/shared/id.ts";
+import { TOKEN_PARAMETER } from "../core/shared/secret.ts";
 import {
   type AgentAction,
   type ReplyTarget,
@@ -19,7 +19,7 @@ import {
   type HookRequest,
   type LogLine,
   type Resolution,
-} from "../types.ts";
+} from "../core/types.ts";
 import { createRequireBody, type RequireBody } from "./body.ts";
 
 /** The result of a request that was only tried, with what its sender would not see. */

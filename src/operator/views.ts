@@ -1,10 +1,10 @@
-import { toPrompt } from "../boundary/boundary.ts";
-import { exactPayload } from "../shared/exact-json.ts";
-import { cutText } from "../shared/text/text.ts";
-import type { FoundMissed } from "../catch-up/missed.ts";
-import type { FindParser } from "../ingress/parse-body.ts";
-import { matchHook } from "../ingress/router.ts";
-import type { AnsweredRequest } from "../ingress/server.ts";
+import { toPrompt } from "../core/boundary/boundary.ts";
+import { exactPayload } from "../core/shared/exact-json.ts";
+import { cutText } from "../core/shared/text/text.ts";
+import type { FoundMissed } from "../core/ports/missed.ts";
+import type { FindParser } from "../core/ingress/parse-body.ts";
+import { matchHook } from "../core/ingress/router.ts";
+import type { AnsweredRequest } from "../core/ingress/server.ts";
 import type { McpRequestRecord } from "../mcp/audit.ts";
 import type {
   AbandonedEvent,
@@ -22,10 +22,10 @@ import type {
   StoredRequest,
   Timings,
   Step,
-} from "../journal/journal.ts";
-import type { Runtime } from "../runtime/build.ts";
-import type { GrantRow } from "../runtime/grants.ts";
-import type { LogLine } from "../types.ts";
+} from "../core/journal/journal.ts";
+import type { Runtime } from "../service/runtime/build.ts";
+import type { GrantRow } from "../service/runtime/grants.ts";
+import type { LogLine } from "../core/types.ts";
 import type { DeadLetterChange, DeadLetterGroup } from "./dead-letters.ts";
 import type { Diff } from "./diff.ts";
 import type { MappingSourceView, MappingView } from "./mappings.ts";

@@ -1,18 +1,18 @@
-import { HOUR_MS } from "../shared/time.ts";
-import { type CatchUp, type CatchUpResult, runCatchUp } from "../catch-up/run.ts";
-import { openMissedEvents } from "../catch-up/senders.ts";
-import type { FoundMissed, MissedEvents } from "../catch-up/missed.ts";
-import { findUse, listEvents, toApiAccess, toHook, toHookUrl } from "../config/presets/api-access.ts";
-import { findRegistration } from "../config/presets/file.ts";
-import type { PresetUse } from "../config/types.ts";
-import { DriverError, HookError, JournalUnavailable, messageOf } from "../errors.ts";
+import { HOUR_MS } from "../core/shared/time.ts";
+import { type CatchUp, type CatchUpResult, runCatchUp } from "./catch-up-run.ts";
+import { openMissedEvents } from "../vendors/missed.ts";
+import type { FoundMissed, MissedEvents } from "../core/ports/missed.ts";
+import { findUse, listEvents, toApiAccess, toHook, toHookUrl } from "../core/config/presets/api-access.ts";
+import { findRegistration } from "../core/config/presets/file.ts";
+import type { PresetUse } from "../core/config/types.ts";
+import { DriverError, HookError, JournalUnavailable, messageOf } from "../core/errors.ts";
 import { listSince } from "../operator/stored-events.ts";
-import type { Runtime } from "../runtime/build.ts";
-import { createId } from "../shared/id.ts";
-import { parseObject, readOwn, toText } from "../shared/json.ts";
-import { toOneLine } from "../shared/text/text.ts";
-import type { HookRequest, HttpResponse } from "../types.ts";
-import type { Alerts } from "../dispatch/alerts.ts";
+import type { Runtime } from "./runtime/build.ts";
+import { createId } from "../core/shared/id.ts";
+import { parseObject, readOwn, toText } from "../core/shared/json.ts";
+import { toOneLine } from "../core/shared/text/text.ts";
+import type { HookRequest, HttpResponse } from "../core/types.ts";
+import type { Alerts } from "../core/dispatch/alerts.ts";
 import type { Parts } from "./parts.ts";
 
 /** Finds the times in which no node was ready, and gets from senders what they could not deliver then. */

@@ -1,15 +1,15 @@
-import { type Alerts, createAlerts, describeDown, describeRefusal } from "../dispatch/alerts.ts";
-import { createDispatcher, type Dispatcher } from "../dispatch/dispatcher.ts";
-import type { EventRecord } from "../journal/journal.ts";
-import { createSweeper, type Sweeper } from "../journal/sweeper.ts";
+import { type Alerts, createAlerts, describeDown, describeRefusal } from "../core/dispatch/alerts.ts";
+import { createDispatcher, type Dispatcher } from "../core/dispatch/dispatcher.ts";
+import type { EventRecord } from "../core/journal/journal.ts";
+import { createSweeper, type Sweeper } from "../core/journal/sweeper.ts";
 import { createMailService, type MailService } from "../mail/watch/service.ts";
 import { isDown, type MailStatus } from "../mail/watch/status.ts";
-import { toRequestContext } from "../mapping/item.ts";
+import { toRequestContext } from "../core/mapping/item.ts";
 import { toReplayRequest } from "../operator/stored-events.ts";
 import { describeNode, toMailView, toRuntimeView } from "../operator/status.ts";
-import { createReloader, type ReloadCause, type Reloader } from "../runtime/reload.ts";
-import type { Runtime } from "../runtime/build.ts";
-import { createMailStores } from "../stores.ts";
+import { createReloader, type ReloadCause, type Reloader } from "./runtime/reload.ts";
+import type { Runtime } from "./runtime/build.ts";
+import { createMailStores } from "./stores.ts";
 import type { Parts } from "./parts.ts";
 
 /** What works without a request: the dispatcher, the alerts, the sweeper, and the watches of mailboxes and of files. */

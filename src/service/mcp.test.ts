@@ -4,9 +4,9 @@ import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { toConfig } from "../../test/support/mapping.ts";
 import { publishing } from "../../test/support/mcp.ts";
-import { createSqliteJournal } from "../journal/sqlite/sqlite.ts";
-import { silentTelemetry, withLog } from "../telemetry/telemetry.ts";
-import { createMcp } from "./mcp.ts";
+import { createSqliteJournal } from "../stores/sqlite/sqlite.ts";
+import { silentTelemetry, withLog } from "../core/telemetry/telemetry.ts";
+import { createMcp } from "../mcp/open.ts";
 
 test("reloads while the journal is away do not add attempts to open the endpoint", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-mcp-"));

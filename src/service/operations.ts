@@ -1,14 +1,14 @@
-import { toCanceledSummary } from "../actions/agent.ts";
-import { readBudget } from "../dispatch/hold.ts";
-import { HookError } from "../errors.ts";
-import { resolveRequest } from "../mapping/resolve.ts";
-import { createState, type RequestState } from "../mapping/state.ts";
+import { toCanceledSummary } from "../core/actions/agent.ts";
+import { readBudget } from "../core/dispatch/hold.ts";
+import { HookError } from "../core/errors.ts";
+import { resolveRequest } from "../core/mapping/resolve.ts";
+import { createState, type RequestState } from "../core/mapping/state.ts";
 import { type Diff, runDiff } from "../operator/diff.ts";
 import { runTrial, type Trial } from "../operator/trial.ts";
 import { type StatusView, toMailView, toNodesView, toRuntimeView } from "../operator/status.ts";
-import type { Runtime } from "../runtime/build.ts";
-import { createDrafts } from "../runtime/draft.ts";
-import { packageVersion } from "../shared/system/package.ts";
+import type { Runtime } from "./runtime/build.ts";
+import { createDrafts } from "./runtime/draft.ts";
+import { packageVersion } from "../core/shared/system/package.ts";
 import type { Execution } from "./execution.ts";
 import type { Parts } from "./parts.ts";
 

@@ -1,22 +1,22 @@
 import path from "node:path";
 import type { Readable } from "node:stream";
-import { hasOwnMark } from "../channels/comments/mark.ts";
-import type { ReadConfig } from "../config/load.ts";
-import { readConfig } from "../drivers.ts";
-import { ConfigError } from "../errors.ts";
-import { createParsers, type FindParser } from "../ingress/parse-body.ts";
-import type { Journal } from "../journal/journal.ts";
-import type { HooklineOptions } from "../library.ts";
-import type { IsOwn } from "../mapping/match.ts";
+import { hasOwnMark } from "../vendors/kit/comments/mark.ts";
+import type { ReadConfig } from "../core/config/load.ts";
+import { readConfig } from "./drivers.ts";
+import { ConfigError } from "../core/errors.ts";
+import { createParsers, type FindParser } from "../core/ingress/parse-body.ts";
+import type { Journal } from "../core/journal/journal.ts";
+import type { HooklineOptions } from "./library.ts";
+import type { IsOwn } from "../core/mapping/match.ts";
 import { createLiveStream, type LiveStream } from "../operator/http/stream.ts";
-import { buildRuntime, type Runtime } from "../runtime/build.ts";
-import { IS_CHECKOUT } from "../shared/system/package.ts";
-import { createTokenStores, openJournal } from "../stores.ts";
-import { createTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
-import { type CodeCache, createCodeCache } from "../transforms/code-cache.ts";
-import type { TransformRunner } from "../transforms/runner.ts";
-import type { Pool } from "../transforms/sandbox/pool.ts";
-import { createSandbox } from "../transforms/sandbox/sandbox.ts";
+import { buildRuntime, type Runtime } from "./runtime/build.ts";
+import { IS_CHECKOUT } from "../core/shared/system/package.ts";
+import { createTokenStores, openJournal } from "./stores.ts";
+import { createTelemetry, type Telemetry } from "../core/telemetry/telemetry.ts";
+import { type CodeCache, createCodeCache } from "../core/transforms/code-cache.ts";
+import type { TransformRunner } from "../core/transforms/runner.ts";
+import type { Pool } from "../core/transforms/sandbox/pool.ts";
+import { createSandbox } from "../core/transforms/sandbox/sandbox.ts";
 
 export interface PartsOptions extends HooklineOptions {
   /** Shows what happens, from a stream as `GET /api/stream` gives it. It gets the journal's last change before `close` ends. */

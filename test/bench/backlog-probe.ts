@@ -2,8 +2,8 @@
  * Measures the journal in a state folder and prints JSON; `backlog.ts` runs it. It is a separate process, so that its
  * memory is the journal's: `node test/bench/backlog-probe.ts FOLDER FIRST_EVENT`.
  */
-import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
-import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
+import { createSqliteJournal } from "../../src/stores/sqlite/sqlite.ts";
+import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 import { acceptEvents, carryOut } from "./work.ts";
 
 /** CPU microseconds, except the last: waiting for the disk is the same for both journals, and is not work. */

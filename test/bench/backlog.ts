@@ -7,8 +7,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
-import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
+import { createSqliteJournal } from "../../src/stores/sqlite/sqlite.ts";
+import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 import type { Costs } from "./backlog-probe.ts";
 import { acceptEvents, carryOut } from "./work.ts";
 

@@ -1,9 +1,9 @@
 /** `node compile-cold.ts <folder> <count> raw|own`: compiles transforms, prints the times as JSON. */
 import path from "node:path";
 import { build } from "esbuild";
-import { compileTransform, OPTIONS } from "../../src/transforms/compile.ts";
-import { createSandbox } from "../../src/transforms/sandbox/sandbox.ts";
-import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
+import { compileTransform, OPTIONS } from "../../src/core/transforms/compile.ts";
+import { createSandbox } from "../../src/core/transforms/sandbox/sandbox.ts";
+import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 
 const [folder = "", count = "", what] = process.argv.slice(2);
 const root = path.join(folder, "transforms");

@@ -1,4 +1,4 @@
-import type { NewEvent } from "../../src/journal/journal.ts";
+import type { NewEvent } from "../../src/core/journal/journal.ts";
 
 export const BODY = Buffer.from(JSON.stringify({ action: "opened", text: "x".repeat(1000) }));
 

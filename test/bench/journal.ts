@@ -6,8 +6,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
-import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
+import { createSqliteJournal } from "../../src/stores/sqlite/sqlite.ts";
+import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 import { BODY, toEvent } from "./event.ts";
 
 const ROUNDS = 3;

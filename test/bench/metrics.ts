@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createActivity } from "../../src/telemetry/activity.ts";
+import { createActivity } from "../../src/core/telemetry/activity.ts";
 import { load } from "./load.ts";
 import { type BenchServer, startServer } from "./server.ts";
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { PACKAGE_ROOT } from "../../src/shared/system/package.ts";
+import { PACKAGE_ROOT } from "../../src/core/shared/system/package.ts";
 import { createClient } from "../support/client.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../support/service.ts";
 import { firstSuccess } from "./server.ts";

@@ -4,7 +4,7 @@
  */
 import { performance } from "node:perf_hooks";
 import { createVerifier, signed, toRequest } from "../support/signatures.ts";
-import type { SignedRequest, SignatureVerifier } from "../../src/providers/provider.ts";
+import type { SignedRequest, SignatureVerifier } from "../../src/core/ports/signature.ts";
 
 const ROUNDS = 2000;
 const PER_ROUND = 20;

@@ -1,5 +1,5 @@
-import type { ClaimedDelivery, ClaimedRun, Journal } from "../../src/journal/journal.ts";
-import { MAIN_SESSION } from "../../src/types.ts";
+import type { ClaimedDelivery, ClaimedRun, Journal } from "../../src/core/journal/journal.ts";
+import { MAIN_SESSION } from "../../src/core/types.ts";
 import { toEvent } from "./event.ts";
 
 /** Accepts the events with these numbers, this many concurrently. */

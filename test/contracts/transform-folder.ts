@@ -1,8 +1,8 @@
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { compileTransform } from "../../src/transforms/compile.ts";
-import type { TransformBundle, TransformCall, TransformSpec } from "../../src/transforms/runner.ts";
+import { compileTransform } from "../../src/core/transforms/compile.ts";
+import type { TransformBundle, TransformCall, TransformSpec } from "../../src/core/transforms/runner.ts";
 
 /** A temporary folder with transforms. */
 export interface TransformFolder {

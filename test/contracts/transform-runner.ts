@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { TransformError } from "../../src/errors.ts";
-import type { Isolation, TransformBundle, TransformCall, TransformRunner } from "../../src/transforms/runner.ts";
+import { TransformError } from "../../src/core/errors.ts";
+import type { Isolation, TransformBundle, TransformCall, TransformRunner } from "../../src/core/transforms/runner.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "./transform-folder.ts";
 
 /** The behavior of every `TransformRunner`. */

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import * as fc from "../support/property.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ConfigError, JournalUnavailable } from "../../src/errors.ts";
-import { type Journal } from "../../src/journal/journal.ts";
-import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
-import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
+import { ConfigError, JournalUnavailable } from "../../src/core/errors.ts";
+import { type Journal } from "../../src/core/journal/journal.ts";
+import { createSqliteJournal } from "../../src/stores/sqlite/sqlite.ts";
+import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 import { open } from "../contracts/journal/openers/sqlite.ts";
 import { NOW, sampleEvent, sampleRun } from "../contracts/journal/samples.ts";
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { UserConfig } from "../../src/config/schema/generated.ts";
+import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { createClient, waitFor } from "../support/client.ts";
 import { type ModelServer, startModels } from "../support/models.ts";
 import { createPostgresUrl, endLease, findNewNode } from "../support/postgres.ts";

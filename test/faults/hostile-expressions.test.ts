@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { MappingInput } from "../../src/config/schema/generated.ts";
+import type { MappingInput } from "../../src/core/config/schema/generated.ts";
 import { type ServiceProcess, startProcess } from "../support/process.ts";
 import { HOOK_TOKEN, withTokens } from "../support/service.ts";
 

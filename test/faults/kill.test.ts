@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
-import type { UserConfig } from "../../src/config/schema/generated.ts";
+import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { createClient, waitFor } from "../support/client.ts";
 import { startProcess } from "../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, openService, withTokens } from "../support/service.ts";

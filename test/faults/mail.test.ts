@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { UserConfig } from "../../src/config/schema/generated.ts";
+import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { runWebhooks } from "../support/cli.ts";
 import { type Client, createClient } from "../support/client.ts";
 import { type ImapServer, startImapServer } from "../support/imap-server.ts";

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { createPostgresJournal, type PostgresJournal } from "../../src/journal/postgres/postgres.ts";
-import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
+import { createPostgresJournal, type PostgresJournal } from "../../src/stores/postgres/postgres.ts";
+import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 import { NOW, nextId, sampleEvent, sampleKeys, sampleOutcome, sampleRun } from "../contracts/journal/samples.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres-server.ts";
 

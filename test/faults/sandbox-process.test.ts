@@ -6,10 +6,10 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
-import type { TransformRunner } from "../../src/transforms/runner.ts";
-import { AS_NOBODY, findConfinement } from "../../src/transforms/sandbox/spawn.ts";
-import { createSandbox } from "../../src/transforms/sandbox/sandbox.ts";
+import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
+import type { TransformRunner } from "../../src/core/transforms/runner.ts";
+import { AS_NOBODY, findConfinement } from "../../src/core/transforms/sandbox/spawn.ts";
+import { createSandbox } from "../../src/core/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "../contracts/transform-folder.ts";
 import { readProcess, sandboxProcessesOf } from "../support/sandbox-processes.ts";
 
@@ -174,7 +174,7 @@ function isAlive(pid: number): boolean {
 /** Starts a call that never ends, and reports that it is running. */
 function superviseScript(file: string, root: string): string {
   return `
-    import { silentTelemetry as telemetry } from ${source("telemetry/telemetry.ts")};
+    import { silentTelemetry as telemetry } from ${source("core/telemetry/telemetry.ts")};
     ${callScript(file, root)}
     await runner.check(bundle);
     void call();
@@ -185,7 +185,7 @@ function superviseScript(file: string, root: string): string {
 /** Makes a call and prints its result, after the log. */
 function unconfinedScript(file: string, root: string): string {
   return `
-    import { createTelemetry } from ${source("telemetry/telemetry.ts")};
+    import { createTelemetry } from ${source("core/telemetry/telemetry.ts")};
     const telemetry = createTelemetry("info", { output: process.stdout });
     ${callScript(file, root)}
     const { value } = await call();
@@ -197,8 +197,8 @@ function unconfinedScript(file: string, root: string): string {
 /** Gives `runner`, `bundle` and `call()`. */
 function callScript(file: string, root: string): string {
   return `
-    import { compileTransform } from ${source("transforms/compile.ts")};
-    import { createSandbox } from ${source("transforms/sandbox/sandbox.ts")};
+    import { compileTransform } from ${source("core/transforms/compile.ts")};
+    import { createSandbox } from ${source("core/transforms/sandbox/sandbox.ts")};
     const spec = { file: ${JSON.stringify(file)}, root: ${JSON.stringify(root)}, timeoutMs: 60000, memoryMb: 64, isolation: "request", secrets: {} };
     const { bundle } = await compileTransform(spec);
     const runner = createSandbox({ telemetry });

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import * as fc from "../support/property.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { TransformError } from "../../src/errors.ts";
-import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
-import type { TransformBundle, TransformRunner } from "../../src/transforms/runner.ts";
-import { createSandbox } from "../../src/transforms/sandbox/sandbox.ts";
+import { TransformError } from "../../src/core/errors.ts";
+import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
+import type { TransformBundle, TransformRunner } from "../../src/core/transforms/runner.ts";
+import { createSandbox } from "../../src/core/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "../contracts/transform-folder.ts";
 
 /** Honest transforms run all the time beside the hostile ones; none of them may fail. */

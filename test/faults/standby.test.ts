@@ -1,10 +1,10 @@
 /** What a primary shows after a crash, and loses with its failover, is not taken for committed. */
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { retryWhileUnavailable } from "../../src/dispatch/retry.ts";
-import { createPostgresJournal, type PostgresJournal } from "../../src/journal/postgres/postgres.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
-import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
+import { retryWhileUnavailable } from "../../src/core/dispatch/retry.ts";
+import { createPostgresJournal, type PostgresJournal } from "../../src/stores/postgres/postgres.ts";
+import { silentLog } from "../../src/core/telemetry/log.ts";
+import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 import {
   NOW,
   sampleDelivery,

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createHookline } from "../../src/hookline.ts";
+import { createHookline } from "../../src/service/hookline.ts";
 import { runWebhooks } from "../support/cli.ts";
 import { spawnService } from "../support/process.ts";
 import { withTokens } from "../support/service.ts";

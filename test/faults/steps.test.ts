@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { UserConfig } from "../../src/config/schema/generated.ts";
+import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { createClient, waitFor } from "../support/client.ts";
 import { startModels } from "../support/models.ts";
 import { startProcess } from "../support/process.ts";

@@ -1,8 +1,8 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { createAuthenticators } from "../../src/ingress/authenticators.ts";
-import type { Sender } from "../../src/ingress/signature-authenticator.ts";
-import type { SignatureVerifier } from "../../src/providers/provider.ts";
+import { createAuthenticators } from "../../src/core/ingress/authenticators.ts";
+import type { Sender } from "../../src/core/ingress/signature-authenticator.ts";
+import type { SignatureVerifier } from "../../src/core/ports/signature.ts";
 import { BEARER, expectRefusal, startIngress, TOKEN, TRANSPORTS } from "../support/ingress.ts";
 
 /** A sender whose signature is its secret and the first byte of the body. It checks the address with GET and POST. */

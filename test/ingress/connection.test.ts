@@ -2,7 +2,7 @@ import { request as httpRequest, METHODS } from "node:http";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import type { HookRequest } from "../../src/types.ts";
+import type { HookRequest } from "../../src/core/types.ts";
 import { createGate } from "../support/gate.ts";
 import { startIngress } from "../support/ingress.ts";
 import { openRaw, parseAnswers, rawHead } from "../support/raw.ts";

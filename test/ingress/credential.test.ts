@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { Authenticator, Verification } from "../../src/ingress/authenticator.ts";
+import type { Authenticator, Verification } from "../../src/core/ingress/authenticator.ts";
 import { createGate } from "../support/gate.ts";
 import { BEARER, TRANSPORTS, expectRefusal, startIngress, TOKEN } from "../support/ingress.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { HookError, JournalUnavailable } from "../../src/errors.ts";
-import { createParsers } from "../../src/ingress/parse-body.ts";
+import { HookError, JournalUnavailable } from "../../src/core/errors.ts";
+import { createParsers } from "../../src/core/ingress/parse-body.ts";
 import { createGate } from "../support/gate.ts";
 import { BEARER, TRANSPORTS, expectRefusal, startIngress, TOKEN } from "../support/ingress.ts";
 

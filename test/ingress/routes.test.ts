@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Readable } from "node:stream";
-import { HookError } from "../../src/errors.ts";
-import { json } from "../../src/ingress/router.ts";
+import { HookError } from "../../src/core/errors.ts";
+import { json } from "../../src/core/ingress/router.ts";
 import { TRANSPORTS, expectRefusal, startIngress } from "../support/ingress.ts";
 import { openRaw } from "../support/raw.ts";
 

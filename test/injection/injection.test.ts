@@ -1,12 +1,12 @@
 /** The short form of `npm run injection`: all cases, and one sample of some presets. Each rule is needed for one of them. */
 import { afterEach, describe, expect, test } from "vitest";
-import { SOURCE_RULES } from "../../src/actions/agent.ts";
-import { REPLY_RULES } from "../../src/actions/reply.ts";
-import { CALL_RULES } from "../../src/actions/rules.ts";
-import { QUESTION_RULES } from "../../src/approvals/question.ts";
-import { ANSWER_RULES } from "../../src/approvals/answer.ts";
-import { LOCK_RULES } from "../../src/tools/mcp.ts";
-import { PATH_RULES } from "../../src/tools/path.ts";
+import { SOURCE_RULES } from "../../src/core/actions/agent.ts";
+import { REPLY_RULES } from "../../src/core/actions/reply.ts";
+import { CALL_RULES } from "../../src/core/actions/rules.ts";
+import { QUESTION_RULES } from "../../src/core/approvals/question.ts";
+import { ANSWER_RULES } from "../../src/core/approvals/answer.ts";
+import { LOCK_RULES } from "../../src/agents/tools/mcp.ts";
+import { PATH_RULES } from "../../src/agents/tools/path.ts";
 import { CASES, injectPreset } from "./cases.ts";
 
 test.each(["github", "mail", "slack", "sentry"])("payloads of %s", async (preset) => {

@@ -6,7 +6,7 @@
  *     npm run injection
  *     npm run injection -- github slack
  */
-import { findPresets } from "../../src/config/presets/file.ts";
+import { findPresets } from "../../src/core/config/presets/file.ts";
 import { CASES, injectPreset, type Outcome } from "./cases.ts";
 
 const names = process.argv.slice(2);

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { PRESETS_FOLDER } from "../../src/config/presets/file.ts";
-import { isObject, type Segment } from "../../src/shared/json.ts";
+import { PRESETS_FOLDER } from "../../src/core/config/presets/file.ts";
+import { isObject, type Segment } from "../../src/core/shared/json.ts";
 import { usePreset } from "../support/preset.ts";
 
 /** A sample of a preset whose texts a stranger may have written. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { MappingInput, UserConfig } from "../../src/config/schema/generated.ts";
+import type { MappingInput, UserConfig } from "../../src/core/config/schema/generated.ts";
 import { waitFor } from "../support/client.ts";
 import { type GithubServer, startGithub } from "../support/github-server.ts";
 import { GATEWAY_TOKEN, type Service, startService } from "../support/service.ts";

@@ -1,6 +1,6 @@
 /** Gmail through the whole service. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { UserConfig } from "../../src/config/schema/generated.ts";
+import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import type { MailSourceOptions } from "../../src/mail/sources.ts";
 import { type GmailServer, startGmail } from "../support/gmail.ts";
 import { type GoogleSigner, startGoogleSigner } from "../support/google-signer.ts";

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { toSentence } from "../../src/errors.ts";
-import { readConfig } from "../../src/drivers.ts";
-import type { UserConfig } from "../../src/config/schema/generated.ts";
+import { toSentence } from "../../src/core/errors.ts";
+import { readConfig } from "../../src/service/drivers.ts";
+import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { idsOfRuns } from "../support/mail-service.ts";
 import { toMail } from "../support/mailbox.ts";
 import { type Service, startService } from "../support/service.ts";
@@ -16,8 +16,8 @@ const src = pathToFileURL(path.join(import.meta.dirname, "../../src")).href;
 const MAILDROP = `
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { definePlugin } from "${src}/plugin.ts";
-import { MailError } from "${src}/errors.ts";
+import { definePlugin } from "${src}/core/ports/plugin.ts";
+import { MailError } from "${src}/core/errors.ts";
 
 export default definePlugin({
   name: "maildrops",

@@ -1,6 +1,6 @@
 /** Mails that the service rejects: each is set aside alone and reported, the others are accepted. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { MappingInput, UserConfig } from "../../src/config/schema/generated.ts";
+import type { MappingInput, UserConfig } from "../../src/core/config/schema/generated.ts";
 import { type ImapServer, startImapServer } from "../support/imap-server.ts";
 import { folderStatus, idsOfRuns, numbered, toBytes, toMailConfig } from "../support/mail-service.ts";
 import { type Service, startService } from "../support/service.ts";

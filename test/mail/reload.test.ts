@@ -1,6 +1,6 @@
 /** The effects of configuration changes on a running watch. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { UserConfig } from "../../src/config/schema/generated.ts";
+import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { waitFor } from "../support/client.ts";
 import { type ImapServer, startImapServer } from "../support/imap-server.ts";
 import { idsOfRuns, numbered, toBytes, toMailConfig } from "../support/mail-service.ts";

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { parseSource } from "../../src/config/parse/source.ts";
+import { parseSource } from "../../src/core/config/parse/source.ts";
 import { CERTIFICATE } from "../support/certificate.ts";
 import { runWebhooks, setUpMail } from "../support/cli.ts";
 import { type ImapServer, type ImapServerOptions, startImapServer } from "../support/imap-server.ts";

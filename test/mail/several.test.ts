@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { UserConfig, UserConfigMailbox } from "../../src/config/schema/generated.ts";
+import type { UserConfig, UserConfigMailbox } from "../../src/core/config/schema/generated.ts";
 import { runWebhooks, setUpMail, startWebhooks } from "../support/cli.ts";
 import { type ImapServer, startImapServer } from "../support/imap-server.ts";
 import { idsOfRuns, toBytes, toMailbox } from "../support/mail-service.ts";

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
-import type { Journal } from "../../src/journal/journal.ts";
-import { createMappingIndex } from "../../src/mapping/mapping-index.ts";
+import type { Journal } from "../../src/core/journal/journal.ts";
+import { createMappingIndex } from "../../src/core/mapping/mapping-index.ts";
 import { createAuditList } from "../../src/mcp/audit.ts";
 import { openMcpServer } from "../../src/mcp/server.ts";
-import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
+import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 import { useJournals } from "../contracts/journal/harness.ts";
 import { open } from "../contracts/journal/openers/postgres.ts";
 import { numberAll, publish } from "../contracts/journal/publications.ts";

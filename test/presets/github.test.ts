@@ -1,6 +1,6 @@
 /** Runs every example payload that GitHub publishes through the preset. */
 import { beforeAll, describe, expect, test } from "vitest";
-import type { AgentAction, Resolution } from "../../src/types.ts";
+import type { AgentAction, Resolution } from "../../src/core/types.ts";
 import { githubExamples } from "../support/github.ts";
 import { usePreset } from "../support/preset.ts";
 

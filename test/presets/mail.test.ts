@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { resolve } from "../support/mapping.ts";
-import { readConfig } from "../../src/drivers.ts";
-import type { MappingSource } from "../../src/config/types.ts";
-import type { Resolution } from "../../src/types.ts";
+import { readConfig } from "../../src/service/drivers.ts";
+import type { MappingSource } from "../../src/core/config/types.ts";
+import type { Resolution } from "../../src/core/types.ts";
 
 describe("mail", () => {
   const mail = { id: "a1", from: "ann@example.com", subject: "S", snippet: "short" };

@@ -1,6 +1,6 @@
 /** Events that lead to an action only if `events` names them: the message says what they are about, and so does the subject. */
 import { expect, test } from "vitest";
-import type { AgentAction } from "../../src/types.ts";
+import type { AgentAction } from "../../src/core/types.ts";
 import { usePreset } from "../support/preset.ts";
 
 const slack = (event: object) => ({ type: "event_callback", team_id: "T1", event_id: "E1", event });

@@ -4,9 +4,9 @@ import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { findSamples, runSample } from "../../src/cli/samples/sample.ts";
 import { buildSamples } from "../../src/cli/samples/suite.ts";
-import { PRESETS_FOLDER } from "../../src/config/presets/file.ts";
-import { createTelemetry } from "../../src/telemetry/telemetry.ts";
-import { createSandbox } from "../../src/transforms/sandbox/sandbox.ts";
+import { PRESETS_FOLDER } from "../../src/core/config/presets/file.ts";
+import { createTelemetry } from "../../src/core/telemetry/telemetry.ts";
+import { createSandbox } from "../../src/core/transforms/sandbox/sandbox.ts";
 
 const runner = createSandbox({ telemetry: createTelemetry("error") });
 afterAll(() => runner.close());

@@ -5,8 +5,8 @@
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { UserConfig } from "../../src/config/schema/generated.ts";
-import { findPresets, readPreset } from "../../src/config/presets/file.ts";
+import type { UserConfig } from "../../src/core/config/schema/generated.ts";
+import { findPresets, readPreset } from "../../src/core/config/presets/file.ts";
 import { findProblems } from "../support/config.ts";
 import { type ModelServer, startModels } from "../support/models.ts";
 import { type Service, startService } from "../support/service.ts";

@@ -2,10 +2,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findSamples, type Sample } from "../../src/cli/samples/sample.ts";
-import { readConfig } from "../../src/drivers.ts";
-import { PRESETS_FOLDER } from "../../src/config/presets/file.ts";
-import type { SignedParts } from "../../src/providers/provider.ts";
-import { isObject } from "../../src/shared/json.ts";
+import { readConfig } from "../../src/service/drivers.ts";
+import { PRESETS_FOLDER } from "../../src/core/config/presets/file.ts";
+import type { SignedParts } from "../../src/core/ports/signature.ts";
+import { isObject } from "../../src/core/shared/json.ts";
 import { type Service, startService } from "../support/service.ts";
 import { createVerifier } from "../support/signatures.ts";
 

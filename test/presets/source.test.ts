@@ -1,9 +1,9 @@
 /** Where a reply to an event of a preset goes, and that what follows there is the same session. */
 import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { channels } from "../../src/channels/index.ts";
-import type { ChannelDriver } from "../../src/channels/driver.ts";
-import type { UserConfig } from "../../src/config/schema/generated.ts";
+import { channels } from "../../src/vendors/channels.ts";
+import type { ChannelDriver } from "../../src/core/ports/channel.ts";
+import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { usePreset } from "../support/preset.ts";
 
 const SETTINGS: NonNullable<UserConfig["channels"]> = {

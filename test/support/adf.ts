@@ -1,5 +1,5 @@
 import { Ajv } from "ajv";
-import type { AdfDocument, AdfNode } from "../../src/channels/comments/jira.ts";
+import type { AdfDocument, AdfNode } from "../../src/vendors/jira/comments.ts";
 
 const BLOCKS = ["paragraph", "codeBlock", "blockquote", "bulletList", "orderedList"];
 

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { compiledChecks } from "../../src/config/schema/compiled-checks.ts";
+import { compiledChecks } from "../../src/core/config/schema/compiled-checks.ts";
 import { PACKAGE } from "./program.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ChannelDriver } from "../../src/channels/driver.ts";
+import type { ChannelDriver } from "../../src/core/ports/channel.ts";
 import { describeRemoteChannel } from "../../src/contracts/channel.ts";
 import { type CommentServer, type CommentService, startComments } from "./comment-server.ts";
 import { shownText } from "./comments.ts";

@@ -1,6 +1,6 @@
-import type { CheckOptions } from "../../src/config/load.ts";
-import { checkConfig } from "../../src/drivers.ts";
-import { ConfigError, type ConfigProblem } from "../../src/errors.ts";
+import type { CheckOptions } from "../../src/core/config/load.ts";
+import { checkConfig } from "../../src/service/drivers.ts";
+import { ConfigError, type ConfigProblem } from "../../src/core/errors.ts";
 
 /** The problems of a configuration, as `key: message`. */
 export async function findProblems(

@@ -2,17 +2,17 @@ import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { toSystemEvent } from "../../src/actions/heartbeat.ts";
-import type { AgentDriver, AgentReply, AgentTurn } from "../../src/agents/driver.ts";
-import type { ChannelDriver, OutgoingMessage } from "../../src/channels/driver.ts";
-import type { ResolvedConfig } from "../../src/config/types.ts";
-import { createDispatcher, type Dispatcher } from "../../src/dispatch/dispatcher.ts";
-import type { Journal, NewAction, RunLimits } from "../../src/journal/journal.ts";
+import { toSystemEvent } from "../../src/core/actions/heartbeat.ts";
+import type { AgentDriver, AgentReply, AgentTurn } from "../../src/core/ports/agent.ts";
+import type { ChannelDriver, OutgoingMessage } from "../../src/core/ports/channel.ts";
+import type { ResolvedConfig } from "../../src/core/config/types.ts";
+import { createDispatcher, type Dispatcher } from "../../src/core/dispatch/dispatcher.ts";
+import type { Journal, NewAction, RunLimits } from "../../src/core/journal/journal.ts";
 import type { OpenJournal } from "../contracts/journal/harness.ts";
 import { open as openSqlite } from "../contracts/journal/openers/sqlite.ts";
-import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
-import { openToolSets, type ToolSets } from "../../src/tools/tool-sets.ts";
-import type { AgentAction, WakeAction } from "../../src/types.ts";
+import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
+import { openToolSets, type ToolSets } from "../../src/agents/tools/tool-sets.ts";
+import type { AgentAction, WakeAction } from "../../src/core/types.ts";
 
 export interface DispatchSetup {
   agent: AgentDriver;

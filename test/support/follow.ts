@@ -1,5 +1,5 @@
 import { expect, onTestFinished } from "vitest";
-import type { FollowOptions, Mail, MailBatch, MailSource, ReceivedMail } from "../../src/mail/source.ts";
+import type { FollowOptions, Mail, MailBatch, MailSource, ReceivedMail } from "../../src/core/ports/mail-source.ts";
 
 export interface Following {
   batches: MailBatch[];

@@ -1,7 +1,7 @@
 import { onTestFinished } from "vitest";
 import { createImap, type Timing } from "../../src/mail/imap/imap.ts";
 import type { ImapOptions } from "../../src/mail/options.ts";
-import type { MailSource } from "../../src/mail/source.ts";
+import type { MailSource } from "../../src/core/ports/mail-source.ts";
 import { type ImapServer, type ImapServerOptions, startImapServer } from "./imap-server.ts";
 
 export interface ImapMailbox {

@@ -1,12 +1,12 @@
 import { expect, onTestFinished } from "vitest";
-import type { HookToken } from "../../src/config/types.ts";
-import type { HookError } from "../../src/errors.ts";
-import { createAuthenticators, type Authenticators } from "../../src/ingress/authenticators.ts";
-import { createParsers } from "../../src/ingress/parse-body.ts";
-import type { IngressRuntime } from "../../src/ingress/serve-hook.ts";
-import { createServer, type IngressOptions, type IngressServer } from "../../src/ingress/server.ts";
-import { withLog } from "../../src/telemetry/telemetry.ts";
-import type { HookRequest } from "../../src/types.ts";
+import type { HookToken } from "../../src/core/config/types.ts";
+import type { HookError } from "../../src/core/errors.ts";
+import { createAuthenticators, type Authenticators } from "../../src/core/ingress/authenticators.ts";
+import { createParsers } from "../../src/core/ingress/parse-body.ts";
+import type { IngressRuntime } from "../../src/core/ingress/serve-hook.ts";
+import { createServer, type IngressOptions, type IngressServer } from "../../src/core/ingress/server.ts";
+import { withLog } from "../../src/core/telemetry/telemetry.ts";
+import type { HookRequest } from "../../src/core/types.ts";
 
 export const TOKEN = "the-hook-token-of-these-tests";
 export const BEARER = { authorization: `Bearer ${TOKEN}` };

@@ -1,4 +1,4 @@
-import type { MailSourcesImap, UserConfig, UserConfigMailbox } from "../../src/config/schema/generated.ts";
+import type { MailSourcesImap, UserConfig, UserConfigMailbox } from "../../src/core/config/schema/generated.ts";
 import type { Client } from "./client.ts";
 import type { ImapServer } from "./imap-server.ts";
 import { withTokens } from "./service.ts";

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from "node:events";
-import { MailError } from "../../src/errors.ts";
-import type { FollowOptions, Mail, MailBatch, MailSource, ReceivedMail } from "../../src/mail/source.ts";
+import { MailError } from "../../src/core/errors.ts";
+import type { FollowOptions, Mail, MailBatch, MailSource, ReceivedMail } from "../../src/core/ports/mail-source.ts";
 
 export interface Mailbox {
   source: MailSource;

@@ -1,14 +1,14 @@
 import path from "node:path";
-import type { MappingInput, UserConfig } from "../../src/config/schema/generated.ts";
-import { resolveUserConfig } from "../../src/config/load.ts";
-import { builtInDrivers } from "../../src/drivers.ts";
-import type { MappingSource, ResolvedConfig } from "../../src/config/types.ts";
-import { type CompiledMapping, compileMapping } from "../../src/mapping/compile.ts";
-import { createMappingIndex } from "../../src/mapping/mapping-index.ts";
-import { TransformError } from "../../src/errors.ts";
-import { resolveRequest } from "../../src/mapping/resolve.ts";
-import type { TransformBundle, TransformCall, TransformOutcome } from "../../src/transforms/runner.ts";
-import type { HookRequest, Resolution } from "../../src/types.ts";
+import type { MappingInput, UserConfig } from "../../src/core/config/schema/generated.ts";
+import { resolveUserConfig } from "../../src/core/config/load.ts";
+import { builtInDrivers } from "../../src/service/drivers.ts";
+import type { MappingSource, ResolvedConfig } from "../../src/core/config/types.ts";
+import { type CompiledMapping, compileMapping } from "../../src/core/mapping/compile.ts";
+import { createMappingIndex } from "../../src/core/mapping/mapping-index.ts";
+import { TransformError } from "../../src/core/errors.ts";
+import { resolveRequest } from "../../src/core/mapping/resolve.ts";
+import type { TransformBundle, TransformCall, TransformOutcome } from "../../src/core/transforms/runner.ts";
+import type { HookRequest, Resolution } from "../../src/core/types.ts";
 
 /** A transform that runs in this process. Input and output pass through JSON, as in the sandbox. */
 export type InlineTransform = (input: TransformCall) => unknown;

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { UserConfig } from "../../src/config/schema/generated.ts";
+import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 
 export const MCP_TOKEN = "mcp-token-of-desk-for-tests-0123456789";
 export const OTHER_TOKEN = "mcp-token-of-other-for-tests-0123456789";

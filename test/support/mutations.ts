@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
-import { providers } from "../../src/providers/index.ts";
-import type { SignedRequest } from "../../src/providers/provider.ts";
+import { providers } from "../../src/vendors/signatures/index.ts";
+import type { SignedRequest } from "../../src/core/ports/signature.ts";
 import { createSenders, NOW, sampleFor, type Sender, signed, toRequest, URL_OF_HOOK } from "./signatures.ts";
 
 export interface MutationReport {

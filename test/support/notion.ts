@@ -1,5 +1,5 @@
 import { Client, type CommentObjectResponse } from "@notionhq/client";
-import { toObject, toObjects } from "../../src/shared/json.ts";
+import { toObject, toObjects } from "../../src/core/shared/json.ts";
 import type { CommentService } from "./comment-server.ts";
 import { TOKEN } from "./comment-suite.ts";
 

@@ -1,4 +1,4 @@
-import { toObject } from "../../src/shared/json.ts";
+import { toObject } from "../../src/core/shared/json.ts";
 import type { CommentService } from "./comment-server.ts";
 import { TOKEN } from "./comment-suite.ts";
 

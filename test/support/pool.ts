@@ -1,5 +1,5 @@
-import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
-import { createPool, type Pool } from "../../src/transforms/sandbox/pool.ts";
+import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
+import { createPool, type Pool } from "../../src/core/transforms/sandbox/pool.ts";
 
 /**
  * The sandbox processes that services and commands of this test process share: a new one takes longer than most tests. They

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createPostgresJournal } from "../../src/journal/postgres/postgres.ts";
-import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
+import { createPostgresJournal } from "../../src/stores/postgres/postgres.ts";
+import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 import { type PostgresServer, startPostgres } from "./postgres-server.ts";
 
 export interface Databases {

@@ -1,8 +1,8 @@
-import type { UserConfig } from "../../src/config/schema/generated.ts";
-import { readConfig } from "../../src/drivers.ts";
-import { createMappingIndex } from "../../src/mapping/mapping-index.ts";
-import { resolveRequest } from "../../src/mapping/resolve.ts";
-import type { Resolution } from "../../src/types.ts";
+import type { UserConfig } from "../../src/core/config/schema/generated.ts";
+import { readConfig } from "../../src/service/drivers.ts";
+import { createMappingIndex } from "../../src/core/mapping/mapping-index.ts";
+import { resolveRequest } from "../../src/core/mapping/resolve.ts";
+import type { Resolution } from "../../src/core/types.ts";
 import { toCompiled, toRequest } from "./mapping.ts";
 
 /** Sends requests through a preset with these options. It must not use a transform. */

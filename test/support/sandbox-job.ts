@@ -1,4 +1,4 @@
-import type { Job } from "../../src/transforms/sandbox/job.ts";
+import type { Job } from "../../src/core/transforms/sandbox/job.ts";
 
 /** A call of a module, before it has been handed out. */
 export const JOB: Job = {

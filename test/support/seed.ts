@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { protect } from "../../src/boundary/boundary.ts";
-import type { UserConfig } from "../../src/config/schema/generated.ts";
+import { protect } from "../../src/core/boundary/boundary.ts";
+import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import type {
   ClaimedRun,
   Journal,
@@ -10,12 +10,12 @@ import type {
   NewEntry,
   NewEvent,
   Step,
-} from "../../src/journal/journal.ts";
-import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
-import { firstIdAt } from "../../src/shared/id.ts";
-import { startOfDay } from "../../src/shared/time.ts";
-import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
-import { type AgentAction, QUESTION_HOLDS } from "../../src/types.ts";
+} from "../../src/core/journal/journal.ts";
+import { createSqliteJournal } from "../../src/stores/sqlite/sqlite.ts";
+import { firstIdAt } from "../../src/core/shared/id.ts";
+import { startOfDay } from "../../src/core/shared/time.ts";
+import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
+import { type AgentAction, QUESTION_HOLDS } from "../../src/core/types.ts";
 import { HOSTILE } from "./hostile.ts";
 import { HOOK_TOKEN, withTokens } from "./service.ts";
 

@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { UserConfig } from "../../src/config/schema/generated.ts";
-import { createHookline, type HooklineService } from "../../src/hookline.ts";
+import type { UserConfig } from "../../src/core/config/schema/generated.ts";
+import { createHookline, type HooklineService } from "../../src/service/hookline.ts";
 import { createClient, type Client } from "./client.ts";
 import { sharedPool } from "./pool.ts";
 

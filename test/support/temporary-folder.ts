@@ -1,6 +1,6 @@
 import { chmodSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { createTemporaryFolder } from "../../src/shared/system/temporary-folder.ts";
+import { createTemporaryFolder } from "../../src/core/shared/system/temporary-folder.ts";
 
 const MEMORY = "/dev/shm";
 const NEEDED_BYTES = 2 * 1024 ** 3;

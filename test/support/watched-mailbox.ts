@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { resolveUserConfig } from "../../src/config/load.ts";
+import { resolveUserConfig } from "../../src/core/config/load.ts";
 import { type MailStore, openMailStore } from "../../src/mail/store.ts";
 import { createMailWatch, type MailWatch, type MailWatchOptions } from "../../src/mail/watch/watch.ts";
 import type { HookResponse } from "../../src/mail/watch/deliver.ts";
 import type { FolderStatus } from "../../src/mail/watch/status.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/core/telemetry/log.ts";
 import { createMailbox, type Mailbox } from "./mailbox.ts";
 
 export interface Posted {

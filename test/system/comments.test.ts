@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { neutralize } from "../../src/channels/comments/neutralize.ts";
+import { neutralize } from "../../src/vendors/kit/comments/neutralize.ts";
 import { findEffects, hostileMarkdown, NEUTRAL } from "../support/comment-effects.ts";
 import * as fc from "../support/property.ts";
 

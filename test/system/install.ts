@@ -5,7 +5,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { messageOf } from "../../src/errors.ts";
+import { messageOf } from "../../src/core/errors.ts";
 
 const PROGRAMS = [
   "/usr/sbin/dovecot",

@@ -7,7 +7,7 @@ const { include: _, ...common } = base.test ?? {};
 const system = { ...common, globalSetup: [], exclude: [], testTimeout: 900_000, hookTimeout: 120_000 };
 
 /** What `npm test` runs on a PostgreSQL from npm. */
-const ON_POSTGRES = ["src/journal/postgres/**/*.test.ts", "src/mail/postgres-store.test.ts", "test/nodes.test.ts"];
+const ON_POSTGRES = ["src/stores/postgres/**/*.test.ts", "src/mail/postgres-store.test.ts", "test/nodes.test.ts"];
 
 const postgres = (name: string, HOOKLINE_TEST_POSTGRES_SERVER: string) => ({
   test: { ...system, name, include: ON_POSTGRES, env: { HOOKLINE_TEST_POSTGRES_SERVER } },

@@ -2,7 +2,7 @@
 import { createRequire } from "node:module";
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { SignatureVerifier } from "../../src/providers/provider.ts";
+import type { SignatureVerifier } from "../../src/core/ports/signature.ts";
 import { startJsonServer } from "../support/json-server.ts";
 import { createVerifier, toRequest } from "../support/signatures.ts";
 

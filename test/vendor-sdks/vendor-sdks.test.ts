@@ -2,7 +2,7 @@
 import https from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createSnsVerifier } from "../../src/providers/sns.ts";
+import { createSnsVerifier } from "../../src/vendors/signatures/sns.ts";
 import { CERTIFICATE } from "../support/certificate.ts";
 import { createDiscord, createSendGrid, createVerifier, toRequest } from "../support/signatures.ts";
 import { SNS_CERTIFICATE, SNS_TOPIC, toSnsMessage } from "../support/sns.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkConfig } from "../../drivers.ts";
+import { checkConfig } from "../../service/drivers.ts";
 import { describeModelCalls } from "./check.ts";
 
 const providers = { local: { kind: "openai-compatible", baseUrl: "http://127.0.0.1:1/v1" } };

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import path from "node:path";
-import { readConfig } from "../../drivers.ts";
-import { ConfigError } from "../../errors.ts";
-import { isJson } from "../../ingress/parse-body.ts";
-import { resolveRequest } from "../../mapping/resolve.ts";
+import { readConfig } from "../../service/drivers.ts";
+import { ConfigError } from "../../core/errors.ts";
+import { isJson } from "../../core/ingress/parse-body.ts";
+import { resolveRequest } from "../../core/mapping/resolve.ts";
 import {
   type Diff,
   diffEvents,
@@ -13,9 +13,9 @@ import {
   outcomesOf,
 } from "../../operator/diff.ts";
 import type { EventTimeline } from "../../operator/views.ts";
-import { buildRuntime, type Runtime } from "../../runtime/build.ts";
-import type { TransformRunner } from "../../transforms/runner.ts";
-import type { HookRequest } from "../../types.ts";
+import { buildRuntime, type Runtime } from "../../service/runtime/build.ts";
+import type { TransformRunner } from "../../core/transforms/runner.ts";
+import type { HookRequest } from "../../core/types.ts";
 import { EXIT_CODES, createSince, toOneOf } from "../command.ts";
 import { locateConfig, withSandbox } from "../context.ts";
 import { formatActions, formatCount, formatDiff, shortenIds } from "../format.ts";

@@ -1,10 +1,10 @@
 import { accessSync, constants, existsSync, type FSWatcher, statfsSync, statSync, watch } from "node:fs";
 import path from "node:path";
-import type { ResolvedConfig } from "../../config/types.ts";
-import { messageOf } from "../../errors.ts";
-import { silentLog } from "../../telemetry/log.ts";
-import { findDamage } from "../../journal/sqlite/database.ts";
-import { findConfinement } from "../../transforms/sandbox/spawn.ts";
+import type { ResolvedConfig } from "../../core/config/types.ts";
+import { messageOf } from "../../core/errors.ts";
+import { silentLog } from "../../core/telemetry/log.ts";
+import { findDamage } from "../../stores/sqlite/database.ts";
+import { findConfinement } from "../../core/transforms/sandbox/spawn.ts";
 import { causeOf } from "../context.ts";
 
 export interface CheckResult {
@@ -157,7 +157,7 @@ async function measureAhead(ask: () => Promise<number>): Promise<number> {
 }
 
 async function askDatabase(url: string): Promise<number> {
-  const { createDatabase } = await import("../../journal/postgres/database.ts");
+  const { createDatabase } = await import("../../stores/postgres/database.ts");
   const database = createDatabase({ url, maxConnections: 1, commitTimeoutMs: ANSWER_MS, log: silentLog });
   try {
     return await measureAhead(async () => {

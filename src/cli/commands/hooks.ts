@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { ConfigError } from "../../errors.ts";
-import { readOwn } from "../../shared/json.ts";
-import { didYouMean } from "../../shared/text/text.ts";
+import { ConfigError } from "../../core/errors.ts";
+import { readOwn } from "../../core/shared/json.ts";
+import { didYouMean } from "../../core/shared/text/text.ts";
 import { addServiceOptions, type ServiceFlags } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import type { MappingView } from "../../operator/mappings.ts";

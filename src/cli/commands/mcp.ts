@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { createInterface } from "node:readline";
-import { isObject, parseJson, readOwn } from "../../shared/json.ts";
-import { toBearer } from "../../shared/secret.ts";
+import { isObject, parseJson, readOwn } from "../../core/shared/json.ts";
+import { toBearer } from "../../core/shared/secret.ts";
 import { toOneOf, UsageError } from "../command.ts";
 import { causeOf } from "../context.ts";
 import { type CliIo, print, printError, printJson, printJsonLine } from "../io.ts";

@@ -1,26 +1,26 @@
 import type { Command } from "commander";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { ReadConfig } from "../../config/load.ts";
-import { requirePreset } from "../../config/presets/file.ts";
-import { trimSlashes } from "../../config/resolve.ts";
-import { didYouMean } from "../../shared/text/text.ts";
-import type { MappingInput } from "../../config/schema/generated.ts";
-import { compileSchema } from "../../config/schema/validator.ts";
-import { ConfigError, messageOf } from "../../errors.ts";
-import { compileTemplate } from "../../mapping/template/template.ts";
+import type { ReadConfig } from "../../core/config/load.ts";
+import { requirePreset } from "../../core/config/presets/file.ts";
+import { trimSlashes } from "../../core/config/resolve.ts";
+import { didYouMean } from "../../core/shared/text/text.ts";
+import type { MappingInput } from "../../core/config/schema/generated.ts";
+import { compileSchema } from "../../core/config/schema/validator.ts";
+import { ConfigError, messageOf } from "../../core/errors.ts";
+import { compileTemplate } from "../../core/mapping/template/template.ts";
 import type { EventTimeline } from "../../operator/views.ts";
-import type { SignedParts } from "../../providers/provider.ts";
-import { toObject } from "../../shared/json.ts";
-import { toServiceAddress } from "../../shared/system/owner.ts";
-import { toBearer } from "../../shared/secret.ts";
-import { toTempDir } from "../../shared/system/temporary-folder.ts";
-import { silentLog, toPrintable } from "../../telemetry/log.ts";
+import type { SignedParts } from "../../core/ports/signature.ts";
+import { toObject } from "../../core/shared/json.ts";
+import { toServiceAddress } from "../../core/shared/system/owner.ts";
+import { toBearer } from "../../core/shared/secret.ts";
+import { toTempDir } from "../../core/shared/system/temporary-folder.ts";
+import { silentLog, toPrintable } from "../../core/telemetry/log.ts";
 import { addPair, addServiceOptions, EXIT_CODES, type ServiceFlags, UsageError } from "../command.ts";
 import { loadServiceConfig, parseJsonOrText, readInput } from "../context.ts";
 import { formatEvent } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
-import { BUILT_IN_HOOKS } from "../../types.ts";
+import { BUILT_IN_HOOKS } from "../../core/types.ts";
 import {
   createOperatorClient,
   type OperatorClient,

@@ -1,13 +1,13 @@
 import type { Command } from "commander";
 import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
-import type { ResolvedConfig } from "../../config/types.ts";
-import { ConfigError, messageOf } from "../../errors.ts";
-import { withPeriod } from "../../shared/text/text.ts";
-import type { MigratedTable, MigrationProgress } from "../../journal/migration/migrate.ts";
-import { copyDatabase, openDatabase } from "../../journal/sqlite/database.ts";
-import { markCopy } from "../../journal/sqlite/publications.ts";
-import { createTelemetry } from "../../telemetry/telemetry.ts";
+import type { ResolvedConfig } from "../../core/config/types.ts";
+import { ConfigError, messageOf } from "../../core/errors.ts";
+import { withPeriod } from "../../core/shared/text/text.ts";
+import type { MigratedTable, MigrationProgress } from "../../stores/migration/migrate.ts";
+import { copyDatabase, openDatabase } from "../../stores/sqlite/database.ts";
+import { markCopy } from "../../stores/sqlite/publications.ts";
+import { createTelemetry } from "../../core/telemetry/telemetry.ts";
 import { addConfigOptions, type ConfigFlags, toDatabaseUrl, UsageError } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { formatDuration, formatTable } from "../format.ts";
@@ -52,7 +52,7 @@ async function migrate({ to, config: file, json }: MigrateFlags, io: CliIo): Pro
 
 async function copyState(folder: string, url: string, io: CliIo): Promise<MigratedTable[]> {
   // Imported late: the other commands start without the database's driver.
-  const { migrateJournal } = await import("../../journal/migration/migrate.ts");
+  const { migrateJournal } = await import("../../stores/migration/migrate.ts");
   const { openMailSources } = await import("../../mail/migration.ts");
   const { log } = createTelemetry("warn", { output: io.stderr });
   const progress = createProgress(io);

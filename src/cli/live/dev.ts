@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import type { Command } from "commander";
-import type { HooklineService } from "../../hookline.ts";
+import type { HooklineService } from "../../service/hookline.ts";
 import { describeError, UsageError } from "../command.ts";
 import { locateConfig, readEnvFile } from "../context.ts";
 import { clearScreen, type CliIo, commandName, print, style } from "../io.ts";

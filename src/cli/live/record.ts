@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { RecordingTimeline } from "../../operator/views.ts";
-import { toPrintable } from "../../telemetry/log.ts";
+import { toPrintable } from "../../core/telemetry/log.ts";
 import { addServiceOptions, type ServiceFlags } from "../command.ts";
 import { type CliIo, commandName, print, printJsonLine, style } from "../io.ts";
 import { createOperatorClient } from "../operator-client.ts";

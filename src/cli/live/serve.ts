@@ -1,9 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 import type { Command } from "commander";
-import { findConfigFile } from "../../config/load.ts";
-import type { NodeRole } from "../../config/types.ts";
-import { readRegularFile } from "../../shared/system/files.ts";
-import { startFirstChild } from "../../transforms/sandbox/prepare.ts";
+import { findConfigFile } from "../../core/config/load.ts";
+import type { NodeRole } from "../../core/config/types.ts";
+import { readRegularFile } from "../../core/shared/system/files.ts";
+import { startFirstChild } from "../../core/transforms/sandbox/prepare.ts";
 import { CONFIG_HELP, toOneOf, toPort } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import type { ServeOptions } from "./service.ts";

@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { networkInterfaces } from "node:os";
-import { packageVersion } from "../../shared/system/package.ts";
-import { CLOSE_MS, createHookline, type HooklineService, type HooklineServiceOptions } from "../../hookline.ts";
-import type { Runtime } from "../../runtime/build.ts";
-import { settlesWithin } from "../../shared/time.ts";
-import { dropFirstChild } from "../../transforms/sandbox/prepare.ts";
-import { BUILT_IN_HOOKS } from "../../types.ts";
+import { packageVersion } from "../../core/shared/system/package.ts";
+import { CLOSE_MS, createHookline, type HooklineService, type HooklineServiceOptions } from "../../service/hookline.ts";
+import type { Runtime } from "../../service/runtime/build.ts";
+import { settlesWithin } from "../../core/shared/time.ts";
+import { dropFirstChild } from "../../core/transforms/sandbox/prepare.ts";
+import { BUILT_IN_HOOKS } from "../../core/types.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJsonLine, style } from "../io.ts";
 import { createLiveView, type LiveView, readMessages } from "./view.ts";

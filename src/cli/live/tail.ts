@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { ConfigError } from "../../errors.ts";
-import { EVENT_STATUSES } from "../../types.ts";
+import { ConfigError } from "../../core/errors.ts";
+import { EVENT_STATUSES } from "../../core/types.ts";
 import { addServiceOptions, type ServiceFlags, toOneOf } from "../command.ts";
 import { type CliIo, printError, style } from "../io.ts";
 import { createOperatorClient, requireAnswer } from "../operator-client.ts";

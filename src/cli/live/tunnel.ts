@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { ConfigError, messageOf } from "../../errors.ts";
-import { toPrintable } from "../../telemetry/log.ts";
+import { ConfigError, messageOf } from "../../core/errors.ts";
+import { toPrintable } from "../../core/telemetry/log.ts";
 
 /** Takes a request to a hook, and nothing else. */
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;

@@ -1,11 +1,11 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { type ConfigProblem, toSentence } from "../../errors.ts";
+import { type ConfigProblem, toSentence } from "../../core/errors.ts";
 import type { StatusView } from "../../operator/status.ts";
 import type { AnswerView, EventTimeline, OperatorAnswers } from "../../operator/views.ts";
-import type { ReloadCause } from "../../runtime/reload.ts";
-import { parseObject, toText } from "../../shared/json.ts";
-import { toPrintable } from "../../telemetry/log.ts";
+import type { ReloadCause } from "../../service/runtime/reload.ts";
+import { parseObject, toText } from "../../core/shared/json.ts";
+import { toPrintable } from "../../core/telemetry/log.ts";
 import { formatCount, formatDuration, formatLog, formatOutcome, toExcerpt } from "../format.ts";
 import { type CliIo, print, printJsonLine, style } from "../io.ts";
 

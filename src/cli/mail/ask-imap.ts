@@ -1,11 +1,11 @@
-import { MailError } from "../../errors.ts";
+import { MailError } from "../../core/errors.ts";
 import { GOOGLE_TOKEN_URL } from "../../mail/gmail/google.ts";
 import { listFolders } from "../../mail/imap/imap.ts";
 import { requestDeviceCode } from "./consent.ts";
 import { loadMailbox, loginSignal } from "./plan.ts";
 import { findHint, findObstacle, findServer, type FoundServer, parseMailAddress } from "./servers.ts";
-import { toObject } from "../../shared/json.ts";
-import { isLoopback } from "../../shared/net/network.ts";
+import { toObject } from "../../core/shared/json.ts";
+import { isLoopback } from "../../core/shared/net/network.ts";
 import { MissingAnswer } from "../setup/terminal.ts";
 import { askOAuthClient, askRefreshToken, askSecret, type GetConsent } from "./ask-secret.ts";
 import { type Prompter, type Session, textOf } from "./prompter.ts";

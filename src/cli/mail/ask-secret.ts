@@ -1,8 +1,8 @@
 import path from "node:path";
-import { isReference, planSecret, toFileReference, toVariableReference } from "../../config/edit/plan.ts";
-import { resolveReferences } from "../../config/references.ts";
-import { ConfigError } from "../../errors.ts";
-import { toObject } from "../../shared/json.ts";
+import { isReference, planSecret, toFileReference, toVariableReference } from "../edit/plan.ts";
+import { resolveReferences } from "../../core/config/references.ts";
+import { ConfigError } from "../../core/errors.ts";
+import { toObject } from "../../core/shared/json.ts";
 import { UsageError } from "../command.ts";
 import { readSecret } from "../context.ts";
 import { type Choice, MissingAnswer, type Terminal } from "../setup/terminal.ts";

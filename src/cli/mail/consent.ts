@@ -2,13 +2,13 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { MailError } from "../../errors.ts";
+import { MailError } from "../../core/errors.ts";
 import { GOOGLE_TOKEN_URL, GoogleFailure, type GoogleOAuth, toMailError } from "../../mail/gmail/google.ts";
 import { cleanLine } from "../../mail/message/text.ts";
 import { type OAuthClient, postForm } from "../../mail/oauth.ts";
-import { sameSecret } from "../../shared/secret.ts";
-import { withPeriod } from "../../shared/text/text.ts";
-import { untilAborted } from "../../shared/time.ts";
+import { sameSecret } from "../../core/shared/secret.ts";
+import { withPeriod } from "../../core/shared/text/text.ts";
+import { untilAborted } from "../../core/shared/time.ts";
 
 /** To read the mailbox and to pull its notifications. */
 const SCOPES = ["https://www.googleapis.com/auth/gmail.readonly", "https://www.googleapis.com/auth/pubsub"];

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { parseSource } from "../../config/parse/source.ts";
-import { type ConfigPlan, isDone, readTarget } from "../../config/edit/plan.ts";
+import { parseSource } from "../../core/config/parse/source.ts";
+import { type ConfigPlan, isDone, readTarget } from "../edit/plan.ts";
 import { addMailbox, findMailboxes, planSetup, type WantedMail } from "./plan.ts";
 
 const TOKEN = "0123456789012345678901234";

@@ -1,7 +1,7 @@
-import { diffValues } from "../../config/edit/edit-config.ts";
-import { type ConfigPlan, findUses, planBasics, planChanges, type Target } from "../../config/edit/plan.ts";
-import { ConfigError } from "../../errors.ts";
-import { isObject, readPath, type Segment, toKeyPath, toObject, withoutUndefined } from "../../shared/json.ts";
+import { diffValues } from "../edit/edit-config.ts";
+import { type ConfigPlan, findUses, planBasics, planChanges, type Target } from "../edit/plan.ts";
+import { ConfigError } from "../../core/errors.ts";
+import { isObject, readPath, type Segment, toKeyPath, toObject, withoutUndefined } from "../../core/shared/json.ts";
 import type { MailSourceOptions } from "../../mail/sources.ts";
 import { readPlan } from "../setup/change.ts";
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createTestIo } from "../../../test/support/cli.ts";
 import { toMail } from "../../../test/support/mailbox.ts";
-import type { Mail } from "../../mail/source.ts";
+import type { Mail } from "../../core/ports/mail-source.ts";
 import type { ProcessedMail } from "../../mail/watch/deliver.ts";
 import type { FolderStatus } from "../../mail/watch/status.ts";
 import { createJsonPrinter, createLinePrinter } from "./run.ts";

@@ -1,11 +1,11 @@
 import type { Command } from "commander";
-import { toVisible } from "../../boundary/visible.ts";
-import { ConfigError } from "../../errors.ts";
+import { toVisible } from "../../core/boundary/visible.ts";
+import { ConfigError } from "../../core/errors.ts";
 import { readPages } from "../../operator/stored-events.ts";
 import type { ApprovalView } from "../../operator/views.ts";
-import { isId } from "../../shared/id.ts";
-import { toPrintable } from "../../telemetry/log.ts";
-import { APPROVAL_STATES, type Decision } from "../../types.ts";
+import { isId } from "../../core/shared/id.ts";
+import { toPrintable } from "../../core/telemetry/log.ts";
+import { APPROVAL_STATES, type Decision } from "../../core/types.ts";
 import {
   addListOptions,
   addServiceOptions,

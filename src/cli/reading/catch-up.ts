@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { callGithub, openGithubDeliveries } from "../../catch-up/github.ts";
-import type { FoundMissed, MissedEvent } from "../../catch-up/missed.ts";
-import { findRegistration, requirePreset } from "../../config/presets/file.ts";
-import type { ResolvedConfig } from "../../config/types.ts";
-import { ConfigError, DriverError } from "../../errors.ts";
-import { findVendor } from "../../registration/vendors.ts";
-import { readPath, toText } from "../../shared/json.ts";
+import { callGithub, openGithubDeliveries } from "../../vendors/github/missed.ts";
+import type { FoundMissed, MissedEvent } from "../../core/ports/missed.ts";
+import { findRegistration, requirePreset } from "../../core/config/presets/file.ts";
+import type { ResolvedConfig } from "../../core/config/types.ts";
+import { ConfigError, DriverError } from "../../core/errors.ts";
+import { findVendor } from "../../vendors/webhooks.ts";
+import { readPath, toText } from "../../core/shared/json.ts";
 import { EXIT_CODES, type ServiceFlags, UsageError } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { formatCount, formatDuration, formatTable } from "../format.ts";

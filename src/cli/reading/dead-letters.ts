@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 import type { Command } from "commander";
-import { ConfigError } from "../../errors.ts";
+import { ConfigError } from "../../core/errors.ts";
 import { readPages } from "../../operator/stored-events.ts";
 import type { DeadLetterView, OperatorAnswers } from "../../operator/views.ts";
-import { toPrintable } from "../../telemetry/log.ts";
+import { toPrintable } from "../../core/telemetry/log.ts";
 import { addListOptions, addServiceOptions, type ListFlags, type ServiceFlags, UsageError } from "../command.ts";
 import { formatCount, formatTable, toSeconds } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { codeOf } from "../../errors.ts";
-import { EVENT_STATUSES } from "../../types.ts";
+import { codeOf } from "../../core/errors.ts";
+import { EVENT_STATUSES } from "../../core/types.ts";
 import {
   addListOptions,
   addServiceOptions,

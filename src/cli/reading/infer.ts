@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { ConfigError } from "../../errors.ts";
-import { toPrintable } from "../../telemetry/log.ts";
+import { ConfigError } from "../../core/errors.ts";
+import { toPrintable } from "../../core/telemetry/log.ts";
 import { addServiceOptions, createSince, type ServiceFlags, toOneOf } from "../command.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";

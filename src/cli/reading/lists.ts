@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import type { OperatorAnswers } from "../../operator/views.ts";
-import { describeWait } from "../../shared/run-wait.ts";
-import { addUpSpend, type SpendSum } from "../../shared/spend.ts";
-import { toPrintable } from "../../telemetry/log.ts";
-import { RUN_STATES } from "../../types.ts";
+import { describeWait } from "../../core/shared/run-wait.ts";
+import { addUpSpend, type SpendSum } from "../../core/shared/spend.ts";
+import { toPrintable } from "../../core/telemetry/log.ts";
+import { RUN_STATES } from "../../core/types.ts";
 import {
   addListOptions,
   addServiceOptions,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as fc from "../../../test/support/property.ts";
-import { compileSchema } from "../../config/schema/validator.ts";
-import { ExactNumber } from "../../shared/exact-json.ts";
+import { compileSchema } from "../../core/config/schema/validator.ts";
+import { ExactNumber } from "../../core/shared/exact-json.ts";
 import { addValue, createShape, type Shape, toDeclaration, toJsonSchema, toOpenType } from "./shape.ts";
 
 function shapeOf(...values: unknown[]): Shape {

@@ -1,5 +1,5 @@
-import { ExactNumber } from "../../shared/exact-json.ts";
-import { isObject } from "../../shared/json.ts";
+import { ExactNumber } from "../../core/shared/exact-json.ts";
+import { isObject } from "../../core/shared/json.ts";
 
 /** What a number of JSON values have in common. */
 export interface Shape {

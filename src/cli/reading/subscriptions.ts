@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { OperatorAnswers } from "../../operator/views.ts";
-import { toPrintable } from "../../telemetry/log.ts";
+import { toPrintable } from "../../core/telemetry/log.ts";
 import { addListOptions, addServiceOptions, type ListFlags } from "../command.ts";
 import { formatTable } from "../format.ts";
 import type { CliIo } from "../io.ts";

@@ -1,8 +1,8 @@
 import { randomBytes, randomInt, randomUUID } from "node:crypto";
-import type { MappingInput } from "../../config/schema/generated.ts";
-import { parsePayloadPath, readValues } from "../../mapping/pattern.ts";
-import { isObject, parseJson, parsePath, readPath } from "../../shared/json.ts";
-import { isIdPath, listTemplatePaths } from "../../shared/template-values.ts";
+import type { MappingInput } from "../../core/config/schema/generated.ts";
+import { parsePayloadPath, readValues } from "../../core/mapping/pattern.ts";
+import { isObject, parseJson, parsePath, readPath } from "../../core/shared/json.ts";
+import { isIdPath, listTemplatePaths } from "../../core/shared/template-values.ts";
 
 export interface SentRequest {
   headers: Record<string, string>;

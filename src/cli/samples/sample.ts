@@ -1,21 +1,21 @@
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { resolveUserConfig } from "../../config/load.ts";
-import { parseSource } from "../../config/parse/source.ts";
-import { PRESETS_FOLDER } from "../../config/presets/file.ts";
-import type { Preset } from "../../config/schema/generated.ts";
-import { readSchema } from "../../config/schema/validator.ts";
-import { ConfigError, messageOf } from "../../errors.ts";
-import { resolveRequest } from "../../mapping/resolve.ts";
+import { resolveUserConfig } from "../../core/config/load.ts";
+import { parseSource } from "../../core/config/parse/source.ts";
+import { PRESETS_FOLDER } from "../../core/config/presets/file.ts";
+import type { Preset } from "../../core/config/schema/generated.ts";
+import { readSchema } from "../../core/config/schema/validator.ts";
+import { ConfigError, messageOf } from "../../core/errors.ts";
+import { resolveRequest } from "../../core/mapping/resolve.ts";
 import { runTrial } from "../../operator/trial.ts";
-import type { Runtime } from "../../runtime/build.ts";
-import { parseExact } from "../../shared/exact-json.ts";
-import { isObject, readPath } from "../../shared/json.ts";
-import { listSampleNames } from "../../shared/system/samples.ts";
-import { didYouMean } from "../../shared/text/text.ts";
-import type { TransformRunner } from "../../transforms/runner.ts";
-import type { LogLine } from "../../types.ts";
+import type { Runtime } from "../../service/runtime/build.ts";
+import { parseExact } from "../../core/shared/exact-json.ts";
+import { isObject, readPath } from "../../core/shared/json.ts";
+import { listSampleNames } from "../../core/shared/system/samples.ts";
+import { didYouMean } from "../../core/shared/text/text.ts";
+import type { TransformRunner } from "../../core/transforms/runner.ts";
+import type { LogLine } from "../../core/types.ts";
 
 /**
  * A transform with its samples: `<name>.ts`, `<name>.samples/` and, if it needs one, `<name>.mapping.json`; or a preset:

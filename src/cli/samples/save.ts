@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { readConfig } from "../../drivers.ts";
-import { ConfigError, HookError } from "../../errors.ts";
-import { replaceFile } from "../../shared/system/files.ts";
+import { readConfig } from "../../service/drivers.ts";
+import { ConfigError, HookError } from "../../core/errors.ts";
+import { replaceFile } from "../../core/shared/system/files.ts";
 import { withoutRedacted } from "../../operator/stored-events.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import { describeError } from "../command.ts";

@@ -1,10 +1,10 @@
 import { stripVTControlCharacters } from "node:util";
-import { type ConfigPlan, hideSecrets, writePlan } from "../../config/edit/plan.ts";
-import type { ReadConfig } from "../../config/load.ts";
-import { readConfigText } from "../../drivers.ts";
-import { ConfigError, messageOf } from "../../errors.ts";
-import type { Runtime } from "../../runtime/build.ts";
-import { toPrintable } from "../../telemetry/log.ts";
+import { type ConfigPlan, hideSecrets, writePlan } from "../edit/plan.ts";
+import type { ReadConfig } from "../../core/config/load.ts";
+import { readConfigText } from "../../service/drivers.ts";
+import { ConfigError, messageOf } from "../../core/errors.ts";
+import type { Runtime } from "../../service/runtime/build.ts";
+import { toPrintable } from "../../core/telemetry/log.ts";
 import { Canceled, classifyError, describeError, isFileError, type WriteFlags } from "../command.ts";
 import { buildOnce } from "../context.ts";
 import { formatDiff } from "../format.ts";

@@ -1,6 +1,6 @@
-import type { Target } from "../../config/edit/plan.ts";
-import { findPresets, readPreset } from "../../config/presets/file.ts";
-import { readPath } from "../../shared/json.ts";
+import type { Target } from "../edit/plan.ts";
+import { findPresets, readPreset } from "../../core/config/presets/file.ts";
+import { readPath } from "../../core/shared/json.ts";
 import { UsageError } from "../command.ts";
 import type { Terminal } from "./terminal.ts";
 

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { type Change, editConfig } from "../../config/edit/edit-config.ts";
+import { type Change, editConfig } from "../edit/edit-config.ts";
 import {
   type ConfigPlan,
   findUses,
@@ -12,16 +12,16 @@ import {
   type Target,
   planSecret,
   writePlan,
-} from "../../config/edit/plan.ts";
-import { readConfigText } from "../../drivers.ts";
-import { parseSource } from "../../config/parse/source.ts";
-import { PRESETS_FOLDER, readPreset, requirePreset } from "../../config/presets/file.ts";
-import { writeConnectSteps } from "../../config/presets/page.ts";
-import { ConfigError } from "../../errors.ts";
-import { replaceFile } from "../../shared/system/files.ts";
-import { toObject } from "../../shared/json.ts";
-import { PACKAGE_ROOT } from "../../shared/system/package.ts";
-import { toPrintable } from "../../telemetry/log.ts";
+} from "../edit/plan.ts";
+import { readConfigText } from "../../service/drivers.ts";
+import { parseSource } from "../../core/config/parse/source.ts";
+import { PRESETS_FOLDER, readPreset, requirePreset } from "../../core/config/presets/file.ts";
+import { writeConnectSteps } from "../../core/config/presets/page.ts";
+import { ConfigError } from "../../core/errors.ts";
+import { replaceFile } from "../../core/shared/system/files.ts";
+import { toObject } from "../../core/shared/json.ts";
+import { PACKAGE_ROOT } from "../../core/shared/system/package.ts";
+import { toPrintable } from "../../core/telemetry/log.ts";
 import { addItem } from "../command.ts";
 import { locateNewConfig } from "../context.ts";
 import { type CliIo, commandName, listFiles, print, printJsonLine, style } from "../io.ts";

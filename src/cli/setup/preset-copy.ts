@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { type Change, editConfig } from "../../config/edit/edit-config.ts";
+import { type Change, editConfig } from "../edit/edit-config.ts";
 import {
   type ConfigPlan,
   findUses,
@@ -10,16 +10,16 @@ import {
   type Target,
   toFileReference,
   writePlan,
-} from "../../config/edit/plan.ts";
-import { readConfigText } from "../../drivers.ts";
-import { readPreset } from "../../config/presets/file.ts";
-import { fillMappings, mailboxesFor } from "../../config/presets/load.ts";
-import { resolveParameters } from "../../config/presets/parameters.ts";
-import { findReadName, listReadNames } from "../../config/presets/reads.ts";
-import { trimSlashes } from "../../config/resolve.ts";
-import type { ResolvedConfig } from "../../config/types.ts";
-import { ConfigError, toSentence } from "../../errors.ts";
-import { readOwn } from "../../shared/json.ts";
+} from "../edit/plan.ts";
+import { readConfigText } from "../../service/drivers.ts";
+import { readPreset } from "../../core/config/presets/file.ts";
+import { fillMappings, mailboxesFor } from "../../core/config/presets/load.ts";
+import { resolveParameters } from "../../core/config/presets/parameters.ts";
+import { findReadName, listReadNames } from "../../core/config/presets/reads.ts";
+import { trimSlashes } from "../../core/config/resolve.ts";
+import type { ResolvedConfig } from "../../core/config/types.ts";
+import { ConfigError, toSentence } from "../../core/errors.ts";
+import { readOwn } from "../../core/shared/json.ts";
 import type { ConfigFlags } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";

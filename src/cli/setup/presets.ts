@@ -9,18 +9,18 @@ import {
   readTarget,
   requireUnused,
   type Target,
-} from "../../config/edit/plan.ts";
-import { findPresets, readPreset, requirePreset } from "../../config/presets/file.ts";
-import { writeConnectSteps, writePresetPage } from "../../config/presets/page.ts";
-import { readAuth, toParametersSchema } from "../../config/presets/parameters.ts";
-import { resolveReferences } from "../../config/references.ts";
-import { isSecretKey } from "../../config/rules/secrets.ts";
-import { trimSlashes } from "../../config/resolve.ts";
-import { ConfigError, toSentence } from "../../errors.ts";
-import { toSlackAppLink } from "../../registration/slack-manifest.ts";
-import { showHookId } from "../../registration/subscriptions.ts";
-import { findVendor } from "../../registration/vendors.ts";
-import { readOwn, toObject, toText } from "../../shared/json.ts";
+} from "../edit/plan.ts";
+import { findPresets, readPreset, requirePreset } from "../../core/config/presets/file.ts";
+import { writeConnectSteps, writePresetPage } from "../../core/config/presets/page.ts";
+import { readAuth, toParametersSchema } from "../../core/config/presets/parameters.ts";
+import { resolveReferences } from "../../core/config/references.ts";
+import { isSecretKey } from "../../core/config/rules/secrets.ts";
+import { trimSlashes } from "../../core/config/resolve.ts";
+import { ConfigError, toSentence } from "../../core/errors.ts";
+import { toSlackAppLink } from "../../vendors/slack/manifest.ts";
+import { showHookId } from "../../vendors/kit/subscriptions.ts";
+import { findVendor } from "../../vendors/webhooks.ts";
+import { readOwn, toObject, toText } from "../../core/shared/json.ts";
 import { addConfigOptions, addPair, addWriteOptions, CONFIG_HELP, UsageError } from "../command.ts";
 import { loadConfig, locateNewConfig, parseJsonOrText, readSecret } from "../context.ts";
 import { type CliIo, print, printJson, printJsonLine, printWarnings, style } from "../io.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
-import { setInEnvFile } from "../../config/env-file.ts";
+import { setInEnvFile } from "../../core/config/env-file.ts";
 import {
   type ConfigPlan,
   createPresetSecret,
@@ -12,16 +12,16 @@ import {
   type Target,
   writePlan,
   type WrittenUse,
-} from "../../config/edit/plan.ts";
-import { toHook, toWantedEvents } from "../../config/presets/api-access.ts";
-import { findRegistration, readPreset } from "../../config/presets/file.ts";
-import { readAuth } from "../../config/presets/parameters.ts";
-import { ConfigError, messageOf } from "../../errors.ts";
-import type { HookApi, Vendor, WantedHook } from "../../registration/hook-api.ts";
-import { planRegistration, type RegistrationPlan, runRegistration } from "../../registration/register.ts";
-import { showHookId } from "../../registration/subscriptions.ts";
-import { toText } from "../../shared/json.ts";
-import { replaceFile } from "../../shared/system/files.ts";
+} from "../edit/plan.ts";
+import { toHook, toWantedEvents } from "../../core/config/presets/api-access.ts";
+import { findRegistration, readPreset } from "../../core/config/presets/file.ts";
+import { readAuth } from "../../core/config/presets/parameters.ts";
+import { ConfigError, messageOf } from "../../core/errors.ts";
+import type { HookApi, Vendor, WantedHook } from "../../vendors/kit/hook-api.ts";
+import { planRegistration, type RegistrationPlan, runRegistration } from "./register.ts";
+import { showHookId } from "../../vendors/kit/subscriptions.ts";
+import { toText } from "../../core/shared/json.ts";
+import { replaceFile } from "../../core/shared/system/files.ts";
 import { EXIT_CODES, UsageError } from "../command.ts";
 import { locateNewConfig, readEnvFile, readSecret } from "../context.ts";
 import { type CliIo, print, printError, printJsonLine, printWarnings } from "../io.ts";

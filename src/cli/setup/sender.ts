@@ -1,13 +1,13 @@
-import { findUse, toApiAccess, toHook, toHookUrl } from "../../config/presets/api-access.ts";
-import { type ConfigPlan, isReference } from "../../config/edit/plan.ts";
-import type { PresetUse, ResolvedConfig } from "../../config/types.ts";
-import { ConfigError } from "../../errors.ts";
-import type { HookApi, Vendor } from "../../registration/hook-api.ts";
+import { findUse, toApiAccess, toHook, toHookUrl } from "../../core/config/presets/api-access.ts";
+import { type ConfigPlan, isReference } from "../edit/plan.ts";
+import type { PresetUse, ResolvedConfig } from "../../core/config/types.ts";
+import { ConfigError } from "../../core/errors.ts";
+import type { HookApi, Vendor } from "../../vendors/kit/hook-api.ts";
 import type { WriteFlags } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { openTerminal, readPlan } from "./change.ts";
 import { MissingAnswer } from "./terminal.ts";
-import { findVendor } from "../../registration/vendors.ts";
+import { findVendor } from "../../vendors/webhooks.ts";
 
 export interface RegisterFlags extends WriteFlags {
   envFile?: string;

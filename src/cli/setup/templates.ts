@@ -1,9 +1,9 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { type Change, editConfig } from "../../config/edit/edit-config.ts";
-import { isYaml, parseSource } from "../../config/parse/source.ts";
-import { replaceFile } from "../../shared/system/files.ts";
-import { PACKAGE_ROOT } from "../../shared/system/package.ts";
+import { type Change, editConfig } from "../edit/edit-config.ts";
+import { isYaml, parseSource } from "../../core/config/parse/source.ts";
+import { replaceFile } from "../../core/shared/system/files.ts";
+import { PACKAGE_ROOT } from "../../core/shared/system/package.ts";
 import { type Shape, toDeclaration } from "../reading/shape.ts";
 
 const TRANSFORMS = path.join(PACKAGE_ROOT, "transforms");

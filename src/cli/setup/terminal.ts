@@ -1,6 +1,6 @@
 import type * as Clack from "@clack/prompts";
-import { loadAtFirstUse } from "../../shared/system/package.ts";
-import { toPrintable } from "../../telemetry/log.ts";
+import { loadAtFirstUse } from "../../core/shared/system/package.ts";
+import { toPrintable } from "../../core/telemetry/log.ts";
 import { Canceled, UsageError } from "../command.ts";
 import { type CliIo, print } from "../io.ts";
 

@@ -1,12 +1,12 @@
 import type { Command } from "commander";
 import { existsSync } from "node:fs";
 import path from "node:path";
-import type { Change } from "../../config/edit/edit-config.ts";
-import { createSecret, planChanges, readTarget, type Target, toFileReference } from "../../config/edit/plan.ts";
-import { didYouMean } from "../../shared/text/text.ts";
-import { DEFAULT_TOKEN } from "../../config/types.ts";
-import { ConfigError } from "../../errors.ts";
-import { readPath, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
+import type { Change } from "../edit/edit-config.ts";
+import { createSecret, planChanges, readTarget, type Target, toFileReference } from "../edit/plan.ts";
+import { didYouMean } from "../../core/shared/text/text.ts";
+import { DEFAULT_TOKEN } from "../../core/config/types.ts";
+import { ConfigError } from "../../core/errors.ts";
+import { readPath, type Segment, toKeyPath, toObject } from "../../core/shared/json.ts";
 import { addWriteOptions, type WriteFlags } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { MailError } from "../../errors.ts";
+import type { MailError } from "../../core/errors.ts";
 import { type CallGoogle, isRateLimit, readGoogleError, toMailError } from "./google.ts";
 
 /** The requests of Gmail's API that reading a mailbox needs. Each rejects with a `MailError`. */

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { GMAIL } from "../../../test/support/gmail/stub.ts";
-import { MailError } from "../../errors.ts";
+import { MailError } from "../../core/errors.ts";
 import { readMail } from "../message/read-mail.ts";
-import type { Mail } from "../source.ts";
+import type { Mail } from "../../core/ports/mail-source.ts";
 import type { GmailApi, MessageForm } from "./api.ts";
 import { assemblePayload, withHeaderFallback } from "./fetch.ts";
 

@@ -2,7 +2,7 @@ import { isAscii, isUtf8 } from "node:buffer";
 import { isSameMailbox } from "../message/text.ts";
 import { toMailId } from "../message/header.ts";
 import { assembleMail, type MailPart, pickParts, readMail } from "../message/read-mail.ts";
-import type { FollowOptions, MailAttachment, ReceivedMail } from "../source.ts";
+import type { FollowOptions, MailAttachment, ReceivedMail } from "../../core/ports/mail-source.ts";
 import type { GmailApi, GmailHeader, GmailPart } from "./api.ts";
 import { readGoogleError } from "./google.ts";
 

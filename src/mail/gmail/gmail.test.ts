@@ -4,7 +4,7 @@ import { type GmailServer, startGmail, toMail } from "../../../test/support/gmai
 import { googleError } from "../../../test/support/gmail/pubsub.ts";
 import { startJsonServer } from "../../../test/support/json-server.ts";
 import { describeMailSource, type MailSourceUnderTest } from "../../contracts/mail.ts";
-import type { MailSource } from "../source.ts";
+import type { MailSource } from "../../core/ports/mail-source.ts";
 import { createGmail } from "./gmail.ts";
 import type { GmailOptions } from "../options.ts";
 

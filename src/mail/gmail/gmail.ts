@@ -1,8 +1,8 @@
-import { MailError } from "../../errors.ts";
-import { createWakeUp, DAY_MS } from "../../shared/time.ts";
+import { MailError } from "../../core/errors.ts";
+import { createWakeUp, DAY_MS } from "../../core/shared/time.ts";
 import { isSameMailbox } from "../message/text.ts";
 import type { GmailOptions } from "../options.ts";
-import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
+import type { FollowOptions, MailBatch, MailSource } from "../../core/ports/mail-source.ts";
 import { createGmailApi, type GmailApi } from "./api.ts";
 import { withHeaderFallback } from "./fetch.ts";
 import { createGoogle, readGoogleError } from "./google.ts";

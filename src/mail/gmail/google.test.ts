@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MailError } from "../../errors.ts";
+import { MailError } from "../../core/errors.ts";
 import { toMailError } from "./google.ts";
 
 function answer(status: number, data: unknown): Error {

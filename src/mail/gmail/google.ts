@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { MailError, messageOf } from "../../errors.ts";
-import { isObject, parseJson, toObject } from "../../shared/json.ts";
-import { isRetryableStatus } from "../../shared/net/network.ts";
+import { MailError, messageOf } from "../../core/errors.ts";
+import { isObject, parseJson, toObject } from "../../core/shared/json.ts";
+import { isRetryableStatus } from "../../core/shared/net/network.ts";
 import { cleanLine } from "../message/text.ts";
 import { createAccessTokens } from "../oauth.ts";
 import type { GmailOptions } from "../options.ts";

@@ -1,6 +1,6 @@
-import { isObject, parseObject } from "../../shared/json.ts";
-import { DAY_MS } from "../../shared/time.ts";
-import type { FollowOptions, MailBatch } from "../source.ts";
+import { isObject, parseObject } from "../../core/shared/json.ts";
+import { DAY_MS } from "../../core/shared/time.ts";
+import type { FollowOptions, MailBatch } from "../../core/ports/mail-source.ts";
 import type { GmailApi } from "./api.ts";
 import { type MessageInfo, readMails } from "./fetch.ts";
 

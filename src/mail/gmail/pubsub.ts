@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { HookError, MailError } from "../../errors.ts";
-import type { RouteHandler } from "../../ingress/router.ts";
-import { toGoogleRules } from "../../shared/net/google-token.ts";
-import { bearerTokenOf, createTokenVerifier, type VerifyToken } from "../../shared/net/json-web-token.ts";
-import { isObject, parseObject } from "../../shared/json.ts";
+import { HookError, MailError } from "../../core/errors.ts";
+import type { RouteHandler } from "../../core/ingress/router.ts";
+import { toGoogleRules } from "../../core/shared/net/google-token.ts";
+import { bearerTokenOf, createTokenVerifier, type VerifyToken } from "../../core/shared/net/json-web-token.ts";
+import { isObject, parseObject } from "../../core/shared/json.ts";
 import { isSameMailbox } from "../message/text.ts";
 import type { GmailOptions } from "../options.ts";
-import type { MailSource } from "../source.ts";
+import type { MailSource } from "../../core/ports/mail-source.ts";
 import { type CallGoogle, toMailError } from "./google.ts";
 
 /** Pub/Sub's REST API. Everything rejects with a `MailError`. */

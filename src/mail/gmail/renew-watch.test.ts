@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { MailError } from "../../errors.ts";
+import { MailError } from "../../core/errors.ts";
 import { createWatchRenewal } from "./gmail.ts";
 
 const { signal } = new AbortController();

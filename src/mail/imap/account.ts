@@ -1,6 +1,6 @@
 import type { ImapFlow } from "imapflow";
 import type { AccessTokens } from "../oauth.ts";
-import type { MailAccount, RefreshTokens } from "../source.ts";
+import type { MailAccount, RefreshTokens } from "../../core/ports/mail-source.ts";
 import { disconnect, type ImapServer, type Login, search, toMailError } from "./connect.ts";
 
 /** Their SMTP servers put each mail into the folder of sent mail. */

@@ -8,7 +8,7 @@ import { type ImapMailbox, openImapMailbox } from "../../../test/support/imap-ma
 import { startImapServer } from "../../../test/support/imap-server.ts";
 import { startTokenServer, type TokenServer } from "../../../test/support/token-server.ts";
 import { followMail, mailFailureOf } from "../../contracts/mail.ts";
-import { MailError } from "../../errors.ts";
+import { MailError } from "../../core/errors.ts";
 import { toMailError } from "./connect.ts";
 import { createImap } from "./imap.ts";
 

@@ -5,13 +5,13 @@ import {
   type ImapFlowError,
   type SearchObject,
 } from "imapflow";
-import { MailError, messageOf } from "../../errors.ts";
-import { describeUnreachable, isLoopback } from "../../shared/net/network.ts";
-import { withTimeout } from "../../shared/time.ts";
+import { MailError, messageOf } from "../../core/errors.ts";
+import { describeUnreachable, isLoopback } from "../../core/shared/net/network.ts";
+import { withTimeout } from "../../core/shared/time.ts";
 import { cleanLine } from "../message/text.ts";
 import { type AccessTokens, createAccessTokens } from "../oauth.ts";
 import type { ImapOptions } from "../options.ts";
-import type { RefreshTokens } from "../source.ts";
+import type { RefreshTokens } from "../../core/ports/mail-source.ts";
 
 /** How a server is reached, with the defaults filled in. */
 export type ImapServer = Required<Pick<ImapOptions, "host" | "port" | "tls" | "user">>;

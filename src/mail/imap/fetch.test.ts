@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { openImapMailbox } from "../../../test/support/imap-mailbox.ts";
 import type { AppendOptions, ImapServerOptions } from "../../../test/support/imap-server.ts";
 import { type Followed, followMail, followThrough, mailFailureOf } from "../../contracts/mail.ts";
-import type { ReceivedMail } from "../source.ts";
+import type { ReceivedMail } from "../../core/ports/mail-source.ts";
 
 test("gives only the header of a mail whose text the server refuses, and the others whole", async () => {
   const { server, source } = await openImapMailbox();

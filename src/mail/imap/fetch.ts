@@ -1,7 +1,7 @@
 import type { FetchMessageObject, FetchQueryObject, MessageStructureObject } from "imapflow";
 import { IDENTITY_FIELDS, toMailId } from "../message/header.ts";
 import { assembleMail, type MailFacts, type MailPart, pickParts, readMail } from "../message/read-mail.ts";
-import type { FollowOptions, ReceivedMail } from "../source.ts";
+import type { FollowOptions, ReceivedMail } from "../../core/ports/mail-source.ts";
 import { fetchMessages, isRefusal, type OpenFolder, search } from "./connect.ts";
 
 /** Largest mail, in bytes, that is fetched whole. Larger ones are fetched as their header and texts. */

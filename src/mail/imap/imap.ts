@@ -1,10 +1,10 @@
 import type { ImapFlow } from "imapflow";
-import { isObject, parseObject } from "../../shared/json.ts";
-import type { DriverContext } from "../../plugin.ts";
-import { createWakeUp, DAY_MS, type WakeUp } from "../../shared/time.ts";
+import { isObject, parseObject } from "../../core/shared/json.ts";
+import type { DriverContext } from "../../core/ports/plugin.ts";
+import { createWakeUp, DAY_MS, type WakeUp } from "../../core/shared/time.ts";
 import { shareAccessTokens } from "../oauth.ts";
 import type { ImapOptions } from "../options.ts";
-import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
+import type { FollowOptions, MailBatch, MailSource } from "../../core/ports/mail-source.ts";
 import { createAccount } from "./account.ts";
 import {
   createLogin,

@@ -1,4 +1,4 @@
-import type { MailAuthentication } from "../source.ts";
+import type { MailAuthentication } from "../../core/ports/mail-source.ts";
 import { cleanLine } from "./text.ts";
 
 const METHODS = ["spf", "dkim", "dmarc"] as const;

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { Attachment, Email } from "postal-mime";
-import type { MailAttachment } from "../source.ts";
+import type { MailAttachment } from "../../core/ports/mail-source.ts";
 import { endOfLine } from "./header.ts";
 import { htmlToText } from "./html.ts";
 import { decodeBytes, parseMime, repairText } from "./mime.ts";

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { cutText } from "../../shared/text/text.ts";
+import { cutText } from "../../core/shared/text/text.ts";
 import { decodeBytes } from "./mime.ts";
 import { cleanLine } from "./text.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Mail } from "../source.ts";
+import type { Mail } from "../../core/ports/mail-source.ts";
 import { type MailService, readServiceMail } from "./posted-mail.ts";
 
 const receivedAt = Date.parse("2026-01-05T09:00:00Z");

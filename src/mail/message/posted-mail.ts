@@ -1,6 +1,6 @@
-import { HookError } from "../../errors.ts";
-import { parseObject, readOwn, toObject } from "../../shared/json.ts";
-import type { Mail, MailAttachment, MailAuthentication } from "../source.ts";
+import { HookError } from "../../core/errors.ts";
+import { parseObject, readOwn, toObject } from "../../core/shared/json.ts";
+import type { Mail, MailAttachment, MailAuthentication } from "../../core/ports/mail-source.ts";
 import { assembleMail, readMail, type ReadOptions } from "./read-mail.ts";
 
 export interface MailPayload {

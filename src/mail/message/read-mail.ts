@@ -1,6 +1,6 @@
 import { createHash, hash } from "node:crypto";
-import { DAY_MS } from "../../shared/time.ts";
-import type { FollowOptions, Mail, MailAttachment } from "../source.ts";
+import { DAY_MS } from "../../core/shared/time.ts";
+import type { FollowOptions, Mail, MailAttachment } from "../../core/ports/mail-source.ts";
 import { readAuthentication } from "./authentication.ts";
 import { readParts } from "./body.ts";
 import { type MailHeader, readHeader, splitHeader, toMailId, toMessageId } from "./header.ts";

@@ -1,4 +1,4 @@
-import { cutText } from "../../shared/text/text.ts";
+import { cutText } from "../../core/shared/text/text.ts";
 
 /** Characters that a reader cannot see and a model can: Unicode's tags, and marks that reorder text. */
 const INVISIBLE = /[\u{e0000}-\u{e007f}\u202a-\u202e\u2066-\u2069]/gu;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { toMail } from "../../../test/support/mailbox.ts";
-import { resolveUserConfig } from "../../config/load.ts";
-import type { MailSettings } from "../../config/types.ts";
-import type { Mail, MailMarks } from "../source.ts";
+import { resolveUserConfig } from "../../core/config/load.ts";
+import type { MailSettings } from "../../core/config/types.ts";
+import type { Mail, MailMarks } from "../../core/ports/mail-source.ts";
 import { createFilter } from "./batch.ts";
 
 type Filter = Partial<MailSettings["filter"]>;

@@ -1,9 +1,9 @@
-import type { MailSettings } from "../../config/types.ts";
-import { messageOf } from "../../errors.ts";
-import { backoffMs } from "../../shared/time.ts";
-import type { Log } from "../../telemetry/log.ts";
+import type { MailSettings } from "../../core/config/types.ts";
+import { messageOf } from "../../core/errors.ts";
+import { backoffMs } from "../../core/shared/time.ts";
+import type { Log } from "../../core/telemetry/log.ts";
 import { isSameMailbox } from "../message/text.ts";
-import type { Mail, MailBatch, ReceivedMail } from "../source.ts";
+import type { Mail, MailBatch, ReceivedMail } from "../../core/ports/mail-source.ts";
 import type { MailStore, RejectedMail } from "../store.ts";
 import { deliver, type DeliverContext, type ProcessedMail, toRequests } from "./deliver.ts";
 import type { FolderStatus } from "./status.ts";

@@ -8,7 +8,7 @@ import {
   type Posted,
   type WatchedMailbox,
 } from "../../../test/support/watched-mailbox.ts";
-import { silentLog } from "../../telemetry/log.ts";
+import { silentLog } from "../../core/telemetry/log.ts";
 import {
   type Classification,
   classifyResponse,

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
-import type { MailSettings } from "../../config/types.ts";
-import { codeOf, messageOf } from "../../errors.ts";
-import { parseObject } from "../../shared/json.ts";
-import { describeUnreachable, isRetryableStatus, parseRetryAfter } from "../../shared/net/network.ts";
-import { toBearer } from "../../shared/secret.ts";
-import { cutText } from "../../shared/text/text.ts";
-import { type Backoff, backoffMs, HOUR_MS } from "../../shared/time.ts";
-import type { Mail } from "../source.ts";
+import type { MailSettings } from "../../core/config/types.ts";
+import { codeOf, messageOf } from "../../core/errors.ts";
+import { parseObject } from "../../core/shared/json.ts";
+import { describeUnreachable, isRetryableStatus, parseRetryAfter } from "../../core/shared/net/network.ts";
+import { toBearer } from "../../core/shared/secret.ts";
+import { cutText } from "../../core/shared/text/text.ts";
+import { type Backoff, backoffMs, HOUR_MS } from "../../core/shared/time.ts";
+import type { Mail } from "../../core/ports/mail-source.ts";
 import type { StatusTracker } from "./status.ts";
 
 export interface ProcessedMail {

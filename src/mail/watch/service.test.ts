@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { createMailbox } from "../../../test/support/mailbox.ts";
-import { resolveUserConfig } from "../../config/load.ts";
-import { silentTelemetry } from "../../telemetry/telemetry.ts";
+import { resolveUserConfig } from "../../core/config/load.ts";
+import { silentTelemetry } from "../../core/telemetry/telemetry.ts";
 import { type MailStore, openMailStore } from "../store.ts";
 import { createMailService } from "./service.ts";
 

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Drivers } from "../../config/plugins.ts";
-import type { MailSettings, ResolvedConfig } from "../../config/types.ts";
-import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { MappingIndex } from "../../mapping/mapping-index.ts";
-import type { MailSource } from "../source.ts";
+import type { Drivers } from "../../core/config/plugins.ts";
+import type { MailSettings, ResolvedConfig } from "../../core/config/types.ts";
+import type { Telemetry } from "../../core/telemetry/telemetry.ts";
+import type { MappingIndex } from "../../core/mapping/mapping-index.ts";
+import type { MailSource } from "../../core/ports/mail-source.ts";
 import type { MailStore } from "../store.ts";
 import { createMailPost } from "./deliver.ts";
 import { type MailStatus, needsOperator, toMailStatus } from "./status.ts";

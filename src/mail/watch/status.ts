@@ -1,4 +1,4 @@
-import type { Log } from "../../telemetry/log.ts";
+import type { Log } from "../../core/telemetry/log.ts";
 
 /** The states of a folder, from the best to the worst, and the log level at which a folder enters them. */
 const LOG_LEVELS = {

@@ -6,7 +6,7 @@ import {
   type Posted,
   type WatchedMailbox,
 } from "../../../test/support/watched-mailbox.ts";
-import { silentLog } from "../../telemetry/log.ts";
+import { silentLog } from "../../core/telemetry/log.ts";
 import type { MailStore } from "../store.ts";
 import type { HookResponse } from "./deliver.ts";
 

@@ -1,7 +1,7 @@
-import type { MailSettings } from "../../config/types.ts";
-import { MailError, messageOf } from "../../errors.ts";
-import { type Backoff, backoffMs, createWakeUp, settlesWithin, HOUR_MS } from "../../shared/time.ts";
-import type { MailSource } from "../source.ts";
+import type { MailSettings } from "../../core/config/types.ts";
+import { MailError, messageOf } from "../../core/errors.ts";
+import { type Backoff, backoffMs, createWakeUp, settlesWithin, HOUR_MS } from "../../core/shared/time.ts";
+import type { MailSource } from "../../core/ports/mail-source.ts";
 import type { MailStore } from "../store.ts";
 import { type BatchContext, createFilter, createInFlight, processBatch, retryStore } from "./batch.ts";
 import {

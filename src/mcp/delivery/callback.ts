@@ -1,9 +1,15 @@
 import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
-import { readText } from "../../shared/net/network.ts";
-import { toHostName } from "../../shared/net/own-host.ts";
-import { classifyAddress } from "../../tools/addresses.ts";
-import { type Connection, NotSent, openConnection, type ResolveHost, resolveHost } from "../../tools/connection.ts";
+import { readText } from "../../core/shared/net/network.ts";
+import { toHostName } from "../../core/shared/net/own-host.ts";
+import { classifyAddress } from "../../core/shared/net/addresses.ts";
+import {
+  type Connection,
+  NotSent,
+  openConnection,
+  type ResolveHost,
+  resolveHost,
+} from "../../core/shared/net/connection.ts";
 import { invalid } from "../errors.ts";
 import { signMessage } from "./secrets.ts";
 

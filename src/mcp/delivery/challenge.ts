@@ -1,6 +1,6 @@
-import { createNonce } from "../../shared/id.ts";
-import { readOwn, parseJson } from "../../shared/json.ts";
-import { sameSecret } from "../../shared/secret.ts";
+import { createNonce } from "../../core/shared/id.ts";
+import { readOwn, parseJson } from "../../core/shared/json.ts";
+import { sameSecret } from "../../core/shared/secret.ts";
 import type { Failure, Message, Sender } from "./callback.ts";
 import { McpError } from "../errors.ts";
 

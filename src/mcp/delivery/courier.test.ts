@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import * as fc from "../../../test/support/property.ts";
-import type { NumberedPublication, Subscription, SubscriptionProgress } from "../../journal/journal.ts";
+import type { NumberedPublication, Subscription, SubscriptionProgress } from "../../core/journal/journal.ts";
 import type { PostResult } from "./callback.ts";
 import { type Courier, type CourierParts, createCourier, isOver, isSuspended, nextDueAt, proceed } from "./courier.ts";
 

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import type { NumberedPublication, Subscription, SubscriptionProgress } from "../../journal/journal.ts";
-import { backoffMs } from "../../shared/time.ts";
+import type { NumberedPublication, Subscription, SubscriptionProgress } from "../../core/journal/journal.ts";
+import { backoffMs } from "../../core/shared/time.ts";
 import type { PostResult } from "./callback.ts";
 import { toCursor, toOccurrenceJson } from "../occurrence.ts";
 import type { Feed } from "./feed.ts";

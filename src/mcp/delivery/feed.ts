@@ -1,4 +1,4 @@
-import type { NumberedPublication, Publications } from "../../journal/journal.ts";
+import type { NumberedPublication, Publications } from "../../core/journal/journal.ts";
 
 /** The publications for all subscriptions: what is new is read once for all of them. */
 export interface Feed {

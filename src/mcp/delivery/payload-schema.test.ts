@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ExactNumber } from "../../shared/exact-json.ts";
+import { ExactNumber } from "../../core/shared/exact-json.ts";
 import { widenSchema } from "./payload-schema.ts";
 
 test("a schema is only widened, and stays the same object if the payload fits", () => {

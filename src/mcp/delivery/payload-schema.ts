@@ -1,5 +1,5 @@
-import { ExactNumber } from "../../shared/exact-json.ts";
-import { isObject } from "../../shared/json.ts";
+import { ExactNumber } from "../../core/shared/exact-json.ts";
+import { isObject } from "../../core/shared/json.ts";
 
 /* The schema of a payload, from the payloads that were published. It holds names and types, and no values. */
 

@@ -5,7 +5,7 @@ import { publish } from "../../../test/contracts/journal/publications.ts";
 import { createGate } from "../../../test/support/gate.ts";
 import { MCP_TOKEN, publishing } from "../../../test/support/mcp.ts";
 import { startService } from "../../../test/support/service.ts";
-import { silentLog } from "../../telemetry/log.ts";
+import { silentLog } from "../../core/telemetry/log.ts";
 import { createPublisher } from "./publisher.ts";
 import { createSecretBox } from "./secrets.ts";
 

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { messageOf } from "../../errors.ts";
-import type { Lease, NumberedPublication, Subscription, Unnumbered } from "../../journal/journal.ts";
-import { parseObject } from "../../shared/json.ts";
-import { createAlarm, DAY_MS, HOUR_MS } from "../../shared/time.ts";
+import { messageOf } from "../../core/errors.ts";
+import type { Lease, NumberedPublication, Subscription, Unnumbered } from "../../core/journal/journal.ts";
+import { parseObject } from "../../core/shared/json.ts";
+import { createAlarm, DAY_MS, HOUR_MS } from "../../core/shared/time.ts";
 import { isAllowedHost } from "./callback.ts";
 import { findPublished } from "../catalog.ts";
 import { type Courier, createCourier, isOver, isSuspended, nextDueAt, proceed } from "./courier.ts";

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { codeOf } from "../../errors.ts";
+import { codeOf } from "../../core/errors.ts";
 
 /** Encrypts the secrets of subscriptions. A secret can be read only for the subscription that it was written for. */
 export interface SecretBox {

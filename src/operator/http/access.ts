@@ -1,13 +1,13 @@
 import { createHmac, hkdfSync } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { ResolvedConfig } from "../../config/types.ts";
-import { HookError } from "../../errors.ts";
-import { createAuthRateLimit } from "../../ingress/authenticators.ts";
-import type { Exchange } from "../../ingress/exchange.ts";
-import { isOwnHost, toHostName, toPublicHost } from "../../shared/net/own-host.ts";
-import { isJson } from "../../ingress/parse-body.ts";
-import { createNonce } from "../../shared/id.ts";
-import { bearerOf, sameSecret } from "../../shared/secret.ts";
+import type { ResolvedConfig } from "../../core/config/types.ts";
+import { HookError } from "../../core/errors.ts";
+import { createAuthRateLimit } from "../../core/ingress/authenticators.ts";
+import type { Exchange } from "../../core/ingress/exchange.ts";
+import { isOwnHost, toHostName, toPublicHost } from "../../core/shared/net/own-host.ts";
+import { isJson } from "../../core/ingress/parse-body.ts";
+import { createNonce } from "../../core/shared/id.ts";
+import { bearerOf, sameSecret } from "../../core/shared/secret.ts";
 
 /** Without `gateway.auth.token`, the page and the API are off. */
 type Gateway = Pick<ResolvedConfig["gateway"], "token" | "host" | "publicUrl">;

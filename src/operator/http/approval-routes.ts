@@ -1,8 +1,8 @@
 import type { FromSchema } from "json-schema-to-ts";
-import { decide } from "../../approvals/decide.ts";
-import { HookError } from "../../errors.ts";
-import { json } from "../../ingress/router.ts";
-import { APPROVAL_STATES, DECISIONS } from "../../types.ts";
+import { decide } from "../../core/approvals/decide.ts";
+import { HookError } from "../../core/errors.ts";
+import { json } from "../../core/ingress/router.ts";
+import { APPROVAL_STATES, DECISIONS } from "../../core/types.ts";
 import { createRequireBody, type RequireBody } from "../body.ts";
 import { toApprovalView } from "../views.ts";
 import { answering, oneOf, PAGE, requireFound, responding, type RoutesOf } from "./route.ts";

@@ -1,9 +1,9 @@
-import { HOUR_MS } from "../../shared/time.ts";
+import { HOUR_MS } from "../../core/shared/time.ts";
 import { Readable } from "node:stream";
-import { type FindParser, isJson } from "../../ingress/parse-body.ts";
-import type { EventRecord, Journal } from "../../journal/journal.ts";
-import { HookError } from "../../errors.ts";
-import { readOwn, toObject, toText } from "../../shared/json.ts";
+import { type FindParser, isJson } from "../../core/ingress/parse-body.ts";
+import type { EventRecord, Journal } from "../../core/journal/journal.ts";
+import { HookError } from "../../core/errors.ts";
+import { readOwn, toObject, toText } from "../../core/shared/json.ts";
 import { findEvents, listSince, type StoredEventFilter } from "../stored-events.ts";
 import { toEventTimeline, toEventView } from "../views.ts";
 import {

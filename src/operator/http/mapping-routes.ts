@@ -1,5 +1,5 @@
-import { DAY_MS } from "../../shared/time.ts";
-import { json } from "../../ingress/router.ts";
+import { DAY_MS } from "../../core/shared/time.ts";
+import { json } from "../../core/ingress/router.ts";
 import { DIFF_SCHEMA } from "../diff.ts";
 import { toMappingSourceView, toMappingViews } from "../mappings.ts";
 import { MAX_REJECTIONS } from "../rejections.ts";

@@ -1,6 +1,6 @@
-import { packageVersion } from "../../shared/system/package.ts";
-import { readSchema } from "../../config/schema/validator.ts";
-import { HTTP_ERRORS } from "../../errors.ts";
+import { packageVersion } from "../../core/shared/system/package.ts";
+import { readSchema } from "../../core/config/schema/validator.ts";
+import { HTTP_ERRORS } from "../../core/errors.ts";
 import type { ApiRoute, Parameter } from "./route.ts";
 
 export interface OpenApiOptions {

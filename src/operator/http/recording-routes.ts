@@ -1,6 +1,6 @@
-import { HookError } from "../../errors.ts";
-import { matchHook } from "../../ingress/router.ts";
-import { readOwn } from "../../shared/json.ts";
+import { HookError } from "../../core/errors.ts";
+import { matchHook } from "../../core/ingress/router.ts";
+import { readOwn } from "../../core/shared/json.ts";
 import { toView } from "../times.ts";
 import { toRecordingTimeline } from "../views.ts";
 import { answering, changing, requireFound, type RoutesOf } from "./route.ts";

@@ -1,8 +1,8 @@
-import { didYouMean } from "../../shared/text/text.ts";
-import { HookError } from "../../errors.ts";
-import { json, type RouteHandler, type RouteRequest } from "../../ingress/router.ts";
-import { isId } from "../../shared/id.ts";
-import { EVENT_STATUSES, type HttpResponse } from "../../types.ts";
+import { didYouMean } from "../../core/shared/text/text.ts";
+import { HookError } from "../../core/errors.ts";
+import { json, type RouteHandler, type RouteRequest } from "../../core/ingress/router.ts";
+import { isId } from "../../core/shared/id.ts";
+import { EVENT_STATUSES, type HttpResponse } from "../../core/types.ts";
 import type { OperatorAnswers } from "../views.ts";
 
 /** One row of the API's table: the server, the OpenAPI document and the reference are made from it. */

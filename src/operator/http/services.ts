@@ -1,10 +1,10 @@
-import type { ResolvedConfig } from "../../config/types.ts";
-import type { FindParser } from "../../ingress/parse-body.ts";
-import type { EventRecord, Journal } from "../../journal/journal.ts";
+import type { ResolvedConfig } from "../../core/config/types.ts";
+import type { FindParser } from "../../core/ingress/parse-body.ts";
+import type { EventRecord, Journal } from "../../core/journal/journal.ts";
 import type { McpRequestRecord } from "../../mcp/audit.ts";
 import type { Operations } from "../../service/operations.ts";
-import type { Activity } from "../../telemetry/activity.ts";
-import type { HttpResponse } from "../../types.ts";
+import type { Activity } from "../../core/telemetry/activity.ts";
+import type { HttpResponse } from "../../core/types.ts";
 import type { Recordings } from "../recordings.ts";
 import type { RejectionLog } from "../rejections.ts";
 import type { CatchUpView, ToolsView } from "../views.ts";

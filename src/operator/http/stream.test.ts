@@ -1,6 +1,6 @@
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { silentLog } from "../../telemetry/log.ts";
+import { silentLog } from "../../core/telemetry/log.ts";
 import { createChangeRing, createLiveStream } from "./stream.ts";
 
 const nobody = { watchChanges: () => () => undefined, listEvents: async () => [] };

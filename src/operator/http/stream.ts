@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
-import { HookError, messageOf } from "../../errors.ts";
-import type { Change, Journal } from "../../journal/journal.ts";
-import type { Log } from "../../telemetry/log.ts";
-import type { StreamMessage } from "../../types.ts";
+import { HookError, messageOf } from "../../core/errors.ts";
+import type { Change, Journal } from "../../core/journal/journal.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import type { StreamMessage } from "../../core/types.ts";
 import { toEventView } from "../views.ts";
 
 /** Only messages that have these values are sent. */

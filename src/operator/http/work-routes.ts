@@ -1,5 +1,5 @@
-import { startOfDay } from "../../shared/time.ts";
-import { DELIVERY_STATES, type DeliveryState, MAIN_SESSION, RUN_STATES, type RunState } from "../../types.ts";
+import { startOfDay } from "../../core/shared/time.ts";
+import { DELIVERY_STATES, type DeliveryState, MAIN_SESSION, RUN_STATES, type RunState } from "../../core/types.ts";
 import { CHANGE_SCHEMA, changeDeadLetters, groupDeadLetters, MAX_LETTERS } from "../dead-letters.ts";
 import { toView } from "../times.ts";
 import { toDeliveryView, toRunTimeline, toRunView, toSessionTimeline } from "../views.ts";

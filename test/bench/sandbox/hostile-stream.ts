@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { silentTelemetry } from "../../../src/telemetry/telemetry.ts";
-import type { TransformBundle, TransformRunner } from "../../../src/transforms/runner.ts";
-import { createSandbox } from "../../../src/transforms/sandbox/sandbox.ts";
+import { silentTelemetry } from "../../../src/core/telemetry/telemetry.ts";
+import type { TransformBundle, TransformRunner } from "../../../src/core/transforms/runner.ts";
+import { createSandbox } from "../../../src/core/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput } from "../../contracts/transform-folder.ts";
 import { PAYLOAD, TRANSFORM } from "./sample.ts";
 

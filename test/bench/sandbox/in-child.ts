@@ -1,8 +1,8 @@
 /** Runs with the flags of a sandbox process, gets its input as arguments, and prints the results as JSON. */
 import { readFileSync } from "node:fs";
 import ivm from "isolated-vm";
-import { createModuleIsolate } from "../../../src/transforms/child/isolate.ts";
-import { createCheckModule, createIsolates } from "../../../src/transforms/child/shared-isolates.ts";
+import { createModuleIsolate } from "../../../src/core/transforms/child/isolate.ts";
+import { createCheckModule, createIsolates } from "../../../src/core/transforms/child/shared-isolates.ts";
 import { PAYLOAD, transformPlainly } from "./sample.ts";
 import { timeCalls } from "./time.ts";
 

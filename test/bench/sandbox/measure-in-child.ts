@@ -2,9 +2,9 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { runEsbuild } from "../../../src/transforms/esbuild.ts";
-import { loadPrograms } from "../../../src/transforms/sandbox/prepare.ts";
-import { ISOLATED_VM } from "../../../src/transforms/sandbox/spawn.ts";
+import { runEsbuild } from "../../../src/core/transforms/esbuild.ts";
+import { loadPrograms } from "../../../src/core/transforms/sandbox/prepare.ts";
+import { ISOLATED_VM } from "../../../src/core/transforms/sandbox/spawn.ts";
 import { createTransformFolder, toInput } from "../../contracts/transform-folder.ts";
 import { PAYLOAD, TRANSFORM } from "./sample.ts";
 

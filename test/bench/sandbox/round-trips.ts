@@ -1,7 +1,7 @@
 import path from "node:path";
 import { Tinypool } from "tinypool";
-import { silentTelemetry } from "../../../src/telemetry/telemetry.ts";
-import { createSandbox } from "../../../src/transforms/sandbox/sandbox.ts";
+import { silentTelemetry } from "../../../src/core/telemetry/telemetry.ts";
+import { createSandbox } from "../../../src/core/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput } from "../../contracts/transform-folder.ts";
 import { PAYLOAD, TRANSFORM } from "./sample.ts";
 import { timeInFlight } from "./time.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { MAX_OPEN } from "../../../src/journal/records/approval.ts";
+import { MAX_OPEN } from "../../../src/core/journal/records/approval.ts";
 import type {
   Change,
   ClaimedRun,
@@ -8,7 +8,7 @@ import type {
   NewDecision,
   Questions,
   Step,
-} from "../../../src/journal/journal.ts";
+} from "../../../src/core/journal/journal.ts";
 import { type OpenJournal, useJournals } from "./harness.ts";
 import { claimRun } from "./lost-claims.ts";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Journal, NewAction, NewEvent } from "../../../src/journal/journal.ts";
+import type { Journal, NewAction, NewEvent } from "../../../src/core/journal/journal.ts";
 import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, receiptOf, sampleDelivery, sampleEvent, sampleKeys, sampleOutcome, sampleRun } from "./samples.ts";
 

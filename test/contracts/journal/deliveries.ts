@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Journal, NewDelivery } from "../../../src/journal/journal.ts";
+import type { Journal, NewDelivery } from "../../../src/core/journal/journal.ts";
 import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, nextId, sampleDelivery, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
 

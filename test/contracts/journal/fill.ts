@@ -1,4 +1,4 @@
-import type { ClaimedRun, Journal } from "../../../src/journal/journal.ts";
+import type { ClaimedRun, Journal } from "../../../src/core/journal/journal.ts";
 import {
   NOW,
   sampleDelivery,

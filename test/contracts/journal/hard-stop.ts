@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import type { ClaimedRun } from "../../../src/journal/journal.ts";
+import type { ClaimedRun } from "../../../src/core/journal/journal.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, sampleEvent, sampleKeys } from "./samples.ts";
 

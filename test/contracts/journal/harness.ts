@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach } from "vitest";
-import type { Claim, Journal } from "../../../src/journal/journal.ts";
+import type { Claim, Journal } from "../../../src/core/journal/journal.ts";
 
 /** Opens a driver on a state folder. */
 export type OpenJournal = (folder: string) => Promise<Journal>;

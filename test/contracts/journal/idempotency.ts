@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Idempotency, NewEvent } from "../../../src/journal/journal.ts";
+import type { Idempotency, NewEvent } from "../../../src/core/journal/journal.ts";
 import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, receiptOf, sampleEvent, sampleKeys, sampleOutcome, sampleRun, sampleWake, sweepAll } from "./samples.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Journal, Step } from "../../../src/journal/journal.ts";
+import type { Journal, Step } from "../../../src/core/journal/journal.ts";
 import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { claimRun } from "./lost-claims.ts";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Claim, ClaimedDelivery, ClaimedRun, Journal } from "../../../src/journal/journal.ts";
+import type { Claim, ClaimedDelivery, ClaimedRun, Journal } from "../../../src/core/journal/journal.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, nextId, sampleDelivery, sampleEntry, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
 

@@ -1,6 +1,6 @@
 import * as fc from "../../support/property.ts";
 import { describe, expect, test } from "vitest";
-import type { EventSummary, Journal, Run } from "../../../src/journal/journal.ts";
+import type { EventSummary, Journal, Run } from "../../../src/core/journal/journal.ts";
 import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
 

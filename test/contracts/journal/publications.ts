@@ -5,8 +5,8 @@ import type {
   NumberedPublication,
   SubscriptionProgress,
   SubscriptionTerms,
-} from "../../../src/journal/journal.ts";
-import { MAX_SUBSCRIPTIONS } from "../../../src/journal/publications.ts";
+} from "../../../src/core/journal/journal.ts";
+import { MAX_SUBSCRIPTIONS } from "../../../src/core/journal/publications.ts";
 import { type OpenJournal, useJournals } from "./harness.ts";
 import { NOW, nextId, sampleEvent, sampleKeys, sampleRun, sampleWake, sweepAll } from "./samples.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { EventStatus } from "../../../src/types.ts";
-import type { Journal, NewAction } from "../../../src/journal/journal.ts";
+import type { EventStatus } from "../../../src/core/types.ts";
+import type { Journal, NewAction } from "../../../src/core/journal/journal.ts";
 import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import {
   NOW,

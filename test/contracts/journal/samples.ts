@@ -11,8 +11,8 @@ import type {
   Retention,
   Turn,
   TurnOutcome,
-} from "../../../src/journal/journal.ts";
-import { MAIN_SESSION, type AgentAction, type Receipt } from "../../../src/types.ts";
+} from "../../../src/core/journal/journal.ts";
+import { MAIN_SESSION, type AgentAction, type Receipt } from "../../../src/core/types.ts";
 
 /** The default time of sample events. */
 export const NOW = 1_760_000_000_000;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { EventSearch, Journal, NewEvent } from "../../../src/journal/journal.ts";
-import { firstIdAt } from "../../../src/shared/id.ts";
+import type { EventSearch, Journal, NewEvent } from "../../../src/core/journal/journal.ts";
+import { firstIdAt } from "../../../src/core/shared/id.ts";
 import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, nextId, sampleDelivery, sampleEntry, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Journal, TurnOutcome } from "../../../src/journal/journal.ts";
+import type { Journal, TurnOutcome } from "../../../src/core/journal/journal.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, sampleEvent, sampleHeartbeat, sampleOutcome, sampleRun } from "./samples.ts";
 

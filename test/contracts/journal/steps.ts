@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Step } from "../../../src/journal/journal.ts";
+import type { Step } from "../../../src/core/journal/journal.ts";
 import { type OpenJournal, useJournals } from "./harness.ts";
 import { claimRun } from "./lost-claims.ts";
 import { NOW, sampleEntry, sampleOutcome } from "./samples.ts";

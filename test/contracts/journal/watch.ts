@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Change, Journal, NewWork } from "../../../src/journal/journal.ts";
-import type { DeliveryState, RunState } from "../../../src/types.ts";
+import type { Change, Journal, NewWork } from "../../../src/core/journal/journal.ts";
+import type { DeliveryState, RunState } from "../../../src/core/types.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, sampleDelivery, sampleEvent, sampleOutcome, sampleRun, sampleWake } from "./samples.ts";
 

@@ -1,4 +1,4 @@
-import { MAIN_SESSION } from "../../../src/types.ts";
+import { MAIN_SESSION } from "../../../src/core/types.ts";
 import type { Client } from "../../support/client.ts";
 import type { Arrival, ExternalServices } from "../../support/external-services.ts";
 import { audit, type Audit, type Effect, sumAudits } from "./audit.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { UserConfig } from "../../../src/config/schema/generated.ts";
+import type { UserConfig } from "../../../src/core/config/schema/generated.ts";
 import { startBouncerBefore } from "../../system/debian-postgres.ts";
 import { createBalancer } from "../../support/balancer.ts";
 import { type Client, createClient } from "../../support/client.ts";

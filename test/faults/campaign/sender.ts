@@ -1,4 +1,4 @@
-import type { UserConfig } from "../../../src/config/schema/generated.ts";
+import type { UserConfig } from "../../../src/core/config/schema/generated.ts";
 import type { ExternalServices } from "../../support/external-services.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { UserConfig } from "../../../src/config/schema/generated.ts";
+import type { UserConfig } from "../../../src/core/config/schema/generated.ts";
 import { type Client, createClient } from "../../support/client.ts";
 import { endLease, findNewNode } from "../../support/postgres.ts";
 import { type ServiceProcess, startProcess } from "../../support/process.ts";

@@ -2,8 +2,8 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { UserConfig } from "../../../src/config/schema/generated.ts";
-import type { Approval, Step } from "../../../src/journal/journal.ts";
+import type { UserConfig } from "../../../src/core/config/schema/generated.ts";
+import type { Approval, Step } from "../../../src/core/journal/journal.ts";
 import { runWebhooks } from "../../support/cli.ts";
 import type { Client } from "../../support/client.ts";
 import { stdioCommand } from "../../support/mcp-server.ts";

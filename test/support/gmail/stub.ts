@@ -1,5 +1,5 @@
 import type { GmailApi } from "../../../src/mail/gmail/api.ts";
-import type { FollowOptions } from "../../../src/mail/source.ts";
+import type { FollowOptions } from "../../../src/core/ports/mail-source.ts";
 
 async function refuse(): Promise<never> {
   throw new Error("This request is not expected.");

@@ -1,4 +1,4 @@
-import type { Mail } from "../../../src/mail/source.ts";
+import type { Mail } from "../../../src/core/ports/mail-source.ts";
 import { type MailFacts, readMail, type ReadOptions } from "../../../src/mail/message/read-mail.ts";
 
 export const RECEIVED = Date.UTC(2026, 10, 20, 9, 8, 2);

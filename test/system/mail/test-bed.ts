@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { MailSourcesImap, UserConfigMailbox } from "../../../src/config/schema/generated.ts";
+import type { MailSourcesImap, UserConfigMailbox } from "../../../src/core/config/schema/generated.ts";
 import { createRandom, type Random } from "../../faults/campaign/random.ts";
 import { createMails } from "../../support/mails.ts";
 import { GATEWAY_TOKEN, withTokens } from "../../support/service.ts";

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { createPostgresJournal } from "../../../../src/journal/postgres/postgres.ts";
-import { silentTelemetry } from "../../../../src/telemetry/telemetry.ts";
+import { createPostgresJournal } from "../../../../src/stores/postgres/postgres.ts";
+import { silentTelemetry } from "../../../../src/core/telemetry/telemetry.ts";
 import { createPostgresUrl } from "../../../support/postgres.ts";
 import type { OpenJournal } from "../harness.ts";
 

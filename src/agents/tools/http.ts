@@ -1,0 +1,248 @@
+import type { FromSchema } from "json-schema-to-ts";
+import { compileSchema } from "../../core/config/schema/validator.ts";
+import { messageOf } from "../../core/errors.ts";
+import type { DriverContext, DriverDefinition, OptionProblem } from "../../core/ports/plugin.ts";
+import { appendSegment, HTTP_URL, isObject, toText, objectSchema, TEXTS } from "../../core/shared/json.ts";
+import { listFound } from "../../core/shared/found.ts";
+import { readText } from "../../core/shared/net/network.ts";
+import { withPeriod } from "../../core/shared/text/text.ts";
+import {
+  type Connection,
+  findAddressProblem,
+  NotSent,
+  openConnection,
+  type ResolveHost,
+  toUnknownOutcome,
+} from "../../core/shared/net/connection.ts";
+import { findHeaderProblem } from "./headers.ts";
+import { compilePath, RefusedArgument } from "./path.ts";
+import { type CallResult, toError, type ToolCall, type ToolSet } from "../../core/ports/tool-set.ts";
+import { compileFields, type CompileTemplate } from "../../core/shared/template-values.ts";
+
+const PATH = {
+  type: "string",
+  pattern: "^/",
+  description: "Path below baseUrl. {name} is an argument as one segment, {+name} one that may contain slashes.",
+} as const;
+
+const schema = {
+  description: "Requests to one host.",
+  ...objectSchema(["baseUrl", "calls"], {
+    baseUrl: {
+      ...HTTP_URL,
+      description: "Begins every address. Redirects that leave its scheme, host or port are not followed.",
+    },
+    private: {
+      type: "boolean",
+      default: false,
+      description:
+        "The host may be this machine or in a private network. Link-local and metadata addresses are never called.",
+    },
+    headers: {
+      ...TEXTS,
+      description: "Headers of every call, such as its credential.",
+    },
+    calls: {
+      type: "object",
+      minProperties: 1,
+      description: "What can be called, by name.",
+      propertyNames: {
+        pattern: "^[A-Za-z][\\w.-]{0,63}$",
+        description: "1 to 64 letters, digits, - . and _, beginning with a letter.",
+      },
+      additionalProperties: objectSchema(["description"], {
+        description: {
+          type: "string",
+          pattern: "\\S",
+          description: "What the call does, for the person or model that chooses it.",
+        },
+        get: PATH,
+        post: PATH,
+        put: PATH,
+        patch: PATH,
+        delete: PATH,
+        input: {
+          type: "object",
+          description:
+            'The arguments: the JSON Schema of each, or the name of its type: "string", "integer", "number", "boolean", "array" or "object". All are required unless they say optional: true.',
+          additionalProperties: {
+            anyOf: [
+              { enum: ["string", "integer", "number", "boolean", "array", "object"] },
+              { type: "object", additionalProperties: true },
+            ],
+          },
+        },
+        query: {
+          type: "object",
+          additionalProperties: true,
+          description: "Query parameters, whose texts are templates over the arguments. A list repeats its parameter.",
+        },
+        body: {
+          type: "object",
+          additionalProperties: true,
+          description:
+            "The body as JSON, whose texts are templates over the arguments. A template that is the whole text keeps its type.",
+        },
+        maxResultLength: {
+          type: "integer",
+          minimum: 1,
+          description: "How many characters of its result are used, if that differs from the set's.",
+        },
+      }),
+    },
+  }),
+} as const;
+
+type HttpOptions = FromSchema<typeof schema>;
+type CallOptions = HttpOptions["calls"][string];
+
+export const http: DriverDefinition<ToolSet, HttpOptions> = { schema, check, create: createHttp };
+
+const METHODS = ["get", "post", "put", "patch", "delete"] as const;
+
+function check({ baseUrl, headers = {}, calls }: HttpOptions): OptionProblem[] {
+  const { search = "", hash = "" } = URL.parse(baseUrl) ?? {};
+  const message =
+    findAddressProblem(baseUrl, "https://api.example.com/v1") ??
+    (search + hash !== "" && "The URL must not contain ? or #. Write parameters into query.");
+  return listFound<OptionProblem>(
+    message && { key: "baseUrl", message },
+    findHeaderProblem(headers),
+    Object.entries(calls).flatMap(([name, call]) => checkCall(call, appendSegment("calls", name)) ?? []),
+  );
+}
+
+function checkCall(call: CallOptions, key: string): OptionProblem | undefined {
+  const methods = METHODS.filter((method) => call[method] !== undefined);
+  const [method] = methods;
+  if (method === undefined || methods.length > 1) {
+    return { key, message: `A call needs exactly one of ${METHODS.join(", ")}, with its path.` };
+  }
+  if (method === "get" && call.body) return { key: `${key}.body`, message: "A body is not sent with get. Use query." };
+  const { schema: input, problem } = toInputSchema(call.input);
+  if (problem) return { key: `${key}.input`, message: problem };
+  try {
+    const { names } = compilePath(call[method]!);
+    const wrong = names.find((name) => !input.required.includes(name));
+    const message = `The placeholder {${wrong}} must be an argument in input that is not optional.`;
+    return wrong === undefined ? undefined : { key: `${key}.${method}`, message };
+  } catch (error) {
+    return { key: `${key}.${method}`, message: messageOf(error) };
+  }
+}
+
+export function createHttp(
+  { baseUrl, private: isPrivate, headers = {}, calls }: HttpOptions,
+  { name, compileTemplate }: Pick<DriverContext, "name" | "compileTemplate">,
+  resolve?: ResolveHost,
+): ToolSet {
+  const connection = openConnection({ baseUrl, private: isPrivate, resolve });
+  const base = new URL(baseUrl);
+  // By the name in lower case, so that a header of the operator's replaces the usual one.
+  const lowered = Object.entries(headers).map(([header, value]) => [header.toLowerCase(), value]);
+  const server = {
+    origin: base.origin,
+    root: base.pathname.replace(/\/+$/, ""),
+    headers: Object.fromEntries(lowered),
+    connection,
+  };
+  return {
+    name,
+    calls: Object.entries(calls).map(([call, options]) => openCall(call, options, { ...server, compileTemplate })),
+    close: () => connection.close(),
+  };
+}
+
+interface Server {
+  origin: string;
+  /** The path of baseUrl, without a slash at its end. */
+  root: string;
+  headers: Record<string, string>;
+  connection: Connection;
+  compileTemplate: CompileTemplate;
+}
+
+function openCall(name: string, options: CallOptions, server: Server): ToolCall {
+  const method = METHODS.find((known) => options[known] !== undefined) ?? "get";
+  const path = compilePath(options[method] ?? "/");
+  const key = appendSegment("calls", name);
+  const query = compileFields(options.query ?? {}, `${key}.query`, server.compileTemplate);
+  const body = options.body && compileFields(options.body, `${key}.body`, server.compileTemplate);
+  const { host } = server.connection;
+  return {
+    name,
+    description: options.description,
+    input: toInputSchema(options.input).schema,
+    maxResultLength: options.maxResultLength,
+    async call(args, { signal, callId, maxLength }) {
+      try {
+        const url = toUrl(server.origin, server.root + path.render(args), query(args));
+        const response = await server.connection.fetch(url, {
+          method: method.toUpperCase(),
+          headers: {
+            "user-agent": "hookline",
+            ...(body && { "content-type": "application/json" }),
+            ...server.headers,
+            ...(method !== "get" && { "idempotency-key": callId }),
+          },
+          body: body && JSON.stringify(body(args)),
+          signal,
+        });
+        return toResult(response.status, host, await readText(response, maxLength));
+      } catch (error) {
+        return toFailure(error, host, signal);
+      }
+    },
+  };
+}
+
+/** The URL parser must not change the path: the server would get another one than was checked. */
+export function toUrl(origin: string, path: string, query: Record<string, unknown>): URL {
+  const url = new URL(origin + path);
+  if (url.pathname !== path) throw new RefusedArgument("The arguments make another path than the call says.");
+  for (const [name, value] of Object.entries(query)) {
+    for (const item of Array.isArray(value) ? value : [value]) {
+      if (item !== null) url.searchParams.append(name, toText(item));
+    }
+  }
+  return url;
+}
+
+export function toResult(status: number, host: string, text: string): CallResult {
+  if (text.includes("\0")) return toError(`${status} from ${host}, with an answer that is no text.`);
+  if (status >= 200 && status < 300) return { text, isError: false };
+  const reason = `${status} from ${host}`;
+  return toError(reason, text === "" ? reason : `${reason}\n${text}`);
+}
+
+/** What became of a request that failed. Throws a `DriverError` if that is not known. */
+export function toFailure(error: unknown, host: string, signal: AbortSignal): CallResult {
+  if (error instanceof NotSent) return { ...toError(error.message), isUnreached: true };
+  if (error instanceof RefusedArgument) return toError(error.message);
+  throw toUnknownOutcome(host, error, signal);
+}
+
+interface InputSchema extends Record<string, unknown> {
+  type: "object";
+  properties: Record<string, unknown>;
+  required: string[];
+  additionalProperties: false;
+}
+
+/** The JSON Schema of a call's arguments, from its short form. `problem`: what is wrong with it. */
+function toInputSchema(input: Record<string, unknown> = {}): { schema: InputSchema; problem?: string } {
+  const object: InputSchema = objectSchema([], {});
+  for (const [name, written] of Object.entries(input)) {
+    const { optional = false, ...own } = isObject(written) ? written : { type: written };
+    if (typeof optional !== "boolean")
+      return { schema: object, problem: `The value of ${name}.optional must be true or false.` };
+    object.properties[name] = own;
+    if (!optional) object.required.push(name);
+  }
+  try {
+    compileSchema(object, { untrusted: true });
+    return { schema: object };
+  } catch (error) {
+    return { schema: object, problem: `The schema cannot be used: ${withPeriod(messageOf(error))}` };
+  }
+}

@@ -1,0 +1,201 @@
+import type { CallToolResult } from "@modelcontextprotocol/client";
+import type { FromSchema } from "json-schema-to-ts";
+import path from "node:path";
+import { DriverError } from "../../core/errors.ts";
+import type { DriverContext, DriverDefinition, OptionProblem } from "../../core/ports/plugin.ts";
+import { findMissingProgram, pickEnvironment, resolveProgram } from "../../core/shared/system/child-process.ts";
+import { HTTP_URL, objectSchema, parseObject, TEXTS, COMMAND } from "../../core/shared/json.ts";
+import { findAddressProblem, NotSent, openConnection } from "../../core/shared/net/connection.ts";
+import { findHeaderProblem } from "./headers.ts";
+import { hashCall, readLockedCalls } from "./lock.ts";
+import { createMcpClient, type McpClient, ServerError } from "./mcp-client.ts";
+import { createStdio } from "./stdio.ts";
+import {
+  type CallDescription,
+  type CallResult,
+  toError,
+  type ToolCall,
+  type ToolSet,
+} from "../../core/ports/tool-set.ts";
+
+const schema = {
+  description: "The tools of an MCP server, as far as tools.lock.json has them.",
+  ...objectSchema([], {
+    url: { ...HTTP_URL, description: "Address of a server over streamable HTTP. Either this or command." },
+    private: {
+      type: "boolean",
+      default: false,
+      description: "With url: the host may be this machine or in a private network.",
+    },
+    headers: {
+      ...TEXTS,
+      description: "With url: headers of every request, such as its credential.",
+    },
+    command: {
+      ...COMMAND,
+      description:
+        "A server as a program with its arguments, run without a shell as the service's user. A path of the program is relative to the configuration file. Either this or url.",
+    },
+    env: {
+      ...TEXTS,
+      description:
+        "With command: what its environment has besides PATH, LANG and HOME, which is its own folder in the state folder.",
+    },
+  }),
+} as const;
+
+type McpOptions = FromSchema<typeof schema>;
+
+export const mcp: DriverDefinition<ToolSet, McpOptions> = { schema, check, create: createMcp };
+
+function check(
+  { url, command, headers, env }: McpOptions,
+  { baseDir }: Pick<DriverContext, "baseDir">,
+): OptionProblem[] {
+  if ((url === undefined) === (command === undefined)) return [{ message: "Set either url or command." }];
+  if (command) {
+    if (headers) return [{ key: "headers", message: "Headers are for url. Give a program its settings in env." }];
+    return findMissingProgram(command, { cwd: baseDir, env: { ...pickEnvironment(["PATH"]), ...env } });
+  }
+  const message = findAddressProblem(url ?? "", "https://mcp.example.com/mcp");
+  if (message) return [{ key: "url", message }];
+  if (env) return [{ key: "env", message: "Variables are for command. Give a server its credential in headers." }];
+  return findHeaderProblem(headers ?? {});
+}
+
+export function createMcp(
+  { url, private: isPrivate, headers, command = [], env = {} }: McpOptions,
+  { name, baseDir, stateDir }: Pick<DriverContext, "name" | "baseDir" | "stateDir">,
+): ToolSet {
+  const connection = url === undefined ? undefined : openConnection({ baseUrl: url, private: isPrivate });
+  const send = connection && limitAnswers(async (input, init) => limitBody(await connection.fetch(input, init)));
+  const place = connection?.host ?? `the program ${path.basename(command[0] ?? "")}`;
+  const client = createMcpClient(place, ({ StreamableHTTPClientTransport, deserializeMessage }) =>
+    send
+      ? new StreamableHTTPClientTransport(new URL(url!), {
+          requestInit: { headers },
+          fetch: send,
+          reconnectionOptions: {
+            initialReconnectionDelay: 1000,
+            maxReconnectionDelay: 1000,
+            reconnectionDelayGrowFactor: 1,
+            maxRetries: 0,
+          },
+        })
+      : createStdio({ command: resolveProgram(command, baseDir), env, folder: stateDir, parse: deserializeMessage }),
+  );
+  return {
+    name,
+    calls: readLockedCalls(baseDir, name).map((locked) => toToolCall(name, locked, client)),
+    async discover(signal) {
+      try {
+        return await client.use(signal, async ({ listCalls }) => [...(await listCalls()).values()]);
+      } catch (error) {
+        throw error instanceof NotSent ? new DriverError(error.message, { retryable: true }) : error;
+      }
+    },
+    close() {
+      client.close();
+      connection?.close();
+    },
+  };
+}
+
+function toToolCall(set: string, locked: CallDescription, client: McpClient): ToolCall {
+  return {
+    ...locked,
+    async call(args, { signal, callId, maxLength }) {
+      if (signal.aborted) throw new DriverError("The call was stopped before it was sent.", { retryable: true });
+      try {
+        return await client.use(signal, async (server) => {
+          const offered = (await server.listCalls()).get(locked.name);
+          if (!offered || !LOCK_RULES.isSame(offered, locked))
+            return toChanged(set, locked.name, offered !== undefined);
+          return toResult(await server.call(locked.name, args, callId), maxLength);
+        });
+      } catch (error) {
+        if (error instanceof NotSent) return { ...toError(error.message), isUnreached: true };
+        if (error instanceof ServerError)
+          return toError(error.reason, `${error.reason}\n${error.message}`.slice(0, maxLength));
+        if (error instanceof DriverError || !signal.aborted) throw error;
+        throw new DriverError("The call was stopped.", { retryable: true, cause: error });
+      }
+    },
+  };
+}
+
+/** The tests of injections replace them. */
+export const LOCK_RULES = {
+  isSame: (offered: CallDescription, locked: CallDescription): boolean => hashCall(offered) === hashCall(locked),
+};
+
+/** The operator has accepted another text than the server has now. */
+function toChanged(set: string, call: string, isOffered: boolean): CallResult {
+  const what = isOffered ? "differs from what was accepted" : "is no longer offered by its server";
+  const reason = `Not sent: ${set}.${call} ${what}. See: webhooks tools accept ${set}`;
+  return { ...toError(reason), isChanged: true };
+}
+
+function toResult({ content, structuredContent, isError = false }: CallToolResult, maxLength: number): CallResult {
+  const parts = content.map(toText);
+  const text =
+    parts.length === 0 && structuredContent !== undefined ? JSON.stringify(structuredContent) : parts.join("\n");
+  return {
+    text: text.slice(0, maxLength),
+    isError,
+    ...(isError && { reason: "the server answered with an error" }),
+  };
+}
+
+function toText(part: CallToolResult["content"][number]): string {
+  switch (part.type) {
+    case "text":
+      return part.text;
+    case "resource":
+      return "text" in part.resource
+        ? part.resource.text
+        : `[${part.resource.mimeType ?? "binary"} ${part.resource.uri}]`;
+    case "resource_link":
+      return `[${part.name}: ${part.uri}]`;
+    default:
+      return `[${part.mimeType}]`;
+  }
+}
+
+/** Answers to what a server asks, each of which takes a connection. Further ones are not sent. */
+const MAX_ANSWERS = 16;
+
+type Send = (input: string | URL, init?: RequestInit) => Promise<Response>;
+
+function limitAnswers(send: Send): Send {
+  let inFlight = 0;
+  return async (input, init) => {
+    const isAnswer = typeof init?.body === "string" && !Object.hasOwn(parseObject(init.body), "method");
+    if (!isAnswer) return send(input, init);
+    if (inFlight >= MAX_ANSWERS) throw new Error("the server asks too much at once");
+    inFlight += 1;
+    try {
+      return await send(input, init);
+    } finally {
+      inFlight -= 1;
+    }
+  };
+}
+
+/** More is no answer, but an attempt to fill the memory. */
+const MAX_BODY_BYTES = 32 * 1024 * 1024;
+
+function limitBody(response: Response): Response {
+  if (!response.body) return response;
+  let bytes = 0;
+  const limited = response.body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        bytes += chunk.length;
+        if (bytes > MAX_BODY_BYTES) controller.error(new Error("the answer is too large"));
+        else controller.enqueue(chunk);
+      },
+    }),
+  );
+  return new Response(limited, response);
+}

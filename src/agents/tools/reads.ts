@@ -1,0 +1,150 @@
+import type { ChannelDriver } from "../../core/ports/channel.ts";
+import type { Preset } from "../../core/config/schema/generated.ts";
+import { messageOf } from "../../core/errors.ts";
+import { readText } from "../../core/shared/net/network.ts";
+import { numberLines } from "../../core/shared/text/diff.ts";
+import { parseJson, readOwn, toObjects, toText } from "../../core/shared/json.ts";
+import { compileFields, type CompileTemplate } from "../../core/shared/template-values.ts";
+import { type Connection, openConnection } from "../../core/shared/net/connection.ts";
+import { toFailure, toResult, toUrl } from "./http.ts";
+import { compilePath, type PathTemplate } from "./path.ts";
+import { type CallResult, toError, type ToolCall, type ToolSet } from "../../core/ports/tool-set.ts";
+
+/** What a preset can read as context. Its template is a text. */
+export type PresetRead = Omit<NonNullable<Preset["reads"]>["calls"][string], "template"> & { template?: string };
+
+type OpenReads = NonNullable<ChannelDriver["openReads"]>;
+
+interface ReadsOptions {
+  /** By name. */
+  calls: Record<string, PresetRead>;
+  /** Where they are read, and with whose credential. */
+  open: OpenReads;
+  compileTemplate: CompileTemplate;
+}
+
+/** GET requests to fixed paths of one service, with the credential of its channel. */
+export function createReads(name: string, { calls, ...options }: ReadsOptions): ToolSet {
+  const connections = new Map<string, Connection>();
+  const service = { ...options, connect };
+  return {
+    name,
+    calls: Object.entries(calls).map(([call, read]) => openRead(call, read, service)),
+    close: () => connections.forEach((connection) => connection.close()),
+  };
+
+  function connect(baseUrl: string): Connection {
+    const connection = connections.get(baseUrl) ?? openConnection({ baseUrl, private: true });
+    connections.set(baseUrl, connection);
+    return connection;
+  }
+}
+
+/** JSON and logs are read whole, because what is shown comes from any part of them. In characters. */
+const MAX_WHOLE = 8_000_000;
+
+/** How many items of `each` are read. */
+const MAX_ITEMS = 3;
+
+interface Service extends Omit<ReadsOptions, "calls"> {
+  connect(baseUrl: string): Connection;
+}
+
+function openRead(name: string, read: PresetRead, service: Service): ToolCall {
+  const path = compilePath(read.get);
+  const listPath = read.each && compilePath(read.each.get);
+  const query = compileFields(read.query ?? {}, "query", service.compileTemplate);
+  const template = read.template === undefined ? undefined : service.compileTemplate(read.template);
+  const names = Object.keys(read.arguments);
+  return {
+    name,
+    description: read.title,
+    input: {
+      type: "object",
+      properties: Object.fromEntries(names.map((argument) => [argument, { type: ["string", "number"] }])),
+      required: names,
+      additionalProperties: false,
+    },
+    async call(args, { signal, maxLength }) {
+      const access = await service.open(toText(args[read.place ?? ""]), signal);
+      const limit = template || read.show === "failure" ? MAX_WHOLE : maxLength;
+      try {
+        if (read.each && listPath) return await readEach(await get(listPath, args), read.each, readItem);
+        return toShown(await get(path, args));
+      } catch (error) {
+        return toFailure(error, new URL(access.baseUrl).host, signal);
+      }
+
+      async function readItem(id: unknown): Promise<CallResult> {
+        return toShown(await get(path, { ...args, id }));
+      }
+
+      async function get(at: PathTemplate, values: Record<string, unknown>): Promise<CallResult> {
+        const base = new URL(access.baseUrl);
+        const connection = service.connect(access.baseUrl);
+        const url = toUrl(base.origin, base.pathname.replace(/\/+$/, "") + at.render(values), query(values));
+        const headers = new Headers({ "user-agent": "hookline", ...access.headers });
+        if (read.accept !== undefined) headers.set("accept", read.accept);
+        const response = await connection.fetch(url, { headers, signal });
+        const next = read.redirects ? findRedirect(response, url) : null;
+        if (!next) return toResult(response.status, connection.host, await readText(response, limit));
+        await response.body?.cancel();
+        if (next.protocol !== base.protocol)
+          return toError(`${connection.host} redirects to ${next.protocol}//${next.host}.`);
+        // The address is signed, and needs no credential.
+        const storage = service.connect(next.origin);
+        const stored = await storage.fetch(next, { signal });
+        return toResult(stored.status, storage.host, await readText(stored, limit));
+      }
+    },
+  };
+
+  function toShown(result: CallResult): CallResult {
+    if (result.isError) return result;
+    try {
+      const text = template ? (template.render({ answer: parseJson(result.text) }) ?? "") : result.text;
+      return { ...result, text: SHOWN[read.show ?? "all"](text) };
+    } catch (error) {
+      return toError(`The answer cannot be shown: ${messageOf(error)}.`);
+    }
+  }
+}
+
+const SHOWN = { all: (text: string) => text, diff: numberLines, failure: lastFailure };
+
+function findRedirect({ status, headers }: Response, url: URL): URL | null {
+  const location = status >= 300 && status < 400 ? headers.get("location") : null;
+  return location ? URL.parse(location, url.href) : null;
+}
+
+async function readEach(
+  list: CallResult,
+  { items, where }: NonNullable<PresetRead["each"]>,
+  readItem: (id: unknown) => Promise<CallResult>,
+): Promise<CallResult> {
+  if (list.isError) return list;
+  const isWanted = (item: Record<string, unknown>): boolean =>
+    Object.entries(where).every(([field, values]) => values.some((value) => value === item[field]));
+  const answer = parseJson(list.text);
+  const all = toObjects(items === undefined ? answer : readOwn(answer, items));
+  const wanted = all.filter(isWanted).slice(0, MAX_ITEMS);
+  const results = await Promise.all(wanted.map(({ id }) => readItem(id)));
+  const failed = results.find(({ isError }) => isError);
+  if (failed) return failed;
+  const texts = results.map(({ text }, index) => `${toText(wanted[index]?.["name"])}:\n${text}`);
+  return { text: texts.join("\n\n") || "(none)", isError: false };
+}
+
+/** How many lines of a log are shown before its last error. */
+const LINES_OF_FAILURE = 200;
+
+/** The part of a log that ends with its last error, without the times of its lines. Without an error, its end. */
+function lastFailure(log: string): string {
+  const lines = log.split("\n").map((line) => line.replace(/^\uFEFF?\d{4}-\d\d-\d\dT[\d:.]+Z /, "").trimEnd());
+  const at = lines.findLastIndex((line) => /##\[error\]|^ERROR: /.test(line));
+  const end = at === -1 ? lines.length : at + 1;
+  return lines
+    .slice(Math.max(0, end - LINES_OF_FAILURE), end)
+    .join("\n")
+    .trim();
+}

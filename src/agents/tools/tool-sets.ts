@@ -1,0 +1,247 @@
+import { createHash } from "node:crypto";
+import { EventEmitter } from "node:events";
+import { compileSchema, type SchemaCheck } from "../../core/config/schema/validator.ts";
+import type { ToolSetBlock } from "../../core/config/types.ts";
+import { DriverError } from "../../core/errors.ts";
+import { hashJson } from "../../core/shared/hash.ts";
+import { isObject, toObject } from "../../core/shared/json.ts";
+import { cutText, didYouMean, toOneLine, toolSetOf } from "../../core/shared/text/text.ts";
+import { withTimeout } from "../../core/shared/time.ts";
+import { hashCall } from "./lock.ts";
+import { createRedaction, type Redact } from "./redact.ts";
+import {
+  type CallDescription,
+  type CallResult,
+  toError,
+  type ToolCall,
+  type ToolSet,
+} from "../../core/ports/tool-set.ts";
+
+/** A call of an open set, with the rules of its block. */
+export interface OpenCall extends CallDescription {
+  /** `<set>.<call>` */
+  fullName: string;
+  /** Its name for a model. */
+  modelName: string;
+  /** Who can see what is asked of it. */
+  audience: Audience;
+  /** Calls that change something are recorded instead of sent. */
+  dryRun: boolean;
+  timeoutMs: number;
+  /** Another one if what it does may have changed: its description, its arguments, or the block of its set. */
+  digest: string;
+  /** What is wrong with arguments: one sentence for each; none if they fit the schema. */
+  check(args: unknown): string[];
+  /** The same for some of the arguments: others may be missing. */
+  checkSome(args: unknown): string[];
+  /**
+   * Executes the call within its time limit. Arguments that do not fit are refused and not sent. The result holds no
+   * secret of the set and at most its number of characters. Rejects as `ToolCall.call` does.
+   */
+  call(args: unknown, options: CallOptions): Promise<CallResult>;
+}
+
+interface CallOptions {
+  signal: AbortSignal;
+  callId: string;
+  /** Default: that of the call or its set. */
+  maxResultLength?: number;
+}
+
+/** The tool sets of a configuration. */
+export interface ToolSets {
+  readonly sets: ReadonlyMap<string, OpenSet>;
+  /** By `<set>.<call>`. */
+  find(fullName: string): OpenCall | undefined;
+  /** Every call, in the order of the configuration. */
+  list(): OpenCall[];
+  /** Why there is no such call, and what to do, in whole sentences. */
+  explainMissing(fullName: string): string;
+  /** Calls `listener` with what an operator should know of a call that was not sent. */
+  watchAlerts(listener: (alert: ToolAlert) => void): void;
+  close(): void;
+}
+
+interface ToolAlert {
+  kind: "tool-changed" | "tool-unreachable";
+  /** The call that differs, or the set that cannot be reached. */
+  subject: string;
+  /** A sentence for the operator. */
+  text: string;
+}
+
+function toChanged(fullName: string): ToolAlert {
+  const text = `The call ${toOneLine(fullName)} differs from what was accepted, so it is refused. See: webhooks tools accept ${toolSetOf(fullName)}`;
+  return { kind: "tool-changed", subject: fullName, text };
+}
+
+function toUnreachable(fullName: string): ToolAlert {
+  const set = toolSetOf(fullName);
+  const text = `The tool set ${set} cannot be reached, so its calls fail. See: webhooks tools call ${toOneLine(fullName)}`;
+  return { kind: "tool-unreachable", subject: set, text };
+}
+
+type Raise = (alert: ToolAlert) => void;
+
+type Audience = "private" | "public";
+
+interface OpenSet extends Pick<ToolSet, "discover"> {
+  audience: Audience;
+  calls: OpenCall[];
+}
+
+/** A set as its driver has made it, and its block. */
+export interface MadeSet {
+  set: ToolSet;
+  block: ToolSetBlock;
+}
+
+export function openToolSets(made: ReadonlyMap<string, MadeSet>): ToolSets {
+  const alerts = new EventEmitter<{ alert: [ToolAlert] }>();
+  const raise: Raise = (alert) => void alerts.emit("alert", alert);
+  const sets = new Map(Array.from(made, ([name, one]) => [name, openSet(name, one, raise)]));
+  const calls = new Map([...sets.values()].flatMap((set) => set.calls.map((call) => [call.fullName, call])));
+  return {
+    sets,
+    find: (fullName) => calls.get(fullName),
+    list: () => [...calls.values()],
+    explainMissing(fullName) {
+      const set = toolSetOf(fullName);
+      if (!sets.has(set)) return `There is no tool set "${set}" in agents.tools${didYouMean(set, [...sets.keys()])}`;
+      if (sets.get(set)?.discover) {
+        return `"${fullName}" is not in tools.lock.json. See what the server offers, and accept it, with \`webhooks tools accept ${set}\`.`;
+      }
+      const own = [...calls.keys()].filter((name) => name.startsWith(`${set}.`));
+      return `The tool set "${set}" has no call "${fullName.slice(set.length + 1)}"${didYouMean(fullName, own)}`;
+    },
+    watchAlerts: (listener) => void alerts.on("alert", listener),
+    close: () => made.forEach(({ set }) => set.close?.()),
+  };
+}
+
+/** Two calls that a model could not distinguish, as a sentence; undefined if there are none. */
+export function findEqualNames(calls: readonly OpenCall[]): string | undefined {
+  const names = new Map<string, string>();
+  for (const { fullName, modelName: name } of calls) {
+    const other = names.get(name);
+    if (other !== undefined) return `${other} and ${fullName} are both ${name} for a model: rename one of them`;
+    names.set(name, fullName);
+  }
+  return undefined;
+}
+
+function openSet(name: string, { set, block }: MadeSet, raise: Raise): OpenSet {
+  const { redact, margin } = createRedaction([
+    ...valuesOf(block.options["headers"]),
+    ...valuesOf(block.options["env"]),
+  ]);
+  const calls = set.calls.map((call) => openCall(name, call, { block, redact, margin, raise }));
+  const { discover } = set;
+  return { audience: block.audience ?? "private", calls, ...(discover && { discover: discover.bind(set) }) };
+}
+
+function valuesOf(values: unknown): string[] {
+  return isObject(values) ? Object.values(values).filter((value) => typeof value === "string") : [];
+}
+
+function openCall(
+  setName: string,
+  call: ToolCall,
+  { block, redact, margin, raise }: { block: ToolSetBlock; redact: Redact; margin: number; raise: Raise },
+): OpenCall {
+  const { name, description, input, maxResultLength = block.maxResultLength } = call;
+  const fullName = `${setName}.${name}`;
+  let schemaCheck: SchemaCheck | undefined;
+  const audience = block.audience ?? "private";
+  return {
+    fullName,
+    modelName: toModelName(fullName),
+    name,
+    description,
+    input,
+    audience,
+    dryRun: block.dryRun,
+    timeoutMs: block.callTimeoutMs,
+    digest: digestOf(call, block),
+    check,
+    checkSome,
+    call: execute,
+  };
+
+  function check(args: unknown): string[] {
+    schemaCheck ??= compileSchema(input, { untrusted: true, subject: "the arguments" });
+    return schemaCheck(args).map(({ message }) => message);
+  }
+
+  function checkSome(args: unknown): string[] {
+    const { required: _, ...rest } = input;
+    return compileSchema(rest, { untrusted: true, subject: "the arguments" })(args).map(({ message }) => message);
+  }
+
+  async function execute(args: unknown, options: CallOptions): Promise<CallResult> {
+    const [problem] = check(args);
+    if (problem !== undefined || !isObject(args)) {
+      return toError(`Not sent: ${problem ?? "the arguments must be an object"}.`);
+    }
+    const limit = options.maxResultLength ?? maxResultLength;
+    const { text, isError, reason, isChanged, isUnreached } = await withTimeout(
+      // One more shows that there is more, and a secret that the limit cuts in two is read whole.
+      (signal) => call.call(args, { signal, callId: options.callId, maxLength: limit + margin + 1 }),
+      {
+        timeoutMs: block.callTimeoutMs,
+        timeoutError: () => new CallTimeout(fullName, block.callTimeoutMs),
+        signal: options.signal,
+      },
+    ).catch((error: unknown) => {
+      if (error instanceof DriverError) throw withMessage(error, redact(error.message));
+      throw error;
+    });
+    if (isChanged) raise(toChanged(fullName));
+    if (isUnreached && !options.signal.aborted) raise(toUnreachable(fullName));
+    const shown = redact(text);
+    // If there is more, the last characters may be the beginning of a secret, which a redaction before them moves forward.
+    const known = text.length > limit + margin ? shown.slice(0, Math.max(0, shown.length - margin)) : shown;
+    return {
+      text: shorten(known, limit, known !== shown),
+      isError,
+      ...(reason !== undefined && { reason: redact(reason) }),
+    };
+  }
+}
+
+/** Without secrets, which may be replaced. */
+function digestOf(call: ToolCall, { options, ...block }: ToolSetBlock): string {
+  const { headers, env, ...rest } = options;
+  const names = [headers, env].map((values) => Object.keys(toObject(values)));
+  return hashJson([hashCall(call), block, rest, names]);
+}
+
+function shorten(text: string, limit: number, isCut: boolean): string {
+  if (text.length > limit) return `${cutText(text, limit)}\n[The result was cut here, after ${limit} characters.]`;
+  return isCut ? `${text}\n[The result was cut here.]` : text;
+}
+
+function withMessage(error: DriverError, message: string): DriverError {
+  const { retryable, retryAfterMs } = error;
+  return message === error.message ? error : new DriverError(message, { retryable, retryAfterMs });
+}
+
+/** The call took too long. Whether it had an effect is not known. */
+class CallTimeout extends DriverError {
+  override name = "CallTimeout";
+
+  constructor(fullName: string, timeoutMs: number) {
+    super(`${fullName} gave no answer in ${timeoutMs / 1000} s.`, { retryable: true });
+  }
+}
+
+/** Models accept these names only. */
+const MAX_MODEL_NAME = 64;
+
+/** The name of a call for a model: `tickets.show` → `tickets__show`. */
+function toModelName(fullName: string): string {
+  const name = fullName.replace(".", "__").replaceAll(/[^\w-]/g, "_");
+  if (name.length <= MAX_MODEL_NAME) return name;
+  const hash = createHash("sha256").update(fullName).digest("hex").slice(0, 8);
+  return `${name.slice(0, MAX_MODEL_NAME - hash.length - 1)}_${hash}`;
+}

@@ -1,0 +1,266 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import path from "node:path";
+import { ConfigError } from "../../core/errors.ts";
+import { replaceFile } from "../../core/shared/system/files.ts";
+import {
+  isObject,
+  readOwn,
+  readPath,
+  type Segment,
+  toKeyPath,
+  toObject,
+  withoutUndefined,
+} from "../../core/shared/json.ts";
+import { REDACTED, redactAddress } from "../../core/shared/secret.ts";
+import { readConfigFile, resolveUserConfig } from "../../core/config/load.ts";
+import { parseSource } from "../../core/config/parse/source.ts";
+import { resolveReferences } from "../../core/config/references.ts";
+import { isSecretKey } from "../../core/config/rules/secrets.ts";
+import { trimSlashes } from "../../core/config/resolve.ts";
+import type { PresetUse } from "../../core/config/types.ts";
+import { type Change, editConfig } from "./edit-config.ts";
+
+export interface Target {
+  /** Absolute. */
+  file: string;
+  /** undefined: the file does not exist yet. */
+  text: string | undefined;
+  /** The parsed text, with its references. */
+  written: Record<string, unknown>;
+  /** The state folder, absolute. Secrets are stored there. */
+  stateDir: string;
+  /** The values of `${NAME}`. */
+  env: NodeJS.ProcessEnv;
+}
+
+/** A configuration before and after, and its files with secrets. */
+export interface ConfigPlan {
+  file: string;
+  before: string | undefined;
+  after: string;
+  secretFiles: ReadonlyMap<string, string>;
+  /** Further files, by absolute path. */
+  newFiles?: ReadonlyMap<string, string>;
+}
+
+/** Reads a configuration as it is written. Throws a `ConfigError` on bad syntax. */
+export function readTarget(file: string, env: NodeJS.ProcessEnv): Target {
+  const baseDir = path.dirname(file);
+  const stateDir = resolveUserConfig({}, { baseDir }).store.path;
+  if (!existsSync(file)) return { file, text: undefined, written: {}, stateDir, env };
+  const text = readConfigFile(file);
+  if (text.trim() === "") return { file, text, written: {}, stateDir, env };
+  const { value } = parseSource(file, text);
+  const storePath = readPath(resolveReferences(value, { env, baseDir }).value, ["store", "path"]);
+  return {
+    file,
+    text,
+    written: toObject(value),
+    stateDir: typeof storePath === "string" ? path.resolve(baseDir, storePath) : stateDir,
+    env,
+  };
+}
+
+/**
+ * The changes that make a configuration one that can be served: `hooks.enabled` and a hook token unless they are set, and a
+ * gateway token if it is new. Adds the files of the tokens to `secretFiles`.
+ */
+export function planBasics(target: Target, secretFiles: Map<string, string>): Change[] {
+  const hooks = toObject(target.written["hooks"]);
+  const changes: Change[] = [];
+  const set = (key: Segment[], value: unknown): void => void changes.push({ kind: "set", path: key, value });
+  if (Object.keys(target.written).length === 0) {
+    set(["gateway", "auth", "token"], nameToken(target, "gateway-token", secretFiles));
+  }
+  if (hooks["enabled"] === undefined) set(["hooks", "enabled"], true);
+  if (hooks["token"] === undefined) set(["hooks", "token"], nameToken(target, "hook-token", secretFiles));
+  return changes;
+}
+
+/** A plan with these changes and files. Throws a `ConfigError` if the configuration cannot be edited. */
+export function planChanges(
+  { file, text }: Target,
+  changes: readonly Change[],
+  files: Pick<ConfigPlan, "secretFiles" | "newFiles">,
+): ConfigPlan {
+  return { file, before: text, after: editConfig(file, text ?? "", changes), ...files };
+}
+
+/** Whether nothing is left to write. */
+export function isDone({ before, after, secretFiles }: ConfigPlan): boolean {
+  return before === after && [...secretFiles].every(([file, text]) => isWritten(file, text));
+}
+
+/** Throws a `ConfigError` if one of the new files exists. */
+export function requireNew({ newFiles }: ConfigPlan): void {
+  const taken = [...(newFiles?.keys() ?? [])].filter((file) => existsSync(file));
+  if (taken.length > 0)
+    throw new ConfigError(taken.map((file) => ({ file, message: "The file exists already. Remove it first." })));
+}
+
+/**
+ * Writes the secret files, for the user alone, the new files, then the configuration. Throws a `ConfigError`, and leaves no
+ * file behind, if the configuration has changed since the plan was made, or a new file exists.
+ */
+export function writePlan(plan: ConfigPlan): void {
+  requireNew(plan);
+  const { file, before, after, secretFiles, newFiles = [] } = plan;
+  const pending = [...secretFiles].filter(([secret, text]) => !isWritten(secret, text));
+  const added = pending.map(([secret]) => secret).filter((secret) => !existsSync(secret));
+  for (const [secret, text] of pending) replaceFile(secret, text, { mode: 0o600 });
+  try {
+    for (const [name, text] of newFiles) {
+      replaceFile(name, text, { expected: null });
+      added.push(name);
+    }
+    if (before !== after) replaceFile(file, after, { expected: before ?? null });
+  } catch (error) {
+    for (const name of added) rmSync(name, { force: true });
+    throw error;
+  }
+}
+
+/** `${NAME}` */
+export function toVariableReference(name: string): string {
+  if (/^[A-Za-z_]\w*$/.test(name)) return `\${${name}}`;
+  const message = "This is not the name of an environment variable. Write one such as MAIL_PASSWORD.";
+  throw new ConfigError([{ message }]);
+}
+
+/** `${file:PATH}`, relative if the file is below the configuration's folder, so that both can be moved together. */
+export function toFileReference(file: string, baseDir: string): string {
+  const relative = path.relative(baseDir, file);
+  const isBelow = !relative.startsWith("..") && !path.isAbsolute(relative);
+  const written = isBelow ? relative.split(path.sep).join("/") : file;
+  if (!written.includes("}")) return `\${file:${written}}`;
+  throw new ConfigError([
+    { file, message: "A configuration cannot refer to a path that contains }. Choose another path." },
+  ]);
+}
+
+/** Adds a file of the state folder for a secret to the `files` of a plan. Returns the reference to it. */
+export function planSecret(
+  { file, stateDir }: Pick<Target, "file" | "stateDir">,
+  { name, secret }: { name: string; secret: string },
+  files: Map<string, string>,
+): string {
+  const secretFile = path.join(stateDir, name);
+  files.set(secretFile, `${secret}\n`);
+  return toFileReference(secretFile, path.dirname(file));
+}
+
+/** Whether a written value refers to a secret elsewhere. */
+export function isReference(written: unknown): written is string {
+  return typeof written === "string" && /(?<!\$)\$\{(?:[A-Za-z_]\w*|file:[^}]+)\}/.test(written);
+}
+
+/** A configuration's text with its literal secrets hidden, also those in addresses. */
+export function hideSecrets(file: string, text: string): string {
+  if (text.trim() === "") return text;
+  return editConfig(file, text, findSecrets(parseSource(file, text).value, [], false));
+}
+
+/** Blocks that may hold secrets under any name. */
+const SECRET_BLOCK = /^headers$|^env$/i;
+
+function findSecrets(value: unknown, at: readonly Segment[], isSecret: boolean): Change[] {
+  if (typeof value === "string") {
+    const shown = isSecret && !isReference(value) ? REDACTED : redactAddress(value);
+    return shown === value ? [] : [{ kind: "set", path: at, value: shown }];
+  }
+  if (Array.isArray(value)) return value.flatMap((item, index) => findSecrets(item, [...at, index], isSecret));
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([key, child]) => {
+    const childAt = [...at, key];
+    return findSecrets(child, childAt, isSecret || isSecretKey(toKeyPath(childAt)) || SECRET_BLOCK.test(key));
+  });
+}
+
+/** The reference to a token file. The token of an earlier run is used again. */
+function nameToken(target: Target, name: string, files: Map<string, string>): string {
+  const tokenFile = path.join(target.stateDir, name);
+  if (existsSync(tokenFile)) return toFileReference(tokenFile, path.dirname(target.file));
+  return planSecret(target, { name, secret: randomBytes(24).toString("hex") }, files);
+}
+
+function isWritten(file: string, text: string): boolean {
+  return existsSync(file) && readFileSync(file, "utf8") === text;
+}
+
+/** A use of a preset as it is written, with its references. */
+export interface WrittenUse extends Pick<PresetUse, "key" | "with"> {
+  at: readonly Segment[];
+  hook: string;
+}
+
+export function findUses({ written }: Target, name: string): WrittenUse[] {
+  const { presets } = toObject(written["hooks"]);
+  if (!Array.isArray(presets)) return [];
+  return presets.flatMap((entry: unknown, index) => {
+    const use = typeof entry === "string" ? entry : readOwn(entry, "use");
+    if (use !== name) return [];
+    const options = toObject(readOwn(entry, "with"));
+    const at = ["hooks", "presets", index];
+    return [{ at, key: toKeyPath(at), hook: toHook(name, options["path"]), with: options }];
+  });
+}
+
+/** The same for one hook. Default: the hook of the preset's name. */
+export function findWrittenUse(target: Target, name: string, hook = name): WrittenUse | undefined {
+  return findUses(target, name).find((use) => use.hook === hook);
+}
+
+/** Throws a `ConfigError` if the preset is already used for this hook. */
+export function requireUnused(target: Target, name: string, givenPath: string | undefined): void {
+  const hook = toHook(name, givenPath);
+  const use = findWrittenUse(target, name, hook);
+  if (!use) return;
+  const message = `The preset "${name}" is already used for the hook "${hook}". Change it there, or choose another hook with --path.`;
+  throw new ConfigError([{ file: target.file, key: use.key, message }]);
+}
+
+export interface WantedPreset {
+  name: string;
+  /** The options of `with`. Undefined ones are left out. */
+  options: Record<string, unknown>;
+  /** Where it is used already: the other options stay. */
+  use?: WrittenUse;
+}
+
+/**
+ * Plans to use a preset, with `hooks.enabled` and a hook token unless they are set. Secrets among the options go to files of
+ * the state folder; references stay. Writes nothing.
+ */
+export function planUse(target: Target, { name, options, use }: WantedPreset): ConfigPlan {
+  const secretFiles = new Map<string, string>();
+  const stem = toHook(name, options["path"]).replaceAll(/[^\w.-]/g, "-");
+  const store = ([key, value]: [string, unknown]): [string, unknown] => {
+    if (!isSecretKey(key) || isReference(value) || typeof value !== "string") return [key, value];
+    return [key, planSecret(target, { name: `${stem}-${key}`, secret: value }, secretFiles)];
+  };
+  const given = Object.entries(withoutUndefined(options)).map(store);
+  if (use) {
+    const value = { use: name, with: { ...use.with, ...Object.fromEntries(given) } };
+    return planChanges(target, [{ kind: "set", path: use.at, value }], { secretFiles });
+  }
+  const entry = given.length === 0 ? name : { use: name, with: Object.fromEntries(given) };
+  const basics = planBasics(target, secretFiles);
+  const changes = [...basics, { kind: "add", path: ["hooks", "presets"], value: entry } as const];
+  return planChanges(target, changes, { secretFiles });
+}
+
+/** A secret that a person can paste anywhere. */
+export function createSecret(): string {
+  return randomBytes(32).toString("hex");
+}
+
+/** One for a preset: basic authentication has the preset's name as its user, and Standard Webhooks has its own form. */
+export function createPresetSecret(preset: string, scheme: unknown): string {
+  if (scheme === "standard-webhooks") return `whsec_${randomBytes(32).toString("base64")}`;
+  return scheme === "basic" ? `${preset}:${createSecret()}` : createSecret();
+}
+
+function toHook(name: string, given: unknown): string {
+  return trimSlashes(typeof given === "string" ? given : name);
+}

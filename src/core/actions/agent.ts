@@ -1,0 +1,315 @@
+import type { AgentDriver, AgentTurn, HistoryEntry } from "../ports/agent.ts";
+import type { ApprovalDraft } from "../approvals/ask.ts";
+import { type Bounded, type Origin, protect, protectAction, toLabel, toPrompt } from "../boundary/boundary.ts";
+import type { MappingInput } from "../config/schema/generated.ts";
+import type { ResolvedConfig } from "../config/types.ts";
+import { DriverError } from "../errors.ts";
+import type { NewApproval, NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
+import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from "../mapping/policy/policy.ts";
+import { createId } from "../shared/id.ts";
+import { cutText } from "../shared/text/text.ts";
+import { inSpan } from "../telemetry/traces.ts";
+import type { ToolSets } from "../../agents/tools/tool-sets.ts";
+import { type AgentAction, type ContextCall, type Grant, listTargets, MAIN_SESSION } from "../types.ts";
+import { readContext } from "./context.ts";
+import { runLoop, TurnTimeout } from "./loop.ts";
+import { type Reply, sendReplies } from "./reply.ts";
+import { describeReviewFormat } from "./review.ts";
+import { openGrants } from "./rules.ts";
+import { recordSteps, type StepStore, Suspended } from "./steps.ts";
+
+/** A run of an agent action; a heartbeat's run has no action. */
+export type HookRun = Run & { action: AgentAction };
+
+/** Runs an agent action: a turn in its session, a summary for the main session, the delivery of the reply. */
+export async function runAgentAction(run: HookRun, context: TurnContext): Promise<TurnOutcome> {
+  const own = run.action.isolated ? { ...context, history: [] } : context;
+  const { sources, ...turn } = replyWithoutAgent(run) ?? requireAnswer(await runAgentTurn(toRequest(run), own), run);
+  const { heartbeat, linkHosts } = context.settings;
+  const { id: runId, eventId, hook, action } = run;
+  const sent = await sendReplies(toReplies(run, turn.reply, heartbeat.ack), {
+    about: { runId, eventId, hook, step: turn.lastStep?.n ?? 0, sources },
+    linkHosts,
+    serviceHost: action.serviceHost,
+    isReview: action.review !== undefined,
+    ask: context.ask,
+  });
+  return {
+    ...turn,
+    ...sent,
+    warnings: [...turn.warnings, ...sent.warnings],
+    entries: [...turn.entries, { ...toSummary(run, turn.reply, turn.finishedAt), ...toSources(sources) }],
+  };
+}
+
+/** An empty answer has failed. It is only a warning if nobody was to get it. */
+function requireAnswer(turn: TurnResult, { action }: HookRun): TurnResult {
+  if (turn.reply.trim() !== "") return turn;
+  if (action.deliver)
+    throw new DriverError(`The answer of ${turn.model ?? "the agent"} was empty.`, { retryable: true });
+  return { ...turn, warnings: [...turn.warnings, "The answer was empty."] };
+}
+
+function toRequest(run: HookRun): TurnRequest {
+  const { id: runId, eventId, sessionKey, action } = run;
+  const { model, thinking, timeoutSeconds, fallbackModels, maxOutputTokens, grants = [] } = action;
+  const message = toMessage(run);
+  // An agent that keeps the history itself must not find the session's.
+  const conversation = action.isolated ? `${sessionKey}:${runId}` : sessionKey;
+  const settings = { model, thinking, timeoutSeconds, fallbackModels, maxOutputTokens };
+  const { context } = action;
+  const about = { message, sources: [], context, grants, origin: originOf(run) };
+  return { kind: "hook", runId, eventId, sessionKey, conversation, ...about, ...settings };
+}
+
+function toMessage(run: HookRun): Bounded {
+  const { action } = run;
+  const instructions = [action.instructions, describeReviewFormat(action)].filter(Boolean).join("\n\n") || undefined;
+  return protectAction(action.message, { ...action, instructions }, originOf(run));
+}
+
+/**
+ * Without an agent the message itself is the reply. The session keeps the wrapped message for both sides, because a later
+ * turn is given these entries and must not take outside text for the assistant's own words.
+ */
+function replyWithoutAgent(run: HookRun): TurnResult | undefined {
+  const { id: runId, eventId, sessionKey, action } = run;
+  if (action.agent !== "none") return undefined;
+  const at = Date.now();
+  const entry = { sessionKey, ...toMessage(run), at, eventId, runId };
+  return {
+    finishedAt: at,
+    reply: action.message,
+    model: "none",
+    warnings: [],
+    sources: [],
+    entries: [
+      { ...entry, role: "user" },
+      { ...entry, role: "assistant" },
+    ],
+  };
+}
+
+function toReplies({ id: runId, eventId, sessionKey, action }: HookRun, text: string, ack: string): Reply[] {
+  if (text.trim() === "") return [];
+  // Only an agent can acknowledge. In a message that was passed on, the same words come from outside.
+  if (action.agent !== "none" && isOnlyAck(text, ack)) return [];
+  return listTargets(action).map(({ channel, to, routeBy, toSource, update, isPrivate = false }) => {
+    const conversation = toSource && sessionKey;
+    const replaces = update ?? (toSource && action.onFailure !== undefined ? ("notice" as const) : undefined);
+    const route = { channel, to, routeBy, conversation, update: replaces };
+    return { delivery: { id: createId(), runId, eventId, ...route, text }, isPrivate };
+  });
+}
+
+/** The text for the place of the event when the run has failed: the operator's words, never the error's. */
+export function toFailureNotice({ id: runId, eventId, sessionKey, action }: HookRun): NewDelivery[] {
+  const { onFailure: text } = action;
+  const source = listTargets(action).find(({ toSource }) => toSource);
+  if (text === undefined || !source) return [];
+  const { channel, to } = source;
+  return [{ id: createId(), runId, eventId, channel, to, text, conversation: sessionKey, isNotice: true }];
+}
+
+/** The summary of a run that succeeded: `Hook <name>: …`. */
+export function toSummary(run: HookRun, reply: string, at: number): NewEntry {
+  return createSummary(run, { label: `Hook ${toLabel(run.action.name)}`, text: reply.trim(), at });
+}
+
+/** The summary of a run that failed permanently: `Hook <name> (error): …`. */
+export function toErrorSummary(run: HookRun, error: Error, at: number): NewEntry {
+  const label = `Hook ${toLabel(run.action.name)} (error)`;
+  // A provider's error may quote what it was sent, which came from outside. Only the timeout's text is our own.
+  return createSummary(run, { label, text: error.message, trustedText: error instanceof TurnTimeout, at });
+}
+
+/** The summary of a run that an operator ended: `Hook <name> (canceled): …`. It starts no heartbeat. */
+export function toCanceledSummary(run: HookRun, at: number): NewEntry {
+  const label = `Hook ${toLabel(run.action.name)} (canceled)`;
+  const summary = createSummary(run, {
+    label,
+    text: "An operator canceled this turn.",
+    trustedText: true,
+    at,
+  });
+  return { ...summary, urgent: false };
+}
+
+function originOf(run: HookRun): Origin {
+  const hook = run.hook ?? run.action.name;
+  return { source: `webhook ${hook}`, hook };
+}
+
+/** An agent's reply to untrusted text is untrusted too, and so is a name that the request chose. */
+function createSummary(
+  run: HookRun,
+  { label, text, trustedText, at }: { label: string; text: string; trustedText?: boolean; at: number },
+): NewEntry {
+  const { id: runId, eventId, action } = run;
+  const { trustedName, wakeMode, allowUnsafeExternalContent } = action;
+  const excerpt = shorten(text || "(no text)");
+  const entry = { sessionKey: MAIN_SESSION, role: "system", at, eventId, runId, pending: true } as const;
+  const urgent = wakeMode === "now";
+  const before = `${label}: `;
+  if (trustedName && trustedText) return { ...entry, text: before + excerpt, urgent };
+  const [trusted, untrusted] = trustedName ? [before, excerpt] : [undefined, before + excerpt];
+  const summary = protect(untrusted, { allowUnsafeExternalContent, before: trusted }, originOf(run));
+  return { ...entry, ...summary, urgent };
+}
+
+/** In characters; the run keeps the whole text. */
+const MAX_EXCERPT = 2000;
+
+function shorten(text: string): string {
+  if (text.length <= MAX_EXCERPT) return text;
+  const start = cutText(text, MAX_EXCERPT);
+  return `${start}\n[… ${text.length - start.length} more characters]`;
+}
+
+/** The settings of a turn, read when it starts. */
+export interface TurnContext {
+  agent: AgentDriver;
+  settings: ResolvedConfig["agents"];
+  /** The session's earlier turns, oldest first. */
+  history: PastEntry[];
+  /** The tool sets of the runtime in use: a call is looked up when it is executed. */
+  tools: Pick<ToolSets, "find" | "list" | "explainMissing">;
+  /** Names questions to a person. */
+  ask(drafts: ApprovalDraft[]): Promise<NewApproval[]>;
+  /** Absent: the turn keeps no steps. */
+  steps?: StepStore;
+  /** The grants of its mapping as the configuration in use has them. */
+  written?: MappingInput["grants"];
+  /** Aborts when the service stops. */
+  signal: AbortSignal;
+}
+
+export interface PastEntry extends HistoryEntry {
+  /** The private sources that the text was made from. Absent: none. */
+  sources?: string[];
+}
+
+/** What a turn has read before it begins. The tests of injections replace them. */
+export const SOURCE_RULES = {
+  ofHistory: (history: readonly PastEntry[]): string[] => history.flatMap(({ sources = [] }) => sources),
+};
+
+interface TurnRequest
+  extends
+    Pick<AgentTurn, "kind" | "runId" | "sessionKey">,
+    Partial<TurnSettings>,
+    Pick<AgentAction, "fallbackModels" | "maxOutputTokens"> {
+  message: Bounded;
+  /** The private sources of the message. */
+  sources: string[];
+  origin: Origin;
+  /** Read before the agent is asked, and not kept in the session. */
+  context?: readonly ContextCall[];
+  grants: Grant[];
+  eventId?: string;
+  /** The session as the agent knows it. Default: `sessionKey`. */
+  conversation?: string;
+}
+
+interface TurnResult extends Omit<TurnOutcome, "deliveries"> {
+  /** The private sources of everything that was in the prompt. */
+  sources: string[];
+}
+
+/**
+ * Runs one turn of the agent; the result holds the two entries that the session keeps. Rejects with the driver's error,
+ * a `TurnTimeout`, or the signal's reason.
+ */
+export async function runAgentTurn(request: TurnRequest, context: TurnContext): Promise<TurnResult> {
+  const { agent, tools, settings, history, steps, written, signal } = context;
+  const { kind, runId, sessionKey, conversation = sessionKey, eventId, message, grants, origin } = request;
+  const { hook } = origin;
+  const { ack } = settings.heartbeat;
+  const settled = resolveTurnSettings(request, settings);
+  const { fallbackModels, maxOutputTokens } = resolveAnswerSettings(request, settings);
+  const calls = request.context ?? [];
+  const hasSteps = calls.length > 0 || grants.length > 0;
+  const recorded = hasSteps ? ((await steps?.list()) ?? []) : [];
+  const read = await readContext(calls, { tools, runId, hook, recorded, signal });
+  const isRead = recorded.some((step) => step.kind === "context");
+  if (read.steps.length > 0 && !isRead) await recordSteps(read.steps, steps);
+  const turn: AgentTurn = {
+    kind,
+    runId,
+    sessionKey: conversation,
+    history: history.map(({ role, text }) => ({ role, text })),
+    message: toPrompt(message) + read.prompt,
+    ...settled,
+    maxOutputTokens,
+    ack,
+  };
+  const { rules, warnings: unusable } = openGrants(grants, tools, { runId, origin });
+  const known = new Set([...request.sources, ...read.sources, ...SOURCE_RULES.ofHistory(history)]);
+  const askedAt = Date.now();
+  const answer = await inSpan("turn", async (describe) => {
+    const progress = { recorded: isRead ? recorded : [...read.steps, ...recorded], sources: [...known] };
+    const loop = { agent, settings, fallbackModels, rules, written, steps, hasSteps, signal };
+    // To wait for a person is no failure.
+    const reply = await runLoop(turn, { ...loop, ...progress }).catch(toSuspended);
+    if (reply instanceof Suspended) return reply;
+    describe?.({
+      "gen_ai.response.model": reply.model,
+      "gen_ai.usage.input_tokens": reply.usage?.inputTokens,
+      "gen_ai.usage.output_tokens": reply.usage?.outputTokens,
+    });
+    return reply;
+  });
+  if (answer instanceof Suspended) throw answer;
+  const { text, model, usage, cost, warnings, sources, lastStep } = answer;
+  const finishedAt = Date.now();
+  const about = { sessionKey, eventId, runId, ...toSources(sources) };
+  const entries: NewEntry[] = [
+    { ...about, role: "user", ...message, at: askedAt },
+    { ...about, role: "assistant", text, at: finishedAt },
+  ];
+  return {
+    finishedAt,
+    reply: text,
+    model,
+    usage,
+    cost,
+    warnings: [...unusable, ...read.warnings, ...warnings],
+    entries,
+    sources,
+    lastStep,
+  };
+}
+
+function toSuspended(error: unknown): Suspended {
+  if (error instanceof Suspended) return error;
+  throw error;
+}
+
+/** Most texts are made from nothing private, and then nothing is stored. */
+function toSources(sources: string[]): Pick<NewEntry, "sources"> {
+  return sources.length > 0 ? { sources } : {};
+}
+
+/** How much text there may be beside the ack, in characters, without the space between them. */
+const MAX_BESIDE = 300;
+
+/** Whether a reply is just the ack: at its start or end, with at most 300 characters beside it. */
+export function isOnlyAck(reply: string, ack: string): boolean {
+  const text = reply.trim();
+  // This comes first because the patterns below are slow on long runs of punctuation.
+  if (text.replace(ack.trim(), "").trim().length > MAX_BESIDE) return false;
+  return isAtEdge(text, ack.trim()) || isAtEdge(withoutPunctuation(text), withoutPunctuation(ack));
+}
+
+/** Drops quotes, Markdown and HTML emphasis, and other punctuation around a text. */
+function withoutPunctuation(text: string): string {
+  return text.replace(/<\/?[a-z]\w*>/gi, " ").replace(/^[\s\p{P}\p{S}]+|[\s\p{P}\p{S}]+$/gu, "");
+}
+
+/** Whether the text starts or ends with these words, as whole words. */
+function isAtEdge(text: string, words: string): boolean {
+  if (words === "") return false;
+  const isFirst = text.startsWith(words) && !/^[\p{L}\p{N}_]/u.test(text.slice(words.length));
+  const isLast = text.endsWith(words) && !/[\p{L}\p{N}_]$/u.test(text.slice(0, -words.length));
+  return isFirst || isLast;
+}

@@ -1,0 +1,231 @@
+import type { AgentDriver, AgentReply, TokenUsage } from "../ports/agent.ts";
+import type { ResolvedConfig } from "../config/types.ts";
+import { DriverError } from "../errors.ts";
+import type { Step } from "../journal/journal.ts";
+import { withTimeout } from "../shared/time.ts";
+import { askModels, type Question, type PastExchange, toExchange } from "./ask.ts";
+import { type CallsContext, executeCalls } from "./calls.ts";
+import { isFinished, recordSteps } from "./steps.ts";
+
+export interface LoopContext extends Pick<CallsContext, "rules" | "written" | "steps" | "signal"> {
+  agent: AgentDriver;
+  settings: Pick<ResolvedConfig["agents"], "prices" | "maxSteps" | "budget">;
+  fallbackModels: string[];
+  /** The private sources of the history and the message. */
+  sources: string[];
+  /** What an earlier attempt has recorded, and the context. */
+  recorded: readonly Step[];
+  /** The turn has context or grants, so its last answer is recorded too. */
+  hasSteps: boolean;
+}
+
+interface TurnAnswer extends Pick<AgentReply, "text" | "model" | "usage" | "cost"> {
+  warnings: string[];
+  /** The private sources of everything that was in the prompt. */
+  sources: string[];
+  lastStep?: Step;
+}
+
+/** What a turn has done so far. */
+interface Progress extends TurnAnswer {
+  /** The number of the next step. */
+  next: number;
+  past: PastExchange[];
+  /** The calls of the last answer, which have no results yet. */
+  open: Step | undefined;
+  usedMs: number;
+}
+
+/**
+ * Asks the model, executes the calls that it asks for, and asks again, until it replies or a limit is reached. Each answer and
+ * its results are recorded before the next request, so that the turn continues from there after a crash. A turn that may
+ * call nothing is one request, and records nothing.
+ */
+export async function runLoop(question: Question, context: LoopContext): Promise<TurnAnswer> {
+  const progress = toProgress(context.recorded, context.sources);
+  try {
+    return await converse(question, progress, context);
+  } catch (error) {
+    if (!(error instanceof TurnTimeout) || progress.past.length === 0) throw error;
+    const at = Date.now();
+    const step: Step = {
+      n: progress.next,
+      kind: "model",
+      state: "failed",
+      text: error.message,
+      sources: [],
+      startedAt: at,
+    };
+    return endEarly({ ...progress, lastStep: { ...step, finishedAt: at } }, `it ${error.message}`);
+  }
+}
+
+async function converse(question: Question, progress: Progress, context: LoopContext): Promise<TurnAnswer> {
+  for (;;) {
+    if (progress.open) await finishCalls(progress.open, progress, question, context);
+    const ask = (signal: AbortSignal): Promise<Step> => askOnce(question, progress, { ...context, signal });
+    const step = await within(ask, progress, question, context);
+    addAnswer(progress, step);
+    if (!step.answer) return { ...progress, lastStep: context.hasSteps ? step : undefined };
+    const reached = findReached(progress, context.settings);
+    if (reached !== undefined) return endEarly({ ...progress, lastStep: step }, reached);
+    await recordSteps([step], context.steps);
+  }
+}
+
+/** Does work in the time that the turn has left. Time that is spent on calls that change something counts afterward. */
+function within<Result>(
+  work: (signal: AbortSignal) => Promise<Result>,
+  { usedMs }: Progress,
+  { timeoutSeconds }: Question,
+  { signal }: LoopContext,
+): Promise<Result> {
+  return withTimeout(work, {
+    timeoutMs: Math.max(1, timeoutSeconds * 1000 - usedMs),
+    timeoutError: () => new TurnTimeout(timeoutSeconds),
+    signal,
+  });
+}
+
+/** One request to the model, as a step. What it warns of is added to the progress. */
+async function askOnce(question: Question, progress: Progress, context: LoopContext): Promise<Step> {
+  const { agent, settings, signal } = context;
+  const startedAt = Date.now();
+  // A turn keeps the model that answered last.
+  const model = progress.past.at(-1)?.asked ?? question.model;
+  const { tools } = context.rules;
+  const turn = { ...question, model, tools: tools.length > 0 ? tools : undefined, past: progress.past };
+  const reply = await askModels(turn, { agent, fallbackModels: context.fallbackModels, signal });
+  progress.warnings.push(...reply.warnings);
+  const { text, usage, calls = [], answer, asked } = reply;
+  return {
+    n: progress.next,
+    kind: "model",
+    state: "done",
+    text,
+    model: reply.model,
+    usage,
+    cost: toCost(usage, settings.prices[asked ?? ""]) ?? reply.cost,
+    sources: progress.sources,
+    startedAt,
+    finishedAt: Date.now(),
+    ...(calls.length > 0 && { answer: { asked, calls, content: answer } }),
+  };
+}
+
+/** Executes the calls of an answer, and records their results. */
+async function finishCalls(answer: Step, progress: Progress, question: Question, context: LoopContext): Promise<void> {
+  const { past, sources } = progress;
+  const results = await executeCalls(answer, {
+    ...context,
+    past,
+    sources,
+    within: (work) => within(work, progress, question, context),
+  });
+  addResults(progress, answer, results);
+}
+
+function toProgress(steps: readonly Step[], sources: string[]): Progress {
+  const next = 1 + steps.filter(({ kind }) => kind === "context").length;
+  const progress: Progress = { text: "", warnings: [], sources, next, past: [], open: undefined, usedMs: 0 };
+  for (const step of steps) {
+    if (step.kind !== "model" || !step.answer) continue;
+    addAnswer(progress, step);
+    const end = step.n + step.answer.calls.length;
+    const results = steps.filter(
+      (call) => call.kind === "call" && call.n > step.n && call.n <= end && isFinished(call),
+    );
+    if (results.length === step.answer.calls.length) addResults(progress, step, results);
+  }
+  return progress;
+}
+
+function addAnswer(progress: Progress, step: Step): void {
+  const { text = "", model, usage, cost, answer } = step;
+  if (text.trim() !== "" || !answer) progress.text = text;
+  progress.model = model;
+  progress.usage = addUsage(progress.usage, usage);
+  if (cost !== undefined) progress.cost = (progress.cost ?? 0) + cost;
+  progress.usedMs += durationOf([step]);
+  progress.next = step.n + 1 + (answer?.calls.length ?? 0);
+  progress.open = answer && step;
+}
+
+function addResults(progress: Progress, answer: Step, results: Step[]): void {
+  progress.past.push(toExchange(answer, results));
+  progress.sources = [...new Set([...progress.sources, ...results.flatMap(({ sources }) => sources)])];
+  progress.usedMs += durationOf(results);
+  progress.open = undefined;
+}
+
+/** Reads are executed side by side, the others one by one. The time in which a person finds out what happened does not count. */
+function durationOf(steps: Step[]): number {
+  const reads = steps.filter(({ callId }) => callId === undefined);
+  const others = steps.filter(({ callId, decided }) => callId !== undefined && !isFoundOut(decided?.decision));
+  return [reads, ...others.map((step) => [step])].reduce((sum, group) => sum + spanOf(group), 0);
+}
+
+function isFoundOut(decision: string | undefined): boolean {
+  return decision === "done" || decision === "give-up";
+}
+
+function spanOf(steps: Step[]): number {
+  if (steps.length === 0) return 0;
+  const end = Math.max(...steps.map(({ startedAt, finishedAt = startedAt }) => finishedAt));
+  return Math.max(0, end - Math.min(...steps.map(({ startedAt }) => startedAt)));
+}
+
+function addUsage(sum: TokenUsage | undefined, usage: TokenUsage | undefined): TokenUsage | undefined {
+  if (!sum || !usage) return sum ?? usage;
+  const add = (field: keyof TokenUsage): number | undefined =>
+    sum[field] === undefined && usage[field] === undefined ? undefined : (sum[field] ?? 0) + (usage[field] ?? 0);
+  return {
+    inputTokens: add("inputTokens"),
+    outputTokens: add("outputTokens"),
+    cachedInputTokens: add("cachedInputTokens"),
+    cacheWriteTokens: add("cacheWriteTokens"),
+  };
+}
+
+/** The limit that forbids another request, as the end of a sentence; undefined: none. */
+function findReached(
+  { past, usage, cost = 0 }: Progress,
+  { maxSteps, budget }: LoopContext["settings"],
+): string | undefined {
+  // The answer of now has no results yet.
+  if (past.length + 1 >= maxSteps) return `the model was asked ${maxSteps} times (agents.defaults.maxSteps)`;
+  const { perRun = Infinity, unit = "cost" } = budget ?? {};
+  const spent = unit === "cost" ? cost : (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
+  return spent >= perRun ? "it has spent agents.budget.perRun" : undefined;
+}
+
+/** The reply is what the model wrote last. */
+function endEarly(progress: TurnAnswer, reason: string): TurnAnswer {
+  const sentence = `The turn ended before the model was done: ${reason}.`;
+  const text = [progress.text.trim(), `[${sentence}]`].filter(Boolean).join("\n\n");
+  return { ...progress, text, warnings: [...progress.warnings, sentence] };
+}
+
+const MILLION = 1_000_000;
+
+type Price = LoopContext["settings"]["prices"][string];
+
+/** Undefined without a price, or if the agent does not say what it used. Cached tokens are part of the input. */
+function toCost(usage: TokenUsage | undefined, price: Price | undefined): number | undefined {
+  if (!usage || !price) return undefined;
+  const { inputTokens = 0, outputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0 } = usage;
+  const { input, output, cachedInput = input, cacheWrite = input } = price;
+  const plainTokens = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens);
+  const total =
+    plainTokens * input + cachedInputTokens * cachedInput + cacheWriteTokens * cacheWrite + outputTokens * output;
+  return total / MILLION;
+}
+
+/** The turn exceeded its timeout. Not retryable: another attempt would cost as much and end the same way. */
+export class TurnTimeout extends DriverError {
+  override name = "TurnTimeout";
+
+  constructor(seconds: number) {
+    super(`timed out after ${seconds} s`, { retryable: false });
+  }
+}

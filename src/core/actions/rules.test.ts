@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import type { Step } from "../journal/journal.ts";
+import { openToolSets } from "../../agents/tools/tool-sets.ts";
+import type { Grant } from "../types.ts";
+import { openGrants, planCalls } from "./rules.ts";
+
+/** A call as servers offer it: arguments that its schema does not name are not forbidden. */
+const INPUT = {
+  type: "object",
+  properties: { project: { type: "string" }, title: { type: "string" } },
+  allOf: [{ properties: { notify: { type: "string" } } }],
+};
+
+/** Why a call with these arguments is not sent; undefined: it is. */
+function refusalOf(grant: Omit<Grant, "call">, args: Record<string, unknown>): string | undefined {
+  const call = { name: "create", description: "", input: INPUT, call: async () => ({ text: "", isError: false }) };
+  const block = { kind: "mcp", options: {}, audience: undefined, maxResultLength: 9, callTimeoutMs: 9, dryRun: false };
+  const tools = openToolSets(new Map([["tickets", { set: { name: "tickets", calls: [call] }, block }]]));
+  const origin = { source: "webhook ci", hook: "ci" };
+  const { rules } = openGrants([{ call: "tickets.create", ...grant }], tools, { runId: "run", origin });
+  const calls = [{ toolCallId: "1", name: "tickets__create", arguments: args }];
+  const answer: Step = {
+    n: 1,
+    kind: "model",
+    state: "done",
+    answer: { calls, content: [] },
+    sources: [],
+    startedAt: 0,
+  };
+  return planCalls(answer, { rules, past: [], sources: [], recorded: [] })[0]?.refusal;
+}
+
+test("with allow, an argument that the schema names elsewhere, or not at all, is not free", () => {
+  const grant: Omit<Grant, "call"> = { mode: "allow", arguments: { project: "OPS" }, free: ["title"] };
+  expect(refusalOf(grant, { title: "Disk full" })).toBeUndefined();
+  for (const name of ["notify", "Title", "hidden", "__proto__"]) {
+    expect(refusalOf(grant, JSON.parse(`{"${name}":"x"}`))).toBe(`the argument ${name} cannot be chosen`);
+  }
+});
+
+test("what is fixed cannot be chosen by another spelling that a server may read as the same", () => {
+  for (const mode of ["read", "ask", "allow"] as const) {
+    const grant = { mode, arguments: { project: "OPS" } };
+    for (const name of ["project", "Project", "PROJECT", "ｐroject"]) {
+      expect(refusalOf(grant, { [name]: "SECRET" })).toMatch(/ (?:is fixed, and )?cannot be chosen$/);
+    }
+  }
+  expect(refusalOf({ mode: "ask", arguments: { project: "OPS" } }, { title: "Disk full" })).toBeUndefined();
+});

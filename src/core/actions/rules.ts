@@ -1,0 +1,196 @@
+import type { RequestedCall, ToolDescription } from "../ports/agent.ts";
+import { type Origin, toLabel } from "../boundary/boundary.ts";
+import type { MappingInput } from "../config/schema/generated.ts";
+import type { Step } from "../journal/journal.ts";
+import { compileCallPattern } from "../mapping/pattern.ts";
+import { hashJson } from "../shared/hash.ts";
+import { isObject, toObject } from "../shared/json.ts";
+import { withPeriod, toolSetOf } from "../shared/text/text.ts";
+import type { OpenCall, ToolSets } from "../../agents/tools/tool-sets.ts";
+import type { Grant } from "../types.ts";
+import type { PastExchange } from "./ask.ts";
+
+interface GrantedCall {
+  call: OpenCall;
+  grant: Grant;
+  /** What the operator fixed. The model neither sees nor chooses it. */
+  fixed: Record<string, unknown>;
+}
+
+/** The calls that a turn may make, and what is true for all of them. */
+export interface CallRules {
+  /** By the name that the model knows. */
+  calls: ReadonlyMap<string, GrantedCall>;
+  tools: ToolDescription[];
+  runId: string;
+  origin: Origin;
+}
+
+/** How many calls of one answer are executed. */
+const MAX_CALLS = 50;
+
+/** The calls that grants allow, as they are open now. A grant that cannot be used is left out, with a warning. */
+export function openGrants(
+  grants: readonly Grant[],
+  tools: Pick<ToolSets, "list" | "explainMissing">,
+  run: Pick<CallRules, "runId" | "origin">,
+): { rules: CallRules; warnings: string[] } {
+  const calls = new Map<string, GrantedCall>();
+  const known = tools.list();
+  const missing = grants.filter((grant) => !known.some(({ fullName }) => compileCallPattern(grant.call)(fullName)));
+  const warnings = missing.map(
+    ({ call }) => `The grant of ${call} was left out: ${withPeriod(tools.explainMissing(call))}`,
+  );
+  for (const call of known) {
+    const grant = CALL_RULES.grant(call, grants);
+    const { arguments: fixed = {} } = grant ?? {};
+    const [problem] = grant?.arguments ? call.checkSome(fixed) : [];
+    if (problem !== undefined) warnings.push(`The grant of ${call.fullName} was left out: ${problem}.`);
+    else if (grant) calls.set(call.modelName, { call, grant, fixed });
+  }
+  return { rules: { ...run, calls, tools: Array.from(calls, ([name, granted]) => describe(name, granted)) }, warnings };
+}
+
+/** Without the arguments that the model cannot fill. */
+function describe(name: string, granted: GrantedCall): ToolDescription {
+  const { description, input } = granted.call;
+  const properties = Object.entries(toObject(input["properties"])).filter(([argument]) => isFree(granted, argument));
+  const required = Array.isArray(input["required"])
+    ? input["required"].filter((argument) => isFree(granted, String(argument)))
+    : [];
+  return { name, description, inputSchema: { ...input, properties: Object.fromEntries(properties), required } };
+}
+
+function isFree(
+  { grant: { mode, free = mode === "allow" ? [] : undefined }, fixed }: GrantedCall,
+  name: string,
+): boolean {
+  return !Object.hasOwn(fixed, name) && free?.includes(name) !== false;
+}
+
+/** A call that a model has asked for, and what the rules say about it. */
+export interface PlannedCall {
+  /** The number of its step. */
+  n: number;
+  requested: RequestedCall;
+  granted: GrantedCall | undefined;
+  /** Its full name, else what the model called it. */
+  name: string;
+  /** With those that are fixed. */
+  arguments: Record<string, unknown> | undefined;
+  /** Why it is not sent, in words of this program and names of the operator. */
+  refusal: string | undefined;
+  /** What an earlier attempt has recorded of it. */
+  known: Step | undefined;
+}
+
+export interface PlanOptions {
+  rules: CallRules;
+  past: readonly PastExchange[];
+  /** The private sources of what the model has read. */
+  sources: readonly string[];
+  /** What an earlier attempt has recorded. */
+  recorded: readonly Step[];
+}
+
+/** The calls of an answer, in their order. */
+export function planCalls(answer: Step, options: PlanOptions): PlannedCall[] {
+  const calls = answer.answer?.calls ?? [];
+  return calls.map((requested, index) => {
+    const n = answer.n + 1 + index;
+    const granted = options.rules.calls.get(requested.name);
+    const earlier = [...options.past.flatMap((exchange) => exchange.calls), ...calls.slice(0, index)];
+    const { args, refusal } = check(requested, granted, { index, earlier, sources: options.sources });
+    return {
+      n,
+      requested,
+      granted,
+      name: granted?.call.fullName ?? toLabel(requested.name),
+      arguments: args,
+      refusal,
+      known: options.recorded.find((step) => step.kind === "call" && step.n === n),
+    };
+  });
+}
+
+interface CallContext {
+  /** In its answer. */
+  index: number;
+  /** The calls of the run before it, also those that were refused. */
+  earlier: readonly RequestedCall[];
+  sources: readonly string[];
+}
+
+/** The final arguments of a call, or why it is not sent. */
+function check(
+  { name, arguments: given }: RequestedCall,
+  granted: GrantedCall | undefined,
+  { index, earlier, sources }: CallContext,
+): { args?: Record<string, unknown>; refusal?: string } {
+  if (!granted) return { args: isObject(given) ? given : undefined, refusal: "there is no such call" };
+  if (index >= MAX_CALLS) return { refusal: `an answer can ask for ${MAX_CALLS} calls at most` };
+  if (!isObject(given)) return { refusal: "the arguments must be an object" };
+  const { args, refusal: chosen } = CALL_RULES.fixed(given, granted);
+  const asked = { granted, given, sources, count: earlier.filter((one) => one.name === name).length };
+  const { free, max, audience } = CALL_RULES;
+  const refusal = chosen ?? free(asked) ?? max(asked) ?? audience(asked);
+  // A person is not asked about what would be refused. What only reads is checked by its set.
+  const problem = granted.grant.mode === "read" ? undefined : granted.call.check(args)[0];
+  return { args, refusal: refusal ?? problem };
+}
+
+/** A call whose arguments are an object. */
+interface AskedCall {
+  granted: GrantedCall;
+  /** What the model has given. */
+  given: Record<string, unknown>;
+  /** How often it was asked for before, in the run. */
+  count: number;
+  sources: readonly string[];
+}
+
+/** What may become of a call that a model asks for. The tests of injections replace the rules one by one. */
+export const CALL_RULES = {
+  /** Without a grant there is no call. One that names it has precedence over a pattern. */
+  grant(call: OpenCall, grants: readonly Grant[]): Grant | undefined {
+    const matching = grants.filter((grant) => compileCallPattern(grant.call)(call.fullName));
+    return matching.find((grant) => !grant.call.includes("*")) ?? matching[0];
+  },
+  /** What the operator fixed cannot be chosen, nor by a spelling that a server may read as the same. */
+  fixed(given: Record<string, unknown>, { fixed }: GrantedCall): { args: Record<string, unknown>; refusal?: string } {
+    const args = { ...given, ...fixed };
+    const names = new Set(Object.keys(fixed).map(foldName));
+    const chosen = Object.keys(given).find((argument) => names.has(foldName(argument)));
+    return chosen === undefined ? { args } : { args, refusal: `the argument ${chosen} is fixed, and cannot be chosen` };
+  },
+  /** Nor what is not free. A schema can name arguments in places that are not looked at, or allow any. */
+  free({ given, granted }: AskedCall): string | undefined {
+    const own = Object.keys(given).filter((name) => !Object.hasOwn(granted.fixed, name));
+    const closed = own.find((name) => !isFree(granted, name));
+    return closed && `the argument ${closed} cannot be chosen`;
+  },
+  max({ count, granted: { grant } }: AskedCall): string | undefined {
+    const max = grant.max ?? (grant.mode === "read" ? Infinity : 1);
+    return count < max ? undefined : `this call can be made ${max === 1 ? "once" : `${max} times`} in a run`;
+  },
+  /** The operator of a public set could read in the arguments what the model has read elsewhere. */
+  audience({ given, sources, granted: { call, grant } }: AskedCall): string | undefined {
+    const own = toolSetOf(call.fullName);
+    const others = sources.filter((source) => source !== own);
+    const isSafe = call.audience !== "public" || Object.keys(given).length === 0 || others.length === 0;
+    if (isSafe || grant.mode !== "read") return undefined;
+    return `${own} is public, and this conversation has read private text from ${others.join(", ")}`;
+  },
+  needsPerson: ({ grant, call }: GrantedCall): boolean => grant.mode === "ask" && !call.dryRun,
+};
+
+/** Some decoders of JSON ignore the case of names: https://pkg.go.dev/encoding/json#Unmarshal */
+function foldName(name: string): string {
+  return name.normalize("NFKC").toLowerCase();
+}
+
+/** What an approval of a call depends on: what the configuration grants, and what the call does. Undefined if it is not granted. */
+export function basisOf(call: OpenCall, written: MappingInput["grants"] = {}): string | undefined {
+  const grants = Object.entries(written).filter(([name]) => compileCallPattern(name)(call.fullName));
+  return grants.length === 0 ? undefined : hashJson([grants, call.digest]);
+}

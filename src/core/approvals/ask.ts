@@ -1,0 +1,59 @@
+import { HOUR_MS } from "../shared/time.ts";
+import type { ChannelDriver } from "../ports/channel.ts";
+import type { ApprovalSettings } from "../config/types.ts";
+import type { Journal, NewApproval, NewDelivery } from "../journal/journal.ts";
+import { createId } from "../shared/id.ts";
+import { toQuestionText } from "./question.ts";
+
+/** What a person is to be asked, before it has a name, a time and a message. */
+export type ApprovalDraft = Omit<
+  NewApproval,
+  "id" | "code" | "mapping" | "askedAt" | "expiresAt" | "question" | "onlyOnPage"
+>;
+
+export interface AskOptions {
+  journal: Pick<Journal, "reserveCodes">;
+  /** Where and how long people are asked. undefined: on the page only, and for `DEFAULT_EXPIRY_MS`. */
+  settings: ApprovalSettings | undefined;
+  channels: ReadonlyMap<string, ChannelDriver>;
+  /** The mapping of the run that asks; empty for the built-in hooks. */
+  mapping: string;
+  /** The address of the operator's page, without a slash at its end. */
+  publicUrl: string | undefined;
+}
+
+const DEFAULT_EXPIRY_MS = 4 * HOUR_MS;
+
+/** Names the questions, and writes the messages that ask them. They are asked once they are committed. */
+export async function toApprovals(drafts: readonly ApprovalDraft[], options: AskOptions): Promise<NewApproval[]> {
+  if (drafts.length === 0) return [];
+  const codes = await options.journal.reserveCodes(drafts.length);
+  return Promise.all(drafts.map((draft, index) => toApproval(draft, codes[index] ?? "", options)));
+}
+
+async function toApproval(draft: ApprovalDraft, code: string, options: AskOptions): Promise<NewApproval> {
+  const { settings, channels, mapping, publicUrl } = options;
+  const askedAt = Date.now();
+  const id = createId();
+  const approval: NewApproval = { ...draft, id, code, mapping, askedAt };
+  const channel = settings && channels.get(settings.channel);
+  // Time does not tell what became of a call.
+  if (draft.kind !== "outcome") approval.expiresAt = askedAt + (settings?.expiresMs ?? DEFAULT_EXPIRY_MS);
+  if (!settings || !channel) return approval;
+  const [held] = draft.deliveries ?? [];
+  const { text, canAnswer } = await toQuestionText(
+    {
+      ...approval,
+      mapping: mapping || draft.hook || "",
+      reply: held && { channel: held.channel, to: held.to, text: held.text },
+      endsAt: approval.expiresAt,
+      takesMessages: settings.by.length > 0,
+      link: publicUrl === undefined ? undefined : `${publicUrl}/#/approvals/${id}`,
+    },
+    channel,
+  );
+  const { runId, eventId } = draft;
+  const { channel: name, to } = settings;
+  const question: NewDelivery = { id: createId(), runId, eventId, channel: name, to, text, isQuestion: true };
+  return { ...approval, question, ...(!canAnswer && { onlyOnPage: true }) };
+}

@@ -1,0 +1,201 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { buildRuntime } from "../../service/runtime/build.ts";
+import { ConfigError } from "../errors.ts";
+import { readConfig } from "../../service/drivers.ts";
+
+const SCHEMA = '{ type: "object", additionalProperties: false, properties: { volume: { type: "number" } } }';
+const PARROT = `export default {
+  name: "parrots",
+  agents: { parrot: { schema: ${SCHEMA}, create() { throw new Error("no seed") } } },
+  channels: { slack: { schema: ${SCHEMA}, create: () => ({}) } },
+  providers: { feather: { schema: ${SCHEMA}, create: () => ({}) } },
+};`;
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-plugins-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe("a block is checked by its plugin's schema", () => {
+  test("an unknown key, with its line", async () => {
+    const providers = '{ p: { kind: "parrot",\n volme: 3 } }';
+    expect(await problemsOf(`{ plugins: ["./p.mjs"], agents: { providers: ${providers} } }`)).toEqual([
+      expect.objectContaining({
+        file: configFile(),
+        line: 2,
+        key: "agents.providers.p.volme",
+        message: 'The key "volme" is unknown; did you mean "volume"?',
+      }),
+    ]);
+  });
+
+  test("a channel's value, and no longer by the schema of the service's own", async () => {
+    const [problem, ...rest] = await problemsOf('{ plugins: ["./p.mjs"], channels: { slack: { volume: "x" } } }');
+    expect(problem).toMatchObject({
+      key: "channels.slack.volume",
+      message: "This value must be a number, not a string.",
+    });
+    expect(rest).toEqual([]);
+  });
+
+  test("a kind that nobody brings: the sentence names the plugin's too", async () => {
+    const [problem] = await problemsOf('{ plugins: ["./p.mjs"], agents: { providers: { p: { kind: "x" } } } }');
+    expect(problem).toMatchObject({
+      key: "agents.providers.p.kind",
+      message: expect.stringContaining('"parrot"'),
+    });
+  });
+
+  test("the service's own kinds stay as they are", async () => {
+    const providers = '{ a: { kind: "openai", apiKey: "k" }, p: { kind: "parrot", volume: 1 } }';
+    expect(await problemsOf(`{ plugins: ["./p.mjs"], agents: { providers: ${providers} } }`)).toEqual([]);
+  });
+});
+
+describe("a plugin that cannot be used is a problem of its entry", () => {
+  test.each([
+    ["cannot be found", undefined, "Cannot find module"],
+    ["does not parse", "export default {{", "Unexpected"],
+    ["throws", 'throw new Error("not today");', "not today"],
+    ["exports nothing", "export const a = 1;", "definePlugin"],
+    ["has no name", "export default {};", "must have a name"],
+    ["has a part that there is not", 'export default { name: "a", agent: {} };', 'did you mean "agents"?'],
+    [
+      "brings a channel with the name last",
+      `export default { name: "a", channels: { last: { schema: ${SCHEMA}, create() {} } } };`,
+      'no channel can be named "last"',
+    ],
+    [
+      "brings a channel with the other name of one",
+      `export default { name: "a", channels: { teams: { schema: ${SCHEMA}, create() {} } } };`,
+      'no channel can be named "teams": it means msteams',
+    ],
+    ["has no create", `export default { name: "a", agents: { x: { schema: ${SCHEMA} } } };`, "agents.x must be"],
+    [
+      "has a schema of something else",
+      'export default { name: "a", agents: { x: { schema: {}, create() {} } } };',
+      "agents.x.schema",
+    ],
+    [
+      "has a broken schema",
+      'export default { name: "a", agents: { x: { schema: { type: "object", required: 1 }, create() {} } } };',
+      "agents.x.schema: required must be an array, not a number",
+    ],
+  ])("that %s", async (_, text, message) => {
+    const [problem, ...rest] = await problemsOf('{\n plugins: ["./p.mjs"] }', text ?? "", text === undefined);
+    expect(problem).toMatchObject({ file: configFile(), line: 2, key: "plugins[0]" });
+    expect(problem?.message).toContain(message);
+    expect(rest).toEqual([]);
+  });
+
+  test("that is CommonJS, which could not be reloaded", async () => {
+    writeFileSync(path.join(folder, "package.json"), "{}");
+    writeFileSync(path.join(folder, "p.ts"), 'export default { name: "a" };');
+    const [problem] = await problemsOf('{ plugins: ["./p.ts"] }');
+    expect(problem?.message).toContain("it must be an ES module");
+  });
+});
+
+test("where a plugin cannot be used, all is checked but the blocks that could be its own", async () => {
+  const blocks = "agents: { providers: { p: { kind: 'parrot' } } }, channels: { horn: {} }";
+  const problems = await problemsOf(`{ plugins: ["./p.mjs"], ${blocks}, hook: {} }`, 'throw new Error("not today");');
+  expect(problems.map(({ key }) => key)).toEqual(["plugins[0]", "hook"]);
+});
+
+test("the default of an option is filled in, and a channel may have a new name", async () => {
+  const schema = '{ type: "object", properties: { volume: { type: "number", default: 3 } } }';
+  const text = `export default { name: "a", channels: { horn: { schema: ${schema}, create: () => ({}) } } };`;
+  writeFileSync(path.join(folder, "p.mjs"), text);
+  const { config } = await read('{ plugins: ["./p.mjs"], channels: { horn: {} } }');
+  expect(config.channels).toEqual({ horn: { volume: 3 } });
+  expect(config.channelNames).toContain("horn");
+});
+
+test("its check reports what the schema cannot express", async () => {
+  const check = `check: ({ volume }) => [
+    { key: "volume", message: "is too loud: " + volume },
+    { message: "is experimental", level: "warning" },
+  ]`;
+  const text = `export default { name: "a", channels: { horn: { schema: ${SCHEMA}, create: () => ({}), ${check} } } };`;
+  writeFileSync(path.join(folder, "p.mjs"), text);
+  const { problems, warnings } = await read('{ plugins: ["./p.mjs"],\n channels: { horn: { volume: 11 } } }');
+  expect(problems).toMatchObject([{ key: "channels.horn.volume", line: 2, message: "is too loud: 11" }]);
+  expect(warnings).toMatchObject([{ key: "channels.horn", line: 2, message: "is experimental" }]);
+});
+
+test("a schema may refer to its own definitions", async () => {
+  const schema =
+    '{ type: "object", properties: { to: { $ref: "#/definitions/to" } }, definitions: { to: { type: "string" } } }';
+  const text = `export default { name: "a", mailSources: { pigeon: { schema: ${schema}, create: () => ({}) } } };`;
+  const config = '{ plugins: ["./p.mjs"], hooks: { mail: { source: { kind: "pigeon", to: 1 } } } }';
+  expect(await problemsOf(config, text)).toMatchObject([
+    { key: "hooks.mail.source.to", message: "This value must be a string, not a number." },
+  ]);
+});
+
+test("two plugins cannot bring the same", async () => {
+  const problems = await problemsOf('{ plugins: ["./p.mjs", "./p.mjs"] }');
+  expect(problems.map(({ message }) => message)).toEqual([
+    'Both parrots and parrots bring the agent kind "parrot". Remove one of the plugins.',
+    'Both parrots and parrots bring the channel "slack". Remove one of the plugins.',
+    'Both parrots and parrots bring the signature scheme "feather". Remove one of the plugins.',
+  ]);
+});
+
+test("a module that has not changed is not imported again, one that has is", async () => {
+  const file = path.join(folder, "p.mjs");
+  const config = '{ plugins: ["./p.mjs"] }';
+  const count = "globalThis.imports = (globalThis.imports ?? 0) + 1;";
+  writeFileSync(file, `${count}\n${PARROT}`);
+  await sleep(30);
+  await read(config);
+  await read(config);
+  expect(globalThis).toMatchObject({ imports: 1 });
+  writeFileSync(file, `${count}\n\n${PARROT}`);
+  await read(config);
+  expect(globalThis).toMatchObject({ imports: 2 });
+});
+
+test("a package is looked up from the configuration's folder", async () => {
+  const home = path.join(folder, "node_modules/parrots");
+  mkdirSync(home, { recursive: true });
+  writeFileSync(path.join(home, "package.json"), '{ "type": "module", "exports": "./index.js" }');
+  writeFileSync(path.join(home, "index.js"), PARROT);
+  const { problems, files, config } = await read('{ plugins: ["parrots"], channels: { slack: {} } }');
+  expect(problems).toEqual([]);
+  expect(config.channels).toEqual({ slack: {} });
+  expect(files).toEqual([configFile()]);
+});
+
+test("what its create throws is a problem of the block", async () => {
+  writeFileSync(path.join(folder, "p.mjs"), PARROT);
+  const load = () => read('{ plugins: ["./p.mjs"],\n agents: { providers: { p: { kind: "parrot" } } } }');
+  const runner = { check: async () => [], run: () => Promise.reject(new Error("none")) };
+  await expect(buildRuntime({ generation: 1, load, runner } as never)).rejects.toMatchObject({
+    problems: [{ file: configFile(), line: 2, key: "agents.providers.p", message: expect.stringContaining("no seed") }],
+  });
+});
+
+async function problemsOf(config: string, plugin = PARROT, absent = false) {
+  if (!absent) writeFileSync(path.join(folder, "p.mjs"), plugin);
+  try {
+    return (await read(config)).problems;
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+function read(config: string) {
+  writeFileSync(configFile(), config);
+  return readConfig(configFile(), {});
+}
+
+function configFile(): string {
+  return path.join(folder, "webhooks.json5");
+}

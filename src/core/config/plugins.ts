@@ -1,0 +1,179 @@
+import { statSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { type ConfigProblem, messageOf } from "../errors.ts";
+import type { Plugin } from "../ports/plugin.ts";
+import { CLOCK_SLACK_MS } from "../shared/system/files.ts";
+import { isObject, readOwn, toObject } from "../shared/json.ts";
+import { didYouMean, toChannelName, withPeriod } from "../shared/text/text.ts";
+import { compileSchema } from "./schema/validator.ts";
+
+/** Every driver that a configuration can name. */
+export type Drivers = Required<Omit<Plugin, "name">>;
+
+export interface LoadedPlugins {
+  /** The built-in drivers and those of the plugins. */
+  drivers: Drivers;
+  problems: ConfigProblem[];
+  /** The files of local plugins and what they import, absolute, without installed packages. Some may be missing. */
+  files: string[];
+}
+
+/** Imports the plugins that a configuration names. Entries that are not strings are left to the configuration's schema. */
+export async function loadPlugins(entries: unknown, baseDir: string, builtIn: Drivers): Promise<LoadedPlugins> {
+  const plugins: Plugin[] = [];
+  const problems: ConfigProblem[] = [];
+  const files: string[] = [];
+  for (const [index, entry] of (Array.isArray(entries) ? entries : []).entries()) {
+    if (typeof entry !== "string") continue;
+    const imported = await importModule(entry, baseDir);
+    files.push(...imported.files.filter((file) => !file.split(path.sep).includes("node_modules")));
+    try {
+      plugins.push(requirePlugin(await imported.exports));
+    } catch (error) {
+      problems.push({
+        key: `plugins[${index}]`,
+        message: `The plugin "${entry}" cannot be used: ${withPeriod(explainImport(error, baseDir))}`,
+      });
+    }
+  }
+  return { drivers: mergeDrivers(builtIn, plugins), problems: [...problems, ...findConflicts(plugins)], files };
+}
+
+/** A plugin's driver replaces a built-in one of the same name. */
+function mergeDrivers(builtIn: Drivers, plugins: Plugin[]): Drivers {
+  const merge = <Part extends keyof Drivers>(part: Part): Drivers[Part] =>
+    Object.assign({}, builtIn[part], ...plugins.map((plugin) => plugin[part]));
+  return {
+    agents: merge("agents"),
+    channels: merge("channels"),
+    mailSources: merge("mailSources"),
+    tools: merge("tools"),
+    providers: merge("providers"),
+  };
+}
+
+/** What each part of a plugin brings. */
+const PARTS = {
+  agents: "the agent kind",
+  channels: "the channel",
+  mailSources: "the mail source kind",
+  tools: "the tool set kind",
+  providers: "the signature scheme",
+} as const satisfies Record<keyof Drivers, string>;
+
+/** The order of two plugins must not decide which of them is used. */
+function findConflicts(plugins: Plugin[]): ConfigProblem[] {
+  const owners = new Map<string, string>();
+  return plugins.flatMap(({ name, ...parts }) =>
+    Object.entries(PARTS)
+      .flatMap(([part, noun]) => Object.keys(toObject(readOwn(parts, part))).map((driver) => `${noun} "${driver}"`))
+      .flatMap((driver) => {
+        const owner = owners.get(driver);
+        owners.set(driver, name);
+        return owner === undefined
+          ? []
+          : [{ key: "plugins", message: `Both ${owner} and ${name} bring ${driver}. Remove one of the plugins.` }];
+      }),
+  );
+}
+
+interface ImportedModule {
+  /** Rejected with whatever kept it from loading. */
+  exports: Promise<unknown>;
+  /** The files it was read from, and the one that was not found, absolute. */
+  files: string[];
+  /** Milliseconds since the epoch, before the first file was read. */
+  startedAt: number;
+}
+
+/** A module stays in memory for the life of the process, so an unchanged one is not imported again at each reload. */
+const importedModules = new Map<string, ImportedModule>();
+
+/**
+ * Imports a package or a module, JavaScript or TypeScript, as if a file in `baseDir` did. The module and all that it
+ * imports are read again when one of the files has changed, or when it could not be loaded.
+ */
+async function importModule(specifier: string, baseDir: string): Promise<ImportedModule> {
+  const id = JSON.stringify([specifier, baseDir]);
+  const known = importedModules.get(id);
+  if (known && isCurrent(known)) return known;
+
+  const startedAt = Date.now();
+  const files = new Set<string>();
+  const { tsImport } = await import("tsx/esm/api");
+  const addFile = (url: unknown): void => {
+    if (typeof url === "string" && url.startsWith("file:")) files.add(fileURLToPath(url));
+  };
+  const exports: Promise<unknown> = tsImport(specifier, {
+    parentURL: pathToFileURL(toImporter(baseDir)).href,
+    onImport: addFile,
+    tsconfig: false,
+  });
+  const failure = await exports.then(() => undefined, toObject);
+  addFile(failure?.["url"]);
+  const imported = { exports, files: [...files], startedAt };
+  if (failure === undefined) importedModules.set(id, imported);
+  return imported;
+}
+
+/** The file that seems to import the plugins. It does not exist. */
+function toImporter(baseDir: string): string {
+  return path.join(baseDir, "config");
+}
+
+function explainImport(error: unknown, baseDir: string): string {
+  return messageOf(error).replace(` imported from ${toImporter(baseDir)}`, "");
+}
+
+function isCurrent({ files, startedAt }: ImportedModule): boolean {
+  return files.every((file) => {
+    const stats = statSync(file, { throwIfNoEntry: false });
+    return stats !== undefined && stats.ctimeMs < startedAt - CLOCK_SLACK_MS;
+  });
+}
+
+/** A module's exports as a plugin. Throws an `Error` that says what is wrong with them. */
+function requirePlugin(exports: unknown): Plugin {
+  const plugin = isObject(exports) ? exports["default"] : undefined;
+  // A CommonJS module is kept for the life of the process, so a change of what it imports would never show.
+  if (isObject(plugin) && "default" in plugin) {
+    throw new Error('it must be an ES module: name it .mts, or put "type": "module" into its package.json');
+  }
+  requireShape(plugin);
+  return plugin;
+}
+
+function requireShape(plugin: unknown): asserts plugin is Plugin {
+  if (!isObject(plugin)) throw new Error("its default export must be what definePlugin returns");
+  const { name, ...parts } = plugin;
+  if (typeof name !== "string") throw new Error("it must have a name");
+  for (const [part, drivers] of Object.entries(parts)) {
+    if (!Object.hasOwn(PARTS, part))
+      throw new Error(`it has the unknown part "${part}"${didYouMean(part, Object.keys(PARTS))}`);
+    if (drivers === undefined) continue;
+    if (!isObject(drivers)) throw new Error(`${part} must be an object`);
+    for (const [driver, definition] of Object.entries(drivers)) requireDefinition(`${part}.${driver}`, definition);
+  }
+  for (const channel of Object.keys(plugin["channels"] ?? {})) {
+    if (channel.includes(":"))
+      throw new Error(`No channel can be named "${channel}": the part after : names an account.`);
+    const meant = channel === "last" ? "the channel that was used last" : toChannelName(channel);
+    if (meant !== channel) throw new Error(`no channel can be named "${channel}": it means ${meant}`);
+  }
+}
+
+function requireDefinition(key: string, definition: unknown): void {
+  if (!isObject(definition) || typeof definition["create"] !== "function") {
+    throw new Error(`${key} must be { schema, create(options) }`);
+  }
+  const { schema } = definition;
+  if (!isObject(schema) || schema["type"] !== "object") {
+    throw new Error(`${key}.schema must be a JSON Schema of type "object"`);
+  }
+  try {
+    compileSchema(schema);
+  } catch (error) {
+    throw new Error(`${key}.schema: ${messageOf(error)}`, { cause: error });
+  }
+}

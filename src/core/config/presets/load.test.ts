@@ -1,0 +1,397 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { findProblems } from "../../../../test/support/config.ts";
+import { providers } from "../../../vendors/signatures/index.ts";
+import { readOwn } from "../../shared/json.ts";
+import type { ReadConfig } from "../load.ts";
+import { checkConfig } from "../../../service/drivers.ts";
+import type { UserConfig } from "../schema/generated.ts";
+import { compileSchema } from "../schema/validator.ts";
+import { findPresets, PRESETS_FOLDER, readPreset } from "./file.ts";
+
+const CI = {
+  name: "ci",
+  description: "For this test.",
+  parameters: {
+    labels: { type: "array", items: { type: "string" } },
+    message: { type: "string" },
+    secret: { type: "string" },
+  },
+  events: {
+    known: ["push", "run.done", "run.failed", ...Array.from({ length: 12 }, (_, n) => `other.${n}`)],
+    default: ["push"],
+  },
+  ignore: { bots: true, successes: { type: "boolean", default: false } },
+  common: {
+    event: "{{kind}}",
+    events: { $param: "events" },
+    ignore: [
+      { $if: "ignore.bots", value: "{{by}}", is: "bot", reason: "a bot sent it" },
+      { $if: "ignore.successes", value: "{{state}}", is: "ok", reason: "it succeeded" },
+    ],
+    match: { source: "ci" },
+    messageTemplate: { $param: "message", $file: "message.hbs" },
+    name: "CI",
+  },
+  required: ["secret"],
+  mappings: [
+    {
+      match: { where: { required: [{ $param: "first" }, "x"] } },
+    },
+    {
+      id: "named",
+      messageTemplate: "y",
+      transform: { module: "t.ts", secrets: { S: { $param: "secret" } } },
+    },
+  ],
+};
+const MAIL = {
+  name: "mail",
+  description: "For this test.",
+  defaultsFrom: "hooks.mail",
+  mappings: [{ messageTemplate: "x" }],
+};
+
+const made: string[] = [];
+afterAll(() => {
+  for (const root of made) rmSync(root, { recursive: true });
+});
+
+/** A folder of presets as the package has one. */
+function presetsFolder(...presets: ({ name: string } & object)[]): string {
+  const root = mkdtempSync(path.join(tmpdir(), "hookline-presets-"));
+  made.push(root);
+  for (const preset of presets) {
+    mkdirSync(path.join(root, preset.name));
+    writeFileSync(path.join(root, preset.name, "preset.json"), JSON.stringify(preset, undefined, 2));
+    writeFileSync(path.join(root, preset.name, "message.hbs"), "x\n");
+  }
+  return root;
+}
+
+const ci = { ...CI, parameters: { ...CI.parameters, first: { type: "string" } } };
+const presetsDir = presetsFolder(ci, MAIL);
+
+const channels = { slack: { token: "x" } };
+
+function load(hooks: UserConfig["hooks"], root = presetsDir): Promise<ReadConfig> {
+  const options = { file: "/etc/webhooks.json5", baseDir: "/etc", env: {}, presetsDir: root };
+  return checkConfig({ hooks, channels }, options);
+}
+
+test("the files of the presets in use are watched, also one that cannot be used", async () => {
+  const [preset, template] = ["ci/preset.json", "ci/message.hbs"].map((name) => path.join(presetsDir, name));
+  const { files } = await load({ presets: [{ use: "ci", with: { secret: "s", first: "f" } }] });
+  expect(files.filter((file) => file.startsWith(presetsDir))).toEqual([preset, template]);
+  const root = presetsFolder(MAIL);
+  const broken = path.join(root, "mail/preset.json");
+  writeFileSync(broken, "{");
+  await expect(load({ presets: ["mail"] }, root)).rejects.toMatchObject({ files: [broken] });
+});
+
+async function errors(hooks: UserConfig["hooks"], root = presetsDir): Promise<string[]> {
+  return (await findProblems({ hooks, channels }, { presetsDir: root })).errors;
+}
+
+const useCi = (parameters: Record<string, unknown>) => ({
+  use: "ci",
+  with: { secret: "s3cret", ...parameters },
+});
+
+describe("a preset in use", () => {
+  test("adds its mappings after the configuration's own, parameters filled in", async () => {
+    const { config, problems } = await load({
+      presets: [useCi({ channel: "slack" })],
+      mappings: [{ messageTemplate: "own" }],
+    });
+    const folder = path.join(presetsDir, "ci");
+    const place = {
+      preset: "ci",
+      file: path.join(folder, "preset.json"),
+      transformsDir: folder,
+      baseDir: folder,
+    };
+    expect(problems).toEqual([]);
+    const common = {
+      match: { path: "ci", source: "ci" },
+      event: "{{kind}}",
+      events: ["push"],
+      ignore: [{ value: "{{by}}", is: "bot", reason: "a bot sent it" }],
+      messageTemplate: "x",
+      name: "CI",
+      channel: "slack",
+    };
+    expect(config.hooks.mappings.slice(1)).toEqual([
+      {
+        ...place,
+        id: "ci-0",
+        key: "mappings[0]",
+        mapping: { ...common, match: { ...common.match, where: { required: ["x"] } } },
+      },
+      {
+        ...place,
+        id: "ci-named",
+        key: "mappings[1]",
+        mapping: {
+          ...common,
+          id: "named",
+          messageTemplate: "y",
+          transform: { module: "t.ts", secrets: { S: "s3cret" } },
+        },
+      },
+    ]);
+  });
+
+  test("a parameter that is given takes the place of a file", async () => {
+    const { config } = await load({ presets: [useCi({ message: "own" })] });
+    expect(config.hooks.mappings[0]?.mapping.messageTemplate).toBe("own");
+  });
+
+  test("a setting that is given replaces the preset's own in every mapping", async () => {
+    const { config } = await load({ presets: [useCi({ name: "Mine", events: ["run.*"], ignore: { bots: false } })] });
+    const changed = { name: "Mine", events: ["run.*"], ignore: [] };
+    expect(config.hooks.mappings.map(({ mapping }) => mapping)).toMatchObject([changed, changed]);
+  });
+
+  describe("with what is added to its own conditions", () => {
+    const rule = { value: "{{repo}}", is: "sandbox", reason: "it is the sandbox" };
+    const own = { value: "{{by}}", is: "bot", reason: "a bot sent it" };
+    const where = { properties: { n: { type: "number" } } };
+
+    test.each<[unknown, object[]]>([
+      [{ bots: false, rules: [rule] }, [rule]],
+      [{ rules: [rule] }, [own, rule]],
+      [[rule], [own, rule]],
+    ])("ignore: %j", async (ignore, rules) => {
+      const { config, problems } = await load({ presets: [useCi({ ignore })] });
+      expect(problems).toEqual([]);
+      expect(config.hooks.mappings.map(({ mapping }) => mapping.ignore)).toEqual([rules, rules]);
+    });
+
+    test("where", async () => {
+      const { config, problems } = await load({ presets: [useCi({ where })] });
+      expect(problems).toEqual([]);
+      const [first, second] = config.hooks.mappings.map(({ mapping }) => mapping.match?.where);
+      expect([first, second]).toEqual([{ allOf: [{ required: ["x"] }, where] }, where]);
+    });
+
+    test.each([
+      [{ ignore: [{ value: "{{by}}" }] }, "ignore[0].reason: This value is required."],
+      [
+        { ignore: { rules: [{ ...rule, iz: "x" }] } },
+        'ignore.rules[0].iz: The key "iz" is unknown; did you mean "is"?',
+      ],
+      [{ where: "x" }, "where: This value must be an object or a boolean, not a string."],
+    ])("a problem is theirs: %j", async (parameters, message) => {
+      expect(await errors({ presets: [useCi(parameters)] })).toEqual([`hooks.presets[0].with.${message}`]);
+    });
+  });
+
+  test("with fields full adds the payload to the message", async () => {
+    const { config } = await load({ presets: [useCi({ fields: "full" })] });
+    expect(config.hooks.mappings[0]?.mapping.messageTemplate).toBe("x\n\nPayload:\n{{json payload}}");
+  });
+
+  test("with a single mapping gives it its own name", async () => {
+    expect((await load({ presets: ["mail"] })).config.hooks.mappings.map(({ id }) => id)).toEqual(["mail"]);
+  });
+
+  test("has its auth once it has the credential, which is not always a secret", async () => {
+    const topicArn = "arn:aws:sns:eu-west-1:123456789012:alerts";
+    const authsOf = async (use: string, given: Record<string, string>) => {
+      const { config, warnings } = await load({ presets: [{ use, with: given }] }, PRESETS_FOLDER);
+      return { auth: config.hooks.mappings[0]?.mapping.auth, warnings: warnings.map(({ message }) => message) };
+    };
+    expect(await authsOf("sns", { topicArn })).toMatchObject({ auth: { scheme: "sns", topicArn } });
+    expect(await authsOf("teams", { appId: "a" })).toMatchObject({ auth: { scheme: "msteams", appId: "a" } });
+    for (const [use, credential] of [
+      ["sns", "topicArn"],
+      ["teams", "appId"],
+      ["circleci", "secret"],
+    ] as const) {
+      expect(await authsOf(use, {})).toMatchObject({
+        auth: undefined,
+        warnings: expect.arrayContaining([expect.stringContaining(`Set with.${credential}.`)]),
+      });
+    }
+    const outgoing = { scheme: "outgoing-webhook" };
+    expect((await authsOf("teams", outgoing)).warnings.join()).toContain("Set with.secret.");
+  });
+
+  test("is refused twice under one path", async () => {
+    expect(await errors({ presets: ["mail", { use: "mail" }] })).toEqual([
+      'hooks.presets[1]: The preset "mail" is already used at hooks.presets[0]. Give one of them another path in with.',
+    ]);
+  });
+
+  test("is two hooks under two paths", async () => {
+    const { config, problems } = await load({ presets: ["mail", { use: "mail", with: { path: "in/mail" } }] });
+    expect(problems).toEqual([]);
+    expect(config.hooks.mappings.map(({ id, mapping }) => [id, mapping.match?.path])).toEqual([
+      ["mail", "mail"],
+      ["in/mail", "in/mail"],
+    ]);
+  });
+
+  test("has no id that a mapping has", async () => {
+    expect(await errors({ presets: ["mail"], mappings: [{ id: "mail", messageTemplate: "x" }] })).toEqual([
+      'hooks.mappings[0].id: "mail" is also the id of a mapping of the preset "mail". Choose another id.',
+    ]);
+  });
+
+  test.each(["mial", "../mail", "constructor"])("is refused if it does not exist: %s", async (name) => {
+    const [error] = (await errors({ presets: ["ci", name] })).toReversed();
+    expect(error).toMatch(`hooks.presets[1]: There is no preset "${name}"; `);
+  });
+
+  test("an unknown one names the nearest", async () => {
+    expect((await errors({ presets: ["mial"] }))[0]).toMatch(/; did you mean "mail"\?$/);
+  });
+});
+
+describe("parameters", () => {
+  test.each([
+    [{ chanel: "x" }, 'hooks.presets[0].with.chanel: The key "chanel" is unknown; did you mean "channel"?'],
+    [{ deliver: "yes" }, "hooks.presets[0].with.deliver: This value must be a boolean or an array, not a string."],
+    [{ labels: ["a", 5] }, "hooks.presets[0].with.labels[1]: This value must be a string, not a number."],
+    [{ secret: undefined }, "hooks.presets[0].with.secret: This value is required."],
+    [{ events: ["runn.*"] }, 'hooks.presets[0].with.events[0]: This value is unknown; did you mean "run.*"?'],
+    [{ ignore: { bot: true } }, 'hooks.presets[0].with.ignore.bot: The key "bot" is unknown; did you mean "bots"?'],
+  ])("%j are checked as the preset declares them", async (parameters, sentence) => {
+    expect(await errors({ presets: [useCi(parameters)] })).toEqual([sentence]);
+  });
+
+  test("a problem of the mapping that a value came to is the value's", async () => {
+    expect(await errors({ presets: [useCi({ channel: "slakc" })] })).toEqual([
+      'hooks.presets[0].with.channel: There is no channel "slakc"; did you mean "slack"?',
+    ]);
+    expect(await errors({ presets: [useCi({ channel: " " })] })).toEqual([
+      "hooks.presets[0].with.channel: This value must not be blank.",
+    ]);
+  });
+
+  test("mail takes those that are not given from hooks.mail", async () => {
+    const { config } = await load({
+      mail: { channel: "slack", model: "a/b", to: "not a parameter of this one" },
+      presets: [{ use: "mail", with: { model: "c/d" } }],
+    });
+    expect(config.hooks.mappings[0]?.mapping).toMatchObject({ channel: "slack", model: "c/d" });
+  });
+
+  test("other presets take nothing from hooks.mail", async () => {
+    const { config } = await load({ mail: { channel: "slack" }, presets: [useCi({})] });
+    expect(config.hooks.mappings[0]?.mapping.channel).toBeUndefined();
+  });
+
+  test("a problem that came from hooks.mail is reported there, once", async () => {
+    expect(await errors({ mail: { channel: "slakc" }, presets: ["mail"] })).toEqual([
+      'hooks.mail.channel: There is no channel "slakc"; did you mean "slack"?',
+    ]);
+  });
+});
+
+describe("dedupe in with", () => {
+  const gitlab = (dedupe: unknown) => ({
+    presets: [{ use: "gitlab", with: { secret: "a-long-shared-secret", dedupe } }],
+  });
+  const builtIn = async (hooks: object) => (await findProblems({ hooks, channels })).errors;
+
+  test.each([false, "{{object_kind}}", "{{now}}"])("a plain scheme needs the delivery's id: %j", async (dedupe) => {
+    expect(await builtIn(gitlab(dedupe))).toEqual([
+      "hooks.presets[0].with.dedupe: The scheme gitlab is plain: only dedupe recognizes a request that is sent again. " +
+        "Use a template with the delivery's id, such as {{headers.idempotency-key}}.",
+    ]);
+  });
+
+  test("replaces the preset's own", async () => {
+    expect(await builtIn(gitlab("{{headers.x-gitlab-event-uuid}}:{{user.name}}"))).toEqual([]);
+    const { config } = await checkConfig(
+      { hooks: { presets: [{ use: "github", with: { secret: "a-long-shared-secret", dedupe: false } }] } },
+      { file: "/etc/webhooks.json5", baseDir: "/etc", env: {} },
+    );
+    expect(config.hooks.mappings.map(({ mapping }) => mapping.dedupe)).toEqual(
+      config.hooks.mappings.map(() => undefined),
+    );
+  });
+
+  test("the preset generic has one for its parameter", async () => {
+    const generic = (dedupe?: unknown) => ({
+      presets: [{ use: "generic", with: { secret: "a-long-token-of-a-sender", dedupe } }],
+    });
+    expect(await builtIn(generic())).toEqual([]);
+    expect(await builtIn(generic("{{event_id}}"))).toEqual([]);
+    expect(await builtIn(generic(false))).toEqual([expect.stringContaining("The scheme token is plain")]);
+  });
+});
+
+test("settings of the run and the request replace the preset's own", async () => {
+  const settings = {
+    coalesce: { key: "{{kind}}", windowMs: 60_000 },
+    rateLimit: { max: 5, per: "1h" },
+    concurrency: 2,
+    maxBodyBytes: 1000,
+    wakeMode: "{{#if urgent}}now{{else}}next-heartbeat{{/if}}",
+    dedupe: "{{id}}",
+  };
+  const { config, problems } = await load({ presets: [useCi(settings)] });
+  expect(problems).toEqual([]);
+  expect(config.hooks.mappings.map(({ mapping }) => mapping)).toMatchObject([settings, settings]);
+  expect(await errors({ presets: [useCi({ wakeMode: "later" })] })).toEqual([
+    'hooks.presets[0].with.wakeMode: This value must be "now", "next-heartbeat" or a template of one of them.',
+  ]);
+});
+
+// Otherwise anyone who has seen a request could send it again.
+test.each(findPresets())("the built-in preset %s has a dedupe if its sender signs no time", (name) => {
+  const { common, mappings } = readPreset(name).preset;
+  const untimed = mappings
+    .map((mapping) => ({ ...common, ...mapping }))
+    .filter(({ auth }) => auth && providers[String(readOwn(auth, "scheme"))]?.about?.tolerance === undefined);
+  expect(untimed.filter(({ dedupe }) => dedupe === undefined)).toEqual([]);
+});
+
+test.each(findPresets())("the parameters of the built-in preset %s are valid schemas", (name) => {
+  expect(() => compileSchema({ properties: readPreset(name).preset.parameters })).not.toThrow();
+});
+
+describe("a preset's own mistakes", () => {
+  const preset = (mapping: object) => presetsFolder(Object.assign({}, MAIL, { name: "bad", mappings: [mapping] }));
+
+  test("a mapping that the schema refuses", async () => {
+    const root = preset({ messageTemplate: 5 });
+    expect((await load({ presets: ["bad"] }, root)).problems).toEqual([
+      {
+        file: path.join(root, "bad/preset.json"),
+        line: 7,
+        column: 7,
+        key: "mappings[0].messageTemplate",
+        message: "This value must be a string, not a number.",
+      },
+    ]);
+  });
+
+  test("a parameter that it does not declare", async () => {
+    expect(await errors({ presets: ["bad"] }, preset({ messageTemplate: "x", agent: { $param: "modle" } }))).toEqual([
+      'hooks.presets[0].with.modle: The preset has no parameter "modle"; did you mean "model"?',
+    ]);
+  });
+
+  test("a parameter that a field needs is missed at its own key", async () => {
+    const parameters = { module: { type: "string" } };
+    const root = presetsFolder(
+      Object.assign({}, MAIL, { parameters, mappings: [{ transform: { module: { $param: "module" } } }] }),
+    );
+    expect(await errors({ presets: [MAIL.name] }, root)).toEqual([
+      "hooks.presets[0].with.module: This value is required.",
+    ]);
+  });
+
+  test("a file that is no preset", async () => {
+    const root = presetsFolder({ name: "bad" });
+    await expect(load({ presets: ["bad"] }, root)).rejects.toThrow(
+      /preset\.json:1:1 description: This value is required/,
+    );
+  });
+});

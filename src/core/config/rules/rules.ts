@@ -1,0 +1,245 @@
+import { BlockList, isIP } from "node:net";
+import type { DriverDefinition } from "../../ports/plugin.ts";
+import { listFound } from "../../shared/found.ts";
+import { appendSegment } from "../../shared/json.ts";
+import { channelKind, toChannelName } from "../../shared/text/text.ts";
+import { DAY_MS } from "../../shared/time.ts";
+import { SOURCE_CHANNEL } from "../../types.ts";
+import type { Drivers } from "../plugins.ts";
+import { toApiAccess } from "../presets/api-access.ts";
+import { findRegistration } from "../presets/file.ts";
+import { trimSlashes } from "../resolve.ts";
+import { type ApprovalSettings, MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../types.ts";
+import { checkAgents, checkTools } from "./agents.ts";
+import { checkTokens } from "./auth.ts";
+import { checkChannel, error, type Finding, findUnused, staticText, warning } from "./finding.ts";
+import { checkFixedGrants } from "./grants.ts";
+import { checkDefaultSessionKey, checkMappings } from "./mappings.ts";
+import { checkMcp } from "./mcp.ts";
+
+/** Finds what the schema cannot express. No finding contains a secret. */
+export function applyRules(config: ResolvedConfig, drivers: Drivers): Finding[] {
+  return [...RULES.flatMap((rule) => rule(config, drivers)), ...checkDrivers(config, drivers)];
+}
+
+const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
+  checkGateway,
+  checkEnabled,
+  checkTokens,
+  checkHooksPath,
+  checkDefaultSessionKey,
+  checkMail,
+  checkMappings,
+  checkAgents,
+  checkTools,
+  checkStore,
+  checkAlerts,
+  checkApprovals,
+  checkHeartbeat,
+  checkFixedGrants,
+  checkMcp,
+  checkCatchUp,
+];
+
+function checkDrivers({ agents, channels, hooks, baseDir }: ResolvedConfig, drivers: Drivers): Finding[] {
+  return [
+    ...Object.entries(agents.providers).flatMap(([name, block]) =>
+      checkBlock(appendSegment("agents.providers", name), block, drivers.agents[block.kind]),
+    ),
+    ...Object.entries(agents.tools).flatMap(([name, { kind, options }]) =>
+      checkBlock(appendSegment("agents.tools", name), options, drivers.tools[kind]),
+    ),
+    ...Object.entries(channels).flatMap(([name, block]) =>
+      checkBlock(appendSegment("channels", name), block, drivers.channels[channelKind(name)]),
+    ),
+    ...hooks.mail.flatMap(({ key, source }) =>
+      checkBlock(`${key}.source`, source, drivers.mailSources[source?.kind ?? ""]),
+    ),
+    ...hooks.mappings.flatMap(({ mapping: { auth }, key, file }) =>
+      checkBlock(`${key}.auth`, auth, drivers.providers[auth?.scheme ?? ""]).map((finding) => ({ ...finding, file })),
+    ),
+  ];
+
+  function checkBlock(place: string, block?: object, definition?: DriverDefinition<unknown>): Finding[] {
+    const problems = (block && definition?.check?.(block, { baseDir })) ?? [];
+    return problems.map(({ key, message, level = "error" }) => ({
+      level,
+      key: key === undefined ? place : `${place}.${key}`,
+      message,
+    }));
+  }
+}
+
+/** A trusted proxy is an IP address or a range of them in CIDR notation. */
+function checkGateway({ gateway }: ResolvedConfig): Finding[] {
+  return gateway.trustedProxies.flatMap((entry, index) =>
+    isIP(entry) !== 0 || isRange(entry)
+      ? []
+      : error(`gateway.trustedProxies[${index}]`, "A proxy must be an IP address or a range such as 10.0.0.0/8."),
+  );
+}
+
+function isRange(entry: string): boolean {
+  const [, network = "", prefix] = /^(.+)\/(\d{1,3})$/.exec(entry) ?? [];
+  try {
+    new BlockList().addSubnet(network, Number(prefix), isIP(network) === 6 ? "ipv6" : "ipv4");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Hooks that are described are on, and the operator can see what becomes of them. */
+function checkEnabled({ gateway, hooks }: ResolvedConfig): Finding[] {
+  const isBlind = hooks.enabled && !gateway.token;
+  const isOff = !hooks.enabled && (hooks.mappings.length > 0 || hooks.token !== "");
+  const message =
+    "The gateway token is not set, so /api and the operator's commands are off. Set a long random secret.";
+  return listFound(
+    isBlind && warning("gateway.auth.token", message),
+    isOff && warning("hooks.enabled", "Hooks are off, so every hook answers 404. Set hooks.enabled to true."),
+  );
+}
+
+/** Paths that the service answers itself. */
+const RESERVED_PATHS = ["/api", "/healthz", "/readyz", "/metrics", "/mail/push"];
+
+/** Only characters that no client or proxy encodes in another way. */
+const SEGMENTS = /^(\/[A-Za-z0-9._~-]+)+$/;
+
+/** Requests to hooks can be told from all others that the service answers. */
+function checkHooksPath({ hooks }: ResolvedConfig): Finding[] {
+  const message = findPathProblem(hooks.path);
+  return listFound(message && error("hooks.path", message));
+}
+
+function findPathProblem(path: string): string | undefined {
+  if (path === "/") return 'The path must not be "/", because every path would be a hook. Use one like "/hooks".';
+  if (!SEGMENTS.test(path)) return "The path must consist of /segments of letters, digits, - . _ and ~.";
+  if (path.split("/").some((segment) => segment === "." || segment.includes(".."))) {
+    return 'The path must not contain ".." or a segment ".".';
+  }
+  const reserved = RESERVED_PATHS.find((prefix) => path === prefix || path.startsWith(`${prefix}/`));
+  return reserved && `The path must not be ${reserved} or below it: the service answers that itself. Choose another.`;
+}
+
+/** Settings that need a database, or that a database does not support. */
+function checkStore({ gateway: { role }, store: { postgres, retention } }: ResolvedConfig): Finding[] {
+  if (!postgres) {
+    const message = `The role must be "all" without store.url, because a node of another role needs others that share its store.`;
+    return listFound(role !== "all" && error("gateway.role", message));
+  }
+  const { hostname = "", pathname = "" } = URL.parse(postgres.url) ?? {};
+  const isComplete = hostname !== "" && pathname.length > 1;
+  const message =
+    "This limit cannot be kept with store.url, where space is freed by the month. Set retention.maxAge, and use pg_dump to archive.";
+  return listFound(
+    !isComplete &&
+      error(
+        "store.url",
+        "The URL must name a host and a database, such as postgres://hookline@db.example.com/hookline.",
+      ),
+    retention.maxBytes !== undefined && error("store.retention.maxBytes", message),
+  );
+}
+
+/** A watched mailbox needs a hook that takes its mails. Its driver checks the mailbox itself. */
+function checkMail(config: ResolvedConfig): Finding[] {
+  const { mail } = config.hooks;
+  return mail.flatMap((mailbox, index) => {
+    const { key, name } = mailbox;
+    const channel = staticText(mailbox.channel);
+    const isTaken = mail.slice(0, index).some((other) => other.name === name);
+    const message = `"${name}" is already the name of another mailbox. Give each a different name.`;
+    return listFound(
+      channel !== undefined && checkChannel(`${key}.channel`, channel, config, ["last", SOURCE_CHANNEL]),
+      isTaken && error(`${key}.name`, message),
+      checkMailbox(mailbox, config.hooks),
+    );
+  });
+}
+
+function checkMailbox(mailbox: MailSettings, { enabled, mappings, presets }: ResolvedConfig["hooks"]): Finding[] {
+  const { key, source, filter, authservId } = mailbox;
+  const reason = ': only the mail preset reads it. Set it on the mapping, or add "mail" to hooks.presets.';
+  const isForged = source?.kind === "imap" && filter.dmarc && authservId === undefined;
+  const isTaken = mappings.some(({ mapping: { match } }) => trimSlashes(match?.path ?? "mail") === "mail");
+  const problem = enabled
+    ? !isTaken && 'The mailbox posts to a hook that no mapping answers. Add "mail" to hooks.presets.'
+    : "The mailbox posts nothing while hooks are off. Set hooks.enabled to true.";
+  return listFound(
+    !presets.some(({ name }) => name === "mail") && findUnused(key, mailbox, MAIL_DEFAULTS, reason),
+    isForged &&
+      warning(`${key}.filter.dmarc`, "The DMARC result can be forged if the server does not add one. Set authservId."),
+    source && problem && warning(`${key}.source`, problem),
+  );
+}
+
+/** Replies to heartbeats have a channel that is configured, and a recipient there. */
+function checkHeartbeat(config: ResolvedConfig): Finding[] {
+  const { channel, to } = config.agents.heartbeat;
+  const key = "agents.defaults.heartbeat";
+  if (channel === undefined) return to === undefined ? [] : [error(`${key}.channel`, "Set a channel too, or no to.")];
+  if (to === undefined) return [error(`${key}.to`, "Set a recipient too, or no channel.")];
+  return checkChannel(`${key}.channel`, channel, config);
+}
+
+/** Questions go to a channel that is configured. */
+function checkApprovals(config: ResolvedConfig): Finding[] {
+  const { approvals } = config.agents;
+  if (!approvals) return [];
+  return listFound(
+    checkChannel("agents.approvals.channel", approvals.channel, config),
+    checkAnswers(approvals, config),
+    approvals.expiresMs > MAX_EXPIRY_MS &&
+      error("agents.approvals.expires", "A question can wait for 30 days at most: set 30d or less."),
+  );
+}
+
+/** Messages are answers only if the preset of their service verifies them. */
+function checkAnswers({ channel, by }: ApprovalSettings, { hooks }: ResolvedConfig): Finding[] {
+  const kind = channelKind(channel);
+  const isTaken = hooks.mappings.some(
+    ({ preset, mapping: { auth, source } }) =>
+      preset === kind && auth && toChannelName(source?.channel ?? "") === channel,
+  );
+  if (by.length === 0 || isTaken) return [];
+  const remedy = CHATS.includes(kind)
+    ? `Add the preset "${kind}" with a secret${kind === channel ? "" : " and this account"}, which verifies who wrote.`
+    : `Only messages in ${CHATS.join(", ")} can. Remove by, and answer on the page or with webhooks approvals.`;
+  return [warning("agents.approvals.by", `No message on ${channel} can answer a question. ${remedy}`)];
+}
+
+const CHATS = ["slack", "telegram", "github"];
+
+/** As long as its code names it. */
+const MAX_EXPIRY_MS = 30 * DAY_MS;
+
+/** Each alert has a channel that is configured, and what its kind needs. */
+function checkAlerts(config: ResolvedConfig): Finding[] {
+  return config.alerts.flatMap(({ key, on, channel, hook, afterMs: after }) => {
+    const isTimed = on.includes("no-event-for");
+    return listFound(
+      checkChannel(`${key}.channel`, channel, config),
+      !isTimed && findUnused(key, { hook, after }, ["hook", "after"], ': it is for "no-event-for". Remove it.'),
+      isTimed &&
+        after === undefined &&
+        error(`${key}.after`, 'A duration is required for "no-event-for", such as after: "24h".'),
+    );
+  });
+}
+
+/** Nobody can be asked for a token when the service finds a gap. */
+function checkCatchUp(config: ResolvedConfig): Finding[] {
+  const uses = config.hooks.presets.filter((use) => use.with["catchUp"] === true);
+  return uses.flatMap((use) => {
+    const key = `${use.key}.with.catchUp`;
+    const { token, place } = toApiAccess(use, config);
+    const where = `Set with.apiToken, or channels.${use.name}.token.`;
+    const isLost = place === undefined && findRegistration(use.name)?.placeRequired;
+    return listFound(
+      token === undefined && error(key, `catchUp needs a stored token of the sender's API. ${where}`),
+      isLost && error(key, "catchUp needs to know where the webhook is. Set with.place."),
+    );
+  });
+}

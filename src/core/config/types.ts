@@ -1,0 +1,214 @@
+import type { PresetRead } from "../../agents/tools/reads.ts";
+import type { MappingInput, ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
+
+/** A mapping with the place it was written at, before it is compiled. */
+export interface MappingSource {
+  mapping: MappingInput;
+  /** With the references of the configuration in place of their values, which may be secret: what is shown. */
+  written?: MappingInput;
+  /** `mapping.id` or its default. */
+  id: string;
+  /** The preset that brought it; undefined for one of the configuration's own. */
+  preset?: string;
+  /** The file it is written in, absolute: the configuration's or a preset's; undefined for a program's own object. */
+  file: string | undefined;
+  /** Dotted path of the mapping in that file: `hooks.mappings[0]`. */
+  key: string;
+  /** Folder that `transform.module` is looked up in, absolute. */
+  transformsDir: string;
+  /** Folder that a `schema` path is relative to, absolute. */
+  baseDir: string;
+}
+
+/** The name of `hooks.token`. */
+export const DEFAULT_TOKEN = "default";
+
+/** A token of the hooks. The name stays the same when the secret is rotated. */
+export interface HookToken {
+  name: string;
+  /** The first is current. Without white space around them. */
+  secrets: string[];
+  /** The hooks that it is limited to. */
+  hooks?: string[];
+}
+
+export interface AllowedModel {
+  id: string;
+  alias?: string;
+}
+
+export interface PresetUse {
+  name: string;
+  with: Record<string, unknown>;
+  /** Dotted path of the entry in the configuration's file. */
+  key: string;
+}
+
+type ValidHooks = ValidConfig["hooks"];
+type ValidDefaults = ValidConfig["agents"]["defaults"];
+
+/** Settings that have another form once they are resolved. */
+type Converted =
+  | "token"
+  | "tokens"
+  | "bodyTimeoutSeconds"
+  | "dedupeWindow"
+  | "redact"
+  | "presets"
+  | "mappings"
+  | "mail";
+
+/** The settings of a mailbox for the `mail` preset. */
+export const MAIL_DEFAULTS = ["channel", "to", "model", "thinking", "instructions"] as const;
+
+/** One mailbox of `hooks.mail`. Without `source` it is the mail preset's defaults alone. */
+export interface MailSettings extends Omit<ValidConfigMailbox, "lookback"> {
+  /** The configured name, or the kind of its source. It is the `source` of the payload. */
+  name: string;
+  /** `hooks.mail`, in a list `hooks.mail[0]` … */
+  key: string;
+  /** How far back the first start reaches; 0: mail that was there before is left out. */
+  lookbackMs: number;
+}
+
+/** all: answers and executes · ingress: answers, and executes nothing · worker: executes, and answers no hooks from outside. */
+export type NodeRole = ValidConfig["gateway"]["role"];
+
+type ValidAlert = ValidConfig["alerts"][number];
+
+export type AlertKind = ValidAlert["on"][number];
+
+export interface AlertRule extends Pick<ValidAlert, "on" | "channel" | "to" | "hook"> {
+  /** `alerts[0]` */
+  key: string;
+  everyMs: number;
+  /** For `no-event-for`. */
+  afterMs: number | undefined;
+}
+
+/** The settings that every channel has. */
+export interface ChannelRules {
+  /** Recipients that a payload may choose, `*` for any characters. */
+  allow?: string[];
+  /** Who can see what is written there. undefined: it depends on the recipient. */
+  audience?: "public" | "private";
+  /** Deliveries are recorded instead of sent. */
+  dryRun: boolean;
+}
+
+/** A tool set of `agents.tools`. */
+export interface ToolSetBlock {
+  kind: string;
+  /** What its driver takes. */
+  options: Record<string, unknown>;
+  /** Who can see what is asked of it. undefined: nobody said, which counts as private. */
+  audience: "public" | "private" | undefined;
+  /** In characters. */
+  maxResultLength: number;
+  callTimeoutMs: number;
+  /** Calls that change something are recorded instead of sent. */
+  dryRun: boolean;
+}
+
+export interface ApprovalSettings extends Omit<NonNullable<ValidConfig["agents"]["approvals"]>, "expires"> {
+  expiresMs: number;
+}
+
+/** What a use of a preset reads as context, from the sender's API. */
+export interface PresetReads {
+  /** The name of its tool set. */
+  set: string;
+  preset: string;
+  /** The channel whose address and credential are used. */
+  channel: string | undefined;
+  /** The address, if there is no channel. */
+  baseUrl: string | undefined;
+  /** Instead of the channel's credential. */
+  readToken: string | undefined;
+  /** By name. */
+  calls: Record<string, PresetRead>;
+  /** Where the configuration names them. */
+  key: string;
+}
+
+/** Who may use the MCP endpoint: by a token, or as the subject of an issuer's tokens. */
+export interface McpPrincipal {
+  /** Its identity. */
+  name: string;
+  /** Without white space around them; empty with `sub`. */
+  secrets: string[];
+  sub?: string;
+  /** Patterns of event types. */
+  events: string[];
+  /** The values that an argument can have, by its name. */
+  arguments: Record<string, readonly (string | number | boolean)[]>;
+}
+
+export interface McpSettings {
+  principals: McpPrincipal[];
+  oauth: { issuer: string; scope: string } | undefined;
+  /** In lower case. */
+  allowHosts: string[];
+  /** The first encrypts. Empty: the key is a file in the state folder. */
+  keys: string[];
+}
+
+/** The configuration as the code uses it: every default filled in, paths absolute, durations in milliseconds. */
+export interface ResolvedConfig {
+  /** Absolute path of the file it came from; undefined for a program's own object. */
+  file: string | undefined;
+  /** Folder that relative paths were resolved against. */
+  baseDir: string;
+  gateway: Omit<ValidConfig["gateway"], "auth" | "mcp"> & {
+    token: string | undefined;
+    /** Without a slash at the end. */
+    publicUrl: string | undefined;
+    /** undefined: there is no MCP endpoint. */
+    mcp: McpSettings | undefined;
+    /** Where senders reach the hooks: `publicUrl`, or the address of a tunnel, which leads to nothing else. */
+    hooksUrl: string | undefined;
+  };
+  hooks: Omit<ValidHooks, Converted> & {
+    /** The current secret of the default token, for the service's own requests; empty if none is set. */
+    token: string;
+    /** The first is named `default`. */
+    tokens: HookToken[];
+    bodyTimeoutMs: number;
+    dedupeWindowMs: number;
+    /** Keys from the outside in, `*` for all: what is replaced in payloads before they are kept. */
+    redact: string[][];
+    presets: PresetUse[];
+    mappings: MappingSource[];
+    /** What the presets in use read as context. */
+    reads: PresetReads[];
+    mail: [MailSettings, ...MailSettings[]];
+  };
+  agents: Omit<ValidDefaults, "models" | "heartbeat"> &
+    Pick<ValidConfig["agents"], "providers" | "linkHosts" | "prices" | "budget"> & {
+      /** By name. */
+      tools: Record<string, ToolSetBlock>;
+      /** undefined: any model may be named. */
+      models?: AllowedModel[];
+      /** `joinMs`: how long a heartbeat that was asked for waits for others. */
+      heartbeat: Omit<ValidDefaults["heartbeat"], "every" | "joinWindow"> & { everyMs: number; joinMs: number };
+      /** Where and how long a person is asked. undefined: on the page only, and for `DEFAULT_EXPIRY_MS`. */
+      approvals: ApprovalSettings | undefined;
+    };
+  /** By name, those that are configured. */
+  channels: ValidConfig["channels"];
+  /** By the channel's name. */
+  channelRules: ReadonlyMap<string, ChannelRules>;
+  /** Every channel that could be configured, and the accounts that are. */
+  channelNames: string[];
+  alerts: AlertRule[];
+  /** The limits of a turn's history; `maxTokens` is estimated as characters / 4. */
+  session: Omit<ValidConfig["session"], "idleAfter"> & { idleAfterMs: number };
+  limits: ValidConfig["limits"];
+  store: {
+    path: string;
+    /** Instead of the state folder. The password is in `url`. */
+    postgres: { url: string; maxConnections: number; commitTimeoutMs: number } | undefined;
+    retention: { maxAgeMs: number; maxBytes: number | undefined; maxKeys: number };
+  };
+  log: ValidConfig["log"];
+}

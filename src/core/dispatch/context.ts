@@ -1,0 +1,43 @@
+import type { TurnContext } from "../actions/agent.ts";
+import type { AgentDriver } from "../ports/agent.ts";
+import type { ChannelDriver } from "../ports/channel.ts";
+import type { ResolvedConfig } from "../config/types.ts";
+import type { Journal, NodeInfo, RunLimits } from "../journal/journal.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import type { ChannelName } from "../types.ts";
+import type { HoldGuard } from "./hold.ts";
+import type { WorkMarks } from "./working.ts";
+import type { DispatchJournal } from "./retry.ts";
+import type { Spans } from "../telemetry/traces.ts";
+
+interface DispatchRuntime {
+  agent: AgentDriver;
+  channels: ReadonlyMap<ChannelName, ChannelDriver>;
+  tools: TurnContext["tools"];
+  limits: RunLimits;
+  config: Pick<ResolvedConfig, "agents" | "session" | "limits" | "channelRules"> & {
+    gateway: Pick<ResolvedConfig["gateway"], "publicUrl">;
+    hooks: Pick<ResolvedConfig["hooks"], "agent" | "mappings">;
+  };
+}
+
+export interface DispatcherOptions {
+  /** What the other nodes are shown. */
+  describeNode?(): NodeInfo;
+  journal: Journal;
+  /** The runtime in use. It is asked for each piece of work, since a reload replaces it. */
+  current(): DispatchRuntime;
+  telemetry: Telemetry;
+  /** What templates see of a stored event; nothing if its body was not stored. */
+  readEvent(id: string): Promise<object>;
+}
+
+export interface DispatchContext extends Omit<DispatcherOptions, "journal"> {
+  /** Its calls wait while the journal is unavailable. */
+  journal: DispatchJournal;
+  hold: HoldGuard;
+  marks: WorkMarks;
+  spans: Spans;
+  /** Aborts when the shutdown timeout is over. */
+  signal: AbortSignal;
+}

@@ -1,0 +1,69 @@
+import type { RequestedCall, TokenUsage } from "../../ports/agent.ts";
+import type { Bounded } from "../../boundary/boundary.ts";
+import type { Decision } from "../../types.ts";
+
+/** What a run did: something it read for the agent, an answer of the model, or a call that the model asked for. */
+export interface Step {
+  /** Its place in the run, from 1. */
+  n: number;
+  kind: "context" | "model" | "call";
+  /**
+   * waiting: a person is asked · started: a call was sent, and its result is not recorded · unknown: nobody knows whether it
+   * was executed.
+   */
+  state: "waiting" | "started" | "done" | "failed" | "unknown";
+  startedAt: number;
+  finishedAt?: number;
+  /** The full name of a call or of what was read as context: `tickets.show`. */
+  call?: string;
+  /** The arguments that were sent. */
+  arguments?: CallArguments;
+  /** The model's id of the call. */
+  toolCallId?: string;
+  /** A call that changes something: the same for each time that it is sent. */
+  callId?: string;
+  /** Digest of the call and its arguments. */
+  hash?: string;
+  /** The person who decided, and what was decided. */
+  decided?: Verdict;
+  /** A result that came after a person had decided without it. */
+  late?: LateResult;
+  /** The title of a context, as in the prompt. */
+  title?: string;
+  /** What the model answered, or what a call or a context gave: an error if it failed. */
+  text?: string;
+  /** With `text`: the boundary in which the model sees it. */
+  boundary?: Bounded["boundary"];
+  /** An answer that asks for calls. Their steps follow it, in their order. */
+  answer?: {
+    /** The model, as the configuration names it. */
+    asked?: string;
+    calls: RequestedCall[];
+    /** What the model's driver continues from: plain JSON. */
+    content: unknown;
+  };
+  model?: string;
+  usage?: TokenUsage;
+  /** In the currency of the configured prices. */
+  cost?: number;
+  /** The private sources that the text was made from. */
+  sources: string[];
+}
+
+/** By name. */
+export interface CallArguments {
+  [name: string]: unknown;
+}
+
+/** As in an approval. */
+interface Verdict {
+  decision: Decision;
+  by: string;
+}
+
+/** As in a step. */
+interface LateResult {
+  state: Step["state"];
+  text?: string;
+  finishedAt?: number;
+}

@@ -1,0 +1,285 @@
+import { exactPayload } from "../shared/exact-json.ts";
+import { isObject } from "../shared/json.ts";
+import { toChannelName, toSubject } from "../shared/text/text.ts";
+import type { HookRequest, Publication, Resolution } from "../types.ts";
+import type { CompiledMapping } from "./compile.ts";
+import type { ToolSets } from "../../agents/tools/tool-sets.ts";
+import { renderContext } from "./context.ts";
+import { applyOpenClaw, createToChannel } from "./policy/openclaw.ts";
+import { renderGrants } from "./policy/grants.ts";
+import { coalesceActions } from "./policy/keys.ts";
+import type { IsOwn } from "./match.ts";
+import {
+  type Draft,
+  fillDraft,
+  type FilledDraft,
+  findUnusedModels,
+  renderDraft,
+  renderWakeMode,
+  type Terms,
+  toAction,
+} from "./policy/policy.ts";
+import { renderPublication } from "./publish.ts";
+import { routeOriginOf } from "./policy/targets.ts";
+import type { Budget, RenderedKey } from "./template/template.ts";
+import type { TransformBundle } from "../transforms/runner.ts";
+import { toBase, transformDraft, type TransformDraftOptions } from "./transform.ts";
+import {
+  renderPlace,
+  isPublicPlace,
+  findPlaceRefusal,
+  toTargets,
+  isSource,
+  toPlaces,
+  type TargetOptions,
+} from "./policy/event-place.ts";
+
+/** Everything that is the same for all items of a request. */
+export interface MappingRun extends TargetOptions, Pick<TransformDraftOptions, "run" | "state" | "log"> {
+  /** Whether the channel message with this id was sent by a delivery within hooks.dedupeWindow. Absent: none was. */
+  isEcho?(messageId: string, channel: string | undefined): Promise<boolean>;
+  /** Absent: no comment counts as the service's own. */
+  isOwn?: IsOwn;
+  /** Absent: arguments of `context` are not compared with the schemas of their calls. */
+  tools?: Pick<ToolSets, "find">;
+  /** The items without what `hooks.redact` names, for subscribers. */
+  listPublished(): Item[];
+}
+
+/** What one action, or one call of a transform, is made from: the whole request or one item of it. */
+export interface Item {
+  payload: unknown;
+  /** Set under `forEach`. */
+  each?: { item: unknown; index: number };
+}
+
+/** What one item became. Without actions, it has a reason. */
+export interface ResolvedItem extends Pick<Resolution, "actions" | "event" | "subject" | "reason" | "warnings"> {
+  publication?: Publication;
+  dedupe?: RenderedKey;
+}
+
+export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<ResolvedItem> {
+  const { mapping, request, budget, isEcho, isOwn } = mappingRun;
+  const context = toContext(item, request);
+  budget.item = item.each?.index ?? 0;
+  const event = mapping.filter?.nameEvent(context, budget);
+  const { templates } = mapping;
+  const subject = toSubject(templates.subject?.render(context, budget));
+  const skip = (reason: string): ResolvedItem => ({ event, subject, actions: [], reason, warnings: [] });
+  const ignored = mapping.filter?.findReason(event, context, budget, isOwn);
+  if (ignored !== undefined) return skip(ignored);
+  const echo = templates.echo?.renderKey(context, budget);
+  if (isEcho && echo && !echo.incomplete) {
+    const name = toChannelName(mapping.place?.channel.render(context, budget).trim() ?? "");
+    // Without a known place, the message may be of any channel.
+    const place = Object.hasOwn(mappingRun.config.channels, name) ? name : undefined;
+    if (await isEcho(echo.text.trim(), place)) return skip("it is the echo of a delivery");
+  }
+  const rendered = renderItem(context, mappingRun);
+  const drafts = mapping.bundle
+    ? await transformItem(item, rendered, { event, bundle: mapping.bundle, mappingRun })
+    : [rendered.base];
+  const { actions, reason, warnings } = finishItem(drafts, context, rendered, mappingRun);
+  const publication = actions.length > 0 ? publish(item, event, mappingRun) : undefined;
+  return { event, subject, actions, reason, warnings, publication, dedupe: rendered.keys.dedupe };
+}
+
+/** What a template sees: the fields of the payload, and those of the request, which win. */
+export function toContext({ payload, each }: Item, request: HookRequest): object {
+  const { headers, query, path, method } = request;
+  return {
+    // Only own fields are copied, `__proto__` included, so nothing is inherited.
+    ...(isObject(payload) && payload),
+    payload,
+    headers,
+    query,
+    path,
+    method,
+    now: toNow(request),
+    ...each,
+  };
+}
+
+function toNow({ receivedAt }: HookRequest): string {
+  return new Date(receivedAt).toISOString();
+}
+
+/** What a template sees of a whole request. */
+export function toRequestContext(request: HookRequest): object {
+  return toContext({ payload: exactPayload(request) }, request);
+}
+
+/** What the mapping's settings and templates give. */
+interface Rendered {
+  keys: ItemKeys;
+  draft: Draft;
+  /** The draft with its defaults. */
+  base: FilledDraft;
+  /** About grants that were left out. */
+  grantWarnings?: string[];
+  modeWarning?: string;
+}
+
+function renderItem(context: object, { mapping, request, budget }: MappingRun): Rendered {
+  const keys = renderKeys(mapping, context, budget);
+  const sessionKey = keys.session?.incomplete ? undefined : keys.session?.text;
+  const granted = mapping.grants && renderGrants(mapping.grants, context, budget);
+  const { mode, warning: modeWarning } = renderWakeMode(mapping, context, budget);
+  const draft = { ...renderDraft(mapping, context, budget), mode, sessionKey, grants: granted?.grants };
+  return { keys, draft, base: fillDraft(draft, request.hook), grantWarnings: granted?.warnings, modeWarning };
+}
+
+async function transformItem(
+  { payload, each }: Item,
+  { draft, base }: Rendered,
+  { event, bundle, mappingRun }: { event: string | undefined; bundle: TransformBundle; mappingRun: MappingRun },
+): Promise<FilledDraft[]> {
+  const { mapping, request, run, log, state, config } = mappingRun;
+  const { headers, query, path, method, rawBody, hook } = request;
+  const payloadIsBody = request.payloadIsBody && payload === request.payload;
+  const seen = { payload, headers, query, path, method, now: toNow(request), ...each };
+  const call = { ...seen, hook, mapping: mapping.source.id, event, payloadIsBody, rawBody, base: toBase(base) };
+  const { channelNames } = config;
+  const drafts = await transformDraft(draft, {
+    run,
+    bundle,
+    call,
+    state,
+    channelNames,
+    toChannel: createToChannel(config),
+    log,
+  });
+  return drafts.map((one) => fillDraft(one, hook));
+}
+
+function finishItem(
+  drafts: FilledDraft[],
+  context: object,
+  { keys, base, grantWarnings = [], modeWarning }: Rendered,
+  mappingRun: MappingRun,
+): Pick<ResolvedItem, "actions" | "reason" | "warnings"> {
+  const { mapping, request, config } = mappingRun;
+  const terms = toTerms(base, mappingRun, keys);
+  const rendered = renderPlace(mappingRun, context);
+  const refusal = rendered && findPlaceRefusal(rendered, mappingRun);
+  const place = refusal === undefined ? rendered : undefined;
+  const applied = drafts.map((draft) => applyOpenClaw(draft, config));
+  const wanted = applied.map(({ draft }) =>
+    draft.kind === "agent" ? { ...draft, targets: toTargets(draft, base, mappingRun) } : draft,
+  );
+  const filled = wanted.map((draft) => toPlaces(draft, place));
+  const actions = filled.map((draft) => toAction(draft, terms));
+  const reason = actions.length > 0 ? undefined : "the transform gave no action";
+  const turns = filled.filter(({ kind }) => kind === "agent");
+  const warnings = findIncomplete({
+    session: turns.some((turn) => turn.sessionKey === undefined) ? keys.session : undefined,
+    coalesce: turns.length > 0 ? keys.coalesce : undefined,
+    dedupe: request.idempotencyKey === undefined && actions.length > 0 ? keys.dedupe : undefined,
+  });
+  if (!place) warnings.push(...findUndelivered(wanted, refusal));
+  if (modeWarning !== undefined && actions.length > 0) warnings.push(modeWarning);
+  if (turns.some(({ grants }) => grants)) warnings.push(...grantWarnings);
+  for (const one of applied) warnings.push(...one.warnings);
+  warnings.push(...findUnusedModels(actions, config));
+  if (mapping.context && turns.length > 0) {
+    const isPublic = rendered !== undefined && isPublicPlace(rendered, config);
+    const read = renderContext(mapping.context, { context, isPublic, ...mappingRun });
+    warnings.push(...read.warnings);
+    for (const action of actions) if (action.kind === "agent") action.context = read.context;
+  }
+  const url = mapping.place?.url?.render(context, mappingRun.budget);
+  const serviceHost = url && toHost(url);
+  for (const action of actions) if (action.kind === "agent" && serviceHost) action.serviceHost = serviceHost;
+  const coalesced = mapping.coalesce ? coalesceActions(actions, mapping.coalesce.windowMs, keys.coalesce) : actions;
+  return { actions: coalesced, reason, warnings };
+}
+
+/** What is wrong if a reply is to go to the place of the event, and the event names none, or one that is refused. */
+function findUndelivered(drafts: FilledDraft[], refusal: string | undefined): string[] {
+  const replies = drafts.filter(({ kind, deliver, targets }) => kind === "agent" && deliver && targets?.some(isSource));
+  if (replies.length === 0) return [];
+  const there = replies.every(({ targets }) => targets?.every(isSource)) ? "" : " there";
+  return [
+    refusal === undefined
+      ? `The event names no place for a reply: it will not be delivered${there}.`
+      : `The reply will not be delivered${there}: ${refusal}`,
+  ];
+}
+
+/** Headers and query are for the service alone. */
+function publish(
+  item: Item,
+  event: string | undefined,
+  { mapping, request, budget, listPublished }: MappingRun,
+): Publication | undefined {
+  if (!mapping.publish) return undefined;
+  const { payload, each } = listPublished()[item.each?.index ?? 0] ?? { payload: undefined };
+  const { method } = request;
+  const context = { ...(isObject(payload) && payload), payload, method, now: toNow(request), ...each };
+  const source = { hook: request.hook, event, payload: each ? each.item : payload, context };
+  return renderPublication(mapping.publish, source, budget);
+}
+
+/** The keys that a mapping's templates give for one item. */
+interface ItemKeys {
+  session?: RenderedKey;
+  dedupe?: RenderedKey;
+  coalesce?: RenderedKey;
+}
+
+function renderKeys({ templates, coalesce }: CompiledMapping, context: object, budget: Budget): ItemKeys {
+  return {
+    session: templates.sessionKey?.renderKey(context, budget),
+    dedupe: templates.dedupe?.renderKey(context, budget),
+    coalesce: coalesce?.key.renderKey(context, budget),
+  };
+}
+
+const CONSEQUENCES = {
+  session: "sessionKey is not used, so the run has its own session",
+  dedupe: "dedupe is not used, so a repeat will not be recognized",
+  coalesce: "coalesce.key is not used, so no other request joins the run",
+};
+
+/** A sentence for each key that lacks a value. */
+function findIncomplete(keys: ItemKeys): string[] {
+  return (["session", "dedupe", "coalesce"] as const)
+    .filter((kind) => keys[kind]?.incomplete)
+    .map((kind) => `The payload lacks a value: ${CONSEQUENCES[kind]}.`);
+}
+
+/** The host of the event's own service, whose links are no way out. */
+function toHost(rendered: string): string | undefined {
+  const url = rendered.trim();
+  return URL.canParse(url) ? new URL(url).host || undefined : undefined;
+}
+
+/** A name or key from a template with placeholders is the request's choice, also if a transform keeps it. */
+function toTerms(
+  { name, sessionKey }: FilledDraft,
+  { mapping, request, config, channels }: MappingRun,
+  keys: ItemKeys,
+): Terms {
+  const { allowUnsafeExternalContent: allowsUnsafe = false, transform, instructions } = mapping.source.mapping;
+  const { agent, fallbackModels, maxOutputTokens, onFailure, review } = mapping.source.mapping;
+  const { templates, match } = mapping;
+  // A blank name becomes the path of the request, which only `match.path` fixes.
+  const isOwnName = templates.name?.isStatic && name !== request.hook;
+  return {
+    config,
+    channels,
+    allowsUnsafe,
+    instructions,
+    agent,
+    fallbackModels,
+    maxOutputTokens,
+    onFailure,
+    review: review === true ? "comment" : review,
+    trustedName: isOwnName ? name : match.path,
+    routeBy: routeOriginOf,
+    isRequestedKey: (key) =>
+      key === sessionKey ? templates.sessionKey?.isStatic === false : transform?.sessionKeys !== "trusted",
+    ownSession: keys.session?.incomplete,
+  };
+}

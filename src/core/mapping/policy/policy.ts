@@ -1,0 +1,332 @@
+import type { ChannelDriver } from "../../ports/channel.ts";
+import type { ActionOverride } from "../../config/schema/generated.ts";
+import type { ResolvedConfig } from "../../config/types.ts";
+import { HookError, messageOf } from "../../errors.ts";
+import { createId } from "../../shared/id.ts";
+import { blankToUndefined, cutText, tidyText, toChannelName, toOneLine } from "../../shared/text/text.ts";
+import {
+  type AgentAction,
+  type Grant,
+  type HookAction,
+  MAIN_SESSION,
+  type ReplyTarget,
+  SOURCE_CHANNEL,
+  type TemplateField,
+  WAKE_MODES,
+  type WakeMode,
+  type RouteOrigin,
+} from "../../types.ts";
+import type { CompiledMapping } from "../compile.ts";
+import { compileGlobs } from "../pattern.ts";
+import { isPrivate, renderTargets, type TargetDraft } from "./targets.ts";
+import type { Budget } from "../template/template.ts";
+
+/** What the operator allows and sets for an action. */
+export interface Terms extends Pick<
+  AgentAction,
+  "agent" | "fallbackModels" | "maxOutputTokens" | "onFailure" | "review"
+> {
+  config: ResolvedConfig;
+  /** The configured channels; undefined: no driver is asked, and only names and `allow` count. */
+  channels: ReadonlyMap<string, ChannelDriver> | undefined;
+  /** The mapping switches the safety boundary off. */
+  allowsUnsafe: boolean;
+  instructions?: string;
+  /** The name that the operator wrote: a static one, or the path of the hook. */
+  trustedName?: string;
+  routeBy(target: TargetDraft): RouteOrigin | undefined;
+  /** Whether the request chose the session key, in its payload, through a template or through a transform. */
+  isRequestedKey(key: string): boolean;
+  /** An action without a session key gets its own session, rather than the default one. */
+  ownSession?: boolean;
+}
+
+/** Turns the draft into an action. That of a turn has a target at least. Throws a `HookError` that names the field if policy refuses it. */
+export function toAction(draft: FilledDraft, terms: Terms): HookAction {
+  const { allowUnsafeExternalContent, mode } = draft;
+  if (allowUnsafeExternalContent && !terms.allowsUnsafe) throw new HookError("unsafe_content_refused");
+  const { instructions } = terms;
+  if (draft.kind === "none") return { kind: "none", allowUnsafeExternalContent };
+  if (draft.kind === "agent") return { ...toAgentFields(draft, terms), allowUnsafeExternalContent, instructions };
+  return { kind: "wake", text: requireText(draft), mode, allowUnsafeExternalContent, instructions };
+}
+
+/** How a turn runs, as it is stored with its action. */
+export type TurnSettings = Pick<AgentAction, "model" | "thinking" | "timeoutSeconds">;
+
+type Agents = ResolvedConfig["agents"];
+
+/** The only place that decides model, thinking level and timeout: what was requested or the default, aliases resolved. */
+export function resolveTurnSettings(
+  requested: Partial<TurnSettings>,
+  agents: Pick<Agents, "model" | "models" | "thinking" | "timeoutSeconds">,
+): TurnSettings {
+  return {
+    model: resolveAlias(requested.model ?? agents.model, agents),
+    thinking: requested.thinking ?? agents.thinking,
+    timeoutSeconds: requested.timeoutSeconds ?? agents.timeoutSeconds,
+  };
+}
+
+type AnswerSettings = Pick<AgentAction, "fallbackModels" | "maxOutputTokens">;
+
+/**
+ * The same for what is decided when the turn starts: a fallback model that is configured during an outage helps the runs
+ * that wait.
+ */
+export function resolveAnswerSettings(
+  requested: AnswerSettings,
+  agents: Pick<Agents, "models" | "fallbackModels" | "maxOutputTokens">,
+): AnswerSettings & { fallbackModels: string[] } {
+  const fallbackModels = requested.fallbackModels ?? agents.fallbackModels ?? [];
+  return {
+    fallbackModels: fallbackModels.map((model) => resolveAlias(model, agents)),
+    maxOutputTokens: requested.maxOutputTokens ?? agents.maxOutputTokens,
+  };
+}
+
+function resolveAlias<Model extends string | undefined>(
+  model: Model,
+  { models }: Pick<Agents, "models">,
+): Model | string {
+  return models?.find(({ alias }) => alias !== undefined && alias === model)?.id ?? model;
+}
+
+/** While there is no provider, the built-in `echo` answers for every model that a request names. */
+export function findUnusedModels(actions: HookAction[], { agents }: ResolvedConfig): string[] {
+  if (Object.keys(agents.providers).length > 0) return [];
+  return actions.some((action) => action.kind === "agent" && action.model !== undefined) ? [UNUSED_MODEL] : [];
+}
+
+const UNUSED_MODEL = "The model was not used: no provider is configured, so the built-in echo answers.";
+
+function toAgentFields(draft: FilledDraft, terms: Terms): Omit<AgentAction, "allowUnsafeExternalContent"> {
+  const { config, isRequestedKey, ownSession, trustedName } = terms;
+  const { name, sessionKey, mode: wakeMode, deliver, timeoutSeconds } = draft;
+  const model = requireAllowedModel(requireShort("model", draft.model), config.agents);
+  const thinking = requireShort("thinking", draft.thinking);
+  const [first, ...more] = (draft.targets ?? []).map((target) => toReplyTarget(target, { deliver, terms }));
+  const moreTargets = more.filter((target, index) => ![first, ...more.slice(0, index)].some(isSameAs(target)));
+  return {
+    kind: "agent",
+    message: requireText(draft),
+    agent: terms.agent,
+    name,
+    trustedName: name === trustedName || undefined,
+    sessionKey:
+      sessionKey === undefined
+        ? ((ownSession ? undefined : config.hooks.defaultSessionKey) ?? `hook:${createId()}`)
+        : requireSessionKey(sessionKey, isRequestedKey(sessionKey), config.hooks),
+    wakeMode,
+    deliver,
+    ...first!,
+    moreTargets: moreTargets.length > 0 ? moreTargets : undefined,
+    isolated: (config.hooks.compat === "openclaw" && draft.sessionMode === "isolated") || undefined,
+    ...resolveTurnSettings({ model, thinking, timeoutSeconds }, config.agents),
+    fallbackModels: terms.fallbackModels,
+    maxOutputTokens: terms.maxOutputTokens,
+    onFailure: terms.onFailure,
+    review: terms.review,
+    grants: draft.grants,
+  };
+}
+
+function toReplyTarget(
+  target: TargetDraft,
+  { deliver, terms: { config, channels, routeBy } }: { deliver: boolean; terms: Terms },
+): ReplyTarget {
+  const { toSource, references, commit, update, isOwnRecipient } = target;
+  const channel = requireChannel(target.channel, config);
+  const to = requireShort("to", target.to);
+  // The place of an event has been checked.
+  if (!toSource && channel !== SOURCE_CHANNEL) {
+    const needsNoAllow = !deliver || isOwnRecipient;
+    const refusal = findUndeliverable({ channel, to, needsNoAllow }, { config, channels });
+    if (refusal) throw invalid(refusal.message, refusal.cause);
+  }
+  return {
+    channel,
+    to,
+    routeBy: toSource ? undefined : routeBy(target),
+    toSource,
+    references: toSource && references,
+    commit: toSource && commit,
+    update: (toSource && update) || undefined,
+    isPrivate: isPrivate(target, config.channelRules.get(channel)?.audience) || undefined,
+  };
+}
+
+function isSameAs({ channel, to }: ReplyTarget) {
+  return (other: ReplyTarget | undefined): boolean => other?.channel === channel && other.to === to;
+}
+
+function requireText(draft: FilledDraft): string {
+  const text = textOf(draft);
+  if (text !== undefined && text.trim() !== "") return text;
+  const field = draft.kind === "wake" ? "text" : "message";
+  const message = `${field} is blank: the hook's ${field}Template finds nothing in this payload.`;
+  throw new HookError("empty_message", { message });
+}
+
+function requireChannel(name: string, { channelNames }: ResolvedConfig): AgentAction["channel"] {
+  if (name === "last" || name === SOURCE_CHANNEL || channelNames.includes(name)) return name;
+  throw invalid(`channel must be one of last, ${channelNames.join(", ")}.`);
+}
+
+interface Recipient {
+  channel: string;
+  to: string | undefined;
+  /** It need not be allowed. */
+  needsNoAllow: boolean;
+}
+
+/** Why nothing can be sent there, as far as that is known before the turn. The route of `last` is not known yet. */
+export function findUndeliverable(
+  { channel, to, needsNoAllow }: Recipient,
+  { config, channels }: Pick<Terms, "config" | "channels">,
+): { message: string; cause?: unknown } | undefined {
+  const driver = channels?.get(channel);
+  if (channels && !driver && channel !== "last") return { message: `channel ${channel} is not configured.` };
+  if (to === undefined) return undefined;
+  try {
+    driver?.checkRecipient(to);
+  } catch (cause) {
+    return { message: `to is not a recipient on ${channel}. ${messageOf(cause)}`, cause };
+  }
+  if (needsNoAllow || isAllowedRecipient(channel, to, { config, channels })) return undefined;
+  return { message: `to is not among the recipients of channels.${channel}.allow.` };
+}
+
+/** A channel that writes into other services takes a recipient of the payload's choice only if its block allows it. */
+export function isAllowedRecipient(
+  channel: string,
+  to: string,
+  { config, channels }: Pick<Terms, "config" | "channels">,
+): boolean {
+  const allowed = config.channelRules.get(channel)?.allow;
+  const driver = channels?.get(channel);
+  return allowed ? compileGlobs(allowed)(driver?.addressOf?.(to) ?? to) : !driver?.needsAllow;
+}
+
+/** In characters. */
+export const MAX_LENGTHS = { to: 512, model: 256, thinking: 64 } as const;
+
+function requireShort(field: keyof typeof MAX_LENGTHS, text: string | undefined): string | undefined {
+  if (text === undefined || text.length <= MAX_LENGTHS[field]) return text;
+  throw invalid(`${field} can have ${MAX_LENGTHS[field]} characters at most.`);
+}
+
+function invalid(message: string, cause?: unknown): HookError {
+  return new HookError("invalid_payload", { message, cause });
+}
+
+function requireAllowedModel(
+  name: string | undefined,
+  { models }: Pick<ResolvedConfig["agents"], "models">,
+): string | undefined {
+  if (name === undefined || !models || models.some(({ id, alias }) => id === name || alias === name)) return name;
+  throw new HookError("model_not_allowed");
+}
+
+const MAX_KEY_LENGTH = 256;
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
+
+/** `key` is trimmed. Hooks have their own key space: a key that reads like the main session's becomes another one. */
+function requireSessionKey(key: string, byRequest: boolean, hooks: ResolvedConfig["hooks"]): string {
+  if (byRequest && !hooks.allowRequestSessionKey) throw keyRefused("cannot be chosen by a request", BY_REQUEST);
+  if (key.length > MAX_KEY_LENGTH) throw keyRefused(`can have ${MAX_KEY_LENGTH} characters at most`);
+  if (CONTROL.test(key) || !key.isWellFormed()) throw keyRefused("must not contain control characters");
+  const prefixes = hooks.allowedSessionKeyPrefixes;
+  if (prefixes.length > 0 && !prefixes.some((prefix) => key.startsWith(prefix))) {
+    throw keyRefused("does not start with an allowed prefix");
+  }
+  return key.toLowerCase() === MAIN_SESSION ? `hook:${MAIN_SESSION}` : key;
+}
+
+const BY_REQUEST =
+  "hooks.allowRequestSessionKey is false, so a session key from a payload, a template or a transform is refused. " +
+  'If the transform chooses keys by itself, set transform.sessionKeys to "trusted".';
+
+function keyRefused(reason: string, detail?: string): HookError {
+  return new HookError("session_key_refused", { message: `sessionKey ${reason}.`, detail: { message: detail } });
+}
+
+/**
+ * An action under construction, before defaults and policy. It can still become either kind, so it may hold fields of both;
+ * `mode` is the `mode` of a wake or the `wakeMode` of an agent action.
+ */
+export interface Draft extends Settings {
+  kind: HookAction["kind"];
+  /** Any text, because a template can render anything. */
+  channel?: string;
+  mode?: WakeMode;
+  deliver?: boolean;
+  grants?: Grant[];
+  /** Those of the mapping's `deliver`, instead of `channel` and `to`; at last, all that its reply goes to. */
+  targets?: TargetDraft[];
+}
+
+type Settings = { [Field in Exclude<keyof Fields, "channel" | "deliver" | "grants">]?: NonNullable<Fields[Field]> };
+type Fields = Omit<ActionOverride, "kind" | "mode" | "wakeMode">;
+
+/** A draft with the defaults that need no configuration. No field is blank, except the text or the message. */
+export type FilledDraft = Draft &
+  Required<Pick<Draft, "name" | "deliver" | "channel" | "mode" | "allowUnsafeExternalContent">>;
+
+/** The draft that the mapping's settings and templates give, without its session key. */
+export function renderDraft({ source, templates, targets }: CompiledMapping, context: object, budget: Budget): Draft {
+  const { mapping } = source;
+  const render = (field: TemplateField): string | undefined => templates[field]?.render(context, budget);
+  const renderText = (field: TemplateField): string | undefined => tidyText(render(field), mapping.maxMessageLength);
+  return {
+    kind: mapping.action ?? "agent",
+    text: renderText("textTemplate"),
+    message: renderText("messageTemplate"),
+    name: render("name"),
+    deliver: Array.isArray(mapping.deliver) ? mapping.deliver.length > 0 : mapping.deliver,
+    targets: targets && renderTargets(targets, context, budget),
+    channel: render("channel"),
+    to: render("to"),
+    model: render("model"),
+    thinking: render("thinking"),
+    timeoutSeconds: mapping.timeoutSeconds,
+    agentId: mapping.agentId,
+    accountId: mapping.accountId,
+    sessionMode: mapping.sessionMode,
+    allowUnsafeExternalContent: mapping.allowUnsafeExternalContent,
+  };
+}
+
+/** The mode that a mapping's template gives; without one the default counts. */
+export function renderWakeMode(
+  { templates }: CompiledMapping,
+  context: object,
+  budget: Budget,
+): { mode?: WakeMode; warning?: string } {
+  const text = toOneLine(templates.wakeMode?.render(context, budget) ?? "");
+  const mode = WAKE_MODES.find((known) => known === text);
+  if (mode !== undefined || text === "") return { mode };
+  return { warning: `wakeMode is now, because "${cutText(text, MAX_SHOWN)}" is not one of ${WAKE_MODES.join(", ")}.` };
+}
+
+const MAX_SHOWN = 60;
+
+export function fillDraft(draft: Draft, defaultName: string): FilledDraft {
+  return {
+    ...draft,
+    name: (draft.name && toOneLine(draft.name)) || toOneLine(defaultName),
+    sessionKey: blankToUndefined(draft.sessionKey),
+    deliver: draft.deliver ?? true,
+    channel: toChannelName(blankToUndefined(draft.channel) ?? "last"),
+    to: blankToUndefined(draft.to),
+    model: blankToUndefined(draft.model),
+    thinking: blankToUndefined(draft.thinking),
+    mode: draft.mode ?? "now",
+    allowUnsafeExternalContent: draft.allowUnsafeExternalContent ?? false,
+  };
+}
+
+/** The text of a wake or the message of an agent action. */
+export function textOf({ kind, text, message }: Draft): string | undefined {
+  return kind === "wake" ? text : message;
+}

@@ -1,0 +1,187 @@
+import type { TokenUsage } from "../ports/agent.ts";
+import type { EventStatus } from "../types.ts";
+
+const MINUTE_MS = 60_000;
+const MAX_MINUTES = 180;
+/** Mappings, hooks and channels that are counted by name; the others are `other`. */
+const MAX_NAMES = 200;
+
+export interface Minute {
+  /** Its beginning. */
+  at: number;
+  /** Answered requests to hooks, also refused ones. */
+  requests: number;
+  /** Requests that were answered 4xx or 5xx. */
+  clientErrors: number;
+  serverErrors: number;
+  /** The time to the answer in milliseconds, of all of them and of the slowest. */
+  totalMs: number;
+  maxMs: number;
+  turns: number;
+  failedTurns: number;
+}
+
+/** Events by how they began. */
+export type EventCounts = { [Status in EventStatus]?: number };
+
+/**
+ * What the service has done since its start, in memory: for the page and for `GET /metrics`. Times are in milliseconds. Names
+ * are those of mappings, hooks and channels.
+ */
+export interface Activity {
+  /** A request to a hook was answered. `hook` is undefined unless the configuration names it. */
+  answered(answer: { hook: string | undefined; status: number; ms: number }): void;
+  /** An event was recorded. `mapping` is that of the configuration, or the service's own hook. */
+  recorded(event: { mapping: string | undefined; status: EventStatus; mappingMs?: number; commitMs?: number }): void;
+  /** An attempt at a run has ended. */
+  turned(turn: { result: "done" | "retried" | "dead" | "held"; ms: number; usage?: TokenUsage }): void;
+  /** A call of a model was answered, or not sent. `set` is undefined unless it is configured. */
+  called(call: { set: string | undefined; result: string }): void;
+  /** A person was asked. */
+  asked(kind: string): void;
+  delivered(delivery: { channel: string; result: "sent" | "retried" | "failed" | "skipped"; ms: number }): void;
+  rejected(reason: string): void;
+  reloaded(isGood: boolean): void;
+  /** The last three hours, oldest first; minutes without anything are left out. */
+  minutes(): Minute[];
+  counts: Record<
+    "requests" | "events" | "runs" | "calls" | "questions" | "deliveries" | "rejections" | "reloads" | "tokens",
+    Tally
+  >;
+  durations: Record<"request" | "mapping" | "commit" | "turn" | "delivery", Durations>;
+}
+
+export function createActivity(): Activity {
+  let minutes: Minute[] = [];
+  const counts = {
+    requests: createTally(),
+    events: createTally(),
+    runs: createTally(),
+    calls: createTally(),
+    questions: createTally(),
+    deliveries: createTally(),
+    rejections: createTally(),
+    reloads: createTally(),
+    tokens: createTally(),
+  };
+  const durations = {
+    request: createDurations(),
+    mapping: createDurations(),
+    commit: createDurations(),
+    turn: createDurations(),
+    delivery: createDurations(),
+  };
+
+  return {
+    counts,
+    durations,
+    minutes: () => minutes.filter(({ at }) => at > Date.now() - MAX_MINUTES * MINUTE_MS),
+    answered({ hook, status, ms }) {
+      counts.requests.add(hook, status);
+      durations.request.add(ms);
+      const minute = current();
+      minute.requests++;
+      if (status >= 500) minute.serverErrors++;
+      else if (status >= 400) minute.clientErrors++;
+      minute.totalMs += ms;
+      minute.maxMs = Math.max(minute.maxMs, ms);
+    },
+    recorded({ mapping: id, status, mappingMs, commitMs }) {
+      counts.events.add(id, status);
+      if (mappingMs !== undefined) durations.mapping.add(mappingMs);
+      if (commitMs !== undefined) durations.commit.add(commitMs);
+    },
+    turned({ result, ms, usage: { inputTokens = 0, outputTokens = 0 } = {} }) {
+      counts.runs.add(result);
+      durations.turn.add(ms);
+      if (inputTokens > 0) counts.tokens.add("input", "", inputTokens);
+      if (outputTokens > 0) counts.tokens.add("output", "", outputTokens);
+      const minute = current();
+      if (result === "done") minute.turns++;
+      else if (result === "dead") minute.failedTurns++;
+    },
+    called: ({ set, result }) => counts.calls.add(set, result),
+    asked: (kind) => counts.questions.add(kind),
+    delivered({ channel, result, ms }) {
+      counts.deliveries.add(channel, result);
+      durations.delivery.add(ms);
+    },
+    rejected: (reason) => counts.rejections.add(reason),
+    reloaded: (isGood) => counts.reloads.add(isGood ? "ok" : "failed"),
+  };
+
+  function current(): Minute {
+    const at = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
+    const last = minutes.at(-1);
+    if (last && last.at >= at) return last;
+    const minute = {
+      at,
+      requests: 0,
+      clientErrors: 0,
+      serverErrors: 0,
+      totalMs: 0,
+      maxMs: 0,
+      turns: 0,
+      failedTurns: 0,
+    };
+    minutes = [...minutes.slice(1 - MAX_MINUTES), minute];
+    return minute;
+  }
+}
+
+type Label = string | number;
+
+/** Counts by a name and, for some, by a second label such as a status. */
+interface Tally {
+  add(name: string | undefined, label?: Label, count?: number): void;
+  list(): { name: string; label: Label; count: number }[];
+}
+
+/** Bounds the names: each of them is a time series that is kept. */
+function createTally(): Tally {
+  const counts = new Map<string, Map<Label, number>>();
+
+  return {
+    add(name = OTHER, label = "", count = 1) {
+      const labels = counts.get(name) ?? start(name);
+      labels.set(label, (labels.get(label) ?? 0) + count);
+    },
+    list: () =>
+      [...counts].flatMap(([name, labels]) => Array.from(labels, ([label, count]) => ({ name, label, count }))),
+  };
+
+  function start(name: string): Map<Label, number> {
+    const kept = counts.size < MAX_NAMES ? name : OTHER;
+    const labels = counts.get(kept) ?? new Map<Label, number>();
+    counts.set(kept, labels);
+    return labels;
+  }
+}
+
+const OTHER = "other";
+
+/** In seconds. */
+export const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+/** How long a step took, each time. */
+interface Durations {
+  add(ms: number): void;
+  /** Counts by bucket, each without those of the one before; the last: longer than all. */
+  read(): { counts: number[]; sumSeconds: number };
+}
+
+function createDurations(): Durations {
+  const counts = [...BUCKETS, Infinity].map(() => 0);
+  let sumSeconds = 0;
+
+  return {
+    add(ms) {
+      const seconds = ms / 1000;
+      let bucket = 0;
+      while (seconds > (BUCKETS[bucket] ?? Infinity)) bucket++;
+      counts[bucket]! += 1;
+      sumSeconds += seconds;
+    },
+    read: () => ({ counts, sumSeconds }),
+  };
+}

@@ -1,0 +1,124 @@
+import { signal } from "@preact/signals";
+import type { EventTimeline as Timeline, OperatorAnswers, RunView } from "../views.ts";
+import { forgetDrafts } from "./parts/draft.ts";
+import { parseExactAt } from "../../core/shared/exact-json.ts";
+
+export const access = signal<"open" | "closed">("closed");
+/** When the service was last heard of, in milliseconds since the epoch. */
+export const answeredAt = signal(Date.now());
+
+export function answered(): void {
+  answeredAt.value = Date.now();
+}
+
+/** The parameters of a path and of its query; those without a value are left out. */
+export type Params = Record<string, string | number | undefined>;
+
+interface CallOptions {
+  /** Default: an empty object. */
+  body?: unknown;
+  stop?: AbortSignal;
+  /** The page is being left. */
+  isLast?: boolean;
+}
+
+/** Calls the operator API. Rejects with the sentence of a 4xx or 5xx. */
+export async function call<Endpoint extends keyof OperatorAnswers>(
+  endpoint: Endpoint,
+  params: Params = {},
+  options: CallOptions = {},
+): Promise<OperatorAnswers[Endpoint]> {
+  const response = await send(endpoint, params, options);
+  if (response.status === 401) {
+    access.value = "closed";
+    throw new Error("Signed out.");
+  }
+  access.value = "open";
+  // A trial that is refused says what is wrong, too.
+  if (!response.ok && endpoint !== "POST /api/try") throw new Error(await readError(response));
+  // A replay that skips has no body.
+  const text = response.status === 204 ? "{}" : await response.text();
+  // The payload of an event keeps its long numbers as they came.
+  return parseExactAt(text, ["request", "payload"]);
+}
+
+/** The body of an event's request as it is stored. Bytes that are no UTF-8 are replaced. */
+export async function readBody(id: string): Promise<string> {
+  const response = await send("GET /api/events/:id/body", { id });
+  if (!response.ok) throw new Error(await readError(response));
+  return response.text();
+}
+
+/** Trades the gateway token for the cookie that the browser then sends. Returns why it was refused. */
+export async function signIn(token: string): Promise<string | undefined> {
+  try {
+    const response = await send("POST /api/session", {}, { body: { token } });
+    if (!response.ok) return await readError(response);
+    access.value = "open";
+    return undefined;
+  } catch (error) {
+    return String(Object(error).message);
+  }
+}
+
+export async function signOut(): Promise<void> {
+  await send("DELETE /api/session");
+  forgetDrafts();
+  access.value = "closed";
+}
+
+async function send(
+  endpoint: keyof OperatorAnswers,
+  params: Params = {},
+  { body = {}, stop, isLast }: CallOptions = {},
+): Promise<Response> {
+  const [method = "", path = ""] = endpoint.split(" ");
+  const headers = { "content-type": "application/json" };
+  const content = method === "GET" ? {} : { method, headers, body: JSON.stringify(body) };
+  try {
+    const response = await fetch(`.${fill(path, params)}`, { ...content, signal: stop, keepalive: isLast });
+    answered();
+    return response;
+  } catch (cause) {
+    throw stop?.aborted ? cause : new Error("The service does not answer.", { cause });
+  }
+}
+
+async function readError(response: Response): Promise<string> {
+  const body: unknown = await response.json().catch(() => undefined);
+  if (typeof body === "object" && body !== null && "error" in body && typeof body.error === "string") return body.error;
+  return `The service answered ${response.status}.`;
+}
+
+/** `:name` of the path is taken from `params`, the others become the query. */
+function fill(path: string, params: Params): string {
+  const query = new URLSearchParams();
+  let filled = path;
+  for (const [name, value] of Object.entries(params)) {
+    if (value === undefined || value === "") continue;
+    const pattern = new RegExp(`:${name}\\b\\*?`);
+    if (pattern.test(filled)) filled = filled.replace(pattern, () => encodeURIComponent(value));
+    else query.set(name, String(value));
+  }
+  return query.size > 0 ? `${filled}?${query}` : filled;
+}
+
+export type {
+  ApprovalView,
+  DeadLetterView,
+  EventTimeline as Timeline,
+  EventView,
+  RecordingTimeline,
+  RunView,
+} from "../views.ts";
+export type { MappingSourceView as MappingSource, MappingView } from "../mappings.ts";
+export type { StatsView, StatusView } from "../status.ts";
+export type { Diff } from "../diff.ts";
+export type { Trial } from "../trial.ts";
+export type DeliveryView = OperatorAnswers["GET /api/deliveries"]["deliveries"][number];
+export type FailedAttemptView = NonNullable<RunView["failedAttempts"]>[number];
+export type RefusalView = OperatorAnswers["GET /api/rejections"]["rejections"][number];
+export type DeadLetterGroupView = OperatorAnswers["GET /api/dead-letters/groups"]["groups"][number];
+export type SpendView = OperatorAnswers["GET /api/spend"]["spend"][number];
+export type EntryView = Timeline["entries"][number];
+export type MappingsView = OperatorAnswers["GET /api/mappings"];

@@ -1,0 +1,254 @@
+import type { JSX } from "preact";
+import { DAY_MS } from "../../../core/shared/time.ts";
+import { call, type MappingView, type StatusView } from "../api.ts";
+import { confirmed } from "../parts/ask.tsx";
+import { Copy, Detail, notifyOf, State, Time, Warnings } from "../parts/controls.tsx";
+import { formatNumber, toLine } from "../parts/format.ts";
+import { Loading, useCall } from "../parts/load.tsx";
+import { Title } from "../parts/title.tsx";
+import { Table } from "../parts/table.tsx";
+import { hrefTo } from "../router.ts";
+
+/** The mappings of each sender in the order in which they are tried, and the last reload. */
+export function Mappings({ id }: { id?: string }): JSX.Element {
+  const status = useCall("GET /api/status");
+  const loaded = useCall("GET /api/mappings");
+  return (
+    <section class="page">
+      <Title text="Mappings" />
+      <Loading from={status}>{(data) => <Configuration status={data} />}</Loading>
+      <Loading from={loaded}>
+        {({ mappings }) => <MappingTable mappings={mappings} chosen={id} reload={loaded.reload} />}
+      </Loading>
+    </section>
+  );
+}
+
+interface MappingTableProps {
+  mappings: readonly MappingView[];
+  /** The id of the one whose details are open. */
+  chosen: string | undefined;
+  reload(): void;
+}
+
+function MappingTable({ mappings, chosen, reload }: MappingTableProps): JSX.Element {
+  const senders = Map.groupBy(mappings, senderOf);
+  return (
+    <>
+      <Table
+        label="Mappings by sender"
+        items={[...senders.values()].flat()}
+        keyOf={(mapping) => mapping.id}
+        groupOf={(mapping) => {
+          const key = senderOf(mapping);
+          return { key, show: <Sender mappings={senders.get(key) ?? []} /> };
+        }}
+        detailOf={(mapping) => (mapping.id === chosen ? <Details mapping={mapping} reload={reload} /> : undefined)}
+        empty={<Empty />}
+        columns={[
+          { name: "Order", kind: "number", show: (mapping) => mappings.indexOf(mapping) + 1 },
+          { name: "Mapping", show: (mapping) => <MappingLink mapping={mapping} /> },
+          { name: "Matches", kind: "wide", show: (mapping) => <Conditions mapping={mapping} /> },
+          { name: "Action", show: ({ action }) => action },
+          { name: "Credential", show: ({ auth }) => auth ?? "hook token" },
+          { name: "Events", kind: "number", show: (mapping) => <EventCount mapping={mapping} /> },
+          { name: "Failed", kind: "number", show: ({ errorRate }) => <Rate share={errorRate} /> },
+          { name: "Last", show: ({ lastAt }) => <Time at={lastAt} /> },
+          { name: "Last failure", show: ({ lastFailureAt }) => <Time at={lastFailureAt} /> },
+        ]}
+      />
+      <p class="quiet">
+        Events of the last seven days. Failed: rejected, failed or dead, also in a turn or a delivery. Each request goes
+        to the first mapping in this order that it matches.
+      </p>
+    </>
+  );
+}
+
+function Configuration({
+  status: { config, lastReloadError, version, startedAt },
+}: {
+  status: StatusView;
+}): JSX.Element {
+  return (
+    <>
+      <p class="facts">
+        <span>
+          Generation {config.generation}, loaded <Time at={config.at} />
+        </span>
+        {config.file !== undefined && <code>{config.file}</code>}
+        <span class="quiet">
+          Hookline {version}, started <Time at={startedAt} />
+        </span>
+      </p>
+      {lastReloadError && (
+        <div class="panel" role="alert">
+          <p class="problem">
+            <b>The last reload failed</b> <Time at={lastReloadError.at} />. The service runs on the generation above.
+          </p>
+          {lastReloadError.problems.map(({ file, line, column, key = "", message, excerpt = "" }, index) => {
+            const place = [file, line, column].filter((part) => part !== undefined).join(":");
+            return <Detail key={index} isError text={`${place} ${key} ${message}\n${excerpt}`.trim()} />;
+          })}
+        </div>
+      )}
+      <Warnings texts={config.warnings} />
+    </>
+  );
+}
+
+/** The path of its hook; empty: it takes any. */
+function senderOf({ match }: MappingView): string {
+  return "path" in match ? String(match.path) : "";
+}
+
+/** What the mappings of a sender have in common: its address, its last event, its failures. */
+function Sender({ mappings }: { mappings: readonly MappingView[] }): JSX.Element {
+  const [{ url, rejected } = { url: undefined, rejected: undefined }] = mappings;
+  const path = mappings[0] ? senderOf(mappings[0]) : "";
+  const failed = mappings.reduce((total, { events, errorRate }) => total + sum(events) * errorRate, 0);
+  const lastAt = mappings
+    .flatMap((mapping) => mapping.lastAt ?? [])
+    .toSorted()
+    .at(-1);
+  return (
+    <p class="facts">
+      <b>{path === "" ? "any sender" : toLine(path, 60)}</b>
+      {url !== undefined && (
+        <>
+          <code>{url}</code> <Copy text={url} label="Copy the URL" />
+        </>
+      )}
+      <span class="quiet">
+        last event <Time at={lastAt} />
+      </span>
+      {failed > 0 && <span class="bad">{formatNumber(Math.round(failed))} failed</span>}
+      {rejected && rejected.count > 0 && (
+        <a class="warn" href={hrefTo(["refused"], { hook: path })} title={rejected.reason?.replaceAll("_", " ")}>
+          {formatNumber(rejected.count)} refused
+        </a>
+      )}
+    </p>
+  );
+}
+
+/** The link has exactly the rows that are counted. */
+function EventCount({ mapping: { id, events } }: { mapping: MappingView }): JSX.Element {
+  const from = new Date(Date.now() - 7 * DAY_MS).toISOString();
+  return <a href={hrefTo([], { mapping: id, from })}>{formatNumber(sum(events))}</a>;
+}
+
+function MappingLink({ mapping: { id, preset, shadowed, pausedSince } }: { mapping: MappingView }): JSX.Element {
+  return (
+    <>
+      <a data-row={id} href={hrefTo(["mappings", id])}>
+        {toLine(id, 60)}
+      </a>
+      {pausedSince !== undefined && (
+        <>
+          {" "}
+          <State state="paused" />
+        </>
+      )}
+      {preset !== undefined && preset !== id && <span class="quiet"> {preset}</span>}
+      {shadowed && (
+        <>
+          {" "}
+          <State state="shadowed" />
+        </>
+      )}
+    </>
+  );
+}
+
+function Conditions({ mapping: { match } }: { mapping: MappingView }): JSX.Element {
+  const { path: _path, ...others } = { path: undefined, ...match };
+  const conditions = Object.entries<unknown>(others).flatMap(([name, value]) =>
+    name === "headers" ? Object.entries<unknown>(Object(value)) : [[name, value] as const],
+  );
+  if (conditions.length === 0) return <span>everything</span>;
+  return (
+    <span>
+      {conditions.map(([name, value]) => (
+        <span key={name} class="condition">
+          <span class="quiet">{name}</span> {toLine(typeof value === "string" ? value : JSON.stringify(value), 200)}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function Rate({ share }: { share: number }): JSX.Element {
+  return <span class={share > 0 ? "bad" : "quiet"}>{`${Math.round(share * 1000) / 10} %`}</span>;
+}
+
+function Details({ mapping, reload }: { mapping: MappingView; reload(): void }): JSX.Element {
+  const { id, file, key, auth, events, lastAt, lastFailureAt, pausedSince } = mapping;
+  const counts = Object.entries(events).map(([state, count]) => `${formatNumber(count)} ${state}`);
+  return (
+    <div class="panel">
+      <h2>
+        {toLine(id, 80)} <span class="quiet">{file === undefined ? key : `${file} › ${key}`}</span>
+      </h2>
+      <p class="facts">
+        <span>Credential: {auth === undefined ? "the hook token" : `signature ${auth}`}</span>
+        <span>{counts.length > 0 ? counts.join(", ") : "no event in the last seven days"}</span>
+        <span>
+          last event <Time at={lastAt} />
+        </span>
+        {lastFailureAt !== undefined && (
+          <span class="bad">
+            last failure <Time at={lastFailureAt} />
+          </span>
+        )}
+      </p>
+      {pausedSince !== undefined && (
+        <p class="warn">
+          Paused since <Time at={pausedSince} />: requests are accepted and answered, and their turns wait.
+        </p>
+      )}
+      <p class="actions">
+        <button onClick={() => void pauseOrResume(mapping).then(reload)}>
+          {pausedSince === undefined ? "Pause" : "Resume"}
+        </button>
+        <a class="button" href={hrefTo(["playground"], { mapping: id })}>
+          Open in playground
+        </a>
+        <a class="button" href={hrefTo([], { mapping: id })}>
+          Show its requests
+        </a>
+      </p>
+    </div>
+  );
+}
+
+async function pauseOrResume({ id, pausedSince }: MappingView): Promise<void> {
+  if (pausedSince !== undefined) {
+    await notifyOf(
+      call("POST /api/mappings/:id/resume", { id }),
+      () => "Its turns start in their order.",
+      "Not resumed",
+    );
+    return;
+  }
+  const text =
+    "Its requests are accepted and answered as before. Their turns wait until you resume it, and so do later turns of the same sessions.";
+  if (!(await confirmed(`Pause ${toLine(id, 60)}?`, text, "Pause"))) return;
+  await notifyOf(call("POST /api/mappings/:id/pause", { id }), () => "It is paused.", "Not paused");
+}
+
+function Empty(): JSX.Element {
+  return (
+    <>
+      <p>
+        No mapping and no preset is configured. The hooks <code>wake</code> and <code>agent</code> need none. To add a
+        preset:
+      </p>
+      <pre>npx hookline presets enable github</pre>
+    </>
+  );
+}
+
+function sum(counts: Record<string, number>): number {
+  return Object.values(counts).reduce((total, count) => total + count, 0);
+}

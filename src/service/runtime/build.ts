@@ -1,0 +1,296 @@
+import { existsSync, readdirSync } from "node:fs";
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { ChannelDriver } from "../../core/ports/channel.ts";
+import { byPlace, type ReadConfig } from "../../core/config/load.ts";
+import type { Drivers } from "../../core/config/plugins.ts";
+import { staticText } from "../../core/config/rules/finding.ts";
+import { listReplies } from "../../core/config/rules/mappings.ts";
+import type { MappingSource, ResolvedConfig } from "../../core/config/types.ts";
+import { ConfigError, type ConfigProblem, messageOf } from "../../core/errors.ts";
+import { createAuthenticators, type Authenticators } from "../../core/ingress/authenticators.ts";
+import type { RunLimits } from "../../core/journal/journal.ts";
+import { type CompiledMapping, compileMapping, toRunLimits } from "../../core/mapping/compile.ts";
+import {
+  createMappingIndex,
+  findShadowed,
+  isBuiltInHook,
+  type MappingIndex,
+} from "../../core/mapping/mapping-index.ts";
+import type { DriverContext } from "../../core/ports/plugin.ts";
+import { toObject } from "../../core/shared/json.ts";
+import { readRegularFile, isInstalled } from "../../core/shared/system/files.ts";
+import { didYouMean, toChannelName, withPeriod } from "../../core/shared/text/text.ts";
+import { isPresetCall } from "../../core/types.ts";
+import { type Log, silentLog } from "../../core/telemetry/log.ts";
+import type { CodeCache } from "../../core/transforms/code-cache.ts";
+import { compileTransform } from "../../core/transforms/compile.ts";
+import { lockFile } from "../../agents/tools/lock.ts";
+import type { ToolSets } from "../../agents/tools/tool-sets.ts";
+import { isCode } from "../../core/transforms/source-boundary.ts";
+import type { TransformRunner, TransformSpec } from "../../core/transforms/runner.ts";
+import { findGrantProblems } from "./grants.ts";
+import { findSlowAnswers, findSlowTransforms, openDrivers, type OpenDrivers } from "./drivers.ts";
+
+/** Everything that config, presets and transforms mean, compiled ahead of any request. Never changed, only replaced. */
+export interface Runtime extends Omit<OpenDrivers, "problems"> {
+  /** 1 for the first, one more for each that replaced it. */
+  generation: number;
+  /** When its files were read, and when it was complete, in milliseconds since the epoch. */
+  readAt: number;
+  builtAt: number;
+  config: ResolvedConfig;
+  /** Who may send to which hook. */
+  authenticators: Authenticators;
+  /** The definitions that its drivers were made from. */
+  drivers: Drivers;
+  mappings: MappingIndex;
+  limits: RunLimits;
+  warnings: ConfigProblem[];
+  /** Files and folders that are watched for changes. */
+  files: string[];
+}
+
+export interface BuildOptions {
+  generation: number;
+  load(): Promise<ReadConfig>;
+  /** If it was loaded earlier: when that began. */
+  readAt?: number;
+  runner: TransformRunner;
+  /** For the drivers. Default: silent. */
+  log?: Log;
+  /** For the mailboxes that channels send from. Default: replaced tokens are kept in memory. */
+  refreshTokens?: DriverContext["refreshTokens"];
+  cache?: CodeCache;
+}
+
+/** Builds a runtime whole, or throws a `ConfigError` with all problems. */
+export async function buildRuntime({
+  generation,
+  load,
+  runner,
+  log = silentLog,
+  refreshTokens,
+  cache,
+  readAt = Date.now(),
+}: BuildOptions): Promise<Runtime> {
+  const read = await load();
+  const { config, drivers } = read;
+  const place = (problem: ConfigProblem): ConfigProblem => (problem.line === undefined ? read.place(problem) : problem);
+  const { problems: refused, ...opened } = await openDrivers(read, { log, refreshTokens });
+  const credentials = new Map(
+    opened.senders.flatMap(({ credential, mappings }) => mappings.map((source) => [source, credential])),
+  );
+  const built = await Promise.all(
+    config.hooks.mappings.map((source) =>
+      buildMapping(source, credentials.get(source), { runner, cache, transformRoots: config.hooks.transformRoots }),
+    ),
+  );
+  const contexts = config.hooks.mappings.flatMap((source) => checkContext(source, opened.tools));
+  const recipients = checkRecipients(
+    [
+      ...config.hooks.mappings.flatMap(({ mapping, key, file }) =>
+        listReplies(mapping, key).map((reply) => ({ ...reply, file })),
+      ),
+      ...config.alerts.map((rule) => ({ ...rule, file: config.file })),
+      ...(config.agents.approvals ? [{ ...config.agents.approvals, key: "agents.approvals", file: config.file }] : []),
+    ],
+    opened.channels,
+  );
+  const found = [
+    ...groupEqual(built.flatMap((mapping) => mapping.problems)),
+    ...recipients,
+    ...contexts,
+    ...findGrantProblems(config, opened.tools),
+    ...opened.senders.flatMap(findSlowAnswers),
+    ...refused,
+  ].map(place);
+  // The mappings of a preset can have the same one.
+  const problems = [...read.problems, ...found].filter(
+    (problem, index, all) => all.findIndex((other) => isDeepStrictEqual(other, problem)) === index,
+  );
+  const files = [...read.files, ...built.flatMap((mapping) => mapping.files), ...listLockFiles(opened.tools, config)];
+  if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace(config.file)), files);
+
+  const mappings = built.flatMap(({ mapping }) => mapping ?? []);
+  const slow = opened.senders.flatMap(findSlowTransforms);
+  const warnings = [...built.flatMap((mapping) => mapping.warnings), ...findShadowed(mappings), ...slow];
+  return {
+    ...opened,
+    generation,
+    readAt,
+    builtAt: Date.now(),
+    config,
+    authenticators: createAuthenticators({
+      tokens: config.hooks.tokens,
+      senders: opened.senders.filter(({ hook }) => !isBuiltInHook(hook)),
+      takesTokens: (hook) =>
+        mappings.some(({ credential, match: { path: at } }) => !credential && (!at || at === hook)),
+      publicUrl: config.gateway.hooksUrl,
+    }),
+    drivers,
+    mappings: createMappingIndex(mappings),
+    limits: toRunLimits(mappings),
+    warnings: [...read.warnings, ...[...findCrowdedFolder(config), ...warnings].map(place)],
+    files: [...new Set(files)],
+  };
+}
+
+/** Each call of `context` exists, and has arguments of these names. */
+function checkContext({ mapping, file, key }: MappingSource, tools: ToolSets): ConfigProblem[] {
+  return (mapping.context ?? []).flatMap((entry, index): ConfigProblem[] => {
+    const at = `${key}.context[${index}]`;
+    const call = tools.find(entry.call);
+    // What a preset reads is missing only without its credential, which is a problem already.
+    if (!call && isPresetCall(entry.call)) return [];
+    if (!call) return [{ file, key: `${at}.call`, message: withPeriod(tools.explainMissing(entry.call)) }];
+    const { properties, additionalProperties } = call.input;
+    const known = Object.keys(toObject(properties));
+    const unknown = Object.keys(entry.arguments ?? {}).find((name) => !known.includes(name));
+    if (unknown === undefined || additionalProperties !== false) return [];
+    const message = `${entry.call} has no argument "${unknown}"${didYouMean(unknown, known)}`;
+    return [{ file, key: `${at}.arguments`, message }];
+  });
+}
+
+/** What an operator accepts is used at once. */
+function listLockFiles({ sets }: ToolSets, { baseDir }: ResolvedConfig): string[] {
+  return [...sets.values()].some(({ discover }) => discover) ? [lockFile(baseDir)] : [];
+}
+
+function findCrowdedFolder({ file, hooks: { transformsDir, mappings }, store }: ResolvedConfig): ConfigProblem[] {
+  const isUsed = mappings.some((source) => source.mapping.transform && source.transformsDir === transformsDir);
+  const isInside = !path.relative(transformsDir, store.path ?? "").startsWith("..");
+  if (!isUsed || store.path === undefined || !isInside) return [];
+  const message = "This folder contains the state folder (store.path). Use one that has nothing but transforms.";
+  return [{ file, key: "hooks.transformsDir", message }];
+}
+
+const MAX_SCHEMA_BYTES = 8 * 1024 * 1024;
+
+export function readSchemaText(file: string): string {
+  return readRegularFile(file, MAX_SCHEMA_BYTES).toString("utf8");
+}
+
+interface BuiltMapping {
+  mapping?: CompiledMapping;
+  problems: ConfigProblem[];
+  warnings: ConfigProblem[];
+  files: string[];
+}
+
+interface BuildMappingOptions {
+  /** Evaluates the transform's module once. */
+  runner?: TransformRunner;
+  /** The module's text, if it is not that of its file. */
+  code?: string;
+  cache?: CodeCache;
+  /** The text of a schema file; throws if it cannot be used. */
+  readSchemaFile?: (file: string) => string;
+  transformRoots: string[];
+}
+
+export async function buildMapping(
+  source: MappingSource,
+  credential: string | undefined,
+  { runner, code, cache, transformRoots, readSchemaFile = readSchemaText }: BuildMappingOptions,
+): Promise<BuiltMapping> {
+  const files: string[] = [];
+  const problems: ConfigProblem[] = [];
+  const readFile = (file: string): string => {
+    files.push(file);
+    return readSchemaFile(file);
+  };
+
+  const spec = toTransformSpec(source, transformRoots);
+  if (spec) runner?.prepare();
+  const compiled = spec && (await compileTransform(spec, { draft: code, cache }));
+  if (spec) problems.push(...(findMissingModule(spec) ?? compiled?.problems ?? []));
+  if (compiled?.bundle && runner) problems.push(...(await runner.check(compiled.bundle)));
+  if (spec) files.push(spec.root);
+  // Packages are watched only if they are linked.
+  const { inputs = [] } = compiled?.bundle ?? compiled ?? {};
+  files.push(...inputs.filter((file) => !isInstalled(file)));
+
+  const mapping = compileMapping(source, { bundle: compiled?.bundle, credential, readFile });
+  return { ...mapping, problems: [...problems.map(named(source)), ...mapping.problems], files };
+}
+
+/** Instead of what the compiler says about a file that is not there. */
+function findMissingModule({ file, root }: TransformSpec): ConfigProblem[] | undefined {
+  if (existsSync(file) || !existsSync(root)) return undefined;
+  const names = readdirSync(root).filter((name) => isCode(name) && !name.endsWith(".json"));
+  const suggestion = didYouMean(path.relative(root, file), names, ".");
+  return [{ message: `The module ${file} does not exist${suggestion}`, file }];
+}
+
+function toTransformSpec(
+  { mapping: { transform }, transformsDir }: MappingSource,
+  transformRoots: string[],
+): TransformSpec | undefined {
+  if (!transform) return undefined;
+  return {
+    file: path.resolve(transformsDir, transform.module),
+    root: transformsDir,
+    transformRoots,
+    export: transform.export,
+    timeoutMs: transform.timeoutMs ?? 1000,
+    memoryMb: transform.memoryMb ?? 64,
+    isolation: transform.isolation ?? "request",
+    secrets: transform.secrets ?? {},
+  };
+}
+
+/** A problem without a line in the transform's module is reported at the mapping. */
+function named({ file, key }: MappingSource) {
+  return (problem: ConfigProblem): ConfigProblem => ({
+    ...problem,
+    file: problem.line === undefined ? file : problem.file,
+    key: problem.key ?? `${key}.transform.module`,
+  });
+}
+
+interface Recipient {
+  channel?: string;
+  to?: string;
+  key: string;
+  file: string | undefined;
+}
+
+/** A recipient that is written in the configuration must have the form that its channel expects. */
+function checkRecipients(recipients: Recipient[], channels: ReadonlyMap<string, ChannelDriver>): ConfigProblem[] {
+  return recipients.flatMap(({ key, file, ...recipient }) => {
+    const channel = channels.get(toChannelName(staticText(recipient.channel) ?? ""));
+    const to = staticText(recipient.to)?.trim();
+    if (!channel || !to) return [];
+    try {
+      channel.checkRecipient(to);
+      return [];
+    } catch (error) {
+      return { file, key: `${key}.to`, message: `This is not a recipient for ${channel.name}. ${messageOf(error)}` };
+    }
+  });
+}
+
+/** Up to this many equal problems are shown one by one. */
+const MAX_EQUAL = 3;
+/** How many files a grouped problem names. */
+const MAX_NAMED = 3;
+
+/** Problems of modules with one cause, which have one message, are one problem that names the first files. */
+function groupEqual(problems: ConfigProblem[]): ConfigProblem[] {
+  return problems.flatMap((problem) => {
+    if (!isInModule(problem)) return [problem];
+    const equal = problems.filter((other) => isInModule(other) && other.message === problem.message);
+    const files = [...new Set(equal.map(({ file }) => path.basename(file!)))];
+    if (files.length <= MAX_EQUAL) return [problem];
+    if (equal[0] !== problem) return [];
+    const first = files.slice(0, MAX_NAMED).join(", ");
+    const message = `${problem.message} The same in ${files.length} files: ${first} and ${files.length - MAX_NAMED} more.`;
+    return [{ ...problem, message }];
+  });
+}
+
+function isInModule({ file, line }: ConfigProblem): boolean {
+  return file !== undefined && line !== undefined && isCode(file);
+}

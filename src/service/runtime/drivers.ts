@@ -1,0 +1,244 @@
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { AgentDriver } from "../../core/ports/agent.ts";
+import { createAgent } from "../../agents/select.ts";
+import type { ChannelDriver } from "../../core/ports/channel.ts";
+import type { ReadConfig } from "../../core/config/load.ts";
+import { trimSlashes } from "../../core/config/resolve.ts";
+import type { Auth, MappingInput } from "../../core/config/schema/generated.ts";
+import type { MappingSource, PresetReads } from "../../core/config/types.ts";
+import { type ConfigProblem, DriverError, messageOf } from "../../core/errors.ts";
+import type { Sender } from "../../core/ingress/signature-authenticator.ts";
+import type { Mailbox } from "../../mail/watch/service.ts";
+import { compileTemplate } from "../../core/mapping/template/template.ts";
+import type { MailAccount } from "../../core/ports/mail-source.ts";
+import type { DriverContext, DriverDefinition } from "../../core/ports/plugin.ts";
+import { appendSegment, toObject } from "../../core/shared/json.ts";
+import { toTempDir } from "../../core/shared/system/temporary-folder.ts";
+import { channelKind, withPeriod } from "../../core/shared/text/text.ts";
+import { createReads } from "../../agents/tools/reads.ts";
+import { findEqualNames, type MadeSet, openToolSets, type ToolSets } from "../../agents/tools/tool-sets.ts";
+
+/** The configured drivers. Nothing is connected yet. */
+export interface OpenDrivers {
+  agent: AgentDriver;
+  /** By name. */
+  channels: Map<string, ChannelDriver>;
+  tools: ToolSets;
+  /** Those with a source. */
+  mailboxes: Mailbox[];
+  /** One for each hook and distinct `auth`. */
+  senders: OpenSender[];
+  /** The blocks whose drivers could not be made, for a reason that is no problem of the configuration yet. */
+  problems: ConfigProblem[];
+}
+
+/** Makes the drivers that a configuration names. */
+export async function openDrivers(
+  { config, drivers, isRefused }: ReadConfig,
+  { log, refreshTokens }: Pick<DriverContext, "log" | "refreshTokens">,
+): Promise<OpenDrivers> {
+  const problems: ConfigProblem[] = [];
+  const agents = new Map<string, AgentDriver>();
+  for (const [name, { kind, ...options }] of Object.entries(config.agents.providers)) {
+    const agent = await open(drivers.agents[kind], { key: appendSegment("agents.providers", name), name, options });
+    if (agent) agents.set(name, agent);
+  }
+  const made = new Map<string, MadeSet>();
+  for (const [name, block] of Object.entries(config.agents.tools)) {
+    const key = appendSegment("agents.tools", name);
+    const set = await open(drivers.tools[block.kind], { key, name, options: block.options });
+    if (set) made.set(name, { set, block });
+  }
+  const mailboxes: Mailbox[] = [];
+  for (const settings of config.hooks.mail) {
+    const { kind = "", ...options } = settings.source ?? {};
+    const key = `${settings.key}.source`;
+    const source = await open(drivers.mailSources[kind], { key, name: settings.name, options });
+    const same = source && mailboxes.find((other) => other.source.mailbox === source.mailbox);
+    if (same)
+      problems.push({ key, message: `This is also the mailbox of ${same.settings.key}. List its folders there.` });
+    else if (source) mailboxes.push({ settings, source });
+  }
+  const channels = new Map<string, ChannelDriver>();
+  for (const [name, options] of Object.entries(config.channels)) {
+    const channel = await open(drivers.channels[channelKind(name)], {
+      key: appendSegment("channels", name),
+      name,
+      options,
+    });
+    if (channel) channels.set(name, channelKind(name) === name ? channel : asAccount(channel, name));
+  }
+  for (const reads of config.hooks.reads) {
+    const opened = await openPresetReads(reads);
+    if (opened) made.set(reads.set, opened);
+  }
+  const tools = openToolSets(made);
+  const equalNames = findEqualNames(tools.list());
+  if (equalNames !== undefined) problems.push({ key: "agents.tools", message: equalNames });
+  const senders: OpenSender[] = [];
+  for (const group of groupSenders(config.hooks.mappings)) {
+    const { auth, key, file, credential: name } = group;
+    const { scheme, ...block } = auth;
+    const verifier = await open(drivers.providers[scheme], { key, file, name, options: block });
+    if (verifier) senders.push({ ...group, verifier, ...readAuth(auth) });
+  }
+  return { agent: createAgent(agents), channels, tools, mailboxes, senders, problems };
+
+  function mailAccount(name: string): MailAccount | undefined {
+    return mailboxes.find(({ settings }) => settings.name === name)?.source.account;
+  }
+
+  async function openPresetReads(reads: PresetReads): Promise<MadeSet | undefined> {
+    const { set, preset, channel, readToken, calls, key } = reads;
+    const access = await findReadAccess(reads);
+    if (!access) {
+      const step = channel === undefined ? "" : `Add the block ${appendSegment("channels", channel)}, or set`;
+      const message = `The context of "${preset}" is read with a credential that is missing. ${step || "Set"} readToken beside context.`;
+      problems.push({ key, message });
+      return undefined;
+    }
+    const secret = readToken ?? toObject(config.channels[channel ?? ""])["token"];
+    return {
+      set: createReads(set, { calls, open: access, compileTemplate }),
+      block: { ...READS, options: { headers: typeof secret === "string" ? { token: secret } : {} } },
+    };
+  }
+
+  /** The preset's own token has precedence over the credential of its channel. */
+  async function findReadAccess(reads: PresetReads): Promise<ChannelDriver["openReads"]> {
+    const { preset: name, channel, baseUrl, readToken, key } = reads;
+    if (channel !== undefined && readToken === undefined) return channels.get(channel)?.openReads;
+    if (channel !== undefined) {
+      const options = { ...config.channels[channel], token: readToken, app: undefined };
+      return (await open(drivers.channels[channelKind(channel)], { key, name, options }))?.openReads;
+    }
+    if (baseUrl === undefined || readToken === undefined) return undefined;
+    return async () => ({ baseUrl, headers: { authorization: `Bearer ${readToken}` } });
+  }
+
+  async function open<Driver>(
+    definition: DriverDefinition<Driver> | undefined,
+    { key, file, name, options: given }: { key: string; file?: string; name: string; options: object },
+  ): Promise<Driver | undefined> {
+    try {
+      const { baseDir, store } = config;
+      return await definition?.create(given, {
+        name,
+        baseDir,
+        tempDir: toTempDir(store),
+        stateDir: path.join(store.path, toFolderName(key)),
+        log,
+        compileTemplate,
+        mailAccount,
+        refreshTokens,
+      });
+    } catch (error) {
+      if (isRefused({ key, file })) return undefined;
+      const message = `The driver does not accept these options: ${withPeriod(messageOf(error))}`;
+      problems.push({ key, file, message });
+      return undefined;
+    }
+  }
+}
+
+/** As the defaults of `agents.tools`. */
+const READS = {
+  kind: "reads",
+  audience: "private",
+  maxResultLength: 60_000,
+  callTimeoutMs: 60_000,
+  dryRun: false,
+} as const;
+
+/** A driver under the name of an account, whose errors name the block of that account. */
+function asAccount(driver: ChannelDriver, name: string): ChannelDriver {
+  const written = `channels.${channelKind(name)}`;
+  const send: ChannelDriver["send"] = async (message, signal) => {
+    try {
+      return await driver.send(message, signal);
+    } catch (error) {
+      if (!(error instanceof DriverError) || !error.message.includes(written)) throw error;
+      const { retryable, retryAfterMs } = error;
+      const text = error.message.replaceAll(written, appendSegment("channels", name));
+      throw new DriverError(text, { retryable, retryAfterMs, cause: error.cause });
+    }
+  };
+  return new Proxy(driver, {
+    get(target, key) {
+      if (key === "name") return name;
+      if (key === "send") return send;
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+/** `agents.tools.tickets` → `agents-tools-tickets` */
+function toFolderName(key: string): string {
+  return key.replaceAll(/[^\w-]+/g, "-");
+}
+
+/** The mappings of one hook that have the same `auth`. They share a verifier and a credential, so each of them can match. */
+interface SenderGroup extends Pick<Sender, "hook" | "credential"> {
+  auth: Auth;
+  mappings: MappingSource[];
+  /** Where the `auth` is written. */
+  key: string;
+  file: string | undefined;
+}
+
+interface OpenSender extends Sender, SenderGroup {}
+
+export function groupSenders(mappings: MappingSource[]): SenderGroup[] {
+  const groups: SenderGroup[] = [];
+  for (const source of mappings) {
+    const { auth, match } = source.mapping;
+    if (!auth || match?.path === undefined) continue;
+    const hook = trimSlashes(match.path);
+    const ofHook = groups.filter((group) => group.hook === hook);
+    const same = ofHook.find((group) => isDeepStrictEqual(group.auth, auth));
+    if (same) {
+      same.mappings.push(source);
+      continue;
+    }
+    const credential = nameCredential(source, hook, groups);
+    groups.push({ hook, auth, credential, mappings: [source], key: `${source.key}.auth`, file: source.file });
+  }
+  return groups;
+}
+
+/** By the preset, by its path where it is used twice, or by the mapping: the name stays when the secret is rotated. */
+function nameCredential({ preset = "", id }: MappingSource, hook: string, others: SenderGroup[]): string {
+  const names = preset === "" ? [id] : [preset, hook, id];
+  const free = names.find((name) => others.every(({ credential }) => credential !== `auth:${name}`));
+  return `auth:${free ?? id}`;
+}
+
+/** What the authenticators need of an `auth`, whatever its scheme is. */
+function readAuth({ scheme, secret = [], url }: Auth): Pick<Sender, "secrets" | "showsToken" | "url"> {
+  // A secret from a file or a shell tends to end in a line break. Node reads header bytes as Latin-1.
+  const secrets = [secret].flat().map((text) => Buffer.from(String(text).trim()).toString("latin1"));
+  return { secrets, showsToken: scheme === "token", url: typeof url === "string" ? url : undefined };
+}
+
+/** A sender that has stopped waiting shows an error instead of the answer. */
+export function findSlowAnswers(sender: OpenSender): ConfigProblem[] {
+  return findSlow(sender, { key: "answer.wait", what: "This" }, ({ answer }) => (answer?.wait ?? 0) * 1000);
+}
+
+/** A sender that has stopped waiting delivers again, or counts the delivery as failed. */
+export function findSlowTransforms(sender: OpenSender): ConfigProblem[] {
+  const about = { key: "transform.timeoutMs", what: "The timeout" };
+  return findSlow(sender, about, ({ transform }) => transform?.timeoutMs ?? 0);
+}
+
+function findSlow(
+  { auth, verifier: { senderTimeoutMs = Infinity }, mappings }: OpenSender,
+  { key, what }: { key: string; what: string },
+  readMs: (mapping: MappingInput) => number,
+): ConfigProblem[] {
+  const message = `${what} is longer than the ${senderTimeoutMs} ms that ${auth.scheme} waits for an answer. Set a shorter one.`;
+  const slow = mappings.filter(({ mapping }) => readMs(mapping) > senderTimeoutMs);
+  return slow.map((source) => ({ file: source.file, key: `${source.key}.${key}`, message }));
+}

@@ -1,0 +1,184 @@
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { ResolvedConfig } from "../../core/config/types.ts";
+import { ConfigError, type ConfigProblem, toSentence } from "../../core/errors.ts";
+import { statIfAny } from "../../core/shared/system/files.ts";
+import type { Telemetry } from "../../core/telemetry/telemetry.ts";
+import { stopEsbuild } from "../../core/transforms/esbuild.ts";
+import { isCode } from "../../core/transforms/source-boundary.ts";
+import type { Runtime } from "./build.ts";
+import { createWatcher } from "./watch.ts";
+
+export interface ReloadFailure {
+  /** Milliseconds since the epoch. */
+  at: number;
+  problems: ConfigProblem[];
+}
+
+/** What led to a runtime that replaces another, or to a failure. */
+export interface ReloadCause {
+  /** The files that had changed, relative to the configuration's folder; undefined: none is known. */
+  changed: string | undefined;
+  /** How long it took. */
+  ms: number;
+}
+
+export interface Reloader {
+  /** Builds the next runtime and swaps it in, or throws a `ConfigError` and keeps the old one. */
+  reload(): Promise<void>;
+  /** Why the last reload failed; undefined if it succeeded. */
+  lastFailure(): ReloadFailure | undefined;
+  /** Does not wait for a build in progress: its runtime is dropped. */
+  close(): Promise<void>;
+}
+
+export interface ReloaderOptions {
+  /** The runtime in use. */
+  current(): Runtime;
+  build(generation: number): Promise<Runtime>;
+  /** Reload when a file changes. */
+  watch: boolean;
+  /** Called with each runtime that is now in use, and with why another is not. */
+  replaced(runtime: Runtime, cause: ReloadCause): void;
+  refused(failure: ReloadFailure, cause: ReloadCause): void;
+  telemetry: Telemetry;
+}
+
+/** How many changed files the log names. */
+const MAX_NAMED = 3;
+
+/** Keeps one immutable runtime in use, and replaces it as a whole. */
+export function createReloader({ current, build, watch, replaced, refused, telemetry }: ReloaderOptions): Reloader {
+  const { log, activity } = telemetry;
+  const first = current();
+  let failure: ReloadFailure | undefined;
+  let readAt = first.readAt;
+  let building: Promise<void> | undefined;
+  let changedMeanwhile: string | undefined;
+  let closed = false;
+  const stateDir = first.config.store.path;
+  const watcher = watch
+    ? createWatcher({ since: () => readAt, changed: onChange, isRelevant, stateDir, log })
+    : undefined;
+  watcher?.follow(first.files);
+  logWarnings(first);
+
+  return {
+    reload: () => reload(),
+    lastFailure: () => failure,
+    async close() {
+      closed = true;
+      if (building) stopEsbuild("the service was closed");
+      await watcher?.close();
+    },
+  };
+
+  /** One build at a time. */
+  async function reload(changed?: string): Promise<void> {
+    const mine = (building ?? Promise.resolve()).catch(() => undefined).then(() => replace(changed));
+    building = mine;
+    try {
+      await mine;
+    } finally {
+      if (building === mine) {
+        building = undefined;
+        reloadChanged();
+      }
+    }
+  }
+
+  async function replace(changed: string | undefined): Promise<void> {
+    readAt = Date.now();
+    const { generation, agent, tools } = current();
+    try {
+      const next = await build(generation + 1);
+      if (closed) {
+        next.agent.close?.();
+        next.tools.close();
+        throw new Error("the service was closed during the reload");
+      }
+      agent.close?.();
+      tools.close();
+      const runtime = {
+        ...next,
+        // What takes requests and what executes them change together, at the next start.
+        config: { ...next.config, gateway: { ...next.config.gateway, role: first.config.gateway.role } },
+        warnings: [...next.warnings, ...findRestartRequired(first.config, next.config)],
+      };
+      failure = undefined;
+      watcher?.follow(runtime.files);
+      const cause = { changed, ms: Date.now() - readAt };
+      replaced(runtime, cause);
+      activity.reloaded(true);
+      log.info("reloaded", { step: "reload", generation: runtime.generation, ...cause });
+      logWarnings(runtime);
+    } catch (error) {
+      if (closed) throw error;
+      const { problems, files } = error instanceof ConfigError ? error : new ConfigError([{ message: String(error) }]);
+      // Also what was read for the first time: a change there may fix the problems. A folder in place of a file may be large.
+      const others = files.filter((file) => statIfAny(file)?.isDirectory() !== true);
+      watcher?.follow([...new Set([...current().files, ...others])], { polls: true });
+      failure = { at: Date.now(), problems };
+      activity.reloaded(false);
+      for (const problem of problems) {
+        log.error("reload refused", { step: "reload", problem: toSentence(problem), excerpt: problem.excerpt });
+      }
+      refused(failure, { changed, ms: Date.now() - readAt });
+      throw error;
+    }
+  }
+
+  function logWarnings({ warnings }: Runtime): void {
+    for (const warning of warnings) log.warn("configuration", { warning: toSentence(warning) });
+  }
+
+  /**
+   * In the folder of the transforms: modules, because a new one can change what an import means. JSON only if it was read, or
+   * if it could be what the last build did not find. Samples are not served.
+   */
+  function isRelevant(file: string): boolean {
+    if (/\.samples(\/|$)/.test(file)) return false;
+    return isCode(file) && (failure !== undefined || path.extname(file) !== ".json");
+  }
+
+  /** A change during a build asks for another build after it. */
+  function onChange(changedFiles: string[]): void {
+    const { baseDir } = current().config;
+    const named = changedFiles.slice(0, MAX_NAMED).map((file) => path.relative(baseDir, file));
+    changedMeanwhile = [...named, ...(changedFiles.length > MAX_NAMED ? ["…"] : [])].join(", ");
+    if (!building) reloadChanged();
+  }
+
+  function reloadChanged(): void {
+    const changed = changedMeanwhile;
+    changedMeanwhile = undefined;
+    if (changed !== undefined && !closed) void reload(changed).catch(() => undefined);
+  }
+}
+
+/** What is read only at the start: the socket, the node's role, the store, the log. */
+const FIXED: Record<string, (config: ResolvedConfig) => unknown> = {
+  "gateway.host": ({ gateway }) => gateway.host,
+  "gateway.port": ({ gateway }) => gateway.port,
+  "gateway.role": ({ gateway }) => gateway.role,
+  "gateway.trustedProxies": ({ gateway }) => gateway.trustedProxies,
+  "store.path": ({ store }) => store.path,
+  "store.url": ({ store }) => store.postgres && Object.assign(new URL(store.postgres.url), { password: "" }).href,
+  "log.level": ({ log }) => log.level,
+};
+
+/** The same of a database, if it had one at the start and still has one. */
+const FIXED_OF_DATABASE: typeof FIXED = {
+  "store.password": ({ store }) => store.postgres && new URL(store.postgres.url).password,
+  "store.maxConnections": ({ store }) => store.postgres?.maxConnections,
+  "store.commitTimeout": ({ store }) => store.postgres?.commitTimeoutMs,
+};
+
+/** Warns of every key that differs from its value at the start, and takes effect only at the next one. */
+function findRestartRequired(started: ResolvedConfig, now: ResolvedConfig): ConfigProblem[] {
+  const message = "This setting was changed, which takes effect at the next start.";
+  const keys = started.store.postgres && now.store.postgres ? { ...FIXED, ...FIXED_OF_DATABASE } : FIXED;
+  return Object.entries(keys)
+    .filter(([, read]) => !isDeepStrictEqual(read(started), read(now)))
+    .map(([key]) => ({ file: now.file, key, message }));
+}

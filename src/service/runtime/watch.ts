@@ -1,0 +1,212 @@
+import { type FSWatcher, watch } from "chokidar";
+import { lstatSync, type Stats } from "node:fs";
+import path from "node:path";
+import { codeOf } from "../../core/errors.ts";
+import { CLOCK_SLACK_MS, isInstalled, statIfAny } from "../../core/shared/system/files.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import { isInside, toRealPath } from "../../core/transforms/source-boundary.ts";
+import { createLinkWatcher } from "./links.ts";
+
+/** Events come in bursts: an editor's rename, a checkout, a folder swap. They become one change. */
+const QUIET_MS = 60;
+
+/** How long chokidar holds back a deletion, to see a save by rename as a change: less, so that a rename is one change. */
+const DELETION_MS = QUIET_MS / 2;
+
+/** After a first change, it is not waited longer for a quiet moment: some editor may save all the time. */
+const MAX_WAIT_MS = 500;
+
+/** chokidar reads a file's state and watches it a moment later. A second check finds what changed in between. */
+const RECHECK_MS = 250;
+
+/** How often files are polled when the system has no watches left, or after a failure. */
+const POLL_MS = 500;
+
+/** Error codes of a system without free watches, watchers or file handles. */
+const EXHAUSTED = ["ENOSPC", "EMFILE", "ENFILE"];
+
+export interface WatcherOptions {
+  /** When the files in use were read, in milliseconds since the epoch. Older files count as unchanged. */
+  since(): number;
+  /** Called with the changed files and folders. */
+  changed(files: string[]): void;
+  /** Whether a changed file matters, beside the followed ones. Default: each in a followed folder. */
+  isRelevant?(file: string): boolean;
+  /** The service's state folder. Changes in it are ignored, even if it is inside a followed folder. */
+  stateDir?: string;
+  log: Log;
+}
+
+export interface Watcher {
+  /**
+   * Watches these files and folders from now on, and no others. One that does not exist is a change once it does.
+   * `polls`: also finds what no watch reports, such as permissions and folders above that are replaced.
+   */
+  follow(paths: string[], options?: { polls: boolean }): void;
+  close(): Promise<void>;
+}
+
+/**
+ * Calls `changed` once the followed paths have been quiet for a moment after a change. Changes during the set-up of a watch
+ * are found too. If the system cannot watch any more, the files are polled.
+ */
+export function createWatcher({ since, changed, isRelevant = () => true, stateDir, log }: WatcherOptions): Watcher {
+  const ignored = [isInstalled, leavesFolder, isState];
+  let followed = new Set<string>();
+  /** When files changed last that are no news: they were reported, or were missing when they were first followed. */
+  const known = new Map<string, number | undefined>();
+  let watcher = open({ usePolling: false });
+  const links = createLinkWatcher(reopen, (error) => {
+    if (!watcher.options.usePolling && isExhausted(error)) poll(watcher, error);
+  });
+  const changedFiles = new Set<string>();
+  let quiet: NodeJS.Timeout | undefined;
+  let firstAt: number | undefined;
+  let recheck: NodeJS.Timeout | undefined;
+
+  return {
+    follow(paths, { polls } = { polls: false }) {
+      // The service may be closed while a build is under way.
+      if (watcher.closed) return;
+      const next = new Set(paths);
+      const gone = [...followed].filter((followedPath) => !next.has(followedPath));
+      if (gone.length > 0) watcher.unwatch(gone);
+      const added = paths.filter((wanted) => !followed.has(wanted));
+      followed = next;
+      for (const wanted of paths) {
+        const stats = statIfAny(wanted);
+        if (stats && isMissing(wanted)) known.delete(wanted);
+        if (!stats && wasMissing(wanted)) known.set(wanted, undefined);
+      }
+      watcher.add(added);
+      // Polling reads what is behind the links.
+      if (!watcher.options.usePolling) links.follow(paths);
+      clearTimeout(recheck);
+      recheck = setTimeout(checkAgain, RECHECK_MS, polls);
+    },
+    async close() {
+      clearTimeout(quiet);
+      clearTimeout(recheck);
+      links.close();
+      await watcher.close();
+    },
+  };
+
+  function open({ usePolling }: { usePolling: boolean }): FSWatcher {
+    const atomic = usePolling ? false : DELETION_MS;
+    const opened = watch([], { alwaysStat: true, atomic, ignored, usePolling, interval: POLL_MS });
+    opened.on("all", (event, file) => {
+      // What was added with a folder is reported by itself.
+      if (event === "addDir") return;
+      const matters = followed.has(file) || (event !== "unlinkDir" && isRelevant(file));
+      if (matters && (event !== "add" || takeNew(file))) scheduleChange([file]);
+    });
+    opened.on("ready", checkAll);
+    opened.on("error", (error) => {
+      if (!usePolling && isExhausted(error)) poll(opened, error);
+      else log.error("watching files failed", { error: String(error) });
+    });
+    return opened;
+  }
+
+  /** Every path that cannot be watched reports an error; the first is enough. */
+  function poll(failed: FSWatcher, reason: unknown): void {
+    if (watcher !== failed) return;
+    log.warn("files cannot be watched, so they are polled", { everyMs: POLL_MS, reason: String(reason) });
+    links.close();
+    replaceBy(open({ usePolling: true }));
+  }
+
+  /** The watches are of files that the replaced link leads to no more. */
+  function reopen(link: string): void {
+    if (watcher.closed) return;
+    replaceBy(open({ usePolling: false }));
+    links.follow([...followed]);
+    scheduleChange([link]);
+  }
+
+  function replaceBy(next: FSWatcher): void {
+    void watcher.close();
+    watcher = next;
+    watcher.add([...followed]);
+  }
+
+  function scheduleChange(files: string[]): void {
+    for (const file of files) changedFiles.add(file);
+    clearTimeout(quiet);
+    firstAt ??= performance.now();
+    quiet = setTimeout(report, Math.min(QUIET_MS, firstAt + MAX_WAIT_MS - performance.now()));
+  }
+
+  function report(): void {
+    const files = [...changedFiles];
+    changedFiles.clear();
+    firstAt = undefined;
+    changed(files);
+  }
+
+  function checkAgain(polls: boolean): void {
+    checkAll();
+    if (polls) recheck = setTimeout(checkAgain, POLL_MS, polls);
+  }
+
+  function checkAll(): void {
+    const watched = Object.entries(watcher.getWatched());
+    const paths = watched.flatMap(([folder, names]) => names.map((name) => path.join(folder, name)));
+    const files = [...followed, ...paths.filter(isRelevant)].filter(takeNew);
+    if (files.length > 0) scheduleChange(files);
+  }
+
+  /**
+   * A link in a followed folder to a place outside: nothing there may be compiled, and it may be as large as `/proc`. A
+   * followed path may itself be any link.
+   */
+  function leavesFolder(file: string): boolean {
+    if (followed.has(file) || !lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) return false;
+    const folders = [...followed].filter((folder) => isInside(file, folder));
+    return !folders.some((folder) => isInside(toRealPath(file) ?? file, toRealPath(folder) ?? folder));
+  }
+
+  /** chokidar and a check may both find the same. */
+  function takeNew(file: string): boolean {
+    if (!isNew(file)) return false;
+    known.set(file, statIfAny(file)?.ctimeMs);
+    return true;
+  }
+
+  /** What was added to a folder is found by itself. */
+  function isNew(file: string): boolean {
+    const stats = statIfAny(file);
+    if (known.has(file) && known.get(file) === stats?.ctimeMs) return false;
+    if (isMissing(file)) return true;
+    // A followed file was deleted before it could be watched. Another may be a link that leads nowhere.
+    if (stats === undefined) return followed.has(file);
+    return isRecent(stats) && !stats.isDirectory();
+  }
+
+  /** One that was deleted since the build began has changed its folder, which may be missing itself. */
+  function wasMissing(file: string): boolean {
+    const folder = path.dirname(file);
+    const stats = statIfAny(folder);
+    if (stats) return !isRecent(stats);
+    // The root of a drive that does not exist is its own folder.
+    return folder === file || wasMissing(folder);
+  }
+
+  function isMissing(file: string): boolean {
+    return known.has(file) && known.get(file) === undefined;
+  }
+
+  function isState(file: string): boolean {
+    return stateDir !== undefined && (file === stateDir || isInside(file, stateDir));
+  }
+
+  /** A rename changes only the time of a file's entry (ctime). */
+  function isRecent(stats: Stats | undefined): boolean {
+    return stats === undefined || Math.max(stats.ctimeMs, stats.mtimeMs) > since() - CLOCK_SLACK_MS;
+  }
+}
+
+function isExhausted(error: unknown): boolean {
+  return EXHAUSTED.some((code) => code === codeOf(error));
+}

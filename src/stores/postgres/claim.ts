@@ -1,0 +1,152 @@
+import type { ClaimedRun, RunLimits } from "../../core/journal/journal.ts";
+import { byArrival, integer, optional, text, toRun } from "../../core/journal/rows.ts";
+import { countFree, findNextStart, noteStarts } from "../../core/journal/writes/limits.ts";
+import { waitFor, type Writer } from "../../core/journal/writes/writer.ts";
+import type { Sql } from "./database.ts";
+import { createWriter, finish } from "./writer.ts";
+import { lock, mappingLock, reportAll, type Transaction } from "./transaction.ts";
+import { toJson } from "./text.ts";
+import { withJoined } from "./read.ts";
+import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../../core/journal/waits.ts";
+
+export async function claimRuns(
+  transaction: Transaction,
+  limit: number,
+  now: number,
+  limits: RunLimits = new Map(),
+): Promise<ClaimedRun[]> {
+  const { withBegin, clockOffsetMs, node } = transaction;
+  // What a limit leaves is counted and used under the mapping's lock.
+  await lock(withBegin, [...limits.keys()].map(mappingLock));
+  const at = now + clockOffsetMs;
+  const token = transaction.createToken();
+  const writer = createWriter(transaction);
+  const slots = await readSlots(writer, limits, at);
+  const rows = await withBegin.all(CLAIM_RUNS, [limit, at, slots, token, node, now]);
+  await finish(noteStarts(writer, rows, limits, at));
+  const sorted = rows.toSorted(byArrival);
+  const runs = await withJoined(
+    transaction,
+    sorted.map((row) => toRun(row, clockOffsetMs)),
+  );
+  await reportAll(
+    transaction,
+    runs.map(({ id, eventId }) => ({ kind: "run", id, eventId, state: "running" })),
+  );
+  return runs.map((run, index) => {
+    const { action } = run;
+    if (!action) throw new Error(`run ${run.id} has no action`);
+    return { ...run, action, token, ...(sorted[index]?.hold_reason !== null && { released: true }) };
+  });
+}
+
+/** The first mapping with a run that meets the condition, as its index is. */
+const firstMapping = (condition: string): string => `(
+  SELECT least(
+    (SELECT min(mapping) FROM hookline.runs WHERE state = 'ready' AND not_before IS NULL AND ${condition}),
+    (SELECT min(mapping) FROM hookline.runs WHERE state = 'ready' AND not_before IS NOT NULL AND ${condition})))`;
+
+/** Steps from one mapping to the next in the indexes, whatever the number of runs between them. */
+const READY_MAPPINGS = `
+  ready (mapping) AS (
+    SELECT ${firstMapping("true")}
+    UNION ALL
+    SELECT ${firstMapping("mapping > ready.mapping")} FROM ready WHERE ready.mapping IS NOT NULL)`;
+
+/** The claim leaves out mappings that are paused. */
+const UNPAUSED =
+  "(SELECT mapping FROM ready WHERE mapping IS NOT NULL AND mapping NOT IN (SELECT mapping FROM hookline.pauses)) AS ready";
+
+/** In the order of arrival: those that need not wait, and as many of those whose wait is over. */
+const dueOf = (condition: string, order: string): string => `
+  SELECT * FROM (SELECT id, seq, due_at FROM hookline.runs
+    WHERE state = 'ready' AND runs.mapping = ready.mapping AND ${condition} AND coalesce(limited.slots, 1) > 0
+    ORDER BY ${order} LIMIT $1 FOR UPDATE SKIP LOCKED) AS due`;
+
+/** It waits since before the clock was set back. */
+const isOverdue = (now: string): string => `not_before > ${now} + ${MAX_RETRY_MS}
+  AND (coalesce_key IS NULL OR not_before > ${now} + ${MAX_WINDOW_MS})`;
+
+/** The condition of a run or delivery that waits, although it arrived later than the clock says. */
+const arrivedAfter = (now: string): string => `not_before IS NOT NULL AND due_at > ${now} + ${MAX_CORRECTION_MS}`;
+
+/**
+ * Each mapping has its own queue of ready runs: a claim never looks at what a mapping's limits hold back, and no mapping
+ * delays another. Nothing joins a run that has started.
+ */
+const CLAIM_RUNS = `
+  WITH RECURSIVE ${READY_MAPPINGS},
+  due AS (
+    SELECT id FROM (
+      SELECT due.*, row_number() OVER (PARTITION BY ready.mapping ORDER BY due_at, seq) AS nth,
+        coalesce(limited.slots, $1) AS slots
+      FROM ${UNPAUSED}
+      LEFT JOIN json_to_recordset($3::json) AS limited (mapping text, slots integer)
+        ON limited.mapping COLLATE "C" = ready.mapping
+      CROSS JOIN LATERAL (
+        ${dueOf("not_before IS NULL", "due_at, seq")}
+        UNION ALL ${dueOf("not_before <= $2", "not_before")}
+        UNION ALL ${dueOf(isOverdue("$2"), "not_before")}
+        UNION ALL ${dueOf(`${arrivedAfter("$2")} AND not_before > $2 AND NOT (${isOverdue("$2")})`, "due_at")}) AS due) AS queued
+    WHERE nth <= slots ORDER BY due_at, seq LIMIT $1)
+  UPDATE hookline.runs SET state = 'running', attempts = attempts + 1, claims = $4, node = $5, started_at = $6,
+    coalesce_key = NULL, not_before = NULL
+  WHERE id = ANY(ARRAY(SELECT id FROM due)) RETURNING *`;
+
+/** As JSON: how many more runs of each mapping may start now. */
+async function readSlots(writer: Writer, limits: RunLimits, at: number): Promise<string> {
+  const slots: { mapping: string; slots: number }[] = [];
+  for (const [mapping, limit] of limits) {
+    const free = await finish(countFree(writer, mapping, limit, at));
+    slots.push({ mapping, slots: Math.max(0, Math.min(free, MAX_INTEGER)) });
+  }
+  return toJson(slots);
+}
+
+const MAX_INTEGER = 2 ** 31 - 1;
+
+/** By the clock of this process. */
+export async function nextDueAt(
+  sql: Sql,
+  clockOffsetMs: number,
+  limits: RunLimits = new Map(),
+): Promise<number | undefined> {
+  const row = await sql.get(NEXT_DELIVERY);
+  const deliveryAt = optional(integer, row?.at ?? null) ?? Infinity;
+  const next = Math.min(await nextRunAt(sql, limits), deliveryAt);
+  return next === Infinity ? undefined : next - clockOffsetMs;
+}
+
+/** When the next run may start; ignores runs that wait for another of their mapping to end. */
+async function nextRunAt(sql: Sql, limits: RunLimits): Promise<number> {
+  const rows = await sql.all(
+    `WITH RECURSIVE ${READY_MAPPINGS}
+     SELECT mapping, ${NEXT_RUN} AS at FROM ${UNPAUSED}`,
+  );
+  const get: Writer["get"] = (statement, values) => waitFor(sql.get(statement, values));
+  const moments = rows.map(async (row) => {
+    const mapping = text(row.mapping);
+    const own = limits.get(mapping);
+    return Math.max(integer(row.at), own ? await finish(findNextStart({ get }, mapping, own)) : 0);
+  });
+  return Math.min(...(await Promise.all(moments)));
+}
+
+/** What is due although it arrived later than now, by a clock that was set back since, is due at 0. */
+const NEXT_RUN = `least(
+  (SELECT CASE WHEN min(due_at) <= hookline.now_ms() THEN min(due_at) WHEN min(due_at) IS NOT NULL THEN 0 END
+   FROM hookline.runs WHERE state = 'ready' AND not_before IS NULL AND runs.mapping = ready.mapping),
+  (SELECT min(not_before) FROM hookline.runs
+   WHERE state = 'ready' AND not_before IS NOT NULL AND runs.mapping = ready.mapping),
+  (SELECT 0 FROM hookline.runs
+   WHERE state = 'ready' AND runs.mapping = ready.mapping AND ${isOverdue("hookline.now_ms()")} LIMIT 1),
+  (SELECT 0 FROM hookline.runs
+   WHERE state = 'ready' AND runs.mapping = ready.mapping AND ${arrivedAfter("hookline.now_ms()")} LIMIT 1))`;
+
+const NEXT_DELIVERY = `SELECT least(
+  (SELECT CASE WHEN min(due_at) <= hookline.now_ms() THEN min(due_at) WHEN min(due_at) IS NOT NULL THEN 0 END
+   FROM hookline.deliveries WHERE state = 'pending' AND not_before IS NULL),
+  (SELECT min(not_before) FROM hookline.deliveries WHERE state = 'pending' AND not_before IS NOT NULL),
+  (SELECT 0 FROM hookline.deliveries
+   WHERE state = 'pending' AND not_before > hookline.now_ms() + ${MAX_RETRY_MS} LIMIT 1),
+  (SELECT 0 FROM hookline.deliveries WHERE state = 'pending' AND ${arrivedAfter("hookline.now_ms()")} LIMIT 1)) AS at`;

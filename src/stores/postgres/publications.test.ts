@@ -1,0 +1,123 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { Client } from "pg";
+import { afterEach, expect, test } from "vitest";
+import { numberAll, publish } from "../../../test/contracts/journal/publications.ts";
+import { createPostgresUrl } from "../../../test/support/postgres.ts";
+import { silentTelemetry } from "../../core/telemetry/telemetry.ts";
+import type { NewWork } from "../../core/journal/journal.ts";
+import { createPostgresJournal, type PostgresJournal } from "./postgres.ts";
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+async function openNode(url: string, pollMs = 3_600_000): Promise<PostgresJournal> {
+  const journal = await createPostgresJournal({
+    url,
+    maxConnections: 4,
+    commitTimeoutMs: 60_000,
+    telemetry: silentTelemetry,
+    firstLeaseMs: 60_000,
+    pollMs,
+  });
+  closing.push(journal.close);
+  return journal;
+}
+
+async function connect(url: string): Promise<Client> {
+  const client = new Client(url);
+  await client.connect();
+  closing.push(() => client.end());
+  return client;
+}
+
+async function readIds({ publications }: PostgresJournal, after: number): Promise<string[]> {
+  const { position: upTo } = await publications.state();
+  return (await publications.read({ after, upTo, limit: 1000 })).map(({ id }) => id);
+}
+
+test("what a node commits late gets a later position: a reader skips nothing", async () => {
+  const url = await createPostgresUrl();
+  const [a, b] = [await openNode(url), await openNode(url)];
+  // The first row is written, and its commit is held open.
+  const open = await connect(url);
+  await open.query("BEGIN");
+  await open.query(
+    `INSERT INTO hookline.publications (id, name, arguments, at, via) VALUES ('held', 'deploys', '{}', 1, '[]')`,
+  );
+  const early = await publish(b);
+  expect(await numberAll(a)).toBe(true);
+  expect(await readIds(a, 0)).toEqual([early]);
+  const cursor = (await a.publications.state()).position;
+  await open.query("COMMIT");
+  const late = await publish(a);
+  await numberAll(a);
+  expect(await readIds(b, cursor)).toEqual(["held", late]);
+});
+
+test("two nodes number under a lease: none is numbered twice, and the one without it numbers nothing", async () => {
+  const url = await createPostgresUrl();
+  const [a, b] = [await openNode(url), await openNode(url)];
+  await publish(a);
+  const lease = (await a.lease("publications"))!;
+  expect(await b.lease("publications")).toBeUndefined();
+  const seqs = (await a.publications.listUnnumbered(10)).map(({ seq }) => seq);
+  await a.releaseLease(lease);
+  const taken = (await b.lease("publications"))!;
+  expect(await a.publications.number(lease, { seqs, types: [] })).toBe(false);
+  expect(await b.publications.number(taken, { seqs, types: [] })).toBe(true);
+  expect(await a.publications.saveProgress(lease, { saved: [], deleted: [] })).toBe(false);
+  expect((await a.publications.state()).position).toBe(1);
+});
+
+test("a node finds what was numbered also without a notification", async () => {
+  const url = await createPostgresUrl();
+  const node = await openNode(url, 20);
+  const seen: NewWork[] = [];
+  node.watch((work) => seen.push(...work));
+  const other = await connect(url);
+  await other.query(
+    `INSERT INTO hookline.publications (id, name, arguments, at, via, position) VALUES ('quiet', 'deploys', '{}', 1, '[]', 1);
+     UPDATE hookline.publishing SET position = 1`,
+  );
+  await expect.poll(() => seen).toContain("publication");
+});
+
+test("positions are dense while two nodes publish at once", async () => {
+  const url = await createPostgresUrl();
+  const [a, b] = [await openNode(url), await openNode(url)];
+  const done = new AbortController();
+  const numbering = (async () => {
+    while (!done.signal.aborted) {
+      await numberAll(a);
+      await delay(1);
+    }
+  })();
+  const ids = await Promise.all(Array.from({ length: 200 }, (_, index) => publish(index % 2 === 0 ? a : b)));
+  done.abort();
+  await numbering;
+  await numberAll(a);
+  const rows = await b.publications.read({ after: 0, upTo: 1000, limit: 1000 });
+  expect(rows.map(({ position }) => position)).toEqual(ids.map((_, index) => index + 1));
+  expect(rows.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+});
+
+test("a database that was restored from a dump is another store", async () => {
+  const url = await createPostgresUrl();
+  const before = await openNode(url);
+  const id = await before.publications.storeId();
+  expect(await (await openNode(url)).publications.storeId()).toBe(id);
+  await publish(before);
+  await numberAll(before);
+  await before.close();
+  // As pg_dump and psql do: the same rows in tables that were made anew, in another database.
+  const [from, restored] = [await connect(url), await createPostgresUrl()];
+  const made = await openNode(restored);
+  await made.close();
+  const to = await connect(restored);
+  const { rows } = await from.query("SELECT * FROM hookline.publishing");
+  await to.query("DELETE FROM hookline.publishing");
+  await to.query("INSERT INTO hookline.publishing VALUES ($1, $2, $3, $4, $5)", Object.values(rows[0]));
+  expect(await (await openNode(restored)).publications.storeId()).not.toBe(id);
+});

@@ -1,0 +1,119 @@
+import type { NewState } from "../../core/types.ts";
+import type { NewEvent } from "../../core/journal/records/event.ts";
+import { integer, text } from "../../core/journal/rows.ts";
+import { findStateRefusal } from "../../core/journal/state.ts";
+import type { Sql } from "./database.ts";
+import { type Batch } from "./transaction.ts";
+import { toPostgresText } from "./text.ts";
+
+/** The state of mappings as a batch of events finds it, and as each of its events leaves it to the next. */
+export interface BatchState {
+  /** By name of the key. */
+  keys: Map<string, StoredKey>;
+  /** How many keys each mapping has. */
+  counts: Map<string, number>;
+}
+
+interface StoredKey {
+  mapping: string;
+  key: string;
+  /** undefined: it has no value. */
+  version?: string;
+  json?: string;
+  ttlMs?: number;
+  isChanged?: true;
+}
+
+/** The event's mapping as it is stored. */
+function mappingOf({ mapping = "" }: NewEvent): string {
+  return toPostgresText(mapping);
+}
+
+const nameOf = (mapping: string, key: string): string => `${mapping}\n${key}`;
+
+/** What each event reads or sets, to be locked. Keys have no character that PostgreSQL cannot store. */
+export function listStateKeys(events: NewEvent[]): { mapping: string; key: string }[] {
+  return events.flatMap((event) =>
+    event.state
+      ? [...event.state.reads, ...event.state.sets].map(({ key }) => ({ mapping: mappingOf(event), key }))
+      : [],
+  );
+}
+
+/** To be read once the keys are locked. */
+export async function readBatchState({ all }: Sql, events: NewEvent[], now: number): Promise<BatchState> {
+  const wanted = listStateKeys(events);
+  const state: BatchState = { keys: new Map(), counts: new Map() };
+  if (wanted.length === 0) return state;
+  const setting = events.filter((event) => event.state?.sets.some(({ json }) => json !== undefined));
+  const [rows, counts] = await Promise.all([
+    all(SELECT_VERSIONS, [wanted.map(({ mapping }) => mapping), wanted.map(({ key }) => key), now]),
+    all(COUNT, [[...new Set(setting.map(mappingOf))], now]),
+  ]);
+  for (const row of rows) {
+    const [mapping, key] = [text(row.mapping), text(row.key)];
+    state.keys.set(nameOf(mapping, key), { mapping, key, version: text(row.version) });
+  }
+  for (const row of counts) state.counts.set(text(row.mapping), integer(row.count));
+  return state;
+}
+
+const SELECT_VERSIONS = `
+  SELECT mapping, key, version FROM hookline.state
+  WHERE (mapping, key) IN (SELECT * FROM unnest($1::text[], $2::text[])) AND (expires_at IS NULL OR expires_at > $3)`;
+
+const COUNT = `
+  SELECT mapping, count(*) AS count FROM hookline.state
+  WHERE mapping = ANY($1::text[]) AND (expires_at IS NULL OR expires_at > $2) GROUP BY mapping`;
+
+/** Adds what an event sets for the events behind it and for the commit, or says why it cannot be committed. */
+export function applyState(
+  event: NewEvent,
+  state: NewState,
+  { keys, counts }: BatchState,
+): ReturnType<typeof findStateRefusal> {
+  const mapping = mappingOf(event);
+  const versionOf = (key: string): string | undefined => keys.get(nameOf(mapping, key))?.version;
+  const refusal = findStateRefusal(state, { versionOf, count: () => counts.get(mapping) ?? 0 });
+  if (refusal) return refusal;
+  for (const { key, json, ttlMs } of state.sets) {
+    const [before, version] = [versionOf(key), json === undefined ? undefined : event.id];
+    const more = Number(version !== undefined) - Number(before !== undefined);
+    counts.set(mapping, (counts.get(mapping) ?? 0) + more);
+    keys.set(nameOf(mapping, key), { mapping, key, version, json, ttlMs, isChanged: true });
+  }
+  return undefined;
+}
+
+export function addState(batch: Batch, { keys }: BatchState, now: number): void {
+  const changed = [...keys.values()].filter(({ isChanged }) => isChanged);
+  const toRow = ({ mapping, key, version, json, ttlMs }: StoredKey): object => ({
+    mapping,
+    key,
+    version,
+    expires_at: ttlMs === undefined ? undefined : now + ttlMs,
+    value: json,
+  });
+  batch.add(
+    "new_state",
+    changed.filter(({ json }) => json !== undefined).map(toRow),
+    `INSERT INTO hookline.state (mapping, key, version, expires_at, value)
+     SELECT * FROM json_to_recordset($rows) AS row (mapping text, key text, version text, expires_at bigint, value text)
+     ON CONFLICT (mapping, key) DO UPDATE SET version = excluded.version, expires_at = excluded.expires_at,
+       value = excluded.value`,
+  );
+  batch.add(
+    "removed_state",
+    changed.filter(({ json }) => json === undefined).map(toRow),
+    `DELETE FROM hookline.state WHERE (mapping, key) IN
+       (SELECT mapping, key FROM json_to_recordset($rows) AS row (mapping text, key text))`,
+  );
+}
+
+/** Those of the mappings that are paused. */
+export async function readPaused({ all }: Sql, mappings: (string | undefined)[]): Promise<ReadonlySet<string>> {
+  const named = mappings.filter((mapping) => mapping !== undefined);
+  if (named.length === 0) return new Set();
+  const rows = await all("SELECT mapping FROM hookline.pauses WHERE mapping = ANY($1::text[])", [named]);
+  return new Set(rows.map((row) => text(row.mapping)));
+}

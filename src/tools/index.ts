@@ -1,7 +1,0 @@
-import type { DriverDefinition } from "../plugin.ts";
-import { http } from "./http.ts";
-import { mcp } from "./mcp.ts";
-import type { ToolSet } from "./tool-set.ts";
-
-/** The built-in tool sets, by kind. */
-export const tools: Record<string, DriverDefinition<ToolSet>> = { http, mcp };

@@ -1,0 +1,110 @@
+import type { FromSchema } from "json-schema-to-ts";
+import { hash } from "node:crypto";
+import type { DriverDefinition } from "../../core/ports/plugin.ts";
+import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
+import type { ChannelDriver } from "../../core/ports/channel.ts";
+import {
+  createApi,
+  type HttpAnswer,
+  isSuccess,
+  keepTyping,
+  recipientCheck,
+  type Refusal,
+  requireId,
+  splitRecipient,
+} from "../kit/http.ts";
+import { MARKDOWN } from "../kit/text/dialects.ts";
+import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
+
+const schema = objectSchema(["token"], {
+  token: { ...NON_BLANK, description: "Bot token." },
+  baseUrl: {
+    ...HTTP_URL,
+    description: "For tests and proxies, without the version. Default: https://discord.com/api.",
+  },
+});
+
+type DiscordOptions = FromSchema<typeof schema>;
+
+export const discord: DriverDefinition<ChannelDriver, DiscordOptions> = { schema, create: createDiscord };
+
+/** A Discord message flag: no previews of links. */
+const SUPPRESS_EMBEDS = 1 << 2;
+
+/** The form that Discord requires of a program's name. */
+const USER_AGENT = "DiscordBot (https://www.npmjs.com/package/hookline, 1)";
+
+/** Discord shows a typing notice for ten seconds. */
+const TYPING_MS = 9000;
+
+/** By status or by code: https://docs.discord.com/developers/topics/opcodes-and-status-codes#json. */
+const ADVICE = new Map<unknown, string>([
+  [401, "Check channels.discord.token."],
+  [10_003, "Check the recipient: it is a channel's id, not a user's."],
+  [50_001, "Let the bot see the channel."],
+  [50_007, "The recipient accepts no messages from the bot."],
+  [50_013, "Give the bot the permission to send messages in the channel."],
+]);
+
+/** Posts to Discord as a bot. Discord ignores a repeat that arrives within a few minutes. */
+export function createDiscord({ token, baseUrl = "https://discord.com/api" }: DiscordOptions): ChannelDriver {
+  const open = createApi({
+    service: "Discord",
+    baseUrl,
+    root: "/v10/channels",
+    token,
+    headers: () => ({ authorization: `Bot ${token}`, "user-agent": USER_AGENT }),
+    explain,
+  });
+  return {
+    name: "discord",
+    limit: 2000,
+    measureMarkdown: measureAs(MARKDOWN),
+    checkRecipient: recipientCheck(
+      // A snowflake: milliseconds since 2015 and some bits, as a decimal number.
+      /^\d{15,20}(?::\d{15,20})?$/,
+      "the id of a Discord channel, a number such as 175928847299117063 (Developer Mode: Copy Channel ID); with : and the " +
+        "id of a message, an answer to it",
+    ),
+    addressOf: (to) => splitRecipient(to).place,
+    canUpdate: true,
+    async send({ to, text, format, idempotencyKey, replaces }, signal) {
+      const { place: channel, message: repliedTo } = splitRecipient(to);
+      const call = await open(signal);
+      const content = {
+        content: format === "markdown" ? await renderMarkdown(text, MARKDOWN) : text,
+        // The text of a reply must not notify anyone.
+        allowed_mentions: { parse: [] },
+        // A preview would fetch an untrusted link and show what it says.
+        flags: SUPPRESS_EMBEDS,
+      };
+      const edited = replaces && (await call("PATCH", `/${channel}/messages/${replaces}`, content, [404]));
+      if (edited && isSuccess(edited)) return { messageId: replaces };
+      const { body } = await call("POST", `/${channel}/messages`, {
+        ...content,
+        // Discord's limit for a nonce is 25 characters.
+        nonce: hash("sha256", idempotencyKey, "base64url").slice(0, 25),
+        enforce_nonce: true,
+        // A message that was deleted meanwhile is answered in the channel.
+        ...(repliedTo && { message_reference: { message_id: repliedTo, fail_if_not_exists: false } }),
+      });
+      return { messageId: requireId(body["id"], "Discord") };
+    },
+    async remove(to, messageId, signal) {
+      const call = await open(signal);
+      await call("DELETE", `/${splitRecipient(to).place}/messages/${messageId}`, undefined, [404]);
+    },
+    startWorking: (to, signal) =>
+      keepTyping(open, { path: `/${splitRecipient(to).place}/typing`, everyMs: TYPING_MS }, signal),
+  };
+}
+
+/** The body of a 429 has the exact time. A proxy's answer may have only the header. */
+export function explain({ status, body }: Pick<HttpAnswer, "body" | "status">): Refusal {
+  const { message, code, retry_after: seconds } = body;
+  return {
+    reason: message,
+    advice: ADVICE.get(status) ?? ADVICE.get(code),
+    ...(typeof seconds === "number" && { retryAfterMs: Math.ceil(seconds * 1000) }),
+  };
+}

@@ -1,0 +1,72 @@
+import type { FromSchema } from "json-schema-to-ts";
+import type { DriverDefinition } from "../../core/ports/plugin.ts";
+import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
+import type { ChannelDriver } from "../../core/ports/channel.ts";
+import { createApi, recipientCheck, requireId } from "../kit/http.ts";
+import { changeAtPath, createCommentChannel, findMarked, GONE, toMarkedText } from "../kit/comments/comment.ts";
+import { ALLOWANCES } from "../kit/comments/neutralize.ts";
+
+const schema = {
+  description: "Comments on Gitea and Forgejo. The access token needs the permission issue: Read and Write.",
+  ...objectSchema(["token", "baseUrl"], {
+    token: { ...NON_BLANK, description: "Access token of the agent's account." },
+    ...ALLOWANCES,
+    baseUrl: { ...HTTP_URL, description: "The server as people open it: https://git.example.com." },
+  }),
+} as const;
+
+type GiteaOptions = Pick<FromSchema<typeof schema>, "baseUrl" | "token"> & Partial<FromSchema<typeof schema>>;
+
+export const gitea: DriverDefinition<ChannelDriver, GiteaOptions> = { schema, create: createGitea };
+
+const RECIPIENT = /^(?<repo>(?!\.{1,2}\/)[\w.-]{1,100}\/(?!\.{1,2}#)[\w.-]{1,100})#(?<number>[1-9]\d{0,15})$/;
+
+export function createGitea(options: GiteaOptions): ChannelDriver {
+  const { token, baseUrl } = options;
+  const { host } = new URL(baseUrl);
+  const open = createApi({
+    service: "Gitea",
+    baseUrl,
+    root: "/api/v1",
+    token,
+    headers: () => ({ authorization: `token ${token}` }),
+    advice: new Map([
+      [401, "Check channels.gitea.token."],
+      [403, "Give the token the permission issue: Read and Write, and its account access to the repository."],
+      [404, "Check the recipient, and that the token can see the repository."],
+    ]),
+  });
+  return createCommentChannel(
+    {
+      name: "gitea",
+      limit: 20_000,
+      checkRecipient: recipientCheck(RECIPIENT, "an issue or pull request such as acme/app#12"),
+      render: ({ text }, toMark) => ({ body: toMarkedText(text, toMark, { ...options, host }) }),
+      async add(to, body, call) {
+        const answer = await call("POST", `${parseRecipient(to).issue}/comments`, body);
+        return requireId(answer.body["html_url"], "Gitea");
+      },
+      ...changeAtPath("PATCH", (to, messageId) => {
+        const id = /#issuecomment-(\d+)$/.exec(messageId)?.[1];
+        return id && `${parseRecipient(to).repo}/issues/comments/${id}`;
+      }),
+      async find(to, mark, call) {
+        // It gives all comments.
+        const { items } = await call("GET", `${parseRecipient(to).issue}/comments`);
+        const found = findMarked(items, mark);
+        return found && requireId(found["html_url"], "Gitea");
+      },
+      async startWorking(to, call) {
+        const reactions = `${parseRecipient(to).issue}/reactions`;
+        await call("POST", reactions, { content: "eyes" });
+        return (again) => again("DELETE", reactions, { content: "eyes" }, GONE);
+      },
+    },
+    open,
+  );
+}
+
+function parseRecipient(to: string): { repo: string; issue: string } {
+  const { repo, number } = RECIPIENT.exec(to)?.groups ?? {};
+  return { repo: `/repos/${repo}`, issue: `/repos/${repo}/issues/${number}` };
+}

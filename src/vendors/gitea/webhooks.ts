@@ -1,0 +1,54 @@
+import { requireId } from "../kit/http.ts";
+import { readPath } from "../../core/shared/json.ts";
+import { familiesOf, openCalls, readPages, type Vendor, type WantedHook } from "../kit/hook-api.ts";
+
+/** Gitea's default for the largest page. */
+const PAGE = 50;
+
+/** Gitea and Forgejo. https://docs.gitea.com/api/#tag/repository/operation/repoCreateHook */
+export const gitea: Vendor = {
+  service: "Gitea",
+  secretBy: "us",
+  tokenVariables: ["GITEA_TOKEN"],
+  tokenNeeds: "the permission repository: Read and Write, for an organization organization: Read and Write",
+  connect(access) {
+    const { token, baseUrl = "https://gitea.com", place = "" } = access;
+    const headers = (): Record<string, string> => ({ authorization: `token ${token}` });
+    const call = openCalls(access, { service: "Gitea", baseUrl, root: "/api/v1", headers, advice: ADVICE });
+    const base = `/${place.includes("/") ? "repos" : "orgs"}/${place}/hooks`;
+    const toBody = ({ url, secret, events }: WantedHook) => ({
+      active: true,
+      events: toGiteaEvents(events),
+      config: { url, secret, content_type: "json" },
+    });
+    return {
+      async find(url) {
+        const hooks = await readPages(call, (page) => `${base}?limit=${PAGE}&page=${page}`, PAGE);
+        return hooks
+          .filter((hook) => readPath(hook, ["config", "url"]) === url)
+          .map(({ id }) => requireId(id, "Gitea"));
+      },
+      async create(wanted) {
+        const { body } = await call("POST", base, { type: "gitea", ...toBody(wanted) });
+        return { id: requireId(body["id"], "Gitea") };
+      },
+      update: async (id, wanted) => void (await call("PATCH", `${base}/${id}`, toBody(wanted))),
+      remove: async (id) => void (await call("DELETE", `${base}/${id}`, undefined, [404])),
+      health: async (id) => ({ isEnabled: (await call("GET", `${base}/${id}`)).body["active"] === true, notes: [] }),
+      ...(place.includes("/") && { test: async (id: string) => void (await call("POST", `${base}/${id}/tests`)) }),
+    };
+  },
+};
+
+const ADVICE = new Map([
+  [401, "Check the token."],
+  [403, `Give the token ${gitea.tokenNeeds}, and its account admin access.`],
+  [404, "Check the repository or organization, and that the token may see it."],
+]);
+
+/** `pull_request` stands for reviews and comments of pull requests too, and `issues` for labels and assignees. */
+function toGiteaEvents(events: string[]): string[] {
+  return [
+    ...new Set(familiesOf(events).map((family) => (family.startsWith("pull_request") ? "pull_request" : family))),
+  ];
+}

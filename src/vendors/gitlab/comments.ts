@@ -1,0 +1,86 @@
+import type { FromSchema } from "json-schema-to-ts";
+import type { DriverDefinition } from "../../core/ports/plugin.ts";
+import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
+import type { ChannelDriver } from "../../core/ports/channel.ts";
+import { createApi, recipientCheck, requireId } from "../kit/http.ts";
+import { changeAtPath, createCommentChannel, findMarked, GONE, toMarkedText } from "../kit/comments/comment.ts";
+import { createGitlabReviews, readNewest, toMessageId } from "./reviews.ts";
+import { ALLOWANCES } from "../kit/comments/neutralize.ts";
+
+const schema = {
+  description: "Notes on GitLab. A project or group access token needs the scope api and the role Reporter.",
+  ...objectSchema(["token"], {
+    token: { ...NON_BLANK, description: "Access token of a project, a group or the agent's account." },
+    ...ALLOWANCES,
+    baseUrl: { ...HTTP_URL, description: "The server as people open it. Default: https://gitlab.com." },
+  }),
+} as const;
+
+type GitlabOptions = Pick<FromSchema<typeof schema>, "token"> & Partial<FromSchema<typeof schema>>;
+
+export const gitlab: DriverDefinition<ChannelDriver, GitlabOptions> = { schema, create: createGitlab };
+
+const RECIPIENT =
+  /^(?<project>[A-Za-z0-9_][\w.-]*(?:\/[A-Za-z0-9_][\w.-]*){1,20})(?<kind>[#!])(?<number>[1-9]\d{0,15})(?:\/d(?<thread>[0-9a-f]{40}))?$/;
+
+/** Notes on issues and merge requests, and replies in their discussions. */
+export function createGitlab(options: GitlabOptions): ChannelDriver {
+  const { token, baseUrl = "https://gitlab.com" } = options;
+  const { host } = new URL(baseUrl);
+  const open = createApi({
+    service: "GitLab",
+    baseUrl,
+    root: "/api/v4",
+    token,
+    headers: () => ({ "private-token": token }),
+    advice: new Map([
+      [401, "Check channels.gitlab.token."],
+      [403, "Give the token the scope api and the role Reporter."],
+      [404, "Check the recipient, and that the token can see the project."],
+    ]),
+    explain: ({ body }) => ({ reason: body["message"] ?? body["error"] }),
+  });
+  return createCommentChannel(
+    {
+      name: "gitlab",
+      // GitLab accepts a million characters.
+      limit: 20_000,
+      addressOf: (to) => to.replace(/\/d[0-9a-f]+$/, ""),
+      checkRecipient: recipientCheck(
+        RECIPIENT,
+        "an issue such as acme/app#12, a merge request such as acme/app!12, or one with /d and a discussion's id",
+      ),
+      render: ({ text }, toMark) => ({ body: toMarkedText(text, toMark, { ...options, host }) }),
+      async add(to, body, call) {
+        const { path, thread } = parseRecipient(to);
+        const answer = await call("POST", `${path}${thread ? `/discussions/${thread}` : ""}/notes`, body);
+        return toMessageId(answer.body["id"]);
+      },
+      ...changeAtPath("PUT", (to, messageId) => {
+        const id = /^(?:note_)?(\d+)$/.exec(messageId)?.[1];
+        return id && `${parseRecipient(to).path}/notes/${id}`;
+      }),
+      async find(to, mark, call) {
+        const found = findMarked(await readNewest(parseRecipient(to).path, call), mark);
+        return found && toMessageId(found["id"]);
+      },
+      reviews: createGitlabReviews((to) => {
+        const { path, thread } = parseRecipient(to);
+        return thread === undefined && path.includes("/merge_requests/") ? path : undefined;
+      }),
+      async startWorking(to, call) {
+        const emoji = `${parseRecipient(to).path}/award_emoji`;
+        const { body } = await call("POST", emoji, { name: "eyes" });
+        const id = requireId(body["id"], "GitLab");
+        return (again) => again("DELETE", `${emoji}/${id}`, undefined, GONE);
+      },
+    },
+    open,
+  );
+}
+
+function parseRecipient(to: string): { path: string; thread: string | undefined } {
+  const { project = "", kind, number, thread } = RECIPIENT.exec(to)?.groups ?? {};
+  const path = `/projects/${encodeURIComponent(project)}/${kind === "!" ? "merge_requests" : "issues"}/${number}`;
+  return { path, thread };
+}

@@ -1,0 +1,87 @@
+import type { FromSchema } from "json-schema-to-ts";
+import type { DriverDefinition } from "../../core/ports/plugin.ts";
+import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
+import type { ChannelDriver } from "../../core/ports/channel.ts";
+import { type Call, createApi, isSuccess, keepTyping, recipientCheck, requireId, splitRecipient } from "../kit/http.ts";
+import { MATTERMOST } from "../kit/text/dialects.ts";
+import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
+
+const schema = objectSchema(["token", "baseUrl"], {
+  token: {
+    ...NON_BLANK,
+    description:
+      "Access token of a bot account. Without the permission to use channel mentions, its messages cannot notify everyone.",
+  },
+  baseUrl: { ...HTTP_URL, description: "The server as people open it: https://chat.example.com." },
+});
+
+type MattermostOptions = FromSchema<typeof schema>;
+
+export const mattermost: DriverDefinition<ChannelDriver, MattermostOptions> = { schema, create: createMattermost };
+
+/** Mattermost shows a typing notice for five seconds. */
+const TYPING_MS = 4500;
+
+/** It was deleted, or the server allows no edits: the reply becomes a new post. */
+const NOT_EDITED = [403, 404];
+
+/**
+ * Posts to a Mattermost server as a bot. The server ignores a repeat within 30 seconds. Only the permissions of the bot's
+ * account can keep `@channel` in a text from notifying everyone.
+ */
+export function createMattermost({ token, baseUrl }: MattermostOptions): ChannelDriver {
+  const open = createApi({
+    service: "Mattermost",
+    baseUrl,
+    root: "/api/v4",
+    token,
+    advice: new Map([
+      [401, "Check channels.mattermost.token."],
+      [403, "Check the recipient, and add the bot to the channel."],
+      [404, "Check the recipient and channels.mattermost.baseUrl."],
+    ]),
+  });
+  return {
+    name: "mattermost",
+    limit: 16_383,
+    // The server counts code points.
+    measure: (text) => Array.from(text).length,
+    measureMarkdown: measureAs(MATTERMOST),
+    checkRecipient: recipientCheck(
+      /^[A-Za-z0-9]{26}(?::[A-Za-z0-9]{26})?$/,
+      "the id of a Mattermost channel, 26 letters and digits, as the channel's info shows it; with : and the id of a " +
+        "thread's first post, the thread",
+    ),
+    addressOf: (to) => splitRecipient(to).place,
+    canUpdate: true,
+    async send({ to, text, format, idempotencyKey, replaces }, signal) {
+      const call = await open(signal);
+      const message = format === "markdown" ? await renderMarkdown(text, MATTERMOST) : text;
+      const edited = replaces && (await call("PUT", `/posts/${replaces}/patch`, { message }, NOT_EDITED));
+      if (edited && isSuccess(edited)) return { messageId: requireId(edited.body["id"], "Mattermost") };
+      const { place: channel_id, message: root_id } = splitRecipient(to);
+      const post = { channel_id, root_id, message, pending_post_id: idempotencyKey };
+      const answer = await call("POST", "/posts", post, root_id === undefined ? [] : [400]);
+      // The place can be a reply, whose thread its event does not name.
+      const { body } = isSuccess(answer)
+        ? answer
+        : await call("POST", "/posts", { ...post, root_id: await findRoot(call, root_id) });
+      return { messageId: requireId(body["id"], "Mattermost") };
+    },
+    async remove(_, messageId, signal) {
+      const call = await open(signal);
+      await call("DELETE", `/posts/${messageId}`, undefined, [404]);
+    },
+    startWorking(to, signal) {
+      const { place: channel_id, message: parent_id } = splitRecipient(to);
+      const notice = { path: "/users/me/typing", body: { channel_id, parent_id }, everyMs: TYPING_MS };
+      return keepTyping(open, notice, signal);
+    },
+  };
+}
+
+/** The first post of the thread that a post is in. */
+async function findRoot(call: Call, id = ""): Promise<unknown> {
+  const { body } = await call("GET", `/posts/${id}`);
+  return body["root_id"] || id;
+}

@@ -1,0 +1,81 @@
+import type { FromSchema } from "json-schema-to-ts";
+import type { DriverDefinition } from "../../core/ports/plugin.ts";
+import { HTTP_URL, NON_BLANK, toObject, objectSchema } from "../../core/shared/json.ts";
+import type { ChannelDriver } from "../../core/ports/channel.ts";
+import { createApi, recipientCheck, requireId, untilReset } from "../kit/http.ts";
+import { changeAtPath, createCommentChannel, findMarked, toMarkedText } from "../kit/comments/comment.ts";
+import { ALLOWANCES } from "../kit/comments/neutralize.ts";
+
+const schema = {
+  description: "Comments on Sentry's issues. The token of an internal integration needs Issue & Event: Read & Write.",
+  ...objectSchema(["token", "organization"], {
+    token: { ...NON_BLANK, description: "Token of an internal integration." },
+    organization: { type: "string", pattern: "^[\\w-]{1,64}$", description: "The organization's slug." },
+    ...ALLOWANCES,
+    baseUrl: {
+      ...HTTP_URL,
+      description: "https://de.sentry.io in Europe, or your own server. Default: https://sentry.io.",
+    },
+  }),
+} as const;
+
+type SentryOptions = Pick<FromSchema<typeof schema>, "organization" | "token"> & Partial<FromSchema<typeof schema>>;
+
+export const sentry: DriverDefinition<ChannelDriver, SentryOptions> = { schema, create: createSentry };
+
+export function createSentry(options: SentryOptions): ChannelDriver {
+  const { token, organization, baseUrl = "https://sentry.io" } = options;
+  const { host } = new URL(baseUrl);
+  const open = createApi({
+    service: "Sentry",
+    baseUrl,
+    root: `/api/0/organizations/${organization}`,
+    token,
+    advice: new Map([
+      [401, "Check channels.sentry.token."],
+      [403, "Give the integration the permission Issue & Event: Read & Write."],
+      [404, "Check the recipient, and channels.sentry.organization and baseUrl."],
+    ]),
+    // https://docs.sentry.io/api/ratelimits/
+    explain: ({ body, headers }) => ({
+      reason: body["detail"],
+      retryAfterMs: untilReset(headers, "x-sentry-rate-limit-reset"),
+    }),
+  });
+  return createCommentChannel(
+    {
+      name: "sentry",
+      limit: 20_000,
+      checkRecipient: recipientCheck(
+        /^(?:[1-9]\d{0,19}|[A-Z0-9][A-Z0-9_-]{0,100}-[A-Z0-9]{1,20})$/,
+        "an issue's id such as 4501, or its short id such as SHOP-2F",
+      ),
+      render: ({ text }, toMark) => ({ text: toMarkedText(text, toMark, { ...options, host }) }),
+      async add(to, body, call) {
+        const answer = await call("POST", toPath(to), body);
+        return toMessageId(answer.body["id"]);
+      },
+      ...changeAtPath("PUT", (to, messageId) => {
+        const id = /^comment-(\d+)$/.exec(messageId)?.[1];
+        return id && `${toPath(to)}${id}/`;
+      }),
+      async find(to, mark, call) {
+        // Newest first.
+        const { items } = await call("GET", toPath(to));
+        const found = findMarked(items, mark, ({ data }) => toObject(data)["text"]);
+        return found && toMessageId(found["id"]);
+      },
+    },
+    open,
+  );
+}
+
+/** Without the slash at the end, Sentry redirects. */
+function toPath(issue: string): string {
+  return `/issues/${issue}/comments/`;
+}
+
+/** The id in Sentry's event about the comment. */
+function toMessageId(id: unknown): string {
+  return `comment-${requireId(id, "Sentry")}`;
+}

@@ -1,0 +1,78 @@
+import { requireId } from "../kit/http.ts";
+import { readPath, toText } from "../../core/shared/json.ts";
+import { openGraphql } from "../kit/graphql.ts";
+import { openCalls, type Vendor } from "../kit/hook-api.ts";
+import { toOneHook } from "../kit/subscriptions.ts";
+
+/**
+ * The subscriptions that an app has in a shop, one a topic; Shopify signs all with the app's client secret.
+ * https://shopify.dev/docs/api/admin-graphql/latest/mutations/webhookSubscriptionCreate
+ */
+export const shopify: Vendor = {
+  service: "Shopify",
+  secretBy: "app",
+  tokenVariables: ["SHOPIFY_ACCESS_TOKEN", "SHOPIFY_TOKEN"],
+  tokenNeeds: "the app's access scopes for what the events are about, such as read_orders",
+  connect(access) {
+    const { token, place = "" } = access;
+    const { baseUrl = `https://${place.replace(/\.myshopify\.com$/, "")}.myshopify.com` } = access;
+    const call = openCalls(access, {
+      service: "Shopify",
+      baseUrl,
+      headers: () => ({ "x-shopify-access-token": token }),
+      advice: ADVICE,
+      explain: ({ body }) => ({ reason: toText(body["errors"]) }),
+    });
+    const { ask, list } = openGraphql(call, {
+      service: "Shopify",
+      path: PATH,
+      advice: `The token needs ${shopify.tokenNeeds}.`,
+    });
+    return toOneHook({
+      async list() {
+        const found = await list(LIST, "webhookSubscriptions");
+        return found.map((listed) => ({
+          id: requireId(listed["id"], "Shopify"),
+          url: toText(listed["uri"]),
+          event: toText(listed["topic"]),
+          listed,
+        }));
+      },
+      toNames: (events) => events.map(toTopic).filter((topic) => !COMPLIANCE_TOPICS.has(topic)),
+      async create(topic, { url: uri }) {
+        const data = await ask(CREATE, { topic, input: { uri, format: "JSON" } });
+        return requireId(readPath(data, ["webhookSubscriptionCreate", "webhookSubscription", "id"]), "Shopify");
+      },
+      async update({ id }, { url: uri }) {
+        await ask(UPDATE, { id, input: { uri, format: "JSON" } });
+      },
+      remove: async (id) => void (await ask(REMOVE, { id })),
+    });
+  },
+};
+
+/** Shopify answers for a version that has ended with the oldest one that has not. */
+const PATH = "/admin/api/2026-10/graphql.json";
+
+/** An app subscribes to these in its settings. */
+const COMPLIANCE_TOPICS = new Set(["CUSTOMERS_DATA_REQUEST", "CUSTOMERS_REDACT", "SHOP_REDACT"]);
+
+const LIST =
+  "query ($after: String) { webhookSubscriptions(first: 100, after: $after) { nodes { id topic uri } pageInfo { hasNextPage endCursor } } }";
+const CREATE =
+  "mutation ($topic: WebhookSubscriptionTopic!, $input: WebhookSubscriptionInput!) { webhookSubscriptionCreate(topic: $topic, webhookSubscription: $input) { webhookSubscription { id } userErrors { field message } } }";
+const UPDATE =
+  "mutation ($id: ID!, $input: WebhookSubscriptionInput!) { webhookSubscriptionUpdate(id: $id, webhookSubscription: $input) { webhookSubscription { id } userErrors { field message } } }";
+const REMOVE =
+  "mutation ($id: ID!) { webhookSubscriptionDelete(id: $id) { deletedWebhookSubscriptionId userErrors { field message } } }";
+
+const ADVICE = new Map([
+  [401, "Check the access token."],
+  [403, `The token needs ${shopify.tokenNeeds}.`],
+  [404, "Check the name of the shop."],
+]);
+
+/** `orders/create` → `ORDERS_CREATE` */
+function toTopic(event: string): string {
+  return event.toUpperCase().replaceAll(/[/.]/g, "_");
+}

@@ -1,0 +1,95 @@
+import { createHash } from "node:crypto";
+import { type Call, requireId } from "../kit/http.ts";
+import { toObjects, toText } from "../../core/shared/json.ts";
+import { createNonce } from "../../core/shared/id.ts";
+import {
+  type CreatedHook,
+  type HookAccess,
+  openCalls,
+  readAll,
+  type Vendor,
+  type WantedHook,
+} from "../kit/hook-api.ts";
+
+const PAGE = 100;
+
+/** https://docs.stripe.com/api/webhook_endpoints */
+export const stripe: Vendor = {
+  service: "Stripe",
+  secretBy: "vendor",
+  tokenVariables: ["STRIPE_API_KEY", "STRIPE_SECRET_KEY"],
+  tokenNeeds: "write access to webhook endpoints, and read access to events for catch-up",
+  connect(access) {
+    const call = openStripe(access);
+    const find = async (url: string): Promise<string[]> =>
+      (await listEndpoints(call))
+        .filter((endpoint) => endpoint["url"] === url)
+        .map(({ id }) => requireId(id, "Stripe"));
+    return {
+      find,
+      isCreateRepeatable: true,
+      /** Stripe answers a known key with the first answer, also if that endpoint is gone. */
+      async create(wanted) {
+        const first = await createWith(toKey(wanted), wanted);
+        return (await find(wanted.url)).includes(first.id) ? first : createWith(createNonce(), wanted);
+      },
+      async update(id, { url, events }) {
+        await call("POST", `/webhook_endpoints/${id}`, toForm({ url, events, disabled: "false" }));
+      },
+      remove: async (id) => void (await call("DELETE", `/webhook_endpoints/${id}`, undefined, [404])),
+      async health(id) {
+        const { body } = await call("GET", `/webhook_endpoints/${id}`);
+        return { isEnabled: body["status"] === "enabled", notes: [] };
+      },
+    };
+
+    async function createWith(key: string, { url, events }: WantedHook): Promise<CreatedHook> {
+      const form = toForm({ url, events, description: "Hookline" });
+      const { body } = await openStripe(access, key)("POST", "/webhook_endpoints", form);
+      return { id: requireId(body["id"], "Stripe"), secret: toText(body["secret"]) || undefined };
+    }
+  },
+};
+
+const ADVICE = new Map([
+  [401, "Check the API key."],
+  [403, `Give the API key ${stripe.tokenNeeds}.`],
+]);
+
+export function openStripe(access: HookAccess, idempotencyKey?: string): Call {
+  const { token, baseUrl = "https://api.stripe.com" } = access;
+  return openCalls(access, {
+    service: "Stripe",
+    baseUrl,
+    root: "/v1",
+    headers: () => ({
+      authorization: `Bearer ${token}`,
+      ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
+    }),
+    advice: ADVICE,
+  });
+}
+
+export function listEndpoints(call: Call): Promise<Record<string, unknown>[]> {
+  return readAll(async (after) => {
+    const query = after === undefined ? "" : `&starting_after=${encodeURIComponent(after)}`;
+    const { body } = await call("GET", `/webhook_endpoints?limit=${PAGE}${query}`);
+    const items = toObjects(body["data"]);
+    return { items, next: body["has_more"] === true ? toText(items.at(-1)?.["id"]) : undefined };
+  });
+}
+
+/** Stripe refuses a key that is used again with other parameters. */
+function toKey({ url, events }: WantedHook): string {
+  return `hookline-${createHash("sha256")
+    .update(JSON.stringify([url, events]))
+    .digest("hex")
+    .slice(0, 40)}`;
+}
+
+function toForm({ events, ...fields }: { url: string; events: string[] } & Record<string, unknown>): URLSearchParams {
+  const form = new URLSearchParams();
+  for (const [name, value] of Object.entries(fields)) form.set(name, String(value));
+  for (const event of events) form.append("enabled_events[]", event);
+  return form;
+}

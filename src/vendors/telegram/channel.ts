@@ -1,0 +1,120 @@
+import type { FromSchema } from "json-schema-to-ts";
+import type { DriverDefinition } from "../../core/ports/plugin.ts";
+import { HTTP_URL, NON_BLANK, toObject, objectSchema } from "../../core/shared/json.ts";
+import type { ChannelDriver } from "../../core/ports/channel.ts";
+import {
+  type Call,
+  createApi,
+  type HttpAnswer,
+  isSuccess,
+  keepTyping,
+  recipientCheck,
+  type Refusal,
+  requireId,
+  toRefusal,
+} from "../kit/http.ts";
+import { TELEGRAM } from "../kit/text/dialects.ts";
+import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
+
+const schema = objectSchema(["token"], {
+  token: { ...NON_BLANK, description: "Bot token, from @BotFather." },
+  baseUrl: {
+    ...HTTP_URL,
+    description: "For tests and your own Bot API server. Default: https://api.telegram.org.",
+  },
+});
+
+type TelegramOptions = FromSchema<typeof schema>;
+
+export const telegram: DriverDefinition<ChannelDriver, TelegramOptions> = { schema, create: createTelegram };
+
+/** Telegram shows a typing notice for five seconds. */
+const TYPING_MS = 4500;
+
+const ADVICE = new Map([
+  [400, "Check the recipient, and that the bot is in the chat."],
+  [401, "Check channels.telegram.token."],
+  [403, "The recipient has to start the bot, or let it into the chat."],
+  [404, "Check channels.telegram.token and channels.telegram.baseUrl."],
+]);
+
+/**
+ * Sends as a Telegram bot. Telegram has no idempotency keys, so a message whose answer was lost may arrive twice. An @name
+ * in a text cannot be disabled.
+ */
+export function createTelegram({ token, baseUrl = "https://api.telegram.org" }: TelegramOptions): ChannelDriver {
+  const open = createApi({ service: "Telegram", baseUrl, root: `/bot${token}`, explain });
+  return {
+    name: "telegram",
+    limit: 4096,
+    measureMarkdown: measureAs(TELEGRAM),
+    // A chat's number, or the public name of a group or channel.
+    checkRecipient: recipientCheck(
+      /^(-?\d{1,19}|@\w{2,64})(?:\/\d{1,10})?(?::\d{1,10})?$/,
+      "a Telegram chat id such as 123456789 or -1001234567890, or a public @name; with /7 a topic, and with :45 an answer " +
+        "to a message",
+    ),
+    addressOf: (to) => parseRecipient(to).chat,
+    canUpdate: true,
+    async send({ to, text, format, replaces }, signal) {
+      const call = await open(signal);
+      const content = {
+        text: format === "markdown" ? await renderMarkdown(text, TELEGRAM) : text,
+        // Without `parse_mode` the text is plain.
+        ...(format === "markdown" && { parse_mode: "HTML" }),
+        // A preview would fetch an untrusted link and show what it says.
+        link_preview_options: { is_disabled: true },
+      };
+      if (replaces && (await edit(replaces, content, call))) return { messageId: replaces };
+      const { chat, topic, message } = parseRecipient(to);
+      const { body } = await call("POST", "/sendMessage", {
+        chat_id: chat,
+        ...content,
+        ...(topic && { message_thread_id: Number(topic) }),
+        ...(message && { reply_parameters: { message_id: Number(message), allow_sending_without_reply: true } }),
+      });
+      const sent = toObject(body["result"]);
+      const chatId = requireId(toObject(sent["chat"])["id"], "Telegram");
+      return { messageId: `${chatId}:${requireId(sent["message_id"], "Telegram")}` };
+    },
+    async remove(_, messageId, signal) {
+      const { chat, message } = parseRecipient(messageId);
+      const call = await open(signal);
+      await call("POST", "/deleteMessage", { chat_id: chat, message_id: Number(message) }, [400]);
+    },
+    startWorking(to, signal) {
+      const { chat, topic } = parseRecipient(to);
+      const body = { chat_id: chat, action: "typing", ...(topic && { message_thread_id: Number(topic) }) };
+      return keepTyping(open, { path: "/sendChatAction", body, everyMs: TYPING_MS }, signal);
+    },
+  };
+}
+
+/** `chat`, `chat/topic`, `chat:message` or `chat/topic:message`. */
+function parseRecipient(to: string): { chat: string; topic?: string; message?: string } {
+  const [, chat = to, topic, message] = /^([^/:]+)(?:\/(\d+))?(?::(\d+))?$/.exec(to) ?? [];
+  return { chat, topic, message };
+}
+
+/** False if the message is gone or too old. A text that is there already counts as edited. */
+async function edit(messageId: string, content: object, call: Call): Promise<boolean> {
+  const { chat, message } = parseRecipient(messageId);
+  const edited = { chat_id: chat, message_id: Number(message), ...content };
+  const answer = await call("POST", "/editMessageText", edited, [400]);
+  if (isSuccess(answer)) return true;
+  const description = String(answer.body["description"]);
+  if (description.includes("message is not modified")) return true;
+  if (/message to edit not found|message can't be edited/.test(description)) return false;
+  throw toRefusal("Telegram", answer, explain(answer));
+}
+
+/** https://core.telegram.org/bots/api#making-requests */
+export function explain({ status, body }: Pick<HttpAnswer, "body" | "status">): Refusal {
+  const { retry_after: seconds, migrate_to_chat_id: newId } = toObject(body["parameters"]);
+  return {
+    reason: body["description"],
+    // A group that became a supergroup.
+    advice: typeof newId === "number" ? `The chat has a new id: ${newId}.` : ADVICE.get(status),
+    ...(typeof seconds === "number" && { retryAfterMs: seconds * 1000 }),
+  };
+}

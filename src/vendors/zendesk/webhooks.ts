@@ -1,0 +1,95 @@
+import { requireId } from "../kit/http.ts";
+import { readPath, toObject, toObjects, toText } from "../../core/shared/json.ts";
+import { openCalls, readAll, type Vendor, type WantedHook } from "../kit/hook-api.ts";
+
+const PAGE = 100;
+const PREFIX = "zen:event-type:";
+const DELIVERED = new Set(["success", "accepted"]);
+
+/** Webhooks that subscribe to events. https://developer.zendesk.com/api-reference/webhooks/webhooks-api/webhooks/ */
+export const zendesk: Vendor = {
+  service: "Zendesk",
+  secretBy: "vendor",
+  tokenVariables: ["ZENDESK_TOKEN", "ZENDESK_API_TOKEN"],
+  tokenNeeds: "an administrator: `<email>/token:<API token>`, or an OAuth access token that may write webhooks",
+  connect(access) {
+    const { token, place = "", baseUrl = `https://${place}.zendesk.com` } = access;
+    const authorization = token.includes("/token:")
+      ? `Basic ${Buffer.from(token).toString("base64")}`
+      : `Bearer ${token}`;
+    const call = openCalls(access, {
+      service: "Zendesk",
+      baseUrl,
+      root: "/api/v2",
+      headers: () => ({ authorization }),
+      advice: ADVICE,
+      explain: ({ body }) => ({ reason: explain(body) }),
+    });
+    const base = "/webhooks";
+    const read = async (id: string) => toObject((await call("GET", `${base}/${id}`)).body["webhook"]);
+    const toBody = ({ url, events }: WantedHook) => ({
+      name: "Hookline",
+      endpoint: url,
+      http_method: "POST",
+      request_format: "json",
+      status: "active",
+      // This name is what the preset calls the body of a trigger.
+      subscriptions: events.filter((event) => event !== "ticket.updated").map((event) => PREFIX + event),
+    });
+    return {
+      /** A webhook of triggers posts what a person has written there, and cannot subscribe to events. */
+      async find(url) {
+        const ours = (await list()).filter(
+          ({ endpoint, subscriptions }) =>
+            endpoint === url && !(Array.isArray(subscriptions) && subscriptions.includes("conditional_ticket_events")),
+        );
+        return ours.map(({ id }) => requireId(id, "Zendesk"));
+      },
+      async create(wanted) {
+        const { body } = await call("POST", base, { webhook: toBody(wanted) });
+        const id = requireId(toObject(body["webhook"])["id"], "Zendesk");
+        const secret = readPath((await call("GET", `${base}/${id}/signing_secret`)).body, ["signing_secret", "secret"]);
+        return { id, secret: requireId(secret, "Zendesk") };
+      },
+      update: async (id, wanted) => void (await call("PUT", `${base}/${id}`, { webhook: toBody(wanted) })),
+      remove: async (id) => void (await call("DELETE", `${base}/${id}`, undefined, [404])),
+      async health(id) {
+        const { status } = await read(id);
+        const { body } = await call("GET", `${base}/${id}/invocations?page[size]=${PAGE}&sort=-latest_completed_at`);
+        const last = toObjects(body["invocations"]);
+        const failed = last.filter((one) => !DELIVERED.has(toText(one["status"])));
+        const newest = toText(failed[0]?.["status"]);
+        const note = `${failed.length} of the last ${last.length} deliveries failed, the newest with: ${newest}`;
+        return { isEnabled: status === "active", notes: failed.length > 0 ? [note] : [] };
+      },
+      /** The preset skips this event. */
+      async test(id) {
+        const { endpoint } = await read(id);
+        const payload = JSON.stringify({ type: `${PREFIX}test`, subject: "test", detail: {}, event: {} });
+        const request = { endpoint, http_method: "POST", request_format: "json", payload };
+        await call("POST", `${base}/test?webhook_id=${encodeURIComponent(id)}`, { request });
+      },
+    };
+
+    function list(): Promise<Record<string, unknown>[]> {
+      return readAll(async (after) => {
+        const query = after === undefined ? "" : `&page[after]=${encodeURIComponent(after)}`;
+        const { body } = await call("GET", `${base}?page[size]=${PAGE}${query}`);
+        const { has_more: hasMore, after_cursor: next } = toObject(body["meta"]);
+        return { items: toObjects(body["webhooks"]), next: hasMore === true ? toText(next) : undefined };
+      });
+    }
+  },
+};
+
+const ADVICE = new Map([
+  [401, `Check the token. It needs ${zendesk.tokenNeeds}.`],
+  [403, `The token needs ${zendesk.tokenNeeds}.`],
+  [404, "Check the subdomain."],
+]);
+
+function explain(body: Record<string, unknown>): string {
+  const error = toObject(toObjects(body["errors"])[0] ?? body["error"]);
+  const found = [error["title"], error["message"] ?? error["detail"]].map(toText).filter(Boolean);
+  return found.join(": ") || toText(body["description"]) || toText(body["error"]);
+}
