@@ -46,7 +46,7 @@ const EXAMPLES: Record<string, string> = {
   "events show": "webhooks events show --last",
   "events save": "webhooks events save last --to transforms/ci --name failed",
   "events replay": "webhooks events replay --hook ci --status failed --since 1h",
-  "events catch-up": "webhooks events catch-up github --repo acme/shop --since 6h",
+  "events catch-up": "webhooks events catch-up github --since 6h --dry-run",
   "events export": "webhooks events export --since 7d > events.ndjson",
   "sessions list": "webhooks sessions list --limit 10",
   "sessions show": "webhooks sessions show main",

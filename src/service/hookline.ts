@@ -82,8 +82,7 @@ function listParts(
   { dispatcher, sweeper, alerts, mail, reloader }: Execution,
 ): ServicePart[] {
   return [
-    // At a start, the first answers come before a file is written.
-    { use: () => void setImmediate(cache.save) },
+    { use: () => cache.dropUnused() },
     {
       start(runtime) {
         if (!executes(runtime)) return;

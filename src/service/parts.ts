@@ -1,4 +1,3 @@
-import path from "node:path";
 import type { Readable } from "node:stream";
 import { hasOwnMark } from "../vendors/kit/comments/mark.ts";
 import type { ReadConfig } from "../core/config/load.ts";
@@ -10,7 +9,6 @@ import type { HooklineOptions } from "./library.ts";
 import type { IsOwn } from "../core/mapping/match.ts";
 import { createLiveStream, type LiveStream } from "../operator/http/stream.ts";
 import { buildRuntime, type Runtime } from "./runtime/build.ts";
-import { IS_CHECKOUT } from "../core/shared/system/package.ts";
 import { createTokenStores, openJournal } from "./stores.ts";
 import { createTelemetry, type Telemetry } from "../core/telemetry/telemetry.ts";
 import { type CodeCache, createCodeCache } from "../core/transforms/code-cache.ts";
@@ -56,9 +54,7 @@ export async function openParts(options: PartsOptions): Promise<Parts> {
   const { log: logSettings, store } = read.config;
   const telemetry = createTelemetry(logSettings.level, { hasLiveView: options.show !== undefined });
   const sandbox = createSandbox({ telemetry, pool: options.pool });
-  // In a checkout, what compiles may change between two starts.
-  const keepsCode = !IS_CHECKOUT && !store.postgres;
-  const cache = createCodeCache(keepsCode ? path.join(store.path, "compiled-transforms.json") : undefined);
+  const cache = createCodeCache();
   // Nothing is sent before it is open.
   let journal: Journal;
   const refreshTokens = createTokenStores(store, () => journal);

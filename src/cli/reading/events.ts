@@ -10,7 +10,6 @@ import {
   EXIT_CODES,
   type ListFlags,
   type ServiceFlags,
-  toDigits,
   toOneOf,
   toTime,
   UsageError,
@@ -85,30 +84,15 @@ export function addEvents(program: Command, io: CliIo): void {
     .option("--dry-run", "only count the events", false)
     .action((ids: string[], flags: ReplayFlags) => replayEvents(ids, flags, io));
 
-  addServiceOptions(
-    events.command("catch-up"),
-    "print one JSON object: ok, missed and, with --repo or --org, redelivered",
-  )
+  addServiceOptions(events.command("catch-up"), "print one JSON object: ok, missed")
     .summary("Get from a sender what did not arrive.")
     .description(
       "Get from the sender of a preset the events that did not arrive, because no attempt was answered 2xx: GitHub and GitLab " +
-        "send them again, Stripe's are read from its API. The running service does it; with --repo or --org, none has to run.",
+        "send them again, Stripe's are read from its API. The running service does it.",
     )
     .argument("<preset>", "github, gitlab or stripe")
     .option("--path <hook>", "the hook's name, if the preset is used for several")
-    .option("--repo <owner/name>", "GitHub: the repository that has the webhook")
-    .option("--org <name>", "GitHub: the organization that has the webhook")
-    .option(
-      "--hook-id <id>",
-      "GitHub: the webhook, if several lead to this service: the number in its address",
-      toDigits,
-    )
     .addOption(createSince("only events sent since then: a duration before now, or a date", "3d"))
-    .option("--token <token>", "GitHub's token (default: $GITHUB_TOKEN, $GH_TOKEN, else that of channels.github)")
-    .option(
-      "--api <address>",
-      "API of GitHub Enterprise Server (default: $GITHUB_API_URL, else https://api.github.com)",
-    )
     .option("--dry-run", "only list the events", false)
     .action((preset: string, flags: CatchUpFlags) => catchUp(preset, flags, io));
 

@@ -1,9 +1,6 @@
 import { hash } from "node:crypto";
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { createRequire } from "node:module";
-import { CLOCK_SLACK_MS, orElse, readRegularFile, replaceFile } from "../shared/system/files.ts";
-import { isObject, parseObject } from "../shared/json.ts";
-import { packageVersion } from "../shared/system/package.ts";
+import { readdirSync, statSync } from "node:fs";
+import { CLOCK_SLACK_MS, orElse, readRegularFile } from "../shared/system/files.ts";
 import { isCode, MAX_SOURCE_BYTES } from "./source-boundary.ts";
 
 export interface CompiledCode {
@@ -19,16 +16,15 @@ export interface CompiledCode {
 
 /**
  * Keeps what modules were compiled to from one build to the next, until a file that went into it changes, or one that decided
- * what an import meant. A module that imports nothing is kept from one start to the next too; writing bundles with their
- * packages would take longer than a build.
+ * what an import meant. Nothing outlives the process: a file of code would run whatever was written into it.
  */
 export interface CodeCache {
   /** `name`: the folder of the module, linked roots and the file. */
   find(name: string, text: string): CompiledCode | undefined;
   /** `uses`: files and folders that it depends on, whether they exist or not. `since`: when the first of them was read. */
   keep(name: string, text: string, compiled: CompiledCode, from: { uses: string[]; since: number }): void;
-  /** Writes the file, if something in it is new or was not asked for since the last call. */
-  save(): void;
+  /** Forgets what was neither found nor kept since the last call. */
+  dropUnused(): void;
 }
 
 interface Entry {
@@ -37,16 +33,10 @@ interface Entry {
   uses: Record<string, string>;
 }
 
-/** More than the code of a thousand modules. */
-const MAX_BYTES = 64 * 1024 * 1024;
-
-/** `file`: for the owner alone, as the journal. Without one, nothing outlives the process. */
-export function createCodeCache(file?: string): CodeCache {
-  const compilers = `${packageVersion()} ${esbuildVersion()}`;
+export function createCodeCache(): CodeCache {
   const fingerprintOf = createFingerprints();
-  let known = file === undefined ? new Map<string, Entry>() : readEntries(file);
+  let known = new Map<string, Entry>();
   let used = new Map<string, Entry>();
-  let isNew = false;
 
   return {
     find(name, text) {
@@ -61,42 +51,16 @@ export function createCodeCache(file?: string): CodeCache {
       if (uses.some((use) => fingerprintOf(use).changedAt > since - CLOCK_SLACK_MS)) return;
       const entries = uses.map((use) => [use, fingerprintOf(use).content]);
       used.set(toKey(name, text), { compiled, uses: Object.fromEntries(entries) });
-      isNew ||= uses.length === 0;
     },
-    save() {
-      const isChanged = isNew || toAlone(used).length !== toAlone(known).length;
+    dropUnused() {
       known = used;
       used = new Map();
-      isNew = false;
-      if (file === undefined || !isChanged) return;
-      try {
-        replaceFile(file, JSON.stringify(Object.fromEntries(toAlone(known))), { mode: 0o600 });
-      } catch {
-        // Without it, the next start takes longer.
-      }
     },
   };
-
-  function toKey(name: string, text: string): string {
-    return hash("sha256", JSON.stringify([compilers, name, text]), "base64url");
-  }
 }
 
-function toAlone(entries: ReadonlyMap<string, Entry>): [string, Entry][] {
-  return [...entries].filter(([, { uses }]) => Object.keys(uses).length === 0);
-}
-
-/** Empty if there is no file, or if it is damaged. */
-function readEntries(file: string): Map<string, Entry> {
-  const entries = orElse({}, () => parseObject(readRegularFile(file, MAX_BYTES).toString("utf8")));
-  return new Map(Object.entries(entries).filter(isEntry));
-}
-
-function isEntry(entry: [string, unknown]): entry is [string, Entry] {
-  const [, value] = entry;
-  if (!isObject(value) || !isObject(value["compiled"]) || !isObject(value["uses"])) return false;
-  const { code, sourceMap, hash: codeHash, inputs } = value["compiled"];
-  return [code, sourceMap, codeHash].every((text) => typeof text === "string") && Array.isArray(inputs);
+function toKey(name: string, text: string): string {
+  return hash("sha256", JSON.stringify([name, text]), "base64url");
 }
 
 interface Fingerprint {
@@ -146,9 +110,4 @@ function listCode(folder: string): string {
     .map(({ name }) => name)
     .toSorted()
     .join("\n");
-}
-
-function esbuildVersion(): string {
-  const file = createRequire(import.meta.url).resolve("esbuild/package.json");
-  return JSON.parse(readFileSync(file, "utf8")).version;
 }

@@ -1,10 +1,21 @@
-import { createServer, type ServerResponse } from "node:http";
+import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { failureOf } from "../../contracts/harness.ts";
 import { openGithubDeliveries } from "./missed.ts";
 
 let close = async (): Promise<void> => undefined;
 afterEach(() => close());
+
+const HOOK = "/repos/acme/shop/hooks/4";
+
+/** The address of a webhook in GitHub's API. */
+async function startHook(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  close = async () => void (await new Promise((resolve) => server.close(resolve)));
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}${HOOK}`;
+}
 
 test.each<[string, (response: ServerResponse) => void, RegExp]>([
   [
@@ -21,11 +32,38 @@ test.each<[string, (response: ServerResponse) => void, RegExp]>([
     /^The answer of GitHub could not be read\.$/,
   ],
 ])("%s can be tried again", async (_what, answer, message) => {
-  const server = createServer((_request, response) => answer(response));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  close = async () => void (await new Promise((resolve) => server.close(resolve)));
-  const address = server.address();
-  const hook = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}/repos/acme/shop/hooks/4`;
+  const hook = await startHook((_request, response) => answer(response));
   const error = await failureOf(openGithubDeliveries(hook, "t").find(0));
   expect(error).toMatchObject({ retryable: true, message: expect.stringMatching(message) });
+});
+
+test("events of which no attempt arrived are found page by page, oldest first, and sent again by their whole id", async () => {
+  const now = Date.now();
+  // More digits than a number holds.
+  const attempts = [
+    ["161238932700520455", "retried", 1, 200],
+    ["161238932700520454", "new", 2, 503],
+    ["161238932700520453", "retried", 3, 503],
+    ["161238932700520452", "old", 4, 0],
+    ["161238932700520451", "older", 300, 503],
+  ].map(([id, guid, minutesAgo, status]) => {
+    const at = new Date(now - Number(minutesAgo) * 60_000).toISOString();
+    return `{"id":${id},"guid":"${guid}","delivered_at":"${at}","status_code":${status},"event":"push","action":null}`;
+  });
+  const repeated: string[] = [];
+  const hook = await startHook(({ method, url = "" }, response) => {
+    if (method === "POST") repeated.push(url);
+    if (method === "POST") return response.writeHead(url.includes("454") ? 422 : 202).end();
+    const from = Number(new URL(url, "http://localhost").searchParams.get("cursor") ?? 0);
+    const next = `<${hook}/deliveries?per_page=2&cursor=${from + 2}>; rel="next"`;
+    const page = attempts.slice(from, from + 2).join(",");
+    return response.writeHead(200, from + 2 < attempts.length ? { link: next } : {}).end(`[${page}]`);
+  });
+  const deliveries = openGithubDeliveries(hook, "t");
+  const { missed } = await deliveries.find(now - 60 * 60_000);
+  expect(missed.map(({ guid }) => guid)).toEqual(["old", "new"]);
+  await deliveries.repeat(missed[0]!);
+  const gone = await failureOf(deliveries.repeat(missed[1]!));
+  expect(gone).toMatchObject({ retryable: false, message: expect.stringContaining("GitHub answered 422") });
+  expect(repeated).toEqual(["452", "454"].map((end) => `${HOOK}/deliveries/161238932700520${end}/attempts`));
 });

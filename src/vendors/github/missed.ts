@@ -68,7 +68,7 @@ export function openGithubDeliveries(hook: string, token: string, signal?: Abort
 }
 
 /** Calls GitHub, whose integers stay as they are written. */
-export async function callGithub(
+async function callGithub(
   method: "GET" | "POST",
   url: string,
   { token, signal }: { token: string; signal?: AbortSignal },
