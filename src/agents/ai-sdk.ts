@@ -6,6 +6,7 @@ import type * as Undici from "undici";
 import { DriverError } from "../core/errors.ts";
 import type { DriverContext, DriverDefinition } from "../core/ports/plugin.ts";
 import { HTTP_URL, objectSchema, TEXTS } from "../core/shared/json.ts";
+import { limitFetch } from "../core/shared/net/limited-fetch.ts";
 import { undici } from "../core/shared/net/undici.ts";
 import { traceHeaders } from "../core/telemetry/traces.ts";
 import { toReply } from "./ai-sdk-reply.ts";
@@ -50,7 +51,7 @@ export function createAiSdk(
   turnHeaders?: (turn: AgentTurn) => Record<string, string>,
 ): AgentDriver {
   // Without a key the SDK would use one of the environment that the configuration does not name.
-  const settings = { baseURL: baseUrl, apiKey, headers, fetch: fetchWithoutTimeout };
+  const settings = { baseURL: baseUrl, apiKey, headers, fetch: fetchAnswer };
   const models = new Map<string, LanguageModel>();
   return {
     name,
@@ -171,6 +172,9 @@ function toToolMessage(results: CallOutcome[]): ToolModelMessage {
 function orPlaceholder(text: string): string {
   return text.trim() === "" ? "(empty)" : text;
 }
+
+/** The longest answers of models have some hundred kilobytes. The turn has a time limit of its own. */
+const fetchAnswer = limitFetch({ maxBytes: 16 * 1024 * 1024 }, fetchWithoutTimeout);
 
 let dispatcher: Undici.Agent | undefined;
 

@@ -1,6 +1,7 @@
 import type { APICallError } from "ai";
 import { codeOf, DriverError, type ModelFailure } from "../core/errors.ts";
 import { parseObject, toObject } from "../core/shared/json.ts";
+import { AnswerTooLong } from "../core/shared/net/limited-fetch.ts";
 import { isRetryableStatus, parseRetryAfter } from "../core/shared/net/network.ts";
 
 /** The fields of the AI SDK's errors. Without a status there was no response, and with `isRetryable` the service was not reached. */
@@ -23,7 +24,8 @@ export function toDriverError(error: unknown, call: { provider: string; secrets:
   const settings = `agents.providers.${call.provider}`;
   const refused = isRefusedKey ? ` (check ${settings}.apiKey)` : "";
   const advice = isRedirect ? ` (redirects are not followed: check ${settings}.baseUrl)` : refused;
-  const sentence = `${call.provider} ${outcome}${advice}: ${withoutSecrets(message, call.secrets)}`;
+  const reason = error instanceof Error && error.cause instanceof AnswerTooLong ? error.cause.message : message;
+  const sentence = `${call.provider} ${outcome}${advice}: ${withoutSecrets(reason, call.secrets)}`;
   return new DriverError(sentence.slice(0, MAX_LENGTH), {
     // Another attempt would be redirected again.
     retryable:

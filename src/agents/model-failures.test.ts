@@ -146,6 +146,11 @@ describe.each(Object.entries(openers))("failures of a model: %s", (_, openAgent)
     expect(await fail()).toMatchObject({ modelFailure: "unavailable", retryAfterMs: 9000 });
   });
 
+  test("an answer that is far too long is not read to its end", async () => {
+    proxy.inject({ kind: "answer", status: 200, body: " ".repeat(17 * 1024 * 1024) });
+    expect((await fail()).message).toContain("the answer is longer than 16777216 bytes");
+  });
+
   test("a web page in place of an answer is no outage", async () => {
     proxy.inject({ kind: "answer", status: 200, headers: { "content-type": "text/html" }, body: "<h1>Welcome</h1>" });
     expect(await fail()).toMatchObject({ modelFailure: undefined, retryable: true });

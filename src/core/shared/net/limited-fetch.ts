@@ -17,8 +17,8 @@ export class AnswerTooLong extends Error {
 /** A `fetch` for servers that are not trusted: no answer is larger or takes longer than the limits. `send`: default `fetch`. */
 export function limitFetch({ maxBytes, timeoutMs }: FetchLimits, send: typeof fetch = fetch): typeof fetch {
   return async (input, init) => {
-    const signals = [init?.signal, timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs)];
-    const signal = AbortSignal.any(signals.filter((one) => one != null));
+    const own = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
+    const signal = AbortSignal.any(init?.signal ? [init.signal, ...own] : own);
     const response = await send(input, { ...init, signal });
     if (!response.body) return response;
     if (Number(response.headers.get("content-length")) > maxBytes) {
