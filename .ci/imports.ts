@@ -150,50 +150,8 @@ for (const [file, { values, files: all }] of imports) {
   }
 }
 for (const circle of findCircles()) problems.push(`circle: ${circle.join(" → ")}`);
-/** What broke the rules when the files were moved. An entry that is fixed fails until it is taken out; the list goes when it is empty. */
-const KNOWN = process.argv[2]
-  ? []
-  : [
-      "src/core/actions/agent.ts: core must not import types from agents (src/agents/tools/tool-sets.ts)",
-      "src/core/actions/context.ts: core must not import types from agents (src/agents/tools/tool-sets.ts)",
-      "src/core/actions/rules.ts: core must not import types from agents (src/agents/tools/tool-sets.ts)",
-      "src/core/config/types.ts: core must not import types from agents (src/agents/tools/reads.ts)",
-      "src/core/dispatch/alerts.ts: core must not import types from mail (src/mail/watch/status.ts)",
-      "src/core/ingress/serve-hook.ts: core must not import types from operator (src/operator/rejections.ts)",
-      "src/core/mapping/context.ts: core must not import types from agents (src/agents/tools/tool-sets.ts)",
-      "src/core/mapping/item.ts: core must not import types from agents (src/agents/tools/tool-sets.ts)",
-      "src/core/mapping/resolve.ts: core must not import types from mail (src/mail/message/posted-mail.ts)",
-      "src/core/mapping/resolve.ts: core must not import from mail (../../mail/message/posted-mail.ts)",
-      "src/core/receive.ts: core must not import types from operator (src/operator/stored-events.ts)",
-      "src/core/receive.ts: core must not import types from operator (src/operator/http/stream.ts)",
-      "src/core/receive.ts: core must not import types from service (src/service/runtime/build.ts)",
-      "src/core/receive.ts: core must not import from operator (../operator/stored-events.ts)",
-      "src/core/telemetry/metrics.ts: core must not import types from operator (src/operator/status.ts)",
-      "src/mcp/open.ts: mcp must not import types from service (src/service/runtime/build.ts)",
-      "src/mcp/open.ts: mcp must not import types from service (src/service/execution.ts)",
-      "src/mcp/open.ts: mcp must not import types from service (src/service/parts.ts)",
-      "src/mcp/parts.ts: mcp must not import types from service (src/service/runtime/build.ts)",
-      "src/mcp/server.ts: mcp must not import types from service (src/service/runtime/build.ts)",
-      "src/operator/diff.ts: operator must not import types from service (src/service/runtime/draft.ts)",
-      "src/operator/http/services.ts: operator must not import types from mcp (src/mcp/audit.ts)",
-      "src/operator/http/services.ts: operator must not import types from service (src/service/operations.ts)",
-      "src/operator/status.ts: operator must not import types from mail (src/mail/watch/status.ts)",
-      "src/operator/status.ts: operator must not import types from service (src/service/runtime/build.ts)",
-      "src/operator/status.ts: operator must not import types from service (src/service/runtime/reload.ts)",
-      "src/operator/trial.ts: operator must not import types from service (src/service/runtime/build.ts)",
-      "src/operator/trial.ts: operator must not import types from service (src/service/runtime/draft.ts)",
-      "src/operator/views.ts: operator must not import types from mcp (src/mcp/audit.ts)",
-      "src/operator/views.ts: operator must not import types from service (src/service/runtime/build.ts)",
-      "src/operator/views.ts: operator must not import types from service (src/service/runtime/grants.ts)",
-      "src/vendors/channels.ts: vendors must not import types from mail (src/mail/channel/email.ts)",
-      "src/vendors/channels.ts: vendors must not import from mail (../mail/channel/email.ts)",
-    ];
-const found = [
-  ...problems.filter((problem) => !KNOWN.includes(problem)),
-  ...KNOWN.filter((problem) => !problems.includes(problem)).map((problem) => `fixed, take it out: ${problem}`),
-];
-for (const problem of found) console.error(problem);
-process.exitCode = found.length > 0 ? 1 : 0;
+for (const problem of problems) console.error(problem);
+process.exitCode = problems.length > 0 ? 1 : 0;
 
 function checkDirection(file: string, specifier: string): string | undefined {
   const target = path.join(path.dirname(file), specifier);

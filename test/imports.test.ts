@@ -38,9 +38,15 @@ test("a room around the core imports values of its face only", async () => {
   expect(await check({ "vendors/slack.ts": 'import { retry } from "../core/dispatch/retry.ts";' })).toBe(problem);
 });
 
-test("types follow the arrows between rooms", async () => {
-  expect(await check({ "core/receive.ts": 'import type { View } from "../operator/views.ts";' })).toBe(
-    "src/core/receive.ts: core must not import types from operator (src/operator/views.ts)",
+test.each([
+  ["core/receive.ts", "operator"],
+  ["mcp/open.ts", "service"],
+  ["operator/status.ts", "mail"],
+  ["vendors/channels.ts", "mail"],
+])("src/%s must not import types from %s", async (file, room) => {
+  const [from] = file.split("/");
+  expect(await check({ [file]: `import type { View } from "../${room}/view.ts";` })).toBe(
+    `src/${file}: ${from} must not import types from ${room} (src/${room}/view.ts)`,
   );
 });
 

@@ -5,6 +5,7 @@ import { takeAnswer } from "./approvals/answer.ts";
 import { HookError } from "./errors.ts";
 import type { FindParser } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/exchange.ts";
+import { toReplayRequest } from "./ingress/replay-request.ts";
 import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent, toSignatureKey } from "./journal/event.ts";
 import type { AcceptResult, EventRecord, Journal, NewEvent } from "./journal/journal.ts";
 import { MAX_STATE_KEYS } from "./journal/state.ts";
@@ -12,9 +13,7 @@ import { isBuiltInHook } from "./mapping/mapping-index.ts";
 import type { IsOwn } from "./mapping/match.ts";
 import { resolveRequest, type ResolveOptions } from "./mapping/resolve.ts";
 import { createState, type HeldState, StartAgain } from "./mapping/state.ts";
-import { toReplayRequest } from "../operator/stored-events.ts";
-import type { LiveStream } from "../operator/http/stream.ts";
-import type { Runtime } from "../service/runtime/build.ts";
+import type { Runtime } from "./ports/runtime.ts";
 import { createLines } from "./shared/lines.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 import { inSpan } from "./telemetry/traces.ts";
@@ -36,7 +35,8 @@ export interface ReceiverParts {
   telemetry: Telemetry;
   findParser: FindParser;
   isOwn: IsOwn;
-  stream: Pick<LiveStream, "received">;
+  /** Called before the event of a request to this node is committed. */
+  stream: { received(id: string): void };
 }
 
 /** A request that the journal has committed, or knows. */
@@ -162,7 +162,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
 
   function resolve(
     request: HookRequest,
-    { mappings, config, channels, tools }: Runtime,
+    { mappings, config, channels, tools, readMail }: Runtime,
     {
       startedAt,
       isEcho = isDelivered,
@@ -171,7 +171,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
   ): Promise<Resolution> {
     return inSpan("mapping", async (describe) => {
       try {
-        const options = { mappings, config, channels, tools, run, isEcho, isOwn, openState };
+        const options = { mappings, config, channels, tools, readMail, run, isEcho, isOwn, openState };
         const resolution = await resolveRequest(request, options);
         describe?.({ "hookline.mapping": resolution.mapping, "hookline.actions": resolution.actions.length });
         return resolution;

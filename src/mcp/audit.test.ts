@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { createAuditList, type McpRequestRecord } from "./audit.ts";
+import { createAuditList } from "./audit.ts";
+import type { McpRequestRecord } from "../core/ports/audit.ts";
 
 function request(at: number, principal: string | undefined): McpRequestRecord {
   return { at, principal, client: "203.0.113.9", method: "POST /mcp", event: undefined, outcome: "401" };

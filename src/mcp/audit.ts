@@ -1,22 +1,4 @@
-/** What a principal asked the endpoint for. */
-export interface McpRequestRecord {
-  at: number;
-  /** undefined: nobody who is known. */
-  principal: string | undefined;
-  /** The address of the client. */
-  client: string;
-  method: string;
-  /** The event type. */
-  event: string | undefined;
-  /** ok, the code of an error, or the status of a refusal. */
-  outcome: string;
-}
-
-export interface AuditList {
-  add(record: McpRequestRecord): void;
-  /** Newest first. */
-  list(limit: number): McpRequestRecord[];
-}
+import type { AuditList, McpRequestRecord } from "../core/ports/audit.ts";
 
 /** How many records are kept of known principals, and as many of unknown clients, which must not displace the others. */
 const MAX_RECORDS = 500;

@@ -8,7 +8,7 @@ import { isObject, readOwn, toObject } from "../core/shared/json.ts";
 import { packageVersion } from "../core/shared/system/package.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { HttpResponse } from "../core/types.ts";
-import type { AuditList } from "./audit.ts";
+import type { AuditList } from "../core/ports/audit.ts";
 import { CODES, McpError } from "./errors.ts";
 import type { Params } from "./params.ts";
 import type { Authenticate, PrincipalSettings } from "./principals.ts";

@@ -1,12 +1,14 @@
+import type { Alerts } from "../core/dispatch/alerts.ts";
 import { haveOtherConfigurations, retryWhileUnavailable } from "../core/dispatch/retry.ts";
 import { HookError } from "../core/errors.ts";
 import type { Routes } from "../core/ingress/router.ts";
-import { createAuditList, type AuditList } from "./audit.ts";
+import { createAuditList } from "./audit.ts";
+import type { AuditList } from "../core/ports/audit.ts";
 import type { McpServer } from "./server.ts";
-import type { Runtime } from "../service/runtime/build.ts";
+import type { Runtime } from "../core/ports/runtime.ts";
+import type { Log } from "../core/telemetry/log.ts";
+import type { Journal } from "../core/journal/journal.ts";
 import { once } from "../core/shared/once.ts";
-import type { Execution } from "../service/execution.ts";
-import type { Parts } from "../service/parts.ts";
 
 /** The MCP endpoint, which is loaded at its first use. */
 export interface Mcp {
@@ -17,8 +19,16 @@ export interface Mcp {
   stop(): Promise<void>;
 }
 
-/** `execution`: it is made later. */
-export function createMcp({ journal, current, store, telemetry: { log } }: Parts, execution: () => Execution): Mcp {
+interface McpOptions {
+  journal: Journal;
+  current(): Runtime;
+  /** The state folder, which holds the key if the configuration has none. */
+  store: { path: string };
+  telemetry: { log: Log };
+}
+
+/** `alerts`: they are made later. */
+export function createMcp({ journal, current, store, telemetry: { log } }: McpOptions, alerts: () => Alerts): Mcp {
   const audit = createAuditList();
   const stopping = new AbortController();
   const open = once(load);
@@ -59,11 +69,10 @@ export function createMcp({ journal, current, store, telemetry: { log } }: Parts
 
   async function load(): Promise<McpServer> {
     const { openMcpServer } = await import("./server.ts");
-    const alerts = { raise: execution().alerts.raise };
     server = await openMcpServer({
       journal,
       current,
-      alerts,
+      alerts: alerts(),
       log,
       audit,
       storePath: store.path,

@@ -1,5 +1,5 @@
 import type { Journal } from "../core/journal/journal.ts";
-import type { Runtime } from "../service/runtime/build.ts";
+import type { Runtime } from "../core/ports/runtime.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { Sender } from "./delivery/callback.ts";
 import type { SecretBox } from "./delivery/secrets.ts";

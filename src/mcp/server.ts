@@ -1,9 +1,9 @@
 import { HookError } from "../core/errors.ts";
 import { json, type RouteHandler } from "../core/ingress/router.ts";
-import type { Runtime } from "../service/runtime/build.ts";
+import type { Runtime } from "../core/ports/runtime.ts";
 import { createWakeUp } from "../core/shared/time.ts";
 import type { HttpResponse } from "../core/types.ts";
-import type { AuditList } from "./audit.ts";
+import type { AuditList } from "../core/ports/audit.ts";
 import { createSender } from "./delivery/callback.ts";
 import { createCatalog } from "./catalog.ts";
 import { createChallenges } from "./delivery/challenge.ts";

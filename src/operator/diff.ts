@@ -2,16 +2,16 @@ import { isDeepStrictEqual } from "node:util";
 import type { FromSchema } from "json-schema-to-ts";
 import { ConfigError, HookError, toSentence } from "../core/errors.ts";
 import type { FindParser } from "../core/ingress/parse-body.ts";
+import { toReplayRequest } from "../core/ingress/replay-request.ts";
 import type { Journal } from "../core/journal/journal.ts";
 import type { MappingIndex } from "../core/mapping/mapping-index.ts";
-import type { DraftChange } from "../service/runtime/draft.ts";
 import { parseSince } from "../core/shared/time.ts";
 import { REDACTED } from "../core/shared/secret.ts";
 import { cutText } from "../core/shared/text/text.ts";
 import { type ActionReceipt, ANY_CREDENTIAL, type HookRequest, type Resolution } from "../core/types.ts";
 import { createRequireBody, type RequireBody } from "./body.ts";
-import { listSince, toReplayRequest } from "./stored-events.ts";
-import { type ActionView, toActionView } from "./trial.ts";
+import { listSince } from "./stored-events.ts";
+import { type ActionView, type Draft, toActionView } from "./trial.ts";
 
 /** The result of a stored request: under one configuration, or as it was recorded. */
 export type FindOutcome = (request: HookRequest) => Promise<Outcome>;
@@ -253,6 +253,14 @@ export const DIFF_SCHEMA = {
 } as const;
 
 const requireDiff: RequireBody<FromSchema<typeof DIFF_SCHEMA>> = createRequireBody(DIFF_SCHEMA, "diff");
+
+/** Changes to the loaded mappings: one draft, or all mappings and presets of another configuration. */
+export type DraftChange = Draft | { hooks: DraftHooks };
+
+export interface DraftHooks {
+  mappings?: unknown[];
+  presets?: unknown[];
+}
 
 export interface DiffSteps {
   journal: Pick<Journal, "listEvents" | "getEvent">;

@@ -1,6 +1,6 @@
-import type { IncomingHttpHeaders } from "node:http";
-import { type HookError, messageOf } from "../core/errors.ts";
+import { messageOf } from "../core/errors.ts";
 import type { Journal } from "../core/journal/journal.ts";
+import type { RefusalError, RefusedRequest, RejectionDetails, Rejections } from "../core/ports/rejections.ts";
 import { cutText } from "../core/shared/text/text.ts";
 import { DAY_MS } from "../core/shared/time.ts";
 import type { Telemetry } from "../core/telemetry/telemetry.ts";
@@ -29,30 +29,7 @@ export interface Rejection {
   repeated?: number;
 }
 
-interface RefusedRequest {
-  id: string;
-  method: string;
-  client: string;
-  headers: IncomingHttpHeaders;
-}
-
-type RefusalError = Pick<HookError, "code" | "message">;
-
-interface RejectionDetails {
-  reason?: string;
-  hint?: string;
-  /** The client has failed too often. */
-  isThrottled?: boolean;
-}
-
-export interface RejectionLog {
-  /** Keeps a refused request; gives the error back. */
-  add<E extends RefusalError>(
-    request: RefusedRequest,
-    hook: string | undefined,
-    error: E,
-    details?: RejectionDetails,
-  ): E;
+export interface RejectionLog extends Rejections {
   /** The last 500 of all nodes, also those before the start. Newest first. */
   list(limit: number): Promise<Rejection[]>;
   /** Saves what is not saved yet. */

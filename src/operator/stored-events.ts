@@ -1,11 +1,8 @@
 import { describeWait } from "../core/shared/run-wait.ts";
-import { HookError, HTTP_ERRORS } from "../core/errors.ts";
-import type { FindParser } from "../core/ingress/parse-body.ts";
+import { HTTP_ERRORS } from "../core/errors.ts";
 import type { EventRecord, EventSearch, EventSummary, Journal, Page } from "../core/journal/journal.ts";
-import { createId } from "../core/shared/id.ts";
 import { parsePath } from "../core/shared/json.ts";
-import { REDACTED } from "../core/shared/secret.ts";
-import type { EventStatus, HookRequest } from "../core/types.ts";
+import type { EventStatus } from "../core/types.ts";
 
 type StoredEvents = Pick<Journal, "listEvents" | "getEvent">;
 
@@ -105,39 +102,6 @@ export async function* readPages<Row extends { id: string }>(
     yield* rows;
     before = rows.length === size ? rows.at(-1)?.id : undefined;
   } while (before !== undefined);
-}
-
-/**
- * The request of a stored event, to be run again as a new one: without an idempotency key, and without the headers and
- * query parameters whose values were not stored. Rejects with a 409 `HookError` when the body was not stored.
- */
-export async function toReplayRequest(
-  { id, hook, credential, request }: EventRecord,
-  findParser: FindParser,
-): Promise<HookRequest> {
-  const { method, path, query, headers, contentType, body, client } = request;
-  if (body.length === 0) throw new HookError("no_stored_body");
-  return {
-    id: createId(),
-    replayOf: id,
-    hook,
-    method,
-    path,
-    query: withoutRedacted(query),
-    headers: withoutRedacted(headers),
-    rawBody: body,
-    ...(await findParser(contentType, hook)(body)),
-    contentType,
-    receivedAt: Date.now(),
-    // Older versions did not store the credential, and had only `hooks.token`.
-    credential: credential ?? "token:default",
-    client,
-  };
-}
-
-/** Without values that were not stored. */
-export function withoutRedacted(values: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== REDACTED));
 }
 
 /** The part of a summary that becomes one line. */

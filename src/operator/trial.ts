@@ -5,8 +5,7 @@ import { ConfigError, type ConfigProblem, HookError } from "../core/errors.ts";
 import { parseJsonBody } from "../core/ingress/parse-body.ts";
 import { toVisibleHeaders } from "../core/ingress/hook-request.ts";
 import type { MappingIndex } from "../core/mapping/mapping-index.ts";
-import type { Runtime } from "../service/runtime/build.ts";
-import type { Draft } from "../service/runtime/draft.ts";
+import type { Runtime } from "../core/ports/runtime.ts";
 import { readOwn, toText } from "../core/shared/json.ts";
 import { createId } from "../core/shared/id.ts";
 import { TOKEN_PARAMETER } from "../core/shared/secret.ts";
@@ -94,6 +93,14 @@ export interface TrialSteps {
   resolve(request: HookRequest, mappings: MappingIndex): Promise<Resolution>;
   /** Absent: only the loaded mappings are tried. Throws a `ConfigError`. */
   buildDraft?(draft: Draft): Promise<MappingIndex>;
+}
+
+/** A mapping as it is being written: it is in no file yet. */
+export interface Draft {
+  /** Fields over those of the loaded mapping with this id; null removes one. Without such a mapping, a new one. */
+  mapping: { id: string; [field: string]: unknown };
+  /** The text of the transform's module. Default: the file's. */
+  code?: string;
 }
 
 const STRINGS = { type: "object", additionalProperties: { type: "string" } } as const;

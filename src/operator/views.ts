@@ -5,7 +5,7 @@ import type { FoundMissed } from "../core/ports/missed.ts";
 import type { FindParser } from "../core/ingress/parse-body.ts";
 import { matchHook } from "../core/ingress/router.ts";
 import type { AnsweredRequest } from "../core/ingress/server.ts";
-import type { McpRequestRecord } from "../mcp/audit.ts";
+import type { McpRequestRecord } from "../core/ports/audit.ts";
 import type {
   AbandonedEvent,
   Approval,
@@ -23,8 +23,8 @@ import type {
   Timings,
   Step,
 } from "../core/journal/journal.ts";
-import type { Runtime } from "../service/runtime/build.ts";
-import type { GrantRow } from "../service/runtime/grants.ts";
+import type { Runtime } from "../core/ports/runtime.ts";
+import type { GrantRow } from "../core/mapping/policy/grants.ts";
 import type { LogLine } from "../core/types.ts";
 import type { DeadLetterChange, DeadLetterGroup } from "./dead-letters.ts";
 import type { Diff } from "./diff.ts";

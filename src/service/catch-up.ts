@@ -7,7 +7,7 @@ import { findRegistration } from "../core/config/presets/file.ts";
 import type { PresetUse } from "../core/config/types.ts";
 import { DriverError, HookError, JournalUnavailable, messageOf } from "../core/errors.ts";
 import { listSince } from "../operator/stored-events.ts";
-import type { Runtime } from "./runtime/build.ts";
+import type { Runtime } from "../core/ports/runtime.ts";
 import { createId } from "../core/shared/id.ts";
 import { parseObject, readOwn, toText } from "../core/shared/json.ts";
 import { toOneLine } from "../core/shared/text/text.ts";

@@ -3,12 +3,13 @@ import { createDispatcher, type Dispatcher } from "../core/dispatch/dispatcher.t
 import type { EventRecord } from "../core/journal/journal.ts";
 import { createSweeper, type Sweeper } from "../core/journal/sweeper.ts";
 import { createMailService, type MailService } from "../mail/watch/service.ts";
-import { isDown, type MailStatus } from "../mail/watch/status.ts";
+import type { MailStatus } from "../core/ports/mail-status.ts";
+import { isDown } from "../mail/watch/status.ts";
 import { toRequestContext } from "../core/mapping/item.ts";
-import { toReplayRequest } from "../operator/stored-events.ts";
+import { toReplayRequest } from "../core/ingress/replay-request.ts";
 import { describeNode, toMailView, toRuntimeView } from "../operator/status.ts";
 import { createReloader, type ReloadCause, type Reloader } from "./runtime/reload.ts";
-import type { Runtime } from "./runtime/build.ts";
+import type { Runtime } from "../core/ports/runtime.ts";
 import { createMailStores } from "./stores.ts";
 import type { Parts } from "./parts.ts";
 

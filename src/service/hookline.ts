@@ -1,6 +1,6 @@
 import type { Hookline } from "./library.ts";
 import { type EventTimeline, toEventTimeline } from "../operator/views.ts";
-import type { Runtime } from "./runtime/build.ts";
+import type { Runtime } from "../core/ports/runtime.ts";
 import { createExecution, type Execution } from "./execution.ts";
 import { createHttp, type Http } from "./http.ts";
 import { createLifecycle, type ServicePart } from "./lifecycle.ts";

@@ -13,7 +13,7 @@ import { createRejectionLog, type RejectionLog } from "../operator/rejections.ts
 import { toView } from "../operator/times.ts";
 import { toAnswerView, toToolsView } from "../operator/views.ts";
 import { createReceiver, type Receiver } from "../core/receive.ts";
-import type { Runtime } from "./runtime/build.ts";
+import type { Runtime } from "../core/ports/runtime.ts";
 import { listGrants } from "./runtime/grants.ts";
 import { writeMetrics } from "../core/telemetry/metrics.ts";
 import type { HookRequest, HttpResponse } from "../core/types.ts";
@@ -53,7 +53,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
     log: telemetry.log,
   });
   const operations = createOperations(parts, execution);
-  const mcp = createMcp(parts, execution);
+  const mcp = createMcp(parts, () => execution().alerts);
   const rejections = createRejectionLog(telemetry, journal, (rejection) => {
     stream.publish("rejection", rejection.id, () => toView(rejection));
     activity.rejected(rejection.reason);

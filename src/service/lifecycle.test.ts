@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Runtime } from "./runtime/build.ts";
+import type { Runtime } from "../core/ports/runtime.ts";
 import { createLifecycle, type ServicePart } from "./lifecycle.ts";
 
 const RUNTIME = { generation: 1 } as Runtime;

@@ -1,4 +1,4 @@
-import type { Runtime } from "./runtime/build.ts";
+import type { Runtime } from "../core/ports/runtime.ts";
 
 /** A part of the service that starts, follows the configuration or stops. */
 export interface ServicePart {

@@ -3,27 +3,15 @@ import { readBudget } from "../core/dispatch/hold.ts";
 import { HookError } from "../core/errors.ts";
 import { resolveRequest } from "../core/mapping/resolve.ts";
 import { createState, type RequestState } from "../core/mapping/state.ts";
-import { type Diff, runDiff } from "../operator/diff.ts";
-import { runTrial, type Trial } from "../operator/trial.ts";
-import { type StatusView, toMailView, toNodesView, toRuntimeView } from "../operator/status.ts";
-import type { Runtime } from "./runtime/build.ts";
+import { runDiff } from "../operator/diff.ts";
+import { runTrial } from "../operator/trial.ts";
+import type { Operations } from "../operator/http/services.ts";
+import { toMailView, toNodesView, toRuntimeView } from "../operator/status.ts";
+import type { Runtime } from "../core/ports/runtime.ts";
 import { createDrafts } from "./runtime/draft.ts";
 import { packageVersion } from "../core/shared/system/package.ts";
 import type { Execution } from "./execution.ts";
 import type { Parts } from "./parts.ts";
-
-/** What the operator asks of a running service. */
-export interface Operations {
-  status(): Promise<StatusView>;
-  /** Runs a request through the mappings, or a draft of one, without executing anything. */
-  tryHook(body: unknown): Promise<Trial>;
-  /** What a change would do to stored events. One at a time: it resolves every event twice. */
-  diff(body: unknown): Promise<Diff>;
-  /** Ends an unfinished run for good. False if there is none with this id. Throws a 409 if it has ended. */
-  cancel(runId: string): Promise<boolean>;
-  /** Rejects with the reason when the service cannot accept hooks. */
-  requireReady(): Promise<void>;
-}
 
 /** `execution`: it is made later. */
 export function createOperations(parts: Parts, execution: () => Execution): Operations {

@@ -2,7 +2,7 @@ import { HookError } from "../core/errors.ts";
 import type { Journal, Run, Answer, EventRecord } from "../core/journal/journal.ts";
 import { renderAnswer } from "../core/mapping/answer.ts";
 import type { Accepted } from "../core/receive.ts";
-import type { Runtime } from "./runtime/build.ts";
+import type { Runtime } from "../core/ports/runtime.ts";
 import { readOwn } from "../core/shared/json.ts";
 import { createWakeUp } from "../core/shared/time.ts";
 import type { Log } from "../core/telemetry/log.ts";

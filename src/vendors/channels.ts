@@ -10,7 +10,6 @@ import { pagerduty } from "./pagerduty/comments.ts";
 import { sentry } from "./sentry/comments.ts";
 import { discord } from "./discord/channel.ts";
 import type { ChannelDriver } from "../core/ports/channel.ts";
-import { email } from "../mail/channel/email.ts";
 import { http } from "./http-target.ts";
 import { imessage } from "./imessage/channel.ts";
 import { mattermost } from "./mattermost/channel.ts";
@@ -29,7 +28,6 @@ export const channels: Record<string, DriverDefinition<ChannelDriver>> = {
   mattermost,
   imessage,
   msteams,
-  email,
   http,
   github,
   gitlab,

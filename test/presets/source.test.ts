@@ -1,7 +1,7 @@
 /** Where a reply to an event of a preset goes, and that what follows there is the same session. */
 import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { channels } from "../../src/vendors/channels.ts";
+import { builtInDrivers } from "../../src/service/drivers.ts";
 import type { ChannelDriver } from "../../src/core/ports/channel.ts";
 import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { usePreset } from "../support/preset.ts";
@@ -50,7 +50,10 @@ test.each([
 ])("%s, %s", async (preset, name, channel, to) => {
   const answers = await answerTo(preset, sample(preset, name), { events: ["*"] });
   expect(answers).toMatchObject([{ channel, to }]);
-  const driver = (await channels[channel]?.create(SETTINGS[channel as "slack"] ?? {}, {} as never)) as ChannelDriver;
+  const driver = (await builtInDrivers.channels[channel]?.create(
+    SETTINGS[channel as "slack"] ?? {},
+    {} as never,
+  )) as ChannelDriver;
   for (const answer of answers) driver.checkRecipient(answer.to ?? "");
 });
 

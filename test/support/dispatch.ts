@@ -11,7 +11,8 @@ import type { Journal, NewAction, RunLimits } from "../../src/core/journal/journ
 import type { OpenJournal } from "../contracts/journal/harness.ts";
 import { open as openSqlite } from "../contracts/journal/openers/sqlite.ts";
 import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
-import { openToolSets, type ToolSets } from "../../src/agents/tools/tool-sets.ts";
+import { openToolSets } from "../../src/agents/tools/tool-sets.ts";
+import type { ToolSets } from "../../src/core/ports/open-tool-sets.ts";
 import type { AgentAction, WakeAction } from "../../src/core/types.ts";
 
 export interface DispatchSetup {

@@ -7,6 +7,7 @@ import { type CompiledMapping, compileMapping } from "../../src/core/mapping/com
 import { createMappingIndex } from "../../src/core/mapping/mapping-index.ts";
 import { TransformError } from "../../src/core/errors.ts";
 import { resolveRequest } from "../../src/core/mapping/resolve.ts";
+import { readServiceMail } from "../../src/mail/message/posted-mail.ts";
 import type { TransformBundle, TransformCall, TransformOutcome } from "../../src/core/transforms/runner.ts";
 import type { HookRequest, Resolution } from "../../src/core/types.ts";
 
@@ -30,7 +31,13 @@ export async function resolve(hook: string, payload: unknown, scenario: Scenario
   const config = toConfig(scenario.config);
   const index = createMappingIndex(mappings.map((mapping, place) => toCompiled(mapping, place)));
   const request = toRequest(hook, payload, scenario.request);
-  return resolveRequest(request, { mappings: index, config, channels: undefined, run: runInline(transform, runMs) });
+  return resolveRequest(request, {
+    mappings: index,
+    config,
+    channels: undefined,
+    run: runInline(transform, runMs),
+    readMail: (service, posted) => readServiceMail(service, posted, config.hooks.mail[0]),
+  });
 }
 
 export function toConfig(user: UserConfig = {}): ResolvedConfig {

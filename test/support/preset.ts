@@ -2,6 +2,7 @@ import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { readConfig } from "../../src/service/drivers.ts";
 import { createMappingIndex } from "../../src/core/mapping/mapping-index.ts";
 import { resolveRequest } from "../../src/core/mapping/resolve.ts";
+import { readServiceMail } from "../../src/mail/message/posted-mail.ts";
 import type { Resolution } from "../../src/core/types.ts";
 import { toCompiled, toRequest } from "./mapping.ts";
 
@@ -20,5 +21,11 @@ export async function usePreset(
     throw new Error("the preset uses a transform");
   };
   return (payload, headers = {}) =>
-    resolveRequest(toRequest(hook, payload, { headers }), { mappings, config, channels: undefined, run });
+    resolveRequest(toRequest(hook, payload, { headers }), {
+      mappings,
+      config,
+      channels: undefined,
+      run,
+      readMail: (service, request) => readServiceMail(service, request, config.hooks.mail[0]),
+    });
 }

@@ -5,7 +5,7 @@ import { resolveUserConfig } from "../../src/core/config/load.ts";
 import { type MailStore, openMailStore } from "../../src/mail/store.ts";
 import { createMailWatch, type MailWatch, type MailWatchOptions } from "../../src/mail/watch/watch.ts";
 import type { HookResponse } from "../../src/mail/watch/deliver.ts";
-import type { FolderStatus } from "../../src/mail/watch/status.ts";
+import type { FolderStatus } from "../../src/core/ports/mail-status.ts";
 import { silentLog } from "../../src/core/telemetry/log.ts";
 import { createMailbox, type Mailbox } from "./mailbox.ts";
 

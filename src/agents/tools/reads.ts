@@ -1,5 +1,5 @@
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import type { Preset } from "../../core/config/schema/generated.ts";
+import type { PresetRead } from "../../core/config/types.ts";
 import { messageOf } from "../../core/errors.ts";
 import { readText } from "../../core/shared/net/network.ts";
 import { numberLines } from "../../core/shared/text/diff.ts";
@@ -9,9 +9,6 @@ import { type Connection, openConnection } from "../../core/shared/net/connectio
 import { toFailure, toResult, toUrl } from "./http.ts";
 import { compilePath, type PathTemplate } from "./path.ts";
 import { type CallResult, toError, type ToolCall, type ToolSet } from "../../core/ports/tool-set.ts";
-
-/** What a preset can read as context. Its template is a text. */
-export type PresetRead = Omit<NonNullable<Preset["reads"]>["calls"][string], "template"> & { template?: string };
 
 type OpenReads = NonNullable<ChannelDriver["openReads"]>;
 

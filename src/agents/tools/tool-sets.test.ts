@@ -3,7 +3,8 @@ import { compileTemplate } from "../../core/mapping/template/template.ts";
 import { startToolServer } from "../../../test/support/tool-server.ts";
 import { createHttp } from "./http.ts";
 import type { ToolSet } from "../../core/ports/tool-set.ts";
-import { findEqualNames, openToolSets, type ToolSets } from "./tool-sets.ts";
+import type { ToolSets } from "../../core/ports/open-tool-sets.ts";
+import { findEqualNames, openToolSets } from "./tool-sets.ts";
 
 const SECRET = "credential-of-tests-123";
 

@@ -13,7 +13,8 @@ import {
   outcomesOf,
 } from "../../operator/diff.ts";
 import type { EventTimeline } from "../../operator/views.ts";
-import { buildRuntime, type Runtime } from "../../service/runtime/build.ts";
+import { buildRuntime } from "../../service/runtime/build.ts";
+import type { Runtime } from "../../core/ports/runtime.ts";
 import type { TransformRunner } from "../../core/transforms/runner.ts";
 import type { HookRequest } from "../../core/types.ts";
 import { EXIT_CODES, createSince, toOneOf } from "../command.ts";
@@ -77,8 +78,8 @@ async function diff({ config, since, hook, url, failOn, json }: DiffFlags, io: C
   });
 }
 
-function outcomesUnder({ mappings, config, channels }: Runtime, { run }: TransformRunner): FindOutcome {
-  return outcomesOf((request) => resolveRequest(request, { mappings, config, channels, run }));
+function outcomesUnder({ mappings, config, channels, readMail }: Runtime, { run }: TransformRunner): FindOutcome {
+  return outcomesOf((request) => resolveRequest(request, { mappings, config, channels, readMail, run }));
 }
 
 /** The requests of events. Those whose body was not stored are left out. */

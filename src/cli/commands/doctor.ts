@@ -6,7 +6,7 @@ import { readConfig } from "../../service/drivers.ts";
 import { type ConfigProblem, messageOf } from "../../core/errors.ts";
 import { showHookId } from "../../vendors/kit/subscriptions.ts";
 import { findVendor } from "../../vendors/webhooks.ts";
-import type { GrantRow } from "../../service/runtime/grants.ts";
+import type { GrantRow } from "../../core/mapping/policy/grants.ts";
 import { toText } from "../../core/shared/json.ts";
 import { isLoopback } from "../../core/shared/net/network.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";

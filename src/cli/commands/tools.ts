@@ -4,7 +4,7 @@ import { openDrivers } from "../../service/runtime/drivers.ts";
 import { createId } from "../../core/shared/id.ts";
 import { parseJson } from "../../core/shared/json.ts";
 import { silentLog, toPrintable } from "../../core/telemetry/log.ts";
-import type { OpenCall, ToolSets } from "../../agents/tools/tool-sets.ts";
+import type { OpenCall, ToolSets } from "../../core/ports/open-tool-sets.ts";
 import { hashCall, lockFile, writeLockedCalls } from "../../agents/tools/lock.ts";
 import type { CallDescription } from "../../core/ports/tool-set.ts";
 import { addConfigOptions, type ConfigFlags, EXIT_CODES, UsageError } from "../command.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { networkInterfaces } from "node:os";
 import { packageVersion } from "../../core/shared/system/package.ts";
 import { CLOSE_MS, createHookline, type HooklineService, type HooklineServiceOptions } from "../../service/hookline.ts";
-import type { Runtime } from "../../service/runtime/build.ts";
+import type { Runtime } from "../../core/ports/runtime.ts";
 import { settlesWithin } from "../../core/shared/time.ts";
 import { dropFirstChild } from "../../core/transforms/sandbox/prepare.ts";
 import { BUILT_IN_HOOKS } from "../../core/types.ts";

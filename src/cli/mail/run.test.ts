@@ -3,7 +3,7 @@ import { createTestIo } from "../../../test/support/cli.ts";
 import { toMail } from "../../../test/support/mailbox.ts";
 import type { Mail } from "../../core/ports/mail-source.ts";
 import type { ProcessedMail } from "../../mail/watch/deliver.ts";
-import type { FolderStatus } from "../../mail/watch/status.ts";
+import type { FolderStatus } from "../../core/ports/mail-status.ts";
 import { createJsonPrinter, createLinePrinter } from "./run.ts";
 
 let output: ReturnType<typeof createTestIo>;

@@ -5,7 +5,7 @@ import { createConsent } from "./consent.ts";
 import { addMailbox, findMailboxes, loginSignal, planSetup, type WantedMail, type WrittenMailbox } from "./plan.ts";
 import { findHint, findProvider, parseMailAddress } from "./servers.ts";
 import type { MailSource } from "../../core/ports/mail-source.ts";
-import type { Runtime } from "../../service/runtime/build.ts";
+import type { Runtime } from "../../core/ports/runtime.ts";
 import { toKeyPath, toObject } from "../../core/shared/json.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { locateNewConfig } from "../context.ts";

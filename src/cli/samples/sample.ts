@@ -9,7 +9,7 @@ import { readSchema } from "../../core/config/schema/validator.ts";
 import { ConfigError, messageOf } from "../../core/errors.ts";
 import { resolveRequest } from "../../core/mapping/resolve.ts";
 import { runTrial } from "../../operator/trial.ts";
-import type { Runtime } from "../../service/runtime/build.ts";
+import type { Runtime } from "../../core/ports/runtime.ts";
 import { parseExact } from "../../core/shared/exact-json.ts";
 import { isObject, readPath } from "../../core/shared/json.ts";
 import { listSampleNames } from "../../core/shared/system/samples.ts";

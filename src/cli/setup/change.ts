@@ -3,7 +3,7 @@ import { type ConfigPlan, hideSecrets, writePlan } from "../edit/plan.ts";
 import type { ReadConfig } from "../../core/config/load.ts";
 import { readConfigText } from "../../service/drivers.ts";
 import { ConfigError, messageOf } from "../../core/errors.ts";
-import type { Runtime } from "../../service/runtime/build.ts";
+import type { Runtime } from "../../core/ports/runtime.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { Canceled, classifyError, describeError, isFileError, type WriteFlags } from "../command.ts";
 import { buildOnce } from "../context.ts";

@@ -9,7 +9,7 @@ import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from ".
 import { createId } from "../shared/id.ts";
 import { cutText } from "../shared/text/text.ts";
 import { inSpan } from "../telemetry/traces.ts";
-import type { ToolSets } from "../../agents/tools/tool-sets.ts";
+import type { ToolSets } from "../ports/open-tool-sets.ts";
 import { type AgentAction, type ContextCall, type Grant, listTargets, MAIN_SESSION } from "../types.ts";
 import { readContext } from "./context.ts";
 import { runLoop, TurnTimeout } from "./loop.ts";

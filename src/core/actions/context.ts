@@ -3,7 +3,7 @@ import { protect, toPrompt } from "../boundary/boundary.ts";
 import { DriverError, messageOf } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import type { CallResult } from "../ports/tool-set.ts";
-import type { ToolSets } from "../../agents/tools/tool-sets.ts";
+import type { ToolSets } from "../ports/open-tool-sets.ts";
 import type { ContextCall } from "../types.ts";
 
 export interface ContextOptions {

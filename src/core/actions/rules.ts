@@ -6,7 +6,7 @@ import { compileCallPattern } from "../mapping/pattern.ts";
 import { hashJson } from "../shared/hash.ts";
 import { isObject, toObject } from "../shared/json.ts";
 import { withPeriod, toolSetOf } from "../shared/text/text.ts";
-import type { OpenCall, ToolSets } from "../../agents/tools/tool-sets.ts";
+import type { OpenCall, ToolSets } from "../ports/open-tool-sets.ts";
 import type { Grant } from "../types.ts";
 import type { PastExchange } from "./ask.ts";
 

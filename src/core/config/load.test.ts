@@ -2,11 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { channels } from "../../vendors/channels.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { PRESETS_FOLDER } from "./presets/file.ts";
 import { findConfigFile } from "./load.ts";
-import { readConfig } from "../../service/drivers.ts";
+import { builtInDrivers, readConfig } from "../../service/drivers.ts";
 import type { UserConfig } from "./schema/generated.ts";
 
 const TOKEN = "a-hook-token-of-good-length";
@@ -86,7 +85,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
     },
     channels: {},
     channelRules: new Map(),
-    channelNames: Object.keys(channels),
+    channelNames: Object.keys(builtInDrivers.channels),
     alerts: [],
     limits: { perSession: 20 },
     session: { maxTurns: 32, maxTokens: 25_000, idleAfterMs: 604_800_000 },

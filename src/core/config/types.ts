@@ -1,5 +1,4 @@
-import type { PresetRead } from "../../agents/tools/reads.ts";
-import type { MappingInput, ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
+import type { MappingInput, Preset, ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
 
 /** A mapping with the place it was written at, before it is compiled. */
 export interface MappingSource {
@@ -113,6 +112,9 @@ export interface ToolSetBlock {
 export interface ApprovalSettings extends Omit<NonNullable<ValidConfig["agents"]["approvals"]>, "expires"> {
   expiresMs: number;
 }
+
+/** A call that a preset can read as context. Its template is a text. */
+export type PresetRead = Omit<NonNullable<Preset["reads"]>["calls"][string], "template"> & { template?: string };
 
 /** What a use of a preset reads as context, from the sender's API. */
 export interface PresetReads {

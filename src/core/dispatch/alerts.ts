@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { AlertKind, AlertRule } from "../config/types.ts";
 import { type ConfigProblem, DriverError } from "../errors.ts";
 import type { Approval, Change, Journal, Lease } from "../journal/journal.ts";
-import type { MailStatus } from "../../mail/watch/status.ts";
+import type { MailStatus } from "../ports/mail-status.ts";
 import { type Alarm, createAlarm } from "../shared/time.ts";
 import { createId } from "../shared/id.ts";
 import { toOneLine } from "../shared/text/text.ts";

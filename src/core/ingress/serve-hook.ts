@@ -1,7 +1,7 @@
 import type { ResolvedConfig } from "../config/types.ts";
 import { HookError, toHookError } from "../errors.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
-import type { RejectionLog } from "../../operator/rejections.ts";
+import type { Rejections } from "../ports/rejections.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";
 import type {
@@ -34,7 +34,7 @@ export interface HookOptions<Runtime extends IngressRuntime = IngressRuntime> {
   current(): Runtime;
   telemetry: Telemetry;
   findParser: FindParser;
-  rejections: Pick<RejectionLog, "add">;
+  rejections: Rejections;
   /** What operators record of hooks that no mapping takes. Neither may reject. */
   recordings?: {
     wants(hook: string): Promise<boolean>;

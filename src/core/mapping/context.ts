@@ -1,7 +1,7 @@
 import type { MappingInput } from "../config/schema/generated.ts";
 import { messageOf } from "../errors.ts";
 import { compileFields } from "../shared/template-values.ts";
-import type { ToolSets } from "../../agents/tools/tool-sets.ts";
+import type { ToolSets } from "../ports/open-tool-sets.ts";
 import { type ContextCall, isPresetCall } from "../types.ts";
 import type { Diagnostics } from "./diagnostics.ts";
 import { type Budget, compileField, compileTemplate, isYes, type Template } from "./template/template.ts";

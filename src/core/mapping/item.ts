@@ -3,7 +3,7 @@ import { isObject } from "../shared/json.ts";
 import { toChannelName, toSubject } from "../shared/text/text.ts";
 import type { HookRequest, Publication, Resolution } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
-import type { ToolSets } from "../../agents/tools/tool-sets.ts";
+import type { ToolSets } from "../ports/open-tool-sets.ts";
 import { renderContext } from "./context.ts";
 import { applyOpenClaw, createToChannel } from "./policy/openclaw.ts";
 import { renderGrants } from "./policy/grants.ts";

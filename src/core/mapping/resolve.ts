@@ -18,6 +18,8 @@ export interface ResolveOptions extends Pick<MappingRun, "config" | "channels" |
   mappings: MappingIndex;
   /** Opens the state of a mapping that keeps some. Absent: it is empty. */
   openState?(mapping: string): RequestState;
+  /** Adds the mail to the payload that a mail service has posted. Rejects with a 400 if there is none. */
+  readMail(service: NonNullable<MappingInput["mail"]>, request: HookRequest): Promise<object>;
 }
 
 /**
@@ -27,7 +29,7 @@ export interface ResolveOptions extends Pick<MappingRun, "config" | "channels" |
  */
 export async function resolveRequest(
   request: HookRequest,
-  { mappings, config, channels, tools, run, isEcho, isOwn, openState = openEmptyState }: ResolveOptions,
+  { mappings, config, channels, tools, run, isEcho, isOwn, openState = openEmptyState, readMail }: ResolveOptions,
 ): Promise<Resolution> {
   const { hook } = request;
   if (isBuiltInHook(hook)) {
@@ -49,7 +51,7 @@ export async function resolveRequest(
     requireValidKey(counted);
     requireBodySize(request, mapping.source.mapping.maxBodyBytes ?? config.hooks.maxBodyBytes);
     const { mail } = mapping.source.mapping;
-    const read = mail === undefined ? counted : await withMail(counted, mail, config);
+    const read = mail === undefined ? counted : withMail(counted, await readMail(mail, counted));
     if (mapping.check) requireValid(mapping.check, read.payload);
     const time = mapping.bundle && countTime(run);
     const state = mapping.source.mapping.state ? openState(mapping.source.id) : undefined;
@@ -94,13 +96,7 @@ function requireBodySize({ rawBody }: HookRequest, maxBodyBytes: number): void {
 }
 
 /** The payload of a mail service that also holds the mail as the mail hook takes it. */
-async function withMail(
-  request: HookRequest,
-  mail: NonNullable<MappingInput["mail"]>,
-  { hooks }: Terms["config"],
-): Promise<HookRequest> {
-  const { readServiceMail } = await import("../../mail/message/posted-mail.ts");
-  const payload = await readServiceMail(mail, request, hooks.mail[0]);
+function withMail(request: HookRequest, payload: object): HookRequest {
   return { ...request, payload, payloadIsBody: false, readExact: undefined };
 }
 

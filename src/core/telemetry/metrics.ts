@@ -1,8 +1,22 @@
-import type { StatusView } from "../../operator/status.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { JournalStats } from "../journal/journal.ts";
+import type { MailStatus } from "../ports/mail-status.ts";
+import type { SandboxStatus } from "../transforms/runner.ts";
 import { type Activity, BUCKETS } from "./activity.ts";
 
 /** The text format of Prometheus. */
 export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+/** The state of the service that gauges show. */
+interface MeasuredStatus {
+  version: string;
+  config: { generation: number };
+  /** null: the last reload succeeded. */
+  lastReloadError: object | null;
+  sandbox: SandboxStatus;
+  queue: JournalStats & ReturnType<Dispatcher["status"]>;
+  mail: (Pick<MailStatus, "name" | "state"> & { folders: unknown[] })[];
+}
 
 interface Sample {
   /** `_bucket`, `_sum` or `_count` of a histogram. */
@@ -33,7 +47,7 @@ const STEPS = "How long the steps take: request (the whole answer), mapping, com
 /** What the service has done and its state, for Prometheus. */
 export function writeMetrics(
   { counts, durations }: Pick<Activity, "counts" | "durations">,
-  status: StatusView,
+  status: MeasuredStatus,
 ): string {
   const counters = COUNTERS.map(({ key, help, labels: [name, second] }) => {
     const samples = counts[key].list().map((entry) => ({
@@ -81,7 +95,7 @@ function escape(text: string): string {
 }
 
 /** The state of the service in `GET /metrics`. */
-function toGauges(status: StatusView): Record<string, Gauge> {
+function toGauges(status: MeasuredStatus): Record<string, Gauge> {
   const { sandbox, queue, config, lastReloadError, mail, version } = status;
   const one = (help: string, value: number): Gauge => ({ help, samples: [{ value }] });
   const memory = process.memoryUsage();

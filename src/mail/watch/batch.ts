@@ -4,9 +4,9 @@ import { backoffMs } from "../../core/shared/time.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { isSameMailbox } from "../message/text.ts";
 import type { Mail, MailBatch, ReceivedMail } from "../../core/ports/mail-source.ts";
+import type { FolderStatus } from "../../core/ports/mail-status.ts";
 import type { MailStore, RejectedMail } from "../store.ts";
 import { deliver, type DeliverContext, type ProcessedMail, toRequests } from "./deliver.ts";
-import type { FolderStatus } from "./status.ts";
 
 export interface BatchContext extends DeliverContext {
   folder: string;

@@ -18,7 +18,8 @@ import {
   type HookResponse,
   shorten,
 } from "./deliver.ts";
-import { createStatusTracker, type FolderStatus } from "./status.ts";
+import type { FolderStatus } from "../../core/ports/mail-status.ts";
+import { createStatusTracker } from "./status.ts";
 
 describe("deliver", () => {
   let mailbox: WatchedMailbox;

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Drivers } from "../../core/config/plugins.ts";
-import type { MailSettings, ResolvedConfig } from "../../core/config/types.ts";
+import type { ResolvedConfig } from "../../core/config/types.ts";
 import type { Telemetry } from "../../core/telemetry/telemetry.ts";
 import type { MappingIndex } from "../../core/mapping/mapping-index.ts";
-import type { MailSource } from "../../core/ports/mail-source.ts";
+import type { MailStatus } from "../../core/ports/mail-status.ts";
+import type { Mailbox } from "../../core/ports/runtime.ts";
 import type { MailStore } from "../store.ts";
 import { createMailPost } from "./deliver.ts";
-import { type MailStatus, needsOperator, toMailStatus } from "./status.ts";
+import { needsOperator, toMailStatus } from "./status.ts";
 import { createMailWatch, type MailWatch } from "./watch.ts";
 
 export interface MailServiceOptions {
@@ -17,11 +18,6 @@ export interface MailServiceOptions {
   telemetry: Telemetry;
   /** Called when a folder of the mailbox enters another state, and after each further failed attempt. */
   changed?(mailbox: MailStatus): void;
-}
-
-export interface Mailbox {
-  settings: MailSettings;
-  source: MailSource;
 }
 
 interface MailRuntime {

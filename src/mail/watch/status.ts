@@ -1,28 +1,20 @@
+import type { FolderStatus, MailState, MailStatus } from "../../core/ports/mail-status.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 
 /** The states of a folder, from the best to the worst, and the log level at which a folder enters them. */
 const LOG_LEVELS = {
-  /** All mails are processed. */
   watching: "info",
-  /** More mails wait behind the current batch. */
   "catching-up": "info",
-  /** The folder is not open yet. */
   connecting: "debug",
   stopped: "info",
-  /** The mailbox cannot be reached. */
   network: "warn",
-  /** Another process watches the mailbox. */
   locked: "warn",
-  /** The hook accepts no mail at all. */
   rejected: "warn",
-  /** Results cannot be stored. */
   "store-failed": "error",
   "mailbox-gone": "error",
   "tls-failed": "error",
   "login-refused": "error",
-} as const satisfies Record<string, keyof Log>;
-
-export type MailState = keyof typeof LOG_LEVELS;
+} as const satisfies Record<MailState, keyof Log>;
 
 /** Whether no mail arrives until an operator has fixed something. */
 export function needsOperator(state: MailState): boolean {
@@ -39,39 +31,6 @@ export function isDown({ folders }: Pick<MailStatus, "folders">, now = Date.now(
       needsOperator(state) ||
       ((state === "network" || state === "store-failed" || state === "rejected") && now - since >= DOWN_MS),
   );
-}
-
-/** How one folder is doing. Times in milliseconds since the epoch. */
-export interface FolderStatus {
-  folder: string;
-  state: MailState;
-  /** When the folder entered this state. */
-  since: number;
-  /** How many mails are known to wait. */
-  remaining: number;
-  /** Mails that the hook accepted since the watch began. */
-  posted: number;
-  /** Mails set aside, including those of earlier watches. */
-  setAside: number;
-  /** Mails that the filter skipped since the watch began. */
-  passedOver: number;
-  /** Mails that were processed before, and came again since the watch began: a copy in another folder, for example. */
-  repeated: number;
-  lastMailAt: number | undefined;
-  /** Why the folder cannot be watched. */
-  error: string | undefined;
-  nextTryAt: number | undefined;
-}
-
-export interface MailStatus {
-  /** As configured. */
-  name: string;
-  /** `imap://ann@mail.example.com` */
-  mailbox: string;
-  /** The worst state of all folders, and its error. */
-  state: MailState;
-  error: string | undefined;
-  folders: FolderStatus[];
 }
 
 export function toMailStatus(

@@ -1,18 +1,11 @@
+import type { FolderStatus, MailState, MailStatus } from "../../core/ports/mail-status.ts";
 import type { MailSettings } from "../../core/config/types.ts";
 import { MailError, messageOf } from "../../core/errors.ts";
 import { type Backoff, backoffMs, createWakeUp, settlesWithin, HOUR_MS } from "../../core/shared/time.ts";
 import type { MailSource } from "../../core/ports/mail-source.ts";
 import type { MailStore } from "../store.ts";
 import { type BatchContext, createFilter, createInFlight, processBatch, retryStore } from "./batch.ts";
-import {
-  createStatusTracker,
-  type FolderStatus,
-  type MailState,
-  type MailStatus,
-  needsOperator,
-  type StatusTracker,
-  toMailStatus,
-} from "./status.ts";
+import { createStatusTracker, needsOperator, type StatusTracker, toMailStatus } from "./status.ts";
 
 export interface MailWatchOptions
   extends Pick<BatchContext, "post" | "maxBodyBytes" | "log">, Partial<Pick<BatchContext, "onMail">> {

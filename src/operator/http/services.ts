@@ -1,15 +1,30 @@
 import type { ResolvedConfig } from "../../core/config/types.ts";
 import type { FindParser } from "../../core/ingress/parse-body.ts";
 import type { EventRecord, Journal } from "../../core/journal/journal.ts";
-import type { McpRequestRecord } from "../../mcp/audit.ts";
-import type { Operations } from "../../service/operations.ts";
+import type { AuditList } from "../../core/ports/audit.ts";
 import type { Activity } from "../../core/telemetry/activity.ts";
 import type { HttpResponse } from "../../core/types.ts";
+import type { Diff } from "../diff.ts";
 import type { Recordings } from "../recordings.ts";
 import type { RejectionLog } from "../rejections.ts";
+import type { StatusView } from "../status.ts";
+import type { Trial } from "../trial.ts";
 import type { CatchUpView, ToolsView } from "../views.ts";
 import type { Access } from "./access.ts";
 import type { LiveStream } from "./stream.ts";
+
+/** What the operator asks of a running service. */
+export interface Operations {
+  status(): Promise<StatusView>;
+  /** Runs a request through the mappings, or a draft of one, without executing anything. */
+  tryHook(body: unknown): Promise<Trial>;
+  /** What a change would do to stored events. One at a time: it resolves every event twice. */
+  diff(body: unknown): Promise<Diff>;
+  /** Ends an unfinished run for good. False if there is none with this id. Throws a 409 if it has ended. */
+  cancel(runId: string): Promise<boolean>;
+  /** Rejects with the reason when the service cannot accept hooks. */
+  requireReady(): Promise<void>;
+}
 
 /** The parts of the service that the API uses. */
 export interface OperatorServices extends Operations {
@@ -27,7 +42,7 @@ export interface OperatorServices extends Operations {
   stream: LiveStream;
   activity: Pick<Activity, "minutes">;
   /** What principals have asked for. */
-  audit: { list(limit: number): McpRequestRecord[] };
+  audit: Pick<AuditList, "list">;
   /** The text of `GET /metrics`. */
   metrics(): Promise<string>;
   /** The tool sets in use, and what is granted of them. */

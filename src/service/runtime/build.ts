@@ -3,21 +3,15 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { byPlace, type ReadConfig } from "../../core/config/load.ts";
-import type { Drivers } from "../../core/config/plugins.ts";
 import { staticText } from "../../core/config/rules/finding.ts";
 import { listReplies } from "../../core/config/rules/mappings.ts";
 import type { MappingSource, ResolvedConfig } from "../../core/config/types.ts";
 import { ConfigError, type ConfigProblem, messageOf } from "../../core/errors.ts";
-import { createAuthenticators, type Authenticators } from "../../core/ingress/authenticators.ts";
-import type { RunLimits } from "../../core/journal/journal.ts";
+import { createAuthenticators } from "../../core/ingress/authenticators.ts";
 import { type CompiledMapping, compileMapping, toRunLimits } from "../../core/mapping/compile.ts";
-import {
-  createMappingIndex,
-  findShadowed,
-  isBuiltInHook,
-  type MappingIndex,
-} from "../../core/mapping/mapping-index.ts";
+import { createMappingIndex, findShadowed, isBuiltInHook } from "../../core/mapping/mapping-index.ts";
 import type { DriverContext } from "../../core/ports/plugin.ts";
+import type { Runtime } from "../../core/ports/runtime.ts";
 import { toObject } from "../../core/shared/json.ts";
 import { readRegularFile, isInstalled } from "../../core/shared/system/files.ts";
 import { didYouMean, toChannelName, withPeriod } from "../../core/shared/text/text.ts";
@@ -26,30 +20,11 @@ import { type Log, silentLog } from "../../core/telemetry/log.ts";
 import type { CodeCache } from "../../core/transforms/code-cache.ts";
 import { compileTransform } from "../../core/transforms/compile.ts";
 import { lockFile } from "../../agents/tools/lock.ts";
-import type { ToolSets } from "../../agents/tools/tool-sets.ts";
+import type { ToolSets } from "../../core/ports/open-tool-sets.ts";
 import { isCode } from "../../core/transforms/source-boundary.ts";
 import type { TransformRunner, TransformSpec } from "../../core/transforms/runner.ts";
 import { findGrantProblems } from "./grants.ts";
-import { findSlowAnswers, findSlowTransforms, openDrivers, type OpenDrivers } from "./drivers.ts";
-
-/** Everything that config, presets and transforms mean, compiled ahead of any request. Never changed, only replaced. */
-export interface Runtime extends Omit<OpenDrivers, "problems"> {
-  /** 1 for the first, one more for each that replaced it. */
-  generation: number;
-  /** When its files were read, and when it was complete, in milliseconds since the epoch. */
-  readAt: number;
-  builtAt: number;
-  config: ResolvedConfig;
-  /** Who may send to which hook. */
-  authenticators: Authenticators;
-  /** The definitions that its drivers were made from. */
-  drivers: Drivers;
-  mappings: MappingIndex;
-  limits: RunLimits;
-  warnings: ConfigProblem[];
-  /** Files and folders that are watched for changes. */
-  files: string[];
-}
+import { findSlowAnswers, findSlowTransforms, openDrivers } from "./drivers.ts";
 
 export interface BuildOptions {
   generation: number;
@@ -77,9 +52,9 @@ export async function buildRuntime({
   const read = await load();
   const { config, drivers } = read;
   const place = (problem: ConfigProblem): ConfigProblem => (problem.line === undefined ? read.place(problem) : problem);
-  const { problems: refused, ...opened } = await openDrivers(read, { log, refreshTokens });
+  const { problems: refused, senders, ...opened } = await openDrivers(read, { log, refreshTokens });
   const credentials = new Map(
-    opened.senders.flatMap(({ credential, mappings }) => mappings.map((source) => [source, credential])),
+    senders.flatMap(({ credential, mappings }) => mappings.map((source) => [source, credential])),
   );
   const built = await Promise.all(
     config.hooks.mappings.map((source) =>
@@ -102,7 +77,7 @@ export async function buildRuntime({
     ...recipients,
     ...contexts,
     ...findGrantProblems(config, opened.tools),
-    ...opened.senders.flatMap(findSlowAnswers),
+    ...senders.flatMap(findSlowAnswers),
     ...refused,
   ].map(place);
   // The mappings of a preset can have the same one.
@@ -113,7 +88,7 @@ export async function buildRuntime({
   if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace(config.file)), files);
 
   const mappings = built.flatMap(({ mapping }) => mapping ?? []);
-  const slow = opened.senders.flatMap(findSlowTransforms);
+  const slow = senders.flatMap(findSlowTransforms);
   const warnings = [...built.flatMap((mapping) => mapping.warnings), ...findShadowed(mappings), ...slow];
   return {
     ...opened,
@@ -123,12 +98,16 @@ export async function buildRuntime({
     config,
     authenticators: createAuthenticators({
       tokens: config.hooks.tokens,
-      senders: opened.senders.filter(({ hook }) => !isBuiltInHook(hook)),
+      senders: senders.filter(({ hook }) => !isBuiltInHook(hook)),
       takesTokens: (hook) =>
         mappings.some(({ credential, match: { path: at } }) => !credential && (!at || at === hook)),
       publicUrl: config.gateway.hooksUrl,
     }),
     drivers,
+    async readMail(service, request) {
+      const { readServiceMail } = await import("../../mail/message/posted-mail.ts");
+      return readServiceMail(service, request, config.hooks.mail[0]);
+    },
     mappings: createMappingIndex(mappings),
     limits: toRunLimits(mappings),
     warnings: [...read.warnings, ...[...findCrowdedFolder(config), ...warnings].map(place)],

@@ -8,27 +8,14 @@ import type { MappingSource, PresetUse } from "../../core/config/types.ts";
 import { ConfigError, type ConfigProblem, HookError } from "../../core/errors.ts";
 import type { CompiledMapping } from "../../core/mapping/compile.ts";
 import { createMappingIndex, type MappingIndex } from "../../core/mapping/mapping-index.ts";
+import type { DraftChange, DraftHooks } from "../../operator/diff.ts";
+import type { Draft } from "../../operator/trial.ts";
 import { readOwn, toObject, toText } from "../../core/shared/json.ts";
 import { ANY_CREDENTIAL } from "../../core/types.ts";
 import type { TransformRunner } from "../../core/transforms/runner.ts";
 import { isInside, toRealPath } from "../../core/transforms/source-boundary.ts";
-import { buildMapping, type Runtime, readSchemaText } from "./build.ts";
-
-/** A mapping as it is being written: it is in no file yet. */
-export interface Draft {
-  /** Fields over those of the loaded mapping with this id; null removes one. Without such a mapping, a new one. */
-  mapping: { id: string; [field: string]: unknown };
-  /** The text of the transform's module. Default: the file's. */
-  code?: string;
-}
-
-/** Changes to the loaded mappings: one draft, or all mappings and presets of another configuration. */
-export type DraftChange = Draft | { hooks: DraftHooks };
-
-interface DraftHooks {
-  mappings?: unknown[];
-  presets?: unknown[];
-}
+import { buildMapping, readSchemaText } from "./build.ts";
+import type { Runtime } from "../../core/ports/runtime.ts";
 
 /** How many are compiled at once: a trial must not slow down what the service is for. */
 const MAX_IN_FLIGHT = 4;

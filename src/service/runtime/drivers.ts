@@ -9,24 +9,18 @@ import type { Auth, MappingInput } from "../../core/config/schema/generated.ts";
 import type { MappingSource, PresetReads } from "../../core/config/types.ts";
 import { type ConfigProblem, DriverError, messageOf } from "../../core/errors.ts";
 import type { Sender } from "../../core/ingress/signature-authenticator.ts";
-import type { Mailbox } from "../../mail/watch/service.ts";
 import { compileTemplate } from "../../core/mapping/template/template.ts";
 import type { MailAccount } from "../../core/ports/mail-source.ts";
 import type { DriverContext, DriverDefinition } from "../../core/ports/plugin.ts";
+import type { Mailbox, Runtime } from "../../core/ports/runtime.ts";
 import { appendSegment, toObject } from "../../core/shared/json.ts";
 import { toTempDir } from "../../core/shared/system/temporary-folder.ts";
 import { channelKind, withPeriod } from "../../core/shared/text/text.ts";
 import { createReads } from "../../agents/tools/reads.ts";
-import { findEqualNames, type MadeSet, openToolSets, type ToolSets } from "../../agents/tools/tool-sets.ts";
+import { findEqualNames, type MadeSet, openToolSets } from "../../agents/tools/tool-sets.ts";
 
 /** The configured drivers. Nothing is connected yet. */
-export interface OpenDrivers {
-  agent: AgentDriver;
-  /** By name. */
-  channels: Map<string, ChannelDriver>;
-  tools: ToolSets;
-  /** Those with a source. */
-  mailboxes: Mailbox[];
+interface OpenDrivers extends Pick<Runtime, "agent" | "channels" | "tools" | "mailboxes"> {
   /** One for each hook and distinct `auth`. */
   senders: OpenSender[];
   /** The blocks whose drivers could not be made, for a reason that is no problem of the configuration yet. */

@@ -1,11 +1,11 @@
 import type { MappingInput } from "../../core/config/schema/generated.ts";
 import type { ResolvedConfig } from "../../core/config/types.ts";
 import type { ConfigProblem } from "../../core/errors.ts";
-import { toGrants } from "../../core/mapping/policy/grants.ts";
+import { type GrantRow, toGrants } from "../../core/mapping/policy/grants.ts";
 import { compileCallPattern } from "../../core/mapping/pattern.ts";
 import { appendSegment, toObject } from "../../core/shared/json.ts";
 import { withPeriod, toolSetOf } from "../../core/shared/text/text.ts";
-import type { OpenCall, ToolSets } from "../../agents/tools/tool-sets.ts";
+import type { OpenCall, ToolSets } from "../../core/ports/open-tool-sets.ts";
 import type { Grant } from "../../core/types.ts";
 
 interface WrittenGrants {
@@ -14,19 +14,6 @@ interface WrittenGrants {
   grants: MappingInput["grants"];
   key: string;
   file: string | undefined;
-}
-
-/** After which event a model may ask for which call. */
-export interface GrantRow {
-  /** A mapping, `hooks.agent`, or `heartbeat`. */
-  after: string;
-  call: string;
-  mode: Grant["mode"];
-  /** The arguments that the model fills, and those that the operator has fixed. */
-  free: string[];
-  fixed: string[];
-  /** How often it may ask for the call in a run. Absent: any number of times. */
-  max?: number;
 }
 
 /** What is granted: a row for each call, in the order of the configuration. */

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ConfigError } from "../../core/errors.ts";
 import { silentTelemetry } from "../../core/telemetry/telemetry.ts";
-import type { Runtime } from "./build.ts";
+import type { Runtime } from "../../core/ports/runtime.ts";
 import { createReloader } from "./reload.ts";
 
 test("close does not wait for a build, and a runtime that is complete later is not used", async () => {

@@ -2,18 +2,12 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { ResolvedConfig } from "../../core/config/types.ts";
 import { ConfigError, type ConfigProblem, toSentence } from "../../core/errors.ts";
+import type { ReloadFailure, Runtime } from "../../core/ports/runtime.ts";
 import { statIfAny } from "../../core/shared/system/files.ts";
 import type { Telemetry } from "../../core/telemetry/telemetry.ts";
 import { stopEsbuild } from "../../core/transforms/esbuild.ts";
 import { isCode } from "../../core/transforms/source-boundary.ts";
-import type { Runtime } from "./build.ts";
 import { createWatcher } from "./watch.ts";
-
-export interface ReloadFailure {
-  /** Milliseconds since the epoch. */
-  at: number;
-  problems: ConfigProblem[];
-}
 
 /** What led to a runtime that replaces another, or to a failure. */
 export interface ReloadCause {

@@ -1,7 +1,7 @@
 import { type Client, createClient, waitFor } from "../../support/client.ts";
 import { type ServiceProcess, startProcess } from "../../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN } from "../../support/service.ts";
-import type { MailState } from "../../../src/mail/watch/status.ts";
+import type { MailState } from "../../../src/core/ports/mail-status.ts";
 
 /** The service, which a test can end and start again. */
 export interface RestartableService {

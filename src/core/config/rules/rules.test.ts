@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { findProblems } from "../../../../test/support/config.ts";
-import { channels as builtInChannels } from "../../../vendors/channels.ts";
+import { builtInDrivers } from "../../../service/drivers.ts";
 import type { MappingInput, UserConfig } from "../schema/generated.ts";
 
 const TOKEN = "a-hook-token-of-good-length";
@@ -248,7 +248,7 @@ describe("channel names", () => {
     expect(await errors({ channels, hooks: { mail: { channel } } })).toEqual([]);
   });
 
-  test.each(Object.keys(builtInChannels))("%s has to be configured", async (channel) => {
+  test.each(Object.keys(builtInDrivers.channels))("%s has to be configured", async (channel) => {
     const problem = `The channel "${channel}" is not configured: add a channels.${channel} block.`;
     expect(await errors(agentMapping({ channel }))).toEqual([`hooks.mappings[0].channel: ${problem}`]);
     expect(await errors({ hooks: { mail: { channel } } })).toEqual([`hooks.mail.channel: ${problem}`]);

@@ -1,4 +1,3 @@
-import { channels } from "../../../vendors/channels.ts";
 import { describe, expect, test } from "vitest";
 import { isObject } from "../../shared/json.ts";
 import { findProblems } from "../../../../test/support/config.ts";
@@ -87,7 +86,7 @@ describe("problems", () => {
     ],
     [
       { channels: { matrix: {} } },
-      `channels.matrix: The key "matrix" is unknown; known here: ${Object.keys(channels).join(", ")}.`,
+      `channels.matrix: The key "matrix" is unknown; known here: ${Object.keys(builtInDrivers.channels).join(", ")}.`,
     ],
     [{ channels: { slack: { token: " " } } }, "channels.slack.token: This value must not be blank."],
     [{ channels: { mattermost: { token: "x" } } }, "channels.mattermost.baseUrl: This value is required."],

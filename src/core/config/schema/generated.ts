@@ -1952,7 +1952,6 @@ export interface Channels {
   mattermost?: ChannelsMattermost;
   imessage?: ChannelsImessage;
   msteams?: ChannelsMsteams;
-  email?: ChannelsEmail;
   http?: ChannelsHttp;
   github?: ChannelsGithub;
   gitlab?: ChannelsGitlab;
@@ -1963,6 +1962,7 @@ export interface Channels {
   pagerduty?: ChannelsPagerduty;
   sentry?: ChannelsSentry;
   notion?: ChannelsNotion;
+  email?: ChannelsEmail;
   [k: string]:
     | ChannelsWhatsapp
     | ChannelsSignal
@@ -1972,7 +1972,6 @@ export interface Channels {
     | ChannelsMattermost
     | ChannelsImessage
     | ChannelsMsteams
-    | ChannelsEmail
     | ChannelsHttp
     | ChannelsGithub
     | ChannelsGitlab
@@ -1983,6 +1982,7 @@ export interface Channels {
     | ChannelsPagerduty
     | ChannelsSentry
     | ChannelsNotion
+    | ChannelsEmail
     | undefined;
 }
 /**
@@ -2242,66 +2242,6 @@ export interface ChannelsMsteams {
    * For tests and other clouds. Default: the sign-in of the tenant at https://login.microsoftonline.com.
    */
   tokenUrl?: string;
-  /**
-   * The channel, as in the name of the block. It may be left out.
-   */
-  kind?: string;
-  /**
-   * Recipients that a payload may choose; * stands for any characters.
-   */
-  allow?: string[];
-  /**
-   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
-   */
-  audience?: "private" | "public";
-  /**
-   * Record deliveries as skipped, with what would have been sent, instead of sending them.
-   */
-  dryRun?: boolean;
-}
-/**
- * Mail, through an SMTP server.
- *
- * This interface was referenced by `Channels`'s JSON-Schema definition
- * via the `patternProperty` "^email:[a-z0-9-]{1,24}$".
- */
-export interface ChannelsEmail {
-  /**
-   * The server's name.
-   */
-  host: string;
-  /**
-   * Default: 465, without implicit TLS 587.
-   */
-  port?: number;
-  /**
-   * none is for a server on this machine only.
-   */
-  tls?: "implicit" | "starttls" | "none";
-  /**
-   * The login name. Without it, there is no login.
-   */
-  user?: string;
-  /**
-   * As ${ENV} or ${file:PATH}.
-   */
-  password?: string;
-  /**
-   * The address that mails come from.
-   */
-  from: string;
-  /**
-   * The name of an IMAP mailbox of hooks.mail that the mails come from. Its login is used unless user is set, and its folder of sent mail.
-   */
-  mailbox?: string;
-  /**
-   * auto: with mailbox, a copy is in its folder of sent mail. Gmail and Exchange keep one without that.
-   */
-  sentCopy?: "auto" | "off";
-  /**
-   * The name beside it.
-   */
-  fromName?: string;
   /**
    * The channel, as in the name of the block. It may be left out.
    */
@@ -2759,6 +2699,66 @@ export interface ChannelsNotion {
    * Default: https://api.notion.com.
    */
   baseUrl?: string;
+  /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Mail, through an SMTP server.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^email:[a-z0-9-]{1,24}$".
+ */
+export interface ChannelsEmail {
+  /**
+   * The server's name.
+   */
+  host: string;
+  /**
+   * Default: 465, without implicit TLS 587.
+   */
+  port?: number;
+  /**
+   * none is for a server on this machine only.
+   */
+  tls?: "implicit" | "starttls" | "none";
+  /**
+   * The login name. Without it, there is no login.
+   */
+  user?: string;
+  /**
+   * As ${ENV} or ${file:PATH}.
+   */
+  password?: string;
+  /**
+   * The address that mails come from.
+   */
+  from: string;
+  /**
+   * The name of an IMAP mailbox of hooks.mail that the mails come from. Its login is used unless user is set, and its folder of sent mail.
+   */
+  mailbox?: string;
+  /**
+   * auto: with mailbox, a copy is in its folder of sent mail. Gmail and Exchange keep one without that.
+   */
+  sentCopy?: "auto" | "off";
+  /**
+   * The name beside it.
+   */
+  fromName?: string;
   /**
    * The channel, as in the name of the block. It may be left out.
    */

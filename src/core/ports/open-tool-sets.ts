@@ -1,0 +1,61 @@
+import type { CallDescription, CallResult, ToolSet } from "./tool-set.ts";
+
+/** A call of an open set, with the rules of its block. */
+export interface OpenCall extends CallDescription {
+  /** `<set>.<call>` */
+  fullName: string;
+  /** Its name for a model. */
+  modelName: string;
+  /** Who can see what is asked of it. */
+  audience: Audience;
+  /** Calls that change something are recorded instead of sent. */
+  dryRun: boolean;
+  timeoutMs: number;
+  /** Another one if what it does may have changed: its description, its arguments, or the block of its set. */
+  digest: string;
+  /** What is wrong with arguments: one sentence for each; none if they fit the schema. */
+  check(args: unknown): string[];
+  /** The same for some of the arguments: others may be missing. */
+  checkSome(args: unknown): string[];
+  /**
+   * Executes the call within its time limit. Arguments that do not fit are refused and not sent. The result holds no
+   * secret of the set and at most its number of characters. Rejects as `ToolCall.call` does.
+   */
+  call(args: unknown, options: CallOptions): Promise<CallResult>;
+}
+
+export interface CallOptions {
+  signal: AbortSignal;
+  callId: string;
+  /** Default: that of the call or its set. */
+  maxResultLength?: number;
+}
+
+/** The tool sets of a configuration. */
+export interface ToolSets {
+  readonly sets: ReadonlyMap<string, OpenSet>;
+  /** By `<set>.<call>`. */
+  find(fullName: string): OpenCall | undefined;
+  /** Every call, in the order of the configuration. */
+  list(): OpenCall[];
+  /** Why there is no such call, and what to do, in whole sentences. */
+  explainMissing(fullName: string): string;
+  /** Calls `listener` with what an operator should know of a call that was not sent. */
+  watchAlerts(listener: (alert: ToolAlert) => void): void;
+  close(): void;
+}
+
+export interface ToolAlert {
+  kind: "tool-changed" | "tool-unreachable";
+  /** The call that differs, or the set that cannot be reached. */
+  subject: string;
+  /** A sentence for the operator. */
+  text: string;
+}
+
+type Audience = "private" | "public";
+
+export interface OpenSet extends Pick<ToolSet, "discover"> {
+  audience: Audience;
+  calls: OpenCall[];
+}

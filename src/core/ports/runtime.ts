@@ -1,0 +1,48 @@
+import type { Drivers } from "../config/plugins.ts";
+import type { MailSettings, ResolvedConfig } from "../config/types.ts";
+import type { ConfigProblem } from "../errors.ts";
+import type { Authenticators } from "../ingress/authenticators.ts";
+import type { RunLimits } from "../journal/journal.ts";
+import type { MappingIndex } from "../mapping/mapping-index.ts";
+import type { ResolveOptions } from "../mapping/resolve.ts";
+import type { AgentDriver } from "./agent.ts";
+import type { ChannelDriver } from "./channel.ts";
+import type { MailSource } from "./mail-source.ts";
+import type { ToolSets } from "./open-tool-sets.ts";
+
+/** Everything that config, presets and transforms mean, compiled ahead of any request. Never changed, only replaced. */
+export interface Runtime extends Pick<ResolveOptions, "readMail"> {
+  /** 1 for the first, one more for each that replaced it. */
+  generation: number;
+  /** When its files were read, and when it was complete, in milliseconds since the epoch. */
+  readAt: number;
+  builtAt: number;
+  config: ResolvedConfig;
+  /** Who may send to which hook. */
+  authenticators: Authenticators;
+  /** The definitions that its drivers were made from. */
+  drivers: Drivers;
+  agent: AgentDriver;
+  /** By name. */
+  channels: Map<string, ChannelDriver>;
+  tools: ToolSets;
+  /** Those with a source. */
+  mailboxes: Mailbox[];
+  mappings: MappingIndex;
+  limits: RunLimits;
+  warnings: ConfigProblem[];
+  /** Files and folders that are watched for changes. */
+  files: string[];
+}
+
+export interface Mailbox {
+  settings: MailSettings;
+  source: MailSource;
+}
+
+/** Why the next runtime could not be built. */
+export interface ReloadFailure {
+  /** Milliseconds since the epoch. */
+  at: number;
+  problems: ConfigProblem[];
+}
