@@ -1,3 +1,4 @@
+import type { StoredSettings } from "./config/settings.ts";
 import type { LogLine } from "./errors.ts";
 import type { ReviewVerdict } from "./ports/channel.ts";
 import type { SignedIdentity } from "./ports/signature.ts";
@@ -144,11 +145,9 @@ export interface ReplyTarget {
 }
 
 /** Runs one agent turn in the session of its key. Its own target is the first one. */
-export interface AgentAction extends ActionBase, ReplyTarget {
+export interface AgentAction extends ActionBase, ReplyTarget, StoredSettings {
   kind: "agent";
   message: string;
-  /** none: without an agent, the message itself is the reply. */
-  agent?: "none";
   /** The prefix of the summary: one line. */
   name: string;
   /** The operator wrote the name; any other one is untrusted text. */
@@ -163,11 +162,6 @@ export interface AgentAction extends ActionBase, ReplyTarget {
   /** `provider/model`, aliases resolved. Absent: the configured default. */
   model?: string;
   thinking?: string;
-  /** What the mapping says instead of the configured default. */
-  fallbackModels?: string[];
-  maxOutputTokens?: number;
-  /** The text for the place of the event when the run has failed permanently. */
-  onFailure?: string;
   /** The reply can be a review of the commit that the event names, with this verdict at most. */
   review?: ReviewVerdict;
   timeoutSeconds: number;
@@ -349,20 +343,3 @@ export const QUESTION_HOLDS = {
   approval: "approval",
   outcome: "outcome unknown",
 } as const;
-
-/** The fields of a mapping that are templates. */
-export const TEMPLATE_FIELDS = [
-  "subject",
-  "messageTemplate",
-  "textTemplate",
-  "name",
-  "sessionKey",
-  "channel",
-  "to",
-  "model",
-  "thinking",
-  "wakeMode",
-  "dedupe",
-  "echo",
-] as const;
-export type TemplateField = (typeof TEMPLATE_FIELDS)[number];

@@ -3,12 +3,18 @@ import { parseDuration } from "../shared/time.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import { findUnknownKeywords, toUnknownKeyword } from "../config/schema/keywords.ts";
 import { compileSchema, type SchemaCheck } from "../config/schema/validator.ts";
+import {
+  mayReadPayload,
+  type StoredSettings,
+  TEMPLATE_FIELDS,
+  type TemplateField,
+  toStored,
+} from "../config/settings.ts";
 import type { MappingSource } from "../config/types.ts";
 import { type ConfigProblem, messageOf } from "../errors.ts";
 import type { RunLimit, RunLimits } from "../journal/journal.ts";
 import type { Path } from "../shared/json.ts";
 import type { TransformBundle } from "../transforms/runner.ts";
-import { TEMPLATE_FIELDS, type TemplateField } from "../types.ts";
 import { type CompiledAnswer, compileAnswer } from "./answer.ts";
 import { compileContext, type CompiledContext } from "./context.ts";
 import { type CompiledGrant, compileGrants } from "./policy/grants.ts";
@@ -39,6 +45,8 @@ export interface CompiledMapping {
   context?: CompiledContext[];
   grants?: CompiledGrant[];
   publish?: CompiledPublish;
+  /** Its settings that are stored with each turn. */
+  stored: StoredSettings;
   bundle?: TransformBundle;
   /**
    * Whether anything but the transform reads the payload. If not, it is parsed in the sandbox alone: an event of 200 KB that
@@ -89,6 +97,7 @@ export function compileMapping(
     context: compileContext(source.mapping, diagnostics),
     grants: compileGrants(source.mapping, diagnostics),
     publish: compilePublish(source.mapping, diagnostics),
+    stored: toStored(source.mapping),
     bundle,
     readsPayload: true,
   };
@@ -115,35 +124,6 @@ export function toRunLimits(mappings: readonly CompiledMapping[]): RunLimits {
   return limits;
 }
 
-/** The settings that read nothing of a payload. `match` has its own answer, and templates say which fields they read. */
-const WITHOUT_PAYLOAD: ReadonlySet<string> = new Set<keyof MappingInput>([
-  "id",
-  "description",
-  "match",
-  "auth",
-  "maxBodyBytes",
-  "body",
-  "action",
-  "agent",
-  "maxMessageLength",
-  "instructions",
-  "deliver",
-  "update",
-  "review",
-  "answer",
-  "fallbackModels",
-  "maxOutputTokens",
-  "onFailure",
-  "timeoutSeconds",
-  "agentId",
-  "accountId",
-  "sessionMode",
-  "allowUnsafeExternalContent",
-  "concurrency",
-  "rateLimit",
-  "transform",
-  "state",
-]);
 /** What a template can read besides the payload. */
 const REQUEST_FIELDS: ReadonlySet<string> = new Set(["headers", "query", "path", "method", "now"]);
 
@@ -152,7 +132,7 @@ function readsPayload({ source, templates, targets }: CompiledMapping): boolean 
   if (!listTargetTemplates(targets).every(([, template]) => isOfRequest(template))) return true;
   const templateOf = new Map<string, Template>(Object.entries(templates));
   return Object.keys(source.mapping).some(
-    (setting) => !WITHOUT_PAYLOAD.has(setting) && !isOfRequest(templateOf.get(setting)),
+    (setting) => mayReadPayload(setting) && !isOfRequest(templateOf.get(setting)),
   );
 }
 

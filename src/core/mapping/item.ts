@@ -261,9 +261,8 @@ function toTerms(
   { mapping, request, config, channels }: MappingRun,
   keys: ItemKeys,
 ): Terms {
-  const { allowUnsafeExternalContent: allowsUnsafe = false, transform, instructions } = mapping.source.mapping;
-  const { agent, fallbackModels, maxOutputTokens, onFailure, review } = mapping.source.mapping;
-  const { templates, match } = mapping;
+  const { allowUnsafeExternalContent: allowsUnsafe = false, transform, instructions, review } = mapping.source.mapping;
+  const { templates, match, stored } = mapping;
   // A blank name becomes the path of the request, which only `match.path` fixes.
   const isOwnName = templates.name?.isStatic && name !== request.hook;
   return {
@@ -271,10 +270,7 @@ function toTerms(
     channels,
     allowsUnsafe,
     instructions,
-    agent,
-    fallbackModels,
-    maxOutputTokens,
-    onFailure,
+    stored,
     review: review === true ? "comment" : review,
     trustedName: isOwnName ? name : match.path,
     routeBy: routeOriginOf,

@@ -9,6 +9,7 @@ import type { MappingInput, Preset } from "../schema/generated.ts";
 import { checkMappingSchema } from "../schema/blocks.ts";
 import { type SchemaProblem, toConfigProblem } from "../schema/problems.ts";
 import type { Drivers } from "../plugins.ts";
+import { PRESET_SETTINGS } from "../settings.ts";
 import type { MailSettings, MappingSource, PresetReads, PresetUse, ResolvedConfig } from "../types.ts";
 import { findLostId, splitAdditions, withAdditions } from "./additions.ts";
 import { findPresets, type PresetFile, readPreset } from "./file.ts";
@@ -19,7 +20,6 @@ import {
   type ParameterUse,
   readAuth,
   resolveParameters,
-  SETTINGS,
 } from "./parameters.ts";
 import { findReads, withReads } from "./reads.ts";
 
@@ -222,7 +222,7 @@ export function fillMappings(
 function toCommon(preset: Preset, values: Parameters["values"]): object {
   const { common = {} } = preset;
   const match = { path: { $param: "path" }, ...toObject(common["match"]) };
-  const given = SETTINGS.filter((name) => name in values).map((name) => [name, { $param: name }]);
+  const given = PRESET_SETTINGS.filter((name) => name in values).map((name) => [name, { $param: name }]);
   // Without it, the sender needs the hook token.
   const { credential } = readAuth(preset, values);
   const auth = credential === undefined || credential in values ? common["auth"] : undefined;
@@ -233,7 +233,7 @@ function toCommon(preset: Preset, values: Parameters["values"]): object {
 function without(template: object, values: Parameters["values"]): object {
   // A list says all of it.
   const replaced: string[] = Array.isArray(values["deliver"]) ? ["channel", "to", "update"] : [];
-  replaced.push(...SETTINGS.filter((name) => name in values));
+  replaced.push(...PRESET_SETTINGS.filter((name) => name in values));
   const isReplaced = (name: string): boolean => replaced.includes(name);
   return Object.fromEntries(Object.entries(template).filter(([name]) => !isReplaced(name)));
 }
@@ -263,7 +263,7 @@ function checkDeclared(uses: ParameterUse[], { values }: Parameters, { parameter
     .map(({ key, name }) => error(key, `The preset has no parameter "${name}"${didYouMean(name, known)}`));
 }
 
-const STANDARD: string[] = ["secret", ...SETTINGS];
+const STANDARD: string[] = ["secret", ...PRESET_SETTINGS];
 
 function isMapping(_value: unknown, problems: SchemaProblem[]): _value is MappingInput {
   return problems.length === 0;

@@ -3,7 +3,8 @@ import path from "node:path";
 import { isObject, toObject } from "../../shared/json.ts";
 import { listSampleNames } from "../../shared/system/samples.ts";
 import { type PresetFile, PRESETS_FOLDER, readPreset, toTypeName } from "./file.ts";
-import { SETTINGS, toParametersSchema } from "./parameters.ts";
+import { PRESET_SETTINGS } from "../settings.ts";
+import { toParametersSchema } from "./parameters.ts";
 
 /** The page of a preset as Markdown: its `page.md`, then events, options and example from its data and samples. */
 export function writePresetPage(name: string): string {
@@ -52,7 +53,7 @@ function toList(names: string[]): string {
 
 function writeOptions({ preset }: PresetFile): string[] {
   const { properties } = toParametersSchema(preset);
-  const settings = SETTINGS.filter((name) => !Object.hasOwn(preset.parameters ?? {}, name));
+  const settings = PRESET_SETTINGS.filter((name) => !Object.hasOwn(preset.parameters ?? {}, name));
   const own = Object.entries(properties).filter(([name]) => !settings.some((setting) => setting === name));
   const rows = own.flatMap(([name, schema]) =>
     isObject(schema["properties"])

@@ -15,38 +15,8 @@ import { error, type Finding } from "../rules/finding.ts";
 import type { Preset } from "../schema/generated.ts";
 import { toConfigProblem } from "../schema/problems.ts";
 import { createBlockCheck, readSchema, type SchemaCheck } from "../schema/validator.ts";
+import { PRESET_SETTINGS } from "../settings.ts";
 import { MAIL_DEFAULTS, type MailSettings, type PresetUse } from "../types.ts";
-
-/** Settings of a mapping that every preset takes: one that is given replaces the preset's own. */
-export const SETTINGS = [
-  "instructions",
-  "name",
-  "sessionKey",
-  "deliver",
-  "channel",
-  "to",
-  "update",
-  "review",
-  "answer",
-  "model",
-  "thinking",
-  "fallbackModels",
-  "maxOutputTokens",
-  "onFailure",
-  "grants",
-  "wakeMode",
-  "timeoutSeconds",
-  "publish",
-  "action",
-  "context",
-  "coalesce",
-  "rateLimit",
-  "concurrency",
-  "dedupe",
-  "maxBodyBytes",
-  "transform",
-  "state",
-] as const;
 
 type Schema = Record<string, unknown>;
 type Schemas = Record<string, Schema>;
@@ -82,7 +52,7 @@ const SETTING: Schema = {};
 /** As `toParametersSchema`, without what is equal in all presets, so that the built check of each preset is small. */
 export function toOwnSchema(preset: Preset): ObjectSchema {
   const { name, parameters = {}, required = [], common, registration, reads } = preset;
-  const settings = SETTINGS.filter((setting) => !Object.hasOwn(parameters, setting));
+  const settings = PRESET_SETTINGS.filter((setting) => !Object.hasOwn(parameters, setting));
   const properties: Schemas = {
     ...(takesSecret(common?.["auth"]) && {
       secret: {
@@ -226,7 +196,7 @@ export function toIgnoreDefaults(preset: Preset): Record<string, unknown> {
  */
 export function toSettingsSchema(): ObjectSchema {
   const common = readMappingProperties();
-  const schemas = SETTINGS.map((name): [string, Schema] => {
+  const schemas = PRESET_SETTINGS.map((name): [string, Schema] => {
     // Its templates are those of its own action.
     if (name === "action") return [name, { enum: ["none"], description: ONLY_PUBLISHED }];
     const { default: _, ...schema } = toObject(common[name]);

@@ -5,6 +5,7 @@ import { channelKind, toChannelName } from "../../shared/text/text.ts";
 import type { Drivers } from "../plugins.ts";
 import { trimSlashes } from "../resolve.ts";
 import type { MappingInput } from "../schema/generated.ts";
+import { COMPAT_SETTINGS, listNeeding } from "../settings.ts";
 import type { MappingSource, ResolvedConfig } from "../types.ts";
 import { checkFallbackModels, checkThinking, checkUsedModel } from "./agents.ts";
 import { checkAuth } from "./auth.ts";
@@ -61,7 +62,7 @@ function checkPath({ mapping, key }: MappingSource, hooksPath: string): Finding[
 
 function checkCompat({ mapping, key }: MappingSource, compat: ResolvedConfig["hooks"]["compat"]): Finding[] {
   if (compat === "openclaw") return [];
-  const fields = (["agentId", "accountId", "sessionMode"] as const).filter((field) => mapping[field] !== undefined);
+  const fields = COMPAT_SETTINGS.filter((field) => mapping[field] !== undefined);
   const message = 'This is a field of OpenClaw. Set hooks.compat to "openclaw" to use it.';
   return fields.map((field) => error(`${key}.${field}`, message));
 }
@@ -112,8 +113,8 @@ function checkSettings({ mapping, key }: MappingSource): Finding[] {
   const isUnheard = onFailure !== undefined && !transform && !replies.some(({ channel }) => mayBeSource(channel));
   const repeated = Array.isArray(deliver) ? OF_TARGETS.filter((field) => mapping[field]) : [];
   return listFound(
-    !transform && action === "wake" && findUnused(key, mapping, OF_RUNS, " on a wake. Remove it."),
-    agent === "none" && findUnused(key, mapping, OF_AGENTS, ': agent "none" asks no agent. Remove it.'),
+    !transform && action === "wake" && findUnused(key, mapping, listNeeding("run"), " on a wake. Remove it."),
+    agent === "none" && findUnused(key, mapping, listNeeding("agent"), ': agent "none" asks no agent. Remove it.'),
     misplaced.map((reply) =>
       error(`${reply.key}.update`, 'This setting is only for the channel "source". Set that channel, or remove it.'),
     ),
@@ -125,18 +126,6 @@ function checkSettings({ mapping, key }: MappingSource): Finding[] {
   );
 }
 
-const OF_RUNS = ["concurrency", "rateLimit", "coalesce", "agent", "review"] as const;
-const OF_AGENTS = [
-  "instructions",
-  "model",
-  "fallbackModels",
-  "thinking",
-  "maxOutputTokens",
-  "onFailure",
-  "timeoutSeconds",
-  "review",
-  "grants",
-] as const;
 const OF_TARGETS = ["channel", "to", "update"] as const;
 
 /** A template may render it. */

@@ -1,5 +1,6 @@
 import { listFound } from "../../shared/found.ts";
 import { isLoopback } from "../../shared/net/network.ts";
+import { listNeeding } from "../settings.ts";
 import type { MappingSource, McpPrincipal, ResolvedConfig } from "../types.ts";
 import { error, type Finding, findUnused, warning } from "./finding.ts";
 
@@ -78,7 +79,9 @@ export function checkPublish({ mapping, key, preset }: MappingSource, { gateway 
     isNone &&
       transform &&
       error(`${key}.transform`, 'A transform makes actions, and the action is "none". Remove one of them.'),
-    isNone && preset === undefined && findUnused(key, mapping, OF_ACTIONS, ' on the action "none". Remove it.'),
+    isNone &&
+      preset === undefined &&
+      findUnused(key, mapping, listNeeding("action"), ' on the action "none". Remove it.'),
     publish &&
       match?.path === undefined &&
       error(`${key}.publish`, "A mapping with publish needs match.path, because the event types begin with it."),
@@ -87,14 +90,3 @@ export function checkPublish({ mapping, key, preset }: MappingSource, { gateway 
       warning(`${key}.publish`, "Nothing is published without gateway.mcp. Set it, or remove publish."),
   );
 }
-
-const OF_ACTIONS = [
-  "messageTemplate",
-  "textTemplate",
-  "sessionKey",
-  "deliver",
-  "channel",
-  "to",
-  "model",
-  "coalesce",
-] as const;

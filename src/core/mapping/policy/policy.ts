@@ -1,5 +1,6 @@
 import type { ChannelDriver } from "../../ports/channel.ts";
 import type { ActionOverride } from "../../config/schema/generated.ts";
+import type { StoredSettings, TemplateField } from "../../config/settings.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { HookError, messageOf } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
@@ -11,7 +12,6 @@ import {
   MAIN_SESSION,
   type ReplyTarget,
   SOURCE_CHANNEL,
-  type TemplateField,
   WAKE_MODES,
   type WakeMode,
   type RouteOrigin,
@@ -22,16 +22,15 @@ import { isPrivate, renderTargets, type TargetDraft } from "./targets.ts";
 import type { Budget } from "../template/template.ts";
 
 /** What the operator allows and sets for an action. */
-export interface Terms extends Pick<
-  AgentAction,
-  "agent" | "fallbackModels" | "maxOutputTokens" | "onFailure" | "review"
-> {
+export interface Terms extends Pick<AgentAction, "review"> {
   config: ResolvedConfig;
   /** The configured channels; undefined: no driver is asked, and only names and `allow` count. */
   channels: ReadonlyMap<string, ChannelDriver> | undefined;
   /** The mapping switches the safety boundary off. */
   allowsUnsafe: boolean;
   instructions?: string;
+  /** The settings of the mapping that are stored with its turns. */
+  stored?: StoredSettings;
   /** The name that the operator wrote: a static one, or the path of the hook. */
   trustedName?: string;
   routeBy(target: TargetDraft): RouteOrigin | undefined;
@@ -110,7 +109,6 @@ function toAgentFields(draft: FilledDraft, terms: Terms): Omit<AgentAction, "all
   return {
     kind: "agent",
     message: requireText(draft),
-    agent: terms.agent,
     name,
     trustedName: name === trustedName || undefined,
     sessionKey:
@@ -123,9 +121,7 @@ function toAgentFields(draft: FilledDraft, terms: Terms): Omit<AgentAction, "all
     moreTargets: moreTargets.length > 0 ? moreTargets : undefined,
     isolated: (config.hooks.compat === "openclaw" && draft.sessionMode === "isolated") || undefined,
     ...resolveTurnSettings({ model, thinking, timeoutSeconds }, config.agents),
-    fallbackModels: terms.fallbackModels,
-    maxOutputTokens: terms.maxOutputTokens,
-    onFailure: terms.onFailure,
+    ...terms.stored,
     review: terms.review,
     grants: draft.grants,
   };

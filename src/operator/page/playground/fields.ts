@@ -1,4 +1,4 @@
-import { TEMPLATE_FIELDS } from "../../../core/types.ts";
+import { TEMPLATE_FIELDS } from "../../../core/config/settings.ts";
 import type { MappingSource } from "../api.ts";
 import { parseJson } from "../parts/format.ts";
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
-import { TEMPLATE_FIELDS } from "../../../core/types.ts";
+import { TEMPLATE_FIELDS } from "../../../core/config/settings.ts";
 import type { MappingSource } from "../api.ts";
 import { Copy } from "../parts/controls.tsx";
 import { escapeHidden, formatMs, parseJson } from "../parts/format.ts";
