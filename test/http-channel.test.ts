@@ -103,7 +103,7 @@ test("a template of a body that does not compile is an error at load", async () 
 });
 
 test("a target without a secret is named in a warning", () => {
-  const keys = service.hookline.runtime().warnings.map(({ key }) => key);
+  const keys = service.hookline.warnings().map(({ key }) => key);
   expect(keys).toContain("channels.http.targets.shaped.secret");
   expect(keys).not.toContain("channels.http.targets.plain.secret");
 });

@@ -57,6 +57,15 @@ test("has the types that public-types.txt shows", async () => {
   await expect(text).toMatchFileSnapshot("public-types.txt");
 });
 
+test("no declaration of the package names the resolved configuration, which changes with every setting", () => {
+  const declarations = packed.filter((name) => name.endsWith(".d.ts"));
+  expect(declarations).toContain("dist/index.d.ts");
+  const naming = declarations.filter((name) =>
+    readFileSync(path.join(installed, name), "utf8").includes("ResolvedConfig"),
+  );
+  expect(naming).toEqual([]);
+});
+
 test("its types compile with all library checks, and without those of Node", async () => {
   const project = path.join(home, "typed");
   mkdirSync(project);

@@ -15,6 +15,7 @@ export const CLOSE_MS = 30_000;
 export type HooklineServiceOptions = PartsOptions;
 
 export interface HooklineService extends Hookline {
+  /** The compiled configuration in use. */
   runtime(): Runtime;
   /** An event with its results so far; undefined if unknown. */
   event(id: string): Promise<EventTimeline | undefined>;
@@ -53,6 +54,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     },
     serveHook: http.server.serveHook,
     reload: execution.reloader.reload,
+    warnings: () => current().warnings,
     runtime: current,
     async event(id) {
       const event = await journal.getEvent(id);

@@ -1,5 +1,4 @@
 import type { UserConfig } from "../core/config/schema/generated.ts";
-import type { ResolvedConfig } from "../core/config/types.ts";
 import type { ConfigProblem } from "../core/errors.ts";
 
 // The service as a program that uses it as a library sees it. These types need none of Node's, so that they compile everywhere.
@@ -25,8 +24,8 @@ export interface Hookline {
   handle(request: Request): Promise<Response>;
   /** Replaces the runtime with a new one built from the configuration, or throws a `ConfigError` and keeps the old one. */
   reload(): Promise<void>;
-  /** The compiled configuration in use, with its warnings. */
-  runtime(): { config: ResolvedConfig; warnings: ConfigProblem[] };
+  /** The problems of the configuration in use that do not keep it from working. */
+  warnings(): ConfigProblem[];
   /** The work that `close` would wait for. */
   inFlight(): { turns: number; deliveries: number };
   /** Refuses new requests, finishes what is in flight, closes everything. */
