@@ -21,9 +21,10 @@ const SCHEMA_FOLDER = path.join(import.meta.dirname, "../src/core/config/schema"
 export function listChecks(): Map<string, Check> {
   const names = Object.keys(BUILT_CHECKS) as (keyof typeof BUILT_CHECKS)[];
   const own = names.map((name): [string, Check] => [name, { schema: readBuilt(name), options: BUILT_CHECKS[name] }]);
-  const parts = Object.keys(builtInDrivers) as (keyof typeof builtInDrivers)[];
+  const { vendors: _, ...drivers } = builtInDrivers;
+  const parts = Object.keys(drivers) as (keyof typeof drivers)[];
   const blocks = parts.flatMap((part) =>
-    Object.values(builtInDrivers[part]).map((definition) => toBlockSchema(part, definition)),
+    Object.values(drivers[part]).map((definition) => toBlockSchema(part, definition)),
   );
   const parameters = findPresets().map((name) => toOwnSchema(readPreset(name).preset));
   const others = [...blocks, toSettingsSchema(), ...parameters].map((schema): [string, Check] => [

@@ -2,7 +2,7 @@
 import { ACCOUNT_NAME } from "../src/core/shared/text/text.ts";
 import { RULES } from "../src/core/config/schema/blocks.ts";
 import { readSchema } from "../src/core/config/schema/validator.ts";
-import type { Drivers } from "../src/core/config/plugins.ts";
+import type { DriverPart, Drivers } from "../src/core/config/plugins.ts";
 import type { DriverDefinition, OptionsSchema } from "../src/core/ports/plugin.ts";
 import { toObject } from "../src/core/shared/json.ts";
 
@@ -38,7 +38,7 @@ const KEYS = { kind: "What this block configures.", scheme: "How the sender prov
 
 /** One of several blocks, distinguished by `kind` or `scheme`. */
 function toChoice(
-  part: keyof Drivers,
+  part: DriverPart,
   description: string,
   definitions: Definitions,
   key: keyof typeof KEYS = "kind",

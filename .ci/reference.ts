@@ -7,7 +7,7 @@ import { createProgram } from "../src/cli/all-commands.ts";
 import { readSchema } from "../src/core/config/schema/validator.ts";
 import { HTTP_ERRORS } from "../src/core/errors.ts";
 import { createRoutes } from "../src/operator/http/routes.ts";
-import { providers } from "../src/vendors/signatures/index.ts";
+import { builtInDrivers } from "../src/service/drivers.ts";
 
 const root = path.join(import.meta.dirname, "..");
 
@@ -178,7 +178,7 @@ function writeSignatures({ oneOf: schemes = [] }: Schema): string {
   const lines = schemes.map(({ properties = {}, required = [] }) => {
     const { scheme, secret: _, ...others } = properties;
     const name = String(scheme?.const);
-    const { docs, about, deliveryId, replay } = providers[name] ?? {};
+    const { docs, about, deliveryId, replay } = builtInDrivers.providers[name] ?? {};
     const replayClass = about?.replay ?? `*${replay?.({}) ?? "plain"}*`;
     const options = Object.keys(others).map((key) => `\`${key}\`${required.includes(key) ? "" : "?"}`);
     const id = deliveryId === undefined ? "" : `\`${deliveryId}\``;

@@ -1,7 +1,7 @@
 /** A captured request of a sender that signs: what its signature does not cover can be changed by anyone. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MappingInput } from "../src/core/config/schema/generated.ts";
-import { providers } from "../src/vendors/signatures/index.ts";
+import { builtInDrivers } from "../src/service/drivers.ts";
 import * as fc from "./support/property.ts";
 import {
   createSender,
@@ -13,6 +13,8 @@ import {
   URL_OF_HOOK,
 } from "./support/signatures.ts";
 import { type Service, startService } from "./support/service.ts";
+
+const { providers } = builtInDrivers;
 
 const quiet = { action: "wake", textTemplate: "{{text}} {{item}}", wakeMode: "next-heartbeat" } as const;
 

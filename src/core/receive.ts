@@ -97,8 +97,9 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     by: readonly string[],
   ): Promise<Accepted | undefined> {
     const { mappings } = runtime.mappings;
+    const { vendors } = runtime.drivers;
     const startedAt = performance.now();
-    const taken = await takeAnswer(request, { journal, by, mappings, isDelivered });
+    const taken = await takeAnswer(request, { journal, by, mappings, vendors, isDelivered });
     if (!taken) return undefined;
     const { approvalId, mapping, reason } = taken;
     log.info("a question was answered", { eventId: request.id, approvalId });

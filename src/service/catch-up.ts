@@ -1,6 +1,6 @@
 import { HOUR_MS } from "../core/shared/time.ts";
 import { type CatchUp, type CatchUpResult, runCatchUp } from "./catch-up-run.ts";
-import { openMissedEvents } from "../vendors/missed.ts";
+import { findVendor } from "../core/ports/vendor.ts";
 import type { FoundMissed, MissedEvents } from "../core/ports/missed.ts";
 import { findUse, listEvents, toApiAccess, toHook, toHookUrl } from "../core/config/presets/api-access.ts";
 import { findRegistration } from "../core/config/presets/file.ts";
@@ -202,15 +202,15 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
   }
 
   async function openEvents(use: PresetUse): Promise<MissedEvents> {
-    const { config } = current();
+    const { config, drivers } = current();
     const { token = "", ...access } = toApiAccess(use, config);
-    if (!findRegistration(use.name)?.catchUp) {
+    const vendor = findVendor(drivers.vendors, use.name);
+    if (!vendor?.openMissed || !findRegistration(use.name)?.catchUp) {
       throw new DriverError(`The sender of ${use.name} does not say what did not arrive.`, { retryable: false });
     }
     if (token === "") throw new DriverError(`Set with.apiToken, or channels.${use.name}.token.`, { retryable: false });
     const hook = toHook(use);
-    return openMissedEvents(
-      use.name,
+    return vendor.openMissed(
       { ...access, token, signal },
       {
         url: toHookUrl(use, config) ?? "",

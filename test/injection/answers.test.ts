@@ -8,6 +8,7 @@ import type { Journal, NewApproval } from "../../src/core/journal/journal.ts";
 import { claimRun } from "../contracts/journal/lost-claims.ts";
 import { open } from "../contracts/journal/openers/sqlite.ts";
 import { sampleApproval, sampleDelivery } from "../contracts/journal/samples.ts";
+import { vendors } from "../../src/vendors/index.ts";
 import { toRequest } from "../support/mapping.ts";
 
 let folder: string;
@@ -45,6 +46,7 @@ async function answer(code: string, event: object = {}, changes: Partial<TakeOpt
     journal,
     by: ["slack:T0ACME/U0ANN"],
     mappings: [{ credential: "auth:slack", source }],
+    vendors,
     isDelivered: async () => false,
     ...changes,
   });

@@ -1,7 +1,9 @@
 import { createHmac } from "node:crypto";
-import { providers } from "../../src/vendors/signatures/index.ts";
+import { builtInDrivers } from "../../src/service/drivers.ts";
 import type { SignedRequest } from "../../src/core/ports/signature.ts";
 import { createSenders, NOW, sampleFor, type Sender, signed, toRequest, URL_OF_HOOK } from "./signatures.ts";
+
+const { providers } = builtInDrivers;
 
 export interface MutationReport {
   /** Requests that differ from a right one in what they claim or in what is signed. */

@@ -1,7 +1,9 @@
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { compileTemplate } from "../../src/core/mapping/template/template.ts";
-import { providers } from "../../src/vendors/signatures/index.ts";
+import { builtInDrivers } from "../../src/service/drivers.ts";
 import type { SignatureVerifier, SignedParts, SignedRequest, UnsignedRequest } from "../../src/core/ports/signature.ts";
+
+const { providers } = builtInDrivers;
 
 export const NOW = Date.parse("2026-10-01T12:00:00.123Z");
 export const URL_OF_HOOK = "https://hooks.example.com/hooks/in";

@@ -5,7 +5,6 @@ import { DEFAULT_TOKEN, type MappingSource, type PresetUse, type ResolvedConfig 
 import { readConfig } from "../../service/drivers.ts";
 import { type ConfigProblem, messageOf } from "../../core/errors.ts";
 import { showHookId } from "../../vendors/kit/subscriptions.ts";
-import { findVendor } from "../../vendors/webhooks.ts";
 import type { GrantRow } from "../../core/mapping/policy/grants.ts";
 import { toText } from "../../core/shared/json.ts";
 import { isLoopback } from "../../core/shared/net/network.ts";
@@ -14,7 +13,7 @@ import { addConfigOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { locateConfig, tryRuntime } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
-import { connectStored } from "../setup/sender.ts";
+import { connectStored, findRegistrar } from "../setup/sender.ts";
 import { findGrants, formatGrants } from "./check.ts";
 import {
   checkDisk,
@@ -173,7 +172,7 @@ async function checkSenders(config: ResolvedConfig): Promise<CheckResult[]> {
 }
 
 async function checkSender(use: PresetUse, config: ResolvedConfig): Promise<CheckResult[]> {
-  const vendor = findVendor(use.name);
+  const vendor = findRegistrar(use.name);
   if (!vendor) return [];
   const name = `preset ${toHook(use)}`;
   const hooks = connectStored(use, config, ANSWER_MS);

@@ -6,13 +6,12 @@ import { findRegistration } from "../../core/config/presets/file.ts";
 import type { PresetUse, ResolvedConfig } from "../../core/config/types.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { HooklineService } from "../../service/hookline.ts";
-import type { HookApi } from "../../vendors/kit/hook-api.ts";
-import { findVendor } from "../../vendors/webhooks.ts";
+import type { HookApi } from "../../core/ports/vendor.ts";
 import { readRegularFile, replaceFile } from "../../core/shared/system/files.ts";
 import { parseJson, readOwn, readPath, toObjects, toText } from "../../core/shared/json.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { type CliIo, printError } from "../io.ts";
-import { connectStored, requireUrl } from "../setup/sender.ts";
+import { connectStored, findRegistrar, requireUrl } from "../setup/sender.ts";
 import { openTunnel } from "./tunnel.ts";
 
 interface TunnelFlags {
@@ -73,7 +72,7 @@ function listSecretNames(written: Record<string, unknown>, env: NodeJS.ProcessEn
     const name = /^\$\{([A-Za-z_]\w*)\}$/.exec(toText(readPath(entry, ["with", "secret"])))?.[1];
     if (name === undefined) continue;
     names.set(`hooks.presets[${index}]`, name);
-    if (findVendor(toText(readOwn(entry, "use")))?.secretBy === "vendor") env[name] ??= createSecret();
+    if (findRegistrar(toText(readOwn(entry, "use")))?.webhooks.secretBy === "vendor") env[name] ??= createSecret();
   }
   return names;
 }
@@ -131,14 +130,14 @@ async function registerTunnelWebhooks(
   const said: string[] = [];
   const secrets: Record<string, string> = {};
   for (const use of config.hooks.presets) {
-    const vendor = findVendor(use.name);
+    const vendor = findRegistrar(use.name);
     if (!vendor) continue;
     const variable = secretNames.get(use.key);
     try {
       const hooks = openApi(use, config);
-      if (!hooks || (vendor.secretBy === "vendor" && variable === undefined)) {
+      if (!hooks || (vendor.webhooks.secretBy === "vendor" && variable === undefined)) {
         const needed =
-          vendor.secretBy === "vendor"
+          vendor.webhooks.secretBy === "vendor"
             ? "apiToken, and its secret as ${NAME}"
             : "apiToken, and place where it needs one";
         said.push(`No webhook of ${use.name} was made: it needs ${needed}.`);
@@ -151,7 +150,7 @@ async function registerTunnelWebhooks(
         continue;
       }
       writeNoted(config, [...readNoted(config), { preset: use.name, hook: toHook(use), url }]);
-      const secret = vendor.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
+      const secret = vendor.webhooks.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
       const made = await hooks.create({ url, secret, ...toWantedEvents(use) });
       if (made.secret !== undefined && variable !== undefined) secrets[variable] = made.secret;
       said.push(`${vendor.service} posts to ${url}.`, ...(made.notes ?? []));

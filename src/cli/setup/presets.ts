@@ -17,9 +17,9 @@ import { resolveReferences } from "../../core/config/references.ts";
 import { isSecretKey } from "../../core/config/rules/secrets.ts";
 import { trimSlashes } from "../../core/config/resolve.ts";
 import { ConfigError, toSentence } from "../../core/errors.ts";
-import { toSlackAppLink } from "../../vendors/slack/manifest.ts";
+import { findVendor } from "../../core/ports/vendor.ts";
+import { vendors } from "../../vendors/index.ts";
 import { showHookId } from "../../vendors/kit/subscriptions.ts";
-import { findVendor } from "../../vendors/webhooks.ts";
 import { readOwn, toObject, toText } from "../../core/shared/json.ts";
 import { addConfigOptions, addPair, addWriteOptions, CONFIG_HELP, UsageError } from "../command.ts";
 import { loadConfig, locateNewConfig, parseJsonOrText, readSecret } from "../context.ts";
@@ -28,7 +28,7 @@ import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, readPlan,
 import { type CopyFlags, copyPreset } from "./preset-copy.ts";
 import { removeTunnelWebhooks } from "../live/dev-tunnel.ts";
 import { registerPreset, unregisterPreset } from "./registration.ts";
-import { refuseUnknownUrl, refuseUnused, type RegisterFlags } from "./sender.ts";
+import { findRegistrar, refuseUnknownUrl, refuseUnused, type RegisterFlags } from "./sender.ts";
 import { addVerify } from "./verify.ts";
 import { MissingAnswer, type Terminal } from "./terminal.ts";
 
@@ -112,10 +112,10 @@ interface Person {
 
 /** Adds a preset to the configuration with its secret in a file, and says what to set at the sender. */
 async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
-  const vendor = findVendor(name);
+  const vendor = findRegistrar(name);
   if (flags.unregister) return unregister(name, flags, io);
   if (vendor && flags.register !== undefined) {
-    if (flags.secret !== undefined && vendor.secretBy !== "app")
+    if (flags.secret !== undefined && vendor.webhooks.secretBy !== "app")
       throw new UsageError("Give either --register or --secret, not both.");
     return registerPreset({ name, vendor, flags, io }, readOptions(flags));
   }
@@ -163,16 +163,17 @@ async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promis
 
 /** What the person has to do, because nothing can be registered by an API. */
 function describeByHand(name: string, url: string): string[] {
-  if (name !== "slack")
+  const vendor = findVendor(vendors, name);
+  if (!vendor?.describeSetup)
     return [`The webhook of ${name} cannot be registered by an API. See \`webhooks presets show ${name}\`.`];
   // Without gateway.publicUrl, it has a placeholder in place of the host.
   if (!URL.canParse(url)) throw refuseUnknownUrl();
   const { events } = readPreset(name).preset;
-  return ["Create the Slack app with its address and events at:", toSlackAppLink(url, events?.default ?? [])];
+  return vendor.describeSetup(url, events?.default ?? []);
 }
 
 async function unregister(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
-  const vendor = findVendor(name);
+  const vendor = findRegistrar(name);
   const message = `The webhook of ${name} cannot be deleted by an API. Delete it at the sender.`;
   if (!vendor) throw new ConfigError([{ message }]);
   const removed = await unregisterPreset({ name, vendor, flags, io });
@@ -182,7 +183,7 @@ async function unregister(name: string, flags: EnableFlags, io: CliIo): Promise<
 
 /** Removes a preset from the configuration, and its webhook before. */
 async function disablePreset(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
-  const vendor = findVendor(name);
+  const vendor = findRegistrar(name);
   const removed = flags.unregister && vendor ? await unregisterPreset({ name, vendor, flags, io }) : [];
   if (flags.unregister && !flags.dryRun) {
     const { config } = await loadConfig(flags.config, io);

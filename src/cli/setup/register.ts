@@ -1,4 +1,4 @@
-import type { HookApi, Vendor, WantedHook } from "../../vendors/kit/hook-api.ts";
+import type { HookApi, VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
 
 /** What has to be done so that exactly one webhook posts to an address, with a secret that is stored. */
 export type RegistrationPlan =
@@ -9,7 +9,7 @@ export type RegistrationPlan =
   | { kind: "renew"; ids: string[] };
 
 export function planRegistration(
-  { secretBy }: Pick<Vendor, "secretBy">,
+  { secretBy }: Pick<VendorWebhooks, "secretBy">,
   found: readonly string[],
   isSecretStored: boolean,
 ): RegistrationPlan {

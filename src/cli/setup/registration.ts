@@ -17,7 +17,7 @@ import { toHook, toWantedEvents } from "../../core/config/presets/api-access.ts"
 import { findRegistration, readPreset } from "../../core/config/presets/file.ts";
 import { readAuth } from "../../core/config/presets/parameters.ts";
 import { ConfigError, messageOf } from "../../core/errors.ts";
-import type { HookApi, Vendor, WantedHook } from "../../vendors/kit/hook-api.ts";
+import type { HookApi, WantedHook } from "../../core/ports/vendor.ts";
 import { planRegistration, type RegistrationPlan, runRegistration } from "./register.ts";
 import { showHookId } from "../../vendors/kit/subscriptions.ts";
 import { toText } from "../../core/shared/json.ts";
@@ -26,7 +26,7 @@ import { EXIT_CODES, UsageError } from "../command.ts";
 import { locateNewConfig, readEnvFile, readSecret } from "../context.ts";
 import { type CliIo, print, printError, printJsonLine, printWarnings } from "../io.ts";
 import { confirmWrite, loadPlan, openTerminal, plainChange, printWritten, showChange } from "./change.ts";
-import { openSender, type RegisterCommand, type RegisterFlags, type Sender } from "./sender.ts";
+import { openSender, type RegisterCommand, type RegisterFlags, type Registrar, type Sender } from "./sender.ts";
 import { MissingAnswer } from "./terminal.ts";
 
 /** Adds the preset to the configuration if it is not there, and registers its webhook at the sender. */
@@ -86,12 +86,12 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
   const found = await hooks.find(url);
   if (found.length === 0 && !flags.replace) await refuseOther(sender, vendor);
   const unfinished = path.join(target.stateDir, `${encodeURIComponent(flags.path ?? name)}-webhook.unfinished`);
-  const steps = planRegistration(vendor, found, isStored && !existsSync(unfinished));
+  const steps = planRegistration(vendor.webhooks, found, isStored && !existsSync(unfinished));
   if (makesSecret(vendor, steps) && (variable ?? secretFile) === undefined) {
     throw refuseLiteral(sender, vendor, target.file);
   }
-  const ours = vendor.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
-  const what = vendor.secretBy === "app" ? "the app's secret" : "a new secret";
+  const ours = vendor.webhooks.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
+  const what = vendor.webhooks.secretBy === "app" ? "the app's secret" : "a new secret";
   const toSet = toStore === undefined ? [] : [`In ${path.relative(io.cwd, envFile)}: set ${variable} to ${what}.`];
   return {
     plan,
@@ -110,7 +110,7 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
 
 /** The secret that has to be stored before a webhook is made; undefined: there is one, or the sender makes it. */
 async function getSecret(
-  { vendor: { secretBy, service }, flags, io }: RegisterCommand,
+  { vendor: { webhooks, service }, flags, io }: RegisterCommand,
   { variable, isStored, makeSecret }: { variable: string | undefined; isStored: boolean; makeSecret: () => string },
 ): Promise<string | undefined> {
   if (flags.secret !== undefined) {
@@ -122,8 +122,8 @@ async function getSecret(
       : "--secret must be the secret itself with --register. It goes to the file of --env-file.";
     throw new UsageError(message);
   }
-  if (isStored || secretBy === "vendor") return undefined;
-  if (secretBy === "us") return makeSecret();
+  if (isStored || webhooks.secretBy === "vendor") return undefined;
+  if (webhooks.secretBy === "us") return makeSecret();
   const terminal = openTerminal(flags, io);
   if (terminal) return terminal.secret(`Secret of the app at ${service}, which signs all its webhooks (hidden)`);
   throw new MissingAnswer(`--secret, or ${variable},`, `the secret of the app at ${service}, which signs its webhooks`);
@@ -228,18 +228,18 @@ function toSecretVariable(hook: string): string {
 }
 
 /** Whether the sender will make a new secret. */
-function makesSecret({ secretBy }: Vendor, { kind }: RegistrationPlan): boolean {
-  return secretBy === "vendor" && kind !== "update";
+function makesSecret({ webhooks }: Registrar, { kind }: RegistrationPlan): boolean {
+  return webhooks.secretBy === "vendor" && kind !== "update";
 }
 
 /** The secret that the sender makes could be put nowhere. */
-function refuseLiteral({ use }: Sender, { service }: Vendor, file: string): ConfigError {
+function refuseLiteral({ use }: Sender, { service }: Registrar, file: string): ConfigError {
   const variable = toSecretVariable(toHook(use));
   const message = `${service} makes a new secret for the webhook, which cannot replace one that the configuration has itself. Write \${${variable}} there.`;
   return new ConfigError([{ file, key: `${use.key}.with.secret`, message }]);
 }
 
-async function refuseOther({ hooks, url }: Sender, { service }: Vendor): Promise<void> {
+async function refuseOther({ hooks, url }: Sender, { service }: Registrar): Promise<void> {
   const other = await hooks.findOther?.(url);
   if (other === undefined) return;
   const shown = other.replace(/[?#].*/, "");
@@ -247,7 +247,7 @@ async function refuseOther({ hooks, url }: Sender, { service }: Vendor): Promise
   throw new ConfigError([{ message }]);
 }
 
-function describeSteps(steps: RegistrationPlan, { url, use }: Sender, { service }: Vendor): string[] {
+function describeSteps(steps: RegistrationPlan, { url, use }: Sender, { service }: Registrar): string[] {
   const place = use.with["place"] === undefined ? "" : ` (${toText(use.with["place"])})`;
   const at = `At ${service}${place}:`;
   if (steps.kind === "create") return [`${at} create a webhook that posts to ${url}.`];

@@ -2,12 +2,12 @@ import { findUse, toApiAccess, toHook, toHookUrl } from "../../core/config/prese
 import { type ConfigPlan, isReference } from "../edit/plan.ts";
 import type { PresetUse, ResolvedConfig } from "../../core/config/types.ts";
 import { ConfigError } from "../../core/errors.ts";
-import type { HookApi, Vendor } from "../../vendors/kit/hook-api.ts";
+import { findVendor, type HookApi, type Vendor } from "../../core/ports/vendor.ts";
 import type { WriteFlags } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { openTerminal, readPlan } from "./change.ts";
 import { MissingAnswer } from "./terminal.ts";
-import { findVendor } from "../../vendors/webhooks.ts";
+import { vendors } from "../../vendors/index.ts";
 
 export interface RegisterFlags extends WriteFlags {
   envFile?: string;
@@ -20,11 +20,14 @@ export interface RegisterFlags extends WriteFlags {
   replace: boolean;
 }
 
+/** A vendor whose webhooks can be made by its API. */
+export type Registrar = Vendor & Required<Pick<Vendor, "webhooks">>;
+
 /** A command about the webhook of a preset. */
 export interface RegisterCommand {
   /** The preset. */
   name: string;
-  vendor: Vendor;
+  vendor: Registrar;
   flags: RegisterFlags;
   io: CliIo;
 }
@@ -38,6 +41,12 @@ export interface Sender {
 
 const CALLS_MS = 60_000;
 
+/** The vendor of a preset, if its webhooks can be made by its API. */
+export function findRegistrar(preset: string): Registrar | undefined {
+  const vendor = findVendor(vendors, preset);
+  return vendor?.webhooks && { ...vendor, webhooks: vendor.webhooks };
+}
+
 /** Opens the sender's API with the stored token, that of the command line or the environment, or one that is asked for. */
 export async function openSender(command: RegisterCommand, plan: ConfigPlan, env: NodeJS.ProcessEnv): Promise<Sender> {
   const { name, vendor, flags } = command;
@@ -47,14 +56,14 @@ export async function openSender(command: RegisterCommand, plan: ConfigPlan, env
   const access = toApiAccess(use, config);
   const token = await findToken(command, access);
   const url = requireUrl(use, config);
-  return { use, url, hooks: vendor.connect({ ...access, token, signal: AbortSignal.timeout(CALLS_MS) }) };
+  return { use, url, hooks: vendor.webhooks.connect({ ...access, token, signal: AbortSignal.timeout(CALLS_MS) }) };
 }
 
 /** The API of a preset's sender with the stored token; undefined: there is none. */
 export function connectStored(use: PresetUse, config: ResolvedConfig, timeoutMs: number): HookApi | undefined {
   const { token, ...access } = toApiAccess(use, config);
   if (token === undefined) return undefined;
-  return findVendor(use.name)?.connect({ ...access, token, signal: AbortSignal.timeout(timeoutMs) });
+  return findRegistrar(use.name)?.webhooks.connect({ ...access, token, signal: AbortSignal.timeout(timeoutMs) });
 }
 
 /** `hooks`: those that the preset is used for. */
@@ -72,9 +81,10 @@ export function listHooks({ hooks }: ResolvedConfig, preset: string): string[] {
 
 /** A stored token whose variable is not set counts as none. Empty: a GitHub App signs its own. */
 async function findToken(
-  { vendor: { service, tokenVariables, tokenNeeds }, flags, io }: RegisterCommand,
+  { vendor: { service, webhooks }, flags, io }: RegisterCommand,
   { token, account }: ReturnType<typeof toApiAccess>,
 ): Promise<string> {
+  const { tokenVariables, tokenNeeds } = webhooks;
   const found = flags.token ?? (isReference(token) ? undefined : token);
   if (found !== undefined) return found;
   if (account["app"] !== undefined && account["token"] === undefined) return "";

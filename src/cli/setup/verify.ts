@@ -7,14 +7,13 @@ import { findUse, toHook } from "../../core/config/presets/api-access.ts";
 import type { PresetUse, ResolvedConfig } from "../../core/config/types.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { OperatorAnswers } from "../../operator/views.ts";
-import { findVendor } from "../../vendors/webhooks.ts";
 import { readOwn } from "../../core/shared/json.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { addServiceOptions, EXIT_CODES, type ServiceFlags, toDigits } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { type CliIo, print, printJson } from "../io.ts";
 import { createOperatorClient, type OperatorClient } from "../operator-client.ts";
-import { connectStored, listHooks, refuseUnused, requireUrl } from "./sender.ts";
+import { connectStored, findRegistrar, listHooks, refuseUnused, requireUrl } from "./sender.ts";
 
 type Rejection = OperatorAnswers["GET /api/rejections"]["rejections"][number];
 
@@ -90,7 +89,7 @@ async function readSeen(client: OperatorClient, hook: string): Promise<Set<strin
 
 /** What was asked of the sender, in a sentence. */
 async function askForTest(use: PresetUse, config: ResolvedConfig): Promise<string> {
-  const vendor = findVendor(use.name);
+  const vendor = findRegistrar(use.name);
   const byHand = "Cause an event at the sender, or send its test delivery.";
   if (!vendor) return byHand;
   try {

@@ -188,7 +188,7 @@ export function resolveUserConfig(
   return resolveConfig(value, origin, drivers);
 }
 
-const NO_DRIVERS: Drivers = { agents: {}, channels: {}, mailSources: {}, tools: {}, providers: {} };
+const NO_DRIVERS: Drivers = { agents: {}, channels: {}, mailSources: {}, tools: {}, providers: {}, vendors: {} };
 
 /** In YAML a section is null if all that it holds are comments. `schema`: of the value. Looks at two levels. */
 function dropEmptySections(value: unknown, schema?: unknown): void {

@@ -3,13 +3,19 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type ConfigProblem, messageOf } from "../errors.ts";
 import type { Plugin } from "../ports/plugin.ts";
+import type { Vendors } from "../ports/vendor.ts";
 import { CLOCK_SLACK_MS } from "../shared/system/files.ts";
 import { isObject, readOwn, toObject } from "../shared/json.ts";
 import { didYouMean, toChannelName, withPeriod } from "../shared/text/text.ts";
 import { compileSchema } from "./schema/validator.ts";
 
-/** Every driver that a configuration can name. */
-export type Drivers = Required<Omit<Plugin, "name">>;
+/** Every driver that a configuration can name, and the vendors of its presets. */
+export interface Drivers extends Required<Omit<Plugin, "name">> {
+  vendors: Vendors;
+}
+
+/** Drivers of one port. */
+export type DriverPart = Exclude<keyof Drivers, "vendors">;
 
 export interface LoadedPlugins {
   /** The built-in drivers and those of the plugins. */
@@ -42,7 +48,7 @@ export async function loadPlugins(entries: unknown, baseDir: string, builtIn: Dr
 
 /** A plugin's driver replaces a built-in one of the same name. */
 function mergeDrivers(builtIn: Drivers, plugins: Plugin[]): Drivers {
-  const merge = <Part extends keyof Drivers>(part: Part): Drivers[Part] =>
+  const merge = <Part extends DriverPart>(part: Part): Drivers[Part] =>
     Object.assign({}, builtIn[part], ...plugins.map((plugin) => plugin[part]));
   return {
     agents: merge("agents"),
@@ -50,6 +56,7 @@ function mergeDrivers(builtIn: Drivers, plugins: Plugin[]): Drivers {
     mailSources: merge("mailSources"),
     tools: merge("tools"),
     providers: merge("providers"),
+    vendors: builtIn.vendors,
   };
 }
 
@@ -60,7 +67,7 @@ const PARTS = {
   mailSources: "the mail source kind",
   tools: "the tool set kind",
   providers: "the signature scheme",
-} as const satisfies Record<keyof Drivers, string>;
+} as const satisfies Record<DriverPart, string>;
 
 /** The order of two plugins must not decide which of them is used. */
 function findConflicts(plugins: Plugin[]): ConfigProblem[] {

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
-import { providers } from "../../vendors/signatures/index.ts";
+import { builtInDrivers } from "../../service/drivers.ts";
 import { redact, redactPayload } from "./secret.ts";
+
+const { providers } = builtInDrivers;
 
 test.each([
   "authorization",

@@ -1,12 +1,12 @@
 import { requireId, toBasic } from "../kit/http.ts";
 import { DriverError } from "../../core/errors.ts";
 import { readPath, toObjects, toText } from "../../core/shared/json.ts";
-import { openCalls, type Vendor, type WantedHook } from "../kit/hook-api.ts";
+import { openCalls } from "../kit/hook-calls.ts";
+import type { VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
 import { toOneHook } from "../kit/subscriptions.ts";
 
 /** Service hooks of a project, one an event. https://learn.microsoft.com/en-us/rest/api/azure/devops/hooks/subscriptions */
-export const azuredevops: Vendor = {
-  service: "Azure DevOps",
+export const webhooks: VendorWebhooks = {
   secretBy: "us",
   tokenVariables: ["AZURE_DEVOPS_TOKEN", "AZURE_DEVOPS_EXT_PAT"],
   tokenNeeds: "read access to projects, code, builds and work items, of an account that may edit service hooks",
@@ -73,7 +73,7 @@ export const azuredevops: Vendor = {
 
 const ADVICE = new Map([
   [401, "Check the token."],
-  [403, `The token needs ${azuredevops.tokenNeeds}.`],
+  [403, `The token needs ${webhooks.tokenNeeds}.`],
   [404, "Check the organization and the project, and that the token may see them."],
 ]);
 

@@ -1,12 +1,12 @@
 import { requireId, toBasic } from "../kit/http.ts";
 import { toText } from "../../core/shared/json.ts";
-import { openCalls, readPages, type Vendor, type WantedHook } from "../kit/hook-api.ts";
+import { openCalls, readPages } from "../kit/hook-calls.ts";
+import type { VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
 
 const PAGE = 100;
 
 /** Bitbucket Cloud. https://developer.atlassian.com/cloud/bitbucket/rest/api-group-webhooks/ */
-export const bitbucket: Vendor = {
-  service: "Bitbucket",
+export const webhooks: VendorWebhooks = {
   secretBy: "us",
   tokenVariables: ["BITBUCKET_TOKEN"],
   tokenNeeds: "the permissions Webhooks: Read and Write",
@@ -47,7 +47,7 @@ export const bitbucket: Vendor = {
 
 const ADVICE = new Map([
   [401, "Check the token, and channels.bitbucket.email if it is an API token."],
-  [403, `Give the token ${bitbucket.tokenNeeds}, and its account admin access.`],
+  [403, `Give the token ${webhooks.tokenNeeds}, and its account admin access.`],
   [404, "Check the repository or workspace, and that the token may see it."],
 ]);
 

@@ -1,13 +1,13 @@
 import { requireId } from "../kit/http.ts";
 import { readPath } from "../../core/shared/json.ts";
-import { familiesOf, openCalls, readPages, type Vendor, type WantedHook } from "../kit/hook-api.ts";
+import { familiesOf, openCalls, readPages } from "../kit/hook-calls.ts";
+import type { VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
 
 /** Gitea's default for the largest page. */
 const PAGE = 50;
 
 /** Gitea and Forgejo. https://docs.gitea.com/api/#tag/repository/operation/repoCreateHook */
-export const gitea: Vendor = {
-  service: "Gitea",
+export const webhooks: VendorWebhooks = {
   secretBy: "us",
   tokenVariables: ["GITEA_TOKEN"],
   tokenNeeds: "the permission repository: Read and Write, for an organization organization: Read and Write",
@@ -42,7 +42,7 @@ export const gitea: Vendor = {
 
 const ADVICE = new Map([
   [401, "Check the token."],
-  [403, `Give the token ${gitea.tokenNeeds}, and its account admin access.`],
+  [403, `Give the token ${webhooks.tokenNeeds}, and its account admin access.`],
   [404, "Check the repository or organization, and that the token may see it."],
 ]);
 

@@ -1,3 +1,6 @@
+import { requireHook } from "../kit/hook-calls.ts";
+import { toGithubPath, webhooks } from "./webhooks.ts";
+import type { ApiAccess, MissedOptions } from "../../core/ports/vendor.ts";
 import { explainGithub, toHeaders } from "./client.ts";
 import { MAX_ANSWER, toNoAnswer, toRefusal, toUnreadable } from "../kit/http.ts";
 import { DriverError } from "../../core/errors.ts";
@@ -32,6 +35,13 @@ const REASONS: Record<number, string> = {
   404: "there is no such repository, organization or webhook, or the token may not see it",
   422: "GitHub has no longer the payload of this delivery",
 };
+
+/** Opens the deliveries of the webhook that posts to an address. */
+export async function openMissed(access: ApiAccess, { url }: MissedOptions): Promise<MissedEvents> {
+  const id = await requireHook(webhooks.connect(access), "GitHub", url);
+  const { baseUrl = "https://api.github.com", place = "", token, signal } = access;
+  return openGithubDeliveries(`${baseUrl.replace(/\/$/, "")}/${toGithubPath(place)}/hooks/${id}`, token, signal);
+}
 
 /**
  * The deliveries of a webhook of a repository or an organization, which GitHub keeps for three days. `hook`: the webhook's

@@ -2,22 +2,14 @@ import { signAppToken, toHeaders } from "./client.ts";
 import { request, requireId, toRefusal } from "../kit/http.ts";
 import { DriverError } from "../../core/errors.ts";
 import { readPath, toObject, toText } from "../../core/shared/json.ts";
-import {
-  familiesOf,
-  type HookAccess,
-  type HookApi,
-  openCalls,
-  readPages,
-  type Vendor,
-  type WantedHook,
-} from "../kit/hook-api.ts";
+import { familiesOf, openCalls, readPages } from "../kit/hook-calls.ts";
+import type { ApiAccess, HookApi, VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
 
 const API = "https://api.github.com";
 const PAGE = 100;
 
 /** https://docs.github.com/en/rest/repos/webhooks, https://docs.github.com/en/rest/orgs/webhooks */
-export const github: Vendor = {
-  service: "GitHub",
+export const webhooks: VendorWebhooks = {
   secretBy: "us",
   tokenVariables: ["GITHUB_TOKEN", "GH_TOKEN"],
   tokenNeeds: "read and write access to webhooks (classic: admin:repo_hook, admin:org_hook)",
@@ -26,7 +18,7 @@ export const github: Vendor = {
 
 const ADVICE = new Map([
   [401, "Check the token."],
-  [403, `Give the token ${github.tokenNeeds}.`],
+  [403, `Give the token ${webhooks.tokenNeeds}.`],
   [404, "Check the repository or organization, and that the token may see its webhooks."],
 ]);
 
@@ -35,7 +27,7 @@ export function toGithubPath(place: string): string {
   return place.includes("/") ? `repos/${place}` : `orgs/${place}`;
 }
 
-function connectPlace(access: HookAccess): HookApi {
+function connectPlace(access: ApiAccess): HookApi {
   const { baseUrl = API, place = "" } = access;
   const call = openCalls(access, { service: "GitHub", baseUrl, headers: toHeaders, advice: ADVICE, explain });
   const base = `/${toGithubPath(place)}/hooks`;
@@ -77,7 +69,7 @@ function explain({ body }: { body: Record<string, unknown> }): { reason: unknown
 }
 
 /** A GitHub App has one webhook, whose events are chosen in its settings: only address and secret can be set. */
-function connectApp({ baseUrl = API, account, signal }: HookAccess): HookApi {
+function connectApp({ baseUrl = API, account, signal }: ApiAccess): HookApi {
   const app = toObject(account["app"]);
   const path = "/app/hook/config";
   const call = async (method: "GET" | "PATCH", body?: object) => {

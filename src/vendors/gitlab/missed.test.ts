@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { startJsonServer } from "../../../test/support/json-server.ts";
-import type { HookAccess } from "../kit/hook-api.ts";
+import type { ApiAccess } from "../../core/ports/vendor.ts";
 import { openGitlabEvents } from "./missed.ts";
 
 let close = async (): Promise<void> => undefined;
@@ -48,6 +48,6 @@ test("a page has at most 20 events, and all pages are read", async () => {
   expect(missed.map(({ id }) => Number(id))).toEqual(Array.from({ length: 45 }, (_, index) => index + 1));
 });
 
-function toAccess(baseUrl: string): HookAccess {
+function toAccess(baseUrl: string): ApiAccess {
   return { token: "t", baseUrl, place: "acme/shop", account: {}, signal: AbortSignal.timeout(60_000) };
 }

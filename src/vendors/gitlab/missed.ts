@@ -1,5 +1,6 @@
-import type { HookAccess } from "../kit/hook-api.ts";
-import { openGitlab } from "./webhooks.ts";
+import type { ApiAccess, MissedOptions } from "../../core/ports/vendor.ts";
+import { requireHook } from "../kit/hook-calls.ts";
+import { openGitlab, webhooks } from "./webhooks.ts";
 import { toObject, toText } from "../../core/shared/json.ts";
 import type { MissedEvent, MissedEvents } from "../../core/ports/missed.ts";
 
@@ -12,11 +13,16 @@ const PACE_MS = 12_500;
 /** After this many failures in a row, GitLab disables a webhook for a while, and logs nothing meanwhile. */
 const DISABLING_FAILURES = 4;
 
+/** Opens the events of the webhook that posts to an address. */
+export async function openMissed(access: ApiAccess, { url }: MissedOptions): Promise<MissedEvents> {
+  return openGitlabEvents(await requireHook(webhooks.connect(access), "GitLab", url), access);
+}
+
 /**
  * The events of a webhook of a project or a group, which GitLab keeps for seven days. It does not say their times.
  * https://docs.gitlab.com/api/project_webhooks/#list-all-project-webhook-events
  */
-export function openGitlabEvents(hookId: string, access: HookAccess): MissedEvents {
+export function openGitlabEvents(hookId: string, access: ApiAccess): MissedEvents {
   const { call, base } = openGitlab(access);
   const hook = `${base}/${hookId}`;
   return {

@@ -1,12 +1,12 @@
 import { type Call, requireId } from "../kit/http.ts";
 import { toText } from "../../core/shared/json.ts";
-import { familiesOf, type HookAccess, openCalls, readPages, type Vendor, type WantedHook } from "../kit/hook-api.ts";
+import { familiesOf, openCalls, readPages } from "../kit/hook-calls.ts";
+import type { ApiAccess, VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
 
 const PAGE = 100;
 
 /** https://docs.gitlab.com/api/project_webhooks/, https://docs.gitlab.com/api/group_webhooks/ */
-export const gitlab: Vendor = {
-  service: "GitLab",
+export const webhooks: VendorWebhooks = {
   secretBy: "us",
   tokenVariables: ["GITLAB_TOKEN"],
   tokenNeeds: "the scope api and the role Maintainer",
@@ -53,7 +53,7 @@ export const gitlab: Vendor = {
 
 const ADVICE = new Map([
   [401, "Check the token."],
-  [403, `Give the token ${gitlab.tokenNeeds}.`],
+  [403, `Give the token ${webhooks.tokenNeeds}.`],
   [404, "Check the project or group, and that the token may see it."],
 ]);
 
@@ -87,7 +87,7 @@ const GROUP_TRIGGERS: Record<string, string> = {
   user_update_for_group: "member_events",
 };
 
-export function openGitlab(access: HookAccess): { call: Call; base: string; isGroup: boolean } {
+export function openGitlab(access: ApiAccess): { call: Call; base: string; isGroup: boolean } {
   const { token, baseUrl = "https://gitlab.com", place = "" } = access;
   const call = openCalls(access, {
     service: "GitLab",

@@ -1,10 +1,10 @@
 import { requireId, toBasic } from "../kit/http.ts";
 import { toObjects, toText } from "../../core/shared/json.ts";
-import { openCalls, type Vendor, type WantedHook } from "../kit/hook-api.ts";
+import { openCalls } from "../kit/hook-calls.ts";
+import type { VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
 
 /** The webhooks that an administrator makes. https://developer.atlassian.com/cloud/jira/platform/webhooks/#secure-admin-webhooks */
-export const jira: Vendor = {
-  service: "Jira",
+export const webhooks: VendorWebhooks = {
   secretBy: "us",
   tokenVariables: ["JIRA_TOKEN"],
   tokenNeeds: "an account with the permission Administer Jira",
@@ -48,7 +48,7 @@ export const jira: Vendor = {
 
 const ADVICE = new Map([
   [401, "Check the token, and channels.jira.email."],
-  [403, `The token needs ${jira.tokenNeeds}.`],
+  [403, `The token needs ${webhooks.tokenNeeds}.`],
   [404, "Check channels.jira.baseUrl: a token with scopes cannot make webhooks."],
 ]);
 

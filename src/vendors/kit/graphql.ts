@@ -1,6 +1,6 @@
 import { type Call, toRefusal } from "./http.ts";
 import { toObject, toObjects, toText } from "../../core/shared/json.ts";
-import { readAll } from "./hook-api.ts";
+import { readAll } from "./hook-calls.ts";
 
 export interface Graphql {
   /** The `data` of the answer. */

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { compileTemplate } from "../../core/mapping/template/template.ts";
 import { silentLog } from "../../core/telemetry/log.ts";
-import { channels } from "../channels.ts";
+import { builtInDrivers } from "../../service/drivers.ts";
+
+const { channels } = builtInDrivers;
 
 const OPTIONS: Record<string, object> = {
   whatsapp: { token: "a", phoneNumberId: "1" },
@@ -26,7 +28,7 @@ const OPTIONS: Record<string, object> = {
 };
 
 test("each built-in channel has the name that it is configured under", async () => {
-  expect(Object.keys(channels)).toEqual(Object.keys(OPTIONS));
+  expect(Object.keys(channels).toSorted()).toEqual(Object.keys(OPTIONS).toSorted());
   for (const [name, { create }] of Object.entries(channels)) {
     const driver = await create(OPTIONS[name] ?? {}, {
       name,

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { startJsonServer } from "../../../test/support/json-server.ts";
 import type { Call, HttpAnswer } from "./http.ts";
 import { openGraphql } from "./graphql.ts";
-import { readPages } from "./hook-api.ts";
+import { readPages } from "./hook-calls.ts";
 import { listEndpoints } from "../stripe/webhooks.ts";
-import { findVendor } from "../webhooks.ts";
+import { vendors } from "../index.ts";
 
 /** A sender whose lists never end: each page names another one. */
 function createEndless(toBody: (page: number) => Record<string, unknown>): { call: Call; asked(): number } {
@@ -60,7 +60,7 @@ test.each(["azuredevops", "bitbucket", "gitea", "github", "gitlab", "jira", "pag
       account: {},
       signal: AbortSignal.timeout(60_000),
     };
-    const found = findVendor(name)!.connect(access).find("https://hooks.example.com");
+    const found = vendors[name]!.webhooks!.connect(access).find("https://hooks.example.com");
     await expect(found).rejects.toThrow("could not be read");
     await server.close();
   },

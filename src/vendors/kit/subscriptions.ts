@@ -1,5 +1,5 @@
 import { DriverError, messageOf } from "../../core/errors.ts";
-import type { HookApi, HookHealth, WantedHook } from "./hook-api.ts";
+import type { HookApi, HookHealth, WantedHook } from "../../core/ports/vendor.ts";
 
 /** A subscription that posts one event to an address. */
 interface Subscription {

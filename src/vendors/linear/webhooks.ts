@@ -1,11 +1,11 @@
 import { requireId } from "../kit/http.ts";
 import { toObject, toObjects } from "../../core/shared/json.ts";
 import { openGraphql } from "../kit/graphql.ts";
-import { familiesOf, openCalls, type Vendor } from "../kit/hook-api.ts";
+import { familiesOf, openCalls } from "../kit/hook-calls.ts";
+import type { VendorWebhooks } from "../../core/ports/vendor.ts";
 
 /** https://linear.app/developers/webhooks, https://github.com/linear/linear/blob/master/packages/sdk/src/schema.graphql */
-export const linear: Vendor = {
-  service: "Linear",
+export const webhooks: VendorWebhooks = {
   secretBy: "us",
   tokenVariables: ["LINEAR_API_KEY"],
   tokenNeeds: "the permission Admin",
@@ -24,7 +24,7 @@ export const linear: Vendor = {
     const { ask, list } = openGraphql(call, {
       service: "Linear",
       path: "/graphql",
-      advice: `The API key needs ${linear.tokenNeeds}.`,
+      advice: `The API key needs ${webhooks.tokenNeeds}.`,
     });
     return {
       async find(url) {

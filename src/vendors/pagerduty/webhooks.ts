@@ -1,12 +1,12 @@
 import { requireId } from "../kit/http.ts";
 import { readPath, toObject, toObjects, toText } from "../../core/shared/json.ts";
-import { openCalls, readAll, type Vendor } from "../kit/hook-api.ts";
+import { openCalls, readAll } from "../kit/hook-calls.ts";
+import type { VendorWebhooks } from "../../core/ports/vendor.ts";
 
 const PAGE = 100;
 
 /** https://developer.pagerduty.com/api-reference/, Webhook Subscriptions */
-export const pagerduty: Vendor = {
-  service: "PagerDuty",
+export const webhooks: VendorWebhooks = {
   secretBy: "vendor",
   tokenVariables: ["PAGERDUTY_TOKEN", "PAGERDUTY_API_KEY"],
   tokenNeeds: "permission to write (webhook_subscriptions.write)",
@@ -66,7 +66,7 @@ export const pagerduty: Vendor = {
 
 const ADVICE = new Map([
   [401, "Check the API key."],
-  [403, `Give the API key ${pagerduty.tokenNeeds}.`],
+  [403, `Give the API key ${webhooks.tokenNeeds}.`],
 ]);
 
 function isPaused(subscription: Record<string, unknown>): boolean {

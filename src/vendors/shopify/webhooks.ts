@@ -1,15 +1,15 @@
 import { requireId } from "../kit/http.ts";
 import { readPath, toText } from "../../core/shared/json.ts";
 import { openGraphql } from "../kit/graphql.ts";
-import { openCalls, type Vendor } from "../kit/hook-api.ts";
+import { openCalls } from "../kit/hook-calls.ts";
+import type { VendorWebhooks } from "../../core/ports/vendor.ts";
 import { toOneHook } from "../kit/subscriptions.ts";
 
 /**
  * The subscriptions that an app has in a shop, one a topic; Shopify signs all with the app's client secret.
  * https://shopify.dev/docs/api/admin-graphql/latest/mutations/webhookSubscriptionCreate
  */
-export const shopify: Vendor = {
-  service: "Shopify",
+export const webhooks: VendorWebhooks = {
   secretBy: "app",
   tokenVariables: ["SHOPIFY_ACCESS_TOKEN", "SHOPIFY_TOKEN"],
   tokenNeeds: "the app's access scopes for what the events are about, such as read_orders",
@@ -26,7 +26,7 @@ export const shopify: Vendor = {
     const { ask, list } = openGraphql(call, {
       service: "Shopify",
       path: PATH,
-      advice: `The token needs ${shopify.tokenNeeds}.`,
+      advice: `The token needs ${webhooks.tokenNeeds}.`,
     });
     return toOneHook({
       async list() {
@@ -68,7 +68,7 @@ const REMOVE =
 
 const ADVICE = new Map([
   [401, "Check the access token."],
-  [403, `The token needs ${shopify.tokenNeeds}.`],
+  [403, `The token needs ${webhooks.tokenNeeds}.`],
   [404, "Check the name of the shop."],
 ]);
 

@@ -2,8 +2,10 @@ import { createHash, createHmac } from "node:crypto";
 import { SignJWT } from "jose";
 import { describe, expect, test } from "vitest";
 import { createVerifier, NOW, SECRET, toRequest } from "../../../test/support/signatures.ts";
-import { providers } from "./index.ts";
+import { builtInDrivers } from "../../service/drivers.ts";
 import type { SignatureVerifier } from "../../core/ports/signature.ts";
+
+const { providers } = builtInDrivers;
 
 const BODY = JSON.stringify({ id: 1, at: Math.floor(NOW / 1000), text: "hi" });
 const TIME = String(Math.floor(NOW / 1000));

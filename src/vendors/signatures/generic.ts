@@ -1,9 +1,17 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { OptionProblem, SignatureDefinition } from "../../core/ports/plugin.ts";
 import { NON_BLANK, objectSchema } from "../../core/shared/json.ts";
-import { HANDSHAKE_OPTION, withFixedHandshake } from "./handshakes.ts";
-import { HEADER, REPLAY_OPTION, SECRET, SECRET_ITSELF, type SignatureRow, TOLERANCE, URL_OPTION } from "./row.ts";
-import { SHOWN } from "./rows.ts";
+import { HANDSHAKE_OPTION, withFixedHandshake } from "./handshake.ts";
+import {
+  HEADER,
+  REPLAY_OPTION,
+  SECRET,
+  SECRET_ITSELF,
+  SHOWN,
+  type SignatureRow,
+  TOLERANCE,
+  URL_OPTION,
+} from "./row.ts";
 import { createHmacKey, decodeStrictly } from "./signature.ts";
 import { checkSecrets, createVerifier } from "./verifier.ts";
 

@@ -4,17 +4,16 @@ import { grafana, header, hmac } from "./generic.ts";
 import { defineSignature } from "./verifier.ts";
 import { rows } from "./rows.ts";
 import { sns } from "./sns.ts";
-import { googleChat, googleOidc, jwt, msteams, netlify } from "./tokens.ts";
+import { googleChat, googleOidc, jwt, netlify } from "./tokens.ts";
 
-/** The built-in signature schemes, by name. */
-export const providers: Record<string, SignatureDefinition> = {
+/** The generic signature schemes, and those of senders that only sign, by name. */
+export const signatures: Record<string, SignatureDefinition> = {
   ...Object.fromEntries(Object.entries(rows).map(([name, row]) => [name, defineSignature(row)])),
   grafana,
   "google-chat": googleChat,
   "google-oidc": googleOidc,
   graph,
   mailgun,
-  msteams,
   netlify,
   sns,
   hmac,

@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { APART, createSender, OPTIONS, SECRET, signed, toRequest } from "../../../test/support/signatures.ts";
-import { providers } from "./index.ts";
+import { builtInDrivers } from "../../service/drivers.ts";
 import { REPLAY_CLASSES, type SignedRequest } from "../../core/ports/signature.ts";
 import { rows } from "./rows.ts";
+
+const { providers } = builtInDrivers;
 
 test("a row that shows the secret is plain", () => {
   const shown = Object.entries(rows).filter(([, row]) => "algorithm" in row && row.algorithm === "secret");

@@ -61,6 +61,16 @@ export interface SignatureRow
   toKey?(secret: string): SigningKey;
 }
 
+/** `t=1614556800,v1=5257a8…`, over the time, a separator and the body. */
+export const TIMED_LIST = {
+  list: { separator: ",", signature: "v1", timestamp: "t" },
+  timestamp: { unit: "s" },
+  signed: ["timestamp", ".", "body"],
+} as const satisfies Partial<SignatureRow>;
+
+/** The header shows the secret itself. */
+export const SHOWN = { replay: "plain", algorithm: "secret", encoding: "latin1" } as const;
+
 /** A row that says how a captured request is kept from running again. */
 export type DecidedRow = SignatureRow &
   (Required<Pick<SignatureRow, "replay">> | Required<Pick<SignatureRow, "timestamp">>);

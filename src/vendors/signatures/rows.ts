@@ -1,15 +1,8 @@
 import { NON_BLANK } from "../../core/shared/json.ts";
 import * as handshakes from "./handshakes.ts";
 import { toBasicKey, toStandardKey } from "./signature.ts";
-import type { DecidedRow, SignatureRow } from "./row.ts";
+import { type DecidedRow, SHOWN, type SignatureRow, TIMED_LIST } from "./row.ts";
 import { decodedUrl, form, withAndWithoutPort, withDigest } from "./signed-text.ts";
-
-/** `t=1614556800,v1=5257a8…`, over the time, a separator and the body. */
-const TIMED_LIST = {
-  list: { separator: ",", signature: "v1", timestamp: "t" },
-  timestamp: { unit: "s" },
-  signed: ["timestamp", ".", "body"],
-} as const satisfies Partial<SignatureRow>;
 
 /** https://www.standardwebhooks.com */
 const STANDARD = {
@@ -23,43 +16,8 @@ const STANDARD = {
   deliveryId: "{{headers.webhook-id}}",
 } as const satisfies SignatureRow;
 
-/** The header shows the secret itself. */
-export const SHOWN = { replay: "plain", algorithm: "secret", encoding: "latin1" } as const;
-
-/** The senders, by name of the scheme. */
+/** The senders that only sign, and schemes of several vendors, by name of the scheme. */
 export const rows = {
-  github: {
-    replay: "unique",
-    docs: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
-    header: "x-hub-signature-256",
-    prefix: "sha256=",
-    deliveryId: "{{headers.x-github-delivery}}",
-    handshake: handshakes.github,
-    senderTimeoutMs: 10_000,
-  },
-  gitlab: {
-    ...SHOWN,
-    docs: "https://docs.gitlab.com/user/project/integrations/webhooks/",
-    header: "x-gitlab-token",
-    deliveryId: "{{default headers.idempotency-key headers.x-gitlab-event-uuid}}",
-    senderTimeoutMs: 10_000,
-  },
-  slack: {
-    docs: "https://docs.slack.dev/authentication/verifying-requests-from-slack",
-    header: "x-slack-signature",
-    prefix: "v0=",
-    timestamp: { header: "x-slack-request-timestamp", unit: "s" },
-    signed: ["v0:", "timestamp", ":", "body"],
-    deliveryId: "{{payload.event_id}}",
-    handshake: handshakes.slack,
-    senderTimeoutMs: 3000,
-  },
-  stripe: {
-    docs: "https://docs.stripe.com/webhooks/signature",
-    header: "stripe-signature",
-    ...TIMED_LIST,
-    deliveryId: "{{payload.id}}",
-  },
   "standard-webhooks": {
     docs: "https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md",
     ...STANDARD,
@@ -85,51 +43,12 @@ export const rows = {
     handshake: handshakes.mcpEvents,
     senderTimeoutMs: 10_000,
   },
-  linear: {
-    docs: "https://linear.app/developers/webhooks",
-    header: "linear-signature",
-    timestamp: { field: "webhookTimestamp", unit: "ms" },
-    tolerance: "1m",
-    deliveryId: "{{headers.linear-delivery}}",
-    accept: 200,
-    senderTimeoutMs: 5000,
-  },
   atlassian: {
     replay: "unique",
     docs: "https://developer.atlassian.com/cloud/jira/platform/webhooks/",
     header: "x-hub-signature",
     prefix: "sha256=",
     deliveryId: "{{default headers.x-atlassian-webhook-identifier headers.x-request-uuid}}",
-  },
-  sentry: {
-    replay: "unique",
-    docs: "https://docs.sentry.io/organization/integrations/integration-platform/webhooks/",
-    header: "sentry-hook-signature",
-    deliveryId: "{{headers.request-id}}",
-    senderTimeoutMs: 1000,
-  },
-  gitea: {
-    replay: "unique",
-    docs: "https://docs.gitea.com/usage/repository/webhooks",
-    header: ["x-forgejo-signature", "x-gitea-signature", "x-gogs-signature"],
-    deliveryId: "{{default headers.x-gitea-delivery headers.x-gogs-delivery}}",
-    senderTimeoutMs: 5000,
-  },
-  telegram: {
-    ...SHOWN,
-    docs: "https://core.telegram.org/bots/api#setwebhook",
-    header: "x-telegram-bot-api-secret-token",
-    deliveryId: "{{payload.update_id}}",
-  },
-  discord: {
-    docs: "https://docs.discord.com/developers/interactions/overview#validating-security-request-headers",
-    header: "x-signature-ed25519",
-    algorithm: "ed25519",
-    timestamp: { header: "x-signature-timestamp", unit: "s" },
-    signed: ["timestamp", "body"],
-    deliveryId: "{{payload.id}}",
-    handshake: handshakes.discord,
-    senderTimeoutMs: 3000,
   },
   meta: {
     replay: "unique",
@@ -143,22 +62,6 @@ export const rows = {
     handshake: handshakes.meta,
     accept: 200,
   },
-  pagerduty: {
-    replay: "unique",
-    docs: "https://developer.pagerduty.com/docs/verifying-webhook-signatures",
-    header: "x-pagerduty-signature",
-    list: { separator: ",", signature: "v1" },
-    deliveryId: "{{payload.event.id}}",
-  },
-  shopify: {
-    replay: "unique",
-    docs: "https://shopify.dev/docs/apps/build/webhooks/verify-deliveries",
-    header: "x-shopify-hmac-sha256",
-    encoding: "base64",
-    deliveryId: "{{headers.x-shopify-webhook-id}}",
-    accept: 200,
-    senderTimeoutMs: 5000,
-  },
   "google-channel": {
     ...SHOWN,
     docs: "https://developers.google.com/workspace/calendar/api/guides/push",
@@ -166,14 +69,6 @@ export const rows = {
     deliveryId: "{{headers.x-goog-channel-id}}:{{headers.x-goog-message-number}}",
     handshake: handshakes.googleChannel,
     allowsEmptyBody: true,
-  },
-  notion: {
-    replay: "unique",
-    docs: "https://developers.notion.com/reference/webhooks",
-    header: "x-notion-signature",
-    prefix: "sha256=",
-    deliveryId: "{{payload.id}}",
-    handshake: handshakes.notion,
   },
   twilio: {
     replay: "unique",

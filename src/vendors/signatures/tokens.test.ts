@@ -3,7 +3,9 @@ import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startJsonServer } from "../../../test/support/json-server.ts";
 import { createVerifier, NOW, SECRET, toRequest } from "../../../test/support/signatures.ts";
-import { providers } from "./index.ts";
+import { builtInDrivers } from "../../service/drivers.ts";
+
+const { providers } = builtInDrivers;
 
 const BODY = JSON.stringify({ id: "1", serviceUrl: "https://smba.trafficmanager.net/emea/" });
 const ISSUER = "https://sender.example.com";

@@ -9,10 +9,10 @@ import {
   type TokenRules,
   type VerifyToken,
 } from "../../core/shared/net/json-web-token.ts";
-import { HTTP_URL, NON_BLANK, parseObject, toObject, objectSchema } from "../../core/shared/json.ts";
+import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import { redactPayload, toSecrets } from "../../core/shared/secret.ts";
 import { parseDuration } from "../../core/shared/time.ts";
-import { HANDSHAKE_OPTION, withFixedHandshake } from "./handshakes.ts";
+import { HANDSHAKE_OPTION, withFixedHandshake } from "./handshake.ts";
 import type {
   Bytes,
   SignatureRefusal,
@@ -135,38 +135,6 @@ export const netlify: SignatureDefinition<FromSchema<typeof netlifySchema>> = {
     }),
 };
 
-const msteamsSchema = objectSchema(["appId"], {
-  appId: { ...NON_BLANK, description: "The bot's Microsoft App ID." },
-  tolerance: { ...TOLERANCE, default: "5m" },
-  keysUrl: {
-    ...HTTP_URL,
-    default: "https://login.botframework.com/v1/.well-known/keys",
-    description: "For tests: the Bot Framework's public keys as a JSON Web Key Set.",
-  },
-});
-
-/** A bot of Microsoft Teams. A reply shows our token at `serviceUrl`, so that address must be the signed one. */
-export const msteams: SignatureDefinition<FromSchema<typeof msteamsSchema>> = {
-  schema: msteamsSchema,
-  docs: "https://learn.microsoft.com/en-us/azure/bot-service/rest-api/bot-framework-rest-connector-authentication",
-  deliveryId: "{{payload.id}}",
-  // The token is good for any body with the same service address.
-  replay: () => "plain",
-  about: { header: "`authorization`: `Bearer`", signed: "a token with the app and `serviceUrl`", tolerance: "5m" },
-  create: ({ appId, tolerance, keysUrl }) =>
-    openToken({
-      header: "authorization",
-      keys: { jwks: keysUrl },
-      algorithms: ["RS256"],
-      issuer: "https://api.botframework.com",
-      audience: appId,
-      tolerance,
-      acceptsKey: (key) => [toObject(key)["endorsements"]].flat().includes("msteams"),
-      accepts: ({ serviceurl }, { body }) =>
-        typeof serviceurl === "string" && serviceurl === parseObject(body.toString())["serviceUrl"],
-    }),
-};
-
 interface TokenScheme extends Omit<TokenRules, "toleranceMs"> {
   header: string;
   tolerance: string;
@@ -177,7 +145,8 @@ interface TokenScheme extends Omit<TokenRules, "toleranceMs"> {
 
 const WRONG: SignatureRefusal = { reason: "wrong", message: "The token was not made for this body." };
 
-async function openToken(scheme: TokenScheme): Promise<SignatureVerifier> {
+/** Makes a verifier of tokens by their rules. */
+export async function openToken(scheme: TokenScheme): Promise<SignatureVerifier> {
   const { bodyHash, accepts = () => true } = scheme;
   const name = scheme.header.toLowerCase();
   const toleranceMs = parseDuration(scheme.tolerance);

@@ -13,7 +13,9 @@ import {
 } from "../../../test/support/signatures.ts";
 import { parseDuration } from "../../core/shared/time.ts";
 import { defineSignature } from "./verifier.ts";
-import { providers } from "./index.ts";
+import { builtInDrivers } from "../../service/drivers.ts";
+
+const { providers } = builtInDrivers;
 
 const senders = await createSenders();
 const names = senders.map(({ scheme }) => scheme);

@@ -14,7 +14,8 @@ import {
 } from "../../core/shared/json.ts";
 import { redactPayload, sameSecret, toSecrets } from "../../core/shared/secret.ts";
 import { parseDuration } from "../../core/shared/time.ts";
-import { graph as graphHandshake, HANDSHAKE_OPTION, withFixedHandshake } from "./handshakes.ts";
+import { HANDSHAKE_OPTION, withFixedHandshake } from "./handshake.ts";
+import { graph as graphHandshake } from "./handshakes.ts";
 import type {
   SignatureRefusal,
   SignatureResult,

@@ -12,7 +12,7 @@ const SCOPES: [event: string, scopes: string[]][] = [
  * The address at which a Slack app is created with everything set, its secret aside.
  * https://docs.slack.dev/app-manifests/configuring-apps-with-app-manifests/
  */
-export function toSlackAppLink(url: string, events: readonly string[]): string {
+export function toAppLink(url: string, events: readonly string[]): string {
   const known = events.filter((event) => SCOPES.some(([name]) => event.startsWith(name)));
   const read = SCOPES.flatMap(([name, scopes]) => (known.some((event) => event.startsWith(name)) ? scopes : []));
   const manifest = {

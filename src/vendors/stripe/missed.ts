@@ -1,5 +1,5 @@
 import type { Call } from "../kit/http.ts";
-import type { HookAccess } from "../kit/hook-api.ts";
+import type { ApiAccess, MissedOptions } from "../../core/ports/vendor.ts";
 import { listEndpoints, openStripe } from "./webhooks.ts";
 import { toObjects, toText } from "../../core/shared/json.ts";
 import type { MissedEvent, MissedEvents } from "../../core/ports/missed.ts";
@@ -9,21 +9,14 @@ const MAX_PAGES = 200;
 /** Stripe filters by this many types at most. */
 const MAX_TYPES = 20;
 
-export interface StripeOptions {
-  /** The address of our endpoint. */
-  url: string;
-  events: readonly string[];
-  /** The ids of events that have arrived since then. */
-  readKnown(since: number): Promise<ReadonlySet<string>>;
-  /** Takes an event as if Stripe had sent it. */
-  enter(event: Record<string, unknown>): Promise<void>;
-}
-
 /**
  * Stripe's events of 30 days. Nothing is delivered again: the objects are entered here. They belong to all endpoints and may
  * have another API version than ours. https://docs.stripe.com/api/events/list
  */
-export function openStripeEvents({ url, events, readKnown, enter }: StripeOptions, access: HookAccess): MissedEvents {
+export async function openMissed(
+  access: ApiAccess,
+  { url, events, readKnown, enter }: MissedOptions,
+): Promise<MissedEvents> {
   const call = openStripe(access);
   const objects = new Map<string, Record<string, unknown>>();
   return {

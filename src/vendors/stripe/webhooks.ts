@@ -2,20 +2,13 @@ import { createHash } from "node:crypto";
 import { type Call, requireId } from "../kit/http.ts";
 import { toObjects, toText } from "../../core/shared/json.ts";
 import { createNonce } from "../../core/shared/id.ts";
-import {
-  type CreatedHook,
-  type HookAccess,
-  openCalls,
-  readAll,
-  type Vendor,
-  type WantedHook,
-} from "../kit/hook-api.ts";
+import { openCalls, readAll } from "../kit/hook-calls.ts";
+import type { ApiAccess, CreatedHook, VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
 
 const PAGE = 100;
 
 /** https://docs.stripe.com/api/webhook_endpoints */
-export const stripe: Vendor = {
-  service: "Stripe",
+export const webhooks: VendorWebhooks = {
   secretBy: "vendor",
   tokenVariables: ["STRIPE_API_KEY", "STRIPE_SECRET_KEY"],
   tokenNeeds: "write access to webhook endpoints, and read access to events for catch-up",
@@ -53,10 +46,10 @@ export const stripe: Vendor = {
 
 const ADVICE = new Map([
   [401, "Check the API key."],
-  [403, `Give the API key ${stripe.tokenNeeds}.`],
+  [403, `Give the API key ${webhooks.tokenNeeds}.`],
 ]);
 
-export function openStripe(access: HookAccess, idempotencyKey?: string): Call {
+export function openStripe(access: ApiAccess, idempotencyKey?: string): Call {
   const { token, baseUrl = "https://api.stripe.com" } = access;
   return openCalls(access, {
     service: "Stripe",

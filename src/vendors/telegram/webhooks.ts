@@ -1,9 +1,9 @@
 import { toObject, toText } from "../../core/shared/json.ts";
-import { type HookApi, openCalls, type Vendor } from "../kit/hook-api.ts";
+import { openCalls } from "../kit/hook-calls.ts";
+import type { HookApi, VendorWebhooks } from "../../core/ports/vendor.ts";
 
 /** A bot has one webhook. https://core.telegram.org/bots/api#setwebhook */
-export const telegram: Vendor = {
-  service: "Telegram",
+export const webhooks: VendorWebhooks = {
   secretBy: "us",
   tokenVariables: ["TELEGRAM_TOKEN", "TELEGRAM_BOT_TOKEN"],
   tokenNeeds: "nothing more: it is the bot's own, from @BotFather",

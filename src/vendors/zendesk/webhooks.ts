@@ -1,14 +1,14 @@
 import { requireId } from "../kit/http.ts";
 import { readPath, toObject, toObjects, toText } from "../../core/shared/json.ts";
-import { openCalls, readAll, type Vendor, type WantedHook } from "../kit/hook-api.ts";
+import { openCalls, readAll } from "../kit/hook-calls.ts";
+import type { VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
 
 const PAGE = 100;
 const PREFIX = "zen:event-type:";
 const DELIVERED = new Set(["success", "accepted"]);
 
 /** Webhooks that subscribe to events. https://developer.zendesk.com/api-reference/webhooks/webhooks-api/webhooks/ */
-export const zendesk: Vendor = {
-  service: "Zendesk",
+export const webhooks: VendorWebhooks = {
   secretBy: "vendor",
   tokenVariables: ["ZENDESK_TOKEN", "ZENDESK_API_TOKEN"],
   tokenNeeds: "an administrator: `<email>/token:<API token>`, or an OAuth access token that may write webhooks",
@@ -83,8 +83,8 @@ export const zendesk: Vendor = {
 };
 
 const ADVICE = new Map([
-  [401, `Check the token. It needs ${zendesk.tokenNeeds}.`],
-  [403, `The token needs ${zendesk.tokenNeeds}.`],
+  [401, `Check the token. It needs ${webhooks.tokenNeeds}.`],
+  [403, `The token needs ${webhooks.tokenNeeds}.`],
   [404, "Check the subdomain."],
 ]);
 

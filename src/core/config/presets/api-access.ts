@@ -1,21 +1,14 @@
+import type { ApiAccess } from "../../ports/vendor.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
 import { trimSlashes } from "../resolve.ts";
 import type { PresetUse, ResolvedConfig } from "../types.ts";
 import { readPreset } from "./file.ts";
 
-/** How the API of a preset's sender is called. */
-export interface ApiAccess {
-  /** undefined: none is stored. */
-  token: string | undefined;
-  baseUrl: string | undefined;
-  /** Where the webhook is. */
-  place: string | undefined;
-  /** The block of the channel's account. */
-  account: Record<string, unknown>;
-}
+/** How the API of a preset's vendor is called. Without a token, none is stored. */
+type StoredAccess = Omit<ApiAccess, "token" | "signal"> & Partial<Pick<ApiAccess, "token">>;
 
 /** The preset's own options, else those of the channel's account. */
-export function toApiAccess(use: PresetUse, { channels }: Pick<ResolvedConfig, "channels">): ApiAccess {
+export function toApiAccess(use: PresetUse, { channels }: Pick<ResolvedConfig, "channels">): StoredAccess {
   const { account: name, apiToken, apiUrl, place } = use.with;
   const account = toObject(readOwn(channels, typeof name === "string" ? `${use.name}:${name}` : use.name));
   return {

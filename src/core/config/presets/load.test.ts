@@ -3,13 +3,15 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { findProblems } from "../../../../test/support/config.ts";
-import { providers } from "../../../vendors/signatures/index.ts";
+import { builtInDrivers } from "../../../service/drivers.ts";
 import { readOwn } from "../../shared/json.ts";
 import type { ReadConfig } from "../load.ts";
 import { checkConfig } from "../../../service/drivers.ts";
 import type { UserConfig } from "../schema/generated.ts";
 import { compileSchema } from "../schema/validator.ts";
 import { findPresets, PRESETS_FOLDER, readPreset } from "./file.ts";
+
+const { providers } = builtInDrivers;
 
 const CI = {
   name: "ci",

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from "node:net";
 import type { DriverDefinition } from "../../ports/plugin.ts";
+import type { Vendors } from "../../ports/vendor.ts";
 import { listFound } from "../../shared/found.ts";
 import { appendSegment } from "../../shared/json.ts";
 import { channelKind, toChannelName } from "../../shared/text/text.ts";
@@ -185,32 +186,31 @@ function checkHeartbeat(config: ResolvedConfig): Finding[] {
 }
 
 /** Questions go to a channel that is configured. */
-function checkApprovals(config: ResolvedConfig): Finding[] {
+function checkApprovals(config: ResolvedConfig, { vendors }: Drivers): Finding[] {
   const { approvals } = config.agents;
   if (!approvals) return [];
   return listFound(
     checkChannel("agents.approvals.channel", approvals.channel, config),
-    checkAnswers(approvals, config),
+    checkAnswers(approvals, config, vendors),
     approvals.expiresMs > MAX_EXPIRY_MS &&
       error("agents.approvals.expires", "A question can wait for 30 days at most: set 30d or less."),
   );
 }
 
 /** Messages are answers only if the preset of their service verifies them. */
-function checkAnswers({ channel, by }: ApprovalSettings, { hooks }: ResolvedConfig): Finding[] {
+function checkAnswers({ channel, by }: ApprovalSettings, { hooks }: ResolvedConfig, vendors: Vendors): Finding[] {
   const kind = channelKind(channel);
   const isTaken = hooks.mappings.some(
     ({ preset, mapping: { auth, source } }) =>
       preset === kind && auth && toChannelName(source?.channel ?? "") === channel,
   );
   if (by.length === 0 || isTaken) return [];
-  const remedy = CHATS.includes(kind)
+  const chats = Object.keys(vendors).filter((name) => vendors[name]?.readMessage);
+  const remedy = chats.includes(kind)
     ? `Add the preset "${kind}" with a secret${kind === channel ? "" : " and this account"}, which verifies who wrote.`
-    : `Only messages in ${CHATS.join(", ")} can. Remove by, and answer on the page or with webhooks approvals.`;
+    : `Only messages in ${chats.join(", ")} can. Remove by, and answer on the page or with webhooks approvals.`;
   return [warning("agents.approvals.by", `No message on ${channel} can answer a question. ${remedy}`)];
 }
-
-const CHATS = ["slack", "telegram", "github"];
 
 /** As long as its code names it. */
 const MAX_EXPIRY_MS = 30 * DAY_MS;

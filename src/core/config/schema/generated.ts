@@ -1944,132 +1944,76 @@ export interface Grants1 {
  * Messaging channels, one block each. Several accounts of one have blocks such as slack:eu.
  */
 export interface Channels {
-  whatsapp?: ChannelsWhatsapp;
-  signal?: ChannelsSignal;
-  telegram?: ChannelsTelegram;
+  bitbucket?: ChannelsBitbucket;
   discord?: ChannelsDiscord;
-  slack?: ChannelsSlack;
-  mattermost?: ChannelsMattermost;
-  imessage?: ChannelsImessage;
-  msteams?: ChannelsMsteams;
-  http?: ChannelsHttp;
+  gitea?: ChannelsGitea;
   github?: ChannelsGithub;
   gitlab?: ChannelsGitlab;
-  gitea?: ChannelsGitea;
-  linear?: ChannelsLinear;
+  imessage?: ChannelsImessage;
   jira?: ChannelsJira;
-  bitbucket?: ChannelsBitbucket;
+  linear?: ChannelsLinear;
+  mattermost?: ChannelsMattermost;
+  msteams?: ChannelsMsteams;
+  notion?: ChannelsNotion;
   pagerduty?: ChannelsPagerduty;
   sentry?: ChannelsSentry;
-  notion?: ChannelsNotion;
+  signal?: ChannelsSignal;
+  slack?: ChannelsSlack;
+  telegram?: ChannelsTelegram;
+  whatsapp?: ChannelsWhatsapp;
   email?: ChannelsEmail;
+  http?: ChannelsHttp;
   [k: string]:
-    | ChannelsWhatsapp
-    | ChannelsSignal
-    | ChannelsTelegram
+    | ChannelsBitbucket
     | ChannelsDiscord
-    | ChannelsSlack
-    | ChannelsMattermost
-    | ChannelsImessage
-    | ChannelsMsteams
-    | ChannelsHttp
+    | ChannelsGitea
     | ChannelsGithub
     | ChannelsGitlab
-    | ChannelsGitea
-    | ChannelsLinear
+    | ChannelsImessage
     | ChannelsJira
-    | ChannelsBitbucket
+    | ChannelsLinear
+    | ChannelsMattermost
+    | ChannelsMsteams
+    | ChannelsNotion
     | ChannelsPagerduty
     | ChannelsSentry
-    | ChannelsNotion
+    | ChannelsSignal
+    | ChannelsSlack
+    | ChannelsTelegram
+    | ChannelsWhatsapp
     | ChannelsEmail
+    | ChannelsHttp
     | undefined;
 }
 /**
- * WhatsApp's Cloud API.
+ * Comments on Bitbucket Cloud. The token needs the permission Pull requests: Write, for issues Issues: Write.
  *
  * This interface was referenced by `Channels`'s JSON-Schema definition
- * via the `patternProperty` "^whatsapp:[a-z0-9-]{1,24}$".
+ * via the `patternProperty` "^bitbucket:[a-z0-9-]{1,24}$".
  */
-export interface ChannelsWhatsapp {
+export interface ChannelsBitbucket {
   /**
-   * Access token of a system user with the whatsapp_business_messaging permission.
+   * Access token of a repository, project or workspace; or, with email, an API token.
    */
   token: string;
   /**
-   * Id of the business phone number that sends; not the number itself.
+   * The address of the API token's account.
    */
-  phoneNumberId: string;
+  email?: string;
   /**
-   * Version of the Graph API. Default: v24.0.
+   * `@name` in a reply notifies people and teams.
    */
-  version?: string;
+  allowMentions?: boolean;
   /**
-   * For tests and proxies. Default: https://graph.facebook.com.
+   * `fixes #1` in a reply can close an issue.
    */
-  baseUrl?: string;
+  allowClosing?: boolean;
   /**
-   * The channel, as in the name of the block. It may be left out.
+   * A reply shows images of other hosts, whose servers learn who looks at it.
    */
-  kind?: string;
+  allowImages?: boolean;
   /**
-   * Recipients that a payload may choose; * stands for any characters.
-   */
-  allow?: string[];
-  /**
-   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
-   */
-  audience?: "private" | "public";
-  /**
-   * Record deliveries as skipped, with what would have been sent, instead of sending them.
-   */
-  dryRun?: boolean;
-}
-/**
- * The daemon of signal-cli, started with `signal-cli daemon --http`.
- *
- * This interface was referenced by `Channels`'s JSON-Schema definition
- * via the `patternProperty` "^signal:[a-z0-9-]{1,24}$".
- */
-export interface ChannelsSignal {
-  /**
-   * Number or id of the account that sends: +15551234567. Required if the daemon has several.
-   */
-  account?: string;
-  /**
-   * Where the daemon listens. It asks for no credential, so nobody else should reach it. Default: http://127.0.0.1:8080.
-   */
-  baseUrl?: string;
-  /**
-   * The channel, as in the name of the block. It may be left out.
-   */
-  kind?: string;
-  /**
-   * Recipients that a payload may choose; * stands for any characters.
-   */
-  allow?: string[];
-  /**
-   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
-   */
-  audience?: "private" | "public";
-  /**
-   * Record deliveries as skipped, with what would have been sent, instead of sending them.
-   */
-  dryRun?: boolean;
-}
-/**
- * The channel telegram.
- *
- * This interface was referenced by `Channels`'s JSON-Schema definition
- * via the `patternProperty` "^telegram:[a-z0-9-]{1,24}$".
- */
-export interface ChannelsTelegram {
-  /**
-   * Bot token, from @BotFather.
-   */
-  token: string;
-  /**
-   * For tests and your own Bot API server. Default: https://api.telegram.org.
+   * Default: https://api.bitbucket.org/2.0.
    */
   baseUrl?: string;
   /**
@@ -2122,177 +2066,32 @@ export interface ChannelsDiscord {
   dryRun?: boolean;
 }
 /**
- * The channel slack.
+ * Comments on Gitea and Forgejo. The access token needs the permission issue: Read and Write.
  *
  * This interface was referenced by `Channels`'s JSON-Schema definition
- * via the `patternProperty` "^slack:[a-z0-9-]{1,24}$".
+ * via the `patternProperty` "^gitea:[a-z0-9-]{1,24}$".
  */
-export interface ChannelsSlack {
+export interface ChannelsGitea {
   /**
-   * Bot token.
+   * Access token of the agent's account.
    */
   token: string;
   /**
-   * For tests and proxies. Default: https://slack.com/api/.
+   * `@name` in a reply notifies people and teams.
    */
-  baseUrl?: string;
+  allowMentions?: boolean;
   /**
-   * The channel, as in the name of the block. It may be left out.
+   * `fixes #1` in a reply can close an issue.
    */
-  kind?: string;
+  allowClosing?: boolean;
   /**
-   * Recipients that a payload may choose; * stands for any characters.
+   * A reply shows images of other hosts, whose servers learn who looks at it.
    */
-  allow?: string[];
+  allowImages?: boolean;
   /**
-   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
-   */
-  audience?: "private" | "public";
-  /**
-   * Record deliveries as skipped, with what would have been sent, instead of sending them.
-   */
-  dryRun?: boolean;
-}
-/**
- * The channel mattermost.
- *
- * This interface was referenced by `Channels`'s JSON-Schema definition
- * via the `patternProperty` "^mattermost:[a-z0-9-]{1,24}$".
- */
-export interface ChannelsMattermost {
-  /**
-   * Access token of a bot account. Without the permission to use channel mentions, its messages cannot notify everyone.
-   */
-  token: string;
-  /**
-   * The server as people open it: https://chat.example.com.
+   * The server as people open it: https://git.example.com.
    */
   baseUrl: string;
-  /**
-   * The channel, as in the name of the block. It may be left out.
-   */
-  kind?: string;
-  /**
-   * Recipients that a payload may choose; * stands for any characters.
-   */
-  allow?: string[];
-  /**
-   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
-   */
-  audience?: "private" | "public";
-  /**
-   * Record deliveries as skipped, with what would have been sent, instead of sending them.
-   */
-  dryRun?: boolean;
-}
-/**
- * Messages on a Mac, through https://github.com/openclaw/imsg.
- *
- * This interface was referenced by `Channels`'s JSON-Schema definition
- * via the `patternProperty` "^imessage:[a-z0-9-]{1,24}$".
- */
-export interface ChannelsImessage {
-  /**
-   * A program and its arguments that speak the JSON-RPC of imsg; from another machine ["ssh", "mac", "imsg", "rpc"]. A path of the program is relative to the configuration file. Default: ["imsg", "rpc"].
-   *
-   * @minItems 1
-   */
-  command?: [string, ...string[]];
-  /**
-   * The channel, as in the name of the block. It may be left out.
-   */
-  kind?: string;
-  /**
-   * Recipients that a payload may choose; * stands for any characters.
-   */
-  allow?: string[];
-  /**
-   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
-   */
-  audience?: "private" | "public";
-  /**
-   * Record deliveries as skipped, with what would have been sent, instead of sending them.
-   */
-  dryRun?: boolean;
-}
-/**
- * Microsoft Teams, through the Bot Framework's connector.
- *
- * This interface was referenced by `Channels`'s JSON-Schema definition
- * via the `patternProperty` "^msteams:[a-z0-9-]{1,24}$".
- */
-export interface ChannelsMsteams {
-  /**
-   * Application id of the bot's registration.
-   */
-  appId: string;
-  /**
-   * Its client secret.
-   */
-  appPassword: string;
-  /**
-   * The tenant of a single-tenant bot.
-   */
-  tenantId?: string;
-  /**
-   * The service URL in the bot's activities. Default: https://smba.trafficmanager.net/teams.
-   */
-  baseUrl?: string;
-  /**
-   * For tests and other clouds. Default: the sign-in of the tenant at https://login.microsoftonline.com.
-   */
-  tokenUrl?: string;
-  /**
-   * The channel, as in the name of the block. It may be left out.
-   */
-  kind?: string;
-  /**
-   * Recipients that a payload may choose; * stands for any characters.
-   */
-  allow?: string[];
-  /**
-   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
-   */
-  audience?: "private" | "public";
-  /**
-   * Record deliveries as skipped, with what would have been sent, instead of sending them.
-   */
-  dryRun?: boolean;
-}
-/**
- * Any HTTP endpoint. The configuration names the targets; `to` is the name of one.
- *
- * This interface was referenced by `Channels`'s JSON-Schema definition
- * via the `patternProperty` "^http:[a-z0-9-]{1,24}$".
- */
-export interface ChannelsHttp {
-  /**
-   * The endpoints, by the names that `to` can have.
-   */
-  targets: {
-    [k: string]: {
-      /**
-       * Gets a POST. Redirects are not followed.
-       */
-      url: string;
-      /**
-       * Further headers.
-       */
-      headers?: {
-        [k: string]: string;
-      };
-      /**
-       * Signs each request as Standard Webhooks says: whsec_ and base64, or any text of at least 24 bytes.
-       */
-      secret?: string;
-      /**
-       * JSON whose texts are templates over text, eventId, runId, hook, sessionKey and the event. Default: these five.
-       */
-      body?: {
-        [k: string]: unknown;
-      };
-    };
-  };
   /**
    * The channel, as in the name of the block. It may be left out.
    */
@@ -2416,30 +2215,52 @@ export interface ChannelsGitlab {
   dryRun?: boolean;
 }
 /**
- * Comments on Gitea and Forgejo. The access token needs the permission issue: Read and Write.
+ * Messages on a Mac, through https://github.com/openclaw/imsg.
  *
  * This interface was referenced by `Channels`'s JSON-Schema definition
- * via the `patternProperty` "^gitea:[a-z0-9-]{1,24}$".
+ * via the `patternProperty` "^imessage:[a-z0-9-]{1,24}$".
  */
-export interface ChannelsGitea {
+export interface ChannelsImessage {
   /**
-   * Access token of the agent's account.
+   * A program and its arguments that speak the JSON-RPC of imsg; from another machine ["ssh", "mac", "imsg", "rpc"]. A path of the program is relative to the configuration file. Default: ["imsg", "rpc"].
+   *
+   * @minItems 1
+   */
+  command?: [string, ...string[]];
+  /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Comments on the issues of Jira Cloud. The account may browse the project and add comments; an API token or OAuth token with scopes needs read:jira-work and write:jira-work.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^jira:[a-z0-9-]{1,24}$".
+ */
+export interface ChannelsJira {
+  /**
+   * API token of the account `email`. Without `email`: OAuth access token.
    */
   token: string;
   /**
-   * `@name` in a reply notifies people and teams.
+   * The account that the API token belongs to.
    */
-  allowMentions?: boolean;
+  email?: string;
   /**
-   * `fixes #1` in a reply can close an issue.
-   */
-  allowClosing?: boolean;
-  /**
-   * A reply shows images of other hosts, whose servers learn who looks at it.
-   */
-  allowImages?: boolean;
-  /**
-   * The server as people open it: https://git.example.com.
+   * https://<site>.atlassian.net; for a token with scopes https://api.atlassian.com/ex/jira/<cloud id>.
    */
   baseUrl: string;
   /**
@@ -2517,22 +2338,18 @@ export interface ChannelsLinear {
   dryRun?: boolean;
 }
 /**
- * Comments on the issues of Jira Cloud. The account may browse the project and add comments; an API token or OAuth token with scopes needs read:jira-work and write:jira-work.
+ * The channel mattermost.
  *
  * This interface was referenced by `Channels`'s JSON-Schema definition
- * via the `patternProperty` "^jira:[a-z0-9-]{1,24}$".
+ * via the `patternProperty` "^mattermost:[a-z0-9-]{1,24}$".
  */
-export interface ChannelsJira {
+export interface ChannelsMattermost {
   /**
-   * API token of the account `email`. Without `email`: OAuth access token.
+   * Access token of a bot account. Without the permission to use channel mentions, its messages cannot notify everyone.
    */
   token: string;
   /**
-   * The account that the API token belongs to.
-   */
-  email?: string;
-  /**
-   * https://<site>.atlassian.net; for a token with scopes https://api.atlassian.com/ex/jira/<cloud id>.
+   * The server as people open it: https://chat.example.com.
    */
   baseUrl: string;
   /**
@@ -2553,34 +2370,62 @@ export interface ChannelsJira {
   dryRun?: boolean;
 }
 /**
- * Comments on Bitbucket Cloud. The token needs the permission Pull requests: Write, for issues Issues: Write.
+ * Microsoft Teams, through the Bot Framework's connector.
  *
  * This interface was referenced by `Channels`'s JSON-Schema definition
- * via the `patternProperty` "^bitbucket:[a-z0-9-]{1,24}$".
+ * via the `patternProperty` "^msteams:[a-z0-9-]{1,24}$".
  */
-export interface ChannelsBitbucket {
+export interface ChannelsMsteams {
   /**
-   * Access token of a repository, project or workspace; or, with email, an API token.
+   * Application id of the bot's registration.
+   */
+  appId: string;
+  /**
+   * Its client secret.
+   */
+  appPassword: string;
+  /**
+   * The tenant of a single-tenant bot.
+   */
+  tenantId?: string;
+  /**
+   * The service URL in the bot's activities. Default: https://smba.trafficmanager.net/teams.
+   */
+  baseUrl?: string;
+  /**
+   * For tests and other clouds. Default: the sign-in of the tenant at https://login.microsoftonline.com.
+   */
+  tokenUrl?: string;
+  /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Comments in Notion. The connection needs the capabilities to read and to insert comments.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^notion:[a-z0-9-]{1,24}$".
+ */
+export interface ChannelsNotion {
+  /**
+   * Token of an internal connection, to which the pages are shared.
    */
   token: string;
   /**
-   * The address of the API token's account.
-   */
-  email?: string;
-  /**
-   * `@name` in a reply notifies people and teams.
-   */
-  allowMentions?: boolean;
-  /**
-   * `fixes #1` in a reply can close an issue.
-   */
-  allowClosing?: boolean;
-  /**
-   * A reply shows images of other hosts, whose servers learn who looks at it.
-   */
-  allowImages?: boolean;
-  /**
-   * Default: https://api.bitbucket.org/2.0.
+   * Default: https://api.notion.com.
    */
   baseUrl?: string;
   /**
@@ -2685,18 +2530,122 @@ export interface ChannelsSentry {
   dryRun?: boolean;
 }
 /**
- * Comments in Notion. The connection needs the capabilities to read and to insert comments.
+ * The daemon of signal-cli, started with `signal-cli daemon --http`.
  *
  * This interface was referenced by `Channels`'s JSON-Schema definition
- * via the `patternProperty` "^notion:[a-z0-9-]{1,24}$".
+ * via the `patternProperty` "^signal:[a-z0-9-]{1,24}$".
  */
-export interface ChannelsNotion {
+export interface ChannelsSignal {
   /**
-   * Token of an internal connection, to which the pages are shared.
+   * Number or id of the account that sends: +15551234567. Required if the daemon has several.
+   */
+  account?: string;
+  /**
+   * Where the daemon listens. It asks for no credential, so nobody else should reach it. Default: http://127.0.0.1:8080.
+   */
+  baseUrl?: string;
+  /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * The channel slack.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^slack:[a-z0-9-]{1,24}$".
+ */
+export interface ChannelsSlack {
+  /**
+   * Bot token.
    */
   token: string;
   /**
-   * Default: https://api.notion.com.
+   * For tests and proxies. Default: https://slack.com/api/.
+   */
+  baseUrl?: string;
+  /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * The channel telegram.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^telegram:[a-z0-9-]{1,24}$".
+ */
+export interface ChannelsTelegram {
+  /**
+   * Bot token, from @BotFather.
+   */
+  token: string;
+  /**
+   * For tests and your own Bot API server. Default: https://api.telegram.org.
+   */
+  baseUrl?: string;
+  /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * WhatsApp's Cloud API.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^whatsapp:[a-z0-9-]{1,24}$".
+ */
+export interface ChannelsWhatsapp {
+  /**
+   * Access token of a system user with the whatsapp_business_messaging permission.
+   */
+  token: string;
+  /**
+   * Id of the business phone number that sends; not the number itself.
+   */
+  phoneNumberId: string;
+  /**
+   * Version of the Graph API. Default: v24.0.
+   */
+  version?: string;
+  /**
+   * For tests and proxies. Default: https://graph.facebook.com.
    */
   baseUrl?: string;
   /**
@@ -2759,6 +2708,57 @@ export interface ChannelsEmail {
    * The name beside it.
    */
   fromName?: string;
+  /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Any HTTP endpoint. The configuration names the targets; `to` is the name of one.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^http:[a-z0-9-]{1,24}$".
+ */
+export interface ChannelsHttp {
+  /**
+   * The endpoints, by the names that `to` can have.
+   */
+  targets: {
+    [k: string]: {
+      /**
+       * Gets a POST. Redirects are not followed.
+       */
+      url: string;
+      /**
+       * Further headers.
+       */
+      headers?: {
+        [k: string]: string;
+      };
+      /**
+       * Signs each request as Standard Webhooks says: whsec_ and base64, or any text of at least 24 bytes.
+       */
+      secret?: string;
+      /**
+       * JSON whose texts are templates over text, eventId, runId, hook, sessionKey and the event. Default: these five.
+       */
+      body?: {
+        [k: string]: unknown;
+      };
+    };
+  };
   /**
    * The channel, as in the name of the block. It may be left out.
    */

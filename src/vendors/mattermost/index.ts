@@ -1,0 +1,7 @@
+import { defineVendor, type Vendor } from "../../core/ports/vendor.ts";
+import { mattermost as channel } from "./channel.ts";
+
+export const mattermost: Vendor = defineVendor({
+  service: "Mattermost",
+  channels: { mattermost: channel },
+});
