@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type * as AiSdk from "ai";
-import type { LanguageModel, ModelMessage, ToolModelMessage, ToolSet } from "ai";
+import type { ModelMessage, ToolModelMessage, ToolSet } from "ai";
 import type { FromSchema } from "json-schema-to-ts";
 import type * as Undici from "undici";
 import { DriverError } from "../core/errors.ts";
@@ -11,6 +11,7 @@ import { undici } from "../core/shared/net/undici.ts";
 import { traceHeaders } from "../core/telemetry/traces.ts";
 import { toReply } from "./ai-sdk-reply.ts";
 import type { AgentDriver, AgentTurn, CallOutcome, ToolDescription } from "../core/ports/agent.ts";
+import { createCallIds } from "./call-ids.ts";
 import { assertNotAborted, requireModelId, toDriverError } from "./errors.ts";
 import { toReasoning, withoutThinking } from "./thinking.ts";
 
@@ -24,6 +25,7 @@ export const remoteSchema = objectSchema([], {
 });
 
 type RemoteOptions = FromSchema<typeof remoteSchema>;
+type ProviderModel = Parameters<typeof AiSdk.wrapLanguageModel>[0]["model"];
 type Kind = "openai" | "anthropic" | "openai-compatible";
 
 export const openai = define("openai");
@@ -52,7 +54,7 @@ export function createAiSdk(
 ): AgentDriver {
   // Without a key the SDK would use one of the environment that the configuration does not name.
   const settings = { baseURL: baseUrl, apiKey, headers, fetch: fetchAnswer };
-  const models = new Map<string, LanguageModel>();
+  const models = new Map<string, ProviderModel>();
   return {
     name,
     canCall: () => true,
@@ -61,8 +63,9 @@ export function createAiSdk(
       const { reasoning, warning } = toReasoning(turn.thinking);
       try {
         const sdk = await loadSdk();
+        const { middleware, requireSameCalls } = createCallIds(name);
         const result = await sdk.generateText({
-          model: await openModel(modelId),
+          model: sdk.wrapLanguageModel({ model: await openModel(modelId), middleware }),
           messages: toMessages(turn, kind),
           tools: turn.tools && toTools(turn.tools, sdk),
           reasoning,
@@ -75,6 +78,7 @@ export function createAiSdk(
           telemetry: { isEnabled: false },
         });
         const { finishReason, usage, warnings, response, responseMessages } = result;
+        if (turn.tools) requireSameCalls(result);
         const text = kind === "openai-compatible" ? withoutThinking(result.text) : result.text;
         // Without tools there is nobody who could execute a call.
         const toolCalls = turn.tools ? result.toolCalls : [];
@@ -88,7 +92,7 @@ export function createAiSdk(
     },
   };
 
-  async function openModel(modelId: string): Promise<LanguageModel> {
+  async function openModel(modelId: string): Promise<ProviderModel> {
     const known = models.get(modelId);
     if (known) return known;
     const model = await createModel(modelId);
@@ -97,7 +101,7 @@ export function createAiSdk(
     return model;
   }
 
-  async function createModel(modelId: string): Promise<LanguageModel> {
+  async function createModel(modelId: string): Promise<ProviderModel> {
     switch (kind) {
       case "openai": {
         const { createOpenAI } = await import("@ai-sdk/openai");
