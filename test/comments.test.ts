@@ -74,8 +74,8 @@ test("without the mark's rule the event is known for an echo", async () => {
   expect(await github.comments()).toHaveLength(2);
 });
 
-test("without either the session is held at limits.perSession", async () => {
-  const { github, service, comment } = await open({ mappings: [tireless] }, { limits: { perSession: 3 } });
+test("without either, further turns are held at limits.perRecipient", async () => {
+  const { github, service, comment } = await open({ mappings: [tireless] }, { limits: { perRecipient: 3 } });
   await comment();
   await waitFor(async () => (await service.api("/api/runs?state=held")).runs.length === 1);
   expect(await github.comments()).toHaveLength(4);

@@ -1,7 +1,6 @@
 /** The reply goes to the place that the event names. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
-import { waitFor } from "./support/client.ts";
 import { findProblems } from "./support/config.ts";
 import { type Service, startService } from "./support/service.ts";
 import { type SlackServer, startSlack } from "./support/slack.ts";
@@ -129,22 +128,6 @@ test("a dry run records what would have been sent", async () => {
   const error = `dry run: would have been sent to ${slack.channel}`;
   expect(event.deliveries).toMatchObject([{ state: "skipped", text: "dry", error }]);
   expect(await slack.messages()).not.toContain("dry");
-});
-
-test("a session that answers its source too often is held until it is released", async () => {
-  const inOneSession = { ...mapping, sessionKey: "s", source: { channel: "slack", to: slack.channel } };
-  await service.reload(config({ dryRun: true }, { limits: { perSession: 2 }, hooks: { mappings: [inOneSession] } }));
-  for (const text of ["one", "two"]) await send({ text });
-  const { eventId } = (await service.post("m", { text: "three" })).body;
-  await waitFor(async () => {
-    const { runs } = await service.api("/api/runs?state=held");
-    return runs[0]?.eventId === eventId && runs[0].holdReason === "loop: perSession";
-  });
-  await fetch(`${service.url}/api/runs/release`, {
-    method: "POST",
-    headers: { authorization: "Bearer gateway-token-for-tests-0123456789" },
-  });
-  expect((await service.settled(eventId)).deliveries).toHaveLength(1);
 });
 
 describe("a configuration", () => {

@@ -134,6 +134,8 @@ export interface ReplyTarget {
   routeBy?: RouteOrigin;
   /** `channel` and `to` are the place of the event. */
   toSource?: true;
+  /** With `toSource`: who is answered, as `addressee` of a delivery. */
+  addressee?: string;
   /** With `toSource`: the ids of the messages that the reply follows, the first one of the thread first. */
   references?: string[];
   /** With `toSource`: the commit that the event names, which can be reviewed there. */

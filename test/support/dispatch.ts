@@ -79,7 +79,7 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
         gateway: { publicUrl: undefined },
         agents: { ...SETTINGS, ...setup.settings },
         session: { maxTurns: 32, maxTokens: 25_000, idleAfterMs: 3_600_000 },
-        limits: { perSession: setup.maxReplies ?? 20 },
+        limits: { perRecipient: setup.maxReplies ?? 20 },
         channelRules: setup.channelRules ?? new Map(),
         hooks: { mappings: [], agent: {} },
       },

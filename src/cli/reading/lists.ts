@@ -58,7 +58,9 @@ export function addLists(program: Command, io: CliIo): void {
     formatRun,
   );
   addAnswer(
-    addServiceOptions(runs.command("release").description("Start runs that agents.budget or limits.perSession holds."))
+    addServiceOptions(
+      runs.command("release").description("Start runs that agents.budget or limits.perRecipient holds."),
+    )
       .argument("[ids...]", "only these runs, as `runs list` shows them")
       .option("--reason <text>", "only those that are held for this reason, as `runs list --state held` shows it")
       .option("--session <key>", "only that of this session"),

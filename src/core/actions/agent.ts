@@ -94,10 +94,10 @@ function toReplies({ id: runId, eventId, sessionKey, action }: HookRun, text: st
   if (text.trim() === "") return [];
   // Only an agent can acknowledge. In a message that was passed on, the same words come from outside.
   if (action.agent !== "none" && isOnlyAck(text, ack)) return [];
-  return listTargets(action).map(({ channel, to, routeBy, toSource, update, isPrivate = false }) => {
+  return listTargets(action).map(({ channel, to, routeBy, toSource, addressee, update, isPrivate = false }) => {
     const conversation = toSource && sessionKey;
     const replaces = update ?? (toSource && action.onFailure !== undefined ? ("notice" as const) : undefined);
-    const route = { channel, to, routeBy, conversation, update: replaces };
+    const route = { channel, to, routeBy, conversation, addressee, update: replaces };
     return { delivery: { id: createId(), runId, eventId, ...route, text }, isPrivate };
   });
 }
@@ -107,8 +107,8 @@ export function toFailureNotice({ id: runId, eventId, sessionKey, action }: Hook
   const { onFailure: text } = action;
   const source = listTargets(action).find(({ toSource }) => toSource);
   if (text === undefined || !source) return [];
-  const { channel, to } = source;
-  return [{ id: createId(), runId, eventId, channel, to, text, conversation: sessionKey, isNotice: true }];
+  const { channel, to, addressee } = source;
+  return [{ id: createId(), runId, eventId, channel, to, text, conversation: sessionKey, addressee, isNotice: true }];
 }
 
 /** The summary of a run that succeeded: `Hook <name>: …`. */

@@ -87,7 +87,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
     channelRules: new Map(),
     channelNames: Object.keys(builtInDrivers.channels),
     alerts: [],
-    limits: { perSession: 20 },
+    limits: { perRecipient: 20 },
     session: { maxTurns: 32, maxTokens: 25_000, idleAfterMs: 604_800_000 },
     store: {
       path: path.join(folder, ".webhooks"),

@@ -57,7 +57,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { signal } = shutdown;
   const { log } = options.telemetry;
   const journal = createRetryingJournal(options.journal, { log, signal });
-  const hold = createHoldGuard(options.journal, options.current);
+  const hold = createHoldGuard(options.journal, options.current, () => claimed.keys());
   const spans = createSpans(journal);
   const marks = createWorkMarks({ current: options.current, journal, log });
   const context: DispatchContext = { ...options, journal, hold, marks, spans, signal };

@@ -1,10 +1,10 @@
 import type { ResolvedConfig } from "../config/types.ts";
 import type { ClaimedRun, Journal, Spend } from "../journal/journal.ts";
 import { startOfDay, HOUR_MS } from "../shared/time.ts";
-import { listTargets, MAIN_SESSION } from "../types.ts";
+import { type ChannelName, listTargets, MAIN_SESSION } from "../types.ts";
 
 /** What `webhooks runs release --reason` takes. */
-const HOLD_REASONS = { day: "budget: perDay", session: "budget: perSession", loop: "loop: perSession" } as const;
+const HOLD_REASONS = { day: "budget: perDay", session: "budget: perSession", loop: "loop" } as const;
 type HoldReason = (typeof HOLD_REASONS)[keyof typeof HOLD_REASONS];
 
 export interface HoldGuard {
@@ -16,17 +16,22 @@ export interface HoldGuard {
   recheck(): Promise<boolean>;
 }
 
-/** Holds runs while `agents.budget` is spent, and those of a session that answers its source too often. */
+/**
+ * Holds runs while `agents.budget` is spent, and those that would answer someone too often. `inProgress`: the claimed runs of
+ * this node, in the order of their claims.
+ */
 export function createHoldGuard(
-  journal: Pick<Journal, "spend" | "countReplies" | "releaseHeld">,
+  journal: Pick<Journal, "spend" | "listAnswers" | "releaseHeld">,
   current: () => { config: Pick<ResolvedConfig, "agents" | "limits"> },
+  inProgress: () => Iterable<ClaimedRun>,
 ): HoldGuard {
   let checkedFor: string | undefined;
 
   return {
-    async findHold({ sessionKey, released, action }) {
+    async findHold(run) {
+      const { sessionKey, released, action } = run;
       if (released) return undefined;
-      if (listTargets(action).some(({ toSource }) => toSource) && (await loops(sessionKey))) return HOLD_REASONS.loop;
+      if (await loops(run)) return HOLD_REASONS.loop;
       return action.agent === "none" ? undefined : findSpent(sessionKey);
     },
     allowsHeartbeat: async () => (await findSpent(MAIN_SESSION)) === undefined,
@@ -39,9 +44,24 @@ export function createHoldGuard(
     },
   };
 
-  /** A reply may lead to another event of its session, without end. */
-  async function loops(sessionKey: string): Promise<boolean> {
-    return (await journal.countReplies(sessionKey, Date.now() - HOUR_MS)) >= current().config.limits.perSession;
+  /** An answer may lead to another event, without end, and the other side chooses the session and the thread of that event. */
+  async function loops(run: ClaimedRun): Promise<boolean> {
+    const target = findAnswered(run);
+    if (!target) return false;
+    const { channel, addressee } = target;
+    const answering = new Set(listBefore(run, target));
+    for (const runId of await journal.listAnswers(channel, addressee, Date.now() - HOUR_MS)) answering.add(runId);
+    return answering.size >= current().config.limits.perRecipient;
+  }
+
+  /** Those claimed earlier that may answer the same one, and have not yet. */
+  function listBefore(run: ClaimedRun, { channel, addressee }: Answered): string[] {
+    const claimed = [...inProgress()];
+    const earlier = claimed.slice(0, Math.max(0, claimed.indexOf(run)));
+    return earlier.flatMap((other) => {
+      const target = findAnswered(other);
+      return target?.channel === channel && target.addressee === addressee ? other.id : [];
+    });
   }
 
   async function findSpent(sessionKey: string): Promise<HoldReason | undefined> {
@@ -51,6 +71,17 @@ export function createHoldGuard(
     if (perSession === Infinity) return undefined;
     return total(await journal.spend({ since, sessionKey }), unit) >= perSession ? HOLD_REASONS.session : undefined;
   }
+}
+
+interface Answered {
+  channel: ChannelName;
+  addressee: string;
+}
+
+/** Who gets the answer of a run at the place of its event. */
+function findAnswered({ action }: ClaimedRun): Answered | undefined {
+  const source = listTargets(action).find(({ toSource }) => toSource);
+  return source?.addressee === undefined ? undefined : { channel: source.channel, addressee: source.addressee };
 }
 
 /** What was spent today, and how many runs are held, at most 1000. Undefined without a budget. */

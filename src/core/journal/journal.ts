@@ -307,8 +307,8 @@ export interface JournalReads {
    * id is known, but a delivery is being sent.
    */
   wasSent(messageId: string, since: number, channel?: ChannelName): Promise<boolean | undefined>;
-  /** How many deliveries of a conversation were created since a time. */
-  countReplies(conversation: string, since: number): Promise<number>;
+  /** The runs whose answers to an addressee on a channel were created since a time. */
+  listAnswers(channel: ChannelName, addressee: string, since: number): Promise<string[]>;
   /** The route used last, on any channel or on this one. */
   lastRoute(channel?: ChannelName): Promise<Route | undefined>;
   /** The route used last of those that the operator wrote. */

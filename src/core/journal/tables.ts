@@ -194,6 +194,7 @@ export const DELIVERY_COLUMNS = `
     error_group text,                 -- of a failed one
     warnings text,                    -- JSON: list of sentences
     conversation text,                -- the session whose reply goes to the place of its event
+    addressee text,                   -- who is answered there: the recipient without its thread, in lower case
     message_id text,                  -- of each part, a line each, in a conversation or of a question
     text text NOT NULL`;
 
@@ -208,6 +209,7 @@ export const INDEXES = `
   CREATE INDEX entries_main_turns ON hookline.entries (seq) WHERE role <> 'system' AND session_key = '${MAIN_SESSION}';
   CREATE INDEX deliveries_later ON hookline.deliveries (not_before) WHERE state = 'pending' AND not_before IS NOT NULL;
   CREATE INDEX deliveries_conversation ON hookline.deliveries (conversation, created_at) WHERE conversation IS NOT NULL;
+  CREATE INDEX deliveries_answers ON hookline.deliveries (channel, addressee, created_at) WHERE addressee IS NOT NULL;
   CREATE INDEX deliveries_loose ON hookline.deliveries (finished_at) WHERE event_id IS NULL;
   CREATE INDEX deliveries_failed ON hookline.deliveries (id) WHERE state = 'failed';
   CREATE INDEX deliveries_event ON hookline.deliveries (event_id) WHERE event_id IS NOT NULL;

@@ -83,7 +83,7 @@ async function readAll(journal: Journal): Promise<unknown> {
     notes: await journal.listNotes("ready"),
     routes: [await journal.lastRoute(), await journal.lastRoute("slack"), await journal.lastRoute("discord")],
     sent: await journal.wasSent("C1:1", 0),
-    replies: await journal.countReplies("thread", 0),
+    answers: await journal.listAnswers("last", "ada", 0),
     stats: await journal.stats(),
     publications: {
       storeId: await journal.publications.storeId(),
@@ -172,7 +172,9 @@ async function complete(journal: Journal, run: Awaited<ReturnType<Journal["claim
         sampleEntry({ ...own, text: run.action.message, boundary: { version: 1, id: "0", source: "s", hook: "h" } }),
         sampleEntry({ ...own, role: "assistant", text: reply }),
       ],
-      deliveries: [sampleDelivery(run.id, { eventId: run.eventId, conversation: "thread", update: true })],
+      deliveries: [
+        sampleDelivery(run.id, { eventId: run.eventId, conversation: "thread", addressee: "ada", update: true }),
+      ],
     }),
   );
 }

@@ -43,6 +43,7 @@ export function addDeliveries(
     due_at: at + clockOffsetMs,
     text: delivery.text,
     conversation: delivery.conversation,
+    addressee: delivery.addressee,
     edits: toEditsColumn(delivery),
   }));
   // With LIMIT and `=`, each row is one look into the index.
@@ -50,7 +51,7 @@ export function addDeliveries(
     "new_deliveries",
     rows,
     `INSERT INTO hookline.deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at,
-       parts_sent, text, conversation, edits, route_by)
+       parts_sent, text, conversation, addressee, edits, route_by)
      SELECT id, run_id, event_id, channel, recipient,
        CASE WHEN row_number() OVER (PARTITION BY channel, recipient ORDER BY ord) = 1 AND CASE WHEN row.recipient IS NULL
          THEN (SELECT 1 FROM hookline.deliveries AS other WHERE other.channel = row.channel
@@ -58,10 +59,10 @@ export function addDeliveries(
          ELSE (SELECT 1 FROM hookline.deliveries AS other WHERE other.channel = row.channel
            AND other.recipient = row.recipient AND other.finished_at IS NULL LIMIT 1)
          END IS NULL THEN 'pending' ELSE 'queued' END,
-       0, created_at, due_at, 0, text, conversation, edits, route_by
+       0, created_at, due_at, 0, text, conversation, addressee, edits, route_by
      FROM json_to_recordset($rows) AS row (ord integer, id uuid, run_id uuid, event_id uuid, channel text,
-       recipient text, created_at bigint, due_at bigint, text text, conversation text, edits integer,
-       route_by text)
+       recipient text, created_at bigint, due_at bigint, text text, conversation text, addressee text,
+       edits integer, route_by text)
      WHERE ${condition} ORDER BY ord`,
   );
 }

@@ -153,7 +153,7 @@ export function describeDeliveries(open: OpenJournal): void {
       expect(await journal.wasSent("C1:2", 0)).toBe(false);
     });
 
-    test("replies to a source are counted, leave the last route, and know the messages that they replace", async () => {
+    test("replies to a source leave the last route, and know the messages that they replace", async () => {
       const journal = await start();
       const reply = { channel: "slack", to: "C1", conversation: "s", update: true, routeBy: undefined };
       const finish = async (parts: object, messageId: string) => {
@@ -170,10 +170,22 @@ export function describeDeliveries(open: OpenJournal): void {
       expect(await finish({ ...reply, to: "C2" }, "m4")).toBeUndefined();
       expect(await finish({ ...reply, conversation: "t" }, "m5")).toBeUndefined();
       expect(await finish(reply, "m6")).toEqual(["m3", "its last part"]);
+    });
+
+    test("the runs that answered someone are known, whichever sessions and threads they are of", async () => {
+      const journal = await start();
+      const answer = { channel: "slack", addressee: "c1" };
+      const [first] = await addDeliveries(journal, [{ ...answer, to: "C1:1", conversation: "s" }]);
+      const [second] = await addDeliveries(journal, [{ ...answer, to: "C1:2", conversation: "t" }]);
+      await addDeliveries(journal, [
+        { ...answer, addressee: "c2" },
+        { ...answer, channel: "slack:eu" },
+        { channel: "slack", to: "c1" },
+      ]);
+      const runIds = [first!.runId, second!.runId].toSorted();
       const [last] = await journal.listDeliveries({ limit: 1 });
-      expect(await journal.countReplies("s", last!.createdAt)).toBe(5);
-      expect(await journal.countReplies("s", last!.createdAt + 1)).toBe(0);
-      expect(await journal.countReplies("u", 0)).toBe(0);
+      expect((await journal.listAnswers("slack", "c1", last!.createdAt)).toSorted()).toEqual(runIds);
+      expect(await journal.listAnswers("slack", "c1", last!.createdAt + 1)).toEqual([]);
     });
 
     test("the route used last is known overall and per channel", async () => {

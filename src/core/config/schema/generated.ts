@@ -767,7 +767,7 @@ export interface UserConfig {
    */
   alerts?: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. tool-unreachable: there is no connection to the server of a tool set, and a call failed. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed. catch-up: after a gap, a sender could not give everything that did not arrive. subscription-suspended: an agent's callback has failed for 15 minutes, or the secret of its subscription cannot be read.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perRecipient. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. tool-unreachable: there is no connection to the server of a tool set, and a call failed. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed. catch-up: after a gap, a sender could not give everything that did not arrive. subscription-suspended: an agent's callback has failed for 15 minutes, or the secret of its subscription cannot be read.
      *
      * @minItems 1
      */
@@ -844,9 +844,9 @@ export interface UserConfig {
    */
   limits?: {
     /**
-     * Maximum number of replies that one session sends to the source of its events within an hour. Further runs of it are held.
+     * Maximum number of answers that one recipient on a channel gets within an hour, in all threads together. Further turns that would answer it are held.
      */
-    perSession?: number;
+    perRecipient?: number;
   };
   /**
    * Where the state is stored.
@@ -3190,7 +3190,7 @@ export interface ValidConfig {
    */
   alerts: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. tool-unreachable: there is no connection to the server of a tool set, and a call failed. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed. catch-up: after a gap, a sender could not give everything that did not arrive. subscription-suspended: an agent's callback has failed for 15 minutes, or the secret of its subscription cannot be read.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perRecipient. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. tool-unreachable: there is no connection to the server of a tool set, and a call failed. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed. catch-up: after a gap, a sender could not give everything that did not arrive. subscription-suspended: an agent's callback has failed for 15 minutes, or the secret of its subscription cannot be read.
      *
      * @minItems 1
      */
@@ -3267,9 +3267,9 @@ export interface ValidConfig {
    */
   limits: {
     /**
-     * Maximum number of replies that one session sends to the source of its events within an hour. Further runs of it are held.
+     * Maximum number of answers that one recipient on a channel gets within an hour, in all threads together. Further turns that would answer it are held.
      */
-    perSession: number;
+    perRecipient: number;
   };
   /**
    * Where the state is stored.

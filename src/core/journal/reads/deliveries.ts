@@ -1,7 +1,7 @@
 import type { ChannelName, RouteOrigin } from "../../types.ts";
 import type { DeliveryFilter, Page } from "../journal.ts";
 import type { Delivery, Route } from "../records/delivery.ts";
-import { integer, text } from "../rows.ts";
+import { text } from "../rows.ts";
 import * as rows from "../rows.ts";
 import { type Condition, listPage, ofStates, type Reader, toWhere } from "./reader.ts";
 
@@ -11,12 +11,17 @@ export async function listDeliveries(reader: Reader, page: Page & DeliveryFilter
   return found.map((row) => rows.toDelivery(row, reader.clockOffsetMs));
 }
 
-export async function countReplies({ get }: Reader, conversation: string, since: number): Promise<number> {
-  const row = await get(
-    "SELECT count(*) AS replies FROM hookline.deliveries WHERE conversation = $1 AND created_at >= $2",
-    [conversation, since],
+export async function listAnswers(
+  { all }: Reader,
+  channel: ChannelName,
+  addressee: string,
+  since: number,
+): Promise<string[]> {
+  const answers = await all(
+    "SELECT DISTINCT run_id FROM hookline.deliveries WHERE channel = $1 AND addressee = $2 AND created_at >= $3",
+    [channel, addressee, since],
   );
-  return integer(row?.replies ?? 0);
+  return answers.map((row) => text(row.run_id));
 }
 
 export async function wasSent(

@@ -2,7 +2,7 @@ import type { JournalReads } from "../journal.ts";
 import type { PublicationReads } from "../publications.ts";
 import { findAsked, getApproval, listApprovals } from "./approvals.ts";
 import { listDeadLetters } from "./dead-letters.ts";
-import { countReplies, lastRoute, listDeliveries, operatorRoute, wasSent } from "./deliveries.ts";
+import { lastRoute, listAnswers, listDeliveries, operatorRoute, wasSent } from "./deliveries.ts";
 import { countEvents, findAnswer, getEvent, listEvents } from "./events.ts";
 import * as publications from "./publications.ts";
 import type { Reader } from "./reader.ts";
@@ -33,7 +33,7 @@ export function createReads(read: Read): JournalReads {
 
     pendingSystemEvents: read(listPendingSystemEvents),
     wasSent: read(wasSent),
-    countReplies: read(countReplies),
+    listAnswers: read(listAnswers),
     lastRoute: read(lastRoute),
     operatorRoute: read(operatorRoute),
 

@@ -13,6 +13,8 @@ export interface NewDelivery {
   text: string;
   /** The session whose reply it is, if it goes to the place of the event. */
   conversation?: string;
+  /** Who is answered there: `to` without its thread, in lower case. How many answers one gets is limited. */
+  addressee?: string;
   /** It replaces the conversation's earlier message there; `notice`: only the notice of its own run. */
   update?: boolean | "notice";
   /** It is a notice that its run has failed. */
@@ -21,7 +23,7 @@ export interface NewDelivery {
   isQuestion?: boolean;
 }
 
-export interface Delivery extends NewDelivery {
+export interface Delivery extends Omit<NewDelivery, "addressee"> {
   state: DeliveryState;
   attempts: number;
   /** Only in an event's record, if there are any: the last ones, in order. */

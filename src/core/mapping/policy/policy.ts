@@ -145,6 +145,7 @@ function toReplyTarget(
     to,
     routeBy: toSource ? undefined : routeBy(target),
     toSource,
+    addressee: toSource && to !== undefined ? addressOf(channel, to, channels).toLowerCase() : undefined,
     references: toSource && references,
     commit: toSource && commit,
     update: (toSource && update) || undefined,
@@ -200,8 +201,12 @@ export function isAllowedRecipient(
   { config, channels }: Pick<Terms, "config" | "channels">,
 ): boolean {
   const allowed = config.channelRules.get(channel)?.allow;
-  const driver = channels?.get(channel);
-  return allowed ? compileGlobs(allowed)(driver?.addressOf?.(to) ?? to) : !driver?.needsAllow;
+  return allowed ? compileGlobs(allowed)(addressOf(channel, to, channels)) : !channels?.get(channel)?.needsAllow;
+}
+
+/** A recipient without its thread. */
+function addressOf(channel: string, to: string, channels: Terms["channels"]): string {
+  return channels?.get(channel)?.addressOf?.(to) ?? to;
 }
 
 /** In characters. */
