@@ -39,7 +39,7 @@ const FACE: Record<string, string[]> = {
     "core/mapping/publish.ts",
   ],
   vendors: [],
-  agents: ["core/config/schema/validator.ts"],
+  agents: ["core/config/schema/tool-schema.ts"],
   contracts: [],
   operator: [
     "core/approvals/decide.ts",

@@ -207,6 +207,8 @@ interface ToolSetView {
   /** Its calls are those of tools.lock.json. */
   locked: boolean;
   calls: ToolCallView[];
+  /** Calls that cannot be used, and why. */
+  leftOut: { call: string; reason: string }[];
 }
 
 interface ToolCallView {
@@ -217,10 +219,18 @@ interface ToolCallView {
 }
 
 export function toToolsView({ config, tools }: Pick<Runtime, "config" | "tools">, grants: GrantRow[]): ToolsView {
-  const sets = Array.from(tools.sets, ([name, { audience, calls, discover }]) => {
+  const sets = Array.from(tools.sets, ([name, { audience, calls, leftOut, discover }]) => {
     const { kind = "", dryRun = false } = config.agents.tools[name] ?? {};
     const views = calls.map(({ fullName, description, input }) => ({ call: fullName, description, input }));
-    return { name, kind, audience, dryRun, locked: discover !== undefined, calls: views };
+    return {
+      name,
+      kind,
+      audience,
+      dryRun,
+      locked: discover !== undefined,
+      calls: views,
+      leftOut: leftOut.map((call) => ({ call: `${name}.${call.name}`, reason: call.reason })),
+    };
   });
   return { sets, grants };
 }

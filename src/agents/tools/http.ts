@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import { compileSchema } from "../../core/config/schema/validator.ts";
+import { compileOwnSchema } from "../../core/config/schema/tool-schema.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../../core/ports/plugin.ts";
 import { appendSegment, HTTP_URL, isObject, toText, objectSchema, TEXTS } from "../../core/shared/json.ts";
@@ -240,7 +240,7 @@ function toInputSchema(input: Record<string, unknown> = {}): { schema: InputSche
     if (!optional) object.required.push(name);
   }
   try {
-    compileSchema(object, { untrusted: true });
+    compileOwnSchema(object);
     return { schema: object };
   } catch (error) {
     return { schema: object, problem: `The schema cannot be used: ${withPeriod(messageOf(error))}` };

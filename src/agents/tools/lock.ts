@@ -3,7 +3,7 @@ import path from "node:path";
 import { readRegularFile, replaceFile } from "../../core/shared/system/files.ts";
 import { hashJson } from "../../core/shared/hash.ts";
 import { isObject, parseJson, toObject, toObjects, toText } from "../../core/shared/json.ts";
-import type { CallDescription } from "../../core/ports/tool-set.ts";
+import type { CallDescription, LeftOutCall, Offer } from "../../core/ports/tool-set.ts";
 
 /** Beside the configuration, to be committed with it: the calls that an operator has accepted from servers. */
 const FILE = "tools.lock.json";
@@ -15,15 +15,21 @@ export function lockFile(baseDir: string): string {
 }
 
 /** The accepted calls of a set; none if nothing was accepted yet. Throws an `Error` if the file cannot be used. */
-export function readLockedCalls(baseDir: string, set: string): CallDescription[] {
+export function readLockedCalls(baseDir: string, set: string): Offer {
   const sets = readSets(lockFile(baseDir));
-  return Object.hasOwn(sets, set) ? toObjects(sets[set]).map(toCall) : [];
+  const entries = Object.hasOwn(sets, set) ? toObjects(sets[set]) : [];
+  return {
+    calls: entries.filter((entry) => !isLeftOut(entry)).map(toCall),
+    leftOut: entries.filter(isLeftOut).map(toLeftOut),
+  };
 }
 
 /** Replaces the accepted calls of a set. */
-export function writeLockedCalls(baseDir: string, set: string, calls: readonly CallDescription[]): void {
+export function writeLockedCalls(baseDir: string, set: string, { calls, leftOut }: Offer): void {
   const file = lockFile(baseDir);
-  const own = calls.map(toCall).toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  const own = [...calls.map(toCall), ...leftOut.map(({ name, reason }) => ({ name, leftOut: reason }))].toSorted(
+    (one, other) => (one.name < other.name ? -1 : 1),
+  );
   const sets = Object.entries({ ...readSets(file), [set]: own }).toSorted(([one], [other]) => (one < other ? -1 : 1));
   replaceFile(file, `${JSON.stringify({ version: 1, sets: Object.fromEntries(sets) }, undefined, 2)}\n`);
 }
@@ -39,6 +45,14 @@ function readSets(file: string): Record<string, unknown> {
 
 function toCall({ name, description, input }: Partial<Record<keyof CallDescription, unknown>>): CallDescription {
   return { name: toText(name), description: toText(description), input: toObject(input) };
+}
+
+function isLeftOut(entry: object): boolean {
+  return "leftOut" in entry;
+}
+
+function toLeftOut({ name, leftOut }: Record<string, unknown>): LeftOutCall {
+  return { name: toText(name), reason: toText(leftOut) };
 }
 
 /** The same for two calls that a model sees alike. */

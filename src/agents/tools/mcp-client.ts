@@ -4,7 +4,7 @@ import { toObject } from "../../core/shared/json.ts";
 import { packageVersion } from "../../core/shared/system/package.ts";
 import { backoffMs, untilAborted } from "../../core/shared/time.ts";
 import { NotSent, toUnknownOutcome } from "../../core/shared/net/connection.ts";
-import type { CallDescription } from "../../core/ports/tool-set.ts";
+import type { CallDescription, LeftOutCall } from "../../core/ports/tool-set.ts";
 
 export interface McpClient {
   /** Keeps one connection open for the work. Rejects with a `NotSent` if there is none, or as the work does. */
@@ -15,9 +15,14 @@ export interface McpClient {
 
 interface McpServer {
   /** What the server offers; asked again after a change that it announced, and after a minute. Rejects with a `NotSent`. */
-  listCalls(): Promise<ReadonlyMap<string, CallDescription>>;
+  listCalls(): Promise<OfferedCalls>;
   /** Rejects with a `NotSent`, a `ServerError`, or a `DriverError` if the outcome is not known. */
   call(name: string, args: Record<string, unknown>, callId: string): Promise<Mcp.CallToolResult>;
+}
+
+interface OfferedCalls {
+  calls: ReadonlyMap<string, CallDescription>;
+  leftOut: LeftOutCall[];
 }
 
 /** The server has answered that it did not execute the call. The message may hold text from outside. */
@@ -37,7 +42,7 @@ interface Session {
   opened: Promise<Mcp.Client>;
   /** How many works use it or wait for it. */
   users: number;
-  calls?: { listedAt: number; list: Promise<ReadonlyMap<string, CallDescription>> };
+  calls?: { listedAt: number; list: Promise<OfferedCalls> };
 }
 
 const BACKOFF = { firstMs: 1000, maxMs: 60_000 };
@@ -136,10 +141,10 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
     return client;
   }
 
-  function list(used: Session, client: Mcp.Client): Promise<ReadonlyMap<string, CallDescription>> {
+  function list(used: Session, client: Mcp.Client): Promise<OfferedCalls> {
     if (used.calls && Date.now() - used.calls.listedAt < LIST_AGE_MS) return used.calls.list;
     const asked = client.listTools(undefined, { timeout: LIST_MS, cacheMode: "refresh" }).then(
-      ({ tools }) => new Map(tools.map((tool) => [tool.name, toCall(tool)])),
+      ({ tools }): OfferedCalls => ({ calls: new Map(tools.map((tool) => [tool.name, toCall(tool)])), leftOut: [] }),
       async (error: unknown) => {
         delete used.calls;
         forget(used);

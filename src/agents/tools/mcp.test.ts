@@ -25,6 +25,8 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const SIGNAL = new AbortController().signal;
 
+const LOCKED = { calls: [{ name: "ok", description: "", input: { type: "object" } }], leftOut: [] };
+
 function open(options: Options): ToolSet {
   return createMcp(
     { private: true, ...options },
@@ -219,7 +221,7 @@ describe("a call that is stopped while the server is asked what it offers", () =
   });
 
   test("leaves no program when the answer is an error", async () => {
-    writeLockedCalls(folder, "test", [{ name: "ok", description: "", input: { type: "object" } }]);
+    writeLockedCalls(folder, "test", LOCKED);
     const [asked, gate] = [path.join(folder, "asked"), path.join(folder, "gate")];
     const set = open({ command: [process.execPath, "--input-type=module", "-e", FAILING_LIST, asked, gate] });
     const stop = new AbortController();
@@ -256,7 +258,7 @@ describe("a call that is stopped while the server is asked what it offers", () =
 });
 
 test("a server that cannot be reached is a failed call, and is not tried again at once", async () => {
-  writeLockedCalls(folder, "test", [{ name: "ok", description: "", input: { type: "object" } }]);
+  writeLockedCalls(folder, "test", LOCKED);
   const set = open({ command: ["/bin/false"] });
   expect(await call(set, "ok")).toMatchObject({ isError: true, reason: expect.stringContaining("cannot be reached") });
   expect(await call(set, "ok")).toMatchObject({
@@ -362,7 +364,7 @@ describe("a hostile server gets no further than its own call", () => {
 });
 
 test("a server that asks without end gets few answers at once", async () => {
-  writeLockedCalls(folder, "test", [{ name: "ok", description: "", input: { type: "object" } }]);
+  writeLockedCalls(folder, "test", LOCKED);
   const tools = [{ name: "ok", description: "", inputSchema: { type: "object" } }];
   const results: Record<string, object> = {
     initialize: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "x", version: "1" } },

@@ -84,12 +84,17 @@ export function createMcp(
         })
       : createStdio({ command: resolveProgram(command, baseDir), env, folder: stateDir, parse: deserializeMessage }),
   );
+  const accepted = readLockedCalls(baseDir, name);
   return {
     name,
-    calls: readLockedCalls(baseDir, name).map((locked) => toToolCall(name, locked, client)),
+    calls: accepted.calls.map((locked) => toToolCall(name, locked, client)),
+    leftOut: accepted.leftOut,
     async discover(signal) {
       try {
-        return await client.use(signal, async ({ listCalls }) => [...(await listCalls()).values()]);
+        return await client.use(signal, async ({ listCalls }) => {
+          const { calls, leftOut } = await listCalls();
+          return { calls: [...calls.values()], leftOut };
+        });
       } catch (error) {
         throw error instanceof NotSent ? new DriverError(error.message, { retryable: true }) : error;
       }
@@ -108,7 +113,7 @@ function toToolCall(set: string, locked: CallDescription, client: McpClient): To
       if (signal.aborted) throw new DriverError("The call was stopped before it was sent.", { retryable: true });
       try {
         return await client.use(signal, async (server) => {
-          const offered = (await server.listCalls()).get(locked.name);
+          const offered = (await server.listCalls()).calls.get(locked.name);
           if (!offered || !LOCK_RULES.isSame(offered, locked))
             return toChanged(set, locked.name, offered !== undefined);
           return toResult(await server.call(locked.name, args, callId), maxLength);

@@ -1,6 +1,11 @@
 import { createHash } from "node:crypto";
 import { EventEmitter } from "node:events";
-import { compileSchema, type SchemaCheck } from "../../core/config/schema/validator.ts";
+import {
+  compileOwnSchema,
+  compileServerSchema,
+  explainUnusable,
+  type ToolSchema,
+} from "../../core/config/schema/tool-schema.ts";
 import type { ToolSetBlock } from "../../core/config/types.ts";
 import { DriverError } from "../../core/errors.ts";
 import { hashJson } from "../../core/shared/hash.ts";
@@ -10,7 +15,15 @@ import { withTimeout } from "../../core/shared/time.ts";
 import { hashCall } from "./lock.ts";
 import { createRedaction, type Redact } from "./redact.ts";
 import type { CallOptions, OpenCall, OpenSet, ToolAlert, ToolSets } from "../../core/ports/open-tool-sets.ts";
-import { type CallResult, toError, type ToolCall, type ToolSet } from "../../core/ports/tool-set.ts";
+import {
+  type CallDescription,
+  type CallResult,
+  type LeftOutCall,
+  type Offer,
+  toError,
+  type ToolCall,
+  type ToolSet,
+} from "../../core/ports/tool-set.ts";
 
 function toChanged(fullName: string): ToolAlert {
   const text = `The call ${toOneLine(fullName)} differs from what was accepted, so it is refused. See: webhooks tools accept ${toolSetOf(fullName)}`;
@@ -36,15 +49,25 @@ export function openToolSets(made: ReadonlyMap<string, MadeSet>): ToolSets {
   const raise: Raise = (alert) => void alerts.emit("alert", alert);
   const sets = new Map(Array.from(made, ([name, one]) => [name, openSet(name, one, raise)]));
   const calls = new Map([...sets.values()].flatMap((set) => set.calls.map((call) => [call.fullName, call])));
+  const leftOut = new Map(
+    Array.from(sets, ([name, set]) =>
+      set.leftOut.map((call): [string, string] => [`${name}.${call.name}`, call.reason]),
+    ).flat(),
+  );
   return {
     sets,
+    leftOut,
     find: (fullName) => calls.get(fullName),
     list: () => [...calls.values()],
     explainMissing(fullName) {
       const set = toolSetOf(fullName);
+      if (leftOut.has(fullName)) {
+        return `"${fullName}" is left out, because its schema cannot be used. See \`webhooks tools list\`.`;
+      }
       if (!sets.has(set)) return `There is no tool set "${set}" in agents.tools${didYouMean(set, [...sets.keys()])}`;
       if (sets.get(set)?.discover) {
-        return `"${fullName}" is not in tools.lock.json. See what the server offers, and accept it, with \`webhooks tools accept ${set}\`.`;
+        const what = fullName.includes("*") ? "matches no call in" : "is not in";
+        return `"${fullName}" ${what} tools.lock.json. See what the server offers, and accept it, with \`webhooks tools accept ${set}\`.`;
       }
       const own = [...calls.keys()].filter((name) => name.startsWith(`${set}.`));
       return `The tool set "${set}" has no call "${fullName.slice(set.length + 1)}"${didYouMean(fullName, own)}`;
@@ -70,23 +93,63 @@ function openSet(name: string, { set, block }: MadeSet, raise: Raise): OpenSet {
     ...valuesOf(block.options["headers"]),
     ...valuesOf(block.options["env"]),
   ]);
-  const calls = set.calls.map((call) => openCall(name, call, { block, redact, margin, raise }));
-  const { discover } = set;
-  return { audience: block.audience ?? "private", calls, ...(discover && { discover: discover.bind(set) }) };
+  const compile = set.discover ? compileServerSchema : compileOwnSchema;
+  const { calls, leftOut } = separate(set.calls, (call) =>
+    openCall(name, call, { block, schema: compile(call.input), redact, margin, raise }),
+  );
+  return {
+    audience: block.audience ?? "private",
+    calls,
+    leftOut: [...leftOut, ...(set.leftOut ?? [])],
+    ...(set.discover && { discover: async (signal: AbortSignal) => requireUsable(await set.discover!(signal)) }),
+  };
+}
+
+/** Leaves out the calls whose schemas cannot be used. */
+function requireUsable(offer: Offer): Offer {
+  const { calls, leftOut } = separate(offer.calls, (call) => {
+    compileServerSchema(call.input);
+    return call;
+  });
+  return { calls, leftOut: [...offer.leftOut, ...leftOut] };
+}
+
+/** What is made of each call, and the calls whose schemas make that throw. */
+function separate<Call extends CallDescription, Made>(
+  all: readonly Call[],
+  make: (call: Call) => Made,
+): { calls: Made[]; leftOut: LeftOutCall[] } {
+  const leftOut: LeftOutCall[] = [];
+  const calls = all.flatMap((call) => {
+    try {
+      return [make(call)];
+    } catch (error) {
+      leftOut.push({ name: call.name, reason: explainUnusable(error) });
+      return [];
+    }
+  });
+  return { calls, leftOut };
 }
 
 function valuesOf(values: unknown): string[] {
   return isObject(values) ? Object.values(values).filter((value) => typeof value === "string") : [];
 }
 
+interface OpenCallOptions {
+  block: ToolSetBlock;
+  schema: ToolSchema;
+  redact: Redact;
+  margin: number;
+  raise: Raise;
+}
+
 function openCall(
   setName: string,
   call: ToolCall,
-  { block, redact, margin, raise }: { block: ToolSetBlock; redact: Redact; margin: number; raise: Raise },
+  { block, schema, redact, margin, raise }: OpenCallOptions,
 ): OpenCall {
   const { name, description, input, maxResultLength = block.maxResultLength } = call;
   const fullName = `${setName}.${name}`;
-  let schemaCheck: SchemaCheck | undefined;
   const audience = block.audience ?? "private";
   return {
     fullName,
@@ -98,19 +161,14 @@ function openCall(
     dryRun: block.dryRun,
     timeoutMs: block.callTimeoutMs,
     digest: digestOf(call, block),
+    unchecked: schema.unchecked,
     check,
-    checkSome,
+    checkSome: (args) => schema.checkSome(args).map(({ message }) => message),
     call: execute,
   };
 
   function check(args: unknown): string[] {
-    schemaCheck ??= compileSchema(input, { untrusted: true, subject: "the arguments" });
-    return schemaCheck(args).map(({ message }) => message);
-  }
-
-  function checkSome(args: unknown): string[] {
-    const { required: _, ...rest } = input;
-    return compileSchema(rest, { untrusted: true, subject: "the arguments" })(args).map(({ message }) => message);
+    return schema.check(args).map(({ message }) => message);
   }
 
   async function execute(args: unknown, options: CallOptions): Promise<CallResult> {

@@ -9,6 +9,7 @@ import { hashCall, lockFile, writeLockedCalls } from "../../agents/tools/lock.ts
 import type { CallDescription } from "../../core/ports/tool-set.ts";
 import { addConfigOptions, type ConfigFlags, EXIT_CODES, UsageError } from "../command.ts";
 import { loadConfig } from "../context.ts";
+import { withPeriod } from "../../core/shared/text/text.ts";
 import { formatTable } from "../format.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";
 
@@ -78,27 +79,37 @@ async function acceptCalls(
   const accepted = new Map(set.calls.map((call) => [call.name, hashCall(call)]));
   const stateOf = (call: CallDescription): string =>
     !accepted.has(call.name) ? "new" : accepted.get(call.name) === hashCall(call) ? "same" : "changed";
-  const removed = [...accepted.keys()].filter((known) => !offered.some((call) => call.name === known));
+  const names = new Set([...offered.calls, ...offered.leftOut].map((call) => call.name));
+  const removed = [...accepted.keys()].filter((known) => !names.has(known));
   writeLockedCalls(dir, name, offered);
-  const calls = offered.map((call) => ({ ...call, state: stateOf(call) }));
-  if (json) return printJson(io, { set: name, file: lockFile(dir), calls, removed });
+  const calls = offered.calls.map((call) => ({ ...call, state: stateOf(call) }));
+  const { leftOut } = offered;
+  if (json) return printJson(io, { set: name, file: lockFile(dir), calls, leftOut, removed });
   for (const { name: call, state, description, input } of calls) {
     print(io, ...[`${name}.${call} (${state})`, description, JSON.stringify(input), ""].map(toPrintable));
   }
+  print(io, ...leftOut.map((call) => toPrintable(describeLeftOut(`${name}.${call.name}`, call.reason))));
   for (const call of removed) print(io, `${toPrintable(`${name}.${call}`)} (no longer offered)`);
   print(io, `Written to ${lockFile(dir)}: commit it with the configuration.`);
 }
 
+function describeLeftOut(fullName: string, reason: string): string {
+  return `${fullName} is left out: ${withPeriod(reason)}`;
+}
+
 function listCalls(sets: ToolSets, { json }: ConfigFlags, io: CliIo): void {
   const calls = sets.list().map(({ fullName, audience, description }) => ({ call: fullName, audience, description }));
-  if (json) return printJson(io, { calls });
-  const empty = [...sets.sets].filter(([, set]) => set.calls.length === 0).map(([name]) => name);
+  const leftOut = Array.from(sets.leftOut, ([call, reason]) => ({ call, reason }));
+  if (json) return printJson(io, { calls, leftOut });
+  const unknown = [...sets.sets].filter(([, set]) => set.calls.length === 0 && set.leftOut.length === 0);
+  const empty = unknown.map(([name]) => name);
   const rows = calls.map(({ call, audience, description }) => ({
     CALL: call,
     AUDIENCE: audience,
     DESCRIPTION: description,
   }));
   print(io, ...formatTable(rows, "No calls: add a tool set to agents.tools."));
+  print(io, ...leftOut.map(({ call, reason }) => toPrintable(describeLeftOut(call, reason))));
   for (const name of empty) print(io, `No call of "${name}" is accepted yet: webhooks tools accept ${name}`);
 }
 

@@ -1,4 +1,4 @@
-import type { CallDescription, CallResult, ToolSet } from "./tool-set.ts";
+import type { CallDescription, CallResult, LeftOutCall, ToolSet } from "./tool-set.ts";
 
 /** A call of an open set, with the rules of its block. */
 export interface OpenCall extends CallDescription {
@@ -13,6 +13,8 @@ export interface OpenCall extends CallDescription {
   timeoutMs: number;
   /** Another one if what it does may have changed: its description, its arguments, or the block of its set. */
   digest: string;
+  /** Expressions of its schema that are not checked here, because they cannot run in linear time. */
+  unchecked: ReadonlySet<string>;
   /** What is wrong with arguments: one sentence for each; none if they fit the schema. */
   check(args: unknown): string[];
   /** The same for some of the arguments: others may be missing. */
@@ -38,7 +40,9 @@ export interface ToolSets {
   find(fullName: string): OpenCall | undefined;
   /** Every call, in the order of the configuration. */
   list(): OpenCall[];
-  /** Why there is no such call, and what to do, in whole sentences. */
+  /** Calls that are accepted or written, and cannot be used, by their full names: why, which may hold words of a server. */
+  leftOut: ReadonlyMap<string, string>;
+  /** Why there is no such call, and what to do, in whole sentences without words of a server. A pattern is such a call. */
   explainMissing(fullName: string): string;
   /** Calls `listener` with what an operator should know of a call that was not sent. */
   watchAlerts(listener: (alert: ToolAlert) => void): void;
@@ -58,4 +62,5 @@ type Audience = "private" | "public";
 export interface OpenSet extends Pick<ToolSet, "discover"> {
   audience: Audience;
   calls: OpenCall[];
+  leftOut: LeftOutCall[];
 }

@@ -8,6 +8,20 @@ export interface CallDescription {
   input: Record<string, unknown>;
 }
 
+/** A call that cannot be used. */
+export interface LeftOutCall {
+  /** Its name within the set. */
+  name: string;
+  /** Why, without a period: `its schema cannot be used: …`. It may hold names of the server. */
+  reason: string;
+}
+
+/** The calls of a server: each can be used, or is left out by itself. */
+export interface Offer {
+  calls: CallDescription[];
+  leftOut: LeftOutCall[];
+}
+
 export interface CallContext {
   signal: AbortSignal;
   /** The same when a call is repeated, so that a service which knows such ids does its work once. */
@@ -50,8 +64,10 @@ export interface ToolSet {
   readonly name: string;
   /** Known without a connection. Nothing else can be called. */
   readonly calls: readonly ToolCall[];
+  /** What the operator has accepted although it cannot be used. */
+  readonly leftOut?: readonly LeftOutCall[];
   /** For a set whose calls are accepted from a server: what the server offers now. Rejects with a `DriverError`. */
-  discover?(signal: AbortSignal): Promise<CallDescription[]>;
+  discover?(signal: AbortSignal): Promise<Offer>;
   /** Ends what the set keeps running between calls, once no call is running. */
   close?(): void;
 }

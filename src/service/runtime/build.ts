@@ -23,7 +23,7 @@ import { lockFile } from "../../agents/tools/lock.ts";
 import type { ToolSets } from "../../core/ports/open-tool-sets.ts";
 import { isCode } from "../../core/transforms/source-boundary.ts";
 import type { TransformRunner, TransformSpec } from "../../core/transforms/runner.ts";
-import { findGrantProblems } from "./grants.ts";
+import { findGrantProblems, findLeftOut } from "./grants.ts";
 import { findSlowAnswers, findSlowTransforms, openDrivers } from "./drivers.ts";
 
 export interface BuildOptions {
@@ -89,7 +89,12 @@ export async function buildRuntime({
 
   const mappings = built.flatMap(({ mapping }) => mapping ?? []);
   const slow = senders.flatMap(findSlowTransforms);
-  const warnings = [...built.flatMap((mapping) => mapping.warnings), ...findShadowed(mappings), ...slow];
+  const warnings = [
+    ...built.flatMap((mapping) => mapping.warnings),
+    ...findShadowed(mappings),
+    ...slow,
+    ...findLeftOut(config, opened.tools),
+  ];
   return {
     ...opened,
     generation,
@@ -122,6 +127,7 @@ function checkContext({ mapping, file, key }: MappingSource, tools: ToolSets): C
     const call = tools.find(entry.call);
     // What a preset reads is missing only without its credential, which is a problem already.
     if (!call && isPresetCall(entry.call)) return [];
+    if (tools.leftOut.has(entry.call)) return [];
     if (!call) return [{ file, key: `${at}.call`, message: withPeriod(tools.explainMissing(entry.call)) }];
     const { properties, additionalProperties } = call.input;
     const known = Object.keys(toObject(properties));

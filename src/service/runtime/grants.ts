@@ -3,7 +3,7 @@ import type { ResolvedConfig } from "../../core/config/types.ts";
 import type { ConfigProblem } from "../../core/errors.ts";
 import { type GrantRow, toGrants } from "../../core/mapping/policy/grants.ts";
 import { compileCallPattern } from "../../core/mapping/pattern.ts";
-import { appendSegment, toObject } from "../../core/shared/json.ts";
+import { appendSegment, toObject, toText } from "../../core/shared/json.ts";
 import { withPeriod, toolSetOf } from "../../core/shared/text/text.ts";
 import type { OpenCall, ToolSets } from "../../core/ports/open-tool-sets.ts";
 import type { Grant } from "../../core/types.ts";
@@ -56,13 +56,36 @@ export function findGrantProblems(config: ResolvedConfig, tools: ToolSets): Conf
   return listWritten(config).flatMap((written) => findProblems(written, tools));
 }
 
+/** Calls that are granted or read as context, and cannot be used: the service starts without them. */
+export function findLeftOut(config: ResolvedConfig, tools: ToolSets): ConfigProblem[] {
+  const granted = listWritten(config).flatMap(({ grants = {}, key, file }) =>
+    Object.keys(grants).map((name) => ({ file, key: appendSegment(key, name), name })),
+  );
+  const read = config.hooks.mappings.flatMap(({ mapping: { context = [] }, key, file }) =>
+    context.map(({ call }, index) => ({ file, key: `${key}.context[${index}].call`, name: call })),
+  );
+  return [...granted, ...read].flatMap(({ file, key, name }) =>
+    listLeftOut(name, tools).map(([call, reason]) => ({
+      file,
+      key,
+      message: withPeriod(`The call ${call} is left out: ${reason}`),
+    })),
+  );
+}
+
+function listLeftOut(pattern: string, { leftOut }: ToolSets): [call: string, reason: string][] {
+  return [...leftOut].filter(([call]) => compileCallPattern(pattern)(call));
+}
+
 function findProblems({ grants = {}, key, file }: WrittenGrants, tools: ToolSets): ConfigProblem[] {
   return Object.entries(grants).flatMap(([name, written]) => {
     const at = appendSegment(key, name);
-    const set = toolSetOf(name);
-    if (name.includes("*") || !tools.sets.has(set)) return [];
+    if (!tools.sets.has(toolSetOf(name)) || listLeftOut(name, tools).length > 0) return [];
+    if (!tools.list().some(({ fullName }) => compileCallPattern(name)(fullName))) {
+      return [{ file, key: at, message: withPeriod(tools.explainMissing(name)) }];
+    }
     const call = tools.find(name);
-    if (!call) return [{ file, key: at, message: tools.explainMissing(name) }];
+    if (!call) return [];
     const { mode, arguments: args = {}, free } = typeof written === "string" ? { mode: written } : written;
     return [
       ...findArgumentProblems(call, args).map((message) => ({ file, key: `${at}.arguments`, message })),
@@ -107,12 +130,12 @@ function findFreeProblems(
 }
 
 /** Nobody looks at what an event puts into the arguments of a call that needs nobody: the schema has to. */
-function findOpenTemplates({ fullName, input }: OpenCall, args: Record<string, unknown>): string[] {
+function findOpenTemplates({ fullName, input, unchecked }: OpenCall, args: Record<string, unknown>): string[] {
   return Object.entries(args)
     .filter((entry) => !isFixed(entry))
     .filter(([name]) => {
-      const property = toObject(toObject(input["properties"])[name]);
-      return property["pattern"] === undefined && property["enum"] === undefined;
+      const { pattern, enum: values } = toObject(toObject(input["properties"])[name]);
+      return values === undefined && (pattern === undefined || unchecked.has(toText(pattern)));
     })
     .map(
       ([name]) =>

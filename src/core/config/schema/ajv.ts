@@ -27,6 +27,8 @@ export interface SchemaOptions {
   fillDefaults?: boolean;
   /** For schemas of others on untrusted values: an expression that cannot run in linear time is refused. */
   untrusted?: boolean;
+  /** For schemas of peers: `format` is not checked, nor is an expression that cannot run, which is passed here. */
+  skipHint?: (expression: string) => void;
 }
 
 const BASE_OPTIONS: Options = {
@@ -82,16 +84,20 @@ export function createAjv(schema: AnySchemaObject | boolean, options: SchemaOpti
     allErrors: options.all === true,
     useDefaults: options.fillDefaults,
     validateSchema: false,
+    validateFormats: options.skipHint === undefined,
     code: {
       source,
       // A configuration is checked a few times: the code would take longer to optimize than to run.
-      optimize: source || options.fillDefaults !== true,
+      optimize: source || (options.fillDefaults !== true && !options.skipHint),
       ...(options.untrusted && { regExp: createLinearEngine() }),
     },
   });
   ajvFormats().default.default(ajv);
   ajv.addFormat("url", URL_FORMAT);
   ajv.removeKeyword("uniqueItems").addKeyword(uniqueItems());
+  // It is a keyword of draft-04 only, and another word for each draft that came later.
+  ajv.removeKeyword("id");
+  if (options.skipHint) skipHints(ajv, options.skipHint);
   ajv.addSchema(options.references?.() ?? []);
   return ajv;
 }
@@ -122,6 +128,36 @@ export function limitReferences(ajv: Ajv): { reset(): void } {
     });
   }
   return { reset: () => (left = MAX_REFERENCES) };
+}
+
+/** Leaves out what cannot be decided without an expression that cannot run. */
+function skipHints(ajv: Ajv, onSkip: (expression: string) => void): void {
+  for (const keyword of ["pattern", "patternProperties", "additionalProperties"]) {
+    const definition = ajv.getKeyword(keyword);
+    if (typeof definition !== "object" || !("code" in definition)) continue;
+    const { code } = definition;
+    ajv.removeKeyword(keyword).addKeyword({
+      ...definition,
+      code(context, ruleType) {
+        const { pattern, patternProperties = {} } = context.parentSchema;
+        const expressions = keyword === "pattern" ? [pattern] : Object.keys(patternProperties);
+        const refused = expressions.filter((expression) => !canRun(expression));
+        if (refused.length === 0) return code?.(context, ruleType);
+        refused.forEach(onSkip);
+        // Nor is it known which properties are left for `unevaluatedProperties`.
+        if (keyword !== "pattern") context.it.props = true;
+      },
+    });
+  }
+}
+
+function canRun(expression: string): boolean {
+  try {
+    compileExpression(expression, "u");
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 type Engine = NonNullable<NonNullable<Options["code"]>["regExp"]>;
