@@ -6,7 +6,7 @@ import { text as readAll } from "node:stream/consumers";
 export interface RawMessage {
   id?: unknown;
   method?: string;
-  params?: { name?: string; cursor?: string; arguments?: Record<string, unknown> };
+  params?: { name?: string; cursor?: string; arguments?: { text?: string } };
 }
 
 interface Exchange {
@@ -55,7 +55,7 @@ export async function startRawMcp(tools: unknown[] = [OK_TOOL]): Promise<RawMcpS
     if (method !== "tools/call")
       return sendJson(response, { jsonrpc: "2.0", id, error: { code: -32601, message: "no" } });
     own.calls.push(params.name ?? "");
-    return reply({ content: [{ type: "text", text: `hello ${String(params.arguments?.["text"] ?? "")}` }] });
+    return reply({ content: [{ type: "text", text: `hello ${params.arguments?.text ?? ""}` }] });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
