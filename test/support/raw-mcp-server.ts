@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { text as readAll } from "node:stream/consumers";
 
-export interface RawMessage {
+interface RawMessage {
   id?: unknown;
   method?: string;
   params?: { name?: string; cursor?: string; arguments?: { text?: string } };
@@ -34,7 +34,7 @@ export interface RawMcpServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export const OK_TOOL = { name: "ok", description: "Says hello.", inputSchema: { type: "object" } };
+const OK_TOOL = { name: "ok", description: "Says hello.", inputSchema: { type: "object" } };
 
 export async function startRawMcp(tools: unknown[] = [OK_TOOL]): Promise<RawMcpServer> {
   let sessions = new Set<string>();
@@ -88,13 +88,6 @@ function startSession(response: ServerResponse): string {
   return session;
 }
 
-export function sendJson(response: ServerResponse, body: unknown, status = 200): ServerResponse {
+function sendJson(response: ServerResponse, body: unknown, status = 200): ServerResponse {
   return response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
-}
-
-/** A stream of messages, which ends after them. */
-export function sendEvents(response: ServerResponse, ...messages: unknown[]): ServerResponse {
-  response.writeHead(200, { "content-type": "text/event-stream" });
-  for (const message of messages) response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
-  return response.end();
 }
