@@ -1,7 +1,7 @@
 /**
  * Checks the imports in src/, of this repository or of the folder that is named: the core imports nothing from another
- * room, other rooms import by one table, types too; each library has one owner file, and no files import each other in a
- * circle.
+ * room, other rooms import by one table, types too; each library has one owner file, no files import each other in a
+ * circle, and no two files of a room have the same name.
  */
 import { readFileSync, globSync } from "node:fs";
 import path from "node:path";
@@ -84,6 +84,9 @@ const CORE: Record<string, string[]> = {
   "receive.ts": [...CORE_GROUND, "ingress", "journal", "mapping", "actions", "approvals"],
 };
 
+/** In these rooms each folder has the same parts, so that names are unique within a folder. */
+const ROOMS_OF_LIKE_FOLDERS = ["stores", "vendors"];
+
 /** The one file of src/ that imports a library; of those that the page is written in, its folder. */
 const OWNERS: Record<string, string> = {
   "@opentelemetry/api": "src/core/telemetry/traces.ts",
@@ -148,6 +151,9 @@ for (const [file, { values, files: all }] of imports) {
     const problem = specifier.startsWith(".") ? checkDirection(file, specifier) : checkOwner(file, specifier);
     if (problem) problems.push(`${file}: ${problem}`);
   }
+}
+for (const [name, sharing] of findSharedNames()) {
+  problems.push(`${sharing.join(", ")}: ${sharing.length} files of a room are named ${name}. Name each after its idea`);
 }
 for (const circle of findCircles()) problems.push(`circle: ${circle.join(" → ")}`);
 for (const problem of problems) console.error(problem);
@@ -222,6 +228,19 @@ function readImports(file: string): Imports {
     values: all.filter(({ isType }) => !isType).map(({ specifier }) => specifier),
     files: own.map(({ specifier }) => path.join(path.dirname(file), specifier)),
   };
+}
+
+/** Files of one room with the same base name, by that name. Each folder may have its `index.ts`, which only lists. */
+function findSharedNames(): [string, string[]][] {
+  const named = files.filter((file) => path.parse(file).name !== "index");
+  const groups = Map.groupBy(named, (file) => {
+    const [, room = "", folder = ""] = path.dirname(file).split(path.sep);
+    const place = ROOMS_OF_LIKE_FOLDERS.includes(room) ? path.join(room, folder) : room;
+    return path.join(place, path.parse(file).name);
+  });
+  return Array.from(groups, ([key, group]): [string, string[]] => [path.basename(key), group.toSorted()]).filter(
+    ([, group]) => group.length > 1,
+  );
 }
 
 /** One circle of each group of files that reach each other. */

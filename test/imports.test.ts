@@ -56,6 +56,28 @@ test("files that import each other are a circle, also by their types", async () 
 });
 
 test.each([
+  ["core", "core/mapping/state.ts", "core/journal/reads/state.ts"],
+  ["operator", "operator/trial.ts", "operator/page/playground/trial.tsx"],
+  ["a vendor", "vendors/github/comments.ts", "vendors/github/reviews/comments.ts"],
+  ["a store", "stores/sqlite/claim.ts", "stores/sqlite/reads/claim.ts"],
+])("two files of %s have different names", async (_room, one, other) => {
+  const files = [`src/${one}`, `src/${other}`].toSorted().join(", ");
+  const { name } = path.parse(one);
+  const problem = `${files}: 2 files of a room are named ${name}. Name each after its idea`;
+  expect(await check({ [one]: "", [other]: "" })).toBe(problem);
+});
+
+test.each([
+  ["of different rooms", "core/receive.ts", "service/receive.ts"],
+  ["of different vendors", "vendors/github/comments.ts", "vendors/gitlab/comments.ts"],
+  ["of both stores", "stores/sqlite/claim.ts", "stores/postgres/claim.ts"],
+  ["that list", "core/journal/reads/index.ts", "core/journal/writes/index.ts"],
+  ["a file and its test", "core/receive.ts", "core/receive.test.ts"],
+])("two files may have the same name: %s", async (_which, one, other) => {
+  expect(await check({ [one]: "", [other]: "" })).toBe("");
+});
+
+test.each([
   ["core/receive.ts", 'import { commit } from "./journal/commit.ts";'],
   [
     "vendors/slack.ts",

@@ -1,4 +1,4 @@
-import type { McpPrincipal } from "../core/config/types.ts";
+import type { McpPrincipal } from "../core/config/resolved-config.ts";
 import type { Publications } from "../core/journal/journal.ts";
 import type { CompiledMapping } from "../core/mapping/compile.ts";
 import { compileGlobs } from "../core/mapping/pattern.ts";

@@ -1,5 +1,5 @@
 import { createMcpHandler, ProtocolError, Server } from "@modelcontextprotocol/server";
-import type { McpPrincipal } from "../core/config/types.ts";
+import type { McpPrincipal } from "../core/config/resolved-config.ts";
 import { HookError, messageOf } from "../core/errors.ts";
 import type { Exchange } from "../core/ingress/exchange.ts";
 import { isOwnHost } from "../core/shared/net/own-host.ts";

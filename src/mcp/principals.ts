@@ -1,4 +1,4 @@
-import type { McpPrincipal, McpSettings } from "../core/config/types.ts";
+import type { McpPrincipal, McpSettings } from "../core/config/resolved-config.ts";
 import { HookError } from "../core/errors.ts";
 import { createAuthRateLimit } from "../core/ingress/authenticators.ts";
 import type { Exchange } from "../core/ingress/exchange.ts";

@@ -1,6 +1,6 @@
 import { DAY_MS, HOUR_MS } from "../core/shared/time.ts";
 import { hash } from "node:crypto";
-import type { McpPrincipal } from "../core/config/types.ts";
+import type { McpPrincipal } from "../core/config/resolved-config.ts";
 import { isLive, type Subscription, type SubscriptionTerms } from "../core/journal/publications.ts";
 import type { NumberedPublication } from "../core/journal/journal.ts";
 import { FAILURES, requireCallback } from "./delivery/callback.ts";

@@ -1,4 +1,4 @@
-import type { McpPrincipal } from "../core/config/types.ts";
+import type { McpPrincipal } from "../core/config/resolved-config.ts";
 import type { NewPublication } from "../core/journal/journal.ts";
 import { compileGlobs } from "../core/mapping/pattern.ts";
 import type { EventArguments } from "../core/types.ts";

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { hostname } from "node:os";
-import type { ResolvedConfig } from "../core/config/types.ts";
+import type { ResolvedConfig } from "../core/config/resolved-config.ts";
 import type { Dispatcher } from "../core/dispatch/dispatcher.ts";
 import type { BudgetStatus } from "../core/dispatch/hold.ts";
 import { type ConfigProblem, toSentence } from "../core/errors.ts";
@@ -10,7 +10,7 @@ import type { ReloadFailure, Runtime } from "../core/ports/runtime.ts";
 import { packageVersion } from "../core/shared/system/package.ts";
 import type { EventCounts, Minute } from "../core/telemetry/activity.ts";
 import type { SandboxStatus } from "../core/transforms/runner.ts";
-import { toIso, toView, type View } from "./times.ts";
+import { toIso, toView, type View } from "./iso-times.ts";
 
 /* Whether the service and its nodes work, as the API shows it. */
 

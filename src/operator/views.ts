@@ -26,15 +26,15 @@ import type {
 import type { Runtime } from "../core/ports/runtime.ts";
 import type { GrantRow } from "../core/mapping/policy/grants.ts";
 import type { LogLine } from "../core/types.ts";
-import type { DeadLetterChange, DeadLetterGroup } from "./dead-letters.ts";
+import type { DeadLetterChange, DeadLetterGroup } from "./dead-letter-groups.ts";
 import type { Diff } from "./diff.ts";
-import type { MappingSourceView, MappingView } from "./mappings.ts";
+import type { MappingSourceView, MappingView } from "./mapping-views.ts";
 import { type Outcome, type OutcomeView, toOutcome } from "./stored-events.ts";
-import type { RecordedRequest, Recording } from "./recordings.ts";
+import type { RecordedRequest, Recording } from "./recording-store.ts";
 import type { Rejection } from "./rejections.ts";
 import type { StatsView, StatusView } from "./status.ts";
-import type { SubscriptionRow } from "./subscriptions.ts";
-import { toView, type View } from "./times.ts";
+import type { SubscriptionRow } from "./subscription-rows.ts";
+import { toView, type View } from "./iso-times.ts";
 import { type AgentActionView, toActionView, type Trial } from "./trial.ts";
 
 /** The answers of the operator API: the journal's records, with times in ISO 8601. */

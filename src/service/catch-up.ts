@@ -4,7 +4,7 @@ import { findVendor } from "../core/ports/vendor.ts";
 import type { FoundMissed, MissedEvents } from "../core/ports/missed.ts";
 import { findUse, listEvents, toApiAccess, toHook, toHookUrl } from "../core/config/presets/api-access.ts";
 import { findRegistration } from "../core/config/presets/file.ts";
-import type { PresetUse } from "../core/config/types.ts";
+import type { PresetUse } from "../core/config/resolved-config.ts";
 import { DriverError, HookError, JournalUnavailable, messageOf } from "../core/errors.ts";
 import { listSince } from "../operator/stored-events.ts";
 import type { Runtime } from "../core/ports/runtime.ts";

@@ -1,7 +1,7 @@
-import { toCanceledSummary } from "../core/actions/agent.ts";
+import { toCanceledSummary } from "../core/actions/agent-turn.ts";
 import { readBudget } from "../core/dispatch/hold.ts";
 import { HookError } from "../core/errors.ts";
-import { resolveRequest } from "../core/mapping/resolve.ts";
+import { resolveRequest } from "../core/mapping/resolve-request.ts";
 import { createState, type RequestState } from "../core/mapping/state.ts";
 import { runDiff } from "../operator/diff.ts";
 import { runTrial } from "../operator/trial.ts";

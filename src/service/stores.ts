@@ -1,5 +1,5 @@
 import { rm } from "node:fs/promises";
-import type { ResolvedConfig } from "../core/config/types.ts";
+import type { ResolvedConfig } from "../core/config/resolved-config.ts";
 import type { Journal } from "../core/journal/journal.ts";
 import type { PostgresJournal } from "../stores/postgres/postgres.ts";
 import { createSqliteJournal } from "../stores/sqlite/sqlite.ts";

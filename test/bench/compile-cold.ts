@@ -1,7 +1,7 @@
 /** `node compile-cold.ts <folder> <count> raw|own`: compiles transforms, prints the times as JSON. */
 import path from "node:path";
 import { build } from "esbuild";
-import { compileTransform, OPTIONS } from "../../src/core/transforms/compile.ts";
+import { compileTransform, OPTIONS } from "../../src/core/transforms/compile-transform.ts";
 import { createSandbox } from "../../src/core/transforms/sandbox/sandbox.ts";
 import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 

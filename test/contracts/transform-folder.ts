@@ -1,7 +1,7 @@
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { compileTransform } from "../../src/core/transforms/compile.ts";
+import { compileTransform } from "../../src/core/transforms/compile-transform.ts";
 import type { TransformBundle, TransformCall, TransformSpec } from "../../src/core/transforms/runner.ts";
 
 /** A temporary folder with transforms. */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ANSWER_RULES, takeAnswer, type TakeOptions } from "../../src/core/approvals/answer.ts";
+import { ANSWER_RULES, takeAnswer, type TakeOptions } from "../../src/core/approvals/chat-answer.ts";
 import type { Journal, NewApproval } from "../../src/core/journal/journal.ts";
 import { claimRun } from "../contracts/journal/lost-claims.ts";
 import { open } from "../contracts/journal/openers/sqlite.ts";

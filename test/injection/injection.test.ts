@@ -1,10 +1,10 @@
 /** The short form of `npm run injection`: all cases, and one sample of some presets. Each rule is needed for one of them. */
 import { afterEach, describe, expect, test } from "vitest";
-import { SOURCE_RULES } from "../../src/core/actions/agent.ts";
+import { SOURCE_RULES } from "../../src/core/actions/agent-turn.ts";
 import { REPLY_RULES } from "../../src/core/actions/reply.ts";
-import { CALL_RULES } from "../../src/core/actions/rules.ts";
+import { CALL_RULES } from "../../src/core/actions/call-rules.ts";
 import { QUESTION_RULES } from "../../src/core/approvals/question.ts";
-import { ANSWER_RULES } from "../../src/core/approvals/answer.ts";
+import { ANSWER_RULES } from "../../src/core/approvals/chat-answer.ts";
 import { LOCK_RULES } from "../../src/agents/tools/mcp.ts";
 import { PATH_RULES } from "../../src/agents/tools/path.ts";
 import { CASES, injectPreset } from "./cases.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { resolve } from "../support/mapping.ts";
 import { readConfig } from "../../src/service/drivers.ts";
-import type { MappingSource } from "../../src/core/config/types.ts";
+import type { MappingSource } from "../../src/core/config/resolved-config.ts";
 import type { Resolution } from "../../src/core/types.ts";
 
 describe("mail", () => {

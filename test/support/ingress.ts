@@ -1,5 +1,5 @@
 import { expect, onTestFinished } from "vitest";
-import type { HookToken } from "../../src/core/config/types.ts";
+import type { HookToken } from "../../src/core/config/resolved-config.ts";
 import type { HookError } from "../../src/core/errors.ts";
 import { createAuthenticators, type Authenticators } from "../../src/core/ingress/authenticators.ts";
 import { createParsers } from "../../src/core/ingress/parse-body.ts";

@@ -1,7 +1,7 @@
 import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { readConfig } from "../../src/service/drivers.ts";
 import { createMappingIndex } from "../../src/core/mapping/mapping-index.ts";
-import { resolveRequest } from "../../src/core/mapping/resolve.ts";
+import { resolveRequest } from "../../src/core/mapping/resolve-request.ts";
 import { readServiceMail } from "../../src/mail/message/posted-mail.ts";
 import type { Resolution } from "../../src/core/types.ts";
 import { toCompiled, toRequest } from "./mapping.ts";

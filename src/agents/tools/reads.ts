@@ -1,5 +1,5 @@
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import type { PresetRead } from "../../core/config/types.ts";
+import type { PresetRead } from "../../core/config/resolved-config.ts";
 import { messageOf } from "../../core/errors.ts";
 import { readText } from "../../core/shared/net/network.ts";
 import { numberLines } from "../../core/shared/text/diff.ts";

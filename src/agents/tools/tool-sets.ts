@@ -6,7 +6,7 @@ import {
   explainUnusable,
   type ToolSchema,
 } from "../../core/config/schema/tool-schema.ts";
-import type { ToolSetBlock } from "../../core/config/types.ts";
+import type { ToolSetBlock } from "../../core/config/resolved-config.ts";
 import { DriverError } from "../../core/errors.ts";
 import { hashJson } from "../../core/shared/hash.ts";
 import { isObject, toObject } from "../../core/shared/json.ts";

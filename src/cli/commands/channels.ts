@@ -4,7 +4,7 @@ import { describeMissingChannel } from "../../core/config/rules/finding.ts";
 import { ConfigError, DriverError } from "../../core/errors.ts";
 import { createId } from "../../core/shared/id.ts";
 import { createRefreshTokens } from "../../mail/store.ts";
-import { openDrivers } from "../../service/runtime/drivers.ts";
+import { openDrivers } from "../../service/runtime/open-drivers.ts";
 import { silentLog } from "../../core/telemetry/log.ts";
 import { appendSegment, isWithin } from "../../core/shared/json.ts";
 import { toChannelName } from "../../core/shared/text/text.ts";

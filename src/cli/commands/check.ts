@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { promisify } from "node:util";
-import type { ResolvedConfig } from "../../core/config/types.ts";
+import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { ConfigError, type ConfigProblem, toSentence } from "../../core/errors.ts";
 import type { StatusView } from "../../operator/status.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";

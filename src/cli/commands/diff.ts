@@ -3,7 +3,7 @@ import path from "node:path";
 import { readConfig } from "../../service/drivers.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { isJson } from "../../core/ingress/parse-body.ts";
-import { resolveRequest } from "../../core/mapping/resolve.ts";
+import { resolveRequest } from "../../core/mapping/resolve-request.ts";
 import {
   type Diff,
   diffEvents,

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, type FSWatcher, statfsSync, statSync, watch } from "node:fs";
 import path from "node:path";
-import type { ResolvedConfig } from "../../core/config/types.ts";
+import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { messageOf } from "../../core/errors.ts";
 import { silentLog } from "../../core/telemetry/log.ts";
 import { findDamage } from "../../stores/sqlite/database.ts";

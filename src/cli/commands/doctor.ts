@@ -1,7 +1,12 @@
 import type { Command } from "commander";
 import path from "node:path";
 import { listEvents, toHook, toHookUrl } from "../../core/config/presets/api-access.ts";
-import { DEFAULT_TOKEN, type MappingSource, type PresetUse, type ResolvedConfig } from "../../core/config/types.ts";
+import {
+  DEFAULT_TOKEN,
+  type MappingSource,
+  type PresetUse,
+  type ResolvedConfig,
+} from "../../core/config/resolved-config.ts";
 import { readConfig } from "../../service/drivers.ts";
 import { type ConfigProblem, messageOf } from "../../core/errors.ts";
 import { showHookId } from "../../vendors/kit/subscriptions.ts";

@@ -4,7 +4,7 @@ import { readOwn } from "../../core/shared/json.ts";
 import { didYouMean } from "../../core/shared/text/text.ts";
 import { addServiceOptions, type ServiceFlags } from "../command.ts";
 import type { CliIo } from "../io.ts";
-import type { MappingView } from "../../operator/mappings.ts";
+import type { MappingView } from "../../operator/mapping-views.ts";
 import { addAnswer } from "../operator-client.ts";
 
 export function addHooks(program: Command, io: CliIo): void {

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
-import type { ResolvedConfig } from "../../core/config/types.ts";
+import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { ConfigError, messageOf } from "../../core/errors.ts";
 import { withPeriod } from "../../core/shared/text/text.ts";
 import type { MigratedTable, MigrationProgress } from "../../stores/migration/migrate.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { ConfigError, DriverError } from "../../core/errors.ts";
-import { openDrivers } from "../../service/runtime/drivers.ts";
+import { openDrivers } from "../../service/runtime/open-drivers.ts";
 import { createId } from "../../core/shared/id.ts";
 import { parseJson } from "../../core/shared/json.ts";
 import { silentLog, toPrintable } from "../../core/telemetry/log.ts";

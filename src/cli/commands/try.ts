@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import path from "node:path";
 import { didYouMean } from "../../core/shared/text/text.ts";
 import { ConfigError } from "../../core/errors.ts";
-import { resolveRequest } from "../../core/mapping/resolve.ts";
+import { resolveRequest } from "../../core/mapping/resolve-request.ts";
 import { runTrial, type Trial } from "../../operator/trial.ts";
 import { buildRuntime } from "../../service/runtime/build.ts";
 import { createWatcher } from "../../service/runtime/watch.ts";

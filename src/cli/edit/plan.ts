@@ -18,7 +18,7 @@ import { parseSource } from "../../core/config/parse/source.ts";
 import { resolveReferences } from "../../core/config/references.ts";
 import { isSecretKey } from "../../core/config/rules/secrets.ts";
 import { trimSlashes } from "../../core/config/resolve.ts";
-import type { PresetUse } from "../../core/config/types.ts";
+import type { PresetUse } from "../../core/config/resolved-config.ts";
 import { type Change, editConfig } from "./edit-config.ts";
 
 export interface Target {

@@ -3,7 +3,7 @@ import path from "node:path";
 import { createSecret, readTarget } from "../edit/plan.ts";
 import { findUse, toHook, toWantedEvents } from "../../core/config/presets/api-access.ts";
 import { findRegistration } from "../../core/config/presets/file.ts";
-import type { PresetUse, ResolvedConfig } from "../../core/config/types.ts";
+import type { PresetUse, ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { HooklineService } from "../../service/hookline.ts";
 import type { HookApi } from "../../core/ports/vendor.ts";

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Command } from "commander";
 import { findConfigFile } from "../../core/config/load.ts";
-import type { NodeRole } from "../../core/config/types.ts";
+import type { NodeRole } from "../../core/config/resolved-config.ts";
 import { readRegularFile } from "../../core/shared/system/files.ts";
 import { startFirstChild } from "../../core/transforms/sandbox/prepare.ts";
 import { CONFIG_HELP, toOneOf, toPort } from "../command.ts";

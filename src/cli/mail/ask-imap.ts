@@ -2,7 +2,7 @@ import { MailError } from "../../core/errors.ts";
 import { GOOGLE_TOKEN_URL } from "../../mail/gmail/google.ts";
 import { listFolders } from "../../mail/imap/imap.ts";
 import { requestDeviceCode } from "./consent.ts";
-import { loadMailbox, loginSignal } from "./plan.ts";
+import { loadMailbox, loginSignal } from "./plan-mailbox.ts";
 import { findHint, findObstacle, findServer, type FoundServer, parseMailAddress } from "./servers.ts";
 import { toObject } from "../../core/shared/json.ts";
 import { isLoopback } from "../../core/shared/net/network.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Target } from "../edit/plan.ts";
-import type { WrittenMailbox } from "./plan.ts";
+import type { WrittenMailbox } from "./plan-mailbox.ts";
 import { addItem, addWriteOptions, CONFIG_HELP, UsageError, type WriteFlags } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { type ChoicePrompt, MissingAnswer, type Terminal, type TextPrompt } from "../setup/terminal.ts";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { didYouMean } from "../../core/shared/text/text.ts";
-import type { ResolvedConfig } from "../../core/config/types.ts";
+import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { ConfigError } from "../../core/errors.ts";
 import type { MailSource } from "../../core/ports/mail-source.ts";
 import { type MailStore, openMailStore } from "../../mail/store.ts";
@@ -8,7 +8,7 @@ import { createMailPost, type ProcessedMail } from "../../mail/watch/deliver.ts"
 import type { Mailbox } from "../../core/ports/runtime.ts";
 import type { FolderStatus, MailState } from "../../core/ports/mail-status.ts";
 import { createMailWatch, type MailWatch } from "../../mail/watch/watch.ts";
-import { openDrivers } from "../../service/runtime/drivers.ts";
+import { openDrivers } from "../../service/runtime/open-drivers.ts";
 import { packageVersion } from "../../core/shared/system/package.ts";
 import { silentLog } from "../../core/telemetry/log.ts";
 import { loadConfig } from "../context.ts";

@@ -1,8 +1,15 @@
 import { type ConfigPlan, isDone, readTarget, type Target } from "../edit/plan.ts";
-import { MAIL_DEFAULTS } from "../../core/config/types.ts";
+import { MAIL_DEFAULTS } from "../../core/config/resolved-config.ts";
 import { MailError, messageOf, toSentence } from "../../core/errors.ts";
 import { createConsent } from "./consent.ts";
-import { addMailbox, findMailboxes, loginSignal, planSetup, type WantedMail, type WrittenMailbox } from "./plan.ts";
+import {
+  addMailbox,
+  findMailboxes,
+  loginSignal,
+  planSetup,
+  type WantedMail,
+  type WrittenMailbox,
+} from "./plan-mailbox.ts";
 import { findHint, findProvider, parseMailAddress } from "./servers.ts";
 import type { MailSource } from "../../core/ports/mail-source.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";

@@ -1,6 +1,6 @@
 import { ConfigError } from "../../core/errors.ts";
 import { readPath, toObject, toObjects, toText, withoutUndefined } from "../../core/shared/json.ts";
-import { convertChannels } from "./channels.ts";
+import { convertChannels } from "./convert-channels.ts";
 import { type Conversion, decide, type Fields, type Imported, pick, PROVIDER, toSecret } from "./conversion.ts";
 import { convertMapping } from "./mappings.ts";
 

@@ -2,7 +2,7 @@ import { type Segment, toObject, toText, withoutUndefined } from "../../core/sha
 import { toChannelName } from "../../core/shared/text/text.ts";
 import { trimSlashes } from "../../core/config/resolve.ts";
 import { type Conversion, decide, type Fields, pick, PROVIDER } from "./conversion.ts";
-import { convertTemplate } from "./templates.ts";
+import { convertTemplate } from "./convert-template.ts";
 
 /** Settings that mean the same here. */
 const SAME = ["action", "wakeMode", "deliver", "allowUnsafeExternalContent", "timeoutSeconds", "transform"];

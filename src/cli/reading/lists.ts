@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { describeWait } from "../../core/shared/run-wait.ts";
-import { addUpSpend, type SpendSum } from "../../core/shared/spend.ts";
+import { addUpSpend, type SpendSum } from "../../core/shared/spend-sum.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { RUN_STATES } from "../../core/types.ts";
 import {

@@ -7,7 +7,7 @@ import { PRESETS_FOLDER } from "../../core/config/presets/file.ts";
 import type { Preset } from "../../core/config/schema/generated.ts";
 import { readSchema } from "../../core/config/schema/validator.ts";
 import { ConfigError, messageOf } from "../../core/errors.ts";
-import { resolveRequest } from "../../core/mapping/resolve.ts";
+import { resolveRequest } from "../../core/mapping/resolve-request.ts";
 import { runTrial } from "../../operator/trial.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";
 import { parseExact } from "../../core/shared/exact-json.ts";

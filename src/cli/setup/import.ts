@@ -9,7 +9,7 @@ import { parseSource } from "../../core/config/parse/source.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { replaceFile } from "../../core/shared/system/files.ts";
 import { readPath } from "../../core/shared/json.ts";
-import { compileTransform } from "../../core/transforms/compile.ts";
+import { compileTransform } from "../../core/transforms/compile-transform.ts";
 import { createSourceBoundary, isInside, toRealPath } from "../../core/transforms/source-boundary.ts";
 import { readIfReadable } from "../../core/transforms/source-gate.ts";
 import { addConfigOptions, type ConfigFlags } from "../command.ts";

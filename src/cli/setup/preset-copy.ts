@@ -13,11 +13,11 @@ import {
 } from "../edit/plan.ts";
 import { readConfigText } from "../../service/drivers.ts";
 import { readPreset } from "../../core/config/presets/file.ts";
-import { fillMappings, mailboxesFor } from "../../core/config/presets/load.ts";
+import { fillMappings, mailboxesFor } from "../../core/config/presets/load-presets.ts";
 import { resolveParameters } from "../../core/config/presets/parameters.ts";
 import { findReadName, listReadNames } from "../../core/config/presets/reads.ts";
 import { trimSlashes } from "../../core/config/resolve.ts";
-import type { ResolvedConfig } from "../../core/config/types.ts";
+import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { ConfigError, toSentence } from "../../core/errors.ts";
 import { readOwn } from "../../core/shared/json.ts";
 import type { ConfigFlags } from "../command.ts";

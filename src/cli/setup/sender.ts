@@ -1,6 +1,6 @@
 import { findUse, toApiAccess, toHook, toHookUrl } from "../../core/config/presets/api-access.ts";
 import { type ConfigPlan, isReference } from "../edit/plan.ts";
-import type { PresetUse, ResolvedConfig } from "../../core/config/types.ts";
+import type { PresetUse, ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { findVendor, type HookApi, type Vendor } from "../../core/ports/vendor.ts";
 import type { WriteFlags } from "../command.ts";

@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Change } from "../edit/edit-config.ts";
 import { createSecret, planChanges, readTarget, type Target, toFileReference } from "../edit/plan.ts";
 import { didYouMean } from "../../core/shared/text/text.ts";
-import { DEFAULT_TOKEN } from "../../core/config/types.ts";
+import { DEFAULT_TOKEN } from "../../core/config/resolved-config.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { readPath, type Segment, toKeyPath, toObject } from "../../core/shared/json.ts";
 import { addWriteOptions, type WriteFlags } from "../command.ts";

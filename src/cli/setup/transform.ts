@@ -5,7 +5,7 @@ import { type Change, editConfig } from "../edit/edit-config.ts";
 import { findWrittenUse, findUses, readTarget, type Target, type WrittenUse } from "../edit/plan.ts";
 import { readPreset, requirePreset, toTypeName } from "../../core/config/presets/file.ts";
 import { trimSlashes } from "../../core/config/resolve.ts";
-import type { MappingSource } from "../../core/config/types.ts";
+import type { MappingSource } from "../../core/config/resolved-config.ts";
 import { readConfigText } from "../../service/drivers.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { isBuiltInHook } from "../../core/mapping/mapping-index.ts";

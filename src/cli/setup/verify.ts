@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { builtInDrivers } from "../../service/drivers.ts";
 import { requirePreset } from "../../core/config/presets/file.ts";
 import { findUse, toHook } from "../../core/config/presets/api-access.ts";
-import type { PresetUse, ResolvedConfig } from "../../core/config/types.ts";
+import type { PresetUse, ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { readOwn } from "../../core/shared/json.ts";

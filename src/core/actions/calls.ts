@@ -4,7 +4,7 @@ import type { Step } from "../journal/journal.ts";
 import type { CallResult } from "../ports/tool-set.ts";
 import { executeEffects, type EffectContext } from "./effects.ts";
 import { inCallSpan, isFinished, recordSteps, toResultText } from "./steps.ts";
-import { type CallRules, planCalls, type PlannedCall, type PlanOptions } from "./rules.ts";
+import { type CallRules, planCalls, type PlannedCall, type PlanOptions } from "./call-rules.ts";
 
 const MAX_PARALLEL = 8;
 

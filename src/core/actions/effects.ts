@@ -3,7 +3,7 @@ import { DriverError, messageOf, NotConfigured } from "../errors.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { Approval, ApprovalUse, Step } from "../journal/journal.ts";
 import { hashJson } from "../shared/hash.ts";
-import { basisOf, CALL_RULES, type PlannedCall, type PlanOptions } from "./rules.ts";
+import { basisOf, CALL_RULES, type PlannedCall, type PlanOptions } from "./call-rules.ts";
 import {
   type TurnQuestion,
   ClaimLost,

@@ -1,9 +1,9 @@
 import type { AgentDriver, AgentReply, TokenUsage } from "../ports/agent.ts";
-import type { ResolvedConfig } from "../config/types.ts";
+import type { ResolvedConfig } from "../config/resolved-config.ts";
 import { DriverError } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import { withTimeout } from "../shared/time.ts";
-import { askModels, type Question, type PastExchange, toExchange } from "./ask.ts";
+import { askModels, type Question, type PastExchange, toExchange } from "./ask-models.ts";
 import { type CallsContext, executeCalls } from "./calls.ts";
 import { isFinished, recordSteps } from "./steps.ts";
 

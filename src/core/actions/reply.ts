@@ -1,7 +1,7 @@
 import type { ApprovalDraft } from "../approvals/ask.ts";
 import { closeLinks } from "../boundary/links.ts";
 import type { NewApproval, NewDelivery } from "../journal/journal.ts";
-import { parseReview, type ParsedReply } from "./review.ts";
+import { parseReview, type ParsedReply } from "./parse-review.ts";
 
 /** A reply that is on its way to a target. */
 export interface Reply {

@@ -2,7 +2,7 @@ import { type Bounded, protect } from "../boundary/boundary.ts";
 import type { ApprovalDraft } from "../approvals/ask.ts";
 import type { Approval, ApprovalUse, Questions, Step } from "../journal/journal.ts";
 import { inSpan } from "../telemetry/traces.ts";
-import type { CallRules } from "./rules.ts";
+import type { CallRules } from "./call-rules.ts";
 
 /** Where the steps of a run are recorded, and what the journal and the nodes know of it. */
 export interface StepStore {

@@ -1,6 +1,6 @@
 import { HOUR_MS } from "../shared/time.ts";
 import type { ChannelDriver } from "../ports/channel.ts";
-import type { ApprovalSettings } from "../config/types.ts";
+import type { ApprovalSettings } from "../config/resolved-config.ts";
 import type { Journal, NewApproval, NewDelivery } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
 import { toQuestionText } from "./question.ts";

@@ -16,7 +16,7 @@ export type DecideResult =
   | { kind: "refused"; message: string }
   | { kind: "unknown" };
 
-/** Decides a question as the operator's API asks. Answers by message are in `answer.ts`. */
+/** Decides a question as the operator's API asks. Answers by message are in `chat-answer.ts`. */
 export async function decide(
   journal: Pick<Journal, "getApproval" | "decideApproval">,
   id: string,

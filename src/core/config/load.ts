@@ -8,7 +8,7 @@ import { toChannelName } from "../shared/text/text.ts";
 import { parseSource, type Source } from "./parse/source.ts";
 import { type Drivers, loadPlugins } from "./plugins.ts";
 import { PRESETS_FOLDER } from "./presets/file.ts";
-import { loadPresets, toOrigin } from "./presets/load.ts";
+import { loadPresets, toOrigin } from "./presets/load-presets.ts";
 import { hideValues, type References, resolveReferences, withReferences } from "./references.ts";
 import { type ConfigLocation, resolveConfig } from "./resolve.ts";
 import type { Finding } from "./rules/finding.ts";
@@ -18,7 +18,7 @@ import { checkConfigSchema } from "./schema/blocks.ts";
 import type { UserConfig, ValidConfig } from "./schema/generated.ts";
 import { type SchemaProblem, toConfigProblem } from "./schema/problems.ts";
 import { readSchema } from "./schema/validator.ts";
-import type { ResolvedConfig } from "./types.ts";
+import type { ResolvedConfig } from "./resolved-config.ts";
 
 const FILE_NAMES = ["webhooks.json5", "webhooks.jsonc", "webhooks.yaml", "webhooks.yml", "webhooks.json"];
 

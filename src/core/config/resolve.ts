@@ -14,7 +14,7 @@ import {
   type McpSettings,
   type ResolvedConfig,
   type ToolSetBlock,
-} from "./types.ts";
+} from "./resolved-config.ts";
 
 /** Where a configuration comes from. */
 export interface ConfigLocation {

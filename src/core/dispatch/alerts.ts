@@ -1,6 +1,6 @@
 import { splitText } from "../shared/text/split-text.ts";
 import { setTimeout as delay } from "node:timers/promises";
-import type { AlertKind, AlertRule } from "../config/types.ts";
+import type { AlertKind, AlertRule } from "../config/resolved-config.ts";
 import { type ConfigProblem, DriverError } from "../errors.ts";
 import type { Approval, Change, Journal, Lease } from "../journal/journal.ts";
 import type { MailStatus } from "../ports/mail-status.ts";
@@ -9,8 +9,8 @@ import { createId } from "../shared/id.ts";
 import { toOneLine } from "../shared/text/text.ts";
 import type { Log } from "../telemetry/log.ts";
 import { QUESTION_HOLDS } from "../types.ts";
-import type { DispatcherOptions } from "./context.ts";
-import { DELIVERY_POLICY, sendPart } from "./delivery.ts";
+import type { DispatcherOptions } from "./dispatch-context.ts";
+import { DELIVERY_POLICY, sendPart } from "./execute-delivery.ts";
 import { retryDelayMs, retryWhileUnavailable, toFailure } from "./retry.ts";
 
 interface Alert {

@@ -2,13 +2,13 @@ import { messageOf } from "../errors.ts";
 import type { ClaimedDelivery, ClaimedRun, NewWork } from "../journal/journal.ts";
 import { ClaimLost } from "../actions/steps.ts";
 import { createAlarm, settlesWithin } from "../shared/time.ts";
-import type { DispatchContext, DispatcherOptions } from "./context.ts";
+import type { DispatchContext, DispatcherOptions } from "./dispatch-context.ts";
 import { createHoldGuard } from "./hold.ts";
 import { createWorkMarks } from "./working.ts";
-import { executeDelivery } from "./delivery.ts";
+import { executeDelivery } from "./execute-delivery.ts";
 import { createHeartbeat } from "./heartbeat.ts";
-import { createPool } from "./pool.ts";
-import { executeRun } from "./run.ts";
+import { createPool } from "./work-pool.ts";
+import { executeRun } from "./execute-run.ts";
 import { createRetryingJournal } from "./retry.ts";
 import { createSpans } from "../telemetry/traces.ts";
 
@@ -50,7 +50,7 @@ export interface Dispatcher {
 /**
  * Executes runs, deliveries and heartbeats from the journal, independently of each other. What wakes a pool: the start, news
  * of the journal (`onWork`), a time at which something is due (`dueAlarm`), a reload (`recheck`), and its own items as they
- * end. `pool.ts` says what follows in each of its modes, `journal/README.md` which states a run and a delivery have.
+ * end. `work-pool.ts` says what follows in each of its modes, `journal/README.md` which states a run and a delivery have.
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const shutdown = new AbortController();

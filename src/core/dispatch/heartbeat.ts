@@ -1,5 +1,5 @@
-import type { TurnContext } from "../actions/agent.ts";
-import { type HeartbeatTurn, runHeartbeatTurn } from "../actions/heartbeat.ts";
+import type { TurnContext } from "../actions/agent-turn.ts";
+import { type HeartbeatTurn, runHeartbeatTurn } from "../actions/heartbeat-turn.ts";
 import { toPrompt } from "../boundary/boundary.ts";
 import type { Entry, Lease, Route, TurnOutcome } from "../journal/journal.ts";
 import { backoffMs, createAlarm } from "../shared/time.ts";
@@ -7,10 +7,10 @@ import { DriverError, NotConfigured } from "../errors.ts";
 import { createId } from "../shared/id.ts";
 import { takeWithin, toChannelName } from "../shared/text/text.ts";
 import { MAIN_SESSION } from "../types.ts";
-import type { DispatchContext } from "./context.ts";
+import type { DispatchContext } from "./dispatch-context.ts";
 import { createAsk } from "./run-steps.ts";
 import { MAX_RETRY_AFTER_MS, toFailure } from "./retry.ts";
-import { readHistory } from "./run.ts";
+import { readHistory } from "./execute-run.ts";
 
 /** Minimum time between two heartbeats: many requests become one. */
 const MIN_GAP_MS = 100;

@@ -1,4 +1,4 @@
-import type { ResolvedConfig } from "../config/types.ts";
+import type { ResolvedConfig } from "../config/resolved-config.ts";
 import type { ClaimedRun, Journal, Spend } from "../journal/journal.ts";
 import { startOfDay, HOUR_MS } from "../shared/time.ts";
 import { type ChannelName, listTargets, MAIN_SESSION } from "../types.ts";

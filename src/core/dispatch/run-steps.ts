@@ -1,11 +1,11 @@
 import { toolSetOf } from "../shared/text/text.ts";
-import type { TurnContext } from "../actions/agent.ts";
+import type { TurnContext } from "../actions/agent-turn.ts";
 import type { StepStore, Waiting } from "../actions/steps.ts";
 import { toApprovals } from "../approvals/ask.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { ClaimedRun, Run, Step } from "../journal/journal.ts";
 import { QUESTION_HOLDS } from "../types.ts";
-import type { DispatchContext } from "./context.ts";
+import type { DispatchContext } from "./dispatch-context.ts";
 import { haveOtherConfigurations, isClaimHeld } from "./retry.ts";
 
 /** The steps of a claimed run. `claimedAt` is a time of `performance.now()`. */

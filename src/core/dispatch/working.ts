@@ -1,5 +1,5 @@
 import type { ChannelDriver } from "../ports/channel.ts";
-import type { ResolvedConfig } from "../config/types.ts";
+import type { ResolvedConfig } from "../config/resolved-config.ts";
 import { messageOf } from "../errors.ts";
 import type { Journal, Run } from "../journal/journal.ts";
 import type { Log } from "../telemetry/log.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { HookToken } from "../config/types.ts";
+import type { HookToken } from "../config/resolved-config.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { type AuthRateLimit, createAuthRateLimit, createAuthenticators } from "./authenticators.ts";
 

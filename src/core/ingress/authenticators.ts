@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { HookToken } from "../config/types.ts";
+import type { HookToken } from "../config/resolved-config.ts";
 import { HookError } from "../errors.ts";
 import { bearerOf, digestOf, TOKEN_HEADER, TOKEN_PARAMETER } from "../shared/secret.ts";
 import type { Authenticator } from "./authenticator.ts";

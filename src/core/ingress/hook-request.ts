@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { ResolvedConfig } from "../config/types.ts";
+import type { ResolvedConfig } from "../config/resolved-config.ts";
 import { exactPayload } from "../shared/exact-json.ts";
 import { OPENCLAW_TOKEN_HEADER, SECRET_HEADERS, TOKEN_HEADER, TOKEN_PARAMETER } from "../shared/secret.ts";
 import type { HookRequest } from "../types.ts";

@@ -1,4 +1,4 @@
-import type { ResolvedConfig } from "../config/types.ts";
+import type { ResolvedConfig } from "../config/resolved-config.ts";
 import { HookError, toHookError } from "../errors.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
 import type { Rejections } from "../ports/rejections.ts";

@@ -31,7 +31,7 @@ import type {
   Spend,
   TurnOutcome,
 } from "./records/run.ts";
-import type { EventSearch, SearchChunk } from "./records/search.ts";
+import type { EventSearch, SearchChunk } from "./records/event-search.ts";
 import type { Entry, NewEntry, SessionSummary, Turn } from "./records/session.ts";
 import type { Step } from "./records/step.ts";
 
@@ -41,7 +41,7 @@ export type * from "./records/delivery.ts";
 export type * from "./records/event.ts";
 export type * from "./records/node.ts";
 export type * from "./records/run.ts";
-export type * from "./records/search.ts";
+export type * from "./records/event-search.ts";
 export type * from "./records/session.ts";
 export type * from "./records/step.ts";
 export type * from "./publications.ts";

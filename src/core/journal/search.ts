@@ -2,7 +2,7 @@ import { parseExact } from "../shared/exact-json.ts";
 import { readPath, toText } from "../shared/json.ts";
 import { listEventRows } from "./reads/events.ts";
 import type { Reader, ReadValue } from "./reads/reader.ts";
-import type { EventSearch, FieldCondition, SearchChunk } from "./records/search.ts";
+import type { EventSearch, FieldCondition, SearchChunk } from "./records/event-search.ts";
 import { bytes, type EventDetail, integer, optional, type Row, text, toDetail } from "./rows.ts";
 
 /** SQL that tests whether a column contains the text. The values are those from $2 on. */

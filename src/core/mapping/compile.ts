@@ -10,7 +10,7 @@ import {
   type TemplateField,
   toStored,
 } from "../config/settings.ts";
-import type { MappingSource } from "../config/types.ts";
+import type { MappingSource } from "../config/resolved-config.ts";
 import { type ConfigProblem, messageOf } from "../errors.ts";
 import type { RunLimit, RunLimits } from "../journal/journal.ts";
 import type { Path } from "../shared/json.ts";

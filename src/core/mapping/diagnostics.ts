@@ -1,4 +1,4 @@
-import type { MappingSource } from "../config/types.ts";
+import type { MappingSource } from "../config/resolved-config.ts";
 import type { ConfigProblem } from "../errors.ts";
 
 /** Collects problems and warnings about a mapping's keys, each given as a path below the mapping. */

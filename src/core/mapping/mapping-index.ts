@@ -1,4 +1,4 @@
-import type { MappingSource } from "../config/types.ts";
+import type { MappingSource } from "../config/resolved-config.ts";
 import type { ConfigProblem } from "../errors.ts";
 import { ANY_CREDENTIAL, BUILT_IN_HOOKS, type BuiltInHook, type HookRequest, isSender } from "../types.ts";
 import type { CompiledAnswer } from "./answer.ts";

@@ -1,10 +1,10 @@
 import type { Drivers } from "../config/plugins.ts";
-import type { MailSettings, ResolvedConfig } from "../config/types.ts";
+import type { MailSettings, ResolvedConfig } from "../config/resolved-config.ts";
 import type { ConfigProblem } from "../errors.ts";
 import type { Authenticators } from "../ingress/authenticators.ts";
 import type { RunLimits } from "../journal/journal.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
-import type { ResolveOptions } from "../mapping/resolve.ts";
+import type { ResolveOptions } from "../mapping/resolve-request.ts";
 import type { AgentDriver } from "./agent.ts";
 import type { ChannelDriver } from "./channel.ts";
 import type { MailSource } from "./mail-source.ts";

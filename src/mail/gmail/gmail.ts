@@ -4,7 +4,7 @@ import { isSameMailbox } from "../message/text.ts";
 import type { GmailOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../../core/ports/mail-source.ts";
 import { createGmailApi, type GmailApi } from "./api.ts";
-import { withHeaderFallback } from "./fetch.ts";
+import { withHeaderFallback } from "./download.ts";
 import { createGoogle, readGoogleError } from "./google.ts";
 import { parsePosition, readBacklog, readHistory, startPosition } from "./history.ts";
 import { createPubsub, pullUntilChange } from "./pubsub.ts";

@@ -2,7 +2,7 @@ import { isObject, parseObject } from "../../core/shared/json.ts";
 import { DAY_MS } from "../../core/shared/time.ts";
 import type { FollowOptions, MailBatch } from "../../core/ports/mail-source.ts";
 import type { GmailApi } from "./api.ts";
-import { type MessageInfo, readMails } from "./fetch.ts";
+import { type MessageInfo, readMails } from "./download.ts";
 
 export interface Position {
   /** Everything up to this record of the mailbox's history is processed. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { toMail } from "../../../test/support/mailbox.ts";
 import { resolveUserConfig } from "../../core/config/load.ts";
-import type { MailSettings } from "../../core/config/types.ts";
+import type { MailSettings } from "../../core/config/resolved-config.ts";
 import type { Mail, MailMarks } from "../../core/ports/mail-source.ts";
 import { createFilter } from "./batch.ts";
 

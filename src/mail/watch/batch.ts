@@ -1,4 +1,4 @@
-import type { MailSettings } from "../../core/config/types.ts";
+import type { MailSettings } from "../../core/config/resolved-config.ts";
 import { messageOf } from "../../core/errors.ts";
 import { backoffMs } from "../../core/shared/time.ts";
 import type { Log } from "../../core/telemetry/log.ts";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { MailSettings } from "../../core/config/types.ts";
+import type { MailSettings } from "../../core/config/resolved-config.ts";
 import { codeOf, messageOf } from "../../core/errors.ts";
 import { parseObject } from "../../core/shared/json.ts";
 import { describeUnreachable, isRetryableStatus, parseRetryAfter } from "../../core/shared/net/network.ts";

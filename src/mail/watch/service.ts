@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Drivers } from "../../core/config/plugins.ts";
-import type { ResolvedConfig } from "../../core/config/types.ts";
+import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import type { Telemetry } from "../../core/telemetry/telemetry.ts";
 import type { MappingIndex } from "../../core/mapping/mapping-index.ts";
 import type { MailStatus } from "../../core/ports/mail-status.ts";

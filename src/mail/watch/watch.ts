@@ -1,5 +1,5 @@
 import type { FolderStatus, MailState, MailStatus } from "../../core/ports/mail-status.ts";
-import type { MailSettings } from "../../core/config/types.ts";
+import type { MailSettings } from "../../core/config/resolved-config.ts";
 import { MailError, messageOf } from "../../core/errors.ts";
 import { type Backoff, backoffMs, createWakeUp, settlesWithin, HOUR_MS } from "../../core/shared/time.ts";
 import type { MailSource } from "../../core/ports/mail-source.ts";

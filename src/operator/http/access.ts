@@ -1,6 +1,6 @@
 import { createHmac, hkdfSync } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { ResolvedConfig } from "../../core/config/types.ts";
+import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { HookError } from "../../core/errors.ts";
 import { createAuthRateLimit } from "../../core/ingress/authenticators.ts";
 import type { Exchange } from "../../core/ingress/exchange.ts";

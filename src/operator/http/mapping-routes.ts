@@ -1,7 +1,7 @@
 import { DAY_MS } from "../../core/shared/time.ts";
 import { json } from "../../core/ingress/router.ts";
 import { DIFF_SCHEMA } from "../diff.ts";
-import { toMappingSourceView, toMappingViews } from "../mappings.ts";
+import { toMappingSourceView, toMappingViews } from "../mapping-views.ts";
 import { MAX_REJECTIONS } from "../rejections.ts";
 import { TRIAL_SCHEMA } from "../trial.ts";
 import { answering, changing, requireFound, responding, type RoutesOf } from "./route.ts";

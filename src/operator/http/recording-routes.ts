@@ -1,7 +1,7 @@
 import { HookError } from "../../core/errors.ts";
 import { matchHook } from "../../core/ingress/router.ts";
 import { readOwn } from "../../core/shared/json.ts";
-import { toView } from "../times.ts";
+import { toView } from "../iso-times.ts";
 import { toRecordingTimeline } from "../views.ts";
 import { answering, changing, requireFound, type RoutesOf } from "./route.ts";
 import type { RouteServices } from "./services.ts";

@@ -1,6 +1,6 @@
 import { METRICS_TYPE } from "../../core/telemetry/metrics.ts";
 import type { HttpResponse } from "../../core/types.ts";
-import { toView } from "../times.ts";
+import { toView } from "../iso-times.ts";
 import { answering, HOOK, limit, oneOf, responding, SESSION, STATUS, text, type RoutesOf } from "./route.ts";
 import type { RouteServices } from "./services.ts";
 

@@ -1,11 +1,11 @@
-import type { ResolvedConfig } from "../../core/config/types.ts";
+import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import type { FindParser } from "../../core/ingress/parse-body.ts";
 import type { EventRecord, Journal } from "../../core/journal/journal.ts";
 import type { AuditList } from "../../core/ports/audit.ts";
 import type { Activity } from "../../core/telemetry/activity.ts";
 import type { HttpResponse } from "../../core/types.ts";
 import type { Diff } from "../diff.ts";
-import type { Recordings } from "../recordings.ts";
+import type { Recordings } from "../recording-store.ts";
 import type { RejectionLog } from "../rejections.ts";
 import type { StatusView } from "../status.ts";
 import type { Trial } from "../trial.ts";

@@ -1,5 +1,5 @@
-import { toSubscriptionRow } from "../subscriptions.ts";
-import { toView } from "../times.ts";
+import { toSubscriptionRow } from "../subscription-rows.ts";
+import { toView } from "../iso-times.ts";
 import { answering, changing, limit, requireFound, type RoutesOf } from "./route.ts";
 import type { RouteServices } from "./services.ts";
 

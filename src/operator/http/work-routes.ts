@@ -1,7 +1,7 @@
 import { startOfDay } from "../../core/shared/time.ts";
 import { DELIVERY_STATES, type DeliveryState, MAIN_SESSION, RUN_STATES, type RunState } from "../../core/types.ts";
-import { CHANGE_SCHEMA, changeDeadLetters, groupDeadLetters, MAX_LETTERS } from "../dead-letters.ts";
-import { toView } from "../times.ts";
+import { CHANGE_SCHEMA, changeDeadLetters, groupDeadLetters, MAX_LETTERS } from "../dead-letter-groups.ts";
+import { toView } from "../iso-times.ts";
 import { toDeliveryView, toRunTimeline, toRunView, toSessionTimeline } from "../views.ts";
 import {
   answering,

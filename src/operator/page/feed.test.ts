@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as fc from "../../../test/support/property.ts";
-import type { EventView, RefusalView } from "./api.ts";
+import type { EventView, RefusalView } from "./api-client.ts";
 import { createFeed, type Feed, type FeedSource } from "./feed.ts";
 import { type Filter, isSearched } from "./row.ts";
 

@@ -1,4 +1,4 @@
-import type { EventView, RefusalView } from "./api.ts";
+import type { EventView, RefusalView } from "./api-client.ts";
 import { type Filter, isSearched, matchesFields, matchesText, refusalToRow, type Row, toRow } from "./row.ts";
 
 /** Reads from the service, newest first. */

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { STREAM_MESSAGES } from "../../core/types.ts";
-import { answered, call } from "./api.ts";
+import { answered, call } from "./api-client.ts";
 import { createFeed } from "./feed.ts";
 
 /** Grows with every frame in which something has changed. */

@@ -1,7 +1,7 @@
 import { effect, signal } from "@preact/signals";
 import { type JSX, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { access, answeredAt, signIn, signOut } from "./api.ts";
+import { access, answeredAt, signIn, signOut } from "./api-client.ts";
 import { Event } from "./event/event.tsx";
 import { replay } from "./parts/actions.tsx";
 import { Asking } from "./parts/ask.tsx";

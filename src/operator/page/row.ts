@@ -1,4 +1,4 @@
-import type { EventView, RefusalView } from "./api.ts";
+import type { EventView, RefusalView } from "./api-client.ts";
 
 /** A request with what has become of it so far. A change replaces it. */
 export interface Row extends Omit<EventView, "receivedAt" | "status"> {

@@ -5,7 +5,7 @@ import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { byPlace, type ReadConfig } from "../../core/config/load.ts";
 import { staticText } from "../../core/config/rules/finding.ts";
 import { listReplies } from "../../core/config/rules/mappings.ts";
-import type { MappingSource, ResolvedConfig } from "../../core/config/types.ts";
+import type { MappingSource, ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { ConfigError, type ConfigProblem, messageOf } from "../../core/errors.ts";
 import { createAuthenticators } from "../../core/ingress/authenticators.ts";
 import { type CompiledMapping, compileMapping, toRunLimits } from "../../core/mapping/compile.ts";
@@ -18,13 +18,13 @@ import { didYouMean, toChannelName, withPeriod } from "../../core/shared/text/te
 import { isPresetCall } from "../../core/types.ts";
 import { type Log, silentLog } from "../../core/telemetry/log.ts";
 import type { CodeCache } from "../../core/transforms/code-cache.ts";
-import { compileTransform } from "../../core/transforms/compile.ts";
+import { compileTransform } from "../../core/transforms/compile-transform.ts";
 import { lockFile } from "../../agents/tools/lock.ts";
 import type { ToolSets } from "../../core/ports/open-tool-sets.ts";
 import { isCode } from "../../core/transforms/source-boundary.ts";
 import type { TransformRunner, TransformSpec } from "../../core/transforms/runner.ts";
 import { findGrantProblems, findLeftOut } from "./grants.ts";
-import { findSlowAnswers, findSlowTransforms, openDrivers } from "./drivers.ts";
+import { findSlowAnswers, findSlowTransforms, openDrivers } from "./open-drivers.ts";
 
 export interface BuildOptions {
   generation: number;

@@ -1,5 +1,5 @@
 import type { MappingInput } from "../../core/config/schema/generated.ts";
-import type { ResolvedConfig } from "../../core/config/types.ts";
+import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import type { ConfigProblem } from "../../core/errors.ts";
 import { type GrantRow, toGrants } from "../../core/mapping/policy/grants.ts";
 import { compileCallPattern } from "../../core/mapping/pattern.ts";

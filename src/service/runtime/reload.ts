@@ -1,6 +1,6 @@
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { ResolvedConfig } from "../../core/config/types.ts";
+import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { ConfigError, type ConfigProblem, toSentence } from "../../core/errors.ts";
 import type { ReloadFailure, Runtime } from "../../core/ports/runtime.ts";
 import { statIfAny } from "../../core/shared/system/files.ts";

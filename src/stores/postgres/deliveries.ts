@@ -15,7 +15,7 @@ import {
 import type { Sql, TransactionSql } from "./database.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../../core/journal/waits.ts";
 import { updateEventCounts } from "./counters.ts";
-import { rememberMessage } from "../../core/journal/writes/deliveries.ts";
+import { rememberMessage } from "../../core/journal/writes/delivery-states.ts";
 import { addFailedAttempt } from "../../core/journal/writes/failed-attempts.ts";
 import { type ChangeReport, recipientLockOf, toDeliveryReport } from "../../core/journal/writes/writer.ts";
 import { type Batch, lock, reportAll, type Transaction } from "./transaction.ts";

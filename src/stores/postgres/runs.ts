@@ -1,14 +1,14 @@
 import type { Claim, TurnOutcome } from "../../core/journal/journal.ts";
 import { toErrorGroup } from "../../core/journal/error-group.ts";
 import { fromOutcome, integer, text } from "../../core/journal/rows.ts";
-import { insertApprovals, locksOf } from "../../core/journal/writes/approvals.ts";
+import { insertApprovals, locksOf } from "../../core/journal/writes/approval-states.ts";
 import { addFailedAttempt } from "../../core/journal/writes/failed-attempts.ts";
 import { reportsOfEnd, type RunEnd, toCompletion, toUsed } from "../../core/journal/writes/run-end.ts";
 import { recipientLock, sessionLock } from "../../core/journal/writes/writer.ts";
 import { addEntries, reportsOfEntries } from "./entries.ts";
 import { addSpends, addToCounts } from "./counters.ts";
 import { addDeliveries, reportsOfDeliveries } from "./deliveries.ts";
-import { toStepRow } from "../../core/journal/writes/steps.ts";
+import { toStepRow } from "../../core/journal/writes/step-rows.ts";
 import { Batch, lock, reportAll, type Transaction } from "./transaction.ts";
 import { createWriter, finish } from "./writer.ts";
 

@@ -14,7 +14,7 @@ import {
   toWarningsColumn,
 } from "../../core/journal/rows.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../../core/journal/waits.ts";
-import { rememberMessage } from "../../core/journal/writes/deliveries.ts";
+import { rememberMessage } from "../../core/journal/writes/delivery-states.ts";
 import { addFailedAttempt } from "../../core/journal/writes/failed-attempts.ts";
 import { toDeliveryReport } from "../../core/journal/writes/writer.ts";
 import { takeOldest, statementsOf } from "./read.ts";

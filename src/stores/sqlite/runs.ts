@@ -2,11 +2,11 @@ import { MAX_JOINED_MESSAGES, type NewRun, toAccessText } from "../../core/journ
 import type { NewEvent } from "../../core/journal/records/event.ts";
 import { toErrorGroup } from "../../core/journal/error-group.ts";
 import { fromOutcome, integer, optional, text } from "../../core/journal/rows.ts";
-import { insertApprovals } from "../../core/journal/writes/approvals.ts";
+import { insertApprovals } from "../../core/journal/writes/approval-states.ts";
 import { addFailedAttempt } from "../../core/journal/writes/failed-attempts.ts";
 import { reportsOfEnd, type RunEnd, toUsed } from "../../core/journal/writes/run-end.ts";
 import { addSpend } from "../../core/journal/writes/spend.ts";
-import { INSERT_ANSWER, toStepRow } from "../../core/journal/writes/steps.ts";
+import { INSERT_ANSWER, toStepRow } from "../../core/journal/writes/step-rows.ts";
 import { statementsOf } from "./read.ts";
 import { report, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";

@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { JournalUnavailable } from "../../core/errors.ts";
 import { IS_CHECKOUT, PACKAGE_ROOT } from "../../core/shared/system/package.ts";
 import type { Journal } from "../../core/journal/journal.ts";
-import type { EventSearch } from "../../core/journal/records/search.ts";
+import type { EventSearch } from "../../core/journal/records/event-search.ts";
 
 /** What the thread is asked for. */
 export type SearchCall =

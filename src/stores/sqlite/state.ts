@@ -1,7 +1,7 @@
 import type { NewState } from "../../core/types.ts";
 import type { NewEvent } from "../../core/journal/records/event.ts";
 import { integer, optional, text } from "../../core/journal/rows.ts";
-import { findStateRefusal } from "../../core/journal/state.ts";
+import { findStateRefusal } from "../../core/journal/state-refusal.ts";
 import type { Database } from "./database.ts";
 
 /** Keeps what an event sets, or says why it cannot be committed. */

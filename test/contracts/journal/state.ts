@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AcceptResult, Journal, NewEvent } from "../../../src/core/journal/journal.ts";
-import { MAX_STATE_KEYS } from "../../../src/core/journal/state.ts";
+import { MAX_STATE_KEYS } from "../../../src/core/journal/state-refusal.ts";
 import type { NewState } from "../../../src/core/types.ts";
 import { type OpenJournal, useJournals } from "./harness.ts";
 import { sampleEvent, sampleKeys, sweepAll } from "./samples.ts";

@@ -1,7 +1,7 @@
 import type { ApiAccess } from "../../ports/vendor.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
 import { trimSlashes } from "../resolve.ts";
-import type { PresetUse, ResolvedConfig } from "../types.ts";
+import type { PresetUse, ResolvedConfig } from "../resolved-config.ts";
 import { readPreset } from "./file.ts";
 
 /** How the API of a preset's vendor is called. Without a token, none is stored. */

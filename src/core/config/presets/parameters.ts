@@ -16,7 +16,7 @@ import type { Preset } from "../schema/generated.ts";
 import { toConfigProblem } from "../schema/problems.ts";
 import { createBlockCheck, readSchema, type SchemaCheck } from "../schema/validator.ts";
 import { PRESET_SETTINGS } from "../settings.ts";
-import { MAIL_DEFAULTS, type MailSettings, type PresetUse } from "../types.ts";
+import { MAIL_DEFAULTS, type MailSettings, type PresetUse } from "../resolved-config.ts";
 
 type Schema = Record<string, unknown>;
 type Schemas = Record<string, Schema>;

@@ -1,7 +1,7 @@
 import { isObject, toObject } from "../../shared/json.ts";
 import { PRESET_SET } from "../../types.ts";
 import type { Preset } from "../schema/generated.ts";
-import type { PresetReads, PresetUse } from "../types.ts";
+import type { PresetReads, PresetUse } from "../resolved-config.ts";
 import { fillParameters, type Parameters } from "./parameters.ts";
 
 /** The name of the tool set with the reads of a preset. No set of `agents.tools` can have it. */

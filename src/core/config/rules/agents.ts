@@ -3,7 +3,7 @@ import { appendSegment, toText } from "../../shared/json.ts";
 import { didYouMean } from "../../shared/text/text.ts";
 import { KINDS_WITH_LEVELS, LEVELS, SYNONYMS } from "../../shared/thinking.ts";
 import { MAX_TIMER_MS } from "../../shared/time.ts";
-import type { AllowedModel, ResolvedConfig } from "../types.ts";
+import type { AllowedModel, ResolvedConfig } from "../resolved-config.ts";
 import { error, type Finding, warning } from "./finding.ts";
 
 type Agents = ResolvedConfig["agents"];

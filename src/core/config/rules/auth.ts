@@ -4,7 +4,7 @@ import { BUILT_IN_HOOKS } from "../../types.ts";
 import type { Drivers } from "../plugins.ts";
 import { trimSlashes } from "../resolve.ts";
 import { didYouMean } from "../../shared/text/text.ts";
-import { DEFAULT_TOKEN, type HookToken, type MappingSource, type ResolvedConfig } from "../types.ts";
+import { DEFAULT_TOKEN, type HookToken, type MappingSource, type ResolvedConfig } from "../resolved-config.ts";
 import { error, type Finding, warning } from "./finding.ts";
 
 /** An `auth` has a path, secrets that are not used elsewhere, and the address if the sender signs it. */

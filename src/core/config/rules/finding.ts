@@ -1,6 +1,6 @@
 import { appendSegment } from "../../shared/json.ts";
 import { channelKind, toChannelName, didYouMean } from "../../shared/text/text.ts";
-import type { ResolvedConfig } from "../types.ts";
+import type { ResolvedConfig } from "../resolved-config.ts";
 
 /** A rule's result about one key. */
 export interface Finding {

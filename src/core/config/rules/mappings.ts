@@ -6,10 +6,10 @@ import type { Drivers } from "../plugins.ts";
 import { trimSlashes } from "../resolve.ts";
 import type { MappingInput } from "../schema/generated.ts";
 import { COMPAT_SETTINGS, listNeeding } from "../settings.ts";
-import type { MappingSource, ResolvedConfig } from "../types.ts";
+import type { MappingSource, ResolvedConfig } from "../resolved-config.ts";
 import { checkFallbackModels, checkThinking, checkUsedModel } from "./agents.ts";
 import { checkAuth } from "./auth.ts";
-import { checkGrants } from "./grants.ts";
+import { checkGrants } from "./call-grants.ts";
 import { checkPublish } from "./mcp.ts";
 import { checkChannel, error, type Finding, findUnused, listAccounts, staticText, warning } from "./finding.ts";
 

@@ -1,7 +1,7 @@
 import { listFound } from "../../shared/found.ts";
 import { isLoopback } from "../../shared/net/network.ts";
 import { listNeeding } from "../settings.ts";
-import type { MappingSource, McpPrincipal, ResolvedConfig } from "../types.ts";
+import type { MappingSource, McpPrincipal, ResolvedConfig } from "../resolved-config.ts";
 import { error, type Finding, findUnused, warning } from "./finding.ts";
 
 /** Principals have their own secrets, and OAuth and a shared store what they need. */

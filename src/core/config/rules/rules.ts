@@ -10,11 +10,11 @@ import type { Drivers } from "../plugins.ts";
 import { toApiAccess } from "../presets/api-access.ts";
 import { findRegistration } from "../presets/file.ts";
 import { trimSlashes } from "../resolve.ts";
-import { type ApprovalSettings, MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../types.ts";
+import { type ApprovalSettings, MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../resolved-config.ts";
 import { checkAgents, checkTools } from "./agents.ts";
 import { checkTokens } from "./auth.ts";
 import { checkChannel, error, type Finding, findUnused, staticText, warning } from "./finding.ts";
-import { checkFixedGrants } from "./grants.ts";
+import { checkFixedGrants } from "./call-grants.ts";
 import { checkDefaultSessionKey, checkMappings } from "./mappings.ts";
 import { checkMcp } from "./mcp.ts";
 

@@ -4,11 +4,11 @@ import { findAsked, getApproval, listApprovals } from "./approvals.ts";
 import { listDeadLetters } from "./dead-letters.ts";
 import { lastRoute, listAnswers, listDeliveries, operatorRoute, wasSent } from "./deliveries.ts";
 import { countEvents, findAnswer, getEvent, listEvents } from "./events.ts";
-import * as publications from "./publications.ts";
+import * as publications from "./published.ts";
 import type { Reader } from "./reader.ts";
 import { countWork, findLost, getRun, isClaimed, listPauses, listRuns, listSteps, readSpend } from "./runs.ts";
 import { getSession, history, listPendingSystemEvents, listSessions } from "./sessions.ts";
-import { listNotes, readState } from "./state.ts";
+import { listNotes, readState } from "./mapping-state.ts";
 
 /** Makes a method of the journal from a read. */
 export type Read = <Args extends unknown[], Result>(

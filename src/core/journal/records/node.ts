@@ -1,4 +1,4 @@
-import type { NodeRole } from "../../config/types.ts";
+import type { NodeRole } from "../../config/resolved-config.ts";
 import type { ApprovalState, DeliveryState, RunState } from "../../types.ts";
 
 /** The published state of a node. */

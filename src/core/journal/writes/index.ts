@@ -2,10 +2,10 @@ import type { JournalWrites } from "../journal.ts";
 import type { PublicationWrites } from "../publications.ts";
 import { hasExpired } from "../reads/approvals.ts";
 import type { Read } from "../reads/index.ts";
-import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approvals.ts";
-import { dropDeadLetter, retryDeadLetter } from "./dead-letters.ts";
-import { giveBackDelivery, progressDelivery, retryDelivery } from "./deliveries.ts";
-import * as publications from "./publications.ts";
+import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approval-states.ts";
+import { dropDeadLetter, retryDeadLetter } from "./dead-letter-states.ts";
+import { giveBackDelivery, progressDelivery, retryDelivery } from "./delivery-states.ts";
+import * as publications from "./publishing.ts";
 import {
   cancelRun,
   completeHeartbeat,
@@ -16,8 +16,8 @@ import {
   releaseHeld,
   releaseRun,
   retryRun,
-} from "./runs.ts";
-import { pauseMapping, recordAnswer, resumeMapping, writeNotes } from "./state.ts";
+} from "./run-states.ts";
+import { pauseMapping, recordAnswer, resumeMapping, writeNotes } from "./notes.ts";
 import type { Work, Writer } from "./writer.ts";
 
 /** Makes a method of the journal from a write. */

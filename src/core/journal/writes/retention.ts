@@ -2,8 +2,8 @@ import { DAY_MS, HOUR_MS } from "../../shared/time.ts";
 import type { Retention } from "../journal.ts";
 import { integer } from "../rows.ts";
 import { EVENT_STATUSES } from "../../types.ts";
-import { sweepCodes, sweepLooseApprovals } from "./approvals.ts";
-import { sweepPublications } from "./publications.ts";
+import { sweepCodes, sweepLooseApprovals } from "./approval-states.ts";
+import { sweepPublications } from "./publishing.ts";
 import type { Work, Writer } from "./writer.ts";
 
 export const FINISHED_STATUSES = EVENT_STATUSES.filter((status) => status !== "accepted");

@@ -1,4 +1,4 @@
-import type { ResolvedConfig } from "../../config/types.ts";
+import type { ResolvedConfig } from "../../config/resolved-config.ts";
 import { HookError } from "../../errors.ts";
 import { readOwn } from "../../shared/json.ts";
 import { toChannelName } from "../../shared/text/text.ts";

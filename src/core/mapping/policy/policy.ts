@@ -1,7 +1,7 @@
 import type { ChannelDriver } from "../../ports/channel.ts";
 import type { ActionOverride } from "../../config/schema/generated.ts";
 import type { StoredSettings, TemplateField } from "../../config/settings.ts";
-import type { ResolvedConfig } from "../../config/types.ts";
+import type { ResolvedConfig } from "../../config/resolved-config.ts";
 import { HookError, messageOf } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
 import { blankToUndefined, cutText, tidyText, toChannelName, toOneLine } from "../../shared/text/text.ts";

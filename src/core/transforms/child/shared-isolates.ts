@@ -3,7 +3,7 @@ import { messageOf } from "../../errors.ts";
 import type { LogLine } from "../../types.ts";
 import type { Check, Factory } from "../realm/call.ts";
 import { REALM_GLOBAL } from "../realm/harden.ts";
-import { describeThrown, type FailedAnswer } from "../sandbox/answer.ts";
+import { describeThrown, type FailedAnswer } from "../sandbox/child-answer.ts";
 import { BUNDLE_FILE, type ModuleOptions } from "../sandbox/protocol.ts";
 import { runHostOperation } from "./host-operations.ts";
 

@@ -1,8 +1,8 @@
 import type { TransformInput } from "../transform-types.ts";
-import { type Answer, describeThrown, type FailedAnswer, MAX_RESULT_LENGTH } from "../sandbox/answer.ts";
+import { type Answer, describeThrown, type FailedAnswer, MAX_RESULT_LENGTH } from "../sandbox/child-answer.ts";
 import type { TransformCall } from "../runner.ts";
 import type { CallLog } from "./globals.ts";
-import { type CallState, createCallState } from "./state.ts";
+import { type CallState, createCallState } from "./call-state.ts";
 
 type Transform = (input: unknown) => unknown;
 type Exports = Record<string, unknown>;

@@ -1,5 +1,5 @@
 import type { LogLine } from "../../types.ts";
-import { describeThrown, LOG_FULL, MAX_LOG } from "../sandbox/answer.ts";
+import { describeThrown, LOG_FULL, MAX_LOG } from "../sandbox/child-answer.ts";
 import { defineGlobal } from "./harden.ts";
 
 const LEVELS = ["debug", "log", "info", "warn", "error"] as const;

@@ -1,4 +1,4 @@
-import type { Answer, FailedAnswer } from "./answer.ts";
+import type { Answer, FailedAnswer } from "./child-answer.ts";
 
 /** For this long after a failure that cost others something, the module's calls are made one at a time. */
 const SUSPECT_MS = 10_000;

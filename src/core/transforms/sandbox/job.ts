@@ -1,5 +1,5 @@
 import type { TransformBundle } from "../runner.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer } from "./child-answer.ts";
 
 /** One check or call. */
 export interface JobRequest {

@@ -1,6 +1,6 @@
 import type { Log } from "../../telemetry/log.ts";
 import type { SandboxStatus } from "../runner.ts";
-import type { Answer, FailedAnswer } from "./answer.ts";
+import type { Answer, FailedAnswer } from "./child-answer.ts";
 import {
   type Candidate,
   countOf,

@@ -96,7 +96,7 @@ export async function bundlePrograms(): Promise<Programs> {
 async function bundle(name: string, options: BuildOptions): Promise<string> {
   const { result, errors } = await runEsbuild({
     ...options,
-    entryPoints: [path.join(PACKAGE_ROOT, "src/core/transforms", name, "main.ts")],
+    entryPoints: [path.join(PACKAGE_ROOT, "src/core/transforms", name, `${name}.ts`)],
     target: "es2024",
     minifySyntax: true,
     minifyWhitespace: true,

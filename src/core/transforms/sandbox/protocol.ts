@@ -1,6 +1,6 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import type { TransformSpec } from "../runner.ts";
-import { type FailedAnswer, MAX_RESULT_LENGTH } from "./answer.ts";
+import { type FailedAnswer, MAX_RESULT_LENGTH } from "./child-answer.ts";
 
 // The pipe between the supervisor and a child. A frame carries several messages, because waking the other side costs more
 // than a message: three u32 lengths (little endian), then the heads (small JSON, read on both sides), the texts of all

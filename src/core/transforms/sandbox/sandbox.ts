@@ -4,7 +4,7 @@ import { type ConfigProblem, TransformError } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { showLine } from "../esbuild.ts";
 import type { TransformBundle, TransformCall, TransformOutcome, TransformRunner } from "../runner.ts";
-import { type Answer, type FailedAnswer, withoutSecrets } from "./answer.ts";
+import { type Answer, type FailedAnswer, withoutSecrets } from "./child-answer.ts";
 import type { JobRequest } from "./job.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { BUNDLE_FILE, NO_BODY } from "./protocol.ts";

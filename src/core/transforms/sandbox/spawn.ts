@@ -14,7 +14,7 @@ const NODE_OPTIONS = [
   "--single-threaded-gc",
   // The garbage of a call is small and short-lived, so the smallest nursery is enough for every isolate.
   "--max-semi-space-size=1",
-  // For the realm, which uses it once and removes it: see `realm/main.ts`.
+  // For the realm, which uses it once and removes it: see `realm/realm.ts`.
   "--expose-gc",
   "--permission",
   "--allow-addons",

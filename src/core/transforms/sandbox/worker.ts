@@ -1,5 +1,5 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
-import { type FailedAnswer, parseAnswers } from "./answer.ts";
+import { type FailedAnswer, parseAnswers } from "./child-answer.ts";
 import { createJobClock, createMemoryGuard, type JobClock, type MemoryGuard } from "./child-usage.ts";
 import { createJobQueue, type Job, type JobQueue } from "./job.ts";
 import { type ChildEnd, connectChild, explainExit, type Report, type SendOrder } from "./protocol.ts";

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { replay } from "../parts/actions.tsx";
 import { Title } from "../parts/title.tsx";
-import { readBody, type Timeline } from "../api.ts";
+import { readBody, type Timeline } from "../api-client.ts";
 import { changes, feed } from "../live.ts";
 import { Copy, Detail, download, Pairs, State, Time, Warnings } from "../parts/controls.tsx";
 import { escapeHidden, formatMs, outcomeBeside, parseJson, toLine } from "../parts/format.ts";

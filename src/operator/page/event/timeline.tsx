@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import { type DeliveryView, call, type FailedAttemptView, type RunView, type Timeline } from "../api.ts";
+import { type DeliveryView, call, type FailedAttemptView, type RunView, type Timeline } from "../api-client.ts";
 import { Detail, notifyOf, State, Text, Time, Warnings } from "../parts/controls.tsx";
 import { escapeHidden, formatCost, formatMs, formatNumber, toLine } from "../parts/format.ts";
 import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";

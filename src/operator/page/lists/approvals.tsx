@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { toVisible } from "../../../core/boundary/visible.ts";
 import { APPROVAL_STATES, type Decision } from "../../../core/types.ts";
-import { type ApprovalView, call } from "../api.ts";
+import { type ApprovalView, call } from "../api-client.ts";
 import { questions } from "../live.ts";
 import { Detail, notifyOf, State, Time } from "../parts/controls.tsx";
 import { toLine } from "../parts/format.ts";

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { call, type DeadLetterGroupView, type DeadLetterView } from "../api.ts";
+import { call, type DeadLetterGroupView, type DeadLetterView } from "../api-client.ts";
 import { confirmed } from "../parts/ask.tsx";
 import { delayed, notify, notifyOf, Time } from "../parts/controls.tsx";
 import { formatNumber, messageOf, toLine } from "../parts/format.ts";

@@ -1,4 +1,4 @@
-import type { EntryView } from "../api.ts";
+import type { EntryView } from "../api-client.ts";
 
 /** What is known of a session, without a gap. */
 export interface Entries {

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import type { StatusView } from "../api.ts";
+import type { StatusView } from "../api-client.ts";
 import { State, Time } from "../parts/controls.tsx";
 import { formatNumber, toLine } from "../parts/format.ts";
 import { Page, useCall } from "../parts/load.tsx";

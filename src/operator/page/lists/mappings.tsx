@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { DAY_MS } from "../../../core/shared/time.ts";
-import { call, type MappingView, type StatusView } from "../api.ts";
+import { call, type MappingView, type StatusView } from "../api-client.ts";
 import { confirmed } from "../parts/ask.tsx";
 import { Copy, Detail, notifyOf, State, Time, Warnings } from "../parts/controls.tsx";
 import { formatNumber, toLine } from "../parts/format.ts";

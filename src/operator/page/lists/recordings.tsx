@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { call, type RecordingTimeline } from "../api.ts";
+import { call, type RecordingTimeline } from "../api-client.ts";
 import { notifyOf, Pairs, Time } from "../parts/controls.tsx";
 import { formatNumber, toLine } from "../parts/format.ts";
 import { Page, useCall } from "../parts/load.tsx";

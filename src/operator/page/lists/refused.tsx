@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { BUILT_IN_HOOKS } from "../../../core/types.ts";
-import type { MappingView, RefusalView } from "../api.ts";
+import type { MappingView, RefusalView } from "../api-client.ts";
 import { Text, Time } from "../parts/controls.tsx";
 import { formatBytes, formatNumber, toLine } from "../parts/format.ts";
 import { Page, useCall } from "../parts/load.tsx";

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { DELIVERY_STATES, RUN_STATES } from "../../../core/types.ts";
-import type { DeliveryView, RunView } from "../api.ts";
+import type { DeliveryView, RunView } from "../api-client.ts";
 import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
 import { State, Time } from "../parts/controls.tsx";
 import { formatCost, formatMs, formatNumber, toLine } from "../parts/format.ts";

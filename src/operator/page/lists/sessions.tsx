@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { call } from "../api.ts";
+import { call } from "../api-client.ts";
 import { notifyOf, Time } from "../parts/controls.tsx";
 import { formatNumber, toLine } from "../parts/format.ts";
 import { Entry } from "../parts/conversation.tsx";

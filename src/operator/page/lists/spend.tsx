@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
-import { addUpSpend, type SpendSum } from "../../../core/shared/spend.ts";
+import { addUpSpend, type SpendSum } from "../../../core/shared/spend-sum.ts";
 import { DAY_MS, startOfDay } from "../../../core/shared/time.ts";
-import type { SpendView, StatusView } from "../api.ts";
+import type { SpendView, StatusView } from "../api-client.ts";
 import { formatCost, formatNumber, toLine } from "../parts/format.ts";
 import { Page, useCall } from "../parts/load.tsx";
 import { Choices, Table } from "../parts/table.tsx";

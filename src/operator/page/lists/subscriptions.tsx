@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { call } from "../api.ts";
+import { call } from "../api-client.ts";
 import { confirmed } from "../parts/ask.tsx";
 import { notifyOf, State, Time } from "../parts/controls.tsx";
 import { formatNumber, toLine } from "../parts/format.ts";

@@ -1,5 +1,5 @@
 import { QUESTION_HOLDS } from "../../../core/types.ts";
-import { call, type RunView, type Timeline } from "../api.ts";
+import { call, type RunView, type Timeline } from "../api-client.ts";
 import { goTo } from "../router.ts";
 import { ask, confirmed } from "./ask.tsx";
 import { notifyOf } from "./controls.tsx";

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { EntryView, Timeline } from "../api.ts";
+import type { EntryView, Timeline } from "../api-client.ts";
 import { hrefTo } from "../router.ts";
 import { Text, Time } from "./controls.tsx";
 import { escapeHidden, toLine } from "./format.ts";

@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { OperatorAnswers } from "../../views.ts";
-import { call, type Params } from "../api.ts";
+import { call, type Params } from "../api-client.ts";
 import { changes } from "../live.ts";
 import { escapeHidden, messageOf } from "./format.ts";
 import { Title } from "./title.tsx";

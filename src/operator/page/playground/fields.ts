@@ -1,5 +1,5 @@
 import { TEMPLATE_FIELDS } from "../../../core/config/settings.ts";
-import type { MappingSource } from "../api.ts";
+import type { MappingSource } from "../api-client.ts";
 import { parseJson } from "../parts/format.ts";
 
 /** What a trial begins with: a stored event, or a recorded request. */

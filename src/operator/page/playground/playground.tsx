@@ -1,9 +1,9 @@
 import type { JSX } from "preact";
-import { call, type MappingSource } from "../api.ts";
+import { call, type MappingSource } from "../api-client.ts";
 import { toLine } from "../parts/format.ts";
 import { Loading, Page, useCall, useLoad } from "../parts/load.tsx";
 import { route, setQuery } from "../router.ts";
-import { createSource } from "./trial.tsx";
+import { createSource } from "./draft-trial.tsx";
 import type { StartEvent } from "./fields.ts";
 import { Workbench } from "./workbench.tsx";
 

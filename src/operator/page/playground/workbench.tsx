@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { TEMPLATE_FIELDS } from "../../../core/config/settings.ts";
-import type { MappingSource } from "../api.ts";
+import type { MappingSource } from "../api-client.ts";
 import { Copy } from "../parts/controls.tsx";
 import { escapeHidden, formatMs, parseJson } from "../parts/format.ts";
 import { type Draft, useDraft } from "../parts/draft.ts";
@@ -10,7 +10,7 @@ import { Choices } from "../parts/table.tsx";
 import { listSuggestions } from "../parts/tree.tsx";
 import { route, setQuery } from "../router.ts";
 import type { EditorOptions, Problem } from "./editor.ts";
-import { Comparison, findProblems, Result, toDraft, useTrial } from "./trial.tsx";
+import { Comparison, findProblems, Result, toDraft, useTrial } from "./draft-trial.tsx";
 import {
   type StartEvent,
   toRequest,

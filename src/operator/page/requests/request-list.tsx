@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { MappingsView } from "../api.ts";
+import type { MappingsView } from "../api-client.ts";
 import { changes, feed } from "../live.ts";
 import { Copy, State, Time } from "../parts/controls.tsx";
 import { formatMs, formatNumber, outcomeBeside, toLine, toneOf, toWholeTime } from "../parts/format.ts";

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { EVENT_STATUSES, type EventStatus } from "../../../core/types.ts";
-import type { StatsView, StatusView } from "../api.ts";
+import type { StatsView, StatusView } from "../api-client.ts";
 import { feed } from "../live.ts";
 import { type Filter, FILTERS } from "../row.ts";
 import { formatMs, formatNumber, toLine } from "../parts/format.ts";

@@ -10,7 +10,7 @@ import {
 import { DriverError } from "../errors.ts";
 import type { ClaimedDelivery, Delivery, Route } from "../journal/journal.ts";
 import type { ChannelName } from "../types.ts";
-import { resolveRoute } from "./delivery.ts";
+import { resolveRoute } from "./execute-delivery.ts";
 
 describe("executeDelivery", () => {
   const agent = scripted(({ message }) => message);

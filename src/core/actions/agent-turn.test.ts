@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { toPrompt } from "../boundary/boundary.ts";
 import { DriverError } from "../errors.ts";
-import { type HookRun, isOnlyAck, toErrorSummary, toSummary } from "./agent.ts";
+import { type HookRun, isOnlyAck, toErrorSummary, toSummary } from "./agent-turn.ts";
 import { TurnTimeout } from "./loop.ts";
 
 describe("toSummary", () => {

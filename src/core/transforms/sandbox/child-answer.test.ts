@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Answer, describeThrown, parseAnswers, withoutSecrets } from "./answer.ts";
+import { type Answer, describeThrown, parseAnswers, withoutSecrets } from "./child-answer.ts";
 
 function parseAnswer(text: string, micros?: unknown): Answer {
   return parseAnswers(`[${text}]`, 1, micros)[0]!;

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createTransformFolder, type TransformFolder } from "../../../test/contracts/transform-folder.ts";
 import type { ConfigProblem } from "../errors.ts";
 import { type CodeCache, createCodeCache } from "./code-cache.ts";
-import { compileTransform } from "./compile.ts";
+import { compileTransform } from "./compile-transform.ts";
 
 let folder: TransformFolder;
 beforeEach(() => {

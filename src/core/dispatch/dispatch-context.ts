@@ -1,7 +1,7 @@
-import type { TurnContext } from "../actions/agent.ts";
+import type { TurnContext } from "../actions/agent-turn.ts";
 import type { AgentDriver } from "../ports/agent.ts";
 import type { ChannelDriver } from "../ports/channel.ts";
-import type { ResolvedConfig } from "../config/types.ts";
+import type { ResolvedConfig } from "../config/resolved-config.ts";
 import type { Journal, NodeInfo, RunLimits } from "../journal/journal.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ChannelName } from "../types.ts";

@@ -23,7 +23,7 @@ import {
   toApproval,
   toDecidedEnd,
 } from "../rows.ts";
-import { insertSteps } from "./steps.ts";
+import { insertSteps } from "./step-rows.ts";
 import { type ChangeReport, recipientLock, toOrigin, type Work, type Writer } from "./writer.ts";
 
 /*

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { toSource } from "../../../test/support/mapping.ts";
 import type { Auth } from "../../core/config/schema/generated.ts";
-import type { MappingSource } from "../../core/config/types.ts";
+import type { MappingSource } from "../../core/config/resolved-config.ts";
 import { readConfig } from "../drivers.ts";
 import { silentLog } from "../../core/telemetry/log.ts";
-import { groupSenders, openDrivers } from "./drivers.ts";
+import { groupSenders, openDrivers } from "./open-drivers.ts";
 
 const GITHUB = { scheme: "github", secret: ["one", "two"] };
 

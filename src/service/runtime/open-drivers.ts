@@ -6,7 +6,7 @@ import type { ChannelDriver } from "../../core/ports/channel.ts";
 import type { ReadConfig } from "../../core/config/load.ts";
 import { trimSlashes } from "../../core/config/resolve.ts";
 import type { Auth, MappingInput } from "../../core/config/schema/generated.ts";
-import type { MappingSource, PresetReads } from "../../core/config/types.ts";
+import type { MappingSource, PresetReads } from "../../core/config/resolved-config.ts";
 import { type ConfigProblem, DriverError, messageOf } from "../../core/errors.ts";
 import type { Sender } from "../../core/ingress/signature-authenticator.ts";
 import { compileTemplate } from "../../core/mapping/template/template.ts";

@@ -111,7 +111,7 @@ export type {
   RecordingTimeline,
   RunView,
 } from "../views.ts";
-export type { MappingSourceView as MappingSource, MappingView } from "../mappings.ts";
+export type { MappingSourceView as MappingSource, MappingView } from "../mapping-views.ts";
 export type { StatsView, StatusView } from "../status.ts";
 export type { Diff } from "../diff.ts";
 export type { Trial } from "../trial.ts";

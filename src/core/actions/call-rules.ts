@@ -8,7 +8,7 @@ import { isObject, toObject } from "../shared/json.ts";
 import { withPeriod, toolSetOf } from "../shared/text/text.ts";
 import type { OpenCall, ToolSets } from "../ports/open-tool-sets.ts";
 import type { Grant } from "../types.ts";
-import type { PastExchange } from "./ask.ts";
+import type { PastExchange } from "./ask-models.ts";
 
 interface GrantedCall {
   call: OpenCall;

@@ -1,5 +1,5 @@
 import { parseDuration } from "../../shared/time.ts";
-import { isStateKey, MAX_STATE_BYTES, MAX_STATE_KEY_LENGTH } from "../sandbox/answer.ts";
+import { isStateKey, MAX_STATE_BYTES, MAX_STATE_KEY_LENGTH } from "../sandbox/child-answer.ts";
 import type { StateSet, StateValue } from "../runner.ts";
 import type { TransformState } from "../transform-types.ts";
 

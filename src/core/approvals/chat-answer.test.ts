@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { PersonMessage, Vendors } from "../ports/vendor.ts";
-import { readAnswer } from "./answer.ts";
+import { readAnswer } from "./chat-answer.ts";
 
 const MESSAGE = { person: "222", to: "-100", at: 1767603600, messageId: "-100:12" };
 

@@ -4,7 +4,7 @@ import { MailError } from "../../core/errors.ts";
 import { readMail } from "../message/read-mail.ts";
 import type { Mail } from "../../core/ports/mail-source.ts";
 import type { GmailApi, MessageForm } from "./api.ts";
-import { assemblePayload, withHeaderFallback } from "./fetch.ts";
+import { assemblePayload, withHeaderFallback } from "./download.ts";
 
 type Part = Parameters<typeof assemblePayload>[0];
 

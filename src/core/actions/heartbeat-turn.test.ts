@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { toPrompt } from "../boundary/boundary.ts";
 import type { WakeAction } from "../types.ts";
-import { toSystemEvent } from "./heartbeat.ts";
+import { toSystemEvent } from "./heartbeat-turn.ts";
 
 describe("toSystemEvent", () => {
   const context = { eventId: "event", hook: "wake", source: "webhook", at: 5 };

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createGate } from "../../../test/support/gate.ts";
 import { silentLog } from "../telemetry/log.ts";
-import { createPool, type Pool } from "./pool.ts";
+import { createPool, type Pool } from "./work-pool.ts";
 
 interface Work {
   pool: Pool;

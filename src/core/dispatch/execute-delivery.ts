@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { withTimeout } from "../shared/time.ts";
 import { failSpan } from "../telemetry/traces.ts";
 import { type AgentAction, FALLBACK_CHANNEL, listTargets } from "../types.ts";
-import type { DispatchContext } from "./context.ts";
+import type { DispatchContext } from "./dispatch-context.ts";
 import { splitIntoParts } from "./parts.ts";
 import { prepareReview } from "./review.ts";
 import { assertAttemptsLeft, GIVE_BACK_MS, isClaimHeld, isForOthers, retryDelayMs, toFailure } from "./retry.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { compileTemplate } from "../../core/mapping/template/template.ts";
-import { convertTemplate } from "./templates.ts";
+import { convertTemplate } from "./convert-template.ts";
 
 test.each([
   [

@@ -2,7 +2,7 @@ import type { AgentDriver, AgentTurn, HistoryEntry } from "../ports/agent.ts";
 import type { ApprovalDraft } from "../approvals/ask.ts";
 import { type Bounded, type Origin, protect, protectAction, toLabel, toPrompt } from "../boundary/boundary.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
-import type { ResolvedConfig } from "../config/types.ts";
+import type { ResolvedConfig } from "../config/resolved-config.ts";
 import { DriverError } from "../errors.ts";
 import type { NewApproval, NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
 import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from "../mapping/policy/policy.ts";
@@ -11,11 +11,11 @@ import { cutText } from "../shared/text/text.ts";
 import { inSpan } from "../telemetry/traces.ts";
 import type { ToolSets } from "../ports/open-tool-sets.ts";
 import { type AgentAction, type ContextCall, type Grant, listTargets, MAIN_SESSION } from "../types.ts";
-import { readContext } from "./context.ts";
+import { readContext } from "./read-context.ts";
 import { runLoop, TurnTimeout } from "./loop.ts";
 import { type Reply, sendReplies } from "./reply.ts";
-import { describeReviewFormat } from "./review.ts";
-import { openGrants } from "./rules.ts";
+import { describeReviewFormat } from "./parse-review.ts";
+import { openGrants } from "./call-rules.ts";
 import { recordSteps, type StepStore, Suspended } from "./steps.ts";
 
 /** A run of an agent action; a heartbeat's run has no action. */

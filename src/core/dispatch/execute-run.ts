@@ -1,13 +1,13 @@
-import { type PastEntry, runAgentAction, toErrorSummary, toFailureNotice } from "../actions/agent.ts";
-import { ModelUnavailable } from "../actions/ask.ts";
+import { type PastEntry, runAgentAction, toErrorSummary, toFailureNotice } from "../actions/agent-turn.ts";
+import { ModelUnavailable } from "../actions/ask-models.ts";
 import { ClaimLost, Suspended } from "../actions/steps.ts";
 import { toPrompt } from "../boundary/boundary.ts";
-import type { ResolvedConfig } from "../config/types.ts";
+import type { ResolvedConfig } from "../config/resolved-config.ts";
 import { DriverError } from "../errors.ts";
 import type { ClaimedRun, Journal, Run, Turn } from "../journal/journal.ts";
 import { takeWithin } from "../shared/text/text.ts";
 import { failSpan } from "../telemetry/traces.ts";
-import type { DispatchContext } from "./context.ts";
+import type { DispatchContext } from "./dispatch-context.ts";
 import { createAsk, suspendRun, createStepStore, findWrittenGrants } from "./run-steps.ts";
 import {
   assertAttemptsLeft,

@@ -3,7 +3,7 @@ import type { Entry, NewDelivery, NewEntry, Route, TurnOutcome } from "../journa
 import { toGrants } from "../mapping/policy/grants.ts";
 import { createId } from "../shared/id.ts";
 import { MAIN_SESSION, type WakeAction } from "../types.ts";
-import { isOnlyAck, runAgentTurn, type TurnContext } from "./agent.ts";
+import { isOnlyAck, runAgentTurn, type TurnContext } from "./agent-turn.ts";
 import { sendReplies } from "./reply.ts";
 
 export interface HeartbeatTurn {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Step } from "../journal/journal.ts";
 import { openToolSets } from "../../agents/tools/tool-sets.ts";
 import type { Grant } from "../types.ts";
-import { openGrants, planCalls } from "./rules.ts";
+import { openGrants, planCalls } from "./call-rules.ts";
 
 /** A call as servers offer it: arguments that its schema does not name are not forbidden. */
 const INPUT = {

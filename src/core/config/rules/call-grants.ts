@@ -2,7 +2,7 @@ import { listFound } from "../../shared/found.ts";
 import { appendSegment } from "../../shared/json.ts";
 import { didYouMean, toolSetOf } from "../../shared/text/text.ts";
 import type { MappingInput } from "../schema/generated.ts";
-import type { ResolvedConfig } from "../types.ts";
+import type { ResolvedConfig } from "../resolved-config.ts";
 import { error, type Finding, staticText, warning } from "./finding.ts";
 
 /** These bring their own tools, or none. */

@@ -6,10 +6,17 @@ import type { GiveBack, HeldFilter, Questions, TurnOutcome } from "../records/ru
 import type { NewEntry } from "../records/session.ts";
 import type { Step } from "../records/step.ts";
 import { fromOutcome, isFinished, optional, text, toUnknownStep } from "../rows.ts";
-import { insertApprovals, isAnswered, locksOf, questionsLock, useApprovals, withdrawApprovals } from "./approvals.ts";
+import {
+  insertApprovals,
+  isAnswered,
+  locksOf,
+  questionsLock,
+  useApprovals,
+  withdrawApprovals,
+} from "./approval-states.ts";
 import { addFailedAttempt } from "./failed-attempts.ts";
 import { addSpend } from "./spend.ts";
-import { insertSteps } from "./steps.ts";
+import { insertSteps } from "./step-rows.ts";
 import { recipientLock, reportRun, sessionLock, toRunReport, windowLock, type Work, type Writer } from "./writer.ts";
 
 export function retryRun(writer: Writer, claim: Claim, notBefore: number, error: string): Work<boolean> {

@@ -1,7 +1,7 @@
 import { isId } from "../../shared/id.ts";
 import { RUN_DROPPED } from "../records/approval.ts";
 import { text } from "../rows.ts";
-import { withdrawApprovals } from "./approvals.ts";
+import { withdrawApprovals } from "./approval-states.ts";
 import { type Origin, recipientLockOf, sessionLock, toOrigin, type Work, type Writer } from "./writer.ts";
 
 export function* retryDeadLetter(writer: Writer, id: string, now: number): Work<boolean> {

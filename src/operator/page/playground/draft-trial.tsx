@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { type Diff, type MappingSource, call, type Trial } from "../api.ts";
+import { type Diff, type MappingSource, call, type Trial } from "../api-client.ts";
 import { Detail, Pairs, Warnings } from "../parts/controls.tsx";
 import { escapeHidden, formatNumber, messageOf, toLine } from "../parts/format.ts";
 import { Log, Prompt } from "../parts/conversation.tsx";

@@ -10,7 +10,7 @@ import { checkMappingSchema } from "../schema/blocks.ts";
 import { type SchemaProblem, toConfigProblem } from "../schema/problems.ts";
 import type { Drivers } from "../plugins.ts";
 import { PRESET_SETTINGS } from "../settings.ts";
-import type { MailSettings, MappingSource, PresetReads, PresetUse, ResolvedConfig } from "../types.ts";
+import type { MailSettings, MappingSource, PresetReads, PresetUse, ResolvedConfig } from "../resolved-config.ts";
 import { findLostId, splitAdditions, withAdditions } from "./additions.ts";
 import { findPresets, type PresetFile, readPreset } from "./file.ts";
 import {

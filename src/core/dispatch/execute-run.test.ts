@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { HistoryEntry } from "../ports/agent.ts";
 import type { Entry, Journal } from "../journal/journal.ts";
-import { joinMessages, readHistory } from "./run.ts";
+import { joinMessages, readHistory } from "./execute-run.ts";
 
 test("a message that nothing joined is unchanged", () => {
   expect(joinMessages("one", undefined)).toBe("one");

@@ -1,6 +1,6 @@
 import path from "node:path";
 import type { MappingInput } from "../core/config/schema/generated.ts";
-import type { MappingSource } from "../core/config/types.ts";
+import type { MappingSource } from "../core/config/resolved-config.ts";
 import { parseObject } from "../core/shared/json.ts";
 import { readRegularFile } from "../core/shared/system/files.ts";
 import { listSampleNames } from "../core/shared/system/samples.ts";
@@ -8,7 +8,7 @@ import type { MappingCount } from "../core/journal/journal.ts";
 import type { EventCounts } from "../core/telemetry/activity.ts";
 import type { EventStatus, HookAction } from "../core/types.ts";
 import type { Rejection } from "./rejections.ts";
-import { toView } from "./times.ts";
+import { toView } from "./iso-times.ts";
 
 /** A mapping in the order in which it is tried. */
 export interface MappingView {
