@@ -13,8 +13,11 @@ export interface JsonRequest {
 
 export interface JsonAnswer {
   status: number;
+  headers?: Record<string, string>;
   /** undefined: there is none. */
-  body: unknown;
+  body?: unknown;
+  /** A body that is sent as it is. */
+  text?: string;
 }
 
 /**
@@ -33,9 +36,9 @@ export async function startJsonServer(
       request.socket.destroy();
       return;
     }
-    const { status, body: said } = answered;
-    if (said === undefined) response.writeHead(status).end();
-    else response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(said));
+    const { status, headers: more, body: said, text: written = JSON.stringify(said) } = answered;
+    if (written === undefined) response.writeHead(status, more).end();
+    else response.writeHead(status, { "content-type": "application/json", ...more }).end(written);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();

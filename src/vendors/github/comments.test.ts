@@ -184,7 +184,7 @@ describe("github", () => {
     const missing = await failureOf(send({ to: "acme/other#1" }, channel));
     expect(missing).toMatchObject({
       retryable: false,
-      message: expect.stringContaining("Install the app on acme/other"),
+      message: expect.stringContaining("Install the app on the repository"),
     });
     await proxy.close();
   });

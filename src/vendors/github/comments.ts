@@ -4,7 +4,7 @@ import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { type Call, isSuccess, recipientCheck, requireId } from "../kit/http.ts";
 import { createCommentChannel, GONE, toMarkedText } from "../kit/comments/comment.ts";
-import { type Ask, createAsk, createGithubApi } from "./client.ts";
+import { type Ask, createAsk, createGithubApi, toHost } from "./client.ts";
 import {
   addEyesReaction,
   addToDiscussion,
@@ -56,9 +56,8 @@ const RECIPIENT =
 
 /** Comments on issues, pull requests, commits and discussions, and replies in the threads of reviews and discussions. */
 export function createGithub(options: GithubOptions): ChannelDriver {
-  const { baseUrl = "https://api.github.com", token, app } = options;
-  // Where people open it.
-  const host = new URL(baseUrl).host.replace(/^api\.github\.com$/, "github.com");
+  const { baseUrl, token, app } = options;
+  const host = toHost(baseUrl);
   const askBy = (call: Call): Ask => createAsk(call, baseUrl);
   return createCommentChannel(
     {

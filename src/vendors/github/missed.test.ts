@@ -1,20 +1,29 @@
 import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { failureOf } from "../../contracts/harness.ts";
-import { openGithubDeliveries } from "./missed.ts";
+import type { MissedEvents } from "../../core/ports/missed.ts";
+import { openMissed } from "./missed.ts";
 
 let close = async (): Promise<void> => undefined;
 afterEach(() => close());
 
 const HOOK = "/repos/acme/shop/hooks/4";
 
-/** The address of a webhook in GitHub's API. */
-async function startHook(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
+const URL_OF_HOOK = "https://hooks.example.com/hooks/github";
+
+/** What the webhook has missed; `listener` answers about its deliveries. */
+async function open(listener: RequestListener): Promise<MissedEvents> {
+  const server = createServer((request, response) => {
+    if (request.url?.startsWith(`${HOOK}/`)) return listener(request, response);
+    return response.end(JSON.stringify([{ id: 4, config: { url: URL_OF_HOOK } }]));
+  });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   close = async () => void (await new Promise((resolve) => server.close(resolve)));
   const address = server.address();
-  return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}${HOOK}`;
+  const baseUrl = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+  const access = { baseUrl, token: "t", place: "acme/shop", account: {}, signal: AbortSignal.timeout(600_000) };
+  const options = { url: URL_OF_HOOK, events: [], readKnown: async () => new Set<string>(), enter: async () => {} };
+  return openMissed(access, options);
 }
 
 test.each<[string, (response: ServerResponse) => void, RegExp]>([
@@ -32,8 +41,8 @@ test.each<[string, (response: ServerResponse) => void, RegExp]>([
     /^The answer of GitHub could not be read\.$/,
   ],
 ])("%s can be tried again", async (_what, answer, message) => {
-  const hook = await startHook((_request, response) => answer(response));
-  const error = await failureOf(openGithubDeliveries(hook, "t").find(0));
+  const deliveries = await open((_request, response) => answer(response));
+  const error = await failureOf(deliveries.find(0));
   expect(error).toMatchObject({ retryable: true, message: expect.stringMatching(message) });
 });
 
@@ -51,15 +60,14 @@ test("events of which no attempt arrived are found page by page, oldest first, a
     return `{"id":${id},"guid":"${guid}","delivered_at":"${at}","status_code":${status},"event":"push","action":null}`;
   });
   const repeated: string[] = [];
-  const hook = await startHook(({ method, url = "" }, response) => {
+  const deliveries = await open(({ method, url = "" }, response) => {
     if (method === "POST") repeated.push(url);
     if (method === "POST") return response.writeHead(url.includes("454") ? 422 : 202).end();
     const from = Number(new URL(url, "http://localhost").searchParams.get("cursor") ?? 0);
-    const next = `<${hook}/deliveries?per_page=2&cursor=${from + 2}>; rel="next"`;
+    const next = `<https://api.example.com${HOOK}/deliveries?per_page=2&cursor=${from + 2}>; rel="next"`;
     const page = attempts.slice(from, from + 2).join(",");
     return response.writeHead(200, from + 2 < attempts.length ? { link: next } : {}).end(`[${page}]`);
   });
-  const deliveries = openGithubDeliveries(hook, "t");
   const { missed } = await deliveries.find(now - 60 * 60_000);
   expect(missed.map(({ guid }) => guid)).toEqual(["old", "new"]);
   await deliveries.repeat(missed[0]!);

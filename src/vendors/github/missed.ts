@@ -1,12 +1,9 @@
-import { requireHook } from "../kit/hook-calls.ts";
-import { toGithubPath, webhooks } from "./webhooks.ts";
-import type { ApiAccess, MissedOptions } from "../../core/ports/vendor.ts";
-import { explainGithub, toHeaders } from "./client.ts";
-import { MAX_ANSWER, toNoAnswer, toRefusal, toUnreadable } from "../kit/http.ts";
-import { DriverError } from "../../core/errors.ts";
-import { isObject, parseObject, toText } from "../../core/shared/json.ts";
-import { readText } from "../../core/shared/net/network.ts";
 import type { MissedEvent, MissedEvents } from "../../core/ports/missed.ts";
+import type { ApiAccess, MissedOptions } from "../../core/ports/vendor.ts";
+import { toText } from "../../core/shared/json.ts";
+import { requireHook } from "../kit/hook-calls.ts";
+import { openGithub } from "./client.ts";
+import { toHooksPath, webhooks } from "./webhooks.ts";
 
 /** An attempt of GitHub to deliver an event, as its API lists it. */
 interface Delivery {
@@ -22,32 +19,19 @@ interface Delivery {
   event: string;
 }
 
-const ANSWER_MS = 20_000;
 const PAGE = 100;
 /** More than the deliveries of three days. */
 const MAX_PAGES = 2000;
 /** GitHub asks for a second between requests that change something. */
 const PACE_MS = 1000;
 
-const REASONS: Record<number, string> = {
-  401: "the token is not valid",
-  403: "the token may not read this webhook: it needs read and write access to webhooks (classic: admin:repo_hook, admin:org_hook)",
-  404: "there is no such repository, organization or webhook, or the token may not see it",
-  422: "GitHub has no longer the payload of this delivery",
-};
-
-/** Opens the deliveries of the webhook that posts to an address. */
-export async function openMissed(access: ApiAccess, { url }: MissedOptions): Promise<MissedEvents> {
-  const id = await requireHook(webhooks.connect(access), "GitHub", url);
-  const { baseUrl = "https://api.github.com", place = "", token, signal } = access;
-  return openGithubDeliveries(`${baseUrl.replace(/\/$/, "")}/${toGithubPath(place)}/hooks/${id}`, token, signal);
-}
-
 /**
- * The deliveries of a webhook of a repository or an organization, which GitHub keeps for three days. `hook`: the webhook's
- * address in the API. https://docs.github.com/en/rest/repos/webhooks
+ * The deliveries of a webhook of a repository or an organization, which GitHub keeps for three days.
+ * https://docs.github.com/en/rest/repos/webhooks
  */
-export function openGithubDeliveries(hook: string, token: string, signal?: AbortSignal): MissedEvents {
+export async function openMissed(access: ApiAccess, { url }: MissedOptions): Promise<MissedEvents> {
+  const call = openGithub(access, "missed");
+  const hook = `${toHooksPath(access)}/${await requireHook(webhooks.connect(access), "GitHub", url)}`;
   return {
     paceMs: PACE_MS,
     async find(since) {
@@ -63,47 +47,18 @@ export function openGithubDeliveries(hook: string, token: string, signal?: Abort
       const missed = [...latest.values()].filter(({ guid }) => !arrived.has(guid)).toReversed();
       return { missed: missed.map(toMissed), notes: [] };
     },
-    repeat: async ({ id }) => void (await callGithub("POST", `${hook}/deliveries/${id}/attempts`, { token, signal })),
+    repeat: async ({ id }) => void (await call("POST", `${hook}/deliveries/${id}/attempts`)),
   };
 
   async function* listDeliveries(): AsyncGenerator<Delivery> {
     let cursor: string | undefined = "";
     for (let count = 0; cursor !== undefined && count < MAX_PAGES; count++) {
       const query: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
-      const page = await callGithub("GET", `${hook}/deliveries?per_page=${PAGE}${query}`, { token, signal });
-      yield* page.items.map(toDelivery);
-      cursor = page.next === cursor ? undefined : page.next;
+      const { items = [], headers } = await call("GET", `${hook}/deliveries?per_page=${PAGE}${query}`);
+      yield* items.map(toDelivery);
+      const next = nextCursor(headers);
+      cursor = next === cursor ? undefined : next;
     }
-  }
-}
-
-/** Calls GitHub, whose integers stay as they are written. */
-async function callGithub(
-  method: "GET" | "POST",
-  url: string,
-  { token, signal }: { token: string; signal?: AbortSignal },
-): Promise<{ items: Record<string, unknown>[]; next?: string }> {
-  const ends = AbortSignal.any([AbortSignal.timeout(ANSWER_MS), ...(signal ? [signal] : [])]);
-  try {
-    const response = await fetch(url, { method, headers: toHeaders(token), signal: ends, redirect: "error" });
-    const text = await readText(response, MAX_ANSWER);
-    if (response.ok) return { items: parseItems(text), next: nextCursor(response) };
-    const { status, headers } = response;
-    const { retryable, retryAfterMs, reason } = explainGithub({ status, headers, body: parseObject(text) });
-    throw toRefusal("GitHub", response, { reason: REASONS[status] ?? reason, retryable, retryAfterMs });
-  } catch (error) {
-    throw error instanceof DriverError ? error : toNoAnswer("GitHub", error, ends);
-  }
-}
-
-function parseItems(text: string): Record<string, unknown>[] {
-  const keepIds = (key: string, value: unknown, context?: { source?: string }): unknown =>
-    key === "id" && typeof value === "number" ? context?.source : value;
-  try {
-    const items: unknown = text === "" ? [] : JSON.parse(text, keepIds);
-    return Array.isArray(items) ? items.filter(isObject) : [];
-  } catch {
-    throw toUnreadable("GitHub");
   }
 }
 
@@ -124,7 +79,7 @@ function toMissed({ id, guid, deliveredAt, status, event }: Delivery): MissedEve
 }
 
 /** Only the cursor is taken from the answer, so that the token is sent nowhere else. */
-function nextCursor({ headers }: Response): string | undefined {
+function nextCursor(headers: Headers): string | undefined {
   const next = /<([^>]+)>;\s*rel="next"/.exec(headers.get("link") ?? "")?.[1];
   return (next && URL.parse(next)?.searchParams.get("cursor")) || undefined;
 }

@@ -1,6 +1,7 @@
 import { toObject, toObjects } from "../../core/shared/json.ts";
 import type { ReviewVerdict, ChangeDiff } from "../../core/ports/channel.ts";
-import { type Call, type HttpAnswer, requireId, toLine, toRefusal } from "../kit/http.ts";
+import { type Call, type HttpAnswer, requireId, toRefusal, toUnreadable } from "../kit/http.ts";
+import { toReason } from "./client.ts";
 import { findMarked, GONE, type RenderedReview, type ReviewService } from "../kit/comments/comment.ts";
 
 const EVENTS = { comment: "COMMENT", "request-changes": "REQUEST_CHANGES", approve: "APPROVE" } as const;
@@ -33,7 +34,10 @@ async function readDiff(pull: string, commit: string, call: Call): Promise<Chang
   const base = requireId(toObject(body["base"])["sha"], "GitHub");
   const repository = pull.replace(/\/pulls\/\d+$/, "");
   const compared = await call("GET", `${repository}/compare/${base}...${commit}`, undefined, [403, ...GONE]);
-  return compared.status === 200 ? { files: toFiles(toObjects(compared.body["files"])) } : undefined;
+  if (compared.status !== 200) return undefined;
+  const { files } = compared.body;
+  if (!Array.isArray(files)) throw toUnreadable("GitHub");
+  return { files: toFiles(toObjects(files)) };
 }
 
 const PAGE = 100;
@@ -71,13 +75,13 @@ async function addReview(
   let answer = await send(verdict);
   const warnings: string[] = [];
   if (answer.status === 422 && verdict !== "comment") {
-    const reason = explain(answer);
+    const reason = toReason(answer);
     answer = await send("comment");
     warnings.push(
       `GitHub refused the verdict "${verdict}"${reason && `: ${reason}`}. The review was sent as a comment.`,
     );
   }
-  if (answer.status === 422) throw toRefusal("GitHub", answer, { reason: explain(answer) });
+  if (answer.status === 422) throw toRefusal("GitHub", answer, { reason: toReason(answer) });
   return { messageId: requireId(answer.body["html_url"], "GitHub"), warnings };
 }
 
@@ -86,11 +90,6 @@ function toComment({ path, side, line, first, body }: RenderedReview<Body>["comm
   const where = side === "old" ? "LEFT" : "RIGHT";
   const start = first && { start_line: first[side], start_side: where };
   return { path, line: line[side], side: where, ...start, ...body };
-}
-
-function explain({ body: { message, errors } }: HttpAnswer): string {
-  const reasons = Array.isArray(errors) ? errors.filter((error) => typeof error === "string") : [];
-  return toLine(reasons.join("; ") || message);
 }
 
 /**

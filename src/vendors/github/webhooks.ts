@@ -1,36 +1,28 @@
-import { signAppToken, toHeaders } from "./client.ts";
-import { request, requireId, toRefusal } from "../kit/http.ts";
 import { DriverError } from "../../core/errors.ts";
-import { readPath, toObject, toText } from "../../core/shared/json.ts";
-import { familiesOf, openCalls, readPages } from "../kit/hook-calls.ts";
 import type { ApiAccess, HookApi, VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
+import { readPath, toObject, toText } from "../../core/shared/json.ts";
+import { familiesOf, readPages } from "../kit/hook-calls.ts";
+import { requireId } from "../kit/http.ts";
+import { openAsApp, openGithub, WEBHOOK_ACCESS } from "./client.ts";
 
-const API = "https://api.github.com";
 const PAGE = 100;
 
 /** https://docs.github.com/en/rest/repos/webhooks, https://docs.github.com/en/rest/orgs/webhooks */
 export const webhooks: VendorWebhooks = {
   secretBy: "us",
   tokenVariables: ["GITHUB_TOKEN", "GH_TOKEN"],
-  tokenNeeds: "read and write access to webhooks (classic: admin:repo_hook, admin:org_hook)",
+  tokenNeeds: WEBHOOK_ACCESS,
   connect: (access) => (access.token === "" ? connectApp(access) : connectPlace(access)),
 };
 
-const ADVICE = new Map([
-  [401, "Check the token."],
-  [403, `Give the token ${webhooks.tokenNeeds}.`],
-  [404, "Check the repository or organization, and that the token may see its webhooks."],
-]);
-
-/** `repos/acme/shop`, `orgs/acme` */
-export function toGithubPath(place: string): string {
-  return place.includes("/") ? `repos/${place}` : `orgs/${place}`;
+/** `/repos/acme/shop/hooks`, `/orgs/acme/hooks` */
+export function toHooksPath({ place = "" }: ApiAccess): string {
+  return `/${place.includes("/") ? "repos" : "orgs"}/${place}/hooks`;
 }
 
 function connectPlace(access: ApiAccess): HookApi {
-  const { baseUrl = API, place = "" } = access;
-  const call = openCalls(access, { service: "GitHub", baseUrl, headers: toHeaders, advice: ADVICE, explain });
-  const base = `/${toGithubPath(place)}/hooks`;
+  const call = openGithub(access, "webhooks");
+  const base = toHooksPath(access);
   const toBody = ({ url, secret, events, all }: WantedHook) => ({
     active: true,
     // GitHub refuses those of organizations and of Apps by their names.
@@ -60,34 +52,18 @@ function connectPlace(access: ApiAccess): HookApi {
   };
 }
 
-/** GitHub explains which event or address it does not take in `errors`. */
-function explain({ body }: { body: Record<string, unknown> }): { reason: unknown } {
-  const details = Array.isArray(body["errors"])
-    ? body["errors"].map((error) => toText(readPath(error, ["message"])))
-    : [];
-  return { reason: [toText(body["message"]), ...details].filter(Boolean).join(": ") };
-}
-
 /** A GitHub App has one webhook, whose events are chosen in its settings: only address and secret can be set. */
-function connectApp({ baseUrl = API, account, signal }: ApiAccess): HookApi {
-  const app = toObject(account["app"]);
+function connectApp(access: ApiAccess): HookApi {
+  const app = toObject(access.account["app"]);
+  const call = openAsApp(access, { id: toText(app["id"]), key: toText(app["key"]) });
   const path = "/app/hook/config";
-  const call = async (method: "GET" | "PATCH", body?: object) => {
-    const token = signAppToken({ id: toText(app["id"]), key: toText(app["key"]) }, Math.floor(Date.now() / 1000));
-    const url = baseUrl.replace(/\/$/, "") + path;
-    const answer = await request({ service: "GitHub", url, method, headers: toHeaders(token), body, signal });
-    if (answer.status === 200) return answer.body;
-    throw toRefusal("GitHub", answer, {
-      reason: answer.body["message"],
-      advice: "Check channels.github.app: its id and key.",
-    });
-  };
+  const readUrl = async (): Promise<string> => toText((await call("GET", path)).body["url"]);
   const set: HookApi["update"] = async (_id, { url, secret }) =>
-    void (await call("PATCH", { url, secret, content_type: "json", insecure_ssl: "0" }));
+    void (await call("PATCH", path, { url, secret, content_type: "json", insecure_ssl: "0" }));
   return {
-    find: async (url) => ((await call("GET"))["url"] === url ? ["app"] : []),
+    find: async (url) => ((await readUrl()) === url ? ["app"] : []),
     async findOther(url) {
-      const other = toText((await call("GET"))["url"]);
+      const other = await readUrl();
       return other === url ? undefined : other || undefined;
     },
     async create(wanted) {

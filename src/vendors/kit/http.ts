@@ -78,14 +78,17 @@ export function createApi({
     return async (method, path, body, accepted = []) => {
       const url = `${address}${path}`;
       const answer = await request({ service, url, method, headers: sent, body, signal });
-      if (isSuccess(answer) || accepted.includes(answer.status)) return answer;
+      if (isSuccess(answer)) return answer;
+      const explained = explain?.(answer);
+      // A limit may have the status of an answer that is expected.
+      if (accepted.includes(answer.status) && explained?.retryable !== true) return answer;
       // A token may be revoked early. The next attempt gets a new one.
       const isRevoked = source !== undefined && answer.status === 401;
       if (isRevoked) source.forget(credential ?? "");
       throw toRefusal(service, answer, {
         reason: answer.body["message"] ?? toObject(answer.body["error"])["message"],
         advice: advice?.get(answer.status),
-        ...explain?.(answer),
+        ...explained,
         ...(isRevoked && { retryable: true }),
       });
     };
@@ -154,11 +157,23 @@ export async function request({
     });
     const text = await readText(response, MAX_ANSWER);
     if (text.length >= MAX_ANSWER) throw toUnreadable(service);
-    const answer = parseJson(text);
+    const answer = parseAnswer(text);
     const items = Array.isArray(answer) ? toObjects(answer) : undefined;
     return { status: response.status, headers: response.headers, body: toObject(answer), items };
   } catch (error) {
     throw error instanceof DriverError ? error : toNoAnswer(service, error, signal);
+  }
+}
+
+/** An integer that a number cannot hold stays as it is written, as text: it is an id. undefined: it is not JSON. */
+function parseAnswer(text: string): unknown {
+  if (!/\d{16}/.test(text)) return parseJson(text);
+  try {
+    return JSON.parse(text, (_key, value: unknown, context?: { source?: string }) =>
+      Number.isInteger(value) && !Number.isSafeInteger(value) ? (context?.source ?? value) : value,
+    );
+  } catch {
+    return undefined;
   }
 }
 
