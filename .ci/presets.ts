@@ -11,6 +11,8 @@ export function withPresets(schema: Record<string, unknown>): Record<string, unk
   copy.properties.hooks.properties.presets.items = {
     anyOf: [
       { enum: presets.map(({ name }) => name) },
+      OWN_FOLDER,
+      { ...readUse(), properties: { ...toObject(readUse()["properties"]), use: OWN_FOLDER } },
       ...presets.map((preset) => ({
         type: "object",
         additionalProperties: false,
@@ -26,6 +28,18 @@ export function withPresets(schema: Record<string, unknown>): Record<string, unk
   for (const name of SHARED) copy.definitions[name] = readMappingSchema(name);
   copy.definitions["ignoreRule"] = readPath(readMappingSchema("ignore"), ["items"]);
   return copy;
+}
+
+const OWN_FOLDER = {
+  type: "string",
+  pattern: "^\\.{0,2}/",
+  description: "The folder of a preset of your own, which begins with ./, ../ or /.",
+};
+
+/** The use of a preset with any options. */
+function readUse(): Record<string, unknown> {
+  const path = ["properties", "hooks", "properties", "presets", "items", "anyOf", "1"];
+  return toObject(readPath(readSchema("config.base"), path));
 }
 
 /** Settings whose schemas are written once for all presets. */

@@ -183,6 +183,8 @@ export function describeSystemError(error: unknown): string {
 export const CONFIG_HELP =
   "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .jsonc, .yaml or .json here)";
 
+export const PRESET_HELP = "name of the preset, or its folder, as ./presets/acme";
+
 export interface ConfigFlags {
   config?: string;
   json: boolean;

@@ -205,7 +205,7 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
     const { config, drivers } = current();
     const { token = "", ...access } = toApiAccess(use, config);
     const vendor = findVendor(drivers.vendors, use.name);
-    if (!vendor?.openMissed || !findRegistration(use.name)?.catchUp) {
+    if (!vendor?.openMissed || !findRegistration(use.folder)?.catchUp) {
       throw new DriverError(`The sender of ${use.name} does not say what did not arrive.`, { retryable: false });
     }
     if (token === "") throw new DriverError(`Set with.apiToken, or channels.${use.name}.token.`, { retryable: false });

@@ -2,7 +2,8 @@ import type { Command } from "commander";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ReadConfig } from "../../core/config/load.ts";
-import { requirePreset } from "../../core/config/presets/file.ts";
+import { type PresetPlace, requirePreset } from "../../core/config/presets/file.ts";
+import { toHook } from "../../core/config/presets/api-access.ts";
 import { trimSlashes } from "../../core/config/resolve.ts";
 import { didYouMean } from "../../core/shared/text/text.ts";
 import type { MappingInput } from "../../core/config/schema/generated.ts";
@@ -93,11 +94,8 @@ function findSample(
 }
 
 /** The preset of the hook in the configuration, else the one of its name. */
-function findPreset(hook: string, { config }: Loaded): string {
-  const used = config.hooks.mappings.find(
-    ({ mapping, preset }) => preset && trimSlashes(mapping.match?.path ?? "") === hook,
-  );
-  return used?.preset ?? requirePreset(hook);
+function findPreset(hook: string, { config }: Loaded): PresetPlace {
+  return config.hooks.presets.find((use) => toHook(use) === hook) ?? requirePreset(hook, config.baseDir);
 }
 
 export function listHooks({ config }: Pick<ReadConfig, "config">): string[] {

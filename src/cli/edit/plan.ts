@@ -15,6 +15,7 @@ import {
 import { REDACTED, redactAddress } from "../../core/shared/secret.ts";
 import { readConfigFile, resolveUserConfig } from "../../core/config/load.ts";
 import { parseSource } from "../../core/config/parse/source.ts";
+import { locatePreset, type PresetPlace } from "../../core/config/presets/file.ts";
 import { resolveReferences } from "../../core/config/references.ts";
 import { isSecretKey } from "../../core/config/rules/secrets.ts";
 import { trimSlashes } from "../../core/config/resolve.ts";
@@ -194,12 +195,12 @@ export interface WrittenUse extends Pick<PresetUse, "key" | "with"> {
   hook: string;
 }
 
-export function findUses({ written }: Target, name: string): WrittenUse[] {
+export function findUses({ file, written }: Target, { name, folder }: PresetPlace): WrittenUse[] {
   const { presets } = toObject(written["hooks"]);
   if (!Array.isArray(presets)) return [];
   return presets.flatMap((entry: unknown, index) => {
     const use = typeof entry === "string" ? entry : readOwn(entry, "use");
-    if (use !== name) return [];
+    if (typeof use !== "string" || locatePreset(use, path.dirname(file)).folder !== folder) return [];
     const options = toObject(readOwn(entry, "with"));
     const at = ["hooks", "presets", index];
     return [{ at, key: toKeyPath(at), hook: toHook(name, options["path"]), with: options }];
@@ -207,21 +208,22 @@ export function findUses({ written }: Target, name: string): WrittenUse[] {
 }
 
 /** The same for one hook. Default: the hook of the preset's name. */
-export function findWrittenUse(target: Target, name: string, hook = name): WrittenUse | undefined {
-  return findUses(target, name).find((use) => use.hook === hook);
+export function findWrittenUse(target: Target, preset: PresetPlace, hook = preset.name): WrittenUse | undefined {
+  return findUses(target, preset).find((use) => use.hook === hook);
 }
 
 /** Throws a `ConfigError` if the preset is already used for this hook. */
-export function requireUnused(target: Target, name: string, givenPath: string | undefined): void {
+export function requireUnused(target: Target, preset: PresetPlace, givenPath: string | undefined): void {
+  const { name } = preset;
   const hook = toHook(name, givenPath);
-  const use = findWrittenUse(target, name, hook);
+  const use = findWrittenUse(target, preset, hook);
   if (!use) return;
   const message = `The preset "${name}" is already used for the hook "${hook}". Change it there, or choose another hook with --path.`;
   throw new ConfigError([{ file: target.file, key: use.key, message }]);
 }
 
 export interface WantedPreset {
-  name: string;
+  preset: PresetPlace;
   /** The options of `with`. Undefined ones are left out. */
   options: Record<string, unknown>;
   /** Where it is used already: the other options stay. */
@@ -232,22 +234,31 @@ export interface WantedPreset {
  * Plans to use a preset, with `hooks.enabled` and a hook token unless they are set. Secrets among the options go to files of
  * the state folder; references stay. Writes nothing.
  */
-export function planUse(target: Target, { name, options, use }: WantedPreset): ConfigPlan {
+export function planUse(target: Target, { preset, options, use }: WantedPreset): ConfigPlan {
   const secretFiles = new Map<string, string>();
-  const stem = toHook(name, options["path"]).replaceAll(/[^\w.-]/g, "-");
+  const stem = toHook(preset.name, options["path"]).replaceAll(/[^\w.-]/g, "-");
   const store = ([key, value]: [string, unknown]): [string, unknown] => {
     if (!isSecretKey(key) || isReference(value) || typeof value !== "string") return [key, value];
     return [key, planSecret(target, { name: `${stem}-${key}`, secret: value }, secretFiles)];
   };
   const given = Object.entries(withoutUndefined(options)).map(store);
+  const written = writePlace(preset, target);
   if (use) {
-    const value = { use: name, with: { ...use.with, ...Object.fromEntries(given) } };
+    const value = { use: written, with: { ...use.with, ...Object.fromEntries(given) } };
     return planChanges(target, [{ kind: "set", path: use.at, value }], { secretFiles });
   }
-  const entry = given.length === 0 ? name : { use: name, with: Object.fromEntries(given) };
+  const entry = given.length === 0 ? written : { use: written, with: Object.fromEntries(given) };
   const basics = planBasics(target, secretFiles);
   const changes = [...basics, { kind: "add", path: ["hooks", "presets"], value: entry } as const];
   return planChanges(target, changes, { secretFiles });
+}
+
+/** A preset as a configuration names it: by its name, or by its folder, relative to the configuration's. */
+export function writePlace({ name, folder }: PresetPlace, { file }: Pick<Target, "file">): string {
+  const baseDir = path.dirname(file);
+  if (locatePreset(name, baseDir).folder === folder) return name;
+  const relative = path.relative(baseDir, folder).split(path.sep).join("/");
+  return relative.startsWith("../") ? relative : `./${relative}`;
 }
 
 /** A secret that a person can paste anywhere. */

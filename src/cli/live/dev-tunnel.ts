@@ -162,7 +162,7 @@ async function registerTunnelWebhooks(
 }
 
 function openApi(use: PresetUse, config: ResolvedConfig): HookApi | undefined {
-  const isPlaced = toText(use.with["place"]) !== "" || !findRegistration(use.name)?.placeRequired;
+  const isPlaced = toText(use.with["place"]) !== "" || !findRegistration(use.folder)?.placeRequired;
   return isPlaced ? connectStored(use, config, CALLS_MS) : undefined;
 }
 

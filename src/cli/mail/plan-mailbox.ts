@@ -1,5 +1,6 @@
 import { diffValues } from "../edit/edit-config.ts";
 import { type ConfigPlan, findUses, planBasics, planChanges, type Target } from "../edit/plan.ts";
+import { toBuiltIn } from "../../core/config/presets/file.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { isObject, readPath, type Segment, toKeyPath, toObject, withoutUndefined } from "../../core/shared/json.ts";
 import type { MailSourceOptions } from "../../mail/sources.ts";
@@ -51,7 +52,8 @@ export function planSetup(target: Target, { mailbox, name, source, settings, sec
   const { at, written } = mailbox;
   const files = new Map(secretFiles);
   const changes = planBasics(target, files);
-  if (findUses(target, "mail").length === 0) changes.push({ kind: "add", path: ["hooks", "presets"], value: "mail" });
+  if (findUses(target, toBuiltIn("mail")).length === 0)
+    changes.push({ kind: "add", path: ["hooks", "presets"], value: "mail" });
   const wanted = { ...written, ...withoutUndefined({ name, source: withoutUndefined(source), ...settings }) };
   if (readPath(target.written, at.map(String)) !== undefined || at === MAIL) {
     changes.push(...diffValues(written, wanted, at));

@@ -19,8 +19,8 @@ export interface CatchUpFlags extends ServiceFlags {
  * the token and the place of the preset.
  */
 export async function catchUp(name: string, flags: CatchUpFlags, io: CliIo): Promise<void> {
-  const preset = requirePreset(name);
-  if (!findRegistration(preset)?.catchUp) {
+  const { name: preset, folder } = requirePreset(name, io.cwd);
+  if (!findRegistration(folder)?.catchUp) {
     throw new UsageError(`The sender of ${preset} does not say what did not arrive. GitHub, GitLab and Stripe do.`);
   }
   const { since, dryRun, path: hook } = flags;

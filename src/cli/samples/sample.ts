@@ -3,7 +3,7 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { resolveUserConfig } from "../../core/config/load.ts";
 import { parseSource } from "../../core/config/parse/source.ts";
-import { PRESETS_FOLDER } from "../../core/config/presets/file.ts";
+import { type PresetPlace, readPreset } from "../../core/config/presets/file.ts";
 import type { Preset } from "../../core/config/schema/generated.ts";
 import { readSchema } from "../../core/config/schema/validator.ts";
 import { ConfigError, messageOf } from "../../core/errors.ts";
@@ -225,10 +225,9 @@ export interface PresetSample extends Sample {
   payload: unknown;
 }
 
-/** Long numbers keep their text (`ExactNumber`). */
-export function readPresetSamples(preset: string): PresetSample[] {
-  const folder = path.join(PRESETS_FOLDER, preset, "samples");
-  return listSamples(folder).map(({ name, file }) => {
+/** `place` as for `readPreset`. Long numbers keep their text (`ExactNumber`). */
+export function readPresetSamples(place: string): PresetSample[] {
+  return listSamples(path.join(readPreset(place).folder, "samples")).map(({ name, file }) => {
     const payload = parseExact(readFileSync(`${file}.json`, "utf8"));
     const expected = `${file}.expected.json`;
     const event = existsSync(expected) ? readPath(JSON.parse(readFileSync(expected, "utf8")), ["event"]) : undefined;
@@ -237,8 +236,8 @@ export function readPresetSamples(preset: string): PresetSample[] {
 }
 
 /** Throws a `ConfigError` that names the samples if there is none of this name. */
-export function requirePresetSample(preset: string, name: string): Sample {
-  const samples = listSamples(path.join(PRESETS_FOLDER, preset, "samples"));
+export function requirePresetSample({ name: preset, folder }: PresetPlace, name: string): Sample {
+  const samples = listSamples(path.join(folder, "samples"));
   const sample = samples.find((one) => one.name === name);
   if (sample) return sample;
   const names = samples.map((one) => one.name);

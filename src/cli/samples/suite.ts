@@ -2,13 +2,14 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { ReadConfig } from "../../core/config/load.ts";
 import { checkConfig } from "../../service/drivers.ts";
+import { locatePreset } from "../../core/config/presets/file.ts";
 import { parseSource, type Source } from "../../core/config/parse/source.ts";
 import { trimSlashes } from "../../core/config/resolve.ts";
 import type { MappingInput } from "../../core/config/schema/generated.ts";
 import { ConfigError, type ConfigProblem } from "../../core/errors.ts";
 import { buildRuntime } from "../../service/runtime/build.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";
-import { isObject, readPath, toObject, toObjects } from "../../core/shared/json.ts";
+import { isObject, readPath, toObject, toObjects, toText } from "../../core/shared/json.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import type { TransformRunner } from "../../core/transforms/runner.ts";
 import { describeError } from "../command.ts";
@@ -111,8 +112,7 @@ async function readMapping(
   { folder, config: configFile, env }: MappingSourceOptions,
 ): Promise<ReadConfig> {
   if (preset !== undefined) {
-    const config = { hooks: { presets: [path.basename(preset)] } };
-    return checkConfig(config, { baseDir: folder, env, presetsDir: path.dirname(preset) });
+    return checkConfig({ hooks: { presets: [preset] } }, { baseDir: folder, env });
   }
   const written = configFile === undefined ? {} : parseSource(configFile, readFileSync(configFile, "utf8")).value;
   const presets = findPresetUses(written, { hook: name, module });
@@ -163,7 +163,7 @@ function findPresetUses(written: unknown, { hook, module }: { hook: string; modu
     )
     .filter(({ use, with: given }) =>
       module === undefined
-        ? trimSlashes(String(given["path"] ?? use)) === hook
+        ? trimSlashes(toText(given["path"] ?? locatePreset(toText(use), "/").name)) === hook
         : readPath(given, ["transform", "module"]) === module,
     )
     .map(({ use, with: { secret: _secret, ...given } }) => ({ use, with: given }));

@@ -1,12 +1,12 @@
 import type { Target } from "../edit/plan.ts";
-import { findPresets, readPreset } from "../../core/config/presets/file.ts";
+import { findPresets, type PresetPlace, readPreset, toBuiltIn } from "../../core/config/presets/file.ts";
 import { readPath } from "../../core/shared/json.ts";
 import { UsageError } from "../command.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** What the person chooses that no flag says. */
 export interface Answers {
-  presets: string[];
+  presets: PresetPlace[];
   model: ModelChoice | undefined;
   /** The key of the model's provider, to be stored in a file; undefined: the environment has it. */
   apiKey?: string;
@@ -14,7 +14,7 @@ export interface Answers {
 
 /** Asks a person at the terminal; without one, what is missing stays out. */
 export async function askAnswers(
-  given: { presets: string[]; model: string | undefined },
+  given: { presets: PresetPlace[]; model: string | undefined },
   target: Target,
   terminal: Terminal | undefined,
 ): Promise<Answers> {
@@ -28,11 +28,11 @@ export async function askAnswers(
   return { presets, model, apiKey };
 }
 
-async function askPresets(terminal: Terminal): Promise<string[]> {
+async function askPresets(terminal: Terminal): Promise<PresetPlace[]> {
   const own = { value: "", label: "a program of mine, or curl" };
   const known = findPresets().map((name) => ({ value: name, label: name, hint: readPreset(name).preset.description }));
   const chosen = await terminal.choose({ message: "Who sends the first webhooks?", choices: [own, ...known] });
-  return chosen === "" ? [] : [chosen];
+  return chosen === "" ? [] : [toBuiltIn(chosen)];
 }
 
 async function askModel(terminal: Terminal): Promise<string | undefined> {

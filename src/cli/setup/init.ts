@@ -15,7 +15,7 @@ import {
 } from "../edit/plan.ts";
 import { readConfigText } from "../../service/drivers.ts";
 import { parseSource } from "../../core/config/parse/source.ts";
-import { PRESETS_FOLDER, readPreset, requirePreset } from "../../core/config/presets/file.ts";
+import { type PresetPlace, readPreset, requirePreset } from "../../core/config/presets/file.ts";
 import { writeConnectSteps } from "../../core/config/presets/page.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { replaceFile } from "../../core/shared/system/files.ts";
@@ -61,7 +61,7 @@ export function addInit(program: Command, io: CliIo): void {
     .description(
       "Write a first configuration with its tokens, and a folder for transforms. Files that exist stay as they are.",
     )
-    .option("--preset <name>", "a sender that needs no mapping; may be repeated", addItem, [])
+    .option("--preset <name>", "a sender that needs no mapping, by name or folder; may be repeated", addItem, [])
     .option("--model <model>", "openai:<model>, anthropic:<model>, ollama or ollama:<model>")
     .option(
       "--config <file>",
@@ -83,7 +83,7 @@ async function initialize(flags: InitFlags, io: CliIo): Promise<void> {
 
 async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | undefined): Promise<InitReport> {
   const target = readTarget(locateNewConfig(flags.config, io, NEW_CONFIG), io.env);
-  const given = { presets: flags.preset.map(requirePreset), model: flags.model };
+  const given = { presets: flags.preset.map((use) => requirePreset(use, io.cwd)), model: flags.model };
   const answers = await askAnswers(given, target, terminal);
   const planned = await planConfig(target, answers, { io, terminal });
   const { config } = await requireValid(planned, target);
@@ -118,7 +118,7 @@ async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | un
   const notes = model?.note === undefined ? [] : [model.note];
   const variable = apiKey === undefined ? model?.keyVariable : undefined;
   if (variable !== undefined && !io.env[variable]) notes.push(`Set ${variable} before you start: export ${variable}=…`);
-  notes.push(...presets.flatMap((name) => describeSender(name, plan, target, io.cwd)));
+  notes.push(...presets.flatMap((preset) => describeSender(preset, plan, target, io.cwd)));
   return { ok: true, file: plan.file, written, kept, notes, next: listNext(presets[0], hasExample, io) };
 }
 
@@ -130,11 +130,11 @@ async function planConfig(
 ): Promise<ConfigPlan> {
   const secretFiles = new Map<string, string>();
   let after = target.text ?? writeNew(target, presets, secretFiles);
-  for (const name of presets) {
+  for (const preset of presets) {
     const soFar = { ...target, text: after, written: toObject(parseSource(target.file, after).value) };
-    if (findUses(soFar, name).length > 0) continue;
+    if (findUses(soFar, preset).length > 0) continue;
     const wanted = { with: {}, generate: terminal === undefined };
-    const plan = planUse(soFar, { name, options: await askOptions(name, wanted, { io, terminal }) });
+    const plan = planUse(soFar, { preset, options: await askOptions(preset, wanted, { io, terminal }) });
     for (const [file, text] of plan.secretFiles) if (!existsSync(file)) secretFiles.set(file, text);
     after = plan.after;
   }
@@ -153,7 +153,7 @@ async function planConfig(
   return { file: target.file, before: target.text, after, secretFiles };
 }
 
-function writeNew(target: Target, presets: string[], secretFiles: Map<string, string>): string {
+function writeNew(target: Target, presets: PresetPlace[], secretFiles: Map<string, string>): string {
   const folder = path.dirname(target.file);
   const changes: Change[] = planBasics(target, secretFiles);
   const isFree = !existsSync(path.join(folder, "transforms", `${EXAMPLE}.ts`));
@@ -220,19 +220,20 @@ interface NextStep {
 }
 
 /** What to set at the sender of a preset; empty if there is nothing. */
-function describeSender(name: string, { file, after }: ConfigPlan, target: Target, cwd: string): string[] {
+function describeSender(preset: PresetPlace, { file, after }: ConfigPlan, target: Target, cwd: string): string[] {
+  const { name } = preset;
   const url = toUrl({ ...target, written: toObject(parseSource(file, after).value) }, name);
   const secret = path.join(target.stateDir, `${name}-secret`);
-  const steps = writeConnectSteps(name, url, path.relative(cwd, secret));
+  const steps = writeConnectSteps(preset, url, path.relative(cwd, secret));
   return steps === "" ? [] : [`To connect ${name}:\n${steps}`];
 }
 
 /** Serve, post a sample, look or go on. */
-function listNext(preset: string | undefined, hasExample: boolean, io: CliIo): NextStep[] {
+function listNext(preset: PresetPlace | undefined, hasExample: boolean, io: CliIo): NextStep[] {
   const step = (args: string, purpose: string): NextStep => ({ command: `${commandName(io)} ${args}`, purpose });
   const ofPreset = preset === undefined ? undefined : findPresetSample(preset, io.cwd);
   const ofExample = hasExample ? `${EXAMPLE} transforms/${EXAMPLE}.samples/problem.json` : undefined;
-  const sample = ofPreset === undefined ? ofExample : `${preset} ${ofPreset}`;
+  const sample = ofPreset === undefined ? ofExample : `${preset?.name} ${ofPreset}`;
   return [
     step("dev", "serves the hooks and shows each request; keep it open"),
     sample === undefined
@@ -240,13 +241,16 @@ function listNext(preset: string | undefined, hasExample: boolean, io: CliIo): N
       : step(`send ${sample}`, "in a second terminal: posts a sample as its sender would"),
     preset === undefined
       ? step("events show --last", "shows everything about the last request")
-      : step(`transform new ${preset} --from-event last`, "writes code of your own for its events, with their type"),
+      : step(
+          `transform new ${preset.name} --from-event last`,
+          "writes code of your own for its events, with their type",
+        ),
   ];
 }
 
 /** The sample of a preset that its page shows, relative to where the person is. */
-function findPresetSample(name: string, cwd: string): string | undefined {
-  const { example } = readPreset(name).preset;
-  const file = path.join(PRESETS_FOLDER, name, "samples", `${example}.json`);
+function findPresetSample({ folder }: PresetPlace, cwd: string): string | undefined {
+  const { example } = readPreset(folder).preset;
+  const file = path.join(folder, "samples", `${example}.json`);
   return example !== undefined && existsSync(file) ? path.relative(cwd, file) : undefined;
 }

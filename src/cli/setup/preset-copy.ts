@@ -12,7 +12,7 @@ import {
   writePlan,
 } from "../edit/plan.ts";
 import { readConfigText } from "../../service/drivers.ts";
-import { readPreset } from "../../core/config/presets/file.ts";
+import { type PresetPlace, readPreset } from "../../core/config/presets/file.ts";
 import { fillMappings, mailboxesFor } from "../../core/config/presets/load-presets.ts";
 import { resolveParameters } from "../../core/config/presets/parameters.ts";
 import { findReadName, listReadNames } from "../../core/config/presets/reads.ts";
@@ -31,10 +31,10 @@ export interface CopyFlags extends ConfigFlags {
 }
 
 /** Replaces a preset by its mappings, templates and samples in the user's own files, and says which. */
-export async function copyPreset(name: string, flags: CopyFlags, io: CliIo): Promise<void> {
+export async function copyPreset(preset: PresetPlace, flags: CopyFlags, io: CliIo): Promise<void> {
   const target = readTarget(locateConfig(flags.config, io), io.env);
   const before = await readConfigText(target.file, target.text ?? "", { env: io.env });
-  const { plan, hook, mappings, replaces, leftOut } = planCopy(target, before.config, { name, hook: flags.path });
+  const { plan, hook, mappings, replaces, leftOut } = planCopy(target, before.config, { preset, hook: flags.path });
   requireNew(plan);
   const after = await readConfigText(plan.file, plan.after, { env: io.env, unwritten: plan.newFiles });
   const known = before.problems.map(({ message }) => message);
@@ -51,7 +51,7 @@ export async function copyPreset(name: string, flags: CopyFlags, io: CliIo): Pro
   }
   if (flags.print) return print(io, shown.trimEnd());
   const place = path.relative(io.cwd, plan.file);
-  const removed = replaces ? `; the use of the preset "${name}" is removed` : "";
+  const removed = replaces ? `; the use of the preset "${preset.name}" is removed` : "";
   const own = files.filter((file) => !file.includes(".samples"));
   print(
     io,
@@ -85,11 +85,12 @@ interface PresetCopy {
 function planCopy(
   target: Target,
   { hooks }: ResolvedConfig,
-  { name, hook: wantedHook }: { name: string; hook?: string },
+  { preset, hook: wantedHook }: { preset: PresetPlace; hook?: string },
 ): PresetCopy {
-  const read = readPreset(name);
+  const { name } = preset;
+  const read = readPreset(preset.folder);
   const wanted = wantedHook === undefined ? undefined : trimSlashes(wantedHook);
-  const uses = findUses(target, name).filter((found) => wanted === undefined || found.hook === wanted);
+  const uses = findUses(target, preset).filter((found) => wanted === undefined || found.hook === wanted);
   const [use, another] = uses;
   if (use && another) {
     const message = `The preset "${name}" is used for ${use.hook} and ${another.hook}: choose one with --path.`;
@@ -113,7 +114,7 @@ function planCopy(
   };
 
   const mappings = mailboxesFor(read, hooks).flatMap((mailbox) => {
-    const asUsed = { name, with: given, key: use?.key ?? "hooks.presets" };
+    const asUsed = { ...preset, with: given, key: use?.key ?? "hooks.presets" };
     const { parameters, findings } = resolveParameters(read.preset, asUsed, mailbox?.settings);
     if (findings.length > 0) {
       throw new ConfigError(findings.map(({ key, message }) => ({ file: target.file, key, message })));

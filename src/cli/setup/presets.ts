@@ -10,7 +10,7 @@ import {
   requireUnused,
   type Target,
 } from "../edit/plan.ts";
-import { findPresets, readPreset, requirePreset } from "../../core/config/presets/file.ts";
+import { findPresets, type PresetPlace, readPreset, requirePreset } from "../../core/config/presets/file.ts";
 import { writeConnectSteps, writePresetPage } from "../../core/config/presets/page.ts";
 import { readAuth, toParametersSchema } from "../../core/config/presets/parameters.ts";
 import { resolveReferences } from "../../core/config/references.ts";
@@ -21,7 +21,7 @@ import { findVendor } from "../../core/ports/vendor.ts";
 import { vendors } from "../../vendors/index.ts";
 import { showHookId } from "../../vendors/kit/subscriptions.ts";
 import { readOwn, toObject, toText } from "../../core/shared/json.ts";
-import { addConfigOptions, addPair, addWriteOptions, CONFIG_HELP, UsageError } from "../command.ts";
+import { addConfigOptions, addPair, addWriteOptions, CONFIG_HELP, PRESET_HELP, UsageError } from "../command.ts";
 import { loadConfig, locateNewConfig, parseJsonOrText, readSecret } from "../context.ts";
 import { type CliIo, print, printJson, printJsonLine, printWarnings, style } from "../io.ts";
 import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, readPlan, runChange } from "./change.ts";
@@ -52,13 +52,14 @@ export function addPresets(program: Command, io: CliIo): void {
   presets
     .command("show")
     .description("Show a preset's page: what to set at the sender, events, options and an example.")
-    .argument("<name>", "name of the preset")
+    .argument("<name>", PRESET_HELP)
     .option("--json", "print the preset itself, as JSON", false)
     .action((name: string, { json }: { json: boolean }) => {
-      if (json) printJson(io, readPreset(requirePreset(name)).preset);
-      else print(io, writePresetPage(requirePreset(name)).trimEnd());
+      const { folder, written } = requirePreset(name, io.cwd);
+      if (json) printJson(io, readPreset(folder).preset);
+      else print(io, writePresetPage(folder, written).trimEnd());
     });
-  const enable = presets.command("enable").argument("<name>", "name of the preset");
+  const enable = presets.command("enable").argument("<name>", PRESET_HELP);
   addWriteOptions(enable, `${CONFIG_HELP}; created if missing`)
     .description("Add a preset to the configuration, store its secret, and say what to set at the sender.")
     .option("--secret <secret>", "the sender's secret; - for standard input, or a reference such as ${GITHUB_SECRET}")
@@ -71,9 +72,9 @@ export function addPresets(program: Command, io: CliIo): void {
     .option("--replace", "register it instead of another webhook, where there can be only one", false)
     .option("--token <token>", TOKEN_HELP)
     .action((name: string, flags: EnableFlags) =>
-      runChange(flags, io, () => enablePreset(requirePreset(name), flags, io)),
+      runChange(flags, io, () => enablePreset(requirePreset(name, io.cwd), flags, io)),
     );
-  const disable = presets.command("disable").argument("<name>", "name of the preset");
+  const disable = presets.command("disable").argument("<name>", PRESET_HELP);
   addWriteOptions(disable)
     .description("Remove a preset from the configuration.")
     .option("--path <hook>", "the hook's name (default: the preset's)")
@@ -84,15 +85,15 @@ export function addPresets(program: Command, io: CliIo): void {
     )
     .option("--token <token>", TOKEN_HELP)
     .action((name: string, flags: EnableFlags) =>
-      runChange(flags, io, () => disablePreset(requirePreset(name), flags, io)),
+      runChange(flags, io, () => disablePreset(requirePreset(name, io.cwd), flags, io)),
     );
   addVerify(presets, io);
   addConfigOptions(presets.command("copy"))
     .description("Replace a preset by its mappings, templates and samples, as your own to change.")
-    .argument("<name>", "name of the preset")
+    .argument("<name>", PRESET_HELP)
     .option("--path <hook>", "the hook's name, if the preset is used for several")
     .option("--print", "show the mappings and write nothing", false)
-    .action((name: string, flags: CopyFlags) => copyPreset(requirePreset(name), flags, io));
+    .action((name: string, flags: CopyFlags) => copyPreset(requirePreset(name, io.cwd), flags, io));
 }
 
 const TOKEN_HELP = "token of the sender's API (default: apiToken, or that of the channel); it is not stored";
@@ -111,34 +112,35 @@ interface Person {
 }
 
 /** Adds a preset to the configuration with its secret in a file, and says what to set at the sender. */
-async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
+async function enablePreset(preset: PresetPlace, flags: EnableFlags, io: CliIo): Promise<void> {
+  const { name } = preset;
   const vendor = findRegistrar(name);
-  if (flags.unregister) return unregister(name, flags, io);
+  if (flags.unregister) return unregister(preset, flags, io);
   if (vendor && flags.register !== undefined) {
     if (flags.secret !== undefined && vendor.webhooks.secretBy !== "app")
       throw new UsageError("Give either --register or --secret, not both.");
-    return registerPreset({ name, vendor, flags, io }, readOptions(flags));
+    return registerPreset({ preset, vendor, flags, io }, readOptions(flags));
   }
   const terminal = openTerminal(flags, io);
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
   const url = toUrl(target, flags.path ?? name);
-  const byHand = flags.register === undefined ? [] : describeByHand(name, url);
+  const byHand = flags.register === undefined ? [] : describeByHand(preset, url);
   if (!flags.json) print(io, ...byHand);
   // With --register, a preset that is used only lacks its webhook.
-  if (byHand.length > 0 && findWrittenUse(target, name, flags.path)) {
+  if (byHand.length > 0 && findWrittenUse(target, preset, flags.path)) {
     if (flags.json) printJsonLine(io, { ok: true, file: target.file, written: false, url, notes: byHand });
     return;
   }
-  requireUnused(target, name, flags.path);
+  requireUnused(target, preset, flags.path);
   // Some senders show their secret only when the hook is created there.
-  terminal?.note(`URL: ${url}\n${writeConnectSteps(name, url)}`);
-  const plan = planUse(target, { name, options: await askOptions(name, flags, { io, terminal }) });
+  terminal?.note(`URL: ${url}\n${writeConnectSteps(preset, url)}`);
+  const plan = planUse(target, { preset, options: await askOptions(preset, flags, { io, terminal }) });
   await loadPlan(plan, io);
   const written = await applyPlan(plan, flags, io);
   const { file } = plan;
   const secretFiles = [...plan.secretFiles.keys()];
   const secretFile = secretFiles.find((secret) => secret.endsWith("-secret"));
-  const steps = writeConnectSteps(name, url, secretFile && relative(io.cwd, secretFile));
+  const steps = writeConnectSteps(preset, url, secretFile && relative(io.cwd, secretFile));
   const found = await readPlan(plan, io.env);
   const warnings = [...found.problems, ...found.warnings].map(toSentence);
   if (flags.json) {
@@ -157,44 +159,46 @@ async function enablePreset(name: string, flags: EnableFlags, io: CliIo): Promis
   }
   if (written) printWritten(plan, io);
   else print(io, "Nothing was written.");
-  print(io, `URL: ${url}`, steps);
+  print(io, `URL: ${url}`, ...(steps === "" ? [] : [steps]));
   printWarnings(io, warnings);
 }
 
 /** What the person has to do, because nothing can be registered by an API. */
-function describeByHand(name: string, url: string): string[] {
+function describeByHand({ name, folder, written }: PresetPlace, url: string): string[] {
   const vendor = findVendor(vendors, name);
   if (!vendor?.describeSetup)
-    return [`The webhook of ${name} cannot be registered by an API. See \`webhooks presets show ${name}\`.`];
+    return [`The webhook of ${name} cannot be registered by an API. See \`webhooks presets show ${written}\`.`];
   // Without gateway.publicUrl, it has a placeholder in place of the host.
   if (!URL.canParse(url)) throw refuseUnknownUrl();
-  const { events } = readPreset(name).preset;
+  const { events } = readPreset(folder).preset;
   return vendor.describeSetup(url, events?.default ?? []);
 }
 
-async function unregister(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
+async function unregister(preset: PresetPlace, flags: EnableFlags, io: CliIo): Promise<void> {
+  const { name } = preset;
   const vendor = findRegistrar(name);
   const message = `The webhook of ${name} cannot be deleted by an API. Delete it at the sender.`;
   if (!vendor) throw new ConfigError([{ message }]);
-  const removed = await unregisterPreset({ name, vendor, flags, io });
+  const removed = await unregisterPreset({ preset, vendor, flags, io });
   if (flags.json) printJsonLine(io, { ok: true, removed });
   else if (removed.length > 0) print(io, `Deleted at ${vendor.service}: ${removed.map(showHookId).join(", ")}.`);
 }
 
 /** Removes a preset from the configuration, and its webhook before. */
-async function disablePreset(name: string, flags: EnableFlags, io: CliIo): Promise<void> {
+async function disablePreset(preset: PresetPlace, flags: EnableFlags, io: CliIo): Promise<void> {
+  const { name } = preset;
   const vendor = findRegistrar(name);
-  const removed = flags.unregister && vendor ? await unregisterPreset({ name, vendor, flags, io }) : [];
+  const removed = flags.unregister && vendor ? await unregisterPreset({ preset, vendor, flags, io }) : [];
   if (flags.unregister && !flags.dryRun) {
     const { config } = await loadConfig(flags.config, io);
     const left = await removeTunnelWebhooks(config, { preset: name, hook: flags.path ?? name });
     if (!flags.json) print(io, ...left);
   }
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
-  const use = findWrittenUse(target, name, flags.path);
+  const use = findWrittenUse(target, preset, flags.path);
   if (!use) {
-    const hooks = findUses(target, name).map(({ hook }) => hook);
-    throw refuseUnused(name, target.file, hooks);
+    const hooks = findUses(target, preset).map(({ hook }) => hook);
+    throw refuseUnused(preset, target.file, hooks);
   }
   const plan = planChanges(target, [{ kind: "remove", path: use.at }], { secretFiles: new Map() });
   await loadPlan(plan, io);
@@ -212,11 +216,11 @@ function readOptions(flags: Pick<EnableFlags, "events" | "with">): Record<string
 
 /** The options for `with`. Missing ones are asked for. */
 export async function askOptions(
-  name: string,
+  { name, folder }: PresetPlace,
   flags: Pick<EnableFlags, "path" | "events" | "with" | "secret" | "generate">,
   person: Person,
 ): Promise<Record<string, unknown>> {
-  const { preset } = readPreset(name);
+  const { preset } = readPreset(folder);
   const { properties } = toParametersSchema(preset);
   const given = readOptions(flags);
   const usual = Object.entries(properties).map(([option, schema]) => [option, schema["default"]]);

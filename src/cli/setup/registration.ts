@@ -64,17 +64,18 @@ interface Registration {
 
 /** Reads what there is, here and at the sender, and changes nothing. */
 async function prepare(command: RegisterCommand, options: Record<string, unknown>): Promise<Registration> {
-  const { name, vendor, flags, io } = command;
+  const { preset, vendor, flags, io } = command;
+  const { name } = preset;
   const { target, envFile } = readPlace(flags, io);
-  const written = findWrittenUse(target, name, flags.path);
+  const written = findWrittenUse(target, preset, flags.path);
   const place = await askPlace(command, written);
   const { reference, variable, named } = toSecretReference(written, flags.path ?? name);
   const secretFile = named === undefined ? undefined : path.resolve(path.dirname(target.file), named);
   // A secret that the configuration has itself stays there.
   const secret = variable === undefined ? undefined : reference;
-  const plan = planUse(target, { name, options: { path: flags.path, ...options, place, secret }, use: written });
+  const plan = planUse(target, { preset, options: { path: flags.path, ...options, place, secret }, use: written });
   const isStored = variable === undefined || Boolean(io.env[variable]);
-  const makeSecret = (): string => createPresetSecret(name, readAuth(readPreset(name).preset, options).scheme);
+  const makeSecret = (): string => createPresetSecret(name, readAuth(readPreset(preset.folder).preset, options).scheme);
   const toStore = await getSecret(command, { variable, isStored, makeSecret });
   // The sender's own secret is not known yet.
   const unknown = isStored ? undefined : makeSecret();
@@ -198,8 +199,8 @@ function readPlace(flags: RegisterFlags, io: CliIo): { target: Target; envFile: 
   return { target: readTarget(file, io.env), envFile };
 }
 
-async function askPlace({ name, flags, io }: RegisterCommand, use: WrittenUse | undefined): Promise<unknown> {
-  const registration = findRegistration(name);
+async function askPlace({ preset, flags, io }: RegisterCommand, use: WrittenUse | undefined): Promise<unknown> {
+  const registration = findRegistration(preset.folder);
   const given = typeof flags.register === "string" ? flags.register : use?.with["place"];
   if (given !== undefined || !registration?.placeRequired) return given;
   const about = toText(registration.place?.["description"]);

@@ -1,5 +1,6 @@
 import { findUse, toApiAccess, toHook, toHookUrl } from "../../core/config/presets/api-access.ts";
 import { type ConfigPlan, isReference } from "../edit/plan.ts";
+import type { PresetPlace } from "../../core/config/presets/file.ts";
 import type { PresetUse, ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { findVendor, type HookApi, type Vendor } from "../../core/ports/vendor.ts";
@@ -25,8 +26,7 @@ export type Registrar = Vendor & Required<Pick<Vendor, "webhooks">>;
 
 /** A command about the webhook of a preset. */
 export interface RegisterCommand {
-  /** The preset. */
-  name: string;
+  preset: PresetPlace;
   vendor: Registrar;
   flags: RegisterFlags;
   io: CliIo;
@@ -49,10 +49,10 @@ export function findRegistrar(preset: string): Registrar | undefined {
 
 /** Opens the sender's API with the stored token, that of the command line or the environment, or one that is asked for. */
 export async function openSender(command: RegisterCommand, plan: ConfigPlan, env: NodeJS.ProcessEnv): Promise<Sender> {
-  const { name, vendor, flags } = command;
+  const { preset, vendor, flags } = command;
   const { config } = await readPlan(plan, env);
-  const use = findUse(config, name, flags.path);
-  if (!use) throw refuseUnused(name, plan.file, listHooks(config, name));
+  const use = findUse(config, preset.name, flags.path);
+  if (!use) throw refuseUnused(preset, plan.file, listHooks(config, preset.name));
   const access = toApiAccess(use, config);
   const token = await findToken(command, access);
   const url = requireUrl(use, config);
@@ -67,10 +67,10 @@ export function connectStored(use: PresetUse, config: ResolvedConfig, timeoutMs:
 }
 
 /** `hooks`: those that the preset is used for. */
-export function refuseUnused(name: string, file: string | undefined, hooks: string[]): ConfigError {
+export function refuseUnused({ name, written }: PresetPlace, file: string | undefined, hooks: string[]): ConfigError {
   const message =
     hooks.length === 0
-      ? `The preset "${name}" is not used. Add it with \`webhooks presets enable ${name}\`.`
+      ? `The preset "${name}" is not used. Add it with \`webhooks presets enable ${written}\`.`
       : `The preset "${name}" is used for other hooks. Name one with --path: ${hooks.join(", ")}.`;
   return new ConfigError([{ file, message }]);
 }

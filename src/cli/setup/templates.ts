@@ -85,11 +85,7 @@ export function readTemplate(name: string): Record<string, string> {
 
 /** A new transform for payloads of a shape. `base`: the field of the action that it starts from. */
 export function writeModule(name: string, shape: Shape, base: "message" | "text" | undefined): string {
-  const declaration = [
-    "",
-    "/** What the samples hold. The body comes from outside: any field may be missing. */",
-    toDeclaration("Payload", shape),
-  ];
+  const declaration = declarePayload(shape);
   if (!base) {
     return toSource(declaration, "Payload", "{ payload }", [
       "// Return null to skip a request: it is answered with 204.",
@@ -104,18 +100,35 @@ export function writeModule(name: string, shape: Shape, base: "message" | "text"
   ]);
 }
 
-/** A new transform for an event of a preset, or for all. `type`: the name of its payloads, `base`: the field of its action. */
-export function writePresetModule(type: string, event: string | undefined, base: "message" | "text"): string {
+/**
+ * A new transform for an event of a preset, or for all. `payload`: the name that its type has in `hookline/presets`, or what its
+ * samples hold. `base`: the field of its action.
+ */
+export function writePresetModule(
+  payload: string | Shape,
+  event: string | undefined,
+  base: "message" | "text",
+): string {
+  const isNamed = typeof payload === "string";
+  const head = isNamed ? [`import type { ${payload} } from "hookline/presets";`] : declarePayload(payload);
   const others = [
     "// Other events keep the preset's action.",
     `if (event !== ${JSON.stringify(event)}) return undefined;`,
   ];
-  return toSource([`import type { ${type} } from "hookline/presets";`], type, "{ event, payload, base }", [
+  return toSource(head, isNamed ? payload : "Payload", "{ event, payload, base }", [
     ...(event === undefined ? [] : [...others, ""]),
     "// `base` is the preset's action. Return undefined to keep it, null to skip the request.",
     'console.log("fields", event, Object.keys(payload).join(", ")); // Shown with the event.',
     `return { ${base}: base.${base} };`,
   ]);
+}
+
+function declarePayload(shape: Shape): string[] {
+  return [
+    "",
+    "/** What the samples hold. The body comes from outside: any field may be missing. */",
+    toDeclaration("Payload", shape),
+  ];
 }
 
 function toSource(head: string[], type: string, input: string, body: string[]): string {

@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Change, editConfig } from "../edit/edit-config.ts";
-import { findWrittenUse, findUses, readTarget, type Target, type WrittenUse } from "../edit/plan.ts";
-import { readPreset, requirePreset, toTypeName } from "../../core/config/presets/file.ts";
+import { findWrittenUse, findUses, readTarget, type Target, writePlace, type WrittenUse } from "../edit/plan.ts";
+import { isBuiltIn, type PresetPlace, readPreset, requirePreset, toTypeName } from "../../core/config/presets/file.ts";
 import { trimSlashes } from "../../core/config/resolve.ts";
 import type { MappingSource } from "../../core/config/resolved-config.ts";
 import { readConfigText } from "../../service/drivers.ts";
@@ -17,7 +17,7 @@ import { addItem, addServiceOptions, type ServiceFlags } from "../command.ts";
 import { locateNewConfig, locateTransforms, readPayload } from "../context.ts";
 import { type CliIo, commandName, listFiles, print, printJson, printWarnings } from "../io.ts";
 import { createOperatorClient, readEvent } from "../operator-client.ts";
-import { addValue, createShape } from "../reading/shape.ts";
+import { addValue, createShape, type Shape } from "../reading/shape.ts";
 import { listEvents, type PresetSample, readPresetSamples } from "../samples/sample.ts";
 import { saveSample } from "../samples/save.ts";
 import { readTemplate, writeEditorFiles, writeModule, writePresetModule } from "./templates.ts";
@@ -38,7 +38,10 @@ export function addTransform(program: Command, io: CliIo): void {
     .argument("<name>", "name of the module, and of the hook if it gets one")
     .option("--sample <file>", "a JSON payload: a sample, and part of the payload's type; may be repeated", addItem, [])
     .option("--from-event <id>", "the payload of a stored event, as with --sample; last is the newest", addItem, [])
-    .option("--preset <name>", "the types of a preset's payloads, its samples, and its action as the base")
+    .option(
+      "--preset <name>",
+      "the types of a preset's payloads, its samples, and its action as the base; a name or a folder",
+    )
     .option("--event <name>", "with --preset: only events of this name, as pull_request.opened")
     .option("--print", "print the mapping and leave the configuration as it is", false)
     .option("--dir <folder>", "folder of the transforms (default: hooks.transformsDir, else ./transforms)")
@@ -52,13 +55,13 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
   const payloads = await Promise.all(flags.sample.map((file) => readPayload(file, io)));
   const events = await readEvents(flags, io);
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
-  const preset = readPresetEvent(flags);
-  const plan = preset ? planPreset(target, name, preset.name) : await planTransform(target, name, events[0]);
+  const preset = readPresetEvent(flags, io);
+  const plan = preset ? planPreset(target, name, preset) : await planTransform(target, name, events[0]);
   const files = preset ? toPresetFiles(name, preset) : toFiles(name, payloads, { events, plan, flags });
   requireFree(folder, Object.keys(files));
 
   for (const [file, text] of Object.entries(files)) replaceFile(path.join(folder, file), text);
-  const editor = writeEditorFiles(folder, preset !== undefined);
+  const editor = writeEditorFiles(folder, preset && isBuiltIn(preset.folder));
   const written = [...Object.keys(files).map((file) => path.join(folder, file)), ...editor.written];
   const isAdded = plan !== undefined && !flags.print && flags.dir === undefined && target.text !== undefined;
   if (isAdded)
@@ -80,7 +83,7 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
   if (!plan || !mapping) print(io, `${place} has a mapping of this hook already.`);
   else if (isAdded) print(io, `Added to ${plan.hasBase ? plan.key : "hooks.mappings"} in ${place}:`, `  ${mapping}`);
   else print(io, `For ${preset ? plan.key : "hooks.mappings"} in your configuration:`, `  ${mapping}`);
-  if (preset && plan?.isNewUse && isSigned(preset.name))
+  if (preset && plan?.isNewUse && isSigned(preset))
     print(io, "Its sender's requests need the hook token until you set the secret in with.");
   if (payloads.length > 0 || preset) print(io, "", "Record what it gives for the sample:", `  ${test} --update`);
   print(io, "", "Run its samples at every save:", `  ${test} --watch`);
@@ -98,8 +101,7 @@ function toFiles(
   { events, plan, flags }: { events: EventTimeline[]; plan: TransformPlan | undefined; flags: NewFlags },
 ): Record<string, string> {
   if (payloads.length + events.length === 0) return readTemplate(name);
-  const shape = createShape();
-  for (const payload of [...payloads, ...events.map(({ request }) => request.payload)]) addValue(shape, payload);
+  const shape = toShape([...payloads, ...events.map(({ request }) => request.payload)]);
   const base = !plan?.hasBase ? undefined : events[0]?.actions[0]?.kind === "wake" ? "text" : "message";
   const samples = payloads.map((payload, index): [string, string] => [
     `${name}.samples/${payloads.length === 1 ? "first" : path.basename(flags.sample[index] ?? "", ".json")}.json`,
@@ -108,19 +110,24 @@ function toFiles(
   return { [`${name}.ts`]: writeModule(name, shape, base), ...Object.fromEntries(samples) };
 }
 
-function isSigned(preset: string): boolean {
-  return readPreset(preset).preset.common?.["auth"] !== undefined;
+function toShape(payloads: unknown[]): Shape {
+  const shape = createShape();
+  for (const payload of payloads) addValue(shape, payload);
+  return shape;
 }
 
-interface PresetEvent {
-  name: string;
+function isSigned({ folder }: PresetPlace): boolean {
+  return readPreset(folder).preset.common?.["auth"] !== undefined;
+}
+
+interface PresetEvent extends PresetPlace {
   /** undefined: all. */
   event?: string;
   samples: PresetSample[];
 }
 
 /** Throws a `ConfigError` if there is no such preset or event. */
-function readPresetEvent({ preset, event, sample, fromEvent }: NewFlags): PresetEvent | undefined {
+function readPresetEvent({ preset, event, sample, fromEvent }: NewFlags, { cwd }: CliIo): PresetEvent | undefined {
   const refuse = (message: string): ConfigError => new ConfigError([{ message }]);
   if (preset === undefined) {
     if (event === undefined) return undefined;
@@ -130,24 +137,26 @@ function readPresetEvent({ preset, event, sample, fromEvent }: NewFlags): Preset
   }
   if (sample.length + fromEvent.length > 0)
     throw refuse("With --preset, the samples are those of the preset: leave out --sample and --from-event.");
-  const name = requirePreset(preset);
-  const samples = readPresetSamples(name);
-  const known = listEvents(readPreset(name).preset, samples);
+  const place = requirePreset(preset, cwd);
+  const { name, folder } = place;
+  const samples = readPresetSamples(folder);
+  const known = listEvents(readPreset(folder).preset, samples);
   if (event !== undefined && !known.includes(event)) {
-    const otherwise = `; \`webhooks presets show ${name}\` lists its events`;
+    const otherwise = `; \`webhooks presets show ${preset}\` lists its events`;
     throw refuse(`The preset "${name}" has no event "${event}"${didYouMean(event, known, otherwise)}`);
   }
-  return { name, event, samples: samples.filter((one) => event === undefined || one.event === event) };
+  return { ...place, event, samples: samples.filter((one) => event === undefined || one.event === event) };
 }
 
-function toPresetFiles(name: string, { name: preset, event, samples }: PresetEvent): Record<string, string> {
-  const isWake = readPreset(preset).preset.mappings.every(({ action }) => action === "wake");
+function toPresetFiles(name: string, { name: preset, folder, event, samples }: PresetEvent): Record<string, string> {
+  const isWake = readPreset(folder).preset.mappings.every(({ action }) => action === "wake");
   const copies = samples.flatMap(({ name: sample, file }) =>
     [".json", ".request.json"]
       .filter((extension) => existsSync(file + extension))
       .map((extension) => [`${name}.samples/${sample}${extension}`, readFileSync(file + extension, "utf8")]),
   );
-  const module = writePresetModule(toTypeName(preset), event, isWake ? "text" : "message");
+  const type = isBuiltIn(folder) ? toTypeName(preset) : toShape(samples.map(({ payload }) => payload));
+  const module = writePresetModule(type, event, isWake ? "text" : "message");
   return { [`${name}.ts`]: module, ...Object.fromEntries(copies) };
 }
 
@@ -195,8 +204,9 @@ interface TransformPlan {
 async function planTransform(target: Target, name: string, event?: EventTimeline): Promise<TransformPlan | undefined> {
   const source = event?.mapping === undefined ? undefined : await findSource(target, event.mapping);
   if (!source || !event) return planMapping(target, name, event);
-  const { preset, key, id, mapping } = source;
-  const use = preset === undefined ? undefined : findWrittenUse(target, preset, event.hook);
+  const { preset, baseDir: folder, key, id, mapping } = source;
+  const use =
+    preset === undefined ? undefined : findWrittenUse(target, { name: preset, folder, written: preset }, event.hook);
   if (preset !== undefined && !use) {
     const message = `The preset "${preset}" is not in hooks.presets: add it there.`;
     throw new ConfigError([{ file: target.file, message }]);
@@ -206,38 +216,34 @@ async function planTransform(target: Target, name: string, event?: EventTimeline
     const message = `The mapping "${id}" has the transform ${mapping.transform.module} already. Make samples for it with \`webhooks events save\`.`;
     throw new ConfigError([{ file: target.file, key, message }]);
   }
-  if (use && preset !== undefined) return planUsed(target, name, { preset, use });
+  if (use) return planUsed(target, name, use);
   const shown = { module: `${name}.ts` };
   const place = ["hooks", "mappings", Number(/\d+/.exec(key)?.[0]), "transform"];
   return { change: { kind: "set", path: place, value: shown }, shown, key: toKeyPath(place), hasBase: true };
 }
 
 /** Plans to call a new module from a use of a preset. */
-function planUsed(
-  target: Target,
-  name: string,
-  { preset, use: { at, with: options } }: { preset: string; use: WrittenUse },
-): TransformPlan {
+function planUsed(target: Target, name: string, { at, with: options }: WrittenUse): TransformPlan {
   const shown = { module: `${name}.ts` };
   const place = [...at, "with", "transform"];
-  const isText = !isObject(readPath(target.written, at.map(String)));
-  const change: Change = isText
-    ? { kind: "set", path: at, value: { use: preset, with: { ...options, transform: shown } } }
-    : { kind: "set", path: place, value: shown };
+  const use = readPath(target.written, at.map(String));
+  const change: Change = isObject(use)
+    ? { kind: "set", path: place, value: shown }
+    : { kind: "set", path: at, value: { use, with: { ...options, transform: shown } } };
   return { change, shown, key: toKeyPath(place), hasBase: true };
 }
 
 /** Plans to call a new module from the preset that is named. If the configuration does not use it, a use is added. Throws a `ConfigError` if it has a transform. */
-function planPreset(target: Target, name: string, preset: string): TransformPlan {
+function planPreset(target: Target, name: string, preset: PresetPlace): TransformPlan {
   const uses = findUses(target, preset);
   const free = uses.find((use) => use.with["transform"] === undefined);
-  if (free) return planUsed(target, name, { preset, use: free });
+  if (free) return planUsed(target, name, free);
   const [first] = uses;
   if (first) {
-    const message = `The preset "${preset}" calls a transform already. Change that one, or use the preset under another path.`;
+    const message = `The preset "${preset.name}" calls a transform already. Change that one, or use the preset under another path.`;
     throw new ConfigError([{ file: target.file, key: first.key, message }]);
   }
-  const shown = { use: preset, with: { transform: { module: `${name}.ts` } } };
+  const shown = { use: writePlace(preset, target), with: { transform: { module: `${name}.ts` } } };
   const place = ["hooks", "presets"];
   const change: Change = { kind: "add", path: place, value: shown };
   return { change, shown, key: toKeyPath(place), hasBase: true, isNewUse: true };

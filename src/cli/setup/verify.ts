@@ -2,14 +2,14 @@ import { isSender } from "../../core/types.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Command } from "commander";
 import { builtInDrivers } from "../../service/drivers.ts";
-import { requirePreset } from "../../core/config/presets/file.ts";
+import { type PresetPlace, requirePreset } from "../../core/config/presets/file.ts";
 import { findUse, toHook } from "../../core/config/presets/api-access.ts";
 import type { PresetUse, ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { readOwn } from "../../core/shared/json.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
-import { addServiceOptions, EXIT_CODES, type ServiceFlags, toDigits } from "../command.ts";
+import { addServiceOptions, EXIT_CODES, PRESET_HELP, type ServiceFlags, toDigits } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { type CliIo, print, printJson } from "../io.ts";
 import { createOperatorClient, type OperatorClient } from "../operator-client.ts";
@@ -27,10 +27,10 @@ export function addVerify(presets: Command, io: CliIo): void {
     .description(
       "Wait for one signed event of a preset's sender, ask the sender for a test delivery where its API has one, and explain a refusal.",
     )
-    .argument("<name>", "name of the preset")
+    .argument("<name>", PRESET_HELP)
     .option("--path <hook>", "the hook's name, if the preset is used for several")
     .option("--wait <seconds>", "how long to wait", toDigits, "120")
-    .action((name: string, flags: VerifyFlags) => verify(requirePreset(name), flags, io));
+    .action((name: string, flags: VerifyFlags) => verify(requirePreset(name, io.cwd), flags, io));
 }
 
 const POLL_MS = 500;
@@ -39,10 +39,11 @@ const TEST_MS = 10_000;
 /** The event that arrived, or why none did. */
 type Outcome = { event: string; reason?: never } | { event?: never; reason: string };
 
-async function verify(name: string, flags: VerifyFlags, io: CliIo): Promise<void> {
+async function verify(place: PresetPlace, flags: VerifyFlags, io: CliIo): Promise<void> {
+  const { name } = place;
   const { config } = await loadConfig(flags.config, io);
   const use = findUse(config, name, flags.path);
-  if (!use) throw refuseUnused(name, config.file, listHooks(config, name));
+  if (!use) throw refuseUnused(place, config.file, listHooks(config, name));
   const hook = toHook(use);
   const { mapping } =
     config.hooks.mappings.find(({ preset, mapping: { match } }) => preset === name && match?.path === hook) ?? {};
@@ -98,7 +99,7 @@ async function askForTest(use: PresetUse, config: ResolvedConfig): Promise<strin
     const url = requireUrl(use, config);
     const [id] = await hooks.find(url);
     if (id === undefined) {
-      return `${vendor.service} has no webhook that posts to ${url}: register it with \`webhooks presets enable ${use.name} --register\`.`;
+      return `${vendor.service} has no webhook that posts to ${url}: register it with \`webhooks presets enable ${use.written} --register\`.`;
     }
     if (!hooks.test) return byHand;
     await hooks.test(id);

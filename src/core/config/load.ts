@@ -7,7 +7,6 @@ import { appendSegment, isObject, isWithin, readPath, type Segment, toObject } f
 import { toChannelName } from "../shared/text/text.ts";
 import { parseSource, type Source } from "./parse/source.ts";
 import { type Drivers, loadPlugins } from "./plugins.ts";
-import { PRESETS_FOLDER } from "./presets/file.ts";
 import { loadPresets, toOrigin } from "./presets/load-presets.ts";
 import { hideValues, type References, resolveReferences, withReferences } from "./references.ts";
 import { type ConfigLocation, resolveConfig } from "./resolve.ts";
@@ -125,12 +124,10 @@ export function readConfigFile(file: string): string {
 export interface CheckOptions extends ConfigLocation, References {
   /** Where the keys are in the file. */
   source?: Source;
-  /** The folder of the presets, absolute. Default: the package's own. */
-  presetsDir?: string;
 }
 
 async function checkConfig(written: unknown, options: CheckOptions, builtIn: Drivers): Promise<ReadConfig> {
-  const { file, source, presetsDir = PRESETS_FOLDER } = options;
+  const { file, source } = options;
   const { value, references, problems: unresolved, files } = resolveReferences(written, options);
   const plugins = await loadPlugins(isObject(value) ? value["plugins"] : undefined, options.baseDir, builtIn);
   const { drivers } = plugins;
@@ -152,7 +149,7 @@ async function checkConfig(written: unknown, options: CheckOptions, builtIn: Dri
   for (const own of references.length > 0 ? config.hooks.mappings : []) {
     own.written = withReferences(own.mapping, (name) => appendSegment(own.key, name), references);
   }
-  const presets = loadPresets(config.hooks, presetsDir, drivers, references);
+  const presets = loadPresets(config, drivers, references);
   for (const [presetFile, presetSource] of presets.sources) sources.set(presetFile, presetSource);
   config.hooks.mappings.push(...presets.mappings);
   config.hooks.reads.push(...presets.reads);
@@ -169,7 +166,7 @@ async function checkConfig(written: unknown, options: CheckOptions, builtIn: Dri
         (problem) => (problem.file ?? file) === (block.file ?? file) && isWithin(problem.key ?? "", block.key),
       ),
     place: (problem) => locate(hideValues(toOrigin(problem, presets.origins), references), sources, file),
-    files: [...sources.keys(), ...presets.templates, ...files, ...plugins.files],
+    files: [...sources.keys(), ...presets.files, ...files, ...plugins.files],
   };
 }
 

@@ -3,6 +3,7 @@ import { toSecrets } from "../shared/secret.ts";
 import { toChannelName } from "../shared/text/text.ts";
 import { parseDuration } from "../shared/time.ts";
 import type { Drivers } from "./plugins.ts";
+import { locatePreset } from "./presets/file.ts";
 import type { ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
 import {
   type AlertRule,
@@ -143,7 +144,7 @@ function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: ConfigLoca
     redact: hooks.redact.map(toKeys),
     presets: hooks.presets.map((entry, index) => {
       const { use, with: values = {} } = typeof entry === "string" ? { use: entry } : entry;
-      return { name: use, with: values, key: `hooks.presets[${index}]` };
+      return { ...locatePreset(use, baseDir), with: values, key: `hooks.presets[${index}]` };
     }),
     transformsDir,
     transformRoots: hooks.transformRoots.map((folder) => path.resolve(baseDir, folder)),

@@ -1,3 +1,4 @@
+import type { PresetPlace } from "./presets/file.ts";
 import type { MappingInput, Preset, ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
 
 /** A mapping with the place it was written at, before it is compiled. */
@@ -36,8 +37,7 @@ export interface AllowedModel {
   alias?: string;
 }
 
-export interface PresetUse {
-  name: string;
+export interface PresetUse extends PresetPlace {
   with: Record<string, unknown>;
   /** Dotted path of the entry in the configuration's file. */
   key: string;

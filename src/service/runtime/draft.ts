@@ -2,7 +2,7 @@ import path from "node:path";
 import { createCheck, readSchema } from "../../core/config/schema/validator.ts";
 import type { MappingInput } from "../../core/config/schema/generated.ts";
 import { toConfigProblem } from "../../core/config/schema/problems.ts";
-import { PRESETS_FOLDER } from "../../core/config/presets/file.ts";
+import { isBuiltIn, locatePreset } from "../../core/config/presets/file.ts";
 import { loadPresets } from "../../core/config/presets/load-presets.ts";
 import type { MappingSource, PresetUse } from "../../core/config/resolved-config.ts";
 import { ConfigError, type ConfigProblem, HookError } from "../../core/errors.ts";
@@ -110,12 +110,24 @@ function toSources({ config, drivers }: Loaded, { mappings = [], presets = [] }:
   });
   const uses = presets.map((entry, index): PresetUse => {
     const { use, with: values } = toObject(typeof entry === "string" ? { use: entry } : entry);
-    return { name: toText(use), with: toObject(values), key: `hooks.presets[${index}]` };
+    return { ...locatePreset(toText(use), config.baseDir), with: toObject(values), key: `hooks.presets[${index}]` };
   });
-  const loaded = loadPresets({ ...config.hooks, presets: uses }, PRESETS_FOLDER, drivers);
+  const { baseDir, hooks } = config;
+  for (const { key, written, folder } of uses) {
+    if (isBuiltIn(folder) || isOfConfig(folder, config)) continue;
+    problems.push({ key, message: `In a draft, the preset "${written}" must be below ${baseDir}, or be in use.` });
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  const loaded = loadPresets({ baseDir, hooks: { ...hooks, presets: uses } }, drivers);
   problems.push(...loaded.findings.filter(({ level }) => level === "error"));
   if (problems.length > 0) throw new ConfigError(problems);
   return [...own, ...loaded.mappings.map((source) => ({ source, isSigned: source.mapping.auth !== undefined }))];
+}
+
+/** Whether any other file exists, or what it holds, is not for the API to tell. */
+function isOfConfig(folder: string, { baseDir, hooks }: Loaded["config"]): boolean {
+  const real = toRealPath(folder) ?? folder;
+  return hooks.presets.some((use) => use.folder === folder) || isInside(real, toRealPath(baseDir) ?? baseDir);
 }
 
 /** Secrets are not needed, and `auth` holds them. */

@@ -37,8 +37,8 @@ export function toHookUrl(
 }
 
 /** Its events by their names: `*` and families are replaced by what they stand for. */
-export function listEvents({ name, with: { events } }: PresetUse): string[] {
-  const { known = [], default: usual = [] } = readPreset(name).preset.events ?? {};
+export function listEvents({ folder, with: { events } }: PresetUse): string[] {
+  const { known = [], default: usual = [] } = readPreset(folder).preset.events ?? {};
   const wanted = Array.isArray(events) ? events.map(String) : usual;
   const isWanted = (event: string): boolean =>
     wanted.some((one) => one === event || (one.endsWith("*") && event.startsWith(one.slice(0, -1))));

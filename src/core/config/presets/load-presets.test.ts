@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -49,8 +50,8 @@ const CI = {
     },
   ],
 };
-const MAIL = {
-  name: "mail",
+const BOX = {
+  name: "box",
   description: "For this test.",
   defaultsFrom: "hooks.mail",
   mappings: [{ messageTemplate: "x" }],
@@ -61,7 +62,7 @@ afterAll(() => {
   for (const root of made) rmSync(root, { recursive: true });
 });
 
-/** A folder of presets as the package has one. */
+/** A folder of presets, each in a folder of its name. */
 function presetsFolder(...presets: ({ name: string } & object)[]): string {
   const root = mkdtempSync(path.join(tmpdir(), "hookline-presets-"));
   made.push(root);
@@ -74,31 +75,31 @@ function presetsFolder(...presets: ({ name: string } & object)[]): string {
 }
 
 const ci = { ...CI, parameters: { ...CI.parameters, first: { type: "string" } } };
-const presetsDir = presetsFolder(ci, MAIL);
+const presetsDir = presetsFolder(ci, BOX);
 
 const channels = { slack: { token: "x" } };
 
 function load(hooks: UserConfig["hooks"], root = presetsDir): Promise<ReadConfig> {
-  const options = { file: "/etc/webhooks.json5", baseDir: "/etc", env: {}, presetsDir: root };
+  const options = { file: "/etc/webhooks.json5", baseDir: root, env: {} };
   return checkConfig({ hooks, channels }, options);
 }
 
 test("the files of the presets in use are watched, also one that cannot be used", async () => {
   const [preset, template] = ["ci/preset.json", "ci/message.hbs"].map((name) => path.join(presetsDir, name));
-  const { files } = await load({ presets: [{ use: "ci", with: { secret: "s", first: "f" } }] });
+  const { files } = await load({ presets: [{ use: "./ci", with: { secret: "s", first: "f" } }] });
   expect(files.filter((file) => file.startsWith(presetsDir))).toEqual([preset, template]);
-  const root = presetsFolder(MAIL);
-  const broken = path.join(root, "mail/preset.json");
+  const root = presetsFolder(BOX);
+  const broken = path.join(root, "box/preset.json");
   writeFileSync(broken, "{");
-  await expect(load({ presets: ["mail"] }, root)).rejects.toMatchObject({ files: [broken] });
+  await expect(load({ presets: ["./box"] }, root)).rejects.toMatchObject({ files: [broken] });
 });
 
 async function errors(hooks: UserConfig["hooks"], root = presetsDir): Promise<string[]> {
-  return (await findProblems({ hooks, channels }, { presetsDir: root })).errors;
+  return (await findProblems({ hooks, channels }, { baseDir: root })).errors;
 }
 
 const useCi = (parameters: Record<string, unknown>) => ({
-  use: "ci",
+  use: "./ci",
   with: { secret: "s3cret", ...parameters },
 });
 
@@ -197,7 +198,7 @@ describe("a preset in use", () => {
   });
 
   test("with a single mapping gives it its own name", async () => {
-    expect((await load({ presets: ["mail"] })).config.hooks.mappings.map(({ id }) => id)).toEqual(["mail"]);
+    expect((await load({ presets: ["./box"] })).config.hooks.mappings.map(({ id }) => id)).toEqual(["box"]);
   });
 
   test("has its auth once it has the credential, which is not always a secret", async () => {
@@ -223,28 +224,28 @@ describe("a preset in use", () => {
   });
 
   test("is refused twice under one path", async () => {
-    expect(await errors({ presets: ["mail", { use: "mail" }] })).toEqual([
-      'hooks.presets[1]: The preset "mail" is already used at hooks.presets[0]. Give one of them another path in with.',
+    expect(await errors({ presets: ["./box", { use: "./box" }] })).toEqual([
+      'hooks.presets[1]: The preset "box" is already used at hooks.presets[0]. Give one of them another path in with.',
     ]);
   });
 
   test("is two hooks under two paths", async () => {
-    const { config, problems } = await load({ presets: ["mail", { use: "mail", with: { path: "in/mail" } }] });
+    const { config, problems } = await load({ presets: ["./box", { use: "./box", with: { path: "in/box" } }] });
     expect(problems).toEqual([]);
     expect(config.hooks.mappings.map(({ id, mapping }) => [id, mapping.match?.path])).toEqual([
-      ["mail", "mail"],
-      ["in/mail", "in/mail"],
+      ["box", "box"],
+      ["in/box", "in/box"],
     ]);
   });
 
   test("has no id that a mapping has", async () => {
-    expect(await errors({ presets: ["mail"], mappings: [{ id: "mail", messageTemplate: "x" }] })).toEqual([
-      'hooks.mappings[0].id: "mail" is also the id of a mapping of the preset "mail". Choose another id.',
+    expect(await errors({ presets: ["./box"], mappings: [{ id: "box", messageTemplate: "x" }] })).toEqual([
+      'hooks.mappings[0].id: "box" is also the id of a mapping of the preset "box". Choose another id.',
     ]);
   });
 
-  test.each(["mial", "../mail", "constructor"])("is refused if it does not exist: %s", async (name) => {
-    const [error] = (await errors({ presets: ["ci", name] })).toReversed();
+  test.each(["mial", "a/../../mail", "constructor"])("is refused if it does not exist: %s", async (name) => {
+    const [error] = (await errors({ presets: ["./ci", name] })).toReversed();
     expect(error).toMatch(`hooks.presets[1]: There is no preset "${name}"; `);
   });
 
@@ -277,7 +278,7 @@ describe("parameters", () => {
   test("mail takes those that are not given from hooks.mail", async () => {
     const { config } = await load({
       mail: { channel: "slack", model: "a/b", to: "not a parameter of this one" },
-      presets: [{ use: "mail", with: { model: "c/d" } }],
+      presets: [{ use: "./box", with: { model: "c/d" } }],
     });
     expect(config.hooks.mappings[0]?.mapping).toMatchObject({ channel: "slack", model: "c/d" });
   });
@@ -288,7 +289,7 @@ describe("parameters", () => {
   });
 
   test("a problem that came from hooks.mail is reported there, once", async () => {
-    expect(await errors({ mail: { channel: "slakc" }, presets: ["mail"] })).toEqual([
+    expect(await errors({ mail: { channel: "slakc" }, presets: ["./box"] })).toEqual([
       'hooks.mail.channel: There is no channel "slakc"; did you mean "slack"?',
     ]);
   });
@@ -359,11 +360,11 @@ test.each(findPresets())("the parameters of the built-in preset %s are valid sch
 });
 
 describe("a preset's own mistakes", () => {
-  const preset = (mapping: object) => presetsFolder(Object.assign({}, MAIL, { name: "bad", mappings: [mapping] }));
+  const preset = (mapping: object) => presetsFolder(Object.assign({}, BOX, { name: "bad", mappings: [mapping] }));
 
   test("a mapping that the schema refuses", async () => {
     const root = preset({ messageTemplate: 5 });
-    expect((await load({ presets: ["bad"] }, root)).problems).toEqual([
+    expect((await load({ presets: ["./bad"] }, root)).problems).toEqual([
       {
         file: path.join(root, "bad/preset.json"),
         line: 7,
@@ -375,7 +376,7 @@ describe("a preset's own mistakes", () => {
   });
 
   test("a parameter that it does not declare", async () => {
-    expect(await errors({ presets: ["bad"] }, preset({ messageTemplate: "x", agent: { $param: "modle" } }))).toEqual([
+    expect(await errors({ presets: ["./bad"] }, preset({ messageTemplate: "x", agent: { $param: "modle" } }))).toEqual([
       'hooks.presets[0].with.modle: The preset has no parameter "modle"; did you mean "model"?',
     ]);
   });
@@ -383,17 +384,113 @@ describe("a preset's own mistakes", () => {
   test("a parameter that a field needs is missed at its own key", async () => {
     const parameters = { module: { type: "string" } };
     const root = presetsFolder(
-      Object.assign({}, MAIL, { parameters, mappings: [{ transform: { module: { $param: "module" } } }] }),
+      Object.assign({}, BOX, { parameters, mappings: [{ transform: { module: { $param: "module" } } }] }),
     );
-    expect(await errors({ presets: [MAIL.name] }, root)).toEqual([
+    expect(await errors({ presets: ["./box"] }, root)).toEqual([
       "hooks.presets[0].with.module: This value is required.",
     ]);
   });
 
   test("a file that is no preset", async () => {
     const root = presetsFolder({ name: "bad" });
-    await expect(load({ presets: ["bad"] }, root)).rejects.toThrow(
+    await expect(load({ presets: ["./bad"] }, root)).rejects.toThrow(
       /preset\.json:1:1 description: This value is required/,
     );
+  });
+});
+
+describe("a preset of one's own", () => {
+  const BAD = { ...BOX, name: "bad" };
+
+  test("without its file names that, which is watched", async () => {
+    const root = presetsFolder();
+    const file = path.join(root, "presets/acme/preset.json");
+    const read = await load({ presets: ["./presets/acme"] }, root);
+    expect(read.problems.map(({ key, message }) => `${key}: ${message}`)).toEqual([
+      `hooks.presets[0]: There is no preset "./presets/acme": the file ${file} does not exist.`,
+    ]);
+    expect(read.files).toContain(file);
+  });
+
+  test.each([
+    ["acme", "./presets/acme"],
+    ["presets/acme", "./presets/acme"],
+    ["other", "./other"],
+  ])("is suggested for %s", async (use, suggested) => {
+    const root = presetsFolder(Object.assign({}, BOX, { name: "other" }));
+    mkdirSync(path.join(root, "presets/acme"), { recursive: true });
+    writeFileSync(path.join(root, "presets/acme/preset.json"), JSON.stringify({ ...BOX, name: "acme" }));
+    expect(await errors({ presets: [use] }, root)).toEqual([
+      `hooks.presets[0]: There is no preset "${use}". Did you mean "${suggested}"?`,
+    ]);
+  });
+
+  test.each([
+    ["another name than its folder", "bad", "worse", 'name: The name must be "bad", as its folder.'],
+    ["a built-in preset's name", "github", "github", 'name: "github" is a built-in preset. Choose another name'],
+    ["a folder that is no name", "Acme_1", "acme", 'name: The folder "Acme_1" has the preset\'s name: rename it'],
+  ])("with %s is refused", async (_what, folder, name, message) => {
+    const root = presetsFolder({ name: folder });
+    const file = path.join(root, folder, "preset.json");
+    writeFileSync(file, JSON.stringify({ ...BOX, name }, undefined, 2));
+    await expect(load({ presets: [`./${folder}`] }, root)).rejects.toMatchObject({
+      problems: [{ file, line: 2, message: expect.stringContaining(message.replace(/^name: /, "")), key: "name" }],
+    });
+  });
+
+  test.each([
+    ["a template that is missing", "none.hbs", /none\.hbs cannot be read: ENOENT/],
+    ["a template outside of its folder", "../secret", "../secret is outside of the preset's folder."],
+    ["a link that leads out", "link.hbs", "link.hbs is outside of the preset's folder."],
+    ["a template that is a folder", "sub", /sub cannot be read: it is not a regular file/],
+  ])("with %s is refused where it is named", async (_what, $file, message) => {
+    const root = presetsFolder(Object.assign({}, BAD, { mappings: [{ messageTemplate: { $file } }] }));
+    writeFileSync(path.join(root, "secret"), "hunter2");
+    mkdirSync(path.join(root, "bad/sub"));
+    symlinkSync("../secret", path.join(root, "bad/link.hbs"));
+    const { problems, files } = await load({ presets: ["./bad"] }, root);
+    expect(problems).toMatchObject([
+      {
+        file: path.join(root, "bad/preset.json"),
+        key: "mappings[0].messageTemplate",
+        message: expect.stringMatching(message),
+      },
+    ]);
+    expect(JSON.stringify(problems)).not.toContain("hunter2");
+    expect(files).toContain(path.join(root, "bad", $file));
+  });
+
+  test.each([
+    ["parameters.x", { parameters: { x: { type: "strin" } } }],
+    ["parameters.x", { parameters: { x: { pattern: "(" } } }],
+    ["ignore.x", { ignore: { x: { type: 5 } } }],
+    ["registration.place", { registration: { place: { minLength: "long" } } }],
+  ])("with a schema that is none in %s is refused there", async (key, part) => {
+    const root = presetsFolder({ ...BAD, ...part });
+    await expect(load({ presets: ["./bad"] }, root)).rejects.toMatchObject({
+      problems: [{ key, line: expect.any(Number), message: expect.stringContaining("This is not a JSON Schema: ") }],
+    });
+  });
+
+  test.each([
+    ["a pipe", (file: string) => execFileSync("mkfifo", [file]), "it is not a regular file"],
+    ["a folder", (file: string) => mkdirSync(file), "it is not a regular file"],
+  ])("whose file is %s is refused", async (_what, make, message) => {
+    const root = presetsFolder();
+    mkdirSync(path.join(root, "bad"));
+    make(path.join(root, "bad/preset.json"));
+    await expect(load({ presets: ["./bad"] }, root)).rejects.toThrow(message);
+  });
+
+  test("is found by an absolute path and from a folder above too", async () => {
+    const root = presetsFolder(BOX);
+    mkdirSync(path.join(root, "config"));
+    const ids = async (use: string, baseDir: string): Promise<string[]> =>
+      (await checkConfig({ hooks: { presets: [use] } }, { baseDir, env: {} })).config.hooks.mappings.map(
+        ({ id }) => id,
+      );
+    expect(await ids("../box", path.join(root, "config"))).toEqual(["box"]);
+    expect(await ids(path.join(root, "box"), "/")).toEqual(["box"]);
+    expect(await ids("./box/", root)).toEqual(["box"]);
   });
 });

@@ -1,6 +1,6 @@
 import { didYouMean } from "../../shared/text/text.ts";
-import { readFileSync } from "node:fs";
 import path from "node:path";
+import { messageOf } from "../../errors.ts";
 import { appendSegment, isWithin, readOwn, readPath, toObject, toText, isObject } from "../../shared/json.ts";
 import type { Source } from "../parse/source.ts";
 import { type Reference, withReferences } from "../references.ts";
@@ -12,7 +12,7 @@ import type { Drivers } from "../plugins.ts";
 import { PRESET_SETTINGS } from "../settings.ts";
 import type { MailSettings, MappingSource, PresetReads, PresetUse, ResolvedConfig } from "../resolved-config.ts";
 import { findLostId, splitAdditions, withAdditions } from "./additions.ts";
-import { findPresets, type PresetFile, readPreset } from "./file.ts";
+import { explainMissing, type PresetFile, readPreset, readTemplate } from "./file.ts";
 import {
   type FillOptions,
   fillParameters,
@@ -35,17 +35,16 @@ export interface LoadedPresets {
   origins: { file: string; key: string; origin: string }[];
   /** The presets' files, by absolute path. */
   sources: Map<string, Source>;
-  /** The templates that they read, absolute. */
-  templates: Set<string>;
+  /** The other files that were read or looked for, absolute. */
+  files: Set<string>;
 }
 
 /**
- * Reads the presets that a configuration uses from the folder `root`, and fills in their parameters. `references`: those of the
- * configuration.
+ * Reads the presets that a configuration uses, and fills in their parameters. `references`: those of the configuration. Throws
+ * a `ConfigError` if the file of one is not a valid preset.
  */
 export function loadPresets(
-  hooks: Hooks,
-  root: string,
+  { hooks, baseDir }: Pick<ResolvedConfig, "hooks" | "baseDir">,
   drivers: Drivers,
   references: readonly Reference[] = [],
 ): LoadedPresets {
@@ -55,20 +54,19 @@ export function loadPresets(
     findings: [],
     origins: [],
     sources: new Map(),
-    templates: new Set(),
+    files: new Set(),
   };
-  const known = findPresets(root);
-  const names = hooks.presets.map(({ name }) => name).filter((name) => known.includes(name));
-  const files = new Map(names.map((name) => [name, readPreset(name, root)]));
   for (const [index, use] of hooks.presets.entries()) {
     const first = hooks.presets.slice(0, index).find((other) => toPath(other) === toPath(use));
-    const preset = files.get(use.name);
-    if (!preset) {
-      loaded.findings.push(error(use.key, `There is no preset "${use.name}"${didYouMean(use.name, known)}`));
+    const missing = explainMissing(use.written, baseDir);
+    if (missing !== undefined) {
+      loaded.files.add(path.join(use.folder, "preset.json"));
+      loaded.findings.push(error(use.key, missing));
     } else if (first?.name === use.name) {
       const message = `The preset "${use.name}" is already used at ${first.key}. Give one of them another path in with.`;
       loaded.findings.push(error(use.key, message));
     } else {
+      const preset = readPreset(use.folder);
       loaded.sources.set(preset.file, preset.source);
       for (const mailbox of mailboxesFor(preset, hooks))
         expandPreset(preset, use, { mailbox, drivers, loaded, references, transformsDir: hooks.transformsDir });
@@ -122,18 +120,25 @@ function expandPreset(
   loaded.findings.push(...refused);
   if (refused.length > 0) return;
 
-  const readFile = (name: string): string => {
-    const template = path.join(folder, name);
-    loaded.templates.add(template);
-    return readFileSync(template, "utf8");
+  const unreadable = new Map<string, Finding>();
+  const readFile = (name: string, at: string): string => {
+    loaded.files.add(path.join(folder, name));
+    try {
+      return readTemplate({ folder }, name);
+    } catch (failure) {
+      unreadable.set(name, { ...error(at, messageOf(failure)), file });
+      return "";
+    }
   };
   loaded.findings.push(...checkDedupe(preset, parameters, { readFile, mailbox, drivers }));
   const reads = findReads(preset, use, parameters, readFile);
   if (reads) loaded.reads.push(reads);
   const values = withReferences(parameters.values, parameters.keyOf, references);
   const written = references.length > 0 ? fillMappings(preset, { values }, { readFile, mailbox }) : [];
-  for (const [index, filled] of fillMappings(preset, parameters, { readFile, mailbox }).entries()) {
-    const { id, key, value, uses } = filled;
+  const filled = fillMappings(preset, parameters, { readFile, mailbox });
+  loaded.findings.push(...unreadable.values());
+  if (unreadable.size > 0) return;
+  for (const [index, { id, key, value, uses }] of filled.entries()) {
     const problems = checkMappingSchema(value, drivers);
     const refusals = problems.map((problem) => toFinding(problem, key));
     const findings = [...checkDeclared(uses, parameters, preset), ...refusals];

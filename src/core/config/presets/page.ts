@@ -1,24 +1,34 @@
-import { globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { isObject, toObject } from "../../shared/json.ts";
 import { listSampleNames } from "../../shared/system/samples.ts";
-import { type PresetFile, PRESETS_FOLDER, readPreset, toTypeName } from "./file.ts";
+import { isBuiltIn, type PresetFile, type PresetPlace, readPreset, toTypeName } from "./file.ts";
 import { PRESET_SETTINGS } from "../settings.ts";
 import { toParametersSchema } from "./parameters.ts";
 
-/** The page of a preset as Markdown: its `page.md`, then events, options and example from its data and samples. */
-export function writePresetPage(name: string): string {
-  const read = readPreset(name);
-  const page = readFileSync(path.join(read.folder, "page.md"), "utf8").trim();
-  return `${[page, ...writeEvents(read), ...writeOptions(read), ...writeReads(read), ...writeExample(read), ...writeSamples(read)].join("\n\n")}\n`;
+/**
+ * The page of a preset as Markdown: its `page.md`, then events, options and example from its data and samples. `use`: how a
+ * person names it.
+ */
+export function writePresetPage(place: string, use = place): string {
+  const read = readPreset(place);
+  const { name, description } = read.preset;
+  const page = readPage(read)?.trim() ?? `# ${name}\n\n${description}`;
+  return `${[page, ...writeEvents(read), ...writeOptions(read), ...writeReads(read), ...writeExample(read), ...writeSamples(read, use)].join("\n\n")}\n`;
+}
+
+/** undefined: a folder of one's own may have none. */
+function readPage({ folder }: Pick<PresetFile, "folder">): string | undefined {
+  const file = path.join(folder, "page.md");
+  return existsSync(file) ? readFileSync(file, "utf8") : undefined;
 }
 
 /**
  * What to do at the sender: the steps of the section "Connect it" of a preset's page, with the hook's URL and, if there is one,
  * the file with the secret. Steps that make a secret or change the configuration are left out.
  */
-export function writeConnectSteps(name: string, url: string, secretFile?: string): string {
-  const page = readFileSync(path.join(PRESETS_FOLDER, name, "page.md"), "utf8");
+export function writeConnectSteps({ name, folder, written }: PresetPlace, url: string, secretFile?: string): string {
+  const page = readPage({ folder }) ?? "";
   const section = /^## Connect it\n+([^]*?)(?=^## )/m.exec(page)?.[1] ?? "";
   const variable = /secret: "\$\{(\w+)\}"/.exec(section)?.[1] ?? "";
   const steps = section
@@ -29,7 +39,7 @@ export function writeConnectSteps(name: string, url: string, secretFile?: string
     .map((step, index) => step.replace(/^\d+/, String(index + 1)).trimEnd())
     .join("\n")
     .replaceAll(`https://<your host>/hooks/${name}`, url)
-    .replaceAll("the events below", `the events that \`webhooks presets show ${name}\` lists`);
+    .replaceAll("the events below", `the events that \`webhooks presets show ${written}\` lists`);
   if (secretFile === undefined || variable === "") return steps;
   return steps
     .replaceAll(`\`${variable}\``, `\`${secretFile}\``)
@@ -107,11 +117,15 @@ export function writeExample({ preset, folder }: PresetFile): string[] {
   return ["## Example", "What the agent gets, after the instructions:", `\`\`\`\`text\n${message}\n\`\`\`\``];
 }
 
-function writeSamples({ preset: { name }, folder }: PresetFile): string[] {
+function writeSamples({ preset: { name }, folder }: PresetFile, use: string): string[] {
   const samples = listSampleNames(path.join(folder, "samples"));
+  const type = isBuiltIn(folder)
+    ? `the type \`${toTypeName(name)}\` of \`hookline/presets\``
+    : "a type from its samples";
+  const send = `\`npx hookline send ${name} --sample ${samples[0]}\` posts a sample to the running service, as the sender would. The samples: ${toList(samples)}.`;
   return [
     "## Try it, and write your own code",
-    `\`npx hookline send ${name} --sample ${samples[0]}\` posts a sample to the running service, as the sender would. The samples: ${toList(samples)}.`,
-    `\`npx hookline transform new mine --preset ${name}\` writes a transform that gets this preset's action, with the type \`${toTypeName(name)}\` of \`hookline/presets\` for its payloads.`,
+    ...(samples.length > 0 ? [send] : []),
+    `\`npx hookline transform new mine --preset ${use}\` writes a transform that gets this preset's action, with ${type} for its payloads.`,
   ];
 }

@@ -268,8 +268,8 @@ export interface ParameterUse {
 
 export interface FillOptions {
   values: Parameters["values"];
-  /** Reads a file of the preset's folder. */
-  readFile(name: string): string;
+  /** Reads a file of the preset's folder. `at`: the dotted path of the object that names it. */
+  readFile(name: string, at: string): string;
 }
 
 /**
@@ -295,7 +295,7 @@ export function fillParameters(
     if (typeof condition === "string" && !isTrue(read(condition, at))) return undefined;
     if (typeof choice === "string") return fill(readPath(fields, [String(read(choice, at))]), at);
     const given = typeof parameter === "string" ? read(parameter, at) : undefined;
-    if (given === undefined && typeof file === "string") return readFile(file).trimEnd();
+    if (given === undefined && typeof file === "string") return readFile(file, at).trimEnd();
     if (typeof parameter === "string") return given;
     const entries = Object.entries(fields).map(([name, child]) => [name, fill(child, appendSegment(at, name))]);
     return Object.fromEntries(entries.filter(([, child]) => child !== undefined));

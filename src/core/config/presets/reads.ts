@@ -2,7 +2,7 @@ import { isObject, toObject } from "../../shared/json.ts";
 import { PRESET_SET } from "../../types.ts";
 import type { Preset } from "../schema/generated.ts";
 import type { PresetReads, PresetUse } from "../resolved-config.ts";
-import { fillParameters, type Parameters } from "./parameters.ts";
+import { type FillOptions, fillParameters, type Parameters } from "./parameters.ts";
 
 /** The name of the tool set with the reads of a preset. No set of `agents.tools` can have it. */
 function toSetName(values: Parameters["values"]): string {
@@ -14,7 +14,7 @@ export function findReads(
   { name, reads }: Preset,
   use: PresetUse,
   { values }: Pick<Parameters, "values">,
-  readFile: (name: string) => string,
+  readFile: FillOptions["readFile"],
 ): PresetReads | undefined {
   const names = listReadNames(values["context"]);
   if (!reads || names.length === 0) return undefined;
@@ -30,7 +30,10 @@ export function findReads(
     calls: Object.fromEntries(
       names.flatMap((read) => {
         const call = reads.calls[read];
-        const { value: template } = fillParameters(call?.template, "template", { values, readFile });
+        const { value: template } = fillParameters(call?.template, `reads.calls.${read}.template`, {
+          values,
+          readFile,
+        });
         return call ? [[read, { ...call, template: typeof template === "string" ? template : undefined }]] : [];
       }),
     ),

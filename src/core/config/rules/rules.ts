@@ -236,7 +236,7 @@ function checkCatchUp(config: ResolvedConfig): Finding[] {
     const key = `${use.key}.with.catchUp`;
     const { token, place } = toApiAccess(use, config);
     const where = `Set with.apiToken, or channels.${use.name}.token.`;
-    const isLost = place === undefined && findRegistration(use.name)?.placeRequired;
+    const isLost = place === undefined && findRegistration(use.folder)?.placeRequired;
     return listFound(
       token === undefined && error(key, `catchUp needs a stored token of the sender's API. ${where}`),
       isLost && error(key, "catchUp needs to know where the webhook is. Set with.place."),

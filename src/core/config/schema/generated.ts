@@ -546,13 +546,13 @@ export interface UserConfig {
      */
     redact?: string[];
     /**
-     * Presets to enable, by name or with options.
+     * Presets to enable, alone or with options: by name, or one of your own by its folder, as ./presets/acme. A folder is relative to this file.
      */
     presets?: (
       | string
       | {
           /**
-           * Name of the preset.
+           * Name of the preset, or its folder.
            */
           use: string;
           /**
@@ -2966,13 +2966,13 @@ export interface ValidConfig {
      */
     redact: string[];
     /**
-     * Presets to enable, by name or with options.
+     * Presets to enable, alone or with options: by name, or one of your own by its folder, as ./presets/acme. A folder is relative to this file.
      */
     presets: (
       | string
       | {
           /**
-           * Name of the preset.
+           * Name of the preset, or its folder.
            */
           use: string;
           /**
