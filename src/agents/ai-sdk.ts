@@ -10,6 +10,7 @@ import { limitFetch } from "../core/shared/net/limited-fetch.ts";
 import { undici } from "../core/shared/net/undici.ts";
 import { traceHeaders } from "../core/telemetry/traces.ts";
 import { toReply } from "./ai-sdk-reply.ts";
+import { readAnswers } from "./model-answer.ts";
 import type { AgentDriver, AgentTurn, CallOutcome, ToolDescription } from "../core/ports/agent.ts";
 import { createCallIds } from "./call-ids.ts";
 import { assertNotAborted, requireModelId, toDriverError } from "./errors.ts";
@@ -27,6 +28,8 @@ export const remoteSchema = objectSchema([], {
 type RemoteOptions = FromSchema<typeof remoteSchema>;
 type ProviderModel = Parameters<typeof AiSdk.wrapLanguageModel>[0]["model"];
 type Kind = "openai" | "anthropic" | "openai-compatible";
+
+const FORMATS = { openai: "responses", anthropic: "messages", "openai-compatible": "chat" } as const;
 
 export const openai = define("openai");
 export const anthropic = define("anthropic");
@@ -53,7 +56,7 @@ export function createAiSdk(
   turnHeaders?: (turn: AgentTurn) => Record<string, string>,
 ): AgentDriver {
   // Without a key the SDK would use one of the environment that the configuration does not name.
-  const settings = { baseURL: baseUrl, apiKey, headers, fetch: fetchAnswer };
+  const settings = { baseURL: baseUrl, apiKey, headers, fetch: readAnswers(FORMATS[kind], fetchLimited) };
   const models = new Map<string, ProviderModel>();
   return {
     name,
@@ -178,7 +181,7 @@ function orPlaceholder(text: string): string {
 }
 
 /** The longest answers of models have some hundred kilobytes. The turn has a time limit of its own. */
-const fetchAnswer = limitFetch({ maxBytes: 16 * 1024 * 1024 }, fetchWithoutTimeout);
+const fetchLimited = limitFetch({ maxBytes: 16 * 1024 * 1024 }, fetchWithoutTimeout);
 
 let dispatcher: Undici.Agent | undefined;
 

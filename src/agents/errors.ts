@@ -1,8 +1,8 @@
 import type { APICallError } from "ai";
 import { codeOf, DriverError, type ModelFailure } from "../core/errors.ts";
 import { parseObject, toObject } from "../core/shared/json.ts";
-import { AnswerTooLong } from "../core/shared/net/limited-fetch.ts";
 import { isRetryableStatus, parseRetryAfter } from "../core/shared/net/network.ts";
+import { FailedAnswer, WEB_PAGE } from "./model-answer.ts";
 
 /** The fields of the AI SDK's errors. Without a status there was no response, and with `isRetryable` the service was not reached. */
 type CallFailure = Pick<Error, "message"> &
@@ -16,29 +16,41 @@ const MAX_LENGTH = 300;
  */
 export function toDriverError(error: unknown, call: { provider: string; secrets: string[] }): DriverError {
   const failure: CallFailure = error instanceof Error ? error : { message: String(error) };
-  const { statusCode, responseHeaders, message } = failure;
   const modelFailure = classify(failure);
-  const outcome = statusCode === undefined ? "gave no answer" : `answered ${statusCode}`;
-  const isRefusedKey = statusCode === 401 || statusCode === 403;
-  const isRedirect = statusCode !== undefined && statusCode >= 300 && statusCode < 400;
-  const settings = `agents.providers.${call.provider}`;
-  const refused = isRefusedKey ? ` (check ${settings}.apiKey)` : "";
-  const advice = isRedirect ? ` (redirects are not followed: check ${settings}.baseUrl)` : refused;
-  const reason = error instanceof Error && error.cause instanceof AnswerTooLong ? error.cause.message : message;
-  const sentence = `${call.provider} ${outcome}${advice}: ${withoutSecrets(reason, call.secrets)}`;
-  return new DriverError(sentence.slice(0, MAX_LENGTH), {
-    // Another attempt would be redirected again.
-    retryable:
-      !isRedirect &&
-      (statusCode === undefined || isRetryableStatus(statusCode)) &&
-      (modelFailure === undefined || modelFailure === "unavailable"),
-    retryAfterMs: readRetryAfter(responseHeaders ?? {}),
+  const reason = withoutSecrets(failure.message, call.secrets);
+  const sentence = `${call.provider} ${describe(failure, `agents.providers.${call.provider}`)}`;
+  return new DriverError((reason === "" ? sentence : `${sentence}: ${reason}`).slice(0, MAX_LENGTH), {
+    retryable: isRetryable(failure) && (modelFailure === undefined || modelFailure === "unavailable"),
+    retryAfterMs: readRetryAfter(failure.responseHeaders ?? {}),
     modelFailure,
   });
 }
 
+function describe(failure: CallFailure, settings: string): string {
+  const { statusCode } = failure;
+  if (statusCode === undefined) return "gave no answer";
+  const isPage = failure instanceof FailedAnswer && failure.what === WEB_PAGE;
+  const answered = `answered ${failure instanceof FailedAnswer ? `200 with ${failure.what}` : statusCode}`;
+  if (isPage) return `${answered} (check ${settings}.baseUrl)`;
+  if (isRedirect(statusCode)) return `${answered} (redirects are not followed: check ${settings}.baseUrl)`;
+  return statusCode === 401 || statusCode === 403 ? `${answered} (check ${settings}.apiKey)` : answered;
+}
+
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400;
+}
+
+function isRetryable({ statusCode, responseBody = "" }: CallFailure): boolean {
+  if (statusCode === undefined) return true;
+  // Another attempt would be redirected again.
+  if (isRedirect(statusCode)) return false;
+  return isRetryableStatus(statusCode) || readError(responseBody).codes.some((code) => UNREADABLE_CALL_CODES.has(code));
+}
+
 const TOO_LONG = /context_length_exceeded|prompt is too long|maximum context length/i;
 const QUOTA_CODES = new Set(["insufficient_quota", "billing_error"]);
+/** The model wrote a call that the provider could not read: another answer may be right. */
+const UNREADABLE_CALL_CODES = new Set(["tool_use_failed"]);
 const UNKNOWN_MODEL_CODES = new Set(["model_not_found"]);
 
 /** By the code that the answer names, then by its status. Words may be quoted from the prompt, so they only count in a 4xx. */

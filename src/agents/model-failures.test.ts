@@ -14,6 +14,8 @@ const openers = {
   gateway: (baseUrl) => createGateway({ baseUrl }, { name: "house" }),
 } satisfies Record<string, (baseUrl: string) => AgentDriver>;
 
+const UNAVAILABLE = { modelFailure: "unavailable", retryable: true } as const;
+
 /** Bodies as the services send them. Each kind meets each: a proxy may stand before any of them. */
 const ANSWERS: [name: string, status: number, body: unknown, Pick<DriverError, "modelFailure" | "retryable">][] = [
   [
@@ -105,6 +107,42 @@ const ANSWERS: [name: string, status: number, body: unknown, Pick<DriverError, "
   ["a lock", 409, { error: { message: "Locked." } }, { modelFailure: undefined, retryable: true }],
 ];
 
+/** Failures that are sent with status 200: those above, and others. */
+const FAILED_WITH_200: [name: string, body: unknown, Partial<DriverError>][] = [
+  ...ANSWERS.flatMap(([name, status, body, failure]): (typeof FAILED_WITH_200)[number][] => {
+    const code = Number(status);
+    const error = typeof body === "object" && body !== null && "error" in body ? body.error : undefined;
+    if (typeof error !== "object" || code === 409) return [];
+    return [[`with its status, ${name}`, { error: { status: code, ...error } }, failure]];
+  }),
+  ["a code as a number", { error: { code: 429, message: "Slow down." } }, UNAVAILABLE],
+  ["a code as digits", { error: { code: "429", message: "Slow down." } }, UNAVAILABLE],
+  ["a code in words", { error: { code: "rate_limit_exceeded" } }, UNAVAILABLE],
+  ["a type in words", { type: "error", error: { type: "overloaded_error", message: "Overloaded" } }, UNAVAILABLE],
+  [
+    "an error as a text",
+    { error: "The server is busy." },
+    { ...UNAVAILABLE, message: expect.stringContaining("busy") },
+  ],
+  ["no money", { error: { code: "insufficient_quota" } }, { modelFailure: "quota", retryable: false }],
+  ["no such model", { error: { code: "model_not_found" } }, { modelFailure: "unknown-model", retryable: false }],
+  ["a refused key", { error: { code: "invalid_api_key" } }, { modelFailure: undefined, retryable: false }],
+  [
+    "a prompt that does not fit",
+    { error: { code: 400, message: "maximum context length is 4096" } },
+    { modelFailure: "too-long", retryable: false },
+  ],
+  [
+    "another form of error",
+    { code: 503, msg: "Come back." },
+    { ...UNAVAILABLE, message: expect.stringContaining("Come") },
+  ],
+  ["an empty object", {}, UNAVAILABLE],
+  ["nothing", "", { ...UNAVAILABLE, message: "house answered 200 with nothing" }],
+  ["half of an answer", '{"choices":[{"mess', { ...UNAVAILABLE, message: expect.stringContaining("no JSON") }],
+  ["a list", [], UNAVAILABLE],
+];
+
 describe.each(Object.entries(openers))("failures of a model: %s", (_, openAgent) => {
   let proxy: FaultProxy;
   beforeAll(async () => void (proxy = await startFaultProxy("http://127.0.0.1:1/v1")));
@@ -118,6 +156,11 @@ describe.each(Object.entries(openers))("failures of a model: %s", (_, openAgent)
   test.each(ANSWERS)("%s", async (__, status, body, failure) => {
     const text = typeof body === "string" ? body : JSON.stringify(body);
     proxy.inject({ kind: "answer", status, body: text });
+    expect(await fail()).toMatchObject(failure);
+  });
+
+  test.each(FAILED_WITH_200)("status 200 and %s", async (__, body, failure) => {
+    proxy.inject({ kind: "answer", status: 200, body: typeof body === "string" ? body : JSON.stringify(body) });
     expect(await fail()).toMatchObject(failure);
   });
 
@@ -148,12 +191,16 @@ describe.each(Object.entries(openers))("failures of a model: %s", (_, openAgent)
 
   test("an answer that is far too long is not read to its end", async () => {
     proxy.inject({ kind: "answer", status: 200, body: " ".repeat(17 * 1024 * 1024) });
-    expect((await fail()).message).toContain("the answer is longer than 16777216 bytes");
+    const message = "house answered 200 with too much: the answer is longer than 16777216 bytes";
+    expect(await fail()).toMatchObject({ ...UNAVAILABLE, message });
   });
 
-  test("a web page in place of an answer is no outage", async () => {
+  test("a web page in place of an answer is an outage", async () => {
     proxy.inject({ kind: "answer", status: 200, headers: { "content-type": "text/html" }, body: "<h1>Welcome</h1>" });
-    expect(await fail()).toMatchObject({ modelFailure: undefined, retryable: true });
+    expect(await fail()).toMatchObject({
+      ...UNAVAILABLE,
+      message: "house answered 200 with a web page (check agents.providers.house.baseUrl)",
+    });
   });
 });
 

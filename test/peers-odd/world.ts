@@ -74,7 +74,7 @@ function toConfig(
     channels: { http: { targets: { replies: { url: urls.target } } } },
     agents: {
       providers: { ...ofRows(provider), [SPARE]: provider({ key: SPARE }) },
-      defaults: { maxAttempts: 1, heartbeat: { every: "24h" } },
+      defaults: { maxAttempts: 2, heartbeat: { every: "24h" } },
       tools: {
         work: {
           kind: "http",
