@@ -45,7 +45,6 @@ const FACE: Record<string, string[]> = {
     "core/approvals/decide.ts",
     "core/boundary/boundary.ts",
     "core/boundary/visible.ts",
-    "core/config/resolve.ts",
     "core/config/schema/validator.ts",
     "core/config/settings.ts",
     "core/ingress/authenticators.ts",

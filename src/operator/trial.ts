@@ -1,6 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import { trimSlashes } from "../core/config/resolve.ts";
-import { didYouMean } from "../core/shared/text/text.ts";
+import { didYouMean, trimSlashes } from "../core/shared/text/text.ts";
 import { ConfigError, type ConfigProblem, HookError } from "../core/errors.ts";
 import { parseJsonBody } from "../core/ingress/parse-body.ts";
 import { toVisibleHeaders } from "../core/ingress/hook-request.ts";

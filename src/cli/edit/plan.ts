@@ -1,3 +1,4 @@
+import { trimSlashes } from "../../core/shared/text/text.ts";
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
@@ -18,7 +19,6 @@ import { parseSource } from "../../core/config/parse/source.ts";
 import { locatePreset, type PresetPlace } from "../../core/config/presets/file.ts";
 import { resolveReferences } from "../../core/config/references.ts";
 import { isSecretKey } from "../../core/config/rules/secrets.ts";
-import { trimSlashes } from "../../core/config/resolve.ts";
 import type { PresetUse } from "../../core/config/resolved-config.ts";
 import { type Change, editConfig } from "./edit-config.ts";
 

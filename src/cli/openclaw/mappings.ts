@@ -1,6 +1,5 @@
 import { type Segment, toObject, toText, withoutUndefined } from "../../core/shared/json.ts";
-import { toChannelName } from "../../core/shared/text/text.ts";
-import { trimSlashes } from "../../core/config/resolve.ts";
+import { toChannelName, trimSlashes } from "../../core/shared/text/text.ts";
 import { type Conversion, decide, type Fields, pick, PROVIDER } from "./conversion.ts";
 import { convertTemplate } from "./convert-template.ts";
 

@@ -1,10 +1,10 @@
+import { trimSlashes } from "../../core/shared/text/text.ts";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { ReadConfig } from "../../core/config/load.ts";
 import { checkConfig } from "../../service/drivers.ts";
 import { locatePreset } from "../../core/config/presets/file.ts";
 import { parseSource, type Source } from "../../core/config/parse/source.ts";
-import { trimSlashes } from "../../core/config/resolve.ts";
 import type { MappingInput } from "../../core/config/schema/generated.ts";
 import { ConfigError, type ConfigProblem } from "../../core/errors.ts";
 import { buildRuntime } from "../../service/runtime/build.ts";

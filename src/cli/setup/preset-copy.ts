@@ -1,3 +1,4 @@
+import { trimSlashes } from "../../core/shared/text/text.ts";
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Change, editConfig } from "../edit/edit-config.ts";
@@ -16,7 +17,6 @@ import { type PresetPlace, readPreset } from "../../core/config/presets/file.ts"
 import { fillMappings, mailboxesFor } from "../../core/config/presets/load-presets.ts";
 import { resolveParameters } from "../../core/config/presets/parameters.ts";
 import { findReadName, listReadNames } from "../../core/config/presets/reads.ts";
-import { trimSlashes } from "../../core/config/resolve.ts";
 import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { ConfigError, toSentence } from "../../core/errors.ts";
 import { readOwn } from "../../core/shared/json.ts";

@@ -1,3 +1,4 @@
+import { trimSlashes } from "../../core/shared/text/text.ts";
 import type { Command } from "commander";
 import { dirname, relative } from "node:path";
 import {
@@ -15,7 +16,6 @@ import { writeConnectSteps, writePresetPage } from "../../core/config/presets/pa
 import { readAuth, toParametersSchema } from "../../core/config/presets/parameters.ts";
 import { resolveReferences } from "../../core/config/references.ts";
 import { isSecretKey } from "../../core/config/rules/secrets.ts";
-import { trimSlashes } from "../../core/config/resolve.ts";
 import { ConfigError, toSentence } from "../../core/errors.ts";
 import { findVendor } from "../../core/ports/vendor.ts";
 import { vendors } from "../../vendors/index.ts";

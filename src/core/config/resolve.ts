@@ -1,6 +1,6 @@
 import path from "node:path";
 import { toSecrets } from "../shared/secret.ts";
-import { toChannelName } from "../shared/text/text.ts";
+import { toChannelName, trimSlashes } from "../shared/text/text.ts";
 import { parseDuration } from "../shared/time.ts";
 import type { Drivers } from "./plugins.ts";
 import { locatePreset } from "./presets/file.ts";
@@ -222,8 +222,3 @@ function resolveToolSet(block: ToolBlock): ToolSetBlock {
 }
 
 type ToolBlock = ValidConfig["agents"]["tools"][string];
-
-/** `/hooks///` → `hooks` */
-export function trimSlashes(text: string): string {
-  return text.replace(/^\/+|\/+$/g, "");
-}

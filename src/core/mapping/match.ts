@@ -1,11 +1,10 @@
-import { trimSlashes } from "../config/resolve.ts";
 import type { MappingInput, ValuePattern } from "../config/schema/generated.ts";
 import { findOptionalConstants, findUnknownKeywords, toUnknownKeyword } from "../config/schema/keywords.ts";
 import { compileSchema } from "../config/schema/validator.ts";
 import { messageOf } from "../errors.ts";
 import { appendSegment, isObject, readOwn, toKeyPath } from "../shared/json.ts";
 import { exactPayload } from "../shared/exact-json.ts";
-import { cutText, toOneLine } from "../shared/text/text.ts";
+import { cutText, toOneLine, trimSlashes } from "../shared/text/text.ts";
 import type { HookRequest } from "../types.ts";
 import { compileGlobs, compilePattern, isLongNumber, parsePayloadPath, readValues } from "./pattern.ts";
 import type { Diagnostics } from "./diagnostics.ts";

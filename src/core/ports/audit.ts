@@ -1,4 +1,4 @@
-/** What a principal asked the endpoint for. */
+/** A request of a principal to the MCP endpoint. */
 export interface McpRequestRecord {
   at: number;
   /** undefined: nobody who is known. */

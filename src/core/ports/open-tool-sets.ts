@@ -15,7 +15,7 @@ export interface OpenCall extends CallDescription {
   digest: string;
   /** Expressions of its schema that are not checked here, because they cannot run in linear time. */
   unchecked: ReadonlySet<string>;
-  /** What is wrong with arguments: one sentence for each; none if they fit the schema. */
+  /** Problems of arguments, one sentence for each; none if they fit the schema. */
   check(args: unknown): string[];
   /** The same for some of the arguments: others may be missing. */
   checkSome(args: unknown): string[];

@@ -4,7 +4,6 @@ import type { AgentDriver } from "../../core/ports/agent.ts";
 import { createAgent } from "../../agents/select.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import type { ReadConfig } from "../../core/config/load.ts";
-import { trimSlashes } from "../../core/config/resolve.ts";
 import type { Auth, MappingInput } from "../../core/config/schema/generated.ts";
 import type { MappingSource, PresetReads } from "../../core/config/resolved-config.ts";
 import { type ConfigProblem, DriverError, messageOf } from "../../core/errors.ts";
@@ -15,7 +14,7 @@ import type { DriverContext, DriverDefinition } from "../../core/ports/plugin.ts
 import type { Mailbox, Runtime } from "../../core/ports/runtime.ts";
 import { appendSegment, toObject } from "../../core/shared/json.ts";
 import { toTempDir } from "../../core/shared/system/temporary-folder.ts";
-import { channelKind, withPeriod } from "../../core/shared/text/text.ts";
+import { channelKind, withPeriod, trimSlashes } from "../../core/shared/text/text.ts";
 import { createReads } from "../../agents/tools/reads.ts";
 import { findEqualNames, type MadeSet, openToolSets } from "../../agents/tools/tool-sets.ts";
 

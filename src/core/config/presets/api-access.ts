@@ -1,6 +1,6 @@
+import { trimSlashes } from "../../shared/text/text.ts";
 import type { ApiAccess } from "../../ports/vendor.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
-import { trimSlashes } from "../resolve.ts";
 import type { PresetUse, ResolvedConfig } from "../resolved-config.ts";
 import { readPreset } from "./file.ts";
 

@@ -2,8 +2,7 @@ import { listFound } from "../../shared/found.ts";
 import { toObject, toText } from "../../shared/json.ts";
 import { BUILT_IN_HOOKS } from "../../types.ts";
 import type { Drivers } from "../plugins.ts";
-import { trimSlashes } from "../resolve.ts";
-import { didYouMean } from "../../shared/text/text.ts";
+import { didYouMean, trimSlashes } from "../../shared/text/text.ts";
 import { DEFAULT_TOKEN, type HookToken, type MappingSource, type ResolvedConfig } from "../resolved-config.ts";
 import { error, type Finding, warning } from "./finding.ts";
 

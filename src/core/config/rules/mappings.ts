@@ -1,9 +1,8 @@
 import { listFound } from "../../shared/found.ts";
 import { appendSegment, isWithin } from "../../shared/json.ts";
 import { BUILT_IN_HOOKS, MAIN_SESSION, SOURCE_CHANNEL } from "../../types.ts";
-import { channelKind, toChannelName } from "../../shared/text/text.ts";
+import { channelKind, toChannelName, trimSlashes } from "../../shared/text/text.ts";
 import type { Drivers } from "../plugins.ts";
-import { trimSlashes } from "../resolve.ts";
 import type { MappingInput } from "../schema/generated.ts";
 import { COMPAT_SETTINGS, listNeeding } from "../settings.ts";
 import type { MappingSource, ResolvedConfig } from "../resolved-config.ts";

@@ -134,3 +134,8 @@ function listKnown(known: readonly string[]): string {
 export function blankToUndefined(text: string | undefined): string | undefined {
   return text?.trim() || undefined;
 }
+
+/** `/hooks///` → `hooks` */
+export function trimSlashes(text: string): string {
+  return text.replace(/^\/+|\/+$/g, "");
+}
