@@ -82,6 +82,7 @@ test("of a list the log names the repeats, and a trial the keys", async () => {
   const items = [{ id: "l1", text: "one" }, { id: "l2", text: "two" }, { text: "without a key" }];
   const { body } = await service.post("batch", { items });
   expect(body.actions[0].runId).toBe(first.actions?.[0]?.runId ?? first.runId);
+  expect(body.actions.map(({ repeated }: { repeated?: boolean }) => repeated)).toEqual([true, undefined, undefined]);
   const text = "do not run again, because their keys are known: actions 0";
   expect(await service.api(`/api/events/${body.eventId}`)).toMatchObject({ log: [{ level: "info", text }] });
 

@@ -87,7 +87,16 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     backlog.requireRoom();
     const key = replayKeyOf(request);
     const known = key === undefined ? undefined : await findReplay(request, key);
-    return known ? toAccepted(known) : await mapAndCommit(request, runtime);
+    const accepted = known ? toAccepted(known) : await mapAndCommit(request, runtime);
+    noteRepeats(request, accepted.receipt, runtime);
+    return accepted;
+  }
+
+  function noteRepeats({ hook }: HookRequest, { eventId, actions, replayed }: Receipt, { mappings }: Runtime): void {
+    const count = replayed ? Math.max(1, actions.length) : actions.filter(({ repeated }) => repeated).length;
+    if (count === 0) return;
+    telemetry.activity.repeated({ hook: mappings.names(hook) ? hook : undefined, count });
+    log.info("a repeat was not executed again", { step: "mapping", eventId, hook, count });
   }
 
   /** A person's answer to a question is no event for a mapping. */

@@ -263,6 +263,8 @@ export interface ActionReceipt {
   sessionKey?: string;
   /** The action joined the run of an earlier request. */
   coalesced?: true;
+  /** Its key was known beside others that were not: nothing new was committed for it. */
+  repeated?: true;
 }
 
 /** The result of a commit that has reached the disk. */

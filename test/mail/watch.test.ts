@@ -116,7 +116,7 @@ test("the hook recognizes a mail that is posted again after a crash", async () =
   send("r-new");
   service = await service.restart();
   await expect.poll(ids).toEqual([...sent, "r-new"]);
-  await expect.poll(() => folderStatus(service)).toMatchObject({ posted: 31 });
+  await expect.poll(() => folderStatus(service)).toMatchObject({ posted: 1, repeated: 30 });
 });
 
 test("a broken store does not stop the hooks, and mails arrive once it is fixed", async () => {

@@ -46,6 +46,7 @@ const OK: HookResponse = {
   error: "",
   eventId: "e",
   skipped: false,
+  repeated: 0,
   retryAfterMs: undefined,
 };
 

@@ -128,10 +128,12 @@ function processed(
     error: "",
     eventId: "e",
     skipped: false,
+    repeated: 0,
     retryAfterMs: undefined,
   };
   return {
     setAside: more.setAside ?? false,
+    repeated: false,
     attempts: 1,
     mail: { ...toMail("1"), ...mail },
     response: { ...accepted, ...more.response },

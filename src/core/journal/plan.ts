@@ -108,7 +108,7 @@ function planEach(event: NewEvent, { use, keys, join }: Use): Plan {
     const key = use.keys[index] ?? "";
     const first = keys.get(key)?.receipt ?? receipts.get(key);
     if (first) {
-      commit.receipt.actions.push(...first.actions);
+      commit.receipt.actions.push(...first.actions.map((action) => ({ ...action, repeated: true as const })));
       repeated.push(index);
       continue;
     }
@@ -118,7 +118,10 @@ function planEach(event: NewEvent, { use, keys, join }: Use): Plan {
     if (key !== "") receipts.set(key, toReceipt(event, [own]));
   }
   const [first] = keys.values();
-  if (first && commit.actions.length === 0) return toRepeat({ ...commit.receipt, eventId: first.receipt.eventId }, use);
+  if (first && commit.actions.length === 0) {
+    const actions = commit.receipt.actions.map(({ repeated: _, ...action }) => action);
+    return toRepeat({ ...commit.receipt, actions, eventId: first.receipt.eventId }, use);
+  }
   const whole = { ...commit, log: [...event.log, ...describeRepeated(repeated)] };
   return hasEffect(event) ? withKeys(whole, use, receipts) : whole;
 }

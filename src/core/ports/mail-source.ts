@@ -1,8 +1,8 @@
 /** A mail as the hook receives it: decoded, bounded, plain text. Strings are empty if the mail says nothing. */
 export interface Mail {
   /**
-   * Identifies the mail, and so its repeats: the Message-ID, `#` and a digest of From, Date, Subject and size, since a sender can
-   * choose the Message-ID of another mail. Without a Message-ID `sha256:` and a digest of the mail. At most 200 characters.
+   * Identifies the mail, and so its repeats: the Message-ID, `#` and a digest of From, Date, Subject, body and size, since a sender
+   * can choose the Message-ID of another mail. Without a Message-ID `sha256:` and a digest of the mail. At most 200 characters.
    */
   id: string;
   /** The Message-ID without angle brackets, at most 512 characters. */
@@ -88,7 +88,7 @@ export interface FollowOptions {
   position: string | undefined;
   /** Milliseconds since the epoch. Without a valid position, mail received before is left out. */
   since: number;
-  /** Which of these ids belong to processed mails. Called before mails are fetched, if a position is lost. */
+  /** Which of these ids belong to processed mails. If a position is lost, these are not given again. */
   findKnown(ids: string[]): Promise<ReadonlySet<string>>;
   /** Maximum number of mails in a batch. */
   batchSize: number;

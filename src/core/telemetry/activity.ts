@@ -33,6 +33,8 @@ export interface Activity {
   answered(answer: { hook: string | undefined; status: number; ms: number }): void;
   /** An event was recorded. `mapping` is that of the configuration, or the service's own hook. */
   recorded(event: { mapping: string | undefined; status: EventStatus; mappingMs?: number; commitMs?: number }): void;
+  /** What a request asked for was done for an earlier one. `hook` is undefined unless the configuration names it. */
+  repeated(repeat: { hook: string | undefined; count: number }): void;
   /** An attempt at a run has ended. */
   turned(turn: { result: "done" | "retried" | "dead" | "held"; ms: number; usage?: TokenUsage }): void;
   /** A call of a model was answered, or not sent. `set` is undefined unless it is configured. */
@@ -45,7 +47,16 @@ export interface Activity {
   /** The last three hours, oldest first; minutes without anything are left out. */
   minutes(): Minute[];
   counts: Record<
-    "requests" | "events" | "runs" | "calls" | "questions" | "deliveries" | "rejections" | "reloads" | "tokens",
+    | "requests"
+    | "events"
+    | "repeats"
+    | "runs"
+    | "calls"
+    | "questions"
+    | "deliveries"
+    | "rejections"
+    | "reloads"
+    | "tokens",
     Tally
   >;
   durations: Record<"request" | "mapping" | "commit" | "turn" | "delivery", Durations>;
@@ -56,6 +67,7 @@ export function createActivity(): Activity {
   const counts = {
     requests: createTally(),
     events: createTally(),
+    repeats: createTally(),
     runs: createTally(),
     calls: createTally(),
     questions: createTally(),
@@ -91,6 +103,7 @@ export function createActivity(): Activity {
       if (mappingMs !== undefined) durations.mapping.add(mappingMs);
       if (commitMs !== undefined) durations.commit.add(commitMs);
     },
+    repeated: ({ hook, count }) => counts.repeats.add(hook, "", count),
     turned({ result, ms, usage: { inputTokens = 0, outputTokens = 0 } = {} }) {
       counts.runs.add(result);
       durations.turn.add(ms);

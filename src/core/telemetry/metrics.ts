@@ -33,6 +33,11 @@ interface Gauge {
 const COUNTERS: { key: keyof Activity["counts"]; help: string; labels: [name: string, second?: string] }[] = [
   { key: "requests", help: "Requests to hooks, by the status of the answer.", labels: ["hook", "status"] },
   { key: "events", help: "Recorded events.", labels: ["mapping", "status"] },
+  {
+    key: "repeats",
+    help: "Requests, or items of them, that repeat an earlier one and were not executed.",
+    labels: ["hook"],
+  },
   { key: "runs", help: "Attempts at agent turns.", labels: ["result"] },
   { key: "calls", help: "Calls of tool sets that models asked for.", labels: ["set", "result"] },
   { key: "questions", help: "Questions to a person.", labels: ["kind"] },

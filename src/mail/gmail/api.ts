@@ -61,8 +61,8 @@ export interface GmailHeader {
 }
 
 const FORMS = {
-  /** Only the headers that identify it. */
-  metadata: { format: "metadata", metadataHeaders: ["Message-ID", "Message-Id", "From", "Date", "Subject"] },
+  /** Labels, thread, time and size. */
+  minimal: { format: "minimal" },
   headers: { format: "metadata" },
   /** The mail as it was sent. */
   raw: { format: "raw" },

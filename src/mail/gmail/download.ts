@@ -1,6 +1,5 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { isSameMailbox } from "../message/text.ts";
-import { toMailId } from "../message/header.ts";
 import { assembleMail, type MailPart, pickParts, readMail } from "../message/read-mail.ts";
 import type { FollowOptions, MailAttachment, ReceivedMail } from "../../core/ports/mail-source.ts";
 import type { GmailApi, GmailHeader, GmailPart } from "./api.ts";
@@ -19,8 +18,6 @@ const MAX_ATTEMPTS = 5;
 export interface MessageInfo {
   /** Gmail's own id. */
   id: string;
-  /** The future `Mail.id`; undefined if the mail has no Message-ID. */
-  mailId: string | undefined;
   threadId: string | undefined;
   labelIds: string[];
   /** Milliseconds since the epoch. */
@@ -29,14 +26,14 @@ export interface MessageInfo {
   size: number;
 }
 
-/** Reads mails, in the order of the ids, without those that are known, not wanted or deleted. `infos`: of all that exist. */
+/** Reads mails, in the order of the ids, without those that are not wanted or deleted. `infos`: of all that exist. */
 export async function readMails(
   api: GmailApi,
   ids: string[],
   isWanted: (info: MessageInfo) => boolean,
   options: FollowOptions,
 ): Promise<{ mails: ReceivedMail[]; infos: MessageInfo[] }> {
-  const { signal, findKnown } = options;
+  const { signal } = options;
   if (ids.length === 0) return { mails: [], infos: [] };
   const [listed, own, infos] = await Promise.all([
     api.labels(signal),
@@ -44,16 +41,14 @@ export async function readMails(
     collect(ids, (id) => getInfo(api, id, signal)),
   ]);
   const labelNames = new Map(listed.map(({ id, name }) => [id ?? "", name ?? ""]));
-  const known = await findKnown(infos.flatMap(({ mailId }) => mailId ?? []));
-  const wanted = infos.filter((info) => isWanted(info) && !(info.mailId && known.has(info.mailId)));
-  const mails = await collect(wanted, async (info): Promise<ReceivedMail | undefined> => {
-    const { mailId, size, labelIds, receivedAt, threadId } = info;
+  const mails = await collect(infos.filter(isWanted), async (info): Promise<ReceivedMail | undefined> => {
+    const { size, labelIds, receivedAt, threadId } = info;
     const source = await fetchSource(api, info, signal);
     if (source === undefined) return undefined;
     const has = (label: string): boolean => labelIds.includes(label);
     const labels = labelIds.map((label) => labelNames.get(label) ?? label);
     const { bytes, attachments } = source;
-    const facts = { id: mailId, size, folder: "", labels, receivedAt, threadId, attachments };
+    const facts = { size, folder: "", labels, receivedAt, threadId, attachments };
     const mail = await readMail(bytes, facts, options);
     const isOwn = has("SENT") || own.some((address) => isSameMailbox(mail.sender, address));
     return { mail, marks: { spam: has("SPAM"), trash: has("TRASH"), draft: has("DRAFT"), own: isOwn } };
@@ -76,16 +71,14 @@ async function collect<Value, Result>(
 
 /** Undefined if the mail was deleted. */
 async function getInfo(api: GmailApi, id: string, signal: AbortSignal): Promise<MessageInfo | undefined> {
-  const message = await api.message(id, "metadata", signal);
-  const size = message?.sizeEstimate ?? 0;
+  const message = await api.message(id, "minimal", signal);
   return (
     message && {
       id,
-      mailId: toMailId(toHeader(message.payload?.headers ?? []), size),
       threadId: message.threadId ?? undefined,
       labelIds: message.labelIds ?? [],
       receivedAt: Number(message.internalDate) || Date.now(),
-      size,
+      size: message.sizeEstimate ?? 0,
     }
   );
 }
@@ -149,7 +142,7 @@ export function withHeaderFallback(api: GmailApi): GmailApi {
   return {
     ...api,
     async message(id, form, signal) {
-      if (form === "metadata") return api.message(id, form, signal);
+      if (form === "minimal") return api.message(id, form, signal);
       const count = failures.get(id) ?? 0;
       if (count >= MAX_ATTEMPTS) return api.message(id, "headers", signal);
       try {

@@ -1,6 +1,7 @@
 import { isObject, parseObject } from "../../core/shared/json.ts";
 import { DAY_MS } from "../../core/shared/time.ts";
 import type { FollowOptions, MailBatch } from "../../core/ports/mail-source.ts";
+import { withoutKnown } from "../message/known.ts";
 import type { GmailApi } from "./api.ts";
 import { type MessageInfo, readMails } from "./download.ts";
 
@@ -136,7 +137,8 @@ export async function* readBacklog(
   let backlog = start;
   while (ids.length > 0) {
     const batch = ids.splice(0, options.batchSize);
-    const { mails, infos } = await readMails(api, batch, ({ receivedAt }) => receivedAt >= since, options);
+    const { mails: read, infos } = await readMails(api, batch, ({ receivedAt }) => receivedAt >= since, options);
+    const mails = await withoutKnown(read, options);
     backlog = advance(backlog, infos);
     if (mails.length > 0) yield { mails, position: { ...behind, backlog }, remaining: ids.length };
   }

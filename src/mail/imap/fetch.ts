@@ -1,5 +1,4 @@
 import type { FetchMessageObject, FetchQueryObject, MessageStructureObject } from "imapflow";
-import { IDENTITY_FIELDS, toMailId } from "../message/header.ts";
 import { assembleMail, type MailFacts, type MailPart, pickParts, readMail } from "../message/read-mail.ts";
 import type { FollowOptions, ReceivedMail } from "../../core/ports/mail-source.ts";
 import { fetchMessages, isRefusal, type OpenFolder, search } from "./connect.ts";
@@ -30,7 +29,7 @@ export interface FoundMail {
   facts: FetchMessageObject | undefined;
 }
 
-/** Looks at mails before their text is fetched. Of a backlog, leaves out those that are too old or known. */
+/** Looks at mails before their text is fetched. Of a backlog, leaves out those that are too old. */
 export async function findMails(
   reading: Reading,
   uids: number[],
@@ -38,19 +37,12 @@ export async function findMails(
 ): Promise<FoundMail[]> {
   const facts = await fetchEach(reading, uids, {
     part: "facts",
-    query: backlog ? { ...FACTS, headers: IDENTITY_FIELDS } : FACTS,
+    query: FACTS,
     // Without a date it is an unrequested change of flags.
     read: async (message) => (message.internalDate === undefined ? undefined : message),
   });
-  const mails = uids.map((uid) => {
-    const found = facts.get(uid);
-    return { uid, facts: found, id: found?.headers && toMailId(found.headers, found.size) };
-  });
-  if (!backlog) return mails;
-  const known = await reading.options.findKnown(mails.flatMap(({ id }) => id ?? []));
-  return mails.filter(
-    ({ facts: found, id }) => !found || (toTime(found.internalDate) >= backlog.since && !(id && known.has(id))),
-  );
+  const mails = uids.map((uid) => ({ uid, facts: facts.get(uid) }));
+  return backlog ? mails.filter(({ facts: found }) => !found || toTime(found.internalDate) >= backlog.since) : mails;
 }
 
 /**

@@ -162,16 +162,16 @@ test("looks through a large backlog in chunks, and remembers how far it got", as
   for (let number = 1; number <= 600; number++) server.append("INBOX", toMail(number));
   const { batches, mails } = await followMail(source, hasCome(1), {
     findKnown: async (ids) => new Set(ids.filter((id) => !id.startsWith("600#"))),
+    batchSize: 100,
   });
   expect(toIds({ mails })).toEqual(["600"]);
   expect(batches.map(({ mails: { length }, remaining }) => [length, remaining])).toEqual([
     [0, 600],
-    [0, 100],
+    ...[500, 400, 300, 200, 100].map((remaining) => [0, remaining]),
     [1, 0],
   ]);
-  const [, second] = batches;
-  const rest = await followMail(source, hasCome(1), { position: second?.position });
-  expect(toIds(rest)).toEqual(Array.from({ length: 20 }, (_, index) => `${501 + index}`));
+  const rest = await followMail(source, hasCome(1), { position: batches[5]?.position, batchSize: 100 });
+  expect(toIds(rest)).toEqual(Array.from({ length: 100 }, (_, index) => `${501 + index}`));
 });
 
 test("leaves out everything received before `since`", async () => {

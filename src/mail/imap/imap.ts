@@ -5,6 +5,7 @@ import { createWakeUp, DAY_MS, type WakeUp } from "../../core/shared/time.ts";
 import { shareAccessTokens } from "../oauth.ts";
 import type { ImapOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../../core/ports/mail-source.ts";
+import { withoutKnown } from "../message/known.ts";
 import { createAccount } from "./account.ts";
 import {
   createLogin,
@@ -165,7 +166,8 @@ async function* giveMails(
     const found = await findMails(reading, chunk, from.backlog);
     let left = found.length;
     for (const batch of toChunks(found, reading.options.batchSize)) {
-      const mails = await readMails(reading, batch);
+      const read = await readMails(reading, batch);
+      const mails = from.backlog ? await withoutKnown(read, reading.options) : read;
       left -= batch.length;
       const uid = left > 0 ? (batch.at(-1)?.uid ?? chunkEnd) : chunkEnd;
       position = advance(position, uid, newestOf(batch.map(({ facts }) => facts)));

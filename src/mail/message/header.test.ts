@@ -55,23 +55,26 @@ const HEADER =
   "Message-ID: <a@example.com>\r\nFrom: Ann <ann@example.com>\r\nDate: Fri, 20 Nov 2026\r\nSubject: Hello\r\n";
 
 describe("toMailId", () => {
-  const idOf = (header: string, size = 100): string | undefined => toMailId(Buffer.from(header, "latin1"), size);
+  const idOf = (block: string, size = 100, body = "Text", attachments: object[] = []): string | undefined =>
+    toMailId({ header: read(block), body: Buffer.from(body), size, attachments });
 
   test("is the Message-ID and a digest", () => {
     expect(idOf(HEADER)).toMatch(/^a@example\.com#[0-9a-f]{16}$/);
   });
 
-  test.each([
+  test.each<[what: string, block: string, size: number, body?: string, attachments?: object[]]>([
     ["sender", HEADER.replace("Ann ", "Eve "), 100],
     ["date", HEADER.replace("20", "21"), 100],
     ["subject", HEADER.replace("Hello", "Help"), 100],
     ["size", HEADER, 101],
-  ])("is another one with another %s", (_, header, size) => {
-    expect(idOf(header, size)).not.toBe(idOf(HEADER));
+    ["body", HEADER, 100, "Test"],
+    ["attachment", HEADER, 100, "Text", [{ name: "order.pdf" }]],
+  ])("is another one with another %s", (_, block, size, body, attachments) => {
+    expect(idOf(block, size, body, attachments)).not.toBe(idOf(HEADER));
   });
 
   test.each([
-    ["other fields are there", `Received: x\r\n${HEADER}Cc: Grü\xdfe\r\n\r\n`],
+    ["other fields are there", `Received: x\r\n${HEADER}Cc: Grü\xdfe\r\n`],
     ["a field is folded elsewhere", HEADER.replace("Ann ", "Ann\r\n\t")],
   ])("is the same where %s", (_, header) => {
     expect(idOf(header)).toBe(idOf(HEADER));

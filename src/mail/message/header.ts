@@ -1,4 +1,4 @@
-import { hash } from "node:crypto";
+import { createHash } from "node:crypto";
 import { cutText } from "../../core/shared/text/text.ts";
 import { decodeBytes } from "./mime.ts";
 import { cleanLine } from "./text.ts";
@@ -118,22 +118,29 @@ function isEmptyLine(bytes: Buffer, at: number): boolean {
 const MAX_ID_CHARACTERS = 180;
 const MAX_MESSAGE_ID_CHARACTERS = 512;
 
-/**
- * Identifies a mail by its header, or by the fields of it that `IDENTITY_FIELDS` names: the Message-ID and a digest. The sender
- * chooses the Message-ID, so the digest tells another mail with the same one apart. `size`: as the server says.
- * undefined: it has no Message-ID.
- */
-export function toMailId(header: Buffer, size = 0): string | undefined {
-  // The charset of the whole mail is not known where only these fields are.
-  const { value } = readHeader(header, "latin1");
-  const messageId = toMessageId(value("message-id"));
-  if (messageId === undefined) return undefined;
-  const facts = IDENTITY_FIELDS.map((name) => value(name).replaceAll(/\s+/g, " "));
-  const digest = hash("sha256", JSON.stringify([...facts, size]));
-  return `${cutText(messageId, MAX_ID_CHARACTERS)}#${digest.slice(0, 16)}`;
+/** What the id of a mail covers of it. */
+interface Identity {
+  header: MailHeader;
+  body: Uint8Array;
+  /** In bytes, as the server says: the body may be cut. */
+  size: number;
+  attachments: readonly object[];
 }
 
-export const IDENTITY_FIELDS = ["message-id", "from", "date", "subject"];
+/**
+ * Identifies a mail: its Message-ID and a digest. The sender chooses the Message-ID, and some programs give one to all of their
+ * mails, so the digest tells another mail with the same one apart. undefined: it has no Message-ID.
+ */
+export function toMailId({ header: { value }, body, size, attachments }: Identity): string | undefined {
+  const messageId = toMessageId(value("message-id"));
+  if (messageId === undefined) return undefined;
+  const fields = ["message-id", "from", "date", "subject"].map((name) => value(name).replaceAll(/\s+/g, " "));
+  const digest = createHash("sha256")
+    .update(JSON.stringify([...fields, size, attachments]))
+    .update(body)
+    .digest("hex");
+  return `${cutText(messageId, MAX_ID_CHARACTERS)}#${digest.slice(0, 16)}`;
+}
 
 /** The id in a Message-ID header, or the first of several; undefined if there is none. */
 export function toMessageId(header: string): string | undefined {

@@ -58,6 +58,30 @@ test.each([
   expect((await read(service, payload))?.id).toBe(mail?.id);
 });
 
+/** A form program that gives each order one Message-ID, From, Date and Subject. */
+const orderOf = (service: MailService, order: string): object => {
+  if (service === "postmark") return { ...postmark, TextBody: order };
+  if (service === "mailgun") return { ...mailgun, "body-plain": order };
+  if (service === "sendgrid") return { ...sendgrid, text: order };
+  return ses(RAW.replace("Hi", order));
+};
+
+test.each(["postmark", "mailgun", "sendgrid", "ses"] as const)(
+  "mails that differ in their text alone are different mails: %s",
+  async (service) => {
+    const ids = await Promise.all(
+      ["1 apple", "2 pears", "3 plums"].map((order) => read(service, orderOf(service, order))),
+    );
+    expect(new Set(ids.map((mail) => mail?.id)).size).toBe(3);
+  },
+);
+
+test("mails that differ in an attached file alone are different mails", async () => {
+  const fileOf = (Name: string): object => ({ ...postmark, Attachments: [{ Name, ContentType: "application/pdf" }] });
+  const [one, other] = await Promise.all(["1.pdf", "2.pdf"].map((name) => read("postmark", fileOf(name))));
+  expect(one?.id).not.toBe(other?.id);
+});
+
 test("a mail in base64 keeps the bytes of its charset", async () => {
   const latin = Buffer.from(
     RAW.replace("<p>Hi</p>", "<p>Grüße</p>").replace("text/html", "text/html; charset=latin1"),

@@ -52,7 +52,9 @@ export async function readServiceMail(
     ? toBytes(raw)
     : assembleMail(Buffer.from(toBlock(header)), text.trim() ? [toEntity("plain", text)] : [toEntity("html", html)]);
   const attachments = isRaw && parts.attachments.length === 0 ? undefined : parts.attachments;
-  const facts = { folder: "", labels: [], receivedAt, attachments };
+  // A mail that is longer than what is read may differ behind that.
+  const size = isRaw ? raw.length : undefined;
+  const facts = { folder: "", labels: [], receivedAt, attachments, size };
   const mail = await readMail(bytes, facts, options);
   if (mail.from + mail.subject + mail.body === "")
     throw new HookError("invalid_payload", { message: `The payload holds no mail of ${service}.` });

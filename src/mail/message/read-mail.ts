@@ -8,11 +8,10 @@ import { decodeWords, guessCharset, parseAddresses, repairText } from "./mime.ts
 import { cleanLine, cutBytes, toSender, toSnippet } from "./text.ts";
 
 /**
- * The facts of a source about a mail besides its bytes. With the id if it was read before, the thread if the provider names
- * one, and the attachments if the bytes do not contain them.
+ * The facts of a source about a mail besides its bytes. With the thread if the provider names one, and the attachments if the
+ * bytes do not contain them.
  */
-export interface MailFacts
-  extends Pick<Mail, "folder" | "labels">, Partial<Pick<Mail, "id" | "threadId" | "attachments">> {
+export interface MailFacts extends Pick<Mail, "folder" | "labels">, Partial<Pick<Mail, "threadId" | "attachments">> {
   /** In bytes, if the server says so. */
   size?: number;
   /** When the server received the mail, in milliseconds since the epoch. */
@@ -32,7 +31,8 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
   const parts = await readParts(header.content, body, charset);
   const [author = ""] = toPeople([...header.values("from"), ...header.values("sender")], 1);
   const messageId = toMessageId(header.value("message-id")) ?? "";
-  const id = facts.id ?? toMailId(block, facts.size) ?? `sha256:${hash("sha256", source)}`;
+  const { size = 0, attachments: listed = [] } = facts;
+  const id = toMailId({ header, body, size, attachments: listed }) ?? `sha256:${hash("sha256", source)}`;
   const text = cutBytes(parts.text, options.maxBytes);
   // The mail that began the thread.
   const first = toMessageId(header.value("references")) ?? toMessageId(header.value("in-reply-to"));

@@ -106,8 +106,9 @@ function toRejectedMail({
 function report(processed: ProcessedMail[], { folder, status, log, onMail }: BatchContext): void {
   log.debug("mails processed", { folder, count: processed.length });
   for (const one of processed) {
-    const { mail, response, attempts: tries, setAside } = one;
+    const { mail, response, attempts: tries, setAside, repeated } = one;
     status.countMail(one);
+    if (repeated) log.info("mail skipped by the hook: it was posted before", { folder, mailId: mail.id });
     if (setAside) {
       const { status: httpStatus, code, eventId } = response;
       // The event holds the rejected request, so it can be replayed once the mapping is fixed.

@@ -46,6 +46,12 @@ describe("deliver", () => {
     await expect.poll(mailbox.status).toMatchObject({ state: "watching", error: undefined, posted: 2, setAside: 0 });
   });
 
+  test("mails that the hook knew are not counted as posted", async () => {
+    mailbox.addAll(["1", "2", "3"]);
+    mailbox.start({ hook: () => ({ repeated: 2 }) });
+    await expect.poll(mailbox.status).toMatchObject({ state: "watching", posted: 1, repeated: 2, remaining: 0 });
+  });
+
   test("a rejected mail is set aside alone, the others are accepted", async () => {
     mailbox.addAll(numbers(20));
     mailbox.start({
@@ -213,7 +219,7 @@ describe("shorten", () => {
 });
 
 function toResponse(response: Partial<HookResponse>): HookResponse {
-  const missing = { code: "", error: "", eventId: undefined, skipped: false, retryAfterMs: undefined };
+  const missing = { code: "", error: "", eventId: undefined, skipped: false, repeated: 0, retryAfterMs: undefined };
   return { status: 0, ...missing, ...response };
 }
 
@@ -235,6 +241,7 @@ test("a body is posted with the current token", async () => {
     error: "",
     eventId: "e-1",
     skipped: false,
+    repeated: 0,
     retryAfterMs: undefined,
   });
   token = "two";
@@ -255,8 +262,18 @@ test("a rejection has a reason and the event that holds the request", async () =
     error: "the hook answered 404 not_found No hook has this name.",
     eventId: "r-1",
     skipped: false,
+    repeated: 0,
     retryAfterMs: undefined,
   });
+});
+
+test.each([
+  [{}, {}, 0],
+  [{ actions: [{ kind: "agent" }, { kind: "agent", repeated: true }, 1, null] }, {}, 1],
+  [{}, { "idempotency-replayed": "true" }, Infinity],
+])("the answer %j with %j names the repeats", async (body, headers, repeated) => {
+  const answer = Response.json({ ok: true, eventId: "e-1", ...body }, { status: 202, headers });
+  expect(await answerOf(answer)).toMatchObject({ status: 202, repeated });
 });
 
 test("a request that no mapping takes is skipped, and its event is known", async () => {
@@ -286,6 +303,7 @@ test.each(["", "<html>", "null", "[1]", '{"code":{"a":1},"error":7,"eventId":nul
       error: "the hook answered 500",
       eventId: undefined,
       skipped: false,
+      repeated: 0,
       retryAfterMs: undefined,
     });
   },

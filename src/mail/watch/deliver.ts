@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { MailSettings } from "../../core/config/resolved-config.ts";
 import { codeOf, messageOf } from "../../core/errors.ts";
-import { parseObject } from "../../core/shared/json.ts";
+import { parseObject, readOwn } from "../../core/shared/json.ts";
 import { describeUnreachable, isRetryableStatus, parseRetryAfter } from "../../core/shared/net/network.ts";
 import { toBearer } from "../../core/shared/secret.ts";
 import { cutText } from "../../core/shared/text/text.ts";
@@ -15,6 +15,8 @@ export interface ProcessedMail {
   response: HookResponse;
   /** True if the hook rejects the mail permanently. */
   setAside: boolean;
+  /** True if the hook knew it already. */
+  repeated: boolean;
   attempts: number;
 }
 
@@ -40,7 +42,11 @@ export async function* deliver(mails: Mail[], context: DeliverContext): AsyncGen
   const { response, classification, attempts } = await postUntilClassified(mails, context);
   const [first] = mails;
   if (classification === "accepted") {
-    for (const mail of mails) yield { mail, response, setAside: false, attempts };
+    // What another attempt brought is no repeat. The answer says how many mails are, not which.
+    const count = attempts > 1 ? 0 : response.repeated;
+    for (const [index, mail] of mails.entries()) {
+      yield { mail, response, setAside: false, repeated: index < count, attempts };
+    }
   } else if (mails.length > 1) {
     const middle = Math.ceil(mails.length / 2);
     yield* deliver(mails.slice(0, middle), context);
@@ -48,7 +54,7 @@ export async function* deliver(mails: Mail[], context: DeliverContext): AsyncGen
   } else if (first) {
     const shorter = classification === "too-large" ? shorten(first) : undefined;
     if (shorter) yield* deliver([shorter], context);
-    else yield { mail: first, response, setAside: true, attempts };
+    else yield { mail: first, response, setAside: true, repeated: false, attempts };
   }
 }
 
@@ -116,6 +122,8 @@ export interface HookResponse {
   eventId: string | undefined;
   /** The hook exists, but none of its mappings takes these mails. */
   skipped: boolean;
+  /** How many of the mails the hook knew already. */
+  repeated: number;
   retryAfterMs: number | undefined;
 }
 
@@ -204,12 +212,18 @@ function readResponse({ status, ok, headers }: Response, text: string): HookResp
     error: skipped ? "no mapping of the hook takes it" : ok ? "" : `the hook answered ${reason}`,
     eventId: eventId || read("requestId") || (headers.get("x-request-id") ?? undefined),
     skipped,
+    repeated: countRepeated(headers, body),
     retryAfterMs: retryAfterMs && Math.min(retryAfterMs, MAX_RETRY_AFTER_MS),
   };
 }
 
 function noResponse(status: number, error: string): HookResponse {
-  return { status, code: "", error, eventId: undefined, skipped: false, retryAfterMs: undefined };
+  return { status, code: "", error, eventId: undefined, skipped: false, repeated: 0, retryAfterMs: undefined };
+}
+
+function countRepeated(headers: Headers, { actions }: Record<string, unknown>): number {
+  if (headers.get("idempotency-replayed") === "true") return Infinity;
+  return Array.isArray(actions) ? actions.filter((action) => readOwn(action, "repeated") === true).length : 0;
 }
 
 /** `fetch` puts the reason into the cause of its error. */

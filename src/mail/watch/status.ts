@@ -57,7 +57,7 @@ export interface StatusTracker {
   enter(state: MailState, problem?: FolderProblem): void;
   /** Sets how many mails earlier watches set aside. */
   restore(stored: { setAside: number }): void;
-  countMail(mail: { setAside: boolean }): void;
+  countMail(mail: { setAside: boolean; repeated: boolean }): void;
   count(skipped: "passedOver" | "repeated"): void;
 }
 
@@ -106,12 +106,13 @@ export function createStatusTracker({ mailbox, folder, log, onChange }: TrackerO
     restore({ setAside }) {
       status.setAside = setAside;
     },
-    countMail({ setAside }) {
-      status[setAside ? "setAside" : "posted"] += 1;
+    countMail({ setAside, repeated }) {
+      status[setAside ? "setAside" : repeated ? "repeated" : "posted"] += 1;
       status.remaining -= 1;
       status.lastMailAt = Date.now();
       const { remaining, posted } = status;
-      if (status.state !== "catching-up" || remaining <= 0 || (posted + status.setAside) % PROGRESS_STEP > 0) return;
+      const done = posted + status.setAside + status.repeated;
+      if (status.state !== "catching-up" || remaining <= 0 || done % PROGRESS_STEP > 0) return;
       log.info("mail backlog", { mailbox, folder, posted, remaining });
     },
     count(skipped) {
