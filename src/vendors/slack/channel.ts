@@ -2,18 +2,9 @@ import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../../core/errors.ts";
 import type { DriverDefinition } from "../../core/ports/plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
-import { parseRetryAfter } from "../../core/shared/net/network.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import {
-  type Call,
-  createApi,
-  type HttpAnswer,
-  recipientCheck,
-  requireId,
-  splitRecipient,
-  toCodeRefusal,
-  toUnreadable,
-} from "../kit/http.ts";
+import { recipientCheck, requireId, splitRecipient } from "../kit/http.ts";
+import { type Ask, openSlack } from "./client.ts";
 import { escapeAngles, SLACK } from "../kit/text/dialects.ts";
 import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
 
@@ -26,32 +17,9 @@ type SlackOptions = FromSchema<typeof schema>;
 
 export const slack: DriverDefinition<ChannelDriver, SlackOptions> = { schema, create: createSlack };
 
-/** Codes that say nothing against the message. https://docs.slack.dev/reference/methods/chat.postMessage */
-const RETRYABLE_CODES = new Set([
-  "external_channel_migrating",
-  "fatal_error",
-  "internal_error",
-  "rate_limited",
-  "ratelimited",
-  "request_timeout",
-  "service_unavailable",
-  "team_added_to_org",
-]);
-
-const ADVICE = new Map([
-  ["account_inactive", "Check channels.slack.token."],
-  ["channel_not_found", "Check the recipient, and that the bot can see it."],
-  ["invalid_auth", "Check channels.slack.token."],
-  ["is_archived", "The channel is archived."],
-  ["missing_scope", "Give the bot the chat:write scope."],
-  ["not_authed", "Check channels.slack.token."],
-  ["not_in_channel", "Invite the bot to the channel."],
-  ["token_revoked", "Check channels.slack.token."],
-]);
-
 /** Posts to Slack as a bot. After a lost answer it looks for its message, if the token may read the channel. */
-export function createSlack({ token, baseUrl = "https://slack.com/api" }: SlackOptions): ChannelDriver {
-  const open = createApi({ service: "Slack", baseUrl, token });
+export function createSlack(options: SlackOptions): ChannelDriver {
+  const open = openSlack(options);
   return {
     name: "slack",
     limit: 4000,
@@ -65,7 +33,7 @@ export function createSlack({ token, baseUrl = "https://slack.com/api" }: SlackO
     canUpdate: true,
     openReads: open.openReads,
     async send({ to, text, format, idempotencyKey, replaces, mayBeSent }, signal) {
-      const ask = createAsk(await open(signal));
+      const ask = await open(signal);
       const content = {
         // Slack reads `<…>` as a link or a mention: with `<!channel>` a reply could notify everyone.
         text: format === "markdown" ? await renderMarkdown(text, SLACK) : escapeAngles(text),
@@ -86,17 +54,19 @@ export function createSlack({ token, baseUrl = "https://slack.com/api" }: SlackO
     },
     async remove(_, messageId, signal) {
       const { place: channel, message: ts } = splitRecipient(messageId);
-      await createAsk(await open(signal))("chat.delete", { channel, ts }, ["message_not_found", "channel_not_found"]);
+      const ask = await open(signal);
+      await ask("chat.delete", { channel, ts }, ["message_not_found", "channel_not_found"]);
     },
     async startWorking(to, signal) {
       const { place: channel, message: timestamp } = splitRecipient(to);
       // A channel is no message that could have a reaction.
       if (timestamp === undefined) return async () => {};
       const mark = { channel, timestamp, name: "eyes" };
-      await createAsk(await open(signal))("reactions.add", mark, ["already_reacted"]);
+      const ask = await open(signal);
+      await ask("reactions.add", mark, ["already_reacted"]);
       return async () => {
-        const ask = createAsk(await open(AbortSignal.timeout(MARK_TIMEOUT_MS)));
-        await ask("reactions.remove", mark, ["no_reaction"]);
+        const askAgain = await open(AbortSignal.timeout(MARK_TIMEOUT_MS));
+        await askAgain("reactions.remove", mark, ["no_reaction"]);
       };
     },
   };
@@ -140,26 +110,3 @@ async function findSent(to: string, key: string, ask: Ask): Promise<string | und
 const NOT_EDITED = ["message_not_found", "cant_update_message", "edit_window_closed", "channel_not_found"];
 
 const MARK_TIMEOUT_MS = 10_000;
-
-/** Calls a method of the API. Resolves to undefined for an `accepted` error. */
-type Ask = (method: string, fields: object, accepted?: string[]) => Promise<Record<string, unknown> | undefined>;
-
-function createAsk(call: Call): Ask {
-  return async (method, fields, accepted = []) => {
-    const answer = await call("POST", `/${method}`, fields);
-    const { ok, error } = answer.body;
-    if (ok === true) return answer.body;
-    if (typeof error === "string" && accepted.includes(error)) return undefined;
-    throw toDriverError(answer);
-  };
-}
-
-/** The error for an answer with `ok: false`, which has the status 200. */
-export function toDriverError({ body: { error }, headers }: Pick<HttpAnswer, "body" | "headers">): DriverError {
-  if (typeof error !== "string") return toUnreadable("Slack");
-  return toCodeRefusal("Slack", error, {
-    advice: ADVICE.get(error),
-    retryable: RETRYABLE_CODES.has(error),
-    retryAfterMs: parseRetryAfter(headers.get("retry-after")),
-  });
-}

@@ -1,6 +1,7 @@
 import type { Call } from "../kit/http.ts";
 import type { ApiAccess, MissedOptions } from "../../core/ports/vendor.ts";
-import { listEndpoints, openStripe } from "./webhooks.ts";
+import { openStripe } from "./client.ts";
+import { listEndpoints } from "./webhooks.ts";
 import { toObjects, toText } from "../../core/shared/json.ts";
 import type { MissedEvent, MissedEvents } from "../../core/ports/missed.ts";
 

@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import { type Call, requireId } from "../kit/http.ts";
 import { toObjects, toText } from "../../core/shared/json.ts";
 import { createNonce } from "../../core/shared/id.ts";
-import { openCalls, readAll } from "../kit/hook-calls.ts";
-import type { ApiAccess, CreatedHook, VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
+import { readAll } from "../kit/hook-calls.ts";
+import { KEY_ACCESS, openStripe } from "./client.ts";
+import type { CreatedHook, VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
 
 const PAGE = 100;
 
@@ -11,7 +12,7 @@ const PAGE = 100;
 export const webhooks: VendorWebhooks = {
   secretBy: "vendor",
   tokenVariables: ["STRIPE_API_KEY", "STRIPE_SECRET_KEY"],
-  tokenNeeds: "write access to webhook endpoints, and read access to events for catch-up",
+  tokenNeeds: KEY_ACCESS,
   connect(access) {
     const call = openStripe(access);
     const find = async (url: string): Promise<string[]> =>
@@ -43,25 +44,6 @@ export const webhooks: VendorWebhooks = {
     }
   },
 };
-
-const ADVICE = new Map([
-  [401, "Check the API key."],
-  [403, `Give the API key ${webhooks.tokenNeeds}.`],
-]);
-
-export function openStripe(access: ApiAccess, idempotencyKey?: string): Call {
-  const { token, baseUrl = "https://api.stripe.com" } = access;
-  return openCalls(access, {
-    service: "Stripe",
-    baseUrl,
-    root: "/v1",
-    headers: () => ({
-      authorization: `Bearer ${token}`,
-      ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
-    }),
-    advice: ADVICE,
-  });
-}
 
 export function listEndpoints(call: Call): Promise<Record<string, unknown>[]> {
   return readAll(async (after) => {
