@@ -1,3 +1,4 @@
+import { pick } from "../shared/json.ts";
 import type { MappingInput } from "./schema/generated.ts";
 
 /** How one setting of a mapping is used. Its type, default and description are in `schemas/mapping.json`. */
@@ -94,9 +95,7 @@ export function mayReadPayload(name: string): boolean {
 }
 
 export function toStored(mapping: StoredSettings): StoredSettings {
-  return Object.fromEntries(
-    STORED_SETTINGS.flatMap((name) => (mapping[name] === undefined ? [] : [[name, mapping[name]]])),
-  );
+  return pick(mapping, STORED_SETTINGS);
 }
 
 function namesOf<Name extends SettingName>(isOne: (setting: Setting) => boolean): Name[] {

@@ -5,7 +5,8 @@ import { toObject } from "../shared/json.ts";
 import { type BuiltInHook, type HookAction, SOURCE_CHANNEL } from "../types.ts";
 import { applyOpenClaw, isOpenClaw, OPENCLAW_FIELDS, readOpenClawFields } from "./policy/openclaw.ts";
 import { toGrants } from "./policy/grants.ts";
-import { type Draft, fillDraft, findUnusedModels, type Terms, toAction } from "./policy/policy.ts";
+import { type Given, toDraft } from "./draft.ts";
+import { findUnusedModels, type Terms, toAction } from "./policy/policy.ts";
 
 const KNOWN = { wake: fieldsOf("wake"), agent: fieldsOf("agent") };
 const CHECKS = { wake: createBuiltCheck("wake"), agent: createBuiltCheck("agent") };
@@ -16,17 +17,17 @@ export function resolveBuiltIn(
   payload: unknown,
   terms: Pick<Terms, "config" | "channels">,
 ): { action: HookAction; idempotencyKey?: string; warnings: string[] } {
-  const { draft, idempotencyKey } = hook === "wake" ? readWake(payload) : readAgent(payload);
+  const { given, idempotencyKey } = hook === "wake" ? readWake(payload) : readAgent(payload);
   const isCompatible = isOpenClaw(terms.config);
-  if (hook === "agent") draft.grants = toGrants(terms.config.hooks.agent.grants);
-  const given = isCompatible ? { ...draft, ...readOpenClawFields(payload) } : draft;
-  const { draft: filled, warnings } = applyOpenClaw(fillDraft(given, hook), terms.config);
-  if (filled.channel === SOURCE_CHANNEL) {
+  if (hook === "agent") given.grants = toGrants(terms.config.hooks.agent.grants);
+  if (isCompatible) Object.assign(given, readOpenClawFields(payload));
+  const { draft, warnings } = applyOpenClaw(toDraft(given, hook), terms.config);
+  if (draft.channel === SOURCE_CHANNEL) {
     throw new HookError("invalid_payload", { message: "channel source can only be set in a mapping." });
   }
-  const target = { ...filled, isWanted: true, isOwnChannel: false, isOwnRecipient: false };
+  const target = { ...draft, isWanted: true, isOwnChannel: false, isOwnRecipient: false };
   const action = toAction(
-    { ...filled, targets: [target] },
+    { ...draft, targets: [target] },
     {
       ...terms,
       allowsUnsafe: false,
@@ -53,14 +54,14 @@ export function requireValid(check: SchemaCheck, payload: unknown): void {
 }
 
 interface Reading {
-  draft: Draft;
+  given: Given;
   idempotencyKey?: string;
 }
 
 function readWake(payload: unknown): Reading {
   requirePayload("wake", payload);
   const { text, mode, idempotencyKey } = payload;
-  return { draft: { kind: "wake", text, mode }, idempotencyKey };
+  return { given: { kind: "wake", text, mode }, idempotencyKey };
 }
 
 /** Field by field, so that nothing else of the payload reaches the action. */
@@ -69,7 +70,7 @@ function readAgent(payload: unknown): Reading {
   const { message, name, sessionKey, wakeMode, deliver, channel, to } = payload;
   const { model, thinking, timeoutSeconds, idempotencyKey } = payload;
   const turn = { message, name, sessionKey, model, thinking, timeoutSeconds };
-  return { draft: { kind: "agent", ...turn, deliver, channel, to, mode: wakeMode }, idempotencyKey };
+  return { given: { kind: "agent", ...turn, deliver, channel, to, mode: wakeMode }, idempotencyKey };
 }
 
 function requirePayload<Hook extends BuiltInHook>(

@@ -9,21 +9,13 @@ import { applyOpenClaw, createToChannel } from "./policy/openclaw.ts";
 import { renderGrants } from "./policy/grants.ts";
 import { coalesceActions } from "./policy/keys.ts";
 import type { IsOwn } from "./match.ts";
-import {
-  type Draft,
-  fillDraft,
-  type FilledDraft,
-  findUnusedModels,
-  renderDraft,
-  renderWakeMode,
-  type Terms,
-  toAction,
-} from "./policy/policy.ts";
+import { type Draft, renderGiven, renderWakeMode, toBase, toDraft } from "./draft.ts";
+import { findUnusedModels, type Terms, toAction } from "./policy/policy.ts";
 import { renderPublication } from "./publish.ts";
 import { routeOriginOf } from "./policy/targets.ts";
 import type { Budget, RenderedKey } from "./template/template.ts";
 import type { TransformBundle } from "../transforms/runner.ts";
-import { toBase, transformDraft, type TransformDraftOptions } from "./transform.ts";
+import { transformDraft, type TransformDraftOptions } from "./transform.ts";
 import {
   renderPlace,
   isPublicPlace,
@@ -113,9 +105,7 @@ export function toRequestContext(request: HookRequest): object {
 /** What the mapping's settings and templates give. */
 interface Rendered {
   keys: ItemKeys;
-  draft: Draft;
-  /** The draft with its defaults. */
-  base: FilledDraft;
+  base: Draft;
   /** About grants that were left out. */
   grantWarnings?: string[];
   modeWarning?: string;
@@ -126,22 +116,22 @@ function renderItem(context: object, { mapping, request, budget }: MappingRun): 
   const sessionKey = keys.session?.incomplete ? undefined : keys.session?.text;
   const granted = mapping.grants && renderGrants(mapping.grants, context, budget);
   const { mode, warning: modeWarning } = renderWakeMode(mapping, context, budget);
-  const draft = { ...renderDraft(mapping, context, budget), mode, sessionKey, grants: granted?.grants };
-  return { keys, draft, base: fillDraft(draft, request.hook), grantWarnings: granted?.warnings, modeWarning };
+  const given = { ...renderGiven(mapping, context, budget), mode, sessionKey, grants: granted?.grants };
+  return { keys, base: toDraft(given, request.hook), grantWarnings: granted?.warnings, modeWarning };
 }
 
 async function transformItem(
   { payload, each }: Item,
-  { draft, base }: Rendered,
+  { base }: Rendered,
   { event, bundle, mappingRun }: { event: string | undefined; bundle: TransformBundle; mappingRun: MappingRun },
-): Promise<FilledDraft[]> {
+): Promise<Draft[]> {
   const { mapping, request, run, log, state, config } = mappingRun;
   const { headers, query, path, method, rawBody, hook } = request;
   const payloadIsBody = request.payloadIsBody && payload === request.payload;
   const seen = { payload, headers, query, path, method, now: toNow(request), ...each };
   const call = { ...seen, hook, mapping: mapping.source.id, event, payloadIsBody, rawBody, base: toBase(base) };
   const { channelNames } = config;
-  const drafts = await transformDraft(draft, {
+  return transformDraft(base, {
     run,
     bundle,
     call,
@@ -150,11 +140,10 @@ async function transformItem(
     toChannel: createToChannel(config),
     log,
   });
-  return drafts.map((one) => fillDraft(one, hook));
 }
 
 function finishItem(
-  drafts: FilledDraft[],
+  drafts: Draft[],
   context: object,
   { keys, base, grantWarnings = [], modeWarning }: Rendered,
   mappingRun: MappingRun,
@@ -196,7 +185,7 @@ function finishItem(
 }
 
 /** What is wrong if a reply is to go to the place of the event, and the event names none, or one that is refused. */
-function findUndelivered(drafts: FilledDraft[], refusal: string | undefined): string[] {
+function findUndelivered(drafts: Draft[], refusal: string | undefined): string[] {
   const replies = drafts.filter(({ kind, deliver, targets }) => kind === "agent" && deliver && targets?.some(isSource));
   if (replies.length === 0) return [];
   const there = replies.every(({ targets }) => targets?.every(isSource)) ? "" : " there";
@@ -257,7 +246,7 @@ function toHost(rendered: string): string | undefined {
 
 /** A name or key from a template with placeholders is the request's choice, also if a transform keeps it. */
 function toTerms(
-  { name, sessionKey }: FilledDraft,
+  { name, sessionKey }: Draft,
   { mapping, request, config, channels }: MappingRun,
   keys: ItemKeys,
 ): Terms {

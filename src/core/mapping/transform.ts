@@ -4,7 +4,7 @@ import { createBuiltCheck, readSchema } from "../config/schema/validator.ts";
 import { HookError, TransformError } from "../errors.ts";
 import type { TransformBundle, TransformCall, TransformOutcome, TransformRunner } from "../transforms/runner.ts";
 import { type LogLine, SOURCE_CHANNEL } from "../types.ts";
-import { type Draft, type FilledDraft, textOf } from "./policy/policy.ts";
+import { type Draft, type Given, textOf, toDraft, toGiven } from "./draft.ts";
 import type { RequestState } from "./state.ts";
 
 export type RunTransform = TransformRunner["run"];
@@ -28,7 +28,7 @@ export interface TransformDraftOptions {
  */
 export async function transformDraft(base: Draft, options: TransformDraftOptions): Promise<Draft[]> {
   const overrides = await callTransform(options);
-  const drafts = overrides?.map((override) => mergeOverride(base, override, options.log)) ?? [base];
+  const drafts = overrides?.map((override) => applyOverride(base, override, options)) ?? [base];
   // If only the base's template rendered blank, policy tells the sender: the payload is the reason, not the transform.
   const isTransformsFault = overrides !== undefined || textOf(base) === undefined;
   const blank = drafts.find((draft) => !textOf(draft)?.trim());
@@ -93,38 +93,18 @@ async function runWithState({ run, bundle, call, state }: TransformDraftOptions)
   }
 }
 
-/** The draft in the field names of a transform's `base`. Where the mapping lists its targets, the base names no other place. */
-export function toBase(draft: FilledDraft): object {
-  const { text, message, mode, kind, allowUnsafeExternalContent, channel, to, targets, grants: _, ...rest } = draft;
-  if (kind === "wake") return { kind, text, mode, allowUnsafeExternalContent };
-  const place = targets ? {} : { channel, to };
-  return { kind, message, wakeMode: mode, ...rest, ...place, allowUnsafeExternalContent };
-}
-
-/** Applies a transform's result: null clears a field, any other value replaces the base's. */
-function mergeOverride(base: Draft, override: ActionOverride, log: LogLine[]): Draft {
-  const { kind, mode, wakeMode, ...fields } = override;
-  const given = Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, value ?? undefined]));
-  const merged: Draft = { ...base, ...given, ...chooseTargets(base, override, log), kind: kind ?? base.kind };
-  // Both spellings of the mode work in both kinds; the kind's own takes precedence.
-  const [own, other] = merged.kind === "wake" ? [mode, wakeMode] : [wakeMode, mode];
-  const set = own === undefined ? other : own;
-  return set === undefined ? merged : { ...merged, mode: set ?? undefined };
+function applyOverride(base: Draft, override: ActionOverride, { call, log }: TransformDraftOptions): Draft {
+  return toDraft({ ...toGiven(override, base), ...chooseTargets(base, override, log) }, call.hook, base);
 }
 
 /** The targets of the mapping that the result names, or none of them if it says itself where its reply goes. */
 function chooseTargets(
-  { targets = [], ...base }: Draft,
+  { targets = [] }: Draft,
   { deliver, channel, to }: ActionOverride,
   log: LogLine[],
-): Pick<Draft, "deliver" | "targets"> {
+): Pick<Given, "deliver" | "targets"> {
   const hasOwn = (channel ?? to ?? undefined) !== undefined;
-  if (!Array.isArray(deliver)) {
-    return {
-      deliver: deliver === undefined ? base.deliver : (deliver ?? undefined),
-      targets: hasOwn || targets.length === 0 ? undefined : targets,
-    };
-  }
+  if (!Array.isArray(deliver)) return { deliver, targets: hasOwn || targets.length === 0 ? null : undefined };
   if (hasOwn && deliver.length > 0) {
     throw transformFailed({ message: "deliver names targets of the mapping, so channel and to must not be set", log });
   }

@@ -12,6 +12,16 @@ export function withoutUndefined(fields: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
+/** The fields of these names that are set. */
+export function pick<Source extends object, Name extends keyof Source>(
+  source: Source,
+  names: readonly Name[],
+): Partial<Pick<Source, Name>> {
+  const picked: Partial<Pick<Source, Name>> = {};
+  for (const name of names) if (source[name] !== undefined) picked[name] = source[name];
+  return picked;
+}
+
 /** The objects of an array. None of anything else. */
 export function toObjects(value: unknown): Record<string, unknown>[] {
   return Array.isArray(value) ? value.filter(isObject) : [];

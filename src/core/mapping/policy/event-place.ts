@@ -3,7 +3,8 @@ import type { CompiledMapping } from "../compile.ts";
 import { toChannelName } from "../../shared/text/text.ts";
 import { ANY_CREDENTIAL, type HookRequest, SOURCE_CHANNEL, isSender } from "../../types.ts";
 import { createToChannel } from "./openclaw.ts";
-import { type FilledDraft, findUndeliverable, isAllowedRecipient, MAX_LENGTHS, type Terms } from "./policy.ts";
+import type { Draft } from "../draft.ts";
+import { findUndeliverable, isAllowedRecipient, MAX_LENGTHS, type Terms } from "./policy.ts";
 import type { TargetDraft } from "./targets.ts";
 
 /** What a mapping and a request say of where replies go. */
@@ -74,7 +75,7 @@ export function findPlaceRefusal(
 }
 
 /** Where the reply is to go: the wanted targets of a list, else the draft's own channel and recipient. */
-export function toTargets(draft: FilledDraft, base: FilledDraft, { mapping, config }: TargetOptions): TargetDraft[] {
+export function toTargets(draft: Draft, base: Draft, { mapping, config }: TargetOptions): TargetDraft[] {
   const { templates, source } = mapping;
   const toChannel = createToChannel(config);
   const listed = draft.targets?.filter(({ isWanted }) => isWanted);
@@ -96,7 +97,7 @@ export function isSource({ channel }: TargetDraft): boolean {
 }
 
 /** Replaces the channel `source` by the place. Without a target that is left, nothing is delivered. */
-export function toPlaces(draft: FilledDraft, place: EventPlace | undefined): FilledDraft {
+export function toPlaces(draft: Draft, place: EventPlace | undefined): Draft {
   if (!draft.targets) return draft;
   const targets = draft.targets.flatMap((target): TargetDraft[] => {
     if (!isSource(target)) return [target];

@@ -3,7 +3,7 @@ import { HookError } from "../../errors.ts";
 import { readOwn } from "../../shared/json.ts";
 import { toChannelName } from "../../shared/text/text.ts";
 import { type HookRequest, SOURCE_CHANNEL } from "../../types.ts";
-import type { FilledDraft } from "./policy.ts";
+import type { Draft } from "../draft.ts";
 
 // What OpenClaw's hooks have beside ours, with `hooks.compat: "openclaw"`.
 
@@ -22,7 +22,7 @@ export function createToChannel(config: ResolvedConfig): (name: string) => strin
   return isOpenClaw(config) ? (name) => toChannelName(name.toLowerCase()) : toChannelName;
 }
 
-type Fields = Pick<FilledDraft, "agentId" | "sessionMode" | "accountId">;
+type Fields = Pick<Draft, "agentId" | "sessionMode" | "accountId">;
 
 /** Those of the fields that a request has. Throws a 400 for one that is not valid. */
 export function readOpenClawFields(payload: unknown): Fields {
@@ -60,7 +60,7 @@ function requireId(field: string, value: unknown): string | undefined {
  * Turns the fields of a draft into what they mean here: `agentId` into the model of a gateway, `accountId` into the channel's
  * block of that account. Throws a 400 for what is not allowed.
  */
-export function applyOpenClaw(draft: FilledDraft, config: ResolvedConfig): { draft: FilledDraft; warnings: string[] } {
+export function applyOpenClaw(draft: Draft, config: ResolvedConfig): { draft: Draft; warnings: string[] } {
   if (!isOpenClaw(config)) return { draft, warnings: [] };
   const { agentId, accountId } = readOpenClawFields(draft);
   const channel = createToChannel(config)(draft.channel);
@@ -75,7 +75,7 @@ export function applyOpenClaw(draft: FilledDraft, config: ResolvedConfig): { dra
 const NO_GATEWAY = "agentId was not used: a wake has one agent, and others need a provider of kind gateway.";
 
 /** Throws a 400 if `hooks.allowedAgentIds` does not list the agent. */
-function findModel(agentId: string, { kind }: FilledDraft, { hooks, agents }: ResolvedConfig): string | undefined {
+function findModel(agentId: string, { kind }: Draft, { hooks, agents }: ResolvedConfig): string | undefined {
   const allowed = hooks.allowedAgentIds;
   if (allowed && !allowed.includes("*") && !allowed.includes(agentId)) {
     throw invalid("agentId is not among hooks.allowedAgentIds.");

@@ -1,25 +1,19 @@
 import type { ChannelDriver } from "../../ports/channel.ts";
-import type { ActionOverride } from "../../config/schema/generated.ts";
-import type { StoredSettings, TemplateField } from "../../config/settings.ts";
+import type { StoredSettings } from "../../config/settings.ts";
 import type { ResolvedConfig } from "../../config/resolved-config.ts";
 import { HookError, messageOf } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
-import { blankToUndefined, cutText, tidyText, toChannelName, toOneLine } from "../../shared/text/text.ts";
 import {
   type AgentAction,
-  type Grant,
   type HookAction,
   MAIN_SESSION,
   type ReplyTarget,
   SOURCE_CHANNEL,
-  WAKE_MODES,
-  type WakeMode,
   type RouteOrigin,
 } from "../../types.ts";
-import type { CompiledMapping } from "../compile.ts";
+import { type Draft, textOf } from "../draft.ts";
 import { compileGlobs } from "../pattern.ts";
-import { isPrivate, renderTargets, type TargetDraft } from "./targets.ts";
-import type { Budget } from "../template/template.ts";
+import { isPrivate, type TargetDraft } from "./targets.ts";
 
 /** What the operator allows and sets for an action. */
 export interface Terms extends Pick<AgentAction, "review"> {
@@ -41,7 +35,7 @@ export interface Terms extends Pick<AgentAction, "review"> {
 }
 
 /** Turns the draft into an action. That of a turn has a target at least. Throws a `HookError` that names the field if policy refuses it. */
-export function toAction(draft: FilledDraft, terms: Terms): HookAction {
+export function toAction(draft: Draft, terms: Terms): HookAction {
   const { allowUnsafeExternalContent, mode } = draft;
   if (allowUnsafeExternalContent && !terms.allowsUnsafe) throw new HookError("unsafe_content_refused");
   const { instructions } = terms;
@@ -99,7 +93,7 @@ export function findUnusedModels(actions: HookAction[], { agents }: ResolvedConf
 
 const UNUSED_MODEL = "The model was not used: no provider is configured, so the built-in echo answers.";
 
-function toAgentFields(draft: FilledDraft, terms: Terms): Omit<AgentAction, "allowUnsafeExternalContent"> {
+function toAgentFields(draft: Draft, terms: Terms): Omit<AgentAction, "allowUnsafeExternalContent"> {
   const { config, isRequestedKey, ownSession, trustedName } = terms;
   const { name, sessionKey, mode: wakeMode, deliver, timeoutSeconds } = draft;
   const model = requireAllowedModel(requireShort("model", draft.model), config.agents);
@@ -157,7 +151,7 @@ function isSameAs({ channel, to }: ReplyTarget) {
   return (other: ReplyTarget | undefined): boolean => other?.channel === channel && other.to === to;
 }
 
-function requireText(draft: FilledDraft): string {
+function requireText(draft: Draft): string {
   const text = textOf(draft);
   if (text !== undefined && text.trim() !== "") return text;
   const field = draft.kind === "wake" ? "text" : "message";
@@ -250,84 +244,4 @@ const BY_REQUEST =
 
 function keyRefused(reason: string, detail?: string): HookError {
   return new HookError("session_key_refused", { message: `sessionKey ${reason}.`, detail: { message: detail } });
-}
-
-/**
- * An action under construction, before defaults and policy. It can still become either kind, so it may hold fields of both;
- * `mode` is the `mode` of a wake or the `wakeMode` of an agent action.
- */
-export interface Draft extends Settings {
-  kind: HookAction["kind"];
-  /** Any text, because a template can render anything. */
-  channel?: string;
-  mode?: WakeMode;
-  deliver?: boolean;
-  grants?: Grant[];
-  /** Those of the mapping's `deliver`, instead of `channel` and `to`; at last, all that its reply goes to. */
-  targets?: TargetDraft[];
-}
-
-type Settings = { [Field in Exclude<keyof Fields, "channel" | "deliver" | "grants">]?: NonNullable<Fields[Field]> };
-type Fields = Omit<ActionOverride, "kind" | "mode" | "wakeMode">;
-
-/** A draft with the defaults that need no configuration. No field is blank, except the text or the message. */
-export type FilledDraft = Draft &
-  Required<Pick<Draft, "name" | "deliver" | "channel" | "mode" | "allowUnsafeExternalContent">>;
-
-/** The draft that the mapping's settings and templates give, without its session key. */
-export function renderDraft({ source, templates, targets }: CompiledMapping, context: object, budget: Budget): Draft {
-  const { mapping } = source;
-  const render = (field: TemplateField): string | undefined => templates[field]?.render(context, budget);
-  const renderText = (field: TemplateField): string | undefined => tidyText(render(field), mapping.maxMessageLength);
-  return {
-    kind: mapping.action ?? "agent",
-    text: renderText("textTemplate"),
-    message: renderText("messageTemplate"),
-    name: render("name"),
-    deliver: Array.isArray(mapping.deliver) ? mapping.deliver.length > 0 : mapping.deliver,
-    targets: targets && renderTargets(targets, context, budget),
-    channel: render("channel"),
-    to: render("to"),
-    model: render("model"),
-    thinking: render("thinking"),
-    timeoutSeconds: mapping.timeoutSeconds,
-    agentId: mapping.agentId,
-    accountId: mapping.accountId,
-    sessionMode: mapping.sessionMode,
-    allowUnsafeExternalContent: mapping.allowUnsafeExternalContent,
-  };
-}
-
-/** The mode that a mapping's template gives; without one the default counts. */
-export function renderWakeMode(
-  { templates }: CompiledMapping,
-  context: object,
-  budget: Budget,
-): { mode?: WakeMode; warning?: string } {
-  const text = toOneLine(templates.wakeMode?.render(context, budget) ?? "");
-  const mode = WAKE_MODES.find((known) => known === text);
-  if (mode !== undefined || text === "") return { mode };
-  return { warning: `wakeMode is now, because "${cutText(text, MAX_SHOWN)}" is not one of ${WAKE_MODES.join(", ")}.` };
-}
-
-const MAX_SHOWN = 60;
-
-export function fillDraft(draft: Draft, defaultName: string): FilledDraft {
-  return {
-    ...draft,
-    name: (draft.name && toOneLine(draft.name)) || toOneLine(defaultName),
-    sessionKey: blankToUndefined(draft.sessionKey),
-    deliver: draft.deliver ?? true,
-    channel: toChannelName(blankToUndefined(draft.channel) ?? "last"),
-    to: blankToUndefined(draft.to),
-    model: blankToUndefined(draft.model),
-    thinking: blankToUndefined(draft.thinking),
-    mode: draft.mode ?? "now",
-    allowUnsafeExternalContent: draft.allowUnsafeExternalContent ?? false,
-  };
-}
-
-/** The text of a wake or the message of an agent action. */
-export function textOf({ kind, text, message }: Draft): string | undefined {
-  return kind === "wake" ? text : message;
 }
