@@ -15,7 +15,9 @@ let server: RawMcpServer;
 beforeEach(async () => {
   folder = mkdtempSync(path.join(tmpdir(), "hookline-odd-"));
   models = await startModels();
-  server = await startRawMcp(Object.entries({ ...USABLE, ...UNUSABLE }).map(([name, more]) => toTool(name, more)));
+  server = await startRawMcp({
+    tools: Object.entries({ ...USABLE, ...UNUSABLE }).map(([name, more]) => toTool(name, more)),
+  });
 });
 afterEach(async () => {
   await models.close();

@@ -1,10 +1,10 @@
 import type * as Mcp from "@modelcontextprotocol/client";
 import { codeOf } from "../../core/errors.ts";
-import { toObject } from "../../core/shared/json.ts";
 import { packageVersion } from "../../core/shared/system/package.ts";
 import { backoffMs, untilAborted } from "../../core/shared/time.ts";
 import { NotSent, toUnknownOutcome } from "../../core/shared/net/connection.ts";
-import type { CallDescription, LeftOutCall } from "../../core/ports/tool-set.ts";
+import type { Offer } from "../../core/ports/tool-set.ts";
+import { findUnusable, normalizeAnswers, toOffer } from "./mcp-answers.ts";
 
 export interface McpClient {
   /** Keeps one connection open for the work. Rejects with a `NotSent` if there is none, or as the work does. */
@@ -15,14 +15,15 @@ export interface McpClient {
 
 interface McpServer {
   /** What the server offers; asked again after a change that it announced, and after a minute. Rejects with a `NotSent`. */
-  listCalls(): Promise<OfferedCalls>;
+  listCalls(): Promise<Offer>;
   /** Rejects with a `NotSent`, a `ServerError`, or a `DriverError` if the outcome is not known. */
-  call(name: string, args: Record<string, unknown>, callId: string): Promise<Mcp.CallToolResult>;
+  call(name: string, args: Record<string, unknown>, options: SendOptions): Promise<Mcp.CallToolResult>;
 }
 
-interface OfferedCalls {
-  calls: ReadonlyMap<string, CallDescription>;
-  leftOut: LeftOutCall[];
+interface SendOptions {
+  callId: string;
+  /** It may be executed twice. */
+  isRepeatable: boolean;
 }
 
 /** The server has answered that it did not execute the call. The message may hold text from outside. */
@@ -37,12 +38,24 @@ export class ServerError extends Error {
   }
 }
 
+/** The session was over, and what was asked in it was not done, or may be done twice. */
+class SessionEnded extends Error {
+  override name = "SessionEnded";
+  /** What a new session that ends as well comes to. */
+  readonly outcome: Error;
+
+  constructor(outcome: Error) {
+    super("the session has ended");
+    this.outcome = outcome;
+  }
+}
+
 interface Session {
   /** Rejects with a `NotSent`. */
   opened: Promise<Mcp.Client>;
   /** How many works use it or wait for it. */
   users: number;
-  calls?: { listedAt: number; list: Promise<OfferedCalls> };
+  calls?: { listedAt: number; list: Promise<Offer> };
 }
 
 const BACKOFF = { firstMs: 1000, maxMs: 60_000 };
@@ -52,36 +65,32 @@ const LIST_AGE_MS = 60_000;
 /** A server of an older version may never answer the question for its version. */
 const PROBE_MS = 5000;
 
+interface ClientOptions {
+  /** Else the server is a program. */
+  isHttp: boolean;
+  openTransport(mcp: typeof Mcp): Mcp.Transport;
+  /** Is called with each list. */
+  onList(offer: Offer): void;
+}
+
 /**
  * Keeps one connection to a server, opened at its first use. After a failure the next one is tried at first use, but not
  * before a time that doubles. `place`: the server in messages.
  */
-export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) => Mcp.Transport): McpClient {
+export function createMcpClient(place: string, { isHttp, onList, openTransport }: ClientOptions): McpClient {
   let session: Session | undefined;
   let failures = 0;
   let retryAt = 0;
   let closed = false;
   return {
     async use(signal, work) {
-      const used = connect();
-      used.users += 1;
       try {
-        const client = await within(used.opened, signal, "could be reached");
-        return await work({
-          listCalls: () => within(list(used, client), signal, "said what it offers"),
-          async call(name, args, callId) {
-            try {
-              const params = { name, arguments: args, _meta: { "hookline/callId": callId } };
-              // The caller has its own time limit.
-              return await client.callTool(params, { signal, timeout: 2 ** 31 - 1 });
-            } catch (error) {
-              throw await toCallError(error, used, signal);
-            }
-          },
+        return await useOnce(signal, work);
+      } catch (error) {
+        if (!(error instanceof SessionEnded)) throw error;
+        return useOnce(signal, work).catch((again: unknown) => {
+          throw again instanceof SessionEnded ? again.outcome : again;
         });
-      } finally {
-        used.users -= 1;
-        closeIfDone(used);
       }
     },
     close() {
@@ -89,6 +98,29 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
       if (session) closeIfDone(session);
     },
   };
+
+  async function useOnce<Result>(signal: AbortSignal, work: (server: McpServer) => Promise<Result>): Promise<Result> {
+    const used = connect();
+    used.users += 1;
+    try {
+      const client = await within(used.opened, signal, "could be reached");
+      return await work({
+        listCalls: () => within(list(used, client), signal, "said what it offers"),
+        async call(name, args, { callId, isRepeatable }) {
+          try {
+            const params = { name, arguments: args, _meta: { "hookline/callId": callId } };
+            // The caller has its own time limit.
+            return await client.callTool(params, { signal, timeout: 2 ** 31 - 1 });
+          } catch (error) {
+            throw await toCallError(error, used, { signal, isRepeatable });
+          }
+        },
+      });
+    } finally {
+      used.users -= 1;
+      closeIfDone(used);
+    }
+  }
 
   /** All callers share the connection and the list, so one that stops waiting ends neither. */
   function within<Result>(shared: Promise<Result>, signal: AbortSignal, what: string): Promise<Result> {
@@ -134,41 +166,56 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
           // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Nothing reads it by its type.
           getValidator: () => (value) => ({ valid: true, data: value as never, errorMessage: undefined }),
         },
-        listChanged: { tools: { onChanged: () => delete opening().calls, autoRefresh: false } },
+        listChanged: { tools: { onChanged: () => delete opening().calls, autoRefresh: false, debounceMs: 0 } },
       },
     );
-    await client.connect(openTransport(mcp), { timeout: 30_000 });
+    await client.connect(normalizeAnswers(openTransport(mcp), { isHttp }), { timeout: 30_000 });
     return client;
   }
 
-  function list(used: Session, client: Mcp.Client): Promise<OfferedCalls> {
+  function list(used: Session, client: Mcp.Client): Promise<Offer> {
     if (used.calls && Date.now() - used.calls.listedAt < LIST_AGE_MS) return used.calls.list;
     const asked = client.listTools(undefined, { timeout: LIST_MS, cacheMode: "refresh" }).then(
-      ({ tools }): OfferedCalls => ({ calls: new Map(tools.map((tool) => [tool.name, toCall(tool)])), leftOut: [] }),
+      ({ tools }) => {
+        const offer = toOffer(tools);
+        onList(offer);
+        return offer;
+      },
       async (error: unknown) => {
         delete used.calls;
         forget(used);
         // Those that waited may all have stopped.
         closeIfDone(used);
-        throw new NotSent(`${place} does not say what it offers: ${await explain(error)}.`, { cause: error });
+        const outcome = new NotSent(`${place} does not say what it offers: ${await explain(error)}.`, { cause: error });
+        throw (await isOver(error)) ? new SessionEnded(outcome) : outcome;
       },
     );
     used.calls = { listedAt: Date.now(), list: asked };
     return asked;
   }
 
-  async function toCallError(error: unknown, used: Session, signal: AbortSignal): Promise<Error> {
+  async function toCallError(
+    error: unknown,
+    used: Session,
+    { signal, isRepeatable }: { signal: AbortSignal; isRepeatable: boolean },
+  ): Promise<Error> {
     const { ProtocolError, SdkHttpError } = await import("@modelcontextprotocol/client");
     if (signal.aborted) return toUnknownOutcome(place, error, signal);
-    if (error instanceof ProtocolError) {
-      return new ServerError(`${place} refused the call (${error.code})`, error.message);
+    const unusable = findUnusable(error);
+    if (error instanceof ProtocolError && unusable === undefined) {
+      const refused = new ServerError(`${place} refused the call (${error.code})`, error.message);
+      // Some servers say so of a call that they have begun, so only a read is repeated.
+      if (error.code !== SESSION_NOT_FOUND || !isRepeatable) return refused;
+      forget(used);
+      return new SessionEnded(refused);
     }
     forget(used);
     if (error instanceof SdkHttpError && error.status >= 400 && error.status < 500) {
-      return new ServerError(`${error.status} from ${place}`, error.message);
+      const refused = new ServerError(`${error.status} from ${place}`, error.message);
+      return (await isOver(error)) ? new SessionEnded(refused) : refused;
     }
     const cause = error instanceof Error ? (error.cause ?? error) : error;
-    if (cause instanceof NotSent) return cause;
+    if (cause instanceof NotSent) return new SessionEnded(cause);
     return toUnknownOutcome(place, new Error("", { cause: await explain(error) }), signal);
   }
 
@@ -184,8 +231,15 @@ export function createMcpClient(place: string, openTransport: (mcp: typeof Mcp) 
   }
 }
 
-function toCall({ name, description = "", inputSchema }: Mcp.Tool): CallDescription {
-  return { name, description, input: toObject(inputSchema) };
+/** A server of the official libraries says it of a session, and of a request that took too long. */
+const SESSION_NOT_FOUND = -32001;
+
+/** Whether a server has refused a request because of its session: nothing of it was done. */
+async function isOver(error: unknown): Promise<boolean> {
+  const { ProtocolError, SdkHttpError } = await import("@modelcontextprotocol/client");
+  if (error instanceof ProtocolError) return error.code === SESSION_NOT_FOUND;
+  if (!(error instanceof SdkHttpError)) return false;
+  return error.status === 404 || ([400, 401].includes(error.status) && /session|not initialized/i.test(error.message));
 }
 
 /** What happened, without text from outside: it is shown to the model and in the log as this program's own. */
@@ -193,6 +247,8 @@ async function explain(error: unknown): Promise<string> {
   const { ProtocolError, SdkError, SdkHttpError } = await import("@modelcontextprotocol/client");
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   if (cause instanceof NotSent) return cause.message.replace(/\.$/, "");
+  const unusable = findUnusable(error);
+  if (unusable !== undefined) return unusable;
   if (error instanceof ProtocolError) return `it answered with the error ${error.code}`;
   if (error instanceof SdkHttpError) return `it answered ${error.status}`;
   const code = error instanceof SdkError ? error.code : (codeOf(error) ?? codeOf(cause));

@@ -5,14 +5,19 @@ import { DriverError } from "../../core/errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../../core/ports/plugin.ts";
 import { findMissingProgram, pickEnvironment, resolveProgram } from "../../core/shared/system/child-process.ts";
 import { HTTP_URL, objectSchema, parseObject, TEXTS, COMMAND } from "../../core/shared/json.ts";
-import { findAddressProblem, NotSent, openConnection } from "../../core/shared/net/connection.ts";
+import { type Connection, findAddressProblem, NotSent, openConnection } from "../../core/shared/net/connection.ts";
+import { limitFetch } from "../../core/shared/net/limited-fetch.ts";
 import { findHeaderProblem } from "./headers.ts";
+import { type Log, silentLog } from "../../core/telemetry/log.ts";
+import { toOneLine } from "../../core/shared/text/text.ts";
 import { hashCall, readLockedCalls } from "./lock.ts";
+import { readAnswer } from "./mcp-answers.ts";
 import { createMcpClient, type McpClient, ServerError } from "./mcp-client.ts";
 import { createStdio } from "./stdio.ts";
 import {
   type CallDescription,
   type CallResult,
+  type Offer,
   toError,
   type ToolCall,
   type ToolSet,
@@ -65,25 +70,28 @@ function check(
 
 export function createMcp(
   { url, private: isPrivate, headers, command = [], env = {} }: McpOptions,
-  { name, baseDir, stateDir }: Pick<DriverContext, "name" | "baseDir" | "stateDir">,
+  { name, baseDir, stateDir, log }: Pick<DriverContext, "name" | "baseDir" | "stateDir"> & { log?: Log },
 ): ToolSet {
   const connection = url === undefined ? undefined : openConnection({ baseUrl: url, private: isPrivate });
-  const send = connection && limitAnswers(async (input, init) => limitBody(await connection.fetch(input, init)));
+  const send = connection && limitAnswers(readAnswers(connection));
   const place = connection?.host ?? `the program ${path.basename(command[0] ?? "")}`;
-  const client = createMcpClient(place, ({ StreamableHTTPClientTransport, deserializeMessage }) =>
-    send
-      ? new StreamableHTTPClientTransport(new URL(url!), {
-          requestInit: { headers },
-          fetch: send,
-          reconnectionOptions: {
-            initialReconnectionDelay: 1000,
-            maxReconnectionDelay: 1000,
-            reconnectionDelayGrowFactor: 1,
-            maxRetries: 0,
-          },
-        })
-      : createStdio({ command: resolveProgram(command, baseDir), env, folder: stateDir, parse: deserializeMessage }),
-  );
+  const client = createMcpClient(place, {
+    isHttp: send !== undefined,
+    onList: createReport(name, log),
+    openTransport: ({ StreamableHTTPClientTransport, deserializeMessage }) =>
+      send
+        ? new StreamableHTTPClientTransport(new URL(url!), {
+            requestInit: { headers },
+            fetch: send,
+            reconnectionOptions: {
+              initialReconnectionDelay: 1000,
+              maxReconnectionDelay: 1000,
+              reconnectionDelayGrowFactor: 1,
+              maxRetries: 0,
+            },
+          })
+        : createStdio({ command: resolveProgram(command, baseDir), env, folder: stateDir, parse: deserializeMessage }),
+  });
   const accepted = readLockedCalls(baseDir, name);
   return {
     name,
@@ -91,10 +99,7 @@ export function createMcp(
     leftOut: accepted.leftOut,
     async discover(signal) {
       try {
-        return await client.use(signal, async ({ listCalls }) => {
-          const { calls, leftOut } = await listCalls();
-          return { calls: [...calls.values()], leftOut };
-        });
+        return await client.use(signal, ({ listCalls }) => listCalls());
       } catch (error) {
         throw error instanceof NotSent ? new DriverError(error.message, { retryable: true }) : error;
       }
@@ -106,17 +111,35 @@ export function createMcp(
   };
 }
 
+/** Logs each call that a server offers and that cannot be used, once. */
+function createReport(set: string, log = silentLog): (offer: Offer) => void {
+  const known = new Set<string>();
+  return ({ leftOut }) => {
+    for (const { name, reason } of leftOut) {
+      const call = toOneLine(`${set}.${name}`);
+      if (known.has(call) || known.size >= MAX_REPORTED) continue;
+      known.add(call);
+      log.warn("a tool is left out", { call, reason });
+    }
+  };
+}
+
+const MAX_REPORTED = 1000;
+
 function toToolCall(set: string, locked: CallDescription, client: McpClient): ToolCall {
   return {
     ...locked,
-    async call(args, { signal, callId, maxLength }) {
+    async call(args, { signal, callId, maxLength, isRepeatable = false }) {
       if (signal.aborted) throw new DriverError("The call was stopped before it was sent.", { retryable: true });
       try {
         return await client.use(signal, async (server) => {
-          const offered = (await server.listCalls()).calls.get(locked.name);
-          if (!offered || !LOCK_RULES.isSame(offered, locked))
-            return toChanged(set, locked.name, offered !== undefined);
-          return toResult(await server.call(locked.name, args, callId), maxLength);
+          const { calls, leftOut } = await server.listCalls();
+          const offered = calls.find(({ name }) => name === locked.name);
+          if (!offered || !LOCK_RULES.isSame(offered, locked)) {
+            const isOffered = [...calls, ...leftOut].some(({ name }) => name === locked.name);
+            return toChanged(set, locked.name, isOffered);
+          }
+          return toResult(await server.call(locked.name, args, { callId, isRepeatable }), maxLength);
         });
       } catch (error) {
         if (error instanceof NotSent) return { ...toError(error.message), isUnreached: true };
@@ -142,7 +165,7 @@ function toChanged(set: string, call: string, isOffered: boolean): CallResult {
 }
 
 function toResult({ content, structuredContent, isError = false }: CallToolResult, maxLength: number): CallResult {
-  const parts = content.map(toText);
+  const parts = content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`));
   const text =
     parts.length === 0 && structuredContent !== undefined ? JSON.stringify(structuredContent) : parts.join("\n");
   return {
@@ -150,21 +173,6 @@ function toResult({ content, structuredContent, isError = false }: CallToolResul
     isError,
     ...(isError && { reason: "the server answered with an error" }),
   };
-}
-
-function toText(part: CallToolResult["content"][number]): string {
-  switch (part.type) {
-    case "text":
-      return part.text;
-    case "resource":
-      return "text" in part.resource
-        ? part.resource.text
-        : `[${part.resource.mimeType ?? "binary"} ${part.resource.uri}]`;
-    case "resource_link":
-      return `[${part.name}: ${part.uri}]`;
-    default:
-      return `[${part.mimeType}]`;
-  }
 }
 
 /** Answers to what a server asks, each of which takes a connection. Further ones are not sent. */
@@ -187,20 +195,12 @@ function limitAnswers(send: Send): Send {
   };
 }
 
-/** More is no answer, but an attempt to fill the memory. */
-const MAX_BODY_BYTES = 32 * 1024 * 1024;
-
-function limitBody(response: Response): Response {
-  if (!response.body) return response;
-  let bytes = 0;
-  const limited = response.body.pipeThrough(
-    new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        bytes += chunk.length;
-        if (bytes > MAX_BODY_BYTES) controller.error(new Error("the answer is too large"));
-        else controller.enqueue(chunk);
-      },
-    }),
+function readAnswers(connection: Connection): Send {
+  const send = limitFetch({ maxBytes: MAX_BODY_BYTES }, (input, init) =>
+    connection.fetch(input instanceof Request ? input.url : input, init),
   );
-  return new Response(limited, response);
+  return async (input, init) => readAnswer(await send(input, init));
 }
+
+/** More is no answer, but an attempt to fill the memory. */
+const MAX_BODY_BYTES = 16 * 1024 * 1024;

@@ -1,6 +1,7 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { mkdirSync } from "node:fs";
 import { pickEnvironment, type RunningProcess, startProcess } from "../../core/shared/system/child-process.ts";
+import { NotSent } from "../../core/shared/net/connection.ts";
 
 export interface StdioOptions {
   command: readonly string[];
@@ -35,7 +36,7 @@ export function createStdio({ command, env, folder, parse }: StdioOptions): Tran
       await started.started;
     },
     async send(message) {
-      if (!running?.isRunning()) throw new Error("the server has ended");
+      if (!running?.isRunning()) throw new NotSent("The server has ended.");
       running.child.stdin.write(`${JSON.stringify(message)}\n`);
     },
     async close() {

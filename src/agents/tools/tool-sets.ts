@@ -179,7 +179,13 @@ function openCall(
     const limit = options.maxResultLength ?? maxResultLength;
     const { text, isError, reason, isChanged, isUnreached } = await withTimeout(
       // One more shows that there is more, and a secret that the limit cuts in two is read whole.
-      (signal) => call.call(args, { signal, callId: options.callId, maxLength: limit + margin + 1 }),
+      (signal) =>
+        call.call(args, {
+          signal,
+          callId: options.callId,
+          isRepeatable: options.isRepeatable,
+          maxLength: limit + margin + 1,
+        }),
       {
         timeoutMs: block.callTimeoutMs,
         timeoutError: () => new CallTimeout(fullName, block.callTimeoutMs),

@@ -79,7 +79,7 @@ async function read(
   options: { signal: AbortSignal; callId: string },
 ): Promise<Pick<CallResult, "text" | "isError">> {
   try {
-    return (await granted?.call.call(args, options)) ?? { text: "", isError: true };
+    return (await granted?.call.call(args, { ...options, isRepeatable: true })) ?? { text: "", isError: true };
   } catch (error) {
     options.signal.throwIfAborted();
     return { text: error instanceof DriverError ? error.message : "The call failed.", isError: true };

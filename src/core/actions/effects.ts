@@ -192,7 +192,7 @@ async function send(
   let result: Step;
   try {
     const sent = await inCallSpan(`${rules.runId}/${call.n}`, name, (callId) =>
-      granted.call.call(args, { signal, callId }),
+      granted.call.call(args, { signal, callId, isRepeatable: granted.grant.retry === true }),
     );
     const sources = granted.call.audience === "private" ? [toolSetOf(name)] : [];
     const text = toResultText(sent.text, name, rules);

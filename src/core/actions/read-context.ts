@@ -74,7 +74,8 @@ async function readStep(
   async function read(): Promise<CallResult> {
     const found = tools.find(call);
     if (!found) return { text: "", isError: true, reason: tools.explainMissing(call) };
-    return found.call(entry.arguments, { signal, callId: `${runId}/${n}`, maxResultLength: entry.maxLength });
+    const callId = `${runId}/${n}`;
+    return found.call(entry.arguments, { signal, callId, isRepeatable: true, maxResultLength: entry.maxLength });
   }
 
   function toFailure(error: unknown): CallResult {

@@ -29,6 +29,8 @@ export interface OpenCall extends CallDescription {
 export interface CallOptions {
   signal: AbortSignal;
   callId: string;
+  /** The operator says that it only reads, or may be repeated: it may be sent twice. */
+  isRepeatable?: boolean;
   /** Default: that of the call or its set. */
   maxResultLength?: number;
 }

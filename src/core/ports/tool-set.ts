@@ -28,6 +28,8 @@ export interface CallContext {
   callId: string;
   /** How many characters of the result are used. The driver stops reading there. */
   maxLength: number;
+  /** The operator says that it only reads, or may be repeated: the driver may send it twice. */
+  isRepeatable?: boolean;
 }
 
 export interface CallResult {

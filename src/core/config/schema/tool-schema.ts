@@ -80,7 +80,7 @@ export const SCHEMA_LIMITS = {
 };
 
 /** Throws an `Error` that says which limit a schema exceeds. */
-function requireLimits(schema: unknown): void {
+export function requireLimits(schema: unknown): void {
   const counts = { schemas: 0, expressions: 0 };
   visit(schema, 0, true);
   requireCount("bytes", Buffer.byteLength(JSON.stringify(schema)), SCHEMA_LIMITS.bytes);
