@@ -79,7 +79,7 @@ declare module "hookline" {
     allowUnsafeExternalContent?: boolean | null;
   }
 
-  /** What a transform is called with. Everything in `payload`, `headers`, `query` and `item` comes from outside. */
+  /** A transform's argument. Everything in `payload`, `headers`, `query` and `item` comes from outside. */
   export interface TransformInput<Payload = unknown, Item = unknown> {
     /** The parsed body; under `forEach` with `forEachNarrows`, its array holds only the item. */
     payload: Payload;
@@ -106,7 +106,7 @@ declare module "hookline" {
     item: Item;
     /** The position of the item, from 0. */
     index?: number;
-    /** What the mapping keeps between requests, if it says `state: true`, else undefined. */
+    /** Values that the mapping keeps between requests, if it says `state: true`, else undefined. */
     state: TransformState;
   }
 

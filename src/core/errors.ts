@@ -70,11 +70,11 @@ interface HttpErrorEntry {
 
 export type HookErrorCode = keyof typeof HTTP_ERRORS;
 
-/** What the mapping step adds for the operator. It is stored on the event, and the caller does not see it. */
+/** Details for the operator from the mapping step. They are stored on the event, and the caller does not see them. */
 export interface HookErrorDetail {
   /** The id of the mapping. */
   mapping?: string;
-  /** What a transform threw. */
+  /** The error of a transform. */
   message?: string;
   /** Begins with the message. */
   trace?: string;
@@ -100,7 +100,8 @@ export class HookError extends Error {
 
   constructor(code: HookErrorCode, { message, headers, detail = {}, cause }: HookErrorOptions = {}) {
     const known: HttpErrorEntry = HTTP_ERRORS[code];
-    // It is an answer, not a fault: nobody reads its stack, which costs more than all the rest of a refusal.
+    // No stack: this is an answer, not a fault. Nobody reads its stack, which costs more than all the rest of a
+    // refusal.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message ?? known.message, cause === undefined ? undefined : { cause });
@@ -126,7 +127,7 @@ export function toHookError(error: unknown): HookError {
 
 /** One problem that the operator has to fix. */
 export interface ConfigProblem {
-  /** What is wrong, what was expected and what to do, in one or two sentences. */
+  /** The mistake, the expected value and the fix, in one or two sentences. */
   message: string;
   /** Absolute path. */
   file?: string;
@@ -144,7 +145,7 @@ export interface ConfigProblem {
 export class ConfigError extends Error {
   override name = "ConfigError";
   readonly problems: ConfigProblem[];
-  /** What was read, or looked for, and what the problems are in, absolute: a change of one may fix them. */
+  /** Files that were read or looked for, and that the problems are in, absolute: a change of one may fix them. */
   readonly files: string[];
 
   constructor(problems: ConfigProblem[], files: string[] = []) {
@@ -155,8 +156,8 @@ export class ConfigError extends Error {
 }
 
 /**
- * What a failed call says about the model. too-long: the prompt does not fit · unavailable: the service is overloaded or
- * cannot be reached · quota: what was paid for is used up · unknown-model: the service does not have it.
+ * The model's part in a failed call. too-long: the prompt does not fit · unavailable: the service is overloaded or
+ * cannot be reached · quota: the paid quota is used up · unknown-model: the service does not have it.
  */
 export type ModelFailure = "too-long" | "unavailable" | "quota" | "unknown-model";
 

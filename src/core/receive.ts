@@ -70,7 +70,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
   return { readsPayload, receive, replay, record, recordHandshake };
 
   function readsPayload(request: HookRequest, { mappings, config }: Runtime): boolean {
-    // What comes before the transform must not be answered to an invalid body, nor what it hides be stored.
+    // Parse first: a replay, an overload or redaction must not act on a body that may be invalid.
     return (
       request.idempotencyKey !== undefined ||
       config.hooks.redact.length > 0 ||
@@ -80,7 +80,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
   }
 
   async function receive(request: HookRequest, runtime: Runtime): Promise<Accepted> {
-    // Also while too many runs wait: they may wait for it.
+    // Before the overload check: waiting runs may need this answer.
     const { by = [] } = runtime.config.agents.approvals ?? {};
     const answered = by.length > 0 ? await takeAsAnswer(request, runtime, by) : undefined;
     if (answered) return answered;
@@ -158,7 +158,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       const startedAt = performance.now();
       const openState = (mapping: string): HeldState => createState({ mapping, readState: journal.readState });
       const resolution = await resolve(request, runtime, { startedAt, isEcho: async () => false, openState });
-      // It counted when it was received.
+      // The first event has used its keys, state and publications.
       const actions = deliver ? resolution.actions : resolution.actions.map(withoutDelivery);
       const repeated = { ...resolution, actions, idempotency: undefined, state: undefined, publications: undefined };
       return toAccepted(await commit(request, repeated, { runtime, startedAt }), repeated).response;
@@ -285,8 +285,8 @@ export function createReceiver(parts: ReceiverParts): Receiver {
 }
 
 /**
- * What is asked before a mapping: the header's key, unless the mapping of its sender decides whether it counts, and a
- * signature that does not cover the body, because a forged one must not reach a mapping.
+ * The key to look up before a mapping: the header's key, unless the mapping of its sender decides whether it counts,
+ * and a signature that does not cover the body, because a forged one must not reach a mapping.
  */
 function replayKeyOf({ idempotencyKey, signature, credential }: HookRequest): string | undefined {
   if (signature?.isBodyUnsigned) return toSignatureKey(signature);

@@ -18,7 +18,7 @@ export type ChannelName = string;
 /** The channel that stands for the place of the event, as its mapping's `source` names it. */
 export const SOURCE_CHANNEL: ChannelName = "source";
 
-/** What `last` means while no channel has been used yet. */
+/** The meaning of `last` while no channel has been used yet. */
 export const FALLBACK_CHANNEL: ChannelName = "whatsapp";
 
 export const WAKE_MODES = ["now", "next-heartbeat"] as const;
@@ -72,13 +72,13 @@ export interface HookRequest {
   credential: string;
   /** From the `Idempotency-Key` header. */
   idempotencyKey?: string;
-  /** What only the sender can have made of it, if it signs its requests. */
+  /** The part that only the sender can have made, if it signs its requests. */
   signature?: SignedIdentity;
   /** The address of the client. */
   client: string;
   /** The id of the event that an operator replays. */
   replayOf?: string;
-  /** It was got from its sender's API after an outage. The sender may still deliver it for days. */
+  /** Caught up after an outage, from its sender's API. The sender may still deliver it for days. */
   isCaughtUp?: true;
 }
 
@@ -94,7 +94,7 @@ export interface EventArguments {
   readonly [name: string]: string | number | boolean;
 }
 
-/** What an accepted item of a request tells subscribers. */
+/** An accepted item of a request, as subscribers get it. */
 export interface Publication {
   /** `<hook>.<event>`, or `<hook>`. */
   name: string;
@@ -167,7 +167,10 @@ export interface AgentAction extends ActionBase, ReplyTarget, StoredSettings {
   /** The reply can be a review of the commit that the event names, with this verdict at most. */
   review?: ReviewVerdict;
   timeoutSeconds: number;
-  /** What is read before the agent is asked. Present if the mapping has `context`, also if nothing of it is left. */
+  /**
+   * Calls for context, made before the agent is asked. Present if the mapping has `context`, also if nothing of it is
+   * left.
+   */
   context?: ContextCall[];
   /** The calls that the turn may make. */
   grants?: Grant[];
@@ -205,9 +208,9 @@ export interface Grant {
   call: string;
   /** read: it only reads · ask: it changes something, and a person is asked · allow: it changes something. */
   mode: "read" | "ask" | "allow";
-  /** Those that the operator fixed. */
+  /** Arguments that the operator fixed. */
   arguments?: { [name: string]: unknown };
-  /** Those that the model may fill. Absent: with `allow` none, else all that are not fixed. */
+  /** Arguments that the model may fill. Absent: with `allow` none, else all that are not fixed. */
   free?: string[];
   /** In the whole run, refused and denied ones included. Default: for `read` any number, else 1. */
   max?: number;
@@ -224,9 +227,9 @@ export function listTargets(action: AgentAction): ReplyTarget[] {
 export interface Resolution {
   /** The id of the mapping; absent for the built-in hooks. */
   mapping?: string;
-  /** What the sender calls the event; with `forEach`, the first item's. */
+  /** The sender's name of the event; with `forEach`, the first item's. */
   event?: string;
-  /** What it is about, as the mapping's `subject` says; with `forEach`, the first item's. */
+  /** The mapping's `subject`, filled in; with `forEach`, the first item's. */
   subject?: string;
   /** Empty: the event is skipped. */
   actions: HookAction[];
@@ -239,13 +242,13 @@ export interface Resolution {
   /** Sentences for the caller about fields and keys that were not used. */
   warnings: string[];
   log: LogLine[];
-  /** What its transform read and set of the mapping's state. Absent: the mapping keeps none. */
+  /** Keys that its transform read and set of the mapping's state. Absent: the mapping keeps none. */
   state?: NewState;
   /** How long the transform ran, in milliseconds; absent without one. */
   transformMs?: number;
 }
 
-/** What an event read and set of the state of its mapping. */
+/** Keys that an event read and set of the state of its mapping. */
 export interface NewState {
   /** The event is committed only if each still has this version. */
   reads: { key: string; version?: string }[];
@@ -338,7 +341,7 @@ export type ApprovalKind = "call" | "outcome" | "reply";
 export const APPROVAL_STATES = ["open", "approved", "used", "denied", "expired", "withdrawn"] as const;
 export type ApprovalState = (typeof APPROVAL_STATES)[number];
 
-/** What a person can say: to a call and a reply the first two, to an outcome the others. */
+/** Decisions of a person: on a call and a reply the first two, on an outcome the others. */
 export const DECISIONS = ["approve", "deny", "done", "again", "give-up"] as const;
 export type Decision = (typeof DECISIONS)[number];
 

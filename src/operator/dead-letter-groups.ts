@@ -32,7 +32,7 @@ export function groupDeadLetters(letters: DeadLetter[]): DeadLetterGroup[] {
   return [...groups.values()].toSorted((one, other) => other.count - one.count || other.lastAt - one.lastAt);
 }
 
-/** What an action on several dead letters did, or would do. */
+/** The result of an action on several dead letters, or its preview. */
 export interface DeadLetterChange {
   ok: true;
   /** How many it is about, at most 10,000. */

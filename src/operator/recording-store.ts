@@ -3,7 +3,7 @@ import { HookError } from "../core/errors.ts";
 import type { Journal, StoredRequest } from "../core/journal/journal.ts";
 import { createId } from "../core/shared/id.ts";
 
-/** What a hook that no mapping takes is sent, kept so that a mapping can be built from it. */
+/** Requests to a hook that no mapping takes, kept so that a mapping can be built from them. */
 export interface Recording {
   id: string;
   /** The hook's name, exactly. */

@@ -104,7 +104,7 @@ export function createRejectionLog(
     }, SAVE_AFTER_MS).unref();
   }
 
-  /** Also forgets the oldest, so that the journal never has many more than are listed. */
+  /** Stores the newest, and deletes the oldest: the journal never has many more than are listed. */
   async function save(): Promise<void> {
     const batch = [...unsaved.values()];
     if (batch.length === 0) return;

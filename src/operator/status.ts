@@ -74,7 +74,7 @@ export function toMailView(status: MailStatus): MailView {
   return { ...status, mailbox: status.mailbox.replaceAll("%40", "@"), folders: status.folders.map(toView) };
 }
 
-/** What the nodes that share a store show of each other. */
+/** The data of a node that the other nodes of the store show. */
 export function describeNode(config: ResolvedConfig, startedAt: string): NodeInfo {
   return {
     role: config.gateway.role,

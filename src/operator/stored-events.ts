@@ -138,7 +138,7 @@ function describe(event: EventSummary): string {
   return parts.length > 0 ? parts.join(" · ") : "published";
 }
 
-/** What a transform threw says more than that it failed. */
+/** The first line of a transform's error, which says more than that it failed. */
 function firstLine(detail = ""): string | undefined {
   return detail.split("\n", 1)[0]?.trim() || undefined;
 }

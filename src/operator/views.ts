@@ -146,7 +146,7 @@ type DeliveryView = Omit<View<Delivery>, "failedAttempts"> & { failedAttempts?: 
 
 type FailedAttemptView = View<FailedAttempt>;
 
-/** What the driver needs to continue from an answer is nothing to read. */
+/** Without `answer`: only the driver reads it, to continue from. */
 type StepView = View<Omit<Step, "answer" | "boundary" | "late">> & { late?: LateView };
 
 /** A result that came after a person had decided without it. */
@@ -175,7 +175,7 @@ export function toRunTimeline(run: Run, steps: Step[]): RunTimeline {
   return { ...toRunView(run), steps: steps.map(toStepView) };
 }
 
-/** What a person decides about, and how it has ended. */
+/** A question to a person, and how it has ended. */
 export type ApprovalView = Omit<View<Approval>, "deliveries"> & { deliveries?: HeldDelivery[] };
 
 /** A reply that waits. */
@@ -294,7 +294,7 @@ async function toRequestView(
   findParser: FindParser,
 ): Promise<RequestView> {
   const { body, ...request } = stored;
-  // It was not stored, and is not an empty form.
+  // Empty: the body was not stored. A parser could take it for an empty form.
   if (body.length === 0) return { ...request, payload: "" };
   try {
     const { contentType } = request;
@@ -305,7 +305,7 @@ async function toRequestView(
   }
 }
 
-/** What the sender of a request got: a message of the live stream. */
+/** The answer to a request's sender: a message of the live stream. */
 export interface AnswerView extends AnsweredRequest {
   hook?: string;
 }

@@ -197,7 +197,9 @@ const BOXED_ALPHABETS = [0x1f150, 0x1f170, 0x1f1e6];
 /** The longest text that one character folds to ("<<<", "a.m."). A longer one is a word and imitates nothing. */
 const MAX_FOLD_LENGTH = 4;
 
-/** What all characters fold to, in pages of 256. A page is filled once, when needed: the time is linear for any alphabet. */
+/**
+ * Folds of all characters, in pages of 256. A page is filled once, when needed: the time is linear for any alphabet.
+ */
 const pages: string[][] = [];
 
 function fold(code: number): string {

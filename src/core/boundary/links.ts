@@ -51,7 +51,7 @@ async function findTokens(text: string): Promise<MarkedToken[] | undefined> {
 function toChange(token: MarkedToken, cut: Cut): [raw: string, changed: string][] {
   if (token.type !== "link" && token.type !== "image" && token.type !== "def") return [];
   const { raw, href } = token;
-  // What it refers to is cut.
+  // A link by reference: the address in its definition is cut.
   if (raw.endsWith("]")) return [];
   const address = cut(href);
   if (address === undefined) return [];
@@ -77,7 +77,7 @@ async function hasOpenLink(text: string, cut: Cut): Promise<boolean> {
 const PLAIN_ADDRESS =
   /(?:[a-z][a-z\d+.-]{0,30}:[\\/]{2}|mailto:|(?<![\p{L}\p{N}_.@/-])(?:(?:[\p{L}\p{N}_-]+\.)+\p{L}{2,24}|\d{1,3}(?:\.\d{1,3}){3})(?=(?::\d{1,5})?[/?\\]))[^\s<>"'`]*/giu;
 
-/** What may stand behind an address without being part of it. */
+/** Characters behind an address that are no part of it. */
 const CLOSERS = /[)\]}*_~|.,;:!?]*$/;
 
 /** Cuts addresses wherever they are, also in code and HTML, and with all that follows up to a white space. */

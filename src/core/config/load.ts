@@ -247,7 +247,7 @@ function without(problems: ConfigProblem[], unresolved: ConfigProblem[]): Config
   );
 }
 
-/** As problems, each once: a value that a preset hands on is checked again where it arrives. */
+/** Problems without repeats: a value that a preset hands on is checked again where it arrives. */
 function ofLevel(level: Finding["level"], findings: Finding[]): ConfigProblem[] {
   const problems = findings
     .filter((finding) => finding.level === level)

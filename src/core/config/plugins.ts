@@ -60,7 +60,7 @@ function mergeDrivers(builtIn: Drivers, plugins: Plugin[]): Drivers {
   };
 }
 
-/** What each part of a plugin brings. */
+/** Parts of a plugin, as problems name them. */
 const PARTS = {
   agents: "the agent kind",
   channels: "the channel",

@@ -98,7 +98,7 @@ export interface ChannelRules {
 /** A tool set of `agents.tools`. */
 export interface ToolSetBlock {
   kind: string;
-  /** What its driver takes. */
+  /** Options of its driver. */
   options: Record<string, unknown>;
   /** Who can see what is asked of it. undefined: nobody said, which counts as private. */
   audience: "public" | "private" | undefined;
@@ -116,7 +116,7 @@ export interface ApprovalSettings extends Omit<NonNullable<ValidConfig["agents"]
 /** A call that a preset can read as context. Its template is a text. */
 export type PresetRead = Omit<NonNullable<Preset["reads"]>["calls"][string], "template"> & { template?: string };
 
-/** What a use of a preset reads as context, from the sender's API. */
+/** Calls of the sender's API that a use of a preset makes for context. */
 export interface PresetReads {
   /** The name of its tool set. */
   set: string;
@@ -181,7 +181,7 @@ export interface ResolvedConfig {
     redact: string[][];
     presets: PresetUse[];
     mappings: MappingSource[];
-    /** What the presets in use read as context. */
+    /** Calls for context of the presets in use. */
     reads: PresetReads[];
     mail: [MailSettings, ...MailSettings[]];
   };

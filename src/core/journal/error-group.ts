@@ -6,7 +6,7 @@ const QUOTED = /(?<!\w)(["'`]).{1,200}?\1(?!\w)/g;
 /** Not the status of an answer, at the start, after such a word or before a colon: 401 and 503 are different failures. */
 const NUMBERS = /(?<![\w.])(?!(?:(?<=^|(?:answered|status|code|HTTP) )[45]\d\d(?![\d.])|[45]\d\d:))\d[\d.,]*/g;
 
-/** What failures of one kind have in common: the first line of the error without its ids, numbers and quoted texts. */
+/** The first line of an error without its ids, numbers and quoted texts: the same for all failures of one kind. */
 export function toErrorGroup(error: string): string {
   const [line = ""] = error.slice(0, 4 * MAX_LENGTH).split("\n", 1);
   return line.replaceAll(IDS, "…").replaceAll(QUOTED, "“…”").replaceAll(NUMBERS, "…").slice(0, MAX_LENGTH);

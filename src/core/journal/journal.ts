@@ -79,7 +79,7 @@ export interface DeadLetterFilter {
 export interface Retention {
   /** Milliseconds since the epoch, as all times are. */
   now: number;
-  /** What was received, or finished, before this time may be deleted. */
+  /** Events and runs that were received or finished before this time may be deleted. */
   keepFrom: number;
   /** While the journal is larger than this, the oldest may be deleted at any age. */
   maxBytes?: number;
@@ -187,7 +187,7 @@ export interface Journal extends JournalReads, JournalWrites {
   /** How many events of a time or later each mapping has, by status. */
   countByMapping(from: number): Promise<MappingCount[]>;
 
-  /** What accepted events tell subscribers. */
+  /** Published events and their subscriptions. */
   publications: Publications;
 
   /** Signs a text with a random key that was made with the store, so that all its nodes have it and nobody else. */
@@ -207,7 +207,7 @@ export interface Journal extends JournalReads, JournalWrites {
   close(): Promise<void>;
 }
 
-/** What every store writes with the same statements. */
+/** Writes with the same statements in every store. */
 export interface JournalWrites {
   /** Replaces or removes notes, all of them in one commit. */
   writeNotes(notes: NewNote[]): Promise<void>;
@@ -278,9 +278,9 @@ export interface JournalWrites {
   dropDeadLetter(id: string): Promise<boolean>;
 }
 
-/** What every store reads with the same statements. */
+/** Reads with the same statements in every store. */
 export interface JournalReads {
-  /** What the state of a mapping has under these keys. Keys without a value are left out. */
+  /** Values of a mapping's state under these keys. Keys without a value are left out. */
   readState(mapping: string, keys: string[]): Promise<StateRow[]>;
   /** The notes of a kind that have not expired, in the order of their keys. */
   listNotes(kind: string): Promise<Note[]>;
@@ -290,10 +290,12 @@ export interface JournalReads {
   isClaimed(claim: Claim): Promise<boolean>;
   /** The recorded steps of a run, in order. They are kept as long as the run. */
   listSteps(runId: string): Promise<Step[]>;
-  /** Those of the claims that are lost. A node can have a lost and a valid one of one run. */
+  /** Which claims are lost. A node can hold both kinds for one run. */
   findLost(claims: Claim[]): Promise<Claim[]>;
   listPauses(): Promise<Pause[]>;
-  /** What runs used in hours from `since` to before `until`, in all or of one session: by day, the most expensive first. */
+  /**
+   * Usage of runs in hours from `since` to before `until`, in all or of one session: by day, the most expensive first.
+   */
   spend(filter: { since: number; until?: number; sessionKey?: string }): Promise<Spend[]>;
   /** Newest first. */
   listApprovals(page: Page & { state?: ApprovalState; runId?: string; eventId?: string }): Promise<Approval[]>;

@@ -128,7 +128,7 @@ function withPublications(
   });
 }
 
-/** What needed nobody may have been done by the first event: a person is asked before it is done again. */
+/** Asks a person before a call that needed nobody: the first event may have executed it. */
 function asReplay({ grants, ...action }: AgentAction): AgentAction {
   if (!grants) return action;
   return { ...action, grants: grants.map((grant) => (grant.mode === "allow" ? withMode(grant, "ask") : grant)) };
@@ -219,7 +219,7 @@ function toStoredBody(
   secrets: readonly PayloadPath[],
 ): Pick<StoredRequest, "contentType" | "body"> {
   const { contentType, rawBody, payload } = request;
-  // It was not parsed, so the paths cannot be followed.
+  // Not parsed: the paths cannot be followed.
   if (payload === undefined) return { contentType, body: secrets.length === 0 ? rawBody : Buffer.alloc(0) };
   // A body without bytes would count as not stored.
   if (redactPayload(payload, secrets) === payload && rawBody.length > 0) return { contentType, body: rawBody };

@@ -9,7 +9,7 @@ export interface Commit {
   receipt: FirstReceipt;
   /** Actions that were not accepted before. */
   actions: NewAction[];
-  /** What its keys are remembered with. */
+  /** The idempotency keys and signatures of the event, with the answer to a repeat. */
   keys: NewKeys;
   /** The event's own, and which of its actions were accepted before. */
   log: LogLine[];
@@ -216,7 +216,7 @@ function toActionReceipt(accepted: NewAction): ActionReceipt {
 /** How many messages of joined events a run stores; the others are only counted. */
 export const MAX_JOINED_MESSAGES = 100;
 
-/** What a joined event lets the run's agent read, as it is stored. */
+/** The context and grants of a joined event, as stored. */
 export function toAccessText({ context, grants }: AgentAction): string | undefined {
   return context || grants ? JSON.stringify({ context, grants } satisfies ToolAccess) : undefined;
 }

@@ -2,7 +2,7 @@ import type { EventArguments } from "../types.ts";
 import type { NewPublication } from "./records/event.ts";
 import type { Lease } from "./records/node.ts";
 
-/* What an accepted event tells subscribers, who may read it, and how far each of them has come. */
+/* Published events, who may read them, and how far each subscriber has come. */
 
 /** `seq`: the order in which rows were written, which is not the order in which their commits became visible. */
 export type Unnumbered = NewPublication & { seq: number };
@@ -25,17 +25,16 @@ export interface PublicationState {
   version: number;
 }
 
-/** What the subscriber asked for. */
+/** A subscription in its subscriber's terms. */
 export interface SubscriptionTerms {
   id: string;
   principal: string;
   name: string;
   arguments: EventArguments;
-  /** As it was given. */
   url: string;
   /** Encrypted. */
   secret: string;
-  /** Also signs until a time. Encrypted. */
+  /** Signs besides `secret` until a time. Encrypted. */
   oldSecret?: { secret: string; until: number };
   createdAt: number;
   refreshedAt: number;
@@ -89,7 +88,7 @@ export interface Publications extends PublicationReads, PublicationWrites {
   storeId(): Promise<string>;
 }
 
-/** What every store writes with the same statements. */
+/** Writes with the same statements in every store. */
 export interface PublicationWrites {
   /** Gives rows their positions, in this order, and stores types. False if the lease is lost. */
   number(lease: Lease, numbered: { seqs: number[]; types: PublishedType[] }): Promise<boolean>;
@@ -109,7 +108,7 @@ export interface PublicationWrites {
   ): Promise<boolean>;
 }
 
-/** What every store reads with the same statements. */
+/** Reads with the same statements in every store. */
 export interface PublicationReads {
   state(): Promise<PublicationState>;
   /** By position, after one and up to another; with a name, only those. */

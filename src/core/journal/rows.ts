@@ -249,7 +249,7 @@ export function toApproval(row: Row, clockOffsetMs = 0): Approval {
   };
 }
 
-/** What becomes of an open approval with a decision. One that comes too late ends it without a decision. */
+/** The end of an open approval by a decision. A decision that comes too late ends the approval without one. */
 export function toDecidedEnd(
   { expiresAt = Infinity }: Pick<Approval, "expiresAt">,
   { at: decidedAt, ...given }: NewDecision,
@@ -269,7 +269,7 @@ function readOutage(row: Row, clockOffsetMs: number): Pick<Run, "unavailableSinc
   };
 }
 
-/** What a list shows of an event's single run, and of one of its deliveries: a failed, else an unfinished, else the newest. */
+/** The event's only run in short, and one of its deliveries: a failed, else an unfinished, else the newest. */
 export function toOutcome(run: Run | undefined, deliveries: Delivery[] = []): Pick<EventSummary, "run" | "delivery"> {
   const delivery =
     deliveries.findLast(({ state }) => state === "failed") ??

@@ -24,7 +24,7 @@ const CHUNK = 500;
 
 interface Candidate {
   id: string;
-  /** What its body and its entries name it by, in the column of `keyOfParts`. */
+  /** The key of its body and its entries, in the column of `keyOfParts`. */
   key: string;
   hook: string;
   isSettled: boolean;
@@ -164,7 +164,7 @@ const runsOf = (found: Candidate[]): string[] =>
   found.flatMap(({ detail }) => detail.actions.flatMap(({ runId }) => runId ?? []));
 
 interface Lookup {
-  /** What the rows know candidates by. */
+  /** Keys of the candidates, as the rows have them. */
   keys(found: Candidate[]): string[];
   /** Given the keys, and the values from $2 on. Its rows have a `key`. */
   sql: string;
@@ -172,7 +172,7 @@ interface Lookup {
   test?(row: Row): boolean;
 }
 
-/** Those with a key among the rows. */
+/** Candidates with a key among the rows. */
 async function keep(
   { all }: SearchReader,
   found: Candidate[],

@@ -39,7 +39,7 @@ test("a journal over its size is swept once it has grown by a tenth, not only ev
   expect(await sweepsAfter(0, 1000)).toBe(1);
   expect(await sweepsAfter(999, 60_000)).toBe(1);
   expect(await sweepsAfter(1050, 10_000)).toBe(2);
-  // What is left is unfinished work.
+  // The rest is unfinished work.
   expect(await sweepsAfter(1100, 60_000)).toBe(2);
   expect(await sweepsAfter(1151, 10_000)).toBe(3);
 });

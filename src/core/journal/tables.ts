@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { MAIN_SESSION } from "../types.ts";
 
-/* What is equal in both stores, in PostgreSQL's words. It belongs to version 1 of each schema. */
+/* Equal in both stores, in PostgreSQL's words. It belongs to version 1 of each schema. */
 
 /** Tables with small rows that are found by their key. */
 export const NARROW_TABLES = `

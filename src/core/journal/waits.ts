@@ -1,8 +1,9 @@
 import { DAY_MS, HOUR_MS } from "../shared/time.ts";
 
 /*
- * What waits is due at `not_before`, unless the clock was set back since: then it is due at once. That is known by an arrival
- * in the future, in SQLite also by a try, or by a wait that is longer than any can be. The order is by arrival.
+ * Waiting rows are due at `not_before`. If the clock was set back since, they are due at once. Signs of that: an
+ * arrival in the future, in SQLite also a try in the future, or a wait that is longer than any can be. The order is by
+ * arrival.
  */
 
 /** Clocks are also corrected by a little: that ends no wait. In milliseconds, as all are. */

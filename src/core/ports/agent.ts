@@ -25,7 +25,10 @@ export interface AgentTurn {
   ack: string;
   /** The calls that the model may ask for. Only for a driver that can call; absent: none. */
   tools?: ToolDescription[];
-  /** What followed the message so far, oldest first: answers of this turn's model that asked for calls, with their results. */
+  /**
+   * Exchanges after the message so far, oldest first: answers of this turn's model that asked for calls, with their
+   * results.
+   */
   exchanges?: Exchange[];
 }
 
@@ -47,7 +50,7 @@ export interface RequestedCall {
 }
 
 export interface Exchange {
-  /** What the driver gave as the `answer` of its reply, after a trip through JSON. */
+  /** The `answer` of the driver's reply, after a trip through JSON. */
   answer: unknown;
   /** One for each call of the answer, in the order of the calls. */
   results: CallOutcome[];
@@ -73,7 +76,7 @@ export interface AgentReply {
   /** The model that answered. */
   model?: string;
   usage?: TokenUsage;
-  /** What the turn cost, if the agent says so itself. Prices of the configuration take precedence. */
+  /** The cost of the turn, if the agent reports it. Prices of the configuration take precedence. */
   cost?: number;
   /** Sentences for the run record, for example about a thinking level that was lowered. */
   warnings?: string[];

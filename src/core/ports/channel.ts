@@ -57,7 +57,7 @@ export interface OutgoingMessage {
   text: string;
   /** `markdown`: an agent's reply, which the driver writes as its service shows it. Default: the text arrives as it is. */
   format?: "markdown";
-  /** It says that a run has failed. A service may show that in its own way. */
+  /** The message says that a run has failed. A service may show that in its own way. */
   isNotice?: boolean;
   /** The same for each attempt of this message, so that a service that supports it can ignore a repeat. */
   idempotencyKey: string;
@@ -73,7 +73,7 @@ export interface OutgoingMessage {
   review?: Review;
   /** Absent: it is about no run, as an alert. */
   about?: MessageSubject;
-  /** What templates see of the event that it is about. Absent: there is none. */
+  /** The event that it is about, as templates see it. Absent: there is none. */
   readEvent?(): Promise<object>;
 }
 
@@ -92,11 +92,11 @@ export interface ChannelDriver {
   readonly pauseMs?: number;
   /** Sends to a recipient that a payload chose only if the block's `allow` lists it, or a verified event is there. */
   readonly needsAllow?: boolean;
-  /** Also as the place of a verified event: its signature does not say who wrote it. */
+  /** Places of verified events must be in `allow` too: the signature does not say who wrote the event. */
   readonly sourceNeedsAllow?: boolean;
   /** The part of a recipient that `allow` is compared with, without a thread. Default: all of it. */
   addressOf?(to: string): string;
-  /** It replaces the text of an earlier message. */
+  /** Updates replace the text of an earlier message. */
   readonly canUpdate?: boolean;
   /**
    * The diff of a commit, of which `send` takes a review. Undefined: the recipient has no such commit, or nothing that can be

@@ -51,7 +51,10 @@ export interface MailAttachment {
   size: number;
 }
 
-/** What the receiving server says about the sender, in its own words (`pass`, `fail`, `softfail` …). Absent: it says nothing. */
+/**
+ * The receiving server's verdict on the sender, in its own words (`pass`, `fail`, `softfail` …). Absent: it says
+ * nothing.
+ */
 export interface MailAuthentication {
   /** The server that says so. The sender can forge the name, unless `hooks.mail.authservId` is set. */
   server?: string;
@@ -104,7 +107,7 @@ export interface FollowOptions {
 
 /** Keeps the refresh tokens of a mailbox that a server replaced, across restarts. */
 export interface RefreshTokens {
-  /** What replaced a configured token; undefined: nothing so far. */
+  /** The token that replaced a configured one; undefined: none so far. */
   find(configured: string): Promise<string | undefined>;
   replace(configured: string, token: string): Promise<void>;
 }

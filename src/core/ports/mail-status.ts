@@ -42,7 +42,7 @@ export interface FolderStatus {
 }
 
 export interface MailStatus {
-  /** As configured. */
+  /** The configured name. */
   name: string;
   /** `imap://ann@mail.example.com` */
   mailbox: string;

@@ -1,13 +1,13 @@
 export interface MissedEvent {
-  /** What it is got again by. */
+  /** The sender's id of the event or delivery, for `repeat`. */
   id: string;
   /** Sorts the events of one sender by their time. */
   order: string;
   /** In ISO 8601; undefined: the sender does not say it. */
   at?: string;
-  /** What the sender calls it. */
+  /** The sender's name for it. */
   event: string;
-  /** What became of the newest attempt, if the sender says it. */
+  /** The result of the newest attempt, if the sender reports it. */
   status?: string;
   /** The id that is the same in all attempts, for a person. */
   guid?: string;
@@ -16,13 +16,13 @@ export interface MissedEvent {
 export interface FoundMissed {
   /** Oldest first. */
   missed: MissedEvent[];
-  /** What cannot be found, or will be different, in a sentence each. */
+  /** Events that cannot be found, and differences of a repeat, in a sentence each. */
   notes: string[];
 }
 
 /** The events of one webhook that its sender knows. Calls reject with a `DriverError`. */
 export interface MissedEvents {
-  /** Those since a time, none of whose attempts was answered 2xx. In milliseconds since the epoch. */
+  /** Finds events since a time, in milliseconds since the epoch, that have no attempt with a 2xx answer. */
   find(since: number): Promise<FoundMissed>;
   /** Has one arrive again. */
   repeat(event: MissedEvent): Promise<void>;

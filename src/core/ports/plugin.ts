@@ -5,7 +5,7 @@ import type { ReplayClass, SignatureVerifier } from "./signature.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { ToolSet } from "./tool-set.ts";
 
-/** What a plugin module exports as its default. The built-in drivers are plugins of the same form. */
+/** The default export of a plugin module. The built-in drivers are plugins of the same form. */
 export interface Plugin {
   /** Names the plugin in error messages. */
   name: string;
@@ -42,7 +42,7 @@ export interface OptionsSchema {
 export interface OptionProblem {
   /** Dotted path within the block: `oauth.tokenUrl`. Default: the block itself. */
   key?: string;
-  /** What is wrong, and what to do, in whole sentences. */
+  /** The mistake and its fix, in whole sentences. */
   message: string;
   /** A warning does not keep the service from starting. Default: error. */
   level?: "error" | "warning";
@@ -86,7 +86,7 @@ export interface SignatureDefinition<Options extends object = object> extends Dr
 export interface SignatureSummary {
   /** The header with the signature, or where else it is. */
   header: string;
-  /** What is signed, and how. */
+  /** The signed content, and how it is signed. */
   signed: string;
   /** How far the sender's clock may be off; undefined if no time is signed. */
   tolerance?: string;

@@ -26,7 +26,7 @@ export interface Runtime extends Pick<ResolveOptions, "readMail"> {
   /** By name. */
   channels: Map<string, ChannelDriver>;
   tools: ToolSets;
-  /** Those with a source. */
+  /** Mailboxes with a source. */
   mailboxes: Mailbox[];
   mappings: MappingIndex;
   limits: RunLimits;

@@ -47,7 +47,10 @@ export const REPLAY_CLASSES = ["timed", "unique", "plain"] as const;
  */
 export type ReplayClass = (typeof REPLAY_CLASSES)[number];
 
-/** What only the sender can have made of a request. The same again is answered as the first time. */
+/**
+ * The part of a request that only the sender can have made. A request with the same identity gets the first one's
+ * answer.
+ */
 export interface SignedIdentity {
   /** A digest of the signed bytes, in base64url. */
   digest: string;

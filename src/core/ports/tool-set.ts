@@ -2,7 +2,7 @@
 export interface CallDescription {
   /** Its name within the set. */
   name: string;
-  /** What it does, for the person or model that chooses it. */
+  /** A description for the person or model that chooses it. */
   description: string;
   /** JSON Schema of the arguments, of type `object`. */
   input: Record<string, unknown>;
@@ -33,7 +33,7 @@ export interface CallContext {
 }
 
 export interface CallResult {
-  /** What was answered: text from outside, also that of an error. */
+  /** The answer: text from outside, also that of an error. */
   text: string;
   /** The call was refused or failed, and it is known that it did. */
   isError: boolean;
@@ -66,7 +66,7 @@ export interface ToolSet {
   readonly name: string;
   /** Known without a connection. Nothing else can be called. */
   readonly calls: readonly ToolCall[];
-  /** What the operator has accepted although it cannot be used. */
+  /** Accepted calls that cannot be used. */
   readonly leftOut?: readonly LeftOutCall[];
   /** For a set whose calls are accepted from a server: what the server offers now. Rejects with a `DriverError`. */
   discover?(signal: AbortSignal): Promise<Offer>;

@@ -7,7 +7,7 @@ import type { DriverDefinition, SignatureDefinition } from "./plugin.ts";
  * preset, which holds what is data: mappings, templates, the place of an event, and what can be read as context.
  */
 export interface Vendor {
-  /** As people write it: "GitHub". */
+  /** The name as people write it: "GitHub". */
   service: string;
   /** Signature schemes, by `scheme` of an `auth` block. `defineSignature` makes one of a row with its handshake. */
   signatures?: Record<string, SignatureDefinition>;
@@ -83,7 +83,7 @@ export interface PersonMessage {
   thread?: { of: string; messageId: string };
   /** In seconds since the epoch, as services count. */
   at: number;
-  /** As the channel names it. */
+  /** The channel's id of the message. */
   messageId: string;
 }
 
@@ -103,13 +103,13 @@ export interface CreatedHook {
   id: string;
   /** The one that the sender has made, which it shows only now. */
   secret?: string;
-  /** What the sender has not taken, in a sentence each. */
+  /** Settings that the sender has not taken, in a sentence each. */
   notes?: string[];
 }
 
 export interface HookHealth {
   isEnabled: boolean;
-  /** What the sender says of it, in a sentence each: why it is off, its last failures. */
+  /** The sender's remarks, in a sentence each: why it is off, its last failures. */
   notes: string[];
 }
 
@@ -120,7 +120,7 @@ export interface HookApi {
   create(wanted: WantedHook): Promise<CreatedHook>;
   /** A repeated `create` gets the first answer again, with its secret, while that webhook is there. */
   isCreateRepeatable?: true;
-  /** Also sets the secret again. Resolves to what the sender has not taken, in a sentence each. */
+  /** Sets the secret again too. Resolves to the settings that the sender has not taken, in a sentence each. */
   update(id: string, wanted: WantedHook): Promise<string[] | void>;
   remove(id: string): Promise<void>;
   /** `events`: those that should arrive. */

@@ -63,7 +63,7 @@ export function toReadExact(json: string, read: (json: string) => unknown = find
 /** A payload with the body that it was parsed from. */
 interface ParsedRequest {
   payload: unknown;
-  /** It is `JSON.parse` of the body. */
+  /** The payload is `JSON.parse` of the body. */
   payloadIsBody: boolean;
   /** Set if it is JSON inside of the body. */
   readExact?: ReadExact;

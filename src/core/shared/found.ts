@@ -1,6 +1,6 @@
 type Nothing = false | "" | null | undefined;
 
-/** What some checks have found, in their order. A check gives one finding, several, or nothing. */
+/** Findings of some checks, in their order. A check gives one finding, several, or nothing. */
 export function listFound<Found extends object>(...checks: (Found | readonly Found[] | Nothing)[]): Found[] {
   return checks.flatMap<Found>((found) => found || []);
 }

@@ -5,7 +5,7 @@ let digits = "";
 let used = 0;
 
 let lastMs = 0;
-/** What the ids of a millisecond begin with: the time, the version, and the upper bits of the counter. */
+/** The first part of the ids of a millisecond: the time, the version, and the upper bits of the counter. */
 let start = "";
 /** The lower 14 bits of the counter. */
 let counter = 0;

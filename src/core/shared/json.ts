@@ -41,7 +41,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** As in the template helper `if`, an empty list is false. */
+/** Tests a value like the template helper `if`: an empty list is false. */
 export function isTrue(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : Boolean(value);
 }

@@ -1,6 +1,6 @@
 import type { RunWait } from "../journal/journal.ts";
 
-/** What a run waits for, as a part of a line. */
+/** The cause of a run's wait, as a part of a line. */
 export function describeWait({ kind, runId, holdReason, mapping }: RunWait): string {
   if (kind === "held") return `waits behind a held turn (${holdReason})`;
   if (kind === "turn") return "waits for another turn of its session";

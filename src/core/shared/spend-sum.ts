@@ -1,6 +1,6 @@
 import type { Spend } from "../journal/journal.ts";
 
-/** What some turns used together. */
+/** Usage of some turns together. */
 export interface SpendSum extends Pick<Spend, "runs" | "inputTokens" | "outputTokens" | "cost"> {
   name: string;
 }

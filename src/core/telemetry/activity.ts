@@ -25,15 +25,15 @@ export interface Minute {
 export type EventCounts = { [Status in EventStatus]?: number };
 
 /**
- * What the service has done since its start, in memory: for the page and for `GET /metrics`. Times are in milliseconds. Names
- * are those of mappings, hooks and channels.
+ * Counts of the service's work since its start, in memory: for the page and for `GET /metrics`. Times are in
+ * milliseconds. Names are those of mappings, hooks and channels.
  */
 export interface Activity {
   /** A request to a hook was answered. `hook` is undefined unless the configuration names it. */
   answered(answer: { hook: string | undefined; status: number; ms: number }): void;
   /** An event was recorded. `mapping` is that of the configuration, or the service's own hook. */
   recorded(event: { mapping: string | undefined; status: EventStatus; mappingMs?: number; commitMs?: number }): void;
-  /** What a request asked for was done for an earlier one. `hook` is undefined unless the configuration names it. */
+  /** A request repeated actions of an earlier one. `hook` is undefined unless the configuration names it. */
   repeated(repeat: { hook: string | undefined; count: number }): void;
   /** An attempt at a run has ended. */
   turned(turn: { result: "done" | "retried" | "dead" | "held"; ms: number; usage?: TokenUsage }): void;

@@ -48,13 +48,13 @@ const MAX_UNWRITTEN = 16 * 1024 * 1024;
 function openStandardError(): DestinationStream {
   const stream = pino.destination({ dest: 2, maxLength: MAX_UNWRITTEN });
   stream.on("error", () => {});
-  // It is called at the exit. The library's own would try until there is space.
+  // Called at the exit. The library's own would try until there is space.
   stream.flushSync = () => {
     const unwritten: string[] = Reflect.get(stream, "_bufs");
     try {
       for (const text of unwritten) writeSync(2, text);
     } catch {
-      // What cannot be written is lost.
+      // The rest of the log is lost.
     }
   };
   return stream;

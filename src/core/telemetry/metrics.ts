@@ -49,7 +49,7 @@ const COUNTERS: { key: keyof Activity["counts"]; help: string; labels: [name: st
 
 const STEPS = "How long the steps take: request (the whole answer), mapping, commit, turn, delivery.";
 
-/** What the service has done and its state, for Prometheus. */
+/** Writes the service's counts and its state for Prometheus. */
 export function writeMetrics(
   { counts, durations }: Pick<Activity, "counts" | "durations">,
   status: MeasuredStatus,

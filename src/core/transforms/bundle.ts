@@ -14,9 +14,9 @@ export interface BundleRequest {
   options: CommonOptions;
 }
 
-/** What esbuild made of a module. */
+/** A module as esbuild bundled it. */
 export interface Output {
-  /** As bytes: V8 would keep most texts in twice the memory. */
+  /** In bytes: V8 would keep most texts in twice the memory. */
   code: Buffer;
   sourceMap: string;
   inputs: string[];
@@ -156,7 +156,7 @@ interface Input {
   file: string;
   /** Why it must not be in a bundle: the source gate was not asked about it. */
   problem?: string;
-  /** What a bundle with it depends on: the file, and everything that decides which files it imports. */
+  /** Files that a bundle with it depends on: the file, and everything that decides which files it imports. */
   uses: string[];
 }
 

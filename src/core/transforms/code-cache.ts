@@ -4,9 +4,9 @@ import { CLOCK_SLACK_MS, orElse, readRegularFile } from "../shared/system/files.
 import { isCode, MAX_SOURCE_BYTES } from "./source-boundary.ts";
 
 export interface CompiledCode {
-  /** It may be unpacked at each use, and so may the source map. */
+  /** Each read may unpack it. The same holds for the source map. */
   readonly code: string;
-  /** As JSON; it stays with the supervisor. */
+  /** JSON. It stays with the supervisor. */
   readonly sourceMap: string;
   /** SHA-256 of the code. */
   hash: string;

@@ -184,7 +184,7 @@ describe("a linked package", () => {
     expect((await compile()).problems[0]?.message).toContain("hooks.transformRoots");
     expect((await compile([path.join(folder.root, "packages")])).problems).toEqual([]);
     expect((await compile([path.join(folder.root, "packages/shared")])).problems).toEqual([]);
-    // As two services in one process, which compile at the same time.
+    // Two services in one process compile at the same time.
     const [allowed, refused] = await Promise.all([compile([path.join(folder.root, "packages")]), compile()]);
     expect(allowed.problems).toEqual([]);
     expect(refused.problems[0]?.message).toContain("hooks.transformRoots");

@@ -14,7 +14,7 @@ import { readIfReadable, withoutMapComment } from "./source-gate.ts";
 export interface CompileOptions {
   /** A text for the module that is not in its file yet. */
   draft?: string;
-  /** What earlier builds made. */
+  /** Results of earlier builds. */
   cache?: CodeCache;
 }
 

@@ -44,7 +44,7 @@ export interface TransformCall extends Omit<
   base: object;
   /** Set under `forEach`. */
   item?: unknown;
-  /** What was read of the mapping's state for this call. Absent: the mapping keeps none. */
+  /** Values of the mapping's state that were read for this call. Absent: the mapping keeps none. */
   state?: StateValue[];
   /** Instead of the spec's, if several calls share that. */
   timeoutMs?: number;
@@ -62,11 +62,11 @@ export interface StateSet {
 }
 
 export interface TransformOutcome {
-  /** What the function returned, as JSON carries it; undefined keeps the base. */
+  /** The function's result as JSON carries it; undefined keeps the base. */
   value: unknown;
   /** The call ended at this key of the state, which it was not given: it has no result, and runs again with it. */
   unread?: string;
-  /** What it set. Absent: nothing. */
+  /** Values that it set. Absent: none. */
   sets?: StateSet[];
   log: LogLine[];
   /** How long it ran, without the wait. */

@@ -10,7 +10,7 @@ const EXTENSIONS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs", ".json"];
 /** A file that is allowed in a bundle, or the reason why it is not. */
 type CheckedSource = { file: string; problem?: undefined } | { file?: undefined; problem: string };
 
-/** What the bundles of one folder may contain. */
+/** Limits the files that the bundles of one folder may contain. */
 export interface SourceBoundary {
   /** The folder, as a real path. */
   root: string;

@@ -77,7 +77,7 @@ const VISITS_A_FOLDER = new RegExp(
     String.raw`^\.[^./]`,
     // Another folder on the way.
     String.raw`(?:^|\/)(?:[^./][^/]*|\.[^./][^/]*|\.\.[^/]+)\/`,
-    // It does not end with .js or .ts, .mjs, .cjs, .mts or .cts.
+    // Another end than .js or .ts, .mjs, .cjs, .mts or .cts.
     String.raw`(?:[^s]|[^jt]s|[^.cm][jt]s|[^.][cm][jt]s)$`,
   ].join("|"),
 );

@@ -130,7 +130,7 @@ function parseAccepted(header: string | string[] = ""): Set<string> {
 
 type Files = ReadonlyMap<string, Buffer>;
 
-/** What `.ci/page.ts` has built. */
+/** The page as `.ci/page.ts` has built it. */
 const loadFiles = once(async (): Promise<Files> =>
   IS_CHECKOUT ? build() : readFiles(path.join(PACKAGE_ROOT, "dist/page")),
 );

@@ -10,7 +10,7 @@ import type { RouteServices } from "./services.ts";
 
 type ApprovalPath = `/api/approvals${string}` | "/api/tools";
 
-/** What agents may call, and the questions to a person. */
+/** Calls that agents may make, and questions to a person. */
 export function createApprovalRoutes({ journal, tools }: RouteServices): RoutesOf<ApprovalPath> {
   return {
     "GET /api/tools": answering({

@@ -27,7 +27,7 @@ const DEFAULT_SINCE_MS = 72 * HOUR_MS;
 
 type EventPath = `/api/events${string}`;
 
-/** What was received, and running it again. */
+/** Received events, and running them again. */
 export function createEventRoutes({ journal, findParser, replay, catchUp }: RouteServices): RoutesOf<EventPath> {
   return {
     "GET /api/events": answering({

@@ -133,7 +133,7 @@ function toPart(name: "wake" | "agent"): object {
   return schema;
 }
 
-/* What senders use. */
+/* The API for senders. */
 
 const RECEIPT = {
   type: "object",
@@ -150,7 +150,7 @@ const RECEIPT = {
   },
 };
 
-/** As `toResult` of `run-results.ts` has it. An answer that was waited for also names the event and the session. */
+/** Form: `toResult` of `run-results.ts`. An answer that was waited for also names the event and the session. */
 const RESULT = {
   type: "object",
   required: ["ok", "runId", "status"],

@@ -10,7 +10,7 @@ type RecordingPath = `/api/recordings${string}`;
 
 const MAX_HOOK = 200;
 
-/** What a hook that no mapping takes is sent. */
+/** Recordings of requests to hooks that no mapping takes. */
 export function createRecordingRoutes(parts: RouteServices): RoutesOf<RecordingPath> {
   const { recordings, findParser } = parts;
   return {

@@ -164,7 +164,7 @@ export function oneOf<Member extends string>(about: string, members: readonly Me
   return parameter(about, { enum: [...members] }, read, `must be one of ${members.join(", ")}`);
 }
 
-/** What `Date.parse` also accepts, such as "5", would be a surprise. */
+/** Stricter than `Date.parse`, which accepts "5". */
 const ISO_DATE = /^\d{4}-\d\d-\d\d/;
 
 /** A time in ISO 8601, as milliseconds since the epoch. */

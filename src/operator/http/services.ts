@@ -13,12 +13,12 @@ import type { CatchUpView, ToolsView } from "../views.ts";
 import type { Access } from "./access.ts";
 import type { LiveStream } from "./stream.ts";
 
-/** What the operator asks of a running service. */
+/** Operations on a running service. */
 export interface Operations {
   status(): Promise<StatusView>;
   /** Runs a request through the mappings, or a draft of one, without executing anything. */
   tryHook(body: unknown): Promise<Trial>;
-  /** What a change would do to stored events. One at a time: it resolves every event twice. */
+  /** The effects that a change would have on stored events. One at a time: it resolves every event twice. */
   diff(body: unknown): Promise<Diff>;
   /** Ends an unfinished run for good. False if there is none with this id. Throws a 409 if it has ended. */
   cancel(runId: string): Promise<boolean>;
@@ -41,7 +41,7 @@ export interface OperatorServices extends Operations {
   takes(hook: string): boolean;
   stream: LiveStream;
   activity: Pick<Activity, "minutes">;
-  /** What principals have asked for. */
+  /** Requests of principals. */
   audit: Pick<AuditList, "list">;
   /** The text of `GET /metrics`. */
   metrics(): Promise<string>;
@@ -53,7 +53,6 @@ export interface OperatorServices extends Operations {
   replay(event: EventRecord, options: { deliver: boolean }): Promise<HttpResponse>;
 }
 
-/** What the routes use. */
 export interface RouteServices extends OperatorServices {
   access: Access;
 }

@@ -26,7 +26,7 @@ type WorkPath = `/api/${"sessions" | "runs" | "deliveries" | "dead-letters"}${st
 const WAITING = "waiting" as const;
 const FAILED = { from: time("Only what failed then or later."), to: time("Only what failed before then.") };
 
-/** What became of events: conversations, runs, deliveries and dead letters. */
+/** Results of events: sessions, runs, deliveries and dead letters. */
 export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<WorkPath> {
   return {
     "GET /api/sessions": answering({

@@ -46,7 +46,7 @@ class World {
     });
   }
 
-  /** As `GET /api/events`. A search looks at three events at once, and says where it ended. */
+  /** Answers like `GET /api/events`. A search looks at three events at once, and says where it ended. */
   answer({
     q,
     before,
@@ -115,7 +115,7 @@ function isWithin(at: string, { from, to }: Filter): boolean {
   return (from === undefined || at >= from) && (to === undefined || at < to);
 }
 
-/** What only the service knows of an event, such as its credential, is its payload here. */
+/** Filters events. The payload stands for values that only the service knows, such as the credential. */
 function isUnder(event: StoredEvent, { hook, status, text, credential, from, to }: Filter): boolean {
   return (
     isWithin(event.receivedAt, { from, to }) &&
@@ -202,7 +202,7 @@ async function take(world: World, step: Step): Promise<void> {
     if (event) world.change({ ...event, status: step.status });
   } else if (step.do === "deliver") sent.splice(0, step.count).forEach((deliver) => deliver(feed));
   else if (step.do === "gap") {
-    // What has not arrived is lost.
+    // Messages that have not arrived are lost.
     sent.splice(0, Infinity, () => feed.restart());
   } else if (step.do === "compute")
     pick(

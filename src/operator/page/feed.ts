@@ -54,13 +54,13 @@ interface FeedOptions {
 
 /** Every id is greater: there is nothing older. */
 const BEGINNING = "";
-/** As many as the service keeps. */
+/** The number that the service keeps. */
 const MAX_REFUSALS = 500;
 /** How often the feed searches for more before a person has to ask for it: each time for a tenth of a second. */
 const MAX_SEARCHES = 600;
 const SEARCH_MS = 1000;
 
-/** What has been read for a filter. */
+/** The events that have been read for a filter. */
 interface View {
   /** All events under the filter from this id on are known. undefined: those since `floor`. */
   cursor?: string;
@@ -89,7 +89,7 @@ export function createFeed({
   const rows = new Map<string, Row>();
   /** They sort by time. Oldest first. */
   let ids: string[] = [];
-  /** Those of refused requests. */
+  /** Ids of refused requests. */
   let refusals: string[] = [];
   /** All events from this id on are known. undefined: the first answer has not come. */
   let floor: string | undefined;

@@ -32,7 +32,7 @@ function changed(): void {
 
 /* One stream for all tabs: a browser opens only six connections to a host. */
 
-/** What tabs send each other: a message of the stream, or the state of the connection. */
+/** A message between tabs: one of the stream, or the state of the connection. */
 type TabMessage = { name: string; data: string } | { connection: "live" | "lost" } | { asks: true };
 
 const RETRY_MS = 2000;

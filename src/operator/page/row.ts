@@ -10,11 +10,11 @@ export interface Row extends Omit<EventView, "receivedAt" | "status"> {
   revision: number;
   /** The text that searches compare with. */
   words?: string;
-  /** It was refused before its sender was known, and there is no event. */
+  /** A request that was refused before its sender was known: there is no event. */
   refusal?: RefusalView;
 }
 
-/** What only the service knows of a request. */
+/** Filters that only the service can apply. */
 const SEARCHED = ["text", "credential", "model", "channel", "group"] as const;
 export const FILTERS = ["hook", "mapping", "status", "session", "from", "to", "event", ...SEARCHED] as const;
 export type Filter = { [Name in (typeof FILTERS)[number]]?: string };

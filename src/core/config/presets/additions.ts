@@ -4,7 +4,7 @@ import type { Drivers } from "../plugins.ts";
 import type { Preset } from "../schema/generated.ts";
 import { type ParameterUse, toIgnoreDefaults } from "./parameters.ts";
 
-// What `with` adds to the conditions of a preset's mappings, and what it must not take away.
+// Conditions that `with` adds to a preset's mappings, and values of the preset that it must not replace.
 
 interface Additions {
   where?: unknown;

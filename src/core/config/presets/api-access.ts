@@ -45,7 +45,7 @@ export function listEvents({ folder, with: { events } }: PresetUse): string[] {
   return known.filter((event) => !event.endsWith("*") && isWanted(event));
 }
 
-/** What its webhook should send. */
+/** The events that its webhook should send. */
 export function toWantedEvents(use: PresetUse): { events: string[]; all: boolean } {
   const { events } = use.with;
   return { events: listEvents(use), all: Array.isArray(events) && events.includes("*") };

@@ -55,14 +55,14 @@ export function explainMissing(use: string, baseDir: string): string | undefined
   return `There is no preset "${use}"${own === undefined ? didYouMean(use, known) : `. Did you mean "${own}"?`}`;
 }
 
-/** As `locatePreset`. Throws a `ConfigError` if there is none. */
+/** Locates a preset. Throws a `ConfigError` if there is none. */
 export function requirePreset(use: string, baseDir: string): PresetPlace {
   const message = explainMissing(use, baseDir);
   if (message === undefined) return locatePreset(use, baseDir);
   throw new ConfigError([{ message }]);
 }
 
-/** What the API of a preset's sender can register; undefined: nothing, or the preset cannot be read. */
+/** The part of a preset that the sender's API can register; undefined: none, or the preset cannot be read. */
 export function findRegistration(place: string): Preset["registration"] {
   return orElse(undefined, () => readPreset(place).preset.registration);
 }
@@ -130,7 +130,7 @@ function checkName({ name }: Preset, folder: string): ConfigProblem[] {
   return [{ key: "name", message }];
 }
 
-/** Those of the package are tested. */
+/** Only presets of other folders: tests check those of the package. */
 function checkParameters({ parameters = {}, ignore = {}, registration }: Preset, folder: string): ConfigProblem[] {
   if (isBuiltIn(folder)) return [];
   const switches = Object.entries(ignore).map(([name, schema]) => [`ignore.${name}`, schema] as const);

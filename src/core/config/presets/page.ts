@@ -24,15 +24,15 @@ function readPage({ folder }: Pick<PresetFile, "folder">): string | undefined {
 }
 
 /**
- * What to do at the sender: the steps of the section "Connect it" of a preset's page, with the hook's URL and, if there is one,
- * the file with the secret. Steps that make a secret or change the configuration are left out.
+ * Writes the steps at the sender: the section "Connect it" of a preset's page, with the hook's URL and, if there is
+ * one, the file with the secret. Steps that make a secret or change the configuration are left out.
  */
 export function writeConnectSteps({ name, folder, written }: PresetPlace, url: string, secretFile?: string): string {
   const page = readPage({ folder }) ?? "";
   const section = /^## Connect it\n+([^]*?)(?=^## )/m.exec(page)?.[1] ?? "";
   const variable = /secret: "\$\{(\w+)\}"/.exec(section)?.[1] ?? "";
   const steps = section
-    // What follows the list is not indented.
+    // The text behind the list, which is not indented.
     .replace(/\n\n(?=[^\s\d])[^]*/, "")
     .split(/^(?=\d+\. )/m)
     .filter((step) => /^\d+\. (?!Make a .*openssl)/.test(step) && !step.includes("presets: ["))

@@ -49,7 +49,10 @@ export function toParametersSchema(preset: Preset): ObjectSchema {
 /** Stands for the schema that `toSettingsSchema` has for a setting. */
 const SETTING: Schema = {};
 
-/** As `toParametersSchema`, without what is equal in all presets, so that the built check of each preset is small. */
+/**
+ * The schema of `toParametersSchema` without the parts that are equal in all presets: the built check of each preset
+ * stays small.
+ */
 export function toOwnSchema(preset: Preset): ObjectSchema {
   const { name, parameters = {}, required = [], common, registration, reads } = preset;
   const settings = PRESET_SETTINGS.filter((setting) => !Object.hasOwn(parameters, setting));
@@ -100,7 +103,7 @@ function takesSecret(auth: unknown): boolean {
   return isObject(auth) && (auth["$param"] === "secret" || Object.values(auth).some(takesSecret));
 }
 
-/** What `auth` is with these values. */
+/** The settings of `auth` with these values. */
 export interface PresetAuth {
   scheme: unknown;
   /** The parameter that it needs: the secret, or what names the sender if that signs with its own keys. */
@@ -183,7 +186,7 @@ function toIgnoreSchema({ ignore = {} }: Preset): Schema {
   };
 }
 
-/** What the switches of `ignore` are unless they are given. */
+/** Defaults of the switches of `ignore`. */
 export function toIgnoreDefaults(preset: Preset): Record<string, unknown> {
   const entries = Object.entries(toObject(toIgnoreSchema(preset)["properties"]));
   const defaults = entries.map(([name, schema]) => [name, readOwn(schema, "default")]);
@@ -213,14 +216,14 @@ function readMappingProperties(): Schema {
   return toObject(readSchema("mapping")["properties"]);
 }
 
-/** What a use of a preset gives it, with the defaults. */
+/** Values for a use of a preset, with the defaults. */
 export interface Parameters {
   values: Readonly<Record<string, unknown>>;
   /** The key of the configuration that a value comes from. */
   keyOf(name: string): string;
 }
 
-/** Those in `with` take precedence over those of the mailbox. */
+/** Values in `with` take precedence over those of the mailbox. */
 export function resolveParameters(
   preset: Preset,
   use: PresetUse,

@@ -88,7 +88,7 @@ export function checkUsedModel(key: string, model: string, { models, providers }
   return checkProviderOf(listed?.id ?? model, key, Object.keys(providers));
 }
 
-/** As a model that runs use, each of them. */
+/** Checks each like a model that runs use. */
 export function checkFallbackModels(key: string, fallbackModels: string[] = [], agents: Agents): Finding[] {
   return fallbackModels.flatMap((model, index) => checkUsedModel(`${key}[${index}]`, model, agents));
 }

@@ -68,7 +68,7 @@ function checkOAuth(issuer: string, publicUrl: string | undefined): Finding[] {
   );
 }
 
-/** What is published has a name and somebody who may read it, and `none` does nothing else. */
+/** Checks that a publication has a name and a reader, and that `none` does nothing else. */
 export function checkPublish({ mapping, key, preset }: MappingSource, { gateway }: ResolvedConfig): Finding[] {
   const { publish = false, action, transform, match } = mapping;
   const isNone = action === "none";

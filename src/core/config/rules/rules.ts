@@ -211,7 +211,7 @@ function checkAnswers({ channel, by }: ApprovalSettings, { hooks }: ResolvedConf
   return [warning("agents.approvals.by", `No message on ${channel} can answer a question. ${remedy}`)];
 }
 
-/** As long as its code names it. */
+/** The time for which a code names its approval. */
 const MAX_EXPIRY_MS = 30 * DAY_MS;
 
 /** Each alert has a channel that is configured, and what its kind needs. */

@@ -15,7 +15,7 @@ const FOREIGN_REFERENCES = [
   /^%([A-Za-z_]\w*)%$/,
   /^process\.env\W+([A-Za-z_]\w*)\W*$/,
 ];
-/** What `resolveReferences` understands. */
+/** The references that `resolveReferences` resolves. */
 const OWN_REFERENCE = /^\$?\$\{(?:[A-Za-z_]\w*(?::-[^}]*)?|file:[^}]+)\}$/;
 
 /** Whether a value is secret, by its key as a dotted path. */
@@ -40,7 +40,7 @@ function checkSecret(text: string, key: string): ConfigProblem[] {
   if (OWN_REFERENCE.test(text)) return [];
   const found = FOREIGN_REFERENCES.map((form) => form.exec(text)).find((match) => match !== null);
   if (!found) return [];
-  // It may be a secret after all, unless it has the usual form of such a name.
+  // Names in the usual form only: another text may be a secret after all.
   const name = /^[A-Z][A-Z0-9_]*$/.test(found[1] ?? "") ? found[1] : "NAME";
   const message = `This looks like a reference, but would be the secret itself. Write \${${name}}, or \${file:PATH} for the content of a file.`;
   return [{ key, message }];

@@ -95,7 +95,7 @@ export function createAjv(schema: AnySchemaObject | boolean, options: SchemaOpti
   ajvFormats().default.default(ajv);
   ajv.addFormat("url", URL_FORMAT);
   ajv.removeKeyword("uniqueItems").addKeyword(uniqueItems());
-  // It is a keyword of draft-04 only, and another word for each draft that came later.
+  // `id` is a keyword of draft-04 only. In later drafts it is a name like any other.
   ajv.removeKeyword("id");
   if (options.skipHint) skipHints(ajv, options.skipHint);
   ajv.addSchema(options.references?.() ?? []);

@@ -24,7 +24,7 @@ const TAGS: Record<Part, string | undefined> = {
   providers: "scheme",
 };
 
-/** What the blocks of a part can say, besides what their drivers take. */
+/** Settings of a part's blocks, besides the options of their drivers. */
 export const RULES: Partial<Record<Part, Record<string, object>>> = {
   channels: {
     kind: { type: "string", description: "The channel, as in the name of the block. It may be left out." },

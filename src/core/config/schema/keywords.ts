@@ -46,7 +46,6 @@ export function withoutLooseNullable<Whole>(schema: Whole): Whole {
   return copy;
 }
 
-/** As a sentence. */
 export function toUnknownKeyword(name: string): string {
   return `"${name}" is not a keyword of the schema's draft ($schema names it, the default is draft-07), so it is ignored.`;
 }
@@ -70,7 +69,7 @@ export function findOptionalConstants(schema: unknown): OptionalConstant[] {
 
 type Schema = Record<string, unknown>;
 
-/** What ajv does not know of the annotations of all drafts and of OpenAPI's keywords. */
+/** Annotations of all drafts and keywords of OpenAPI that ajv does not know. */
 const HARMLESS = new Set(
   "$anchor $dynamicAnchor $recursiveAnchor media links discriminator xml externalDocs example".split(" "),
 );
@@ -83,7 +82,7 @@ const SCHEMAS = new Set(
     "additionalProperties unevaluatedProperties propertyNames contentSchema"
   ).split(" "),
 );
-/** Those whose schemas are about the same value. */
+/** Keywords whose schemas are about the same value. */
 const SAME_VALUE = new Set("allOf anyOf oneOf not if then else".split(" "));
 
 interface Child {

@@ -3,8 +3,8 @@ import { didYouMean } from "../../shared/text/text.ts";
 import { ANY_REQUIRED, type Violation } from "./violations.ts";
 
 /**
- * What the field must be, without its name: `must be a string, not a number`. Other keywords have ajv's own messages, which
- * contain no values.
+ * The rule for the field, without its name: `must be a string, not a number`. Other keywords have ajv's own messages,
+ * which contain no values.
  */
 export function toRule(violation: Violation, value: unknown): string {
   const { keyword, params, parentSchema, message: other = `fails ${keyword}` } = violation;

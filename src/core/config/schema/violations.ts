@@ -14,7 +14,7 @@ export function selectErrors(violations: Violation[]): Violation[] {
       .reduce(collapseAnyOf, violations)
       // `if` only points at the error of its `then` or `else`, which is reported too.
       .filter(({ keyword }) => keyword !== "if")
-      // It repeats the error of the name.
+      // `propertyNames` repeats the error of the name.
       .filter(({ keyword }) => keyword !== "propertyNames")
       // Each item that is not what `contains` asks for has a separate error.
       .filter(({ schemaPath }) => !schemaPath.includes("/contains/"))

@@ -46,7 +46,7 @@ async function withOutcomes(reader: Reader, events: EventSummary[]): Promise<Eve
     reader,
     found.map((row) => ({ ...row, action: null })),
   );
-  // Those of a run that an event joined have the id of that run's event.
+  // Deliveries of a joined run have the id of the event that the run was made for.
   const deliveries = await reader.all(
     "SELECT * FROM hookline.deliveries WHERE event_id = ANY($1::uuid[]) ORDER BY seq",
     [runs.flatMap(({ eventId }) => eventId ?? [])],
@@ -85,7 +85,7 @@ export async function getEvent(reader: Reader, id: string): Promise<EventRecord 
   };
 }
 
-/** What resulted from an event, in order. */
+/** The runs, entries and deliveries of an event, in order. */
 async function partsOf(
   reader: Reader,
   { id, actions }: EventSummary,
@@ -128,7 +128,7 @@ export async function countEvents(reader: Reader, max: number): Promise<Record<E
   };
 }
 
-/** What the mappings did with the events since a time. */
+/** Counts the events since a time, by mapping and status. */
 export async function countByMapping(reader: Reader, from: number): Promise<MappingCount[]> {
   const { tables } = reader;
   const since = withinPage(reader, tables.events, { limit: MAX_OF_MAPPINGS, from });
@@ -156,7 +156,7 @@ export async function findAnswer({ get }: Reader, eventId: string): Promise<Answ
   return row && JSON.parse(text(row.answer));
 }
 
-/** What became of an event with a single run is one line. Undefined for the others. */
+/** The event's only run, whose outcome fits its line in a list. Undefined if there are none or several. */
 function findSingleRun({ actions }: Pick<EventSummary, "actions">): string | undefined {
   const [runId, ...others] = new Set(actions.flatMap((action) => action.runId ?? []));
   return others.length === 0 ? runId : undefined;

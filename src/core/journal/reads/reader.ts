@@ -27,7 +27,7 @@ export interface ReadTables {
   states: string;
   events: string;
   runs: string;
-  /** Those that are dead letters, if their state is. */
+  /** Dead runs of hooks: a failed heartbeat is no dead letter. */
   deadRuns: string;
   failedDeliveries: string;
   entries: string;

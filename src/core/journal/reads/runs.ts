@@ -129,7 +129,7 @@ export async function countWork(reader: Reader, max: number): Promise<WorkCounts
   return { runs: { ready, queued, running, held, dead }, deliveries: { pending, queued: behind, sending, failed } };
 }
 
-/** As their indexes have them. A heartbeat that failed is no dead letter. */
+/** Conditions of partial indexes, word for word. A failed heartbeat is no dead letter. */
 const RUNS = [
   "state = 'ready'",
   "state = 'queued'",

@@ -79,7 +79,7 @@ export interface AskedApproval {
   messageIds: string[];
 }
 
-/** What becomes of an approval with a step of its call. */
+/** The end of an approval with a step of its call. */
 export interface ApprovalUse {
   id: string;
   /** used: it was approved · withdrawn: it was approved or open. */

@@ -15,11 +15,11 @@ export interface NewDelivery {
   conversation?: string;
   /** Who is answered there: `to` without its thread, in lower case. How many answers one gets is limited. */
   addressee?: string;
-  /** It replaces the conversation's earlier message there; `notice`: only the notice of its own run. */
+  /** Replaces the conversation's earlier message there; `notice`: only the notice of its own run. */
   update?: boolean | "notice";
-  /** It is a notice that its run has failed. */
+  /** A notice that its run has failed. */
   isNotice?: boolean;
-  /** It asks a person: the ids of its messages are kept. */
+  /** A question to a person: the ids of its messages are kept. */
   isQuestion?: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface Delivery extends Omit<NewDelivery, "addressee"> {
   route?: Route;
   sentAt?: number;
   error?: string;
-  /** What is different from what was asked for, in sentences. */
+  /** Differences from what was asked for, in sentences. */
   warnings: string[];
 }
 
@@ -73,7 +73,7 @@ export interface DeadLetter {
   eventId?: string;
   hook?: string;
   error: string;
-  /** What failures of its kind have in common, as `toErrorGroup` writes it. */
+  /** The error without its details, from `toErrorGroup`: equal for failures of one kind. */
   group: string;
   attempts: number;
   /** When it failed for the last time. */

@@ -1,6 +1,6 @@
 import type { EventStatus } from "../../types.ts";
 
-/** What a search finds; undefined: anything. */
+/** Conditions of a search; undefined: any value. */
 export interface EventSearch {
   /** From this time on, and before this one. */
   from?: number;

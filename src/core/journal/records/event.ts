@@ -37,7 +37,7 @@ export interface NewEvent {
   mapping?: string;
   /** The event's name: `pull_request.opened`. */
   event?: string;
-  /** What it is about, in one line: `acme/shop#7: Fix the total`. */
+  /** Its subject, in one line: `acme/shop#7: Fix the total`. */
   subject?: string;
   /** accepted · skipped (no actions) · rejected · failed (no actions, with `failure`). */
   status: Extract<EventStatus, "accepted" | "skipped" | "rejected" | "failed">;
@@ -57,7 +57,7 @@ export interface NewEvent {
    * state.
    */
   idempotency?: Idempotency;
-  /** What its transform read and set of the state of `mapping`. */
+  /** Keys of the state of `mapping` that its transform read and set. */
   state?: NewState;
   warnings: string[];
   log: LogLine[];
@@ -67,7 +67,7 @@ export interface NewEvent {
 
 /** An accepted action. A wake is done with its commit, an agent action gets a run. */
 export type NewAction = {
-  /** What its commit tells subscribers. */
+  /** The event that subscribers get with this commit. */
   publication?: NewPublication;
 } & (
   | { action: Extract<HookAction, { kind: "none" }> }
@@ -77,7 +77,7 @@ export type NewAction = {
       runId: string;
       /** Later actions with the same key join this run. */
       window?: CoalesceWindow;
-      /** It joins a waiting run instead of getting one. */
+      /** Joins a waiting run instead of getting one. */
       joins?: true;
     }
 );
@@ -140,7 +140,7 @@ export type AcceptResult =
   /** Its mapping's state has no room for another key: nothing is committed. */
   | { kind: "state-full" };
 
-/** What a mapping's `answer` tells the sender of an event. */
+/** A mapping's `answer` to the sender of an event. */
 export interface Answer {
   status: number;
   contentType: string;

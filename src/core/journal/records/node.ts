@@ -41,28 +41,28 @@ export interface NewNote extends Pick<Note, "key"> {
   expiresAt?: number;
 }
 
-/** What the service remembers for itself. */
+/** A value that the service keeps for itself. */
 export interface Note {
   key: string;
   json: string;
 }
 
 /**
- * What a commit may have made due; `lease`: a node has released a named lease; `cancel`: a run that is running was canceled;
- * `publication`: there is a new one, or another subscription.
+ * Kinds of work that a commit may have made due; `lease`: a node has released a named lease; `cancel`: a run that is
+ * running was canceled; `publication`: there is a new one, or another subscription.
  */
 export type NewWork = "run" | "delivery" | "heartbeat" | "lease" | "cancel" | "publication";
 
-/** What a commit changed. The reader takes the rest from the journal. */
+/** A change by a commit. The reader takes the rest from the journal. */
 export type Change =
-  /** It was recorded, or something has become of it: a run, a delivery, its status. */
+  /** An event was recorded, or its run, a delivery or its status changed. */
   | { kind: "event"; id: string }
   /** A run or delivery was claimed, has ended, waits for another attempt, is held or released. */
   | { kind: "run"; id: string; eventId?: string; state: RunState }
   | { kind: "delivery"; id: string; eventId?: string; state: DeliveryState }
   /** A run or delivery became a dead letter, or it was retried or dropped. */
   | { kind: "dead-letter"; id: string; eventId?: string; isDead: boolean }
-  /** It was asked, or has ended. */
+  /** An approval was asked, or has ended. */
   | { kind: "approval"; id: string; eventId?: string; state: ApprovalState }
-  /** Entries were added to it. */
+  /** Entries were added to a session. */
   | { kind: "session"; key: string };

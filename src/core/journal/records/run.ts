@@ -17,7 +17,10 @@ export interface Run {
   sessionKey: string;
   /** Absent on heartbeats. */
   action?: AgentAction;
-  /** What later events added to the action's message, in order, and what the last one lets the agent read. Only on claimed runs and in an event's record. */
+  /**
+   * Messages that later events added, in order, and the context and grants of the last one. Only on claimed runs and in
+   * an event's record.
+   */
   joined?: { messages: string[]; leftOut: number; access?: ToolAccess };
   /** Only in an event's record, of runs that have some. */
   steps?: Step[];
@@ -26,7 +29,10 @@ export interface Run {
   state: RunState;
   /** Why it is held. */
   holdReason?: string;
-  /** What it waits for, in lists and `getRun`: while it is ready and its mapping is paused, or queued behind another run of its session. */
+  /**
+   * The cause of its wait, in lists and `getRun`: its mapping is paused while it is ready, or it is queued behind
+   * another run of its session.
+   */
   waitsFor?: RunWait;
   /** While it is not finished: since when the provider of its model has been unavailable. */
   unavailableSince?: number;
@@ -47,7 +53,7 @@ export interface Run {
   error?: string;
 }
 
-/** What an action's agent reads and may call, by its event. */
+/** Reads and grants of an action's agent, from its event. */
 export type ToolAccess = Pick<AgentAction, "context" | "grants">;
 
 /**
@@ -89,7 +95,7 @@ export type RunLimits = ReadonlyMap<string, RunLimit>;
 export interface TurnOutcome extends Pick<Run, "model" | "usage" | "cost" | "warnings"> {
   finishedAt: number;
   reply: string;
-  /** What the turn added to its session, and the summary for the main session. */
+  /** New entries of its session, and the summary for the main session. */
   entries: NewEntry[];
   deliveries: NewDelivery[];
   /** The answer that ended a turn with steps. What it used is spent now; what the earlier steps used was spent with them. */
@@ -107,7 +113,7 @@ export interface RunFailure {
   deliveries?: NewDelivery[];
 }
 
-/** What a run waits for while it is held. */
+/** Calls and approvals of a held run. */
 export interface Questions {
   /** The calls that wait. */
   steps: Step[];

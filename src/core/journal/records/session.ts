@@ -22,7 +22,7 @@ export interface Entry extends NewEntry {
   seq: number;
 }
 
-/** What a later turn is given of an entry. */
+/** An entry as a later turn gets it. */
 export type Turn = Pick<Entry, "role" | "text" | "boundary" | "sources" | "at">;
 
 export interface SessionSummary {

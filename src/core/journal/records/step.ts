@@ -2,7 +2,7 @@ import type { RequestedCall, TokenUsage } from "../../ports/agent.ts";
 import type { Bounded } from "../../boundary/boundary.ts";
 import type { Decision } from "../../types.ts";
 
-/** What a run did: something it read for the agent, an answer of the model, or a call that the model asked for. */
+/** A step of a run: a text read for the agent, an answer of the model, or a call that the model asked for. */
 export interface Step {
   /** Its place in the run, from 1. */
   n: number;
@@ -30,7 +30,7 @@ export interface Step {
   late?: LateResult;
   /** The title of a context, as in the prompt. */
   title?: string;
-  /** What the model answered, or what a call or a context gave: an error if it failed. */
+  /** The model's answer, or the result of a call or a context: an error if it failed. */
   text?: string;
   /** With `text`: the boundary in which the model sees it. */
   boundary?: Bounded["boundary"];
@@ -39,7 +39,7 @@ export interface Step {
     /** The model, as the configuration names it. */
     asked?: string;
     calls: RequestedCall[];
-    /** What the model's driver continues from: plain JSON. */
+    /** The driver's own form of the answer, to continue from: plain JSON. */
     content: unknown;
   };
   model?: string;
@@ -55,13 +55,11 @@ export interface CallArguments {
   [name: string]: unknown;
 }
 
-/** As in an approval. */
 interface Verdict {
   decision: Decision;
   by: string;
 }
 
-/** As in a step. */
 interface LateResult {
   state: Step["state"];
   text?: string;

@@ -165,7 +165,7 @@ const END = "UPDATE hookline.approvals SET state = $2, decision = $3 WHERE id = 
 const RELEASE_RUN = `
   UPDATE hookline.runs SET state = 'ready' WHERE id = $1 AND state = 'held' AND hold_reason = ANY($2::text[])`;
 
-/** What becomes of approvals with a step of their calls. False, and nothing, if one of them cannot be used any more. */
+/** Ends approvals with a step of their calls. False, and changes nothing, if one of them cannot be used any more. */
 export function* useApprovals(writer: Writer, runId: string, uses: ApprovalUse[]): Work<boolean> {
   const rows: Row[] = [];
   for (const { id, state } of uses) {
@@ -220,7 +220,7 @@ export function sweepCodes({ run }: Writer, now: number, limit: number): Work<nu
   );
 }
 
-/** Those of heartbeats. */
+/** Approvals of heartbeats. */
 export function sweepLooseApprovals({ run }: Writer, limit: number): Work<number> {
   return run(
     `DELETE FROM hookline.approvals WHERE id IN (SELECT id FROM hookline.approvals AS loose

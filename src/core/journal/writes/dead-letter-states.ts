@@ -31,7 +31,7 @@ interface Letter extends Origin {
   kind: "run" | "delivery";
 }
 
-/** It is no dead letter any more. */
+/** Its event has one dead letter less. */
 function* endLetter(writer: Writer, { id, runId, eventId }: Letter, open: 0 | 1): Work<void> {
   writer.count({ runId, eventId }, { open, dead: -1 });
   yield* writer.report([{ kind: "dead-letter", id, eventId, isDead: false, runId }]);

@@ -44,7 +44,7 @@ export function giveBackDelivery(writer: Writer, claim: Claim, notBefore: number
   return postpone(writer, claim, { notBefore, error, uncounted: 1 });
 }
 
-/** It stays the first to its recipient. */
+/** Keeps the delivery the first to its recipient. */
 function* postpone(
   writer: Writer,
   { id, token }: Claim,

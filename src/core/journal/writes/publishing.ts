@@ -128,7 +128,7 @@ const SAVE_PROGRESS = `
   UPDATE hookline.subscriptions SET progress = $3
   WHERE id = $1 AND generation = $2 AND progress::json ->> 'ended' IS NULL`;
 
-/** Those that were published before a time. Gives how many it deleted. */
+/** Deletes publications from before a time. Gives how many. */
 export function* sweepPublications({ get, run }: Writer, before: number, limit: number): Work<number> {
   const row = yield* get(OLDEST_PUBLICATIONS, [limit, before]);
   const last = optional(integer, row?.last ?? null) ?? 0;

@@ -24,7 +24,7 @@ export function toFailure(claim: Claim, { deliveries = [], ...failure }: RunFail
   return { claim, state: "dead", ...failure, deliveries };
 }
 
-/** What the steps before the last used is spent already. */
+/** Usage of the last step: that of the steps before is spent already. */
 export function toUsed(outcome: TurnOutcome): Used {
   return { ...(outcome.lastStep ?? outcome), finishedAt: outcome.finishedAt };
 }

@@ -66,13 +66,13 @@ export interface Writer {
   insertHeartbeat(run: HeartbeatEnd): Work<boolean>;
 }
 
-/** What a run or a delivery belongs to. */
+/** The run and the event of a run or a delivery. */
 export interface Origin {
   runId: string;
   eventId: string | undefined;
 }
 
-/** What a run used, and how many runs have ended with it: by default one. */
+/** Usage of a run, and how many runs have ended with it: by default one. */
 export type Used = Pick<TurnOutcome, "usage" | "cost" | "model" | "finishedAt"> & { runs?: 0 | 1 };
 
 export interface HeartbeatEnd {
@@ -81,7 +81,7 @@ export interface HeartbeatEnd {
   finishedAt: number;
   state: "done" | "dead";
   error?: string;
-  /** As `fromOutcome` writes it. */
+  /** From `fromOutcome`. */
   outcome?: string;
 }
 

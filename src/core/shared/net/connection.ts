@@ -158,7 +158,7 @@ function hasUser({ username, password }: URL): boolean {
   return username !== "" || password !== "";
 }
 
-/** What is wrong with an address of the configuration, as a sentence. */
+/** The mistake in an address of the configuration, as a sentence. */
 export function findAddressProblem(address: string, example: string): string | undefined {
   const url = URL.parse(address);
   if (!url) return `This is not a URL such as ${example}.`;

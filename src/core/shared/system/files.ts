@@ -30,7 +30,7 @@ export const CLOCK_SLACK_MS = 10;
  */
 export function readRegularFile(file: string, maxBytes: number): Buffer {
   requireRegular(statSync(file));
-  // It may have been replaced by a pipe since.
+  // Checked again: a pipe may have replaced it since.
   const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     requireRegular(fstatSync(handle));
@@ -44,7 +44,7 @@ function requireRegular(stats: Stats): void {
   if (!stats.isFile()) throw new Error("it is not a regular file");
 }
 
-/** What is read is copied: a new buffer of this size for each small file is collected late. */
+/** Shared by all reads, which copy from it: a new buffer of this size for each small file is collected late. */
 const chunk = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** Does not rely on the file's size, which is 0 for files of the kernel. */
@@ -60,7 +60,7 @@ function readStart(handle: number, maxBytes: number): Buffer {
   }
 }
 
-/** What is read from the disk, or the fallback if it cannot be read: a file may be in the place of a folder. */
+/** Reads from the disk, or gives the fallback if that fails: a file may be in the place of a folder. */
 export function orElse<Value>(fallback: Value, read: () => Value): Value {
   try {
     return read();

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
-/** What the process that owns a state folder writes there: for commands, and for a process that wants the folder too. */
+/** The record of the process that owns a state folder: for commands, and for a process that wants the folder too. */
 export interface Owner {
   pid: number;
   /** ISO 8601. */

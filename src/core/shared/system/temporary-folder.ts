@@ -42,6 +42,6 @@ function removeIfAllowed(folder: string): void {
   try {
     rmSync(folder, { recursive: true, force: true });
   } catch {
-    // It belongs to another user.
+    // The folder belongs to another user.
   }
 }

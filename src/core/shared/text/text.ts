@@ -38,7 +38,7 @@ const MAX_SUBJECT_LENGTH = 160;
 /** White space within counts once. */
 const READ_OF_SUBJECT = 2 * MAX_SUBJECT_LENGTH;
 
-/** What an event is about, for lists; undefined if it is blank. */
+/** The subject of an event, for lists; undefined if it is blank. */
 export function toSubject(text = ""): string | undefined {
   return toOneLine(text.trimStart().slice(0, READ_OF_SUBJECT), MAX_SUBJECT_LENGTH) || undefined;
 }
@@ -79,7 +79,7 @@ export function toolSetOf(call: string): string {
   return call.split(".", 1)[0] ?? "";
 }
 
-/** What names an account of a channel, behind the colon. */
+/** The name of an account of a channel, behind the colon. */
 export const ACCOUNT_NAME = "[a-z0-9-]{1,24}";
 
 /** A sentence of another program, which may end without a period. */

@@ -23,7 +23,7 @@ const DIGESTS = ["SHA-1", "SHA-256", "SHA-384", "SHA-512"];
 const MAX_RANDOM_BYTES = 65_536;
 
 /**
- * What a child computes for its isolates, because a bare isolate cannot: pure functions of strings, and random numbers.
+ * Computed in the child for its isolates, because a bare isolate cannot: pure functions of strings, and random numbers.
  * Bytes are binary text, one character per byte. No operation may touch a file, a process or the network.
  */
 const OPERATIONS: Record<string, Operation> = {

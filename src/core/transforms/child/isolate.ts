@@ -195,7 +195,7 @@ function timeUntil(deadline: number): number {
 /** Far longer than it takes: under strict isolation, a module can have changed what it runs. */
 const LOG_TIMEOUT_MS = 200;
 
-/** What the call logged before it was stopped; empty if the isolate no longer answers. */
+/** The log of a call that was stopped; empty if the isolate no longer answers. */
 function rescueLog({ invoke }: RealmContext): LogLine[] {
   try {
     const log: LogLine[] = JSON.parse(invoke.applySync(undefined, ["log", ""], { timeout: LOG_TIMEOUT_MS }));

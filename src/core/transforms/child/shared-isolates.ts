@@ -9,7 +9,7 @@ import { runHostOperation } from "./host-operations.ts";
 
 /** An isolate takes 1 MB, and each realm in it another 0.4 MB. A failure costs all modules in it their realms. */
 const MAX_MODULES = 16;
-/** What the realms of the other modules in it take at most. */
+/** Memory for the realms of the other modules in it, at most. */
 const OTHERS_MB = 16;
 
 /** An isolate in which several modules have their realms. They share its memory limit, and no object. */

@@ -4,11 +4,11 @@ import type { StateSet, StateValue } from "../runner.ts";
 import type { TransformState } from "../transform-types.ts";
 
 export interface CallState {
-  /** What the transform gets as `input.state`. */
+  /** The `input.state` of the transform. */
   own: TransformState;
   /** The first key that was not given with the call. Without its value, what the call returns does not count. */
   unread(): string | undefined;
-  /** What was set, in the order of the first set of each key. */
+  /** Values that were set, in the order of the first set of each key. */
   sets(): StateSet[];
 }
 

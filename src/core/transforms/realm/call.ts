@@ -10,7 +10,7 @@ type Exports = Record<string, unknown>;
 /** A bundle's code, wrapped so that each evaluation has its own variables and its own `globalThis`. */
 export type Factory = (module: { exports: unknown }, exports: Exports, global: object) => void;
 
-/** What is sent with a call, beside the body. */
+/** The input of a call, without the body. */
 interface CallInput extends Pick<TransformCall, "payloadIsBody" | "state"> {
   input: Partial<TransformInput> & Pick<TransformInput, "now">;
 }
@@ -169,7 +169,7 @@ function loadTransform({ factory, exportName }: ModuleOptions): Transform {
   );
 }
 
-/** As in Node, a CommonJS module that exports a function has it as its default. */
+/** Node's rule: a CommonJS module that exports a function has it as its default. */
 function toExports(exported: unknown): Exports {
   return isTransform(exported) ? { default: exported, ...Object(exported) } : Object(exported);
 }

@@ -109,7 +109,7 @@ export function installConsole(): CallLog {
   };
 }
 
-/** What the call has logged so far. */
+/** The log of a call so far. */
 export interface CallLog {
   clear(): void;
   read(): LogLine[];

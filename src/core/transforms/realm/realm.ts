@@ -60,7 +60,7 @@ function installGlobals(bridge: HostBridge): CallGlobals {
  */
 function takeCollector(): () => void {
   const collect = globalThis.gc;
-  // It is declared in a way that cannot be deleted.
+  // Set, not deleted: the declaration of `gc` does not allow it.
   globalThis.gc = undefined;
   return () => collect?.({ type: "major", flavor: "last-resort" });
 }

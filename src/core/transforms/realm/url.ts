@@ -8,7 +8,7 @@ type Pair = [name: string, value: string];
 /** Adds `URL` and `URLSearchParams`, based on the parsers of the child's Node. */
 export function installUrl(callHost: CallHost): void {
   const parseQuery = (search: string): Pair[] => JSON.parse(callHost("parseQuery", search));
-  /** What `URL` needs of the private state of its `searchParams`. */
+  /** Access for `URL` to the private state of its `searchParams`. */
   let connect!: (params: URLSearchParams, onChange: (search: string) => void) => void;
   let refresh!: (params: URLSearchParams, search: string) => void;
 

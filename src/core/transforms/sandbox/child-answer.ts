@@ -23,7 +23,7 @@ export interface FailedAnswer {
   retryAfterMs?: number;
 }
 
-/** What one call may log. */
+/** The limits of one call's log. */
 export const MAX_LOG = { lines: 100, characters: 16 * 1024 };
 export const LOG_FULL: LogLine = {
   level: "warn",
@@ -48,7 +48,7 @@ export function isStateKey(key: unknown): key is string {
   );
 }
 
-/** What reads a result later recurses, so it must not be nested so deep that the stack ends. */
+/** Depth is limited: later readers of the result recurse, and their stack must not end. */
 const TOO_DEEP = `The transform's result is not JSON. It is nested more than ${MAX_DEPTH} levels deep.`;
 
 const LEVELS: readonly unknown[] = ["debug", "log", "info", "warn", "error"];

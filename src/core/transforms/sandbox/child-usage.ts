@@ -22,7 +22,7 @@ export interface JobClock {
 
 export function createJobClock(pid: number | undefined): JobClock {
   let age = 0;
-  /** What the child had used at the last tick, once that is read. */
+  /** The child's CPU time at the last tick, once that is read. */
   let cpuMs: number | undefined;
 
   return {

@@ -31,8 +31,8 @@ export interface Health {
   /** The module has answered before and has not failed lately: other jobs may wait behind its calls. */
   isTrusted(): boolean;
   /**
-   * It timed out, ran out of memory or crashed lately, its circuit breaker is open, a call of it is stuck, or a slice was
-   * not enough for the last one.
+   * Calls are suspect: one timed out, ran out of memory or crashed lately, the circuit breaker is open, a call is
+   * stuck, or a slice was not enough for the last one.
    */
   isSuspect(): boolean;
   /** Little is lost if this is forgotten: it is not a suspect, or has neither failed nor been tried for an hour. */

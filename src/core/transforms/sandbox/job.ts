@@ -21,7 +21,7 @@ export interface Job extends JobRequest {
   crashes: number;
   /** A slice was not enough: the next time it runs alone, with its whole time. */
   isLong: boolean;
-  /** It runs alone: no other job may wait behind it. Decided when it is handed to a worker, as the rest. */
+  /** Runs alone: no other job may wait behind it. Decided when it is handed to a worker, like the fields below. */
   exclusive: boolean;
   /** A call of a module that is not trusted: they are made one at a time. */
   isProbe: boolean;

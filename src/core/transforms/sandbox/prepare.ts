@@ -5,7 +5,7 @@ import { IS_CHECKOUT, PACKAGE_ROOT } from "../../shared/system/package.ts";
 import { type BuildOptions, runEsbuild } from "../esbuild.ts";
 import { createSandboxDir, FULL_CONFINEMENT, ISOLATED_VM, type SandboxDir } from "./spawn.ts";
 
-/** What the children of a sandbox need. */
+/** Shared by all children of a sandbox. */
 export interface Prepared {
   dir: SandboxDir;
   /** The code of the realm. */

@@ -103,7 +103,7 @@ async function run(state: State, bundle: TransformBundle, call: TransformCall): 
   throw new TransformError(kind, message, { log, trace, retryAfterMs });
 }
 
-/** What to do without a global of Node that authors try. */
+/** Advice for globals of Node that authors try and that are missing. */
 const HINTS: Record<string, string> = {
   fetch: "a transform has no network; send what it needs with the request, or let the agent fetch it",
   process: "a transform has no process and no environment; pass values in transform.secrets",

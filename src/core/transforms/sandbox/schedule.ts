@@ -40,7 +40,10 @@ export interface Candidate extends Pick<Job, "exclusive" | "isProbe" | "limitMs"
   job: Job;
 }
 
-/** What could be handed out now: a job that must run alone, and another one, which does not wait for it. Changes nothing. */
+/**
+ * Jobs that could be handed out now: one that must run alone, and another one, which does not wait for it. Changes
+ * nothing.
+ */
 export function findCandidates({ health, exclusive, waiting, probe }: Module): Candidate[] {
   const found: Candidate[] = [];
   const [first] = exclusive;
@@ -82,7 +85,7 @@ function countBatch({ waiting, health }: Module, { job, exclusive, isProbe }: Ca
   return count;
 }
 
-/** What else decides where a job goes. */
+/** The state of the pool, which also decides where a job goes. */
 export interface Situation {
   workers: Worker[];
   /** How many workers there are, with those that are about to be replaced. */

@@ -44,7 +44,7 @@ export function createSandboxDir(program: string): SandboxDir {
       const [name = "", ...words] = [...confinement, ...command];
       // In a separate process group, it does not get a Ctrl-C that is meant for the service.
       const child = spawn(name, words, { cwd: work, env: {}, stdio: "pipe", detached: true });
-      // What goes wrong is known by its end.
+      // Without a listener, an error would end the service. The child's end says the same.
       child.on("error", () => {});
       if (!isPiped(child)) throw new Error("The system refuses more pipes.");
       child.stdin.on("error", () => {});

@@ -32,7 +32,7 @@ export interface Worker {
   stuckOn(): string | undefined;
   /** No other job should be put behind the running one. */
   isHeld(): boolean;
-  /** It has jobs of this module that run beside others. */
+  /** Jobs of this module run beside others in it. */
   isServing(module: string): boolean;
   /** How many jobs it was given and has not answered; one with a large body counts as several. */
   backlog(): number;
@@ -44,7 +44,7 @@ export interface Worker {
   takeBack(): Job[];
   /** Adds to the running job's time, and ends the process if the job exceeds a limit. */
   tick(elapsedMs: number): void;
-  /** It has grown or served so much that it should be replaced. */
+  /** Due for replacement: it has grown or served too much. */
   isWorn(): boolean;
   /** Ends the process after the jobs it has. */
   retire(): void;
@@ -74,9 +74,9 @@ export interface WorkerOptions {
   realm: string;
   /** The prefix of a command that changes the process from outside. */
   asUser: string[];
-  /** It takes jobs from now on. */
+  /** Called once it takes jobs. */
   onReady(): void;
-  /** It may take more jobs than before. */
+  /** Called when it may take more jobs than before. */
   onFree(): void;
   onExit(exit: WorkerExit): void;
 }
@@ -158,7 +158,7 @@ function receive(state: State, report: Report, text: string): void {
 function takeAnswers(state: State, { job, count, micros }: Extract<Report, { kind: "answers" }>, text: string): void {
   const entries = state.queue.answer(job, count);
   state.averageMs += NEWEST_WEIGHT * (micros / 1000 / count - state.averageMs);
-  // Those taken back were canceled together, and have no answers.
+  // Jobs that were taken back were canceled together, and have no answers.
   const answers = parseAnswers(text, count, micros);
   entries.forEach((entry, index) => {
     if (!entry.takenBack) entry.job.settle(answers[index]!);

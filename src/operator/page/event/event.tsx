@@ -98,7 +98,7 @@ function Details({ event }: { event: Timeline }): JSX.Element {
   );
 }
 
-/** What became of it, in one line, with the way to what it waits for. */
+/** The event's outcome in one line, with a link to the turn that it waits for. */
 function Verdict({ event: { status, outcome, durationMs, runs } }: { event: Timeline }): JSX.Element {
   const wait = runs.find(({ waitsFor }) => waitsFor?.eventId !== undefined)?.waitsFor;
   return (

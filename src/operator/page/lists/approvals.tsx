@@ -18,7 +18,10 @@ export function useOpenApprovals(): number | undefined {
   return data?.approvals.length;
 }
 
-/** What agents ask a person: whether a call may be sent, what became of one, whether a reply may go to a public place. */
+/**
+ * Questions of agents to a person: whether a call may be sent, how one has ended, whether a reply may go to a public
+ * place.
+ */
 export function Approvals(): JSX.Element {
   const { state = "open", id } = route.value.query;
   const query = { state: state === "all" ? undefined : state, limit: MAX_SHOWN };

@@ -13,7 +13,7 @@ import { hrefTo, route } from "../router.ts";
 type Treatment = "retry" | "drop";
 const FACETS = ["kind", "hook", "group"] as const;
 
-/** What failed permanently: in groups of one error, and each of them. */
+/** Permanent failures: in groups of one error, and each of them. */
 export function DeadLetters(): JSX.Element {
   const { query } = route.value;
   const { from, to, kind, hook, group, before } = query;

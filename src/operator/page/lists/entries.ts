@@ -1,6 +1,6 @@
 import type { EntryView } from "../api-client.ts";
 
-/** What is known of a session, without a gap. */
+/** The known entries of a session, without a gap. */
 export interface Entries {
   /** Oldest first. */
   entries: EntryView[];

@@ -102,7 +102,7 @@ function senderOf({ match }: MappingView): string {
   return "path" in match ? String(match.path) : "";
 }
 
-/** What the mappings of a sender have in common: its address, its last event, its failures. */
+/** The common part of a sender's mappings: its address, its last event, its failures. */
 function Sender({ mappings }: { mappings: readonly MappingView[] }): JSX.Element {
   const [{ url, rejected } = { url: undefined, rejected: undefined }] = mappings;
   const path = mappings[0] ? senderOf(mappings[0]) : "";

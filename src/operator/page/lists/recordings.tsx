@@ -8,7 +8,7 @@ import { Table } from "../parts/table.tsx";
 import { Tree } from "../parts/tree.tsx";
 import { goTo, hrefTo } from "../router.ts";
 
-/** What hooks that no mapping takes were sent, to build a mapping from. */
+/** Requests to hooks that no mapping takes, to build a mapping from. */
 export function Recordings(): JSX.Element {
   const loaded = useCall("GET /api/recordings");
   return (

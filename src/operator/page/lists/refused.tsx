@@ -51,7 +51,7 @@ function toGroups(rejections: readonly (RefusalView & { credential: string })[])
   return [...groups.values()].toSorted((one, other) => other.count - one.count);
 }
 
-/** What the hook asks of its senders. */
+/** The credential that the hook asks of its senders. */
 function credentialOf(hook: string | undefined, mappings: readonly MappingView[]): string {
   const own = mappings.find(({ match }) => "path" in match && match.path === hook);
   if (own?.auth !== undefined) return `signature ${own.auth}`;

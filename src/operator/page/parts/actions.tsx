@@ -5,7 +5,7 @@ import { ask, confirmed } from "./ask.tsx";
 import { notifyOf } from "./controls.tsx";
 import { toLine } from "./format.ts";
 
-/* What a person does to events and runs. Each says what will happen, and asks first. */
+/* Actions of a person on events and runs. Each says what will happen, and asks first. */
 
 /** Runs it again as a new event, and goes there. Resolves to whether it did. */
 export async function replay(id: string, payload?: unknown): Promise<boolean> {

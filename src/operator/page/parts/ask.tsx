@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 
 interface Question {
   title: string;
-  /** What will happen. */
+  /** The consequence of each answer. */
   text: ComponentChildren;
   /** The words on the buttons, each with what it answers. The first is the usual one. */
   answers: Record<string, string>;

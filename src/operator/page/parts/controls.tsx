@@ -114,7 +114,7 @@ export function notify(text: string, tone: "good" | "bad" = "good"): void {
   timer = setTimeout(() => (notice.value = undefined), SHOWN_MS);
 }
 
-/** What a person can still undo; it happens on leaving at the latest. */
+/** The action that a person can still undo; it happens on leaving at the latest. */
 let undoable: { act(isLeaving: boolean): void; timer: ReturnType<typeof setTimeout> } | undefined;
 
 /** Says what will happen in five seconds, unless it is undone. Another one, or leaving the page, makes it happen at once. */

@@ -44,7 +44,7 @@ function toParts(prompt: string): Part[] {
   return parts.filter(({ text, source }) => source !== undefined || text !== "");
 }
 
-/** What the agent was given. The safety boundary is a label; what was sent exactly is one click away. */
+/** The agent's prompt. The safety boundary is a label; the exact text is one click away. */
 export function Prompt({ text }: { text: string }): JSX.Element {
   const [isExact, setExact] = useState(false);
   const parts = toParts(text);

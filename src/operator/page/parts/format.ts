@@ -75,7 +75,7 @@ export function toneOf(state: string): string {
   return Object.keys(TONES).find((tone) => TONES[tone]?.includes(state)) ?? "quiet";
 }
 
-/** What became of a request, beside its status, which needs no second mention. */
+/** The outcome of a request, without the status that stands beside it. */
 export function outcomeBeside(status: string, outcome: string): string {
   return outcome.startsWith(`${status}: `) ? outcome.slice(status.length + 2) : outcome;
 }

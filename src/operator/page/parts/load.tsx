@@ -55,7 +55,7 @@ export function useLoad<Data>(key: string, load: () => Promise<Data>, revision =
   };
 }
 
-/** What the API answers. It is asked when a parameter changes, and again as `revision` does. */
+/** Loads the API's answer, again when a parameter or `revision` changes. */
 export function useCall<Endpoint extends keyof OperatorAnswers>(
   endpoint: Endpoint,
   params: Params = {},

@@ -15,7 +15,7 @@ interface TableProps<Item> {
   columns: readonly Column<Item>[];
   keyOf(item: Item): string;
   empty: ComponentChildren;
-  /** What rows of a group, which follow each other, have in common: it is shown above the first of them. */
+  /** A value that rows of a group, which follow each other, have in common: it is shown above the first of them. */
   groupOf?(item: Item): { key: string; show: ComponentChildren };
   /** Shown below its row; undefined: nothing. */
   detailOf?(item: Item): ComponentChildren;
@@ -136,7 +136,7 @@ export function EventLink({ row, children }: { row: { id: string; eventId?: stri
   );
 }
 
-/** What the list is filtered by, from links of other places; each can be taken away. */
+/** Filters of the list that come from links of other places; each can be taken away. */
 export function Chosen({ names }: { names: readonly string[] }): JSX.Element | null {
   const { query } = route.value;
   const chosen = names.filter((name) => query[name]);

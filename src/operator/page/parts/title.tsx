@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { arrive } from "../router.ts";
 
 interface TitleProps {
-  /** Also the name of the browser's tab. */
+  /** The heading, and the name of the browser's tab. */
   text: string;
   /** Instead of the text. */
   children?: ComponentChildren;

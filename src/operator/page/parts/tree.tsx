@@ -9,7 +9,7 @@ import { type Keys, toPath } from "./path.ts";
 const CHILDREN_AT_ONCE = 100;
 const MAX_CHARS = 400;
 const MAX_DEPTH = 200;
-/** What is deeper is not indented any further: there would be no room for it. */
+/** The last level that is indented: deeper ones have no room. */
 const MAX_INDENTED = 8;
 
 /** A payload as a tree: each value gives its path as a template has it. */
@@ -89,7 +89,7 @@ function Leaf({ value }: { value: unknown }): JSX.Element {
   );
 }
 
-/** What an editor offers: the paths of a payload, headers and query with their values. */
+/** Suggestions of an editor: the paths of a payload, headers and query with their values. */
 export function listSuggestions(
   payload: unknown,
   { headers, query }: { headers: Record<string, string>; query: Record<string, string> },

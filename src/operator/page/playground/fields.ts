@@ -2,7 +2,7 @@ import { TEMPLATE_FIELDS } from "../../../core/config/settings.ts";
 import type { MappingSource } from "../api-client.ts";
 import { parseJson } from "../parts/format.ts";
 
-/** What a trial begins with: a stored event, or a recorded request. */
+/** The start of a trial: a stored event, or a recorded request. */
 export interface StartEvent {
   hook: string;
   request: { payload: unknown; headers: Record<string, string>; query: Record<string, string> };
@@ -54,7 +54,7 @@ export function withoutBlank(fields: Record<string, string>): Record<string, str
   return Object.fromEntries(Object.entries(fields).filter(([, text]) => text !== ""));
 }
 
-/** What is not a template, with the id. */
+/** The id, and the fields that are no templates. */
 export function otherFieldsOf({ id, fields }: MappingSource): Record<string, unknown> {
   const templates: readonly string[] = TEMPLATE_FIELDS;
   return { id, ...Object.fromEntries(Object.entries(fields).filter(([name]) => !templates.includes(name))) };

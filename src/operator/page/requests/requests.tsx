@@ -27,7 +27,7 @@ export function Requests(): JSX.Element {
   );
 }
 
-/** What links of other screens filter by. */
+/** Filters that only links of other screens set. */
 const FACETS = ["session", "event", "credential", "model", "channel", "group"] as const;
 
 function FilterBar({ filter }: { filter: Filter }): JSX.Element {
