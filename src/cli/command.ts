@@ -62,10 +62,10 @@ function addEnvFile(program: Command): void {
 
 const DOT_ENV = " (default: .env beside the configuration)";
 const ENV_FILES: Record<string, string> = { dev: DOT_ENV, "presets enable": DOT_ENV, "presets disable": DOT_ENV };
-/** It writes the file. */
+/** The one of them that creates the file. */
 const CREATES_ENV_FILE = "presets enable";
 
-/** What people call commands that have another name here. */
+/** Names that people use for commands that have another name here. */
 const OTHER_NAMES: Record<string, string> = {
   logs: "tail",
   log: "tail",
@@ -91,9 +91,9 @@ function withHint(text: string): string {
 }
 
 export const EXIT_CODES = {
-  /** It did what it was asked, and found nothing wrong. */
+  /** The command did its work and found no problem. */
   done: 0,
-  /** It failed, or found what it looks for: a problem, a refused request, a sample that differs. */
+  /** The command failed, or found what it looks for: a problem, a refused request, a sample that differs. */
   failed: 1,
   /** The command line is wrong, or a question has no answer. */
   usage: 2,
@@ -131,7 +131,7 @@ export function reportError(io: CliIo, error: unknown, json = false): number {
   return exitCode;
 }
 
-/** What commander has written to standard error, without the word in front; of the help nothing. */
+/** Commander's own error text, without the word in front; of the help nothing. */
 function describeUsage({ code, message }: CommanderError): string {
   if (code === "commander.help") return "A command is missing. See --help.";
   return withHint(withoutSecret(message))
@@ -174,7 +174,7 @@ export function isFileError(error: unknown): error is { path: string } {
   return typeof errno === "number" && typeof path === "string";
 }
 
-/** What the system says, without Node's words: `no such file or directory`. */
+/** The system's text of an error, without Node's words: `no such file or directory`. */
 export function describeSystemError(error: unknown): string {
   const { errno } = Object(error);
   return typeof errno === "number" ? getSystemErrorMessage(errno) : messageOf(error);

@@ -31,7 +31,7 @@ export function readEnvFile(named: string | undefined, configFile: string, io: C
   return file;
 }
 
-/** As `locateConfig`, but without a configuration it gives the file to create. */
+/** Locates the configuration, or the file to create. */
 export function locateNewConfig(flag: string | undefined, io: CliIo, name = "webhooks.json5"): string {
   const named = flag ?? io.env["WEBHOOKS_CONFIG"];
   if (named) return path.resolve(io.cwd, named);
@@ -92,7 +92,7 @@ export async function loadServiceConfig(
   return { config, drivers: builtInDrivers };
 }
 
-/** As far as the file can be read. */
+/** The state folder, if that part of the file can be read. */
 function findStateDir(file: string, env: NodeJS.ProcessEnv): string {
   try {
     return readTarget(file, env).stateDir;
@@ -114,12 +114,12 @@ export async function withSandbox<Result>(
   }
 }
 
-/** What `serve` would serve with a configuration. Throws a `ConfigError` with all problems. */
+/** The runtime that `serve` would have. Throws a `ConfigError` with all problems. */
 export function buildOnce(load: () => Promise<ReadConfig>, io: CliIo): Promise<Runtime> {
   return withSandbox(io, (runner) => buildRuntime({ generation: 1, load, runner }));
 }
 
-/** What `serve` would serve, or why it would not. */
+/** The runtime that `serve` would have, or the problems that prevent it. */
 export async function tryRuntime(
   configFlag: string | undefined,
   io: CliIo,
@@ -159,7 +159,7 @@ export function parseJsonOrText(text: string): unknown {
 
 /** Long numbers keep their text (`ExactNumber`). */
 export async function readPayload(file: string, io: CliIo): Promise<unknown> {
-  // As in the service, without a byte order mark.
+  // Drops a byte order mark, like the service.
   const text = new TextDecoder().decode(await readInput(file, io));
   try {
     return parseExact(text);

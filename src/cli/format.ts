@@ -89,7 +89,7 @@ function formatField(name: string, value: unknown): string[] {
 
 const COLORS = { debug: "dim", log: "dim", info: "cyan", warn: "yellow", error: "red" } as const;
 
-/** What a transform wrote to its console; further lines of a text are aligned with its first. */
+/** Console lines of a transform; further lines of a text are aligned with its first. */
 export function formatLog(log: LogLine[]): string[] {
   return log.flatMap(({ level, text }) => {
     const label = `${level}: `;
@@ -103,7 +103,7 @@ export function formatCount(count: number, noun: string, plural = `${noun}s`): s
   return `${count} ${count === 1 ? noun : plural}`;
 }
 
-/** What became of an event, in the color of how it ended. */
+/** An event's outcome, in the color of its end. */
 export function formatOutcome({ outcome, status }: Pick<EventView, "outcome" | "status">): string {
   const line = toExcerpt(outcome, MAX_OUTCOME);
   if (status === "failed" || status === "dead") return style("red", line);

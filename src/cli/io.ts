@@ -59,7 +59,7 @@ export function printJson(io: CliIo, value: unknown): void {
   print(io, JSON.stringify(value, undefined, 2));
 }
 
-/** What does not keep the command from its work. */
+/** Warnings let the command go on. */
 export function printWarnings(io: CliIo, warnings: string[]): void {
   printError(io, ...warnings.map((warning) => `warning: ${toPrintable(warning)}`));
 }

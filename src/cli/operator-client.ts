@@ -95,7 +95,7 @@ export function addAnswer<Answer, Flags extends ServiceFlags>(
   });
 }
 
-/** What a failed `fetch` means for the person. */
+/** The error for a failed `fetch`. */
 export function toUnreachable(address: string, error: unknown): ConfigError {
   const next = "Start it with `webhooks dev` or `webhooks serve`, or name its address with --url.";
   return new Unreachable([{ message: `No service answers at ${address} (${causeOf(error)}). ${next}` }]);
@@ -104,7 +104,7 @@ export function toUnreachable(address: string, error: unknown): ConfigError {
 /** Throws a `ConfigError` unless this is a successful answer of the operator API. */
 export async function requireAnswer(response: Response): Promise<Response> {
   const { ok, status, url, headers } = response;
-  // Also application/x-ndjson.
+  // JSON, or application/x-ndjson.
   if (ok && /json/.test(headers.get("content-type") ?? "")) return response;
   const { code, error } = parseObject(await response.text());
   const server = `The server at ${new URL(url).origin} is not a Hookline service (status ${status})`;

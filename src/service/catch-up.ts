@@ -39,7 +39,7 @@ export interface CatchUpParts {
 const TICK_MS = 60_000;
 /** A longer time without a ready node is a gap. */
 const MAX_GAP_MS = 2 * 60_000;
-/** What was under way when the gap began. */
+/** Requests of this time may have been in flight when the gap began. */
 const BEFORE_MS = 5 * 60_000;
 /** Senders keep no more, and an older event is seldom wanted. */
 const MAX_SINCE_MS = 72 * HOUR_MS;
@@ -157,7 +157,7 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
       const catchUp = (await listPending()).find((pending) => keyOf(pending) === keyOf(found));
       if (catchUp) await finish(catchUp);
     }).catch((error: unknown) => {
-      // It is still noted, and is tried again.
+      // The note remains, and the next pass tries again.
       log.warn("a catch-up cannot begin yet", { step: "catch-up", hook: found.hook, error: messageOf(error) });
     });
   }
@@ -221,7 +221,7 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
     );
   }
 
-  /** As if its sender had sent it: the same credential, and so the same keys against repeats. */
+  /** Takes the event under its sender's credential, and so with the same keys against repeats. */
   async function enter(hook: string, preset: string, event: Record<string, unknown>): Promise<void> {
     const runtime = current();
     const { credential } =
@@ -254,7 +254,7 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
   }
 }
 
-/** What has arrived since a time, also by another attempt of the sender. */
+/** Ids that have arrived since a time, also by another attempt of the sender. */
 async function readKnownIds({ journal }: Parts, hook: string, since: number): Promise<Set<string>> {
   const known = new Set<string>();
   for await (const { request, status } of listSince(journal, { hook, since })) {

@@ -13,7 +13,10 @@ import type { Runtime } from "../core/ports/runtime.ts";
 import { createMailStores } from "./stores.ts";
 import type { Parts } from "./parts.ts";
 
-/** What works without a request: the dispatcher, the alerts, the sweeper, and the watches of mailboxes and of files. */
+/**
+ * The parts that work without a request: the dispatcher, the alerts, the sweeper, and the watches of mailboxes and of
+ * files.
+ */
 export interface Execution {
   dispatcher: Dispatcher;
   alerts: Alerts;
@@ -83,7 +86,7 @@ export function createExecution(parts: Parts, { watch, send, replaced }: Executi
   }
 }
 
-/** What templates see of a stored event; nothing if its body was not stored. */
+/** A stored event as templates see it; empty if its body was not stored. */
 export async function readEvent({ findParser }: Parts, event: EventRecord | undefined): Promise<object> {
   if (!event || event.request.body.length === 0) return {};
   return toRequestContext({ ...(await toReplayRequest(event, findParser)), receivedAt: event.receivedAt });

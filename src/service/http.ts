@@ -23,7 +23,7 @@ import { createMcp, type Mcp } from "../mcp/open.ts";
 import { createOperations } from "./operations.ts";
 import type { Parts } from "./parts.ts";
 
-/** What answers requests: hooks, the operator API and its page. */
+/** The parts that answer requests: hooks, the operator API and its page. */
 export interface Http {
   server: IngressServer;
   /** The answers that senders wait for. */
@@ -35,7 +35,7 @@ export interface Http {
 }
 
 export interface HttpOptions {
-  /** It is made later, because it posts mails to the server. */
+  /** A function: the execution is made later, because it posts mails to the server. */
   execution(): Execution;
   /** Where the service listens; blank until it does. */
   serviceUrl(): string;

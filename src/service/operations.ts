@@ -68,7 +68,7 @@ export function createOperations(parts: Parts, execution: () => Execution): Oper
     },
   };
 
-  /** What is tried reads the state, and changes nothing. */
+  /** The state for a trial, which reads it and changes nothing. */
   function openState(mapping: string): RequestState {
     return createState({ mapping, readState: journal.readState });
   }

@@ -26,7 +26,7 @@ export interface PartsOptions extends HooklineOptions {
   hooksUrl?: string;
 }
 
-/** What every other part of the service works with. */
+/** The parts that all others of the service use. */
 export interface Parts {
   startedAt: string;
   /** Where the state is. Only a restart changes it. */

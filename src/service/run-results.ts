@@ -31,7 +31,7 @@ export interface RunResults {
    * there in time, because the run has failed or is held, or the event led to no run or to several.
    */
   waitForReply(receipt: Receipt, until: number): Promise<string | undefined>;
-  /** As `waitFor`, for OpenClaw's `waitForCompletion`: also until its reply is delivered, and with facts about both. */
+  /** Waits for OpenClaw's `waitForCompletion`: until the reply is delivered. Answers with facts about both. */
   waitForCompletion(accepted: HttpResponse, seconds: number): Promise<HttpResponse>;
   /** Answers `GET {hooks.path}/runs/<id>`. Throws a 404 unless the credential is the one that created the run. */
   read(runId: string, credential: string): Promise<HttpResponse>;
@@ -142,7 +142,7 @@ function parseWait(prefer: string | undefined): number | undefined {
 
 const SETTLED: ReadonlySet<DeliveryState> = new Set(["sent", "skipped", "failed", "dropped"]);
 
-/** What OpenClaw says of a run that its sender has waited for: facts, and no texts. */
+/** OpenClaw's answer about a run that its sender has waited for: facts, and no texts. */
 interface Completion {
   status: "ok" | "error";
   replyDisposition: "visible" | "silent" | "empty";
@@ -192,7 +192,7 @@ function toResult(run: Run): object {
 export interface AnswersParts {
   journal: Pick<Journal, "getEvent" | "findAnswer" | "recordAnswer">;
   results: Pick<RunResults, "waitForReply">;
-  /** What templates see of a stored event. */
+  /** A stored event as templates see it. */
   readEvent(event: EventRecord): Promise<object>;
   log: Log;
 }

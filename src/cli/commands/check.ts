@@ -72,7 +72,7 @@ async function checkTypes(folder: string, projectDir: string): Promise<ConfigPro
   const args = [compiler, "-p", project, "--noEmit", "--pretty", "false"];
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, maxBuffer: MAX_OUTPUT }).catch(
     (error: Error & { stdout: string; stderr: string }) => {
-      // It exits with 1 or 2 when it finds something.
+      // Problems in the code: it exits with 1 or 2.
       if (error.stdout !== "") return error;
       throw new Error(`TypeScript failed: ${error.stderr || error.message}`, { cause: error });
     },
@@ -164,7 +164,7 @@ function describeBudget({ unit, perDay, spentToday, heldRuns }: NonNullable<Stat
   return `${spentToday}${limit} ${unit} today, ${formatCount(heldRuns, "run")} held`;
 }
 
-/** What models may ask for. Undefined if the configuration cannot be used. */
+/** Grants of the configuration. Undefined if it cannot be used. */
 export function findGrants(runtime: Runtime | undefined): GrantRow[] | undefined {
   return runtime && listGrants(runtime.config, runtime.tools);
 }
@@ -183,7 +183,7 @@ export function formatGrants(grants: GrantRow[] = []): string[] {
   return ["", ...formatTable(rows)];
 }
 
-/** What one event of a mapping costs. */
+/** The calls of models for one event of a mapping. */
 interface ModelCalls {
   mapping: string;
   /** Turns of the agent; with `forEach`, of each item. */

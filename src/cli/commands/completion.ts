@@ -37,7 +37,7 @@ const WRITERS: Record<Shell, (completions: Completion[]) => string> = {
   fish: writeFish,
 };
 
-/** What can follow the words of a command. */
+/** Words that can follow those of a command. */
 interface Completion {
   /** `events list`; empty for `webhooks` itself. */
   name: string;

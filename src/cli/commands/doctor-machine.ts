@@ -8,12 +8,12 @@ import { findConfinement } from "../../core/transforms/sandbox/spawn.ts";
 import { causeOf } from "../context.ts";
 
 export interface CheckResult {
-  /** What was checked, or the key of the configuration that is wrong. */
+  /** The subject of the check, or the key of the configuration that is wrong. */
   name: string;
   /** note: it could not be checked, or is for information. */
   level: "ok" | "note" | "problem";
   message: string;
-  /** What to do about a problem. */
+  /** The fix of a problem. */
   next?: string;
 }
 

@@ -82,7 +82,7 @@ function formatResults(checks: CheckResult[]): string[] {
   });
 }
 
-/** What loading finds, then what only matters to a service that others can reach. */
+/** Problems of loading, then those that only matter to a service that others can reach. */
 async function checkConfiguration(
   file: string,
   config: ResolvedConfig | undefined,

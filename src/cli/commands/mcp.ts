@@ -43,7 +43,7 @@ function toEndpoint(url: string): string {
 
 const CLIENT_NAMES = ["claude-code", "codex", "cursor", "vscode"] as const;
 
-/** What each client reads, and where. */
+/** Instructions for each client: its file, and the lines to add. */
 const CLIENTS = {
   "claude-code": (url: string) => [
     "Add to .mcp.json in the project:",
@@ -86,7 +86,7 @@ async function relay(endpoint: string, io: CliIo): Promise<void> {
   const signal = io.stopSignal();
   const lines = createInterface({ input: io.stdin, signal });
   const running = new Set<Promise<void>>();
-  /** What the server has answered to `initialize`. */
+  /** The protocol version of the server's answer to `initialize`. */
   let version: string | undefined;
   try {
     for await (const line of lines) {

@@ -110,7 +110,7 @@ function findMappings(hook: string, { config }: Loaded): MappingInput[] {
   );
 }
 
-/** What a sample's `<name>.request.json` says of its request. */
+/** Headers and query from the `<name>.request.json` of a sample. */
 function readSampleRequest(file: string, { cwd }: CliIo): Pick<Outgoing, "headers" | "query"> {
   if (!file.endsWith(".json")) return { headers: {}, query: {} };
   const { headers, query } = readRequest(path.resolve(cwd, file.replace(/\.json$/, ".request.json")));
@@ -148,7 +148,7 @@ async function post(outgoing: Outgoing, read: Loaded): Promise<Response> {
   );
 }
 
-/** As the sender of the hook does, else with the first token that counts for the hook. */
+/** Signs like the sender of the hook, else sends the first token that counts for the hook. */
 async function sign({ hook, body, type, flags }: Outgoing, url: string, read: Loaded): Promise<SignedParts> {
   const { config, drivers } = read;
   const known = config.hooks.mappings.flatMap(({ mapping: { match, auth } }) =>

@@ -63,7 +63,7 @@ async function copyState(folder: string, url: string, io: CliIo): Promise<Migrat
   }
 }
 
-/** What to change in the configuration. Without the password, which belongs into a file or a variable. */
+/** Changes to make in the configuration. Without the password, which belongs into a file or a variable. */
 function describeNext({ store }: ResolvedConfig, to: string | undefined, io: CliIo): string[] {
   const tidy =
     store.retention.maxBytes === undefined ? [] : ["Remove store.retention.maxBytes, which PostgreSQL does not have."];
@@ -154,7 +154,7 @@ async function backUpDatabase(file: string, target: string): Promise<void> {
   const partial = `${target}.partial`;
   try {
     rmSync(partial, { force: true });
-    // It holds payloads: only its owner may read it.
+    // Only its owner may read it: it holds payloads.
     closeSync(openSync(partial, "wx", 0o600));
     await copyDatabase(file, partial);
     finish(partial);

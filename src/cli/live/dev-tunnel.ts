@@ -18,7 +18,7 @@ interface TunnelFlags {
   /** The configuration. */
   file: string;
   program: string;
-  /** Also make webhooks that lead to it. */
+  /** Registers webhooks that lead to the tunnel. */
   register: boolean;
 }
 

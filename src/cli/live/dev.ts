@@ -147,7 +147,7 @@ async function openUrl(url: string, io: CliIo): Promise<void> {
   const [command = "", ...args] = OPENERS[process.platform] ?? ["xdg-open"];
   try {
     const child = spawn(command, [...args, url], { env: io.env, stdio: "ignore", detached: true });
-    // It may stay open as long as the browser does.
+    // Only the start is awaited: the program may stay open as long as the browser does.
     await once(child, "spawn");
     child.unref();
   } catch {

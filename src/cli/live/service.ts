@@ -82,7 +82,7 @@ function describeWork({ turns, deliveries }: { turns: number; deliveries: number
 
 const MAX_LISTED = 3;
 
-/** What it serves, which agent answers, and whether the operator's side is on. */
+/** The hooks in use, the agent that answers, and whether the operator's side is on. */
 function describeRuntime({ config, mappings }: Runtime, url: string): string[] {
   const { hooks, agents, gateway } = config;
   const byHook = Map.groupBy(mappings.mappings, ({ match }) => match.path ?? "<any name>");

@@ -12,7 +12,7 @@ import { type CliIo, print, printJsonLine, style } from "../io.ts";
 /** A turn that takes longer is announced before it ends, and an event whose answer takes longer is shown without it. */
 const SLOW_MS = 1000;
 
-/** What changes within this time is shown once. It also bounds how often a request with many turns is read. */
+/** Changes within this time are shown once. It also bounds how often a request with many turns is read. */
 const GATHER_MS = 50;
 
 /** How many requests the view remembers, and how many may wait to be shown. */
@@ -24,7 +24,7 @@ const MAX_ABOUT = 80;
 
 export interface LiveViewOptions {
   io: CliIo;
-  /** What has become of an event so far; undefined if there is none. */
+  /** The event's timeline so far; undefined if there is none. */
   read(id: string): Promise<EventTimeline | undefined>;
   /** Prints one JSON object for each change instead of lines. */
   json?: boolean;
@@ -47,7 +47,7 @@ type ReloadView = Pick<StatusView, "config" | "lastReloadError"> & ReloadCause;
 /** Prints a line for each request, once it is known what became of it; its reply, errors and transform logs below it. */
 export function createLiveView({ io, read, json = false, isWanted = () => true }: LiveViewOptions): LiveView {
   const answers = new Map<string, AnswerView>();
-  /** What the operator has to know about a refused request, and its sender does not. */
+  /** Hints for the operator on refused requests, which their senders do not get. */
   const hints = new Map<string, string>();
   const shown = new Map<string, string>();
   /** By id: whether the request is slow, so that it is shown while it is running. */

@@ -80,7 +80,7 @@ async function askSecretPlace(
   return referToFile(session, await prompter.text({ flag: `${flag}File`, message: "Path of the file" }));
 }
 
-/** As it will be written, with references instead of secrets. */
+/** The client in its written form, with references instead of secrets. */
 type WrittenClient = Record<string, unknown>;
 
 /** Asks for the id of the OAuth client, and for its secret if it has one. */

@@ -10,11 +10,11 @@ import { readPlan } from "../setup/change.ts";
 export interface WrittenMailbox {
   /** Where it is or will be: `["hooks", "mail"]`, in a list with its index. */
   at: readonly Segment[];
-  /** As it is written now; empty if it is new. */
+  /** The written settings; empty if it is new. */
   written: Record<string, unknown>;
 }
 
-/** What the configuration must contain. */
+/** The mailbox that the configuration must contain. */
 export interface WantedMail {
   mailbox: WrittenMailbox;
   /** The name of a mailbox that is added to others. */

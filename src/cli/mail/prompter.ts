@@ -43,7 +43,7 @@ export function createPrompter(flags: SetupFlags, io: CliIo, terminal: Terminal 
   };
 }
 
-/** What all questions about a mailbox share. */
+/** Shared by all questions about a mailbox. */
 export interface Session {
   prompter: Prompter;
   target: Target;

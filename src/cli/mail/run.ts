@@ -90,7 +90,7 @@ interface MailPrinter {
   change(status: FolderStatus): void;
 }
 
-/** What a state means to a person, and what to check. */
+/** The meaning of a state for a person, and what to check. */
 const SENTENCES: Record<MailState, { text: string; advice?: string; color: "green" | "yellow" | "red" }> = {
   connecting: { text: "connecting", color: "green" },
   watching: { text: "watching", color: "green" },

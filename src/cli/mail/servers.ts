@@ -11,7 +11,7 @@ export interface FoundServer {
   user: string;
   /** Where it was found, for a person: `DNS`. */
   origin: string;
-  /** What a person must know before the login can work. */
+  /** A condition of the login that a person must know. */
   hint?: string;
   /** Named only by DNS, which can be forged, and outside the address's domain: a person must confirm it (RFC 6186, 6). */
   isForeign?: true;
@@ -105,7 +105,7 @@ function toServer(
   return { host, port: 993, tls: "implicit", user: localUser ? local : address, origin, hint, gmail };
 }
 
-/** What a person must know before a login at a big provider can work. */
+/** The condition for a login at a big provider that a person must know. */
 export function findHint(host: string): string | undefined {
   return PROVIDERS.find((provider) => provider.host === host.toLowerCase())?.hint;
 }
@@ -124,7 +124,7 @@ function isHostName(name: string): boolean {
 const LABEL = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/i;
 
 export interface MailAddress {
-  /** As written, with the domain in ASCII and lower case. */
+  /** The written address, with the domain in ASCII and lower case. */
   address: string;
   local: string;
   domain: string;

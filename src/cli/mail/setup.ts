@@ -67,7 +67,7 @@ const NO_CHANNEL =
   "No channel is configured, so the agent's replies are not delivered. Add a block to channels, such as " +
   "channels.telegram, and try it with `webhooks channels test`.";
 
-/** What the person should know although the plan works. */
+/** Warnings for the person, although the plan works. */
 async function findWarnings(plan: ConfigPlan, { env }: Target, { config, warnings }: Runtime): Promise<string[]> {
   const ofMail = warnings.filter(({ key }) => key?.startsWith("hooks.mail"));
   // With --no-check there may be variables that are not set here.
@@ -112,7 +112,7 @@ function sourceOf(mailbox: WrittenMailbox | undefined): Record<string, unknown> 
   return toObject(mailbox?.written["source"]);
 }
 
-/** As the service names it. */
+/** The service's name for it. */
 function nameOf(written: Record<string, unknown>): unknown {
   return written["name"] ?? toObject(written["source"])["kind"];
 }

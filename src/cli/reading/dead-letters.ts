@@ -154,7 +154,7 @@ function readDeadLetters(client: OperatorClient): AsyncGenerator<DeadLetterView>
   return readPages(async (page) => (await client.call("GET /api/dead-letters", page)).deadLetters);
 }
 
-/** What failed, when it was given up and for which event, and the whole error. */
+/** The dead letter's kind, its end, its event and the whole error. */
 export function formatDeadLetter({ id, kind, hook, eventId, error, attempts, at }: DeadLetterView): string[] {
   const title = [style("bold", id), kind, hook && toPrintable(hook), formatCount(attempts, "attempt")];
   const origin = [`given up ${at}`, eventId && `event ${eventId}`];

@@ -1,12 +1,15 @@
 import { ExactNumber } from "../../core/shared/exact-json.ts";
 import { isObject } from "../../core/shared/json.ts";
 
-/** What a number of JSON values have in common. */
+/** The common shape of JSON values. */
 export interface Shape {
   /** How many values there were, and how many of them were objects. */
   values: number;
   objects: number;
-  /** What the others were, in the order in which they came. Numbers are `integer` as long as they are whole. */
+  /**
+   * Kinds of the values that are no objects, in the order in which they came. Numbers are `integer` as long as they are
+   * whole.
+   */
   kinds: Set<"null" | "boolean" | "integer" | "number" | "string">;
   fields: Map<string, Shape>;
   /** The items of all lists together; undefined: there was none. */
@@ -105,7 +108,7 @@ function toObjectType(shape: Shape, style: Style, indent: string): string {
   return `{\n${lines.join("")}${open}${indent}}`;
 }
 
-/** As it is written in TypeScript. */
+/** The key in TypeScript's syntax. */
 export function toKey(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
 }

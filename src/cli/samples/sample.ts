@@ -94,7 +94,7 @@ export function isNamed(names: string[]): (set: SampleSet, sample: Sample) => bo
   return (set, { name }) => names.some((wanted) => `${set.name}/${name}/`.startsWith(`${wanted}/`));
 }
 
-/** Those of one folder, by name. */
+/** The samples of one folder, by name. */
 function listSamples(folder: string): Sample[] {
   return listSampleNames(folder).map((name) => ({ name, file: path.join(folder, name) }));
 }
@@ -137,7 +137,7 @@ export async function runSample({ file }: Sample, options: RunOptions): Promise<
 /** A sample gives the same result tomorrow: its request arrives at this time, unless it names another. */
 const DEFAULT_TIME = "2026-01-05T09:00:00.000Z";
 
-/** What a sample's request has beside its body. Throws a `ConfigError` if the file is not as expected. */
+/** The part of a sample's request beside its body. Throws a `ConfigError` if the file is not as expected. */
 export function readRequest(file: string): { headers: unknown; query: unknown; receivedAt: number } {
   const value = readIfPresent(file) ?? {};
   if (!isObject(value)) throw new ConfigError([{ file, message: "Expected an object of headers, query and now." }]);
@@ -169,7 +169,7 @@ function readIfPresent(file: string): unknown {
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-/** What an action has when neither mapping nor transform sets it; left out of the expectation. */
+/** Defaults of an action that neither mapping nor transform has set; left out of the expectation. */
 const toDefaults = (): Record<string, unknown> => ({
   mode: "now",
   wakeMode: "now",

@@ -84,8 +84,8 @@ export async function runAllSamples(options: SuiteOptions): Promise<number> {
 }
 
 /**
- * What the service would serve with a configuration of this transform's mapping, or this preset, and nothing else, so that
- * a sample gives the same result on every machine. Throws a `ConfigError` with everything that is wrong with it.
+ * Builds a configuration of only this transform's mapping, or this preset, so that a sample gives the same result on
+ * every machine. Throws a `ConfigError` with everything that is wrong with it.
  */
 export async function buildSamples(
   set: SampleSet,

@@ -86,7 +86,7 @@ async function readOpenClawTransforms(
   const root = toRealPath(folder) ?? folder;
   const realBase = toRealPath(base) ?? base;
   const boundary = createSourceBoundary(root);
-  // As in OpenClaw. The configuration may be somebody else's.
+  // OpenClaw has the same rule. The configuration may be somebody else's.
   if (root !== realBase && !isInside(root, realBase)) {
     const sentence = `is outside ${base}, so no transform was read: copy the modules into ${to} yourself.`;
     return { files, decisions: [["hooks.transformsDir", sentence]] };
@@ -117,7 +117,7 @@ async function readOpenClawTransforms(
 const MISSING_GLOBALS =
   /(?<![\w$.])(fetch|XMLHttpRequest|WebSocket|process|Buffer|require|setTimeout|setInterval|setImmediate|performance|__dirname|__filename)(?=\s*[.([])/g;
 
-/** What OpenClaw gives to a transform, or takes from it, and its replacement here. */
+/** Uses of OpenClaw's input and result of a transform, and the replacement here. */
 const OPENCLAW: [RegExp, string][] = [
   [/\bctx\.url\b|\(\s*\{[^{}()]*\burl\b[^{}()]*\}/, "url of the input: use path and query"],
   [/\bagentId\s*[:,}]/, "agentId of the result: set model"],
@@ -125,7 +125,7 @@ const OPENCLAW: [RegExp, string][] = [
   [/\bsessionMode\s*[:,}]/, "sessionMode of the result: a session keeps its history"],
 ];
 
-/** What code that was written for OpenClaw uses and the sandbox lacks, in a few words each. May name more than there is. */
+/** Features that code for OpenClaw uses and the sandbox lacks, in a few words each. May name more than there are. */
 export function findLacking(code: string): string[] {
   const globals = Array.from(code.matchAll(MISSING_GLOBALS), ([name]) => name);
   return [...new Set(globals), ...OPENCLAW.filter(([use]) => use.test(code)).map(([, what]) => what)];

@@ -4,7 +4,7 @@ import { readPath } from "../../core/shared/json.ts";
 import { UsageError } from "../command.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** What the person chooses that no flag says. */
+/** Choices of the person that no flag gives. */
 export interface Answers {
   presets: PresetPlace[];
   model: ModelChoice | undefined;

@@ -165,7 +165,7 @@ function writeNew(target: Target, presets: PresetPlace[], secretFiles: Map<strin
   });
 }
 
-/** As short as an installation in the project allows. */
+/** The shortest address of the schema that the installation allows. */
 function locateSchema(folder: string): string {
   const name = "schemas/config.json";
   const local = path.join("node_modules/hookline", name);
@@ -219,7 +219,7 @@ interface NextStep {
   purpose: string;
 }
 
-/** What to set at the sender of a preset; empty if there is nothing. */
+/** Steps at the sender of a preset; empty if there are none. */
 function describeSender(preset: PresetPlace, { file, after }: ConfigPlan, target: Target, cwd: string): string[] {
   const { name } = preset;
   const url = toUrl({ ...target, written: toObject(parseSource(file, after).value) }, name);

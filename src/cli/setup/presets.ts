@@ -163,7 +163,7 @@ async function enablePreset(preset: PresetPlace, flags: EnableFlags, io: CliIo):
   printWarnings(io, warnings);
 }
 
-/** What the person has to do, because nothing can be registered by an API. */
+/** Steps for the person, where no API can register a webhook. */
 function describeByHand({ name, folder, written }: PresetPlace, url: string): string[] {
   const vendor = findVendor(vendors, name);
   if (!vendor?.describeSetup)

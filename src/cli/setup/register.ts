@@ -1,6 +1,6 @@
 import type { HookApi, VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
 
-/** What has to be done so that exactly one webhook posts to an address, with a secret that is stored. */
+/** The way to exactly one webhook that posts to an address, with a secret that is stored. */
 export type RegistrationPlan =
   | { kind: "create" }
   /** Sets address, events and secret of `id` again, and removes the others. */

@@ -58,7 +58,7 @@ interface Registration {
   /** A file that is there from before the sender makes a secret until that is stored: the stored one may be older. */
   unfinished: string;
   envFile: string;
-  /** What will be done, in a sentence each. */
+  /** Planned actions, in a sentence each. */
   actions: string[];
 }
 

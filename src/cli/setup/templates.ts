@@ -164,7 +164,7 @@ interface Contents {
   command: string;
 }
 
-/** As VS Code has it, which knows no JSON5: quoted keys, no comma after the last one. */
+/** Writes for VS Code, which knows no JSON5: quoted keys, no comma after the last one. */
 function writeJsonWithComments({ hasExample, schema, command }: Contents): string {
   const example = `
       {

@@ -10,7 +10,7 @@ export interface TextPrompt {
   message: string;
   initial?: string;
   optional?: true;
-  /** What is wrong with an answer; undefined: nothing. */
+  /** The mistake in an answer; undefined: none. */
   check?(answer: string): string | undefined;
 }
 

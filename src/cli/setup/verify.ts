@@ -88,7 +88,7 @@ async function readSeen(client: OperatorClient, hook: string): Promise<Set<strin
   return new Set([...events, ...rejections].map(({ id }) => id));
 }
 
-/** What was asked of the sender, in a sentence. */
+/** The request to the sender for a test, in a sentence. */
 async function askForTest(use: PresetUse, config: ResolvedConfig): Promise<string> {
   const vendor = findRegistrar(use.name);
   const byHand = "Cause an event at the sender, or send its test delivery.";

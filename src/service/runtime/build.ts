@@ -125,7 +125,7 @@ function checkContext({ mapping, file, key }: MappingSource, tools: ToolSets): C
   return (mapping.context ?? []).flatMap((entry, index): ConfigProblem[] => {
     const at = `${key}.context[${index}]`;
     const call = tools.find(entry.call);
-    // What a preset reads is missing only without its credential, which is a problem already.
+    // No second problem: a preset's call is missing only without its credential.
     if (!call && isPresetCall(entry.call)) return [];
     if (tools.leftOut.has(entry.call)) return [];
     if (!call) return [{ file, key: `${at}.call`, message: withPeriod(tools.explainMissing(entry.call)) }];
@@ -138,7 +138,7 @@ function checkContext({ mapping, file, key }: MappingSource, tools: ToolSets): C
   });
 }
 
-/** What an operator accepts is used at once. */
+/** Files that change when an operator accepts calls, which are used at once. */
 function listLockFiles({ sets }: ToolSets, { baseDir }: ResolvedConfig): string[] {
   return [...sets.values()].some(({ discover }) => discover) ? [lockFile(baseDir)] : [];
 }

@@ -16,7 +16,7 @@ interface WrittenGrants {
   file: string | undefined;
 }
 
-/** What is granted: a row for each call, in the order of the configuration. */
+/** Lists grants: a row for each call, in the order of the configuration. */
 export function listGrants(config: ResolvedConfig, tools: ToolSets): GrantRow[] {
   return listWritten(config).flatMap(({ after, grants }) => {
     const granted = toGrants(grants) ?? [];

@@ -1,7 +1,7 @@
 import { type FSWatcher, lstatSync, readlinkSync, realpathSync, watch } from "node:fs";
 import path from "node:path";
 
-/** As many as Linux follows. */
+/** Linux follows the same number. */
 const MAX_LINKS = 40;
 
 export interface LinkWatcher {
@@ -23,7 +23,7 @@ export function createLinkWatcher(replaced: (link: string) => void, failed: (err
   return {
     follow(paths) {
       targets = new Map(paths.flatMap(findLinks));
-      // Also those that are watched: a watch ends with a folder that was deleted and created again.
+      // All start again: a watch ends with a folder that was deleted and created again.
       for (const [folder, watcher] of watchers) stop(folder, watcher);
       for (const folder of new Set([...targets.keys()].map((link) => path.dirname(link)))) start(folder);
     },

@@ -135,7 +135,7 @@ export async function openDrivers(
   }
 }
 
-/** As the defaults of `agents.tools`. */
+/** Settings of a preset's tool set, equal to the defaults of `agents.tools`. */
 const READS = {
   kind: "reads",
   audience: "private",
@@ -208,7 +208,7 @@ function nameCredential({ preset = "", id }: MappingSource, hook: string, others
   return `auth:${free ?? id}`;
 }
 
-/** What the authenticators need of an `auth`, whatever its scheme is. */
+/** The part of an `auth` that the authenticators need, whatever its scheme is. */
 function readAuth({ scheme, secret = [], url }: Auth): Pick<Sender, "secrets" | "showsToken" | "url"> {
   // A secret from a file or a shell tends to end in a line break. Node reads header bytes as Latin-1.
   const secrets = [secret].flat().map((text) => Buffer.from(String(text).trim()).toString("latin1"));

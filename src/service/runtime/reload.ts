@@ -9,7 +9,7 @@ import { stopEsbuild } from "../../core/transforms/esbuild.ts";
 import { isCode } from "../../core/transforms/source-boundary.ts";
 import { createWatcher } from "./watch.ts";
 
-/** What led to a runtime that replaces another, or to a failure. */
+/** The cause of a runtime that replaces another, or of a failure. */
 export interface ReloadCause {
   /** The files that had changed, relative to the configuration's folder; undefined: none is known. */
   changed: string | undefined;
@@ -95,7 +95,7 @@ export function createReloader({ current, build, watch, replaced, refused, telem
       tools.close();
       const runtime = {
         ...next,
-        // What takes requests and what executes them change together, at the next start.
+        // The role changes only at the next start, for requests and execution together.
         config: { ...next.config, gateway: { ...next.config.gateway, role: first.config.gateway.role } },
         warnings: [...next.warnings, ...findRestartRequired(first.config, next.config)],
       };
@@ -109,7 +109,7 @@ export function createReloader({ current, build, watch, replaced, refused, telem
     } catch (error) {
       if (closed) throw error;
       const { problems, files } = error instanceof ConfigError ? error : new ConfigError([{ message: String(error) }]);
-      // Also what was read for the first time: a change there may fix the problems. A folder in place of a file may be large.
+      // New files too: a change there may fix the problems. A folder in place of a file may be large.
       const others = files.filter((file) => statIfAny(file)?.isDirectory() !== true);
       watcher?.follow([...new Set([...current().files, ...others])], { polls: true });
       failure = { at: Date.now(), problems };
@@ -150,7 +150,7 @@ export function createReloader({ current, build, watch, replaced, refused, telem
   }
 }
 
-/** What is read only at the start: the socket, the node's role, the store, the log. */
+/** Keys that are read only at the start: the socket, the node's role, the store, the log. */
 const FIXED: Record<string, (config: ResolvedConfig) => unknown> = {
   "gateway.host": ({ gateway }) => gateway.host,
   "gateway.port": ({ gateway }) => gateway.port,

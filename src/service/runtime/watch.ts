@@ -96,7 +96,7 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
     const atomic = usePolling ? false : DELETION_MS;
     const opened = watch([], { alwaysStat: true, atomic, ignored, usePolling, interval: POLL_MS });
     opened.on("all", (event, file) => {
-      // What was added with a folder is reported by itself.
+      // Files in a new folder are reported themselves.
       if (event === "addDir") return;
       const matters = followed.has(file) || (event !== "unlinkDir" && isRelevant(file));
       if (matters && (event !== "add" || takeNew(file))) scheduleChange([file]);
@@ -174,7 +174,7 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
     return true;
   }
 
-  /** What was added to a folder is found by itself. */
+  /** Only files: those in a new folder are found themselves. */
   function isNew(file: string): boolean {
     const stats = statIfAny(file);
     if (known.has(file) && known.get(file) === stats?.ctimeMs) return false;

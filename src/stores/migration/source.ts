@@ -40,7 +40,7 @@ export function countRows({ database, table, where = "true" }: Source): number {
   return Number(database.get(`SELECT count(*) AS count FROM ${table} WHERE ${where}`)?.count);
 }
 
-/** What is behind a position, a row at a time. */
+/** Rows behind a position, one at a time. */
 export function* readRows(source: Source, after?: Position): Generator<{ rows: TargetRow[]; position: Position }> {
   const { database, select, where = "true", key } = source;
   const isBehind = after ? `(${key.join()}) > (${key.map(() => "?").join()})` : "true";

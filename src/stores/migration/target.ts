@@ -53,7 +53,7 @@ export const TARGET_TABLES = [
   "mail_refresh_tokens",
 ] as const;
 
-/** Those whose rows PostgreSQL numbers. */
+/** Tables whose rows PostgreSQL numbers. */
 const NUMBERED = ["runs", "entries", "deliveries", "routes", "publications", "mail_known"];
 
 /**

@@ -59,7 +59,7 @@ export async function acceptEvents(transaction: Transaction, events: NewEvent[])
   return events.map(({ id }) => results.get(id)!);
 }
 
-/** What becomes of an event: its state may have changed since it was mapped. */
+/** The plan for an event, unless its state has changed since it was mapped. */
 type Decision = Plan | Extract<AcceptResult, { kind: "state-changed" | "state-full" }>;
 
 function decide(event: NewEvent, known: Known, state: BatchState): Decision {
@@ -89,7 +89,7 @@ async function readCommitted({ all }: Sql, events: NewEvent[]): Promise<Map<stri
   );
 }
 
-/* What is known at the beginning, and what the events before this one in the batch add to it. */
+/* Knowledge at the beginning, to which each event of the batch adds. */
 
 interface State {
   keys: Keys;

@@ -109,7 +109,7 @@ export function createChanges({ database, node, pollMs, log }: ChangesOptions): 
       });
       connection = client;
       await client.query(`LISTEN ${CHANNEL}`);
-      // What was committed meanwhile.
+      // Changes since the connection was lost.
       if (isAgain) await look();
     } catch (error) {
       log.debug("no notifications from the database", { error: messageOf(error) });
@@ -152,11 +152,11 @@ export function createChanges({ database, node, pollMs, log }: ChangesOptions): 
     return reading;
   }
 
-  /** Those of transactions that had all ended: an older one can still be committed after a younger one. */
+  /** Reads changes of transactions that had all ended: an older one can still be committed after a younger one. */
   async function read(): Promise<void> {
     const from = cursor;
     if (from === undefined) {
-      // It could not be read when the first listener came.
+      // The read for the first listener has failed.
       cursor = await quietly(readCursor);
       return;
     }

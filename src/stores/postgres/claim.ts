@@ -16,7 +16,7 @@ export async function claimRuns(
   limits: RunLimits = new Map(),
 ): Promise<ClaimedRun[]> {
   const { withBegin, clockOffsetMs, node } = transaction;
-  // What a limit leaves is counted and used under the mapping's lock.
+  // The lock of each mapping protects its slots until the claims that use them are committed.
   await lock(withBegin, [...limits.keys()].map(mappingLock));
   const at = now + clockOffsetMs;
   const token = transaction.createToken();
@@ -63,7 +63,7 @@ const dueOf = (condition: string, order: string): string => `
     WHERE state = 'ready' AND runs.mapping = ready.mapping AND ${condition} AND coalesce(limited.slots, 1) > 0
     ORDER BY ${order} LIMIT $1 FOR UPDATE SKIP LOCKED) AS due`;
 
-/** It waits since before the clock was set back. */
+/** Due before the clock was set back. */
 const isOverdue = (now: string): string => `not_before > ${now} + ${MAX_RETRY_MS}
   AND (coalesce_key IS NULL OR not_before > ${now} + ${MAX_WINDOW_MS})`;
 
@@ -93,7 +93,7 @@ const CLAIM_RUNS = `
     coalesce_key = NULL, not_before = NULL
   WHERE id = ANY(ARRAY(SELECT id FROM due)) RETURNING *`;
 
-/** As JSON: how many more runs of each mapping may start now. */
+/** JSON: how many more runs of each mapping may start now. */
 async function readSlots(writer: Writer, limits: RunLimits, at: number): Promise<string> {
   const slots: { mapping: string; slots: number }[] = [];
   for (const [mapping, limit] of limits) {
@@ -132,7 +132,7 @@ async function nextRunAt(sql: Sql, limits: RunLimits): Promise<number> {
   return Math.min(...(await Promise.all(moments)));
 }
 
-/** What is due although it arrived later than now, by a clock that was set back since, is due at 0. */
+/** Rows that arrived later than now, by a clock that was set back since, are due at 0. */
 const NEXT_RUN = `least(
   (SELECT CASE WHEN min(due_at) <= hookline.now_ms() THEN min(due_at) WHEN min(due_at) IS NOT NULL THEN 0 END
    FROM hookline.runs WHERE state = 'ready' AND not_before IS NULL AND runs.mapping = ready.mapping),

@@ -177,7 +177,7 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
   }
 }
 
-/** What the server's defaults may set otherwise. An answer is sent only after the commit is on its disk. */
+/** Settings that the server's defaults may change. An answer is sent only after the commit is on its disk. */
 const toBegin = (maxIdleMs: number): string => `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
   SELECT set_config('statement_timeout', '${STATEMENT_MS}', true), set_config('lock_timeout', '0', true),
     set_config('idle_in_transaction_session_timeout', '${maxIdleMs}', true),
@@ -218,7 +218,7 @@ async function commit(client: PoolClient, last: LastStatement[]): Promise<void> 
     if (answer.status === "rejected") throw answer.reason;
     last[index]?.read?.(answer.value.rows[0]);
   }
-  // It is committed here, and would be lost with this server.
+  // Refused: the commit is on this server only, and would be lost with it.
   if (warning !== undefined) throw new JournalUnavailable(`the database's standby may lack the commit: ${warning}`);
 }
 
@@ -247,7 +247,7 @@ function toStored<Value extends SqlValue>(value: Value): Value | string | (strin
   return Array.isArray(value) ? value.map(toStored) : value;
 }
 
-/** What is written in this turn of the event loop leaves in one packet. */
+/** Sends all writes of this turn of the event loop in one packet. */
 function sendTogether({ connection: { stream } }: PoolClient): void {
   stream.cork();
   process.nextTick(() => stream.uncork());

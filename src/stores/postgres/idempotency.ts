@@ -90,7 +90,7 @@ export async function findReplay(
   return first.fingerprint === fingerprint ? toReplay(first.receipt) : { kind: "conflict" };
 }
 
-/** What was found is answered again, so it must be as durable as the first time. */
+/** Waits for earlier commits: a repeated answer must be as durable as the first one. */
 export async function confirmReplays(transaction: Transaction, found: AcceptResult[]): Promise<AcceptResult[]> {
   awaitEarlierCommits(transaction, transaction.node);
   return found;

@@ -12,7 +12,7 @@ afterEach(async () => {
 });
 
 interface TestNode extends PostgresJournal {
-  /** As if the machine had slept. */
+  /** Advances the clock, like a machine that slept. */
   sleep(ms: number): void;
 }
 

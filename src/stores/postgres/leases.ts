@@ -82,7 +82,7 @@ const RETURN_DELIVERIES = withInterrupted(`
   UPDATE hookline.deliveries SET state = 'pending'
   WHERE id = ANY(ARRAY(SELECT id FROM hookline.deliveries WHERE state = 'sending' AND ${ABANDONED}))`);
 
-/** Those that said what they are, also the ones that are gone since a moment. */
+/** Nodes with their data, also the ones that are gone since a moment. */
 export async function listNodes({ all }: Sql): Promise<NodeRecord[]> {
   const rows = await all(
     `SELECT id, info, seen_at, (until > hookline.now_ms())::integer AS alive FROM hookline.nodes

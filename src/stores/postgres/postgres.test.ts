@@ -204,7 +204,7 @@ async function handleOne(journal: PostgresJournal, session: string): Promise<voi
   await journal.finishDelivery(claimed!, { state: "sent", at: NOW, route, partsSent: 1 });
 }
 
-/** What waits for a later time. */
+/** Work that waits for a later time. */
 const BACKLOG = `
   INSERT INTO hookline.event_states SELECT gen_random_uuid(), 'github', 'accepted', 1, 1, 0 FROM generate_series(1, 10000);
   INSERT INTO hookline.runs (id, kind, event_id, session_key, state, attempts, created_at, due_at, not_before, action)

@@ -157,7 +157,7 @@ function createJournal(parts: Parts): PostgresJournal {
     claimRuns: take(claimRuns),
     completeRun: (claim, outcome) =>
       outcome.questions ? write(completeAsking)(claim, outcome) : ends.add(toCompletion(claim, outcome)),
-    // What ended the claim may be lost with this server, so a no waits for the standby.
+    // Before a no: waits for the standby. The end of the claim may be lost with this server.
     isClaimed: async (claim) =>
       (await readShared(isClaimed)(claim)) || write((transaction) => isClaimed(toReader(transaction), claim))(),
     deadLetterRun: (claim, failure) => ends.add(toFailure(claim, failure)),
@@ -205,7 +205,7 @@ function createJournal(parts: Parts): PostgresJournal {
 
   async function renew(forMs: number, info?: NodeInfo): Promise<Recovered> {
     await lease.renew(forMs, info);
-    // It may wait for a lock longer than until the next renewal.
+    // One at a time: a return may wait for a lock longer than until the next renewal.
     if (returning) return { runs: 0, deliveries: 0 };
     const work = { lostTokens: takeLostTokens(node), others: lease.mayTake() };
     returning = write(returnWork)(work).finally(() => (returning = undefined));

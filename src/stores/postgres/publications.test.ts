@@ -111,7 +111,7 @@ test("a database that was restored from a dump is another store", async () => {
   await publish(before);
   await numberAll(before);
   await before.close();
-  // As pg_dump and psql do: the same rows in tables that were made anew, in another database.
+  // Restored like by pg_dump and psql: the same rows in tables that were made anew, in another database.
   const [from, restored] = [await connect(url), await createPostgresUrl()];
   const made = await openNode(restored);
   await made.close();

@@ -62,7 +62,7 @@ async function sweepEvents(sql: Sql, keepFrom: number): Promise<number> {
   return ids.length;
 }
 
-/** What belongs to no event: heartbeats with their entries and deliveries, and system events of deleted events. */
+/** Deletes rows of no event: heartbeats with their entries and deliveries, and system events of deleted events. */
 async function sweepLoose(sql: Sql, keepFrom: number): Promise<number> {
   const entries = await deleteEntries(
     sql,

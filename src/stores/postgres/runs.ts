@@ -67,7 +67,7 @@ const ENDED = `(SELECT count(*) FROM promoted) AS promoted,
 
 const OF_ENDED = (column: string): string => `${column} = ANY(ARRAY(SELECT id FROM ended))`;
 
-/** What does not belong to a run that it ends is left out. The sessions come last: other nodes wait for the main session. */
+/** Rows of runs that it does not end are left out. The sessions come last: other nodes wait for the main session. */
 function toBatch(ends: RunEnd[], clockOffsetMs: number): Batch {
   const batch = new Batch();
   const rows = ends.map(({ claim, state, finishedAt, error, outcome, deliveries: { length } }) => ({

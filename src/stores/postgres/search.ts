@@ -52,7 +52,7 @@ const isIn = (value: string, parameter: string, count: number, first = 0): strin
 
 const isAscii = (text: string): boolean => /^[\x20-\x7e]*$/.test(text);
 
-/** As the text may stand in a body. The database folds the case of ASCII alone. */
+/** Forms of the text in a body. The database folds the case of ASCII alone. */
 function listForms(text: string): string[] {
   const cases = isAscii(text)
     ? [text]
@@ -65,7 +65,7 @@ function listForms(text: string): string[] {
   return [...new Set(all)];
 }
 
-/** As `encode(…, 'escape')` writes bytes. */
+/** Writes bytes like PostgreSQL's `encode(…, 'escape')`. */
 function toEscaped(text: string): string {
   return Array.from(Buffer.from(text), (byte) => {
     if (byte === 0 || byte >= 0x80) return `\\${byte.toString(8).padStart(3, "0")}`;

@@ -31,7 +31,7 @@ function mappingOf({ mapping = "" }: NewEvent): string {
 
 const nameOf = (mapping: string, key: string): string => `${mapping}\n${key}`;
 
-/** What each event reads or sets, to be locked. Keys have no character that PostgreSQL cannot store. */
+/** The keys that each event reads or sets, to be locked. They have no character that PostgreSQL cannot store. */
 export function listStateKeys(events: NewEvent[]): { mapping: string; key: string }[] {
   return events.flatMap((event) =>
     event.state
@@ -110,7 +110,7 @@ export function addState(batch: Batch, { keys }: BatchState, now: number): void 
   );
 }
 
-/** Those of the mappings that are paused. */
+/** The paused mappings among these. */
 export async function readPaused({ all }: Sql, mappings: (string | undefined)[]): Promise<ReadonlySet<string>> {
   const named = mappings.filter((mapping) => mapping !== undefined);
   if (named.length === 0) return new Set();

@@ -39,8 +39,8 @@ const LOCK = `
     SELECT DISTINCT hashtextextended(name, 0) AS hash FROM unnest($1::text[]) AS name ORDER BY hash OFFSET 0) AS names`;
 
 /**
- * What is committed with the rows of `json_to_recordset`: statements of one round trip. The planner takes these rows for
- * a hundred and may read a whole table to join them. It looks up `= ANY(ARRAY(SELECT …))` in the index.
+ * Statements of one round trip that commit the rows of `json_to_recordset`. The planner takes these rows for a hundred
+ * and may read a whole table to join them. It looks up `= ANY(ARRAY(SELECT …))` in the index.
  */
 export class Batch {
   #parts: string[] = [];

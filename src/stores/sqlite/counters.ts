@@ -2,7 +2,7 @@ import { integer } from "../../core/journal/rows.ts";
 import type { Origin } from "../../core/journal/writes/writer.ts";
 import type { Database } from "./database.ts";
 
-/** What the `totals` row counts, so that nothing is counted over a million rows. */
+/** Counts in the `totals` row, so that no query counts a million rows. */
 interface Totals {
   events: number;
   runs: number;

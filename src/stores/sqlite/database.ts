@@ -67,7 +67,7 @@ function createPrivately(file: string): void {
   try {
     closeSync(openSync(file, "ax", 0o600));
   } catch {
-    // It exists, or SQLite will say why it cannot be created.
+    // The file exists, or SQLite will say why it cannot be created.
   }
 }
 
@@ -164,7 +164,9 @@ export function transact<Result>(database: Database, work: () => Result): Result
   }
 }
 
-/** What SQLite finds wrong with a file, which others may be writing to; undefined if nothing. Reads all of it. */
+/**
+ * The damage that SQLite finds in a file, to which others may be writing; undefined if there is none. Reads all of it.
+ */
 export function findDamage(file: string): string | undefined {
   try {
     const database = openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS, readOnly: true });

@@ -1,7 +1,7 @@
 import type { NewEntry } from "../../core/journal/records/session.ts";
 import type { Transaction } from "./group-commit.ts";
 
-/** What an entry belongs to. */
+/** The event and the run of an entry. */
 export interface EntryOrigin {
   eventSeq?: number;
   runSeq?: number;

@@ -105,7 +105,7 @@ function identityOf(file: string): string | undefined {
   }
 }
 
-/** What the process that owns the folder wrote there; undefined if none does: after a crash the record is outdated. */
+/** The record of the process that owns the folder; undefined if none does: after a crash the record is outdated. */
 export function findOwner(folder: string): Owner | undefined {
   const file = path.join(folder, LOCK_FILE);
   try {

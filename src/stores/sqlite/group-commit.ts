@@ -40,7 +40,7 @@ export interface Transaction extends Database, Pick<GroupCommit, "write" | "anno
   counters: Counters;
 }
 
-/** What each commit begins and ends with. */
+/** The first and the last part of each commit. */
 export interface CommitHooks {
   begin(): void;
   /** If it throws, the transaction is undone. */
@@ -64,7 +64,7 @@ export function createGroupCommit(database: Database, log: Log, hooks?: CommitHo
   let seen = 0;
   let waits = 0;
   let closed = false;
-  /** What the current transaction announces. */
+  /** Work that the current transaction announces. */
   let announced = new Set<NewWork>();
   let changes: Change[] = [];
 

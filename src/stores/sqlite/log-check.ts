@@ -16,7 +16,7 @@ export function reportLog(database: Database, journal: string, log: Log): void {
   const file = `${journal}-wal`;
   const frames = readFrames(file);
   if (frames.length === 0) return;
-  // It gives how many frames SQLite can use, and writes nothing: the disk may be full.
+  // NOOP counts the frames that SQLite can use, and writes nothing: the disk may be full.
   const used = integer(database.get("PRAGMA wal_checkpoint(NOOP)")?.log);
   const fields = { file, usedFrames: used, frames: frames.length };
   if (frames.slice(used).includes("commit")) {
@@ -26,7 +26,7 @@ export function reportLog(database: Database, journal: string, log: Log): void {
 
 type Frame = "page" | "commit";
 
-/** Those of the log's last generation: frames of an earlier one have other salts. */
+/** Frames of the log's last generation: those of an earlier one have other salts. */
 function readFrames(file: string): Frame[] {
   let descriptor: number;
   try {

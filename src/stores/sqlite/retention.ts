@@ -69,7 +69,7 @@ function deleteRun({ run }: Transaction, row: Row): void {
   run("DELETE FROM joined_events WHERE run_seq = ?", seq);
 }
 
-/** What belongs to no event: heartbeats with their entries and deliveries, and system events of deleted events. */
+/** Deletes rows of no event: heartbeats with their entries and deliveries, and system events of deleted events. */
 function sweepHeartbeats(transaction: Transaction, keepFrom: number): number {
   const entries = deleteEntries(
     transaction,

@@ -5,7 +5,7 @@ import { IS_CHECKOUT, PACKAGE_ROOT } from "../../core/shared/system/package.ts";
 import type { Journal } from "../../core/journal/journal.ts";
 import type { EventSearch } from "../../core/journal/records/event-search.ts";
 
-/** What the thread is asked for. */
+/** A call of the thread. */
 export type SearchCall =
   | { name: "search"; search: EventSearch; before?: string }
   | { name: "countByMapping"; from: number };

@@ -118,7 +118,7 @@ function syncFolder(folder: string): void {
   closeSync(descriptor);
 }
 
-/** What a service accepted in a journal that was migrated would not be in the database. */
+/** Refuses a journal that was migrated: events that it accepts now would not be in the database. */
 function requireNotMoved(database: Database, file: string): void {
   if (database.get("SELECT 1 FROM migration WHERE is_done = 1")) {
     const message = "this journal was migrated to PostgreSQL; set store.url to that database, or set another folder";
