@@ -189,7 +189,7 @@ export interface PastEntry extends HistoryEntry {
   sources?: string[];
 }
 
-/** What a turn has read before it begins. The tests of injections replace them. */
+/** Private sources of the texts before a turn. The tests of injections replace them. */
 export const SOURCE_RULES = {
   ofHistory: (history: readonly PastEntry[]): string[] => history.flatMap(({ sources = [] }) => sources),
 };

@@ -120,7 +120,7 @@ function warnOfTools({ model = "The agent", tools }: Question, asked: AgentTurn)
   return tools && !asked.tools ? [`${model} cannot call tools: it was asked without them.`] : [];
 }
 
-/** It begins with a question: a model handles an answer without one badly. */
+/** Begins with a question: a model handles an answer without one badly. */
 function toLaterHalf(history: HistoryEntry[]): HistoryEntry[] {
   const later = history.slice(Math.ceil(history.length / 2));
   return later[0]?.role === "assistant" ? later.slice(1) : later;

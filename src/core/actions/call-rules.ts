@@ -13,7 +13,7 @@ import type { PastExchange } from "./ask-models.ts";
 interface GrantedCall {
   call: OpenCall;
   grant: Grant;
-  /** What the operator fixed. The model neither sees nor chooses it. */
+  /** Arguments that the operator fixed. The model neither sees nor chooses them. */
   fixed: Record<string, unknown>;
 }
 
@@ -80,7 +80,7 @@ export interface PlannedCall {
   arguments: Record<string, unknown> | undefined;
   /** Why it is not sent, in words of this program and names of the operator. */
   refusal: string | undefined;
-  /** What an earlier attempt has recorded of it. */
+  /** The step that an earlier attempt has recorded. */
   known: Step | undefined;
 }
 
@@ -89,7 +89,7 @@ export interface PlanOptions {
   past: readonly PastExchange[];
   /** The private sources of what the model has read. */
   sources: readonly string[];
-  /** What an earlier attempt has recorded. */
+  /** Steps that an earlier attempt has recorded. */
   recorded: readonly Step[];
 }
 
@@ -142,21 +142,21 @@ function check(
 /** A call whose arguments are an object. */
 interface AskedCall {
   granted: GrantedCall;
-  /** What the model has given. */
+  /** Arguments from the model. */
   given: Record<string, unknown>;
   /** How often it was asked for before, in the run. */
   count: number;
   sources: readonly string[];
 }
 
-/** What may become of a call that a model asks for. The tests of injections replace the rules one by one. */
+/** Rules for a call that a model asks for. The tests of injections replace them one by one. */
 export const CALL_RULES = {
   /** Without a grant there is no call. One that names it has precedence over a pattern. */
   grant(call: OpenCall, grants: readonly Grant[]): Grant | undefined {
     const matching = grants.filter((grant) => compileCallPattern(grant.call)(call.fullName));
     return matching.find((grant) => !grant.call.includes("*")) ?? matching[0];
   },
-  /** What the operator fixed cannot be chosen, nor by a spelling that a server may read as the same. */
+  /** Arguments that the operator fixed cannot be chosen, nor by a spelling that a server may read as the same. */
   fixed(given: Record<string, unknown>, { fixed }: GrantedCall): { args: Record<string, unknown>; refusal?: string } {
     const args = { ...given, ...fixed };
     const names = new Set(Object.keys(fixed).map(foldName));
@@ -189,7 +189,10 @@ function foldName(name: string): string {
   return name.normalize("NFKC").toLowerCase();
 }
 
-/** What an approval of a call depends on: what the configuration grants, and what the call does. Undefined if it is not granted. */
+/**
+ * The basis of a call's approval: its grants in the configuration, and the call's behavior. Undefined if it is not
+ * granted.
+ */
 export function basisOf(call: OpenCall, written: MappingInput["grants"] = {}): string | undefined {
   const grants = Object.entries(written).filter(([name]) => compileCallPattern(name)(call.fullName));
   return grants.length === 0 ? undefined : hashJson([grants, call.digest]);

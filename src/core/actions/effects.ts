@@ -199,7 +199,7 @@ async function send(
     result = { ...started, state: sent.isError ? "failed" : "done", ...text, sources, finishedAt: Date.now() };
   } catch (error) {
     signal.throwIfAborted();
-    // It is repeated with the same call id, after a wait.
+    // The attempt is repeated with the same call id, after a wait.
     if (granted.grant.retry) throw new DriverError(`${name}: ${messageOf(error)}`, { retryable: true });
     return askOutcome(call, started, state);
   }

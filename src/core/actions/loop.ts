@@ -13,7 +13,7 @@ export interface LoopContext extends Pick<CallsContext, "rules" | "written" | "s
   fallbackModels: string[];
   /** The private sources of the history and the message. */
   sources: string[];
-  /** What an earlier attempt has recorded, and the context. */
+  /** Steps that an earlier attempt has recorded, and the context. */
   recorded: readonly Step[];
   /** The turn has context or grants, so its last answer is recorded too. */
   hasSteps: boolean;
@@ -26,7 +26,7 @@ interface TurnAnswer extends Pick<AgentReply, "text" | "model" | "usage" | "cost
   lastStep?: Step;
 }
 
-/** What a turn has done so far. */
+/** The state of a turn between its steps. */
 interface Progress extends TurnAnswer {
   /** The number of the next step. */
   next: number;

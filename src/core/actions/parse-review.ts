@@ -3,7 +3,7 @@ import { type Fence, findFences } from "../shared/text/split-text.ts";
 import type { ReviewVerdict } from "../ports/channel.ts";
 import { type AgentAction, listTargets, REVIEW_VERDICTS } from "../types.ts";
 
-/** What an agent says of a change. */
+/** An agent's review of a change. */
 export interface ReviewBlock {
   verdict: ReviewVerdict;
   comments: ReviewComment[];
@@ -35,7 +35,7 @@ export function describeReviewFormat(action: AgentAction): string | undefined {
 
 const MAX_COMMENTS = 50;
 
-/** What a reply says outside of its review block, and in it. */
+/** The text of a reply outside of its review block, and the review in it. */
 export interface ParsedReply {
   text: string;
   /** Absent: there is no block, or it cannot be used. */

@@ -10,12 +10,12 @@ export interface ContextOptions {
   tools: Pick<ToolSets, "find" | "explainMissing">;
   runId: string;
   hook: string;
-  /** What an earlier attempt has recorded is not read again. */
+  /** Steps of an earlier attempt are not read again. */
   recorded: readonly Step[];
   signal: AbortSignal;
 }
 
-/** What an agent is given after its message: a block for each call, in order. */
+/** The context behind an agent's message: a block for each call, in order. */
 export interface ReadContext {
   /** Empty, or begins with a blank line. */
   prompt: string;
@@ -45,7 +45,7 @@ export async function readContext(calls: readonly ContextCall[], options: Contex
 
 function toBlock({ state, text = "", title = "", call = "" }: Step, hook: string): string {
   if (state === "failed") return text;
-  // Also for a mapping that allows unsafe content: the mapping's author has not seen this text.
+  // Protected even if the mapping allows unsafe content: its author has not seen this text.
   return toPrompt(protect(text, { allowUnsafeExternalContent: false, before: `${title}:\n` }, { source: call, hook }));
 }
 

@@ -11,7 +11,7 @@ export interface Reply {
 }
 
 export interface ReplyOptions {
-  /** What a question about it says of its run, with the private sources that it was made from. */
+  /** The run of a question about the reply, with the private sources of the reply. */
   about: Omit<ApprovalDraft, "kind" | "deliveries">;
   /** Hosts that links may lead to: `agents.linkHosts`. */
   linkHosts: readonly string[];
@@ -30,9 +30,9 @@ interface SentReplies {
   warnings: string[];
 }
 
-/** What happens to a reply that was made from something private. The tests of injections replace them one by one. */
+/** Rules for a reply that was made from something private. The tests of injections replace them one by one. */
 export const REPLY_RULES = {
-  /** What others can see waits for a person. */
+  /** A reply that others can see waits for a person. */
   mustWait: ({ isPrivate }: Reply): boolean => !isPrivate,
   /** Addresses in it carry nothing away. */
   closeLinks,

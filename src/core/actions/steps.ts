@@ -31,7 +31,7 @@ export class ClaimLost extends Error {
 
 export type TurnQuestion = Omit<ApprovalDraft, "runId" | "eventId" | "hook">;
 
-/** What a turn waits for: as `Questions`. */
+/** The calls and questions that hold up a turn. */
 export interface Waiting extends Pick<Questions, "steps" | "open"> {
   drafts: TurnQuestion[];
   /** One of them is about an outcome. */
@@ -54,7 +54,7 @@ export function isFinished({ state }: Step): boolean {
   return state === "done" || state === "failed";
 }
 
-/** What a call gave, inside the boundary, under its name. */
+/** The result of a call, inside the boundary, under its name. */
 export function toResultText(text: string, name: string, { origin }: CallRules): Bounded {
   return protect(text, { allowUnsafeExternalContent: false }, { ...origin, source: `tool ${name}` });
 }

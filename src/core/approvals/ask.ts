@@ -5,7 +5,7 @@ import type { Journal, NewApproval, NewDelivery } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
 import { toQuestionText } from "./question.ts";
 
-/** What a person is to be asked, before it has a name, a time and a message. */
+/** A question to a person, before it has a name, a time and a message. */
 export type ApprovalDraft = Omit<
   NewApproval,
   "id" | "code" | "mapping" | "askedAt" | "expiresAt" | "question" | "onlyOnPage"

@@ -63,11 +63,11 @@ export interface TakeOptions {
 export interface TakenAnswer {
   approvalId: string;
   mapping: string;
-  /** What the event is recorded with. */
+  /** The recorded reason of the event. */
   reason: string;
 }
 
-/** What an answer was given to, by whom, in which channel. */
+/** An answer, with its question, its person and its channel. */
 interface GivenAnswer extends Pick<TakeOptions, "by" | "isDelivered"> {
   answer: ChatAnswer;
   asked: AskedApproval;

@@ -74,7 +74,7 @@ test("a reply is shown as it is, line by line", async () => {
 
 test.each([
   ["a call", { arguments: { body: "x".repeat(5000) } }],
-  // As Slack writes it, it is longer than it looks.
+  // Slack's escapes make it longer than it looks.
   ["what grows where it is shown", { arguments: { body: "<".repeat(1500) } }],
 ])("%s that does not fit says so, and cannot be answered by a message", async (_, changed) => {
   const { text, canAnswer } = await toQuestionText({ ...CALL, ...changed }, slack);

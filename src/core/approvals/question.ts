@@ -2,7 +2,7 @@ import { toVisible } from "../boundary/visible.ts";
 import type { ChannelDriver } from "../ports/channel.ts";
 import type { NewApproval } from "../journal/journal.ts";
 
-/** What is asked, with the mapping of the event, or its hook. */
+/** A question, with the mapping of the event, or its hook. */
 export interface Question extends Pick<
   NewApproval,
   "kind" | "code" | "call" | "arguments" | "mapping" | "sources" | "earlier"

@@ -35,7 +35,7 @@ export interface AlertsOptions extends Pick<DispatcherOptions, "current"> {
   log: Log;
 }
 
-/** What is seen in the changes of the journal. */
+/** Kinds that changes of the journal show. */
 const OF_CHANGES: ReadonlySet<AlertKind> = new Set([
   "dead-letter",
   "budget",
@@ -44,7 +44,7 @@ const OF_CHANGES: ReadonlySet<AlertKind> = new Set([
   "outcome-unknown",
 ]);
 
-/** What all nodes see in the journal: one of them tells it. */
+/** Kinds that all nodes see in the journal: one of them sends the alert. */
 const SHARED: ReadonlySet<AlertKind> = new Set([...OF_CHANGES, "no-event-for"]);
 
 /** How long a provider has been unavailable before the alert. */
@@ -61,7 +61,7 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
   const sending = new Set<Promise<boolean>>();
   /** Until when nothing is sent, by rule, kind and subject. */
   const quietUntil = new Map<string, number>();
-  /** What came while one of the same rule, kind and subject was made, which may turn out to be none. */
+  /** Alerts that came while one of the same rule, kind and subject was made, which may turn out to be none. */
   const meanwhile = new Map<string, Alert>();
   /** By name. */
   const leases = new Map<string, Lease>();
@@ -273,7 +273,7 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
 
     async function check(): Promise<void> {
       const [last] = await journal.listEvents({ hook, limit: 1 });
-      // What was missed while the service was stopped does not count.
+      // Silence while the service was stopped does not count.
       const overdueAt = Math.max(last?.receivedAt ?? 0, startedAt) + afterMs;
       if (Date.now() < overdueAt) return alarm.set(overdueAt);
       await raiseFor(rule, { kind: "no-event-for", text: describeSilence(rule, last?.receivedAt) });

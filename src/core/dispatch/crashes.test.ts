@@ -70,7 +70,7 @@ async function leaveBehind(work: (journal: Journal) => Promise<unknown>): Promis
   return folder;
 }
 
-/** What a process does and does not end is all the same to the next one, however it stopped. */
+/** Stops without an end of the work. The next process sees the same, however the process stopped. */
 async function crashAfter(work: (journal: Journal) => Promise<unknown>, folder: string): Promise<void> {
   const journal = await createSqliteJournal({ folder, telemetry: silentTelemetry });
   await work(journal);

@@ -22,13 +22,13 @@ interface DispatchRuntime {
 }
 
 export interface DispatcherOptions {
-  /** What the other nodes are shown. */
+  /** The node's data for the other nodes. */
   describeNode?(): NodeInfo;
   journal: Journal;
   /** The runtime in use. It is asked for each piece of work, since a reload replaces it. */
   current(): DispatchRuntime;
   telemetry: Telemetry;
-  /** What templates see of a stored event; nothing if its body was not stored. */
+  /** A stored event as templates see it; empty if its body was not stored. */
   readEvent(id: string): Promise<object>;
 }
 

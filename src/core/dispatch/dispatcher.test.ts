@@ -91,7 +91,7 @@ test("a run that another node has returned, and this one has claimed again, is n
   await expect.poll(() => started).toHaveLength(1);
   await service.journal.retryRun(claims[0]!, Date.now(), "interrupted");
   await expect.poll(() => started).toEqual(["returned", "returned"]);
-  // What is lost is looked for when any run is canceled.
+  // Lost claims are looked for when any run is canceled.
   const [other = ""] = await service.accept({ sessionKey: "other", message: "other" });
   await expect.poll(() => started).toHaveLength(3);
   await service.journal.cancelRun(other, { finishedAt: Date.now(), error: "canceled", entries: [] });

@@ -117,7 +117,9 @@ async function isOpenQuestion({ id, runId }: Delivery, journal: Pick<Journal, "l
 /** More than a run can have. */
 const MAX_OPEN_QUESTIONS = 1000;
 
-/** What an agent wrote is, and what goes to the place of its event. Other texts were passed on, and must not become markup. */
+/**
+ * Markdown: an agent's reply, and texts for the event's place. Other texts were passed on, and must not become markup.
+ */
 function isMarkdown({ conversation }: ClaimedDelivery, action: AgentAction | undefined): boolean {
   return conversation !== undefined || action?.agent !== "none";
 }

@@ -46,10 +46,10 @@ export async function executeRun(
       throw error;
     });
   } catch (error) {
-    // It was canceled, or is another node's.
+    // The run was canceled, or another node has it.
     if (context.signal.reason instanceof ClaimLost) return false;
     if (error instanceof ClaimLost) {
-      // What is in the journal decides how it goes on.
+      // The journal decides how it goes on.
       await context.journal.releaseRun(run);
       return false;
     }

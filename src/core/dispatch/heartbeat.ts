@@ -149,7 +149,7 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
   }
 }
 
-/** What the service asked for, shortened as that of a run. */
+/** The service's wait, limited like that of a run. */
 function retryAfterOf(error: unknown): number {
   return error instanceof DriverError ? Math.min(error.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : 0;
 }
@@ -229,7 +229,7 @@ async function runWithLess(
   }
 }
 
-/** As many as fit, at least one. */
+/** The notes that fit, at least one. */
 function takeOldest(events: Entry[]): Entry[] {
   const oldest = takeWithin(events, MAX_CHARACTERS, (event) => toPrompt(event).length);
   return oldest.length > 0 ? oldest : events.slice(0, 1);

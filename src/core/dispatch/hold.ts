@@ -3,7 +3,7 @@ import type { ClaimedRun, Journal, Spend } from "../journal/journal.ts";
 import { startOfDay, HOUR_MS } from "../shared/time.ts";
 import { type ChannelName, listTargets, MAIN_SESSION } from "../types.ts";
 
-/** What `webhooks runs release --reason` takes. */
+/** Reasons that `webhooks runs release --reason` takes. */
 const HOLD_REASONS = { day: "budget: perDay", session: "budget: perSession", loop: "loop" } as const;
 type HoldReason = (typeof HOLD_REASONS)[keyof typeof HOLD_REASONS];
 
@@ -54,7 +54,7 @@ export function createHoldGuard(
     return answering.size >= current().config.limits.perRecipient;
   }
 
-  /** Those claimed earlier that may answer the same one, and have not yet. */
+  /** Runs claimed earlier that may answer the same addressee, and have not yet. */
   function listBefore(run: ClaimedRun, { channel, addressee }: Answered): string[] {
     const claimed = [...inProgress()];
     const earlier = claimed.slice(0, Math.max(0, claimed.indexOf(run)));
@@ -84,7 +84,7 @@ function findAnswered({ action }: ClaimedRun): Answered | undefined {
   return source?.addressee === undefined ? undefined : { channel: source.channel, addressee: source.addressee };
 }
 
-/** What was spent today, and how many runs are held, at most 1000. Undefined without a budget. */
+/** The cost of today, and the number of held runs, at most 1000. Undefined without a budget. */
 export async function readBudget(
   journal: Pick<Journal, "spend" | "listRuns">,
   { budget }: Pick<ResolvedConfig["agents"], "budget">,

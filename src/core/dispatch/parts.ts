@@ -47,7 +47,7 @@ export async function splitIntoParts(
 }
 
 interface Definition {
-  /** As a link names it. */
+  /** The name that links use. */
   label: string;
   line: string;
 }

@@ -108,7 +108,7 @@ export function toFailure(cause: unknown): Error {
   return new Error(text.slice(0, MAX_ERROR_CHARACTERS), { cause });
 }
 
-/** What a journal has for the dispatcher: methods that return promises, and `sign`. */
+/** The journal's methods for the dispatcher, which return promises, and `sign`. */
 export type DispatchJournal = Omit<Journal, "watch" | "watchChanges" | "publications">;
 
 /** A journal whose calls wait while it is unavailable. */

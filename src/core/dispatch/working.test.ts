@@ -24,7 +24,7 @@ test("a mark is removed when another node has sent the reply, and not before", a
   };
   const marks = createWorkMarks({
     current: () => ({ channels: new Map([["slack", channel]]), config: { channelRules: new Map() } }),
-    // As the journal would show it while the other node still works.
+    // The journal's answer while the other node still works.
     journal: { listEvents: async () => [{ ...event!, open: isOpen ? 1 : 0 }] },
     log: silentLog,
   });

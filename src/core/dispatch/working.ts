@@ -70,13 +70,13 @@ export function createWorkMarks({ current, journal, log }: Options): WorkMarks {
   function check(): void {
     if (isChecking) return;
     isChecking = true;
-    // It rejects at the shutdown, which removes all marks.
+    // A rejection comes only at the shutdown, which removes all marks.
     void removeEnded()
       .catch(() => {})
       .finally(() => (isChecking = false));
   }
 
-  /** Those whose event has nothing left to do. */
+  /** Removes the marks of finished events. */
   async function removeEnded(): Promise<void> {
     const ids = [...new Set([...marks.values()].flatMap(({ eventId }) => eventId ?? []))];
     const events = await journal.listEvents({ ids, limit: ids.length });

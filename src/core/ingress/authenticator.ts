@@ -30,7 +30,7 @@ export type Verification = (Verified | AnsweredHandshake | Refusal) & {
 export interface Verified extends Pick<SignatureVerifier, "accept" | "allowsEmptyBody" | "hideSecrets"> {
   /** A name, never the secret: `token:default`. It stays the same when the secret is rotated. */
   credential: string;
-  /** What only the sender can have made, if it signs its requests. */
+  /** The part that only the sender can have made, if it signs its requests. */
   signature?: SignedIdentity;
   /** Header values that nothing behind the authenticator may see. */
   secrets?: readonly string[];
@@ -51,6 +51,6 @@ export interface Refusal {
   /** One sentence for the caller. */
   refusal: string;
   reason: "missing" | "malformed" | "wrong" | "expired";
-  /** What several refusals of this sender have in common, for the operator. */
+  /** The common cause of several refusals of this sender, for the operator. */
   hint?: string;
 }

@@ -26,7 +26,7 @@ const PIECE_BYTES = 200;
 const SMALL_BYTES = 32 * 1024;
 /** How much of larger ones is read in a turn of the event loop. Otherwise all other requests would wait for all of them. */
 const TURN_BYTES = 128 * 1024;
-/** What Node may have read of a paused body. */
+/** The part of a paused body that Node may have read. */
 const READ_AHEAD_BYTES = 128 * 1024;
 
 /**

@@ -141,7 +141,7 @@ function toParsed(payload: unknown, readExact?: ReadExact): ParsedBody {
   return { payload, payloadIsBody: false, readExact };
 }
 
-/** Also true for an array. */
+/** Whether it is an object or an array. */
 function isJsonObject(body: Buffer): boolean {
   try {
     const value: unknown = JSON.parse(decodeUtf8(body));

@@ -35,7 +35,7 @@ export interface HookOptions<Runtime extends IngressRuntime = IngressRuntime> {
   telemetry: Telemetry;
   findParser: FindParser;
   rejections: Rejections;
-  /** What operators record of hooks that no mapping takes. Neither may reject. */
+  /** Recordings of hooks that no mapping takes. Neither may reject. */
   recordings?: {
     wants(hook: string): Promise<boolean>;
     /** `answer`: the status. The body is empty if it is over `MAX_RECORDED_BYTES`. */

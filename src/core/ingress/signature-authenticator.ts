@@ -11,7 +11,7 @@ export interface Sender {
   /** `auth:` and the name of its mapping or preset. */
   credential: string;
   verifier: SignatureVerifier;
-  /** As in a header: some senders show the secret itself. */
+  /** Header values: some senders show the secret itself. */
   secrets: string[];
   /** The credential is a bearer token. */
   showsToken?: boolean;
@@ -97,7 +97,7 @@ function toRefusal(
   credential: string,
   clocks: ClockCheck,
 ): Refusal {
-  // It is not the sender's fault, and it tries again.
+  // 503: our key lookup failed; senders retry.
   if (reason === "unavailable") throw new HookError("unavailable", { message });
   const hint = skewSeconds === undefined ? undefined : clocks.fail(credential, skewSeconds);
   return { refusal: message, reason, hint };

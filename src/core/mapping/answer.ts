@@ -5,7 +5,7 @@ import type { Diagnostics } from "./diagnostics.ts";
 import { isJson, syntaxOf, type Syntax } from "./template/escape.ts";
 import { compileField, createBudget, type Template } from "./template/template.ts";
 
-/** What a mapping answers its sender with the reply of the run. */
+/** A mapping's answer to its sender, which may contain the reply of the run. */
 export interface CompiledAnswer {
   /** From the arrival of the request. */
   waitMs: number;

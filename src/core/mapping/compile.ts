@@ -41,7 +41,7 @@ export interface CompiledMapping {
   targets?: CompiledTarget[];
   coalesce?: Coalesce;
   answer?: CompiledAnswer;
-  /** What is read before the agent is asked. */
+  /** Calls for context before the agent is asked. */
   context?: CompiledContext[];
   grants?: CompiledGrant[];
   publish?: CompiledPublish;
@@ -56,7 +56,7 @@ export interface CompiledMapping {
 }
 
 export interface ForEach {
-  /** As written in the configuration. */
+  /** The text in the configuration. */
   text: string;
   /** Where the array is in the payload. For `a[*].b`: where `a` is, and where `b` is in each of its items. */
   lists: Path[];
@@ -124,7 +124,7 @@ export function toRunLimits(mappings: readonly CompiledMapping[]): RunLimits {
   return limits;
 }
 
-/** What a template can read besides the payload. */
+/** Fields of a template's context besides the payload. */
 const REQUEST_FIELDS: ReadonlySet<string> = new Set(["headers", "query", "path", "method", "now"]);
 
 function readsPayload({ source, templates, targets }: CompiledMapping): boolean {

@@ -86,7 +86,7 @@ export function renderContext(
     if (when && !isYes(when, context, budget)) return [];
     const args = fill(context, budget);
     const problem = describeTooLong(args) ?? tools?.find(entry.call)?.check(args)[0];
-    // What a preset reads is about the place of its event, so everybody who sees that place can see it.
+    // A preset reads from the place of its event, so everybody who sees that place can see the result.
     const shown = isPublic && isPresetCall(entry.call) ? { isPublic } : {};
     if (problem === undefined) return [{ ...entry, ...shown, arguments: args }];
     warnings.push(`The context "${entry.title}" is left out: ${problem}.`);

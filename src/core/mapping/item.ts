@@ -38,14 +38,14 @@ export interface MappingRun extends TargetOptions, Pick<TransformDraftOptions, "
   listPublished(): Item[];
 }
 
-/** What one action, or one call of a transform, is made from: the whole request or one item of it. */
+/** The source of one action, or of one call of a transform: the whole request or one item of it. */
 export interface Item {
   payload: unknown;
   /** Set under `forEach`. */
   each?: { item: unknown; index: number };
 }
 
-/** What one item became. Without actions, it has a reason. */
+/** The result of one item. Without actions, it has a reason. */
 export interface ResolvedItem extends Pick<Resolution, "actions" | "event" | "subject" | "reason" | "warnings"> {
   publication?: Publication;
   dedupe?: RenderedKey;
@@ -77,7 +77,7 @@ export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<R
   return { event, subject, actions, reason, warnings, publication, dedupe: rendered.keys.dedupe };
 }
 
-/** What a template sees: the fields of the payload, and those of the request, which win. */
+/** A template's context: the fields of the payload, and those of the request, which win. */
 export function toContext({ payload, each }: Item, request: HookRequest): object {
   const { headers, query, path, method } = request;
   return {
@@ -97,12 +97,12 @@ function toNow({ receivedAt }: HookRequest): string {
   return new Date(receivedAt).toISOString();
 }
 
-/** What a template sees of a whole request. */
+/** A template's context for a whole request. */
 export function toRequestContext(request: HookRequest): object {
   return toContext({ payload: exactPayload(request) }, request);
 }
 
-/** What the mapping's settings and templates give. */
+/** The result of the mapping's settings and templates. */
 interface Rendered {
   keys: ItemKeys;
   base: Draft;
@@ -184,7 +184,7 @@ function finishItem(
   return { actions: coalesced, reason, warnings };
 }
 
-/** What is wrong if a reply is to go to the place of the event, and the event names none, or one that is refused. */
+/** The warning for a reply to the event's place, if the event names none, or one that is refused. */
 function findUndelivered(drafts: Draft[], refusal: string | undefined): string[] {
   const replies = drafts.filter(({ kind, deliver, targets }) => kind === "agent" && deliver && targets?.some(isSource));
   if (replies.length === 0) return [];

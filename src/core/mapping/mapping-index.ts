@@ -13,7 +13,7 @@ export function isBuiltInHook(hook: string): hook is BuiltInHook {
 /** All mappings, indexed so that a request is compared only with those of its path. */
 export interface MappingIndex {
   mappings: readonly CompiledMapping[];
-  /** Those of the mappings that answer with the reply of a run, by mapping id. */
+  /** Mappings that answer with the reply of a run, by id. */
   answers: ReadonlyMap<string, CompiledAnswer>;
   /** The first mapping that takes the request. */
   find(request: HookRequest): CompiledMapping | undefined;

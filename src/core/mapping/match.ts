@@ -93,7 +93,7 @@ function compileWhere(schema: unknown, diagnostics: Diagnostics): Test {
   }
 }
 
-/** What a schema ignores or leaves open would match everything. */
+/** Reports keywords that the schema ignores, and constants that it leaves open: both match everything. */
 function reportWhere(schema: unknown, diagnostics: Diagnostics): void {
   for (const { key, name, nearest } of findUnknownKeywords(schema)) {
     const remedy = nearest

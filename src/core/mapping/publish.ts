@@ -51,7 +51,7 @@ function toArguments(values: Record<string, unknown>): Publication["arguments"] 
 const MAX_DATA_BYTES = 255 * 1024;
 const MAX_NAME_LENGTH = 200;
 
-/** What one item of a request tells subscribers. `payload`: without what `hooks.redact` names. */
+/** The publication of one item of a request. `payload`: without the paths of `hooks.redact`. */
 export function renderPublication(
   publish: CompiledPublish,
   { hook, event, payload, context }: { hook: string; event: string | undefined; payload: unknown; context: object },

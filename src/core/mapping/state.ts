@@ -8,7 +8,7 @@ export interface RequestState {
   /** The value as JSON, or null. Rejects with `StartAgain` if the request must be mapped again first. */
   read(key: string): Promise<string | null>;
   set(sets: readonly StateSet[]): void;
-  /** What has to be committed with the event. */
+  /** Keys to commit with the event. */
   result(): NewState;
 }
 

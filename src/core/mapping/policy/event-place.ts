@@ -7,7 +7,7 @@ import type { Draft } from "../draft.ts";
 import { findUndeliverable, isAllowedRecipient, MAX_LENGTHS, type Terms } from "./policy.ts";
 import type { TargetDraft } from "./targets.ts";
 
-/** What a mapping and a request say of where replies go. */
+/** The part of a mapping and a request that decides where replies go. */
 export interface TargetOptions extends Pick<Terms, "config" | "channels"> {
   mapping: CompiledMapping;
   request: HookRequest;
@@ -51,7 +51,7 @@ export function renderPlace(
       };
 }
 
-/** What the operator says of the channel has precedence, as for a reply there. */
+/** The operator's `audience` of the channel has precedence, for a place and for a reply there. */
 export function isPublicPlace({ channel, isPrivate }: EventPlace, { channelRules }: Terms["config"]): boolean {
   const said = channelRules.get(channel)?.audience;
   return said === undefined ? !isPrivate : said === "public";

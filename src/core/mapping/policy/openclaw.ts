@@ -5,7 +5,7 @@ import { toChannelName } from "../../shared/text/text.ts";
 import { type HookRequest, SOURCE_CHANNEL } from "../../types.ts";
 import type { Draft } from "../draft.ts";
 
-// What OpenClaw's hooks have beside ours, with `hooks.compat: "openclaw"`.
+// Fields of OpenClaw's hooks that ours lack, with `hooks.compat: "openclaw"`.
 
 /** Fields that a request to `agent` or `wake` may have too. */
 export const OPENCLAW_FIELDS = {
@@ -24,7 +24,7 @@ export function createToChannel(config: ResolvedConfig): (name: string) => strin
 
 type Fields = Pick<Draft, "agentId" | "sessionMode" | "accountId">;
 
-/** Those of the fields that a request has. Throws a 400 for one that is not valid. */
+/** The fields of OpenClaw that a request has. Throws a 400 for one that is not valid. */
 export function readOpenClawFields(payload: unknown): Fields {
   const { agentId, accountId } = { agentId: readOwn(payload, "agentId"), accountId: readOwn(payload, "accountId") };
   const sessionMode = readOwn(payload, "sessionMode") ?? undefined;

@@ -15,7 +15,7 @@ import { type Draft, textOf } from "../draft.ts";
 import { compileGlobs } from "../pattern.ts";
 import { isPrivate, type TargetDraft } from "./targets.ts";
 
-/** What the operator allows and sets for an action. */
+/** The operator's limits and settings for an action. */
 export interface Terms extends Pick<AgentAction, "review"> {
   config: ResolvedConfig;
   /** The configured channels; undefined: no driver is asked, and only names and `allow` count. */
@@ -167,7 +167,7 @@ function requireChannel(name: string, { channelNames }: ResolvedConfig): AgentAc
 interface Recipient {
   channel: string;
   to: string | undefined;
-  /** It need not be allowed. */
+  /** Allowed without the channel's `allow`. */
   needsNoAllow: boolean;
 }
 

@@ -6,7 +6,7 @@ import { type Budget, compileField, isYes, type Template } from "../template/tem
 
 /** One item of a mapping's `deliver`. */
 export interface CompiledTarget {
-  /** What a transform calls it. */
+  /** Its name in a transform. */
   name?: string;
   channel: Template;
   to?: Template;

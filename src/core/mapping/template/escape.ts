@@ -36,7 +36,7 @@ export function escapeValues(program: hbs.AST.Program, syntax: Syntax): void {
 
 interface Writer {
   name: string;
-  /** What the text can be within besides `text`, in words. */
+  /** Names of the states in which a text can be, besides `text`. */
   states: Record<string, string>;
   /** The state after a literal text. */
   scan(state: string, text: string): string;
@@ -143,7 +143,7 @@ const XML_WRITER: Writer = {
   },
 };
 
-/** What has no blocks is always the same but for its values. */
+/** Without blocks, only values vary, so one parse proves it. */
 function requireJson({ body }: hbs.AST.Program): void {
   const parts = body.map((statement) => {
     if (is(statement, "ContentStatement")) return statement.value;

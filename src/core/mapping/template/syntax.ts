@@ -58,7 +58,7 @@ interface Nodes {
 }
 type Block = hbs.AST.BlockStatement;
 
-/** What can be called, with its minimum and maximum number of parameters. */
+/** Names that can be called, with their minimum and maximum number of parameters. */
 type Callables = Record<string, { takes: readonly [number, number] }>;
 
 const BLOCKS: Callables = {

@@ -14,7 +14,7 @@ export interface Template {
   fields: ReadonlySet<string>;
   /** Sees only the context's own fields. Throws a `HookError` if the text exceeds the budget. */
   render(context: object, budget?: Budget): string;
-  /** As `render`, for a text that identifies something. */
+  /** Renders a text that identifies something. */
   renderKey(context: object, budget?: Budget): RenderedKey;
 }
 
