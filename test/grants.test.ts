@@ -185,15 +185,38 @@ describe("fixed arguments", () => {
   });
 });
 
-test("max counts every call of the run, also refused ones", async () => {
+test("max counts the calls that were sent, and not the refused ones", async () => {
   await service.reload(toConfig({ grants: { "tickets.show": { mode: "read", max: 2 } } }));
-  script([show("one")], [show(2), show(3)]);
+  script([show("one")], [show(2), show("three"), show(4), show(5)]);
   const { steps } = await run();
   expect(steps.filter(({ kind }: { kind: string }) => kind === "call")).toMatchObject([
-    { state: "failed" },
+    { state: "failed", refused: true },
     { state: "done", arguments: { id: 2 } },
+    { state: "failed", refused: true },
+    { state: "done", arguments: { id: 4 } },
+    { state: "failed", refused: true, text: expect.stringContaining("2 times in a run") },
+  ]);
+});
+
+test("max of a pattern is for all of its calls", async () => {
+  await service.reload(toConfig({ grants: { "tickets.*": { mode: "read", max: 2 } } }));
+  const list = { name: "tickets__list", arguments: { project: "ops", state: "open" } };
+  script([show(1), list, show(2)]);
+  const { steps } = await run();
+  expect(steps.filter(({ kind }: { kind: string }) => kind === "call")).toMatchObject([
+    { state: "done" },
+    { state: "done" },
     { state: "failed", text: expect.stringContaining("2 times in a run") },
   ]);
+});
+
+test("a call that was refused five times is not looked at again in the run", async () => {
+  script(...Array.from({ length: 5 }, () => [show("one")]), [show(6)]);
+  const { steps } = await run();
+  const calls = steps.filter(({ kind }: { kind: string }) => kind === "call");
+  expect(calls).toHaveLength(6);
+  expect(calls[4].text).toContain("id must be");
+  expect(calls[5]).toMatchObject({ state: "failed", text: "Not sent: this call was refused 5 times in this run." });
 });
 
 describe("limits end the turn with what there is", () => {

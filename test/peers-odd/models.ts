@@ -313,5 +313,22 @@ const FAILURES: OddPeer[] = [
   },
 ];
 
+/** Models that need more than one attempt at a call. */
+const ATTEMPTS: OddPeer[] = (["ask", "allow"] as const).flatMap((mode) => {
+  const asked = mode === "ask" ? ["two"] : [];
+  const row = (key: string, first: ModelCall, results: RegExp): OddPeer => ({
+    key,
+    name: `${mode}: a call that was refused does not count for max, and the right one follows`,
+    grants: { "work.write": { ...Object(grantsOf(key)["work.write"]), mode, max: 1 } },
+    answers: [chat({ calls: [first] }), chat({ calls: [write("two")] }), chat({ calls: [write("three")] }), DONE],
+    expected: { reply: "Done.", asked, written: ["two"], results: [results, HELLO, /can be made once in a run/] },
+  });
+  return [
+    row(`missing-${mode}`, { name: "work__write", arguments: {} }, /^Not sent: .*text/),
+    row(`wrong-${mode}`, write("wrong!"), /^Not sent: text must match/),
+    row(`chosen-${mode}`, { name: "work__write", arguments: { text: "one", row: "other" } }, /row is fixed/),
+  ];
+});
+
 /** Endpoints of models. */
-export const MODELS: OddPeer[] = [...ANSWERS, ...IDS, ...CALLS, ...FAILURES];
+export const MODELS: OddPeer[] = [...ANSWERS, ...IDS, ...CALLS, ...ATTEMPTS, ...FAILURES];

@@ -135,12 +135,20 @@ export interface PastExchange extends Exchange {
   /** The model that answered, as the configuration names it. */
   asked: string | undefined;
   calls: RequestedCall[];
+  /** Which of them the rules have refused, in the order of the calls. */
+  refused: boolean[];
 }
 
 /** An answer with the results of its calls, as the model is given them. */
 export function toExchange({ answer }: Step, results: Step[]): PastExchange {
   const { asked, calls = [], content } = answer ?? {};
-  return { asked, calls, answer: content, results: calls.map((call, index) => toOutcome(call, results[index])) };
+  return {
+    asked,
+    calls,
+    refused: calls.map((_, index) => results[index]?.refused === true),
+    answer: content,
+    results: calls.map((call, index) => toOutcome(call, results[index])),
+  };
 }
 
 function toOutcome({ toolCallId, name }: RequestedCall, result: Step | undefined): CallOutcome {

@@ -28,6 +28,8 @@ export interface CallRules {
 
 /** How many calls of one answer are executed. */
 const MAX_CALLS = 50;
+/** How often one call can be refused in a run. */
+const MAX_REFUSALS = 5;
 
 /** The calls that grants allow, as they are open now. A grant that cannot be used is left out, with a warning. */
 export function openGrants(
@@ -96,11 +98,15 @@ export interface PlanOptions {
 /** The calls of an answer, in their order. */
 export function planCalls(answer: Step, options: PlanOptions): PlannedCall[] {
   const calls = answer.answer?.calls ?? [];
+  const earlier = options.past.flatMap((exchange) =>
+    exchange.calls.map(({ name }, index) => ({ name, isRefused: exchange.refused[index] === true })),
+  );
   return calls.map((requested, index) => {
     const n = answer.n + 1 + index;
     const granted = options.rules.calls.get(requested.name);
-    const earlier = [...options.past.flatMap((exchange) => exchange.calls), ...calls.slice(0, index)];
-    const { args, refusal } = check(requested, granted, { index, earlier, sources: options.sources });
+    const known = options.recorded.find((step) => step.kind === "call" && step.n === n);
+    const { args, refusal } = check(requested, granted, { index, earlier, ...options });
+    earlier.push({ name: requested.name, isRefused: known ? known.refused === true : refusal !== undefined });
     return {
       n,
       requested,
@@ -108,35 +114,39 @@ export function planCalls(answer: Step, options: PlanOptions): PlannedCall[] {
       name: granted?.call.fullName ?? toLabel(requested.name),
       arguments: args,
       refusal,
-      known: options.recorded.find((step) => step.kind === "call" && step.n === n),
+      known,
     };
   });
 }
 
-interface CallContext {
+interface CallContext extends Pick<PlanOptions, "rules" | "sources"> {
   /** In its answer. */
   index: number;
-  /** The calls of the run before it, also those that were refused. */
-  earlier: readonly RequestedCall[];
-  sources: readonly string[];
+  /** The calls of the run before it. */
+  earlier: readonly { name: string; isRefused: boolean }[];
 }
 
 /** The final arguments of a call, or why it is not sent. */
 function check(
   { name, arguments: given }: RequestedCall,
   granted: GrantedCall | undefined,
-  { index, earlier, sources }: CallContext,
+  { index, earlier, rules, sources }: CallContext,
 ): { args?: Record<string, unknown>; refusal?: string } {
   if (!granted) return { args: isObject(given) ? given : undefined, refusal: "there is no such call" };
   if (index >= MAX_CALLS) return { refusal: `an answer can ask for ${MAX_CALLS} calls at most` };
   if (!isObject(given)) return { refusal: "the arguments must be an object" };
   const { args, refusal: chosen } = CALL_RULES.fixed(given, granted);
-  const asked = { granted, given, sources, count: earlier.filter((one) => one.name === name).length };
-  const { free, max, audience } = CALL_RULES;
-  const refusal = chosen ?? free(asked) ?? max(asked) ?? audience(asked);
-  // A person is not asked about what would be refused. What only reads is checked by its set.
-  const problem = granted.grant.mode === "read" ? undefined : granted.call.check(args)[0];
-  return { args, refusal: refusal ?? problem };
+  const asked = {
+    granted,
+    given,
+    sources,
+    refusals: earlier.filter((one) => one.isRefused && one.name === name).length,
+    count: earlier.filter((one) => !one.isRefused && rules.calls.get(one.name)?.grant === granted.grant).length,
+  };
+  const { refusals, free, max, audience } = CALL_RULES;
+  const refusal = refusals(asked) ?? chosen ?? free(asked) ?? max(asked) ?? audience(asked);
+  // A person is not asked about what would be refused.
+  return { args, refusal: refusal ?? granted.call.check(args)[0] };
 }
 
 /** A call whose arguments are an object. */
@@ -144,8 +154,10 @@ interface AskedCall {
   granted: GrantedCall;
   /** Arguments from the model. */
   given: Record<string, unknown>;
-  /** How often it was asked for before, in the run. */
+  /** How many calls of its grant came before it in the run: shown to a person, denied or sent. */
   count: number;
+  /** How often it was refused before, in the run. */
+  refusals: number;
   sources: readonly string[];
 }
 
@@ -169,6 +181,10 @@ export const CALL_RULES = {
     const closed = own.find((name) => !isFree(granted, name));
     return closed && `the argument ${closed} cannot be chosen`;
   },
+  /** A model that does not learn from a refusal is not told what else is wrong. */
+  refusals: ({ refusals }: AskedCall): string | undefined =>
+    refusals < MAX_REFUSALS ? undefined : `this call was refused ${MAX_REFUSALS} times in this run`,
+  /** A grant by a pattern has one number for all of its calls. */
   max({ count, granted: { grant } }: AskedCall): string | undefined {
     const max = grant.max ?? (grant.mode === "read" ? Infinity : 1);
     return count < max ? undefined : `this call can be made ${max === 1 ? "once" : `${max} times`} in a run`;

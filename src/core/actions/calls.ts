@@ -63,6 +63,7 @@ async function executeRead(planned: PlannedCall, { rules, signal }: ReadOptions)
     n,
     kind: "call",
     state: isError ? "failed" : "done",
+    ...(refusal !== undefined && { refused: true }),
     call: name,
     arguments: planned.arguments,
     toolCallId: requested.toolCallId,

@@ -22,6 +22,8 @@ export interface Step {
   toolCallId?: string;
   /** A call that changes something: the same for each time that it is sent. */
   callId?: string;
+  /** The rules of calls have refused it, so it was neither sent nor shown to a person. */
+  refused?: true;
   /** Digest of the call and its arguments. */
   hash?: string;
   /** The person who decided, and what was decided. */
