@@ -204,6 +204,7 @@ function openCall(
       text: shorten(known, limit, known !== shown),
       isError,
       ...(reason !== undefined && { reason: redact(reason) }),
+      ...(isChanged && { isChanged }),
     };
   }
 }

@@ -131,8 +131,10 @@ async function findChange(
   const isSame = basis !== undefined && basis === question.basis && question.hash === hashOf(name, args);
   if (isSame) return undefined;
   if (await context.steps.isDisputed()) throw new NotConfigured(`${name} differs from what was approved on this node`);
-  return "the approval was withdrawn, because its grant, its tool set or the call has changed since";
+  return CHANGED;
 }
+
+const CHANGED = "the approval was withdrawn, because its grant, its tool set or the call has changed since";
 
 /** A call that was sent and has no result. */
 async function settle(call: PlannedCall, known: Step, state: State): Promise<void> {
@@ -190,6 +192,7 @@ async function send(
   await recordSteps([started], steps, use && [use]);
   if (!(await steps.isHeld())) throw new ClaimLost();
   let result: Step;
+  let withdrawn: ApprovalUse[] = [];
   try {
     const sent = await inCallSpan(`${rules.runId}/${call.n}`, name, (callId) =>
       granted.call.call(args, { signal, callId, isRepeatable: granted.grant.retry === true }),
@@ -197,13 +200,18 @@ async function send(
     const sources = granted.call.audience === "private" ? [toolSetOf(name)] : [];
     const text = toResultText(sent.text, name, rules);
     result = { ...started, state: sent.isError ? "failed" : "done", ...text, sources, finishedAt: Date.now() };
+    // It was not sent, so nothing was done with the approval.
+    if (sent.isChanged) {
+      result.refused = true;
+      withdrawn = use ? [{ id: use.id, state: "withdrawn", reason: CHANGED }] : [];
+    }
   } catch (error) {
     signal.throwIfAborted();
     // The attempt is repeated with the same call id, after a wait.
     if (granted.grant.retry) throw new DriverError(`${name}: ${messageOf(error)}`, { retryable: true });
     return askOutcome(call, started, state);
   }
-  if (!(await steps.record([result]))) {
+  if (!(await steps.record([result], withdrawn))) {
     await steps.settle(result);
     throw new ClaimLost();
   }
@@ -219,8 +227,9 @@ async function refuse(
 ): Promise<void> {
   const uses = state.asked.filter((one) => one.step === call.n && (one.state === "open" || one.state === "approved"));
   const end = { state: "failed", text: `Not sent: ${reason}.`, ...toVerdict(verdict) } as const;
+  const isKnown = call.known !== undefined || state.asked.some(({ step }) => step === call.n);
   await finish(
-    toStep(call, state.context),
+    { ...toStep(call, state.context), ...(!isKnown && { refused: true }) },
     { call, state },
     end,
     uses.map(({ id }) => ({ id, state: "withdrawn", reason })),

@@ -194,6 +194,11 @@ export function describeApprovals(open: OpenJournal): void {
       expect(await journal.decideApproval(approval.id, DENY)).toMatchObject({
         kind: "conflict",
       });
+      // The call was not sent after all.
+      const withdrawn = { id: approval.id, state: "withdrawn", reason: "It has changed." } as const;
+      expect(await journal.recordSteps(run, [sampleCall("failed")], [withdrawn])).toBe(true);
+      expect(await journal.getApproval(approval.id)).toMatchObject({ state: "withdrawn", reason: "It has changed." });
+      expect(await journal.recordSteps(run, [sampleCall("failed")], [withdrawn])).toBe(false);
     });
 
     test("one that was decided while its run was running lets the run go on", async () => {

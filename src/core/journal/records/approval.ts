@@ -82,7 +82,7 @@ export interface AskedApproval {
 /** The end of an approval with a step of its call. */
 export interface ApprovalUse {
   id: string;
-  /** used: it was approved · withdrawn: it was approved or open. */
+  /** used: it was approved · withdrawn: it was approved or open, or used for a call that was not sent after all. */
   state: "used" | "withdrawn";
   reason?: string;
 }

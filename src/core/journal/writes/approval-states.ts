@@ -165,13 +165,19 @@ const END = "UPDATE hookline.approvals SET state = $2, decision = $3 WHERE id = 
 const RELEASE_RUN = `
   UPDATE hookline.runs SET state = 'ready' WHERE id = $1 AND state = 'held' AND hold_reason = ANY($2::text[])`;
 
+/** The states in which an approval can be used, or withdrawn by its run. */
+const USABLE: Record<ApprovalUse["state"], ReadonlySet<string>> = {
+  used: new Set(["approved"]),
+  withdrawn: new Set(["open", "approved", "used"]),
+};
+
 /** Ends approvals with a step of their calls. False, and changes nothing, if one of them cannot be used any more. */
 export function* useApprovals(writer: Writer, runId: string, uses: ApprovalUse[]): Work<boolean> {
   const rows: Row[] = [];
   for (const { id, state } of uses) {
     const find = "SELECT * FROM hookline.approvals WHERE id = $1 AND run_id = $2 FOR UPDATE";
     const row = yield* writer.get(find, [id, runId]);
-    const isOpen = row?.state === "approved" || (state === "withdrawn" && row?.state === "open");
+    const isOpen = USABLE[state].has(text(row?.state));
     // The earlier attempt has used it under the same claim.
     if (!row || !(isOpen || (writer.isRepeated && row.state === state))) return false;
     rows.push(row);
