@@ -280,7 +280,7 @@ const vendors: Record<string, Vendor> = {
   },
   shopify: ({ path, body }, store) => {
     if (path !== "/admin/api/2026-10/graphql.json") return { status: 404, body: { errors: "Not Found" } };
-    const show = ({ id, url, events }: VendorHook) => ({ id, topic: events[0], uri: url });
+    const show = ({ id, url, events }: VendorHook) => ({ id: GLOBAL + id, topic: events[0], uri: url });
     const refuse = (message: string) => ({ webhookSubscription: null, userErrors: [{ field: ["topic"], message }] });
     const result = graphqlSync({
       schema: SHOPIFY,
@@ -300,13 +300,13 @@ const vendors: Record<string, Vendor> = {
           return { webhookSubscription: show(store.add({ url: uri, events: [topic] })), userErrors: [] };
         },
         webhookSubscriptionUpdate({ id, webhookSubscription: { uri } }: { id: string } & ShopifyCreate) {
-          const hook = store.edit(id, { url: uri });
+          const hook = store.edit(fromGlobal(id), { url: uri });
           return hook
             ? { webhookSubscription: show(hook), userErrors: [] }
             : refuse("Webhook subscription does not exist");
         },
         webhookSubscriptionDelete: ({ id }: { id: string }) => ({
-          deletedWebhookSubscriptionId: store.remove(id) ? id : null,
+          deletedWebhookSubscriptionId: store.remove(fromGlobal(id)) ? id : null,
           userErrors: [],
         }),
       },
@@ -390,6 +390,9 @@ const vendors: Record<string, Vendor> = {
     return hook ? ok(show(hook)) : NOT_FOUND;
   },
 };
+
+const GLOBAL = "gid://shopify/WebhookSubscription/";
+const fromGlobal = (id: string): string => id.replace(GLOBAL, "");
 
 interface ShopifyCreate {
   topic: string;

@@ -2,7 +2,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../core/ports/plugin.ts";
 import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import { createApi, recipientCheck, requireId } from "../kit/http.ts";
+import { createApi, PAGE_ADDRESS, recipientCheck, requireId } from "../kit/http.ts";
 import { changeAtPath, createCommentChannel, findMarked, GONE, toMarkedText } from "../kit/comments/comment.ts";
 import { ALLOWANCES } from "../kit/comments/neutralize.ts";
 
@@ -44,7 +44,7 @@ export function createGitea(options: GiteaOptions): ChannelDriver {
       render: ({ text }, toMark) => ({ body: toMarkedText(text, toMark, { ...options, host }) }),
       async add(to, body, call) {
         const answer = await call("POST", `${parseRecipient(to).issue}/comments`, body);
-        return requireId(answer.body["html_url"], "Gitea");
+        return requireId(answer.body["html_url"], "Gitea", PAGE_ADDRESS);
       },
       ...changeAtPath("PATCH", (to, messageId) => {
         const id = /#issuecomment-(\d+)$/.exec(messageId)?.[1];
@@ -54,7 +54,7 @@ export function createGitea(options: GiteaOptions): ChannelDriver {
         // It gives all comments.
         const { items } = await call("GET", `${parseRecipient(to).issue}/comments`);
         const found = findMarked(items, mark);
-        return found && requireId(found["html_url"], "Gitea");
+        return found && requireId(found["html_url"], "Gitea", PAGE_ADDRESS);
       },
       async startWorking(to, call) {
         const reactions = `${parseRecipient(to).issue}/reactions`;

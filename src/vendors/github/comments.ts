@@ -2,7 +2,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../core/ports/plugin.ts";
 import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import { type Call, isSuccess, recipientCheck, requireId } from "../kit/http.ts";
+import { type Call, isSuccess, PAGE_ADDRESS, recipientCheck, requireId } from "../kit/http.ts";
 import { createCommentChannel, GONE, toMarkedText } from "../kit/comments/comment.ts";
 import { type Ask, createAsk, createGithubApi, toHost } from "./client.ts";
 import {
@@ -77,7 +77,7 @@ export function createGithub(options: GithubOptions): ChannelDriver {
         const recipient = parseRecipient(to);
         if (recipient.kind === "discussion") return addToDiscussion(recipient, body, askBy(call));
         const answer = await call("POST", recipient.comments, { body, in_reply_to: recipient.review });
-        return requireId(answer.body["html_url"], "GitHub");
+        return requireId(answer.body["html_url"], "GitHub", PAGE_ADDRESS);
       },
       async edit(to, messageId, { body }, call) {
         const recipient = parseRecipient(to);

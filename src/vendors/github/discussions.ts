@@ -1,5 +1,5 @@
 import { toObject, toObjects } from "../../core/shared/json.ts";
-import { requireId } from "../kit/http.ts";
+import { PAGE_ADDRESS, requireId } from "../kit/http.ts";
 import { findMarked } from "../kit/comments/comment.ts";
 import type { Ask } from "./client.ts";
 
@@ -16,7 +16,7 @@ export interface DiscussionRecipient {
 export async function addToDiscussion(recipient: DiscussionRecipient, body: string, ask: Ask): Promise<string> {
   const { id, thread } = await loadDiscussion(recipient, ask);
   const { addDiscussionComment } = await ask(ADD, { input: { discussionId: id, body, replyToId: thread } });
-  return requireId(toObject(toObject(addDiscussionComment)["comment"])["url"], "GitHub");
+  return requireId(toObject(toObject(addDiscussionComment)["comment"])["url"], "GitHub", PAGE_ADDRESS);
 }
 
 /** Replaces the text of a comment, or deletes the comment if there is no other. Resolves to false if it is gone. */
@@ -38,7 +38,7 @@ export async function findInDiscussion(
   ask: Ask,
 ): Promise<string | undefined> {
   const comment = findMarked((await loadDiscussion(recipient, ask)).comments, mark);
-  return comment && requireId(comment["url"], "GitHub");
+  return comment && requireId(comment["url"], "GitHub", PAGE_ADDRESS);
 }
 
 /** Shows eyes on the thread's comment or on the discussion. Resolves to what takes them away, with its own `Ask`. */

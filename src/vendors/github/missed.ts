@@ -2,6 +2,7 @@ import type { MissedEvent, MissedEvents } from "../../core/ports/missed.ts";
 import type { ApiAccess, MissedOptions } from "../../core/ports/vendor.ts";
 import { toText } from "../../core/shared/json.ts";
 import { requireHook } from "../kit/hook-calls.ts";
+import { requireId } from "../kit/http.ts";
 import { openGithub } from "./client.ts";
 import { toHooksPath, webhooks } from "./webhooks.ts";
 
@@ -65,7 +66,7 @@ export async function openMissed(access: ApiAccess, { url }: MissedOptions): Pro
 function toDelivery(item: Record<string, unknown>): Delivery {
   const action = toText(item["action"]);
   return {
-    id: toText(item["id"]),
+    id: requireId(item["id"], "GitHub"),
     guid: toText(item["guid"]),
     deliveredAt: toText(item["delivered_at"]),
     statusCode: Number(item["status_code"] ?? 0),

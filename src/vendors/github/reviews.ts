@@ -1,6 +1,6 @@
 import { toObject, toObjects } from "../../core/shared/json.ts";
 import type { ReviewVerdict, ChangeDiff } from "../../core/ports/channel.ts";
-import { type Call, type HttpAnswer, requireId, toRefusal, toUnreadable } from "../kit/http.ts";
+import { type Call, type HttpAnswer, PAGE_ADDRESS, requireId, toRefusal, toUnreadable } from "../kit/http.ts";
 import { toReason } from "./client.ts";
 import { findMarked, GONE, type RenderedReview, type ReviewService } from "../kit/comments/comment.ts";
 
@@ -82,7 +82,7 @@ async function addReview(
     );
   }
   if (answer.status === 422) throw toRefusal("GitHub", answer, { reason: toReason(answer) });
-  return { messageId: requireId(answer.body["html_url"], "GitHub"), warnings };
+  return { messageId: requireId(answer.body["html_url"], "GitHub", PAGE_ADDRESS), warnings };
 }
 
 /** https://docs.github.com/en/rest/pulls/reviews#create-a-review-for-a-pull-request */
@@ -105,8 +105,9 @@ export async function findNewest(
   const first = await call("GET", `${path}?${order}per_page=${PAGE}`);
   const last = /[?&]page=(\d+)[^>]*>;\s*rel="last"/.exec(first.headers.get("link") ?? "")?.[1];
   const inFirst = findMarked(first.items, mark);
-  if (inFirst || hasOrder || last === undefined) return inFirst && requireId(inFirst["html_url"], "GitHub");
+  if (inFirst || hasOrder || last === undefined)
+    return inFirst && requireId(inFirst["html_url"], "GitHub", PAGE_ADDRESS);
   const { items } = await call("GET", `${path}?per_page=${PAGE}&page=${last}`);
   const found = findMarked(items, mark);
-  return found && requireId(found["html_url"], "GitHub");
+  return found && requireId(found["html_url"], "GitHub", PAGE_ADDRESS);
 }

@@ -1,5 +1,6 @@
 import type { ApiAccess, MissedOptions } from "../../core/ports/vendor.ts";
 import { requireHook } from "../kit/hook-calls.ts";
+import { requireId } from "../kit/http.ts";
 import { openGitlab, webhooks } from "./webhooks.ts";
 import { toObject, toText } from "../../core/shared/json.ts";
 import type { MissedEvent, MissedEvents } from "../../core/ports/missed.ts";
@@ -83,7 +84,7 @@ interface HookEvent {
 
 function toEvent(item: Record<string, unknown>): HookEvent {
   const headers = toObject(item["request_headers"]);
-  const id = String(Number(item["id"]));
+  const id = requireId(item["id"], "GitLab");
   const answeredAt = Date.parse(toText(toObject(item["response_headers"])["Date"]));
   return {
     id,

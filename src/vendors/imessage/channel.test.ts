@@ -68,7 +68,7 @@ describe("imessage", () => {
 
   test("the environment contains none of the service's secrets", async () => {
     vi.stubEnv("HOOK_TOKEN", "s3cret");
-    const script = "console.log(JSON.stringify({ id: '1', result: { guid: Object.keys(process.env).join() } }))";
+    const script = "console.log(JSON.stringify({ id: '1', result: { guid: Object.keys(process.env).join('+') } }))";
     const { messageId } = await createImessage({ command: [process.execPath, "-e", script] }, BASE).send(
       message,
       never,

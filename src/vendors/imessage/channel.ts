@@ -10,7 +10,7 @@ import {
 } from "../../core/shared/system/child-process.ts";
 import { isObject, parseObject, objectSchema, COMMAND } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import { toCodeRefusal, toNoAnswer, toUnreadable } from "../kit/http.ts";
+import { requireId, toCodeRefusal, toNoAnswer, toUnreadable } from "../kit/http.ts";
 import { PLAIN } from "../kit/text/dialects.ts";
 import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
 
@@ -74,10 +74,14 @@ export function createImessage(
       const call = { id, method: "send", params: { ...toTarget(to), text: shown } };
       const { error, result } = await callImsg({ command, baseDir }, call, signal);
       if (!isObject(result)) throw toDriverError(error);
-      return { messageId: typeof result["guid"] === "string" ? result["guid"] : undefined };
+      const { guid } = result;
+      return { messageId: guid === undefined ? undefined : requireId(guid, "imsg", GUID) };
     },
   };
 }
+
+/** A GUID, that of a part of a message with what is before: `p:0/…`. */
+const GUID = /^[\w.:;/+-]{1,500}$/;
 
 type Target = { to: string } | { chat_id: number } | { chat_guid: string } | { chat_identifier: string };
 

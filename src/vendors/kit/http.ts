@@ -107,10 +107,16 @@ export function isSuccess({ status }: HttpAnswer): boolean {
   return status >= 200 && status < 300;
 }
 
-/** The id that a service has given a message. Without one, another server has answered, a proxy's sign-in page for example. */
-export function requireId(id: unknown, service: string): string {
-  if (typeof id === "number" && Number.isSafeInteger(id)) return String(id);
-  if (typeof id === "string" && id !== "") return id;
+/** The characters of ids: none has a meaning in a path or at a terminal, and there is no way up. */
+const ID = /^(?!\.+$)[\w.:=@{}|+~-]{1,500}$/;
+
+/** The form of ids that are the address of a page. */
+export const PAGE_ADDRESS = /^https?:\/\/[\w.:[\]-]{1,300}\/[\w./~%#?=&+-]{1,2000}$/;
+
+/** The id that a service has given something. Without one, another server has answered, a proxy's sign-in page for example. */
+export function requireId(id: unknown, service: string, form = ID): string {
+  const text = Number.isSafeInteger(id) ? String(id) : id;
+  if (typeof text === "string" && form.test(text)) return text;
   throw toUnreadable(service);
 }
 

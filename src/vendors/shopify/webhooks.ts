@@ -32,7 +32,7 @@ export const webhooks: VendorWebhooks = {
       async list() {
         const found = await list(LIST, "webhookSubscriptions");
         return found.map((listed) => ({
-          id: requireId(listed["id"], "Shopify"),
+          id: requireId(listed["id"], "Shopify", GLOBAL_ID),
           url: toText(listed["uri"]),
           event: toText(listed["topic"]),
           listed,
@@ -41,7 +41,11 @@ export const webhooks: VendorWebhooks = {
       toNames: (events) => events.map(toTopic).filter((topic) => !COMPLIANCE_TOPICS.has(topic)),
       async create(topic, { url: uri }) {
         const data = await ask(CREATE, { topic, input: { uri, format: "JSON" } });
-        return requireId(readPath(data, ["webhookSubscriptionCreate", "webhookSubscription", "id"]), "Shopify");
+        return requireId(
+          readPath(data, ["webhookSubscriptionCreate", "webhookSubscription", "id"]),
+          "Shopify",
+          GLOBAL_ID,
+        );
       },
       async update({ id }, { url: uri }) {
         await ask(UPDATE, { id, input: { uri, format: "JSON" } });
@@ -71,6 +75,9 @@ const ADVICE = new Map([
   [403, `The token needs ${webhooks.tokenNeeds}.`],
   [404, "Check the name of the shop."],
 ]);
+
+/** https://shopify.dev/docs/api/usage/gids */
+const GLOBAL_ID = /^gid:\/\/shopify\/\w{1,100}\/\d{1,20}$/;
 
 /** `orders/create` → `ORDERS_CREATE` */
 function toTopic(event: string): string {

@@ -1,4 +1,4 @@
-import type { Call } from "../kit/http.ts";
+import { type Call, requireId } from "../kit/http.ts";
 import type { ApiAccess, MissedOptions } from "../../core/ports/vendor.ts";
 import { openStripe } from "./client.ts";
 import { listEndpoints } from "./webhooks.ts";
@@ -26,7 +26,7 @@ export async function openMissed(
       const known = await readKnown(since);
       objects.clear();
       for await (const event of listEvents(call, since, events)) {
-        const id = toText(event["id"]);
+        const id = requireId(event["id"], "Stripe");
         if (!known.has(id) && events.includes(toText(event["type"]))) objects.set(id, event);
       }
       const version = (await listEndpoints(call)).find((endpoint) => endpoint["url"] === url)?.["api_version"];
@@ -58,7 +58,7 @@ async function* listEvents(
     const data = toObjects(body["data"]);
     yield* data;
     if (body["has_more"] !== true || data.length === 0) return;
-    after = `&starting_after=${encodeURIComponent(toText(data.at(-1)?.["id"]))}`;
+    after = `&starting_after=${requireId(data.at(-1)?.["id"], "Stripe")}`;
   }
 }
 

@@ -47,10 +47,10 @@ export const webhooks: VendorWebhooks = {
 
 export function listEndpoints(call: Call): Promise<Record<string, unknown>[]> {
   return readAll(async (after) => {
-    const query = after === undefined ? "" : `&starting_after=${encodeURIComponent(after)}`;
+    const query = after === undefined ? "" : `&starting_after=${after}`;
     const { body } = await call("GET", `/webhook_endpoints?limit=${PAGE}${query}`);
     const items = toObjects(body["data"]);
-    return { items, next: body["has_more"] === true ? toText(items.at(-1)?.["id"]) : undefined };
+    return { items, next: body["has_more"] === true ? requireId(items.at(-1)?.["id"], "Stripe") : undefined };
   });
 }
 

@@ -60,6 +60,9 @@ const ADVICE = new Map([
   [131_048, "Too many recipients reported messages of this number as spam."],
 ]);
 
+/** Base64, which has `/`. */
+const MESSAGE_ID = "wamid\\.[\\w=+/-]{1,256}";
+
 /**
  * Sends through WhatsApp's Cloud API. It has no idempotency keys, so a message whose answer was lost may arrive twice. Free
  * text reaches only people who wrote within the last 24 hours.
@@ -76,7 +79,7 @@ export function createWhatsapp({
     limit: 4096,
     measureMarkdown: measureAs(WHATSAPP),
     checkRecipient: recipientCheck(
-      /^\+?\d{5,15}(?::wamid\.[\w=+/-]{1,256})?$/,
+      new RegExp(`^\\+?\\d{5,15}(?::${MESSAGE_ID})?$`),
       "a phone number with its country code such as +15551234567; with :wamid.… an answer to that message",
     ),
     addressOf: (to) => splitRecipient(to).place,
@@ -92,7 +95,9 @@ export function createWhatsapp({
         // A preview would fetch an untrusted link and show what it says.
         text: { body: format === "markdown" ? await renderMarkdown(text, WHATSAPP) : text, preview_url: false },
       });
-      return { messageId: requireId(toObjects(body["messages"])[0]?.["id"], "WhatsApp") };
+      return {
+        messageId: requireId(toObjects(body["messages"])[0]?.["id"], "WhatsApp", new RegExp(`^${MESSAGE_ID}$`)),
+      };
     },
   };
 }

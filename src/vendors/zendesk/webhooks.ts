@@ -1,4 +1,4 @@
-import { requireId } from "../kit/http.ts";
+import { requireId, toUnreadable } from "../kit/http.ts";
 import { readPath, toObject, toObjects, toText } from "../../core/shared/json.ts";
 import { openCalls, readAll } from "../kit/hook-calls.ts";
 import type { VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
@@ -49,7 +49,8 @@ export const webhooks: VendorWebhooks = {
         const { body } = await call("POST", base, { webhook: toBody(wanted) });
         const id = requireId(toObject(body["webhook"])["id"], "Zendesk");
         const secret = readPath((await call("GET", `${base}/${id}/signing_secret`)).body, ["signing_secret", "secret"]);
-        return { id, secret: requireId(secret, "Zendesk") };
+        if (typeof secret !== "string" || secret === "") throw toUnreadable("Zendesk");
+        return { id, secret };
       },
       update: async (id, wanted) => void (await call("PUT", `${base}/${id}`, { webhook: toBody(wanted) })),
       remove: async (id) => void (await call("DELETE", `${base}/${id}`, undefined, [404])),
