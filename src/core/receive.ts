@@ -5,7 +5,7 @@ import { takeAnswer } from "./approvals/chat-answer.ts";
 import { HookError } from "./errors.ts";
 import type { FindParser } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/exchange.ts";
-import { toReplayRequest } from "./ingress/replay-request.ts";
+import { dropPayload, parseLate, toReplayRequest } from "./ingress/hook-request.ts";
 import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent, toSignatureKey } from "./journal/new-event.ts";
 import type { AcceptResult, EventRecord, Journal, NewEvent } from "./journal/journal.ts";
 import { MAX_STATE_KEYS } from "./journal/state-refusal.ts";
@@ -203,9 +203,8 @@ export function createReceiver(parts: ReceiverParts): Receiver {
 
   /** Parses a body that was left to the sandbox: if it is malformed, that error takes precedence. */
   async function findBodyFlaw(request: HookRequest, thrown: unknown): Promise<unknown> {
-    const { contentType, hook, rawBody } = request;
     try {
-      Object.assign(request, await findParser(contentType, hook)(rawBody));
+      await parseLate(request, findParser(request.contentType, request.hook));
       return thrown;
     } catch (flaw) {
       return flaw;
@@ -234,9 +233,8 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     const mappingMs = mappedAt - startedAt;
     const windowMs = request.isCaughtUp ? Math.max(dedupeWindowMs, LATE_DELIVERY_MS) : dedupeWindowMs;
     const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs: windowMs, redact, mappingMs });
-    // Nothing needs the parsed payload any more, unless the state changes. Kept until the commit, it would survive a garbage
-    // collection, which copies it.
-    if (!event.state) request.payload = undefined;
+    // A change of the state by another node makes the event again.
+    if (!event.state) dropPayload(request);
     return inSpan("commit", () => accept(event)).then((result) => {
       if (result.kind === "committed") {
         measure(event, { mappingMs, commitMs: performance.now() - mappedAt });

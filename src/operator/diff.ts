@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { FromSchema } from "json-schema-to-ts";
 import { ConfigError, HookError, toSentence } from "../core/errors.ts";
 import type { FindParser } from "../core/ingress/parse-body.ts";
-import { toReplayRequest } from "../core/ingress/replay-request.ts";
+import { toStoredRequest, withOtherText } from "../core/ingress/hook-request.ts";
 import type { Journal } from "../core/journal/journal.ts";
 import type { MappingIndex } from "../core/mapping/mapping-index.ts";
 import { parseSince } from "../core/shared/time.ts";
@@ -102,7 +102,7 @@ export async function diffEvents(
 
   /** Another value in place of each redacted one shows whether an outcome depends on it. */
   async function dependsOnRedacted(request: HookRequest, outcomes: Outcomes): Promise<boolean> {
-    const other = withOtherValues(request);
+    const other = withOtherText(request, REDACTED, OTHER_VALUE);
     return other !== undefined && !isDeepStrictEqual(await findBoth(other), outcomes);
   }
 
@@ -214,18 +214,6 @@ function toLine(text = ""): string {
 
 const OTHER_VALUE = "another-redacted-value";
 
-/** Undefined if nothing in the request was redacted. */
-function withOtherValues(request: HookRequest): HookRequest | undefined {
-  const { headers, query, payload } = request;
-  const text = JSON.stringify({ headers, query, payload });
-  if (!text.includes(REDACTED)) return undefined;
-  const changed: Pick<HookRequest, "headers" | "query" | "payload"> = JSON.parse(
-    text.replaceAll(REDACTED, OTHER_VALUE),
-  );
-  const rawBody = Buffer.from(request.rawBody.toString("utf8").replaceAll(REDACTED, OTHER_VALUE));
-  return { ...request, ...changed, rawBody, readExact: undefined };
-}
-
 /** JSON Schema of the body of `POST /api/diff`. */
 export const DIFF_SCHEMA = {
   type: "object",
@@ -306,8 +294,8 @@ export async function runDiff(
     for await (const event of listSince(journal, { hook, since: toTime(since) })) {
       // Its body was not stored.
       if (event.request.body.length === 0) continue;
-      const request = await toReplayRequest(event, findParser).catch(() => undefined);
-      if (request) yield { ...request, id: event.id, receivedAt: event.receivedAt };
+      const request = await toStoredRequest(event, findParser).catch(() => undefined);
+      if (request) yield request;
     }
   }
 }

@@ -1,17 +1,13 @@
 import type { FromSchema } from "json-schema-to-ts";
-import { didYouMean, trimSlashes } from "../core/shared/text/text.ts";
+import { didYouMean } from "../core/shared/text/text.ts";
 import { ConfigError, type ConfigProblem, HookError } from "../core/errors.ts";
-import { parseJsonBody } from "../core/ingress/parse-body.ts";
-import { toVisibleHeaders } from "../core/ingress/hook-request.ts";
+import { type Sample, toSampleRequest } from "../core/ingress/hook-request.ts";
 import type { MappingIndex } from "../core/mapping/mapping-index.ts";
 import type { Runtime } from "../core/ports/runtime.ts";
 import { readOwn, toText } from "../core/shared/json.ts";
-import { createId } from "../core/shared/id.ts";
-import { TOKEN_PARAMETER } from "../core/shared/secret.ts";
 import {
   type AgentAction,
   type ReplyTarget,
-  ANY_CREDENTIAL,
   BUILT_IN_HOOKS,
   type HookAction,
   type HookRequest,
@@ -59,10 +55,10 @@ export function toActionView(action: HookAction): ActionView {
 export async function runTrial(
   body: unknown,
   { config, mappings }: Pick<Runtime, "config" | "mappings">,
-  { resolve, buildDraft }: TrialSteps,
+  { resolve, buildDraft, sent }: TrialSteps,
 ): Promise<Trial> {
   requireTrial(body);
-  const request = toTrialRequest(body, config.hooks.path);
+  const request = toSampleRequest({ ...body, ...sent }, config.hooks.path);
   const { mapping: draft } = body;
   const startedAt = performance.now();
   const elapsed = (): number => Math.round((performance.now() - startedAt) * 100) / 100;
@@ -92,6 +88,8 @@ export interface TrialSteps {
   resolve(request: HookRequest, mappings: MappingIndex): Promise<Resolution>;
   /** Absent: only the loaded mappings are tried. Throws a `ConfigError`. */
   buildDraft?(draft: Draft): Promise<MappingIndex>;
+  /** How the request was sent. */
+  sent?: Pick<Sample, "rawBody" | "receivedAt">;
 }
 
 /** A mapping as it is being written: it is in no file yet. */
@@ -127,29 +125,6 @@ export const TRIAL_SCHEMA = {
 type TrialInput = FromSchema<typeof TRIAL_SCHEMA>;
 
 const requireTrial: RequireBody<TrialInput> = createRequireBody(TRIAL_SCHEMA, "trial");
-
-/** The request that would arrive if the payload were posted to the hook. */
-function toTrialRequest(body: TrialInput, hooksPath: string): HookRequest {
-  const { payload, headers = {} } = body;
-  const { [TOKEN_PARAMETER]: _token, ...query } = body.query ?? {};
-  const hook = trimSlashes(body.hook);
-  const rawBody = Buffer.from(JSON.stringify(payload));
-  const sent = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-  return {
-    id: createId(),
-    hook,
-    method: "POST",
-    path: `${hooksPath}/${hook}`,
-    query,
-    headers: toVisibleHeaders({ "content-type": "application/json", ...Object.fromEntries(sent) }),
-    rawBody,
-    ...parseJsonBody(rawBody),
-    contentType: "application/json",
-    receivedAt: Date.now(),
-    credential: ANY_CREDENTIAL,
-    client: "127.0.0.1",
-  };
-}
 
 function explainMiss(hook: string, draft: object): string {
   const path = readOwn(readOwn(draft, "match"), "path");

@@ -293,15 +293,14 @@ async function toRequestView(
   { hook, request: stored }: Pick<EventRecord, "hook" | "request">,
   findParser: FindParser,
 ): Promise<RequestView> {
-  const { body, ...request } = stored;
+  const { body, ...head } = stored;
   // Empty: the body was not stored. A parser could take it for an empty form.
-  if (body.length === 0) return { ...request, payload: "" };
+  if (body.length === 0) return { ...head, payload: "" };
   try {
-    const { contentType } = request;
-    const parsed = await findParser(contentType, hook)(body);
-    return { ...request, payload: exactPayload({ ...parsed, rawBody: body }) };
+    const parsed = await findParser(head.contentType, hook)(body);
+    return { ...head, payload: exactPayload({ ...parsed, rawBody: body }) };
   } catch {
-    return { ...request, payload: body.toString("utf8") };
+    return { ...head, payload: body.toString("utf8") };
   }
 }
 

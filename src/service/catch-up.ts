@@ -2,13 +2,13 @@ import { HOUR_MS } from "../core/shared/time.ts";
 import { type CatchUp, type CatchUpResult, runCatchUp } from "./catch-up-run.ts";
 import { findVendor } from "../core/ports/vendor.ts";
 import type { FoundMissed, MissedEvents } from "../core/ports/missed.ts";
+import { toCaughtUpRequest } from "../core/ingress/hook-request.ts";
 import { findUse, listEvents, toApiAccess, toHook, toHookUrl } from "../core/config/presets/api-access.ts";
 import { findRegistration } from "../core/config/presets/file.ts";
 import type { PresetUse } from "../core/config/resolved-config.ts";
 import { DriverError, HookError, JournalUnavailable, messageOf } from "../core/errors.ts";
 import { listSince } from "../operator/stored-events.ts";
 import type { Runtime } from "../core/ports/runtime.ts";
-import { createId } from "../core/shared/id.ts";
 import { parseObject, readOwn, toText } from "../core/shared/json.ts";
 import { toOneLine } from "../core/shared/text/text.ts";
 import type { HookRequest, HttpResponse } from "../core/types.ts";
@@ -227,23 +227,8 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
     const { credential } =
       runtime.mappings.mappings.find(({ source, match }) => source.preset === preset && match.path === hook) ?? {};
     if (credential === undefined) throw new DriverError("the preset has no secret", { retryable: false });
-    const contentType = "application/json";
-    const rawBody = Buffer.from(JSON.stringify(event));
-    const request: HookRequest = {
-      id: createId(),
-      hook,
-      method: "POST",
-      path: `${runtime.config.hooks.path}/${hook}`,
-      query: {},
-      headers: { "content-type": contentType },
-      rawBody,
-      ...(await findParser(contentType, hook)(rawBody)),
-      contentType,
-      receivedAt: Date.now(),
-      credential,
-      client: KIND,
-      isCaughtUp: true,
-    };
+    const posted = { hook, hooksPath: runtime.config.hooks.path, credential, event };
+    const request = await toCaughtUpRequest(posted, findParser);
     try {
       await receive(request, runtime);
     } catch (error) {

@@ -6,7 +6,7 @@ import { createMailService, type MailService } from "../mail/watch/service.ts";
 import type { MailStatus } from "../core/ports/mail-status.ts";
 import { isDown } from "../mail/watch/status.ts";
 import { toRequestContext } from "../core/mapping/item.ts";
-import { toReplayRequest } from "../core/ingress/replay-request.ts";
+import { toStoredRequest } from "../core/ingress/hook-request.ts";
 import { describeNode, toMailView, toRuntimeView } from "../operator/status.ts";
 import { createReloader, type ReloadCause, type Reloader } from "./runtime/reload.ts";
 import type { Runtime } from "../core/ports/runtime.ts";
@@ -89,5 +89,5 @@ export function createExecution(parts: Parts, { watch, send, replaced }: Executi
 /** A stored event as templates see it; empty if its body was not stored. */
 export async function readEvent({ findParser }: Parts, event: EventRecord | undefined): Promise<object> {
   if (!event || event.request.body.length === 0) return {};
-  return toRequestContext({ ...(await toReplayRequest(event, findParser)), receivedAt: event.receivedAt });
+  return toRequestContext(await toStoredRequest(event, findParser));
 }

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import path from "node:path";
 import { readConfig } from "../../service/drivers.ts";
 import { ConfigError } from "../../core/errors.ts";
-import { isJson } from "../../core/ingress/parse-body.ts";
+import { toShownRequest } from "../../core/ingress/hook-request.ts";
 import { resolveRequest } from "../../core/mapping/resolve-request.ts";
 import {
   type Diff,
@@ -85,20 +85,8 @@ function outcomesUnder({ mappings, config, channels, readMail }: Runtime, { run 
 /** The requests of events. Those whose body was not stored are left out. */
 async function* readRequests(events: AsyncIterable<EventTimeline>): AsyncGenerator<HookRequest> {
   for await (const event of events) {
-    const { payload, ...request } = event.request;
-    if (payload === "") continue;
-    const text = typeof payload === "string" ? payload : JSON.stringify(payload);
-    yield {
-      ...request,
-      id: event.id,
-      hook: event.hook,
-      payload: typeof payload === "string" ? payload : JSON.parse(text),
-      // In a form or XML, a single value counts as a list of one.
-      payloadIsBody: typeof payload !== "string" && isJson(request.contentType),
-      rawBody: Buffer.from(text),
-      receivedAt: Date.parse(event.receivedAt),
-      credential: event.credential ?? "token:default",
-    };
+    const request = toShownRequest(event);
+    if (request) yield request;
   }
 }
 

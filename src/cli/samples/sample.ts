@@ -117,12 +117,9 @@ export async function runSample({ file }: Sample, options: RunOptions): Promise<
   const payload = parsePayload(`${file}.json`, body);
   const hook = runtime.mappings.mappings[0]?.match.path;
   const trial = await runTrial({ hook, payload, headers, query }, runtime, {
-    resolve: (posted) =>
-      // A sample must pass wherever its transform is used, whatever channels are configured there.
-      resolveRequest(
-        { ...posted, rawBody: Buffer.from(body), receivedAt },
-        { ...runtime, channels: undefined, run: runner.run },
-      ),
+    // A sample must pass wherever its transform is used, whatever channels are configured there.
+    resolve: (request) => resolveRequest(request, { ...runtime, channels: undefined, run: runner.run }),
+    sent: { rawBody: Buffer.from(body), receivedAt },
   });
   const { log, durationMs } = trial;
   if (!trial.ok) return { kind: "failed", reason: trial.detail ?? trial.error, log, durationMs };

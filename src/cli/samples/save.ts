@@ -3,7 +3,7 @@ import path from "node:path";
 import { readConfig } from "../../service/drivers.ts";
 import { ConfigError, HookError } from "../../core/errors.ts";
 import { replaceFile } from "../../core/shared/system/files.ts";
-import { withoutRedacted } from "../../core/ingress/replay-request.ts";
+import { withoutRedacted } from "../../core/ingress/hook-request.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import { describeError } from "../command.ts";
 import { locateAnyConfig, locateTransforms, withSandbox } from "../context.ts";

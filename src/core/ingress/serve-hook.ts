@@ -13,11 +13,11 @@ import type {
   Verified,
 } from "./authenticator.ts";
 import { type Authenticators, createAuthRateLimit } from "./authenticators.ts";
-import { inflate, NO_BODY, parseCodings, receiveBody, receiveRefused, requireDeclaredSize } from "./body.ts";
+import { inflate, parseCodings, receiveBody, receiveRefused, requireDeclaredSize } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
-import { hidePayload, toAuthenticatorRequest, toHookRequest, toRefusedRequest } from "./hook-request.ts";
+import { parseLate, toAuthenticatorRequest, toHookRequest, toRefusedRequest } from "./hook-request.ts";
 import { type BurstQueue, createBodyBudget, type Upload } from "./overload.ts";
-import { type FindParser, type ParseBody, parseJsonBody, passJsonBody } from "./parse-body.ts";
+import { type FindParser, type ParseBody, type ParsedBody, parseJsonBody, passJsonBody } from "./parse-body.ts";
 import { matchHook, type Router, wrongMethod } from "./router.ts";
 
 export interface IngressRuntime {
@@ -126,19 +126,21 @@ export function createServeHook<Runtime extends IngressRuntime>(
 
     // 5. The name. Only after the credential: without one, a caller must not learn which hooks exist.
     if (hook === undefined) throw rejections.add(exchange, hook, new HookError("not_found"));
-    const request = toHookRequest(exchange, credentials, hook, verified);
-    if ("handshake" in verified) return answerHandshake(request, verified);
+    const toRequest = (rawBody?: Buffer): HookRequest =>
+      toHookRequest(exchange, credentials, hook, { verified, rawBody });
+    if ("handshake" in verified) return answerHandshake(toRequest(), verified);
 
     // 6. The body. What the head shows to be wrong is refused before it is read. A refusal is recorded, as in step 8.
     let parse: ParseBody;
+    let rawBody: Buffer;
     try {
       requireDeclaredSize(exchange, maxBytes);
       const codings = parseCodings(exchange.headers);
-      parse = findParser(request.contentType, hook);
+      parse = findParser(exchange.headers["content-type"] ?? "", hook);
       const received = await receiveBody(exchange, limits);
-      request.rawBody = codings.length > 0 ? await inflate(received, codings, maxBytes) : received;
+      rawBody = codings.length > 0 ? await inflate(received, codings, maxBytes) : received;
     } catch (error) {
-      return recordRefusal(request, error);
+      return recordRefusal(toRequest(), error);
     }
 
     // 7. A reload. An upload can take minutes: only what counts now decides, also about what is hidden.
@@ -146,18 +148,17 @@ export function createServeHook<Runtime extends IngressRuntime>(
     if (latest !== runtime) {
       if (!latest.config.hooks.enabled) throw rejections.add(exchange, hook, new HookError("not_found"));
       verified = await authenticate(latest.authenticators.find(hook), credentials, exchange);
-      const { rawBody } = request;
-      Object.assign(request, toHookRequest(exchange, credentials, hook, verified), { rawBody });
-      if ("handshake" in verified) return answerHandshake(request, verified);
+      if ("handshake" in verified) return answerHandshake(toRequest(), verified);
     }
 
     // 8. The payload.
+    const request = toRequest(rawBody);
+    const { hideSecrets } = verified;
     try {
-      await readPayload(request, parse, verified, latest);
+      await parseLate(request, chooseParser(request, parse, verified, latest), hideSecrets);
     } catch (error) {
-      // Its secret can only be hidden in a payload.
-      if (verified.hideSecrets) request.rawBody = NO_BODY;
-      return recordRefusal(request, error);
+      // A secret of the body can only be hidden in a payload.
+      return recordRefusal(hideSecrets ? toRequest() : request, error);
     }
     request.timings = { receiveMs: performance.now() - startedAt - verifyMs, verifyMs };
 
@@ -228,25 +229,15 @@ export function createServeHook<Runtime extends IngressRuntime>(
     return handshake;
   }
 
-  /**
-   * The one decision about a body: it is empty, JSON that only the sandbox reads, which is not parsed, or parsed. Only the
-   * request holds the payload, so that it can be dropped before the answer.
-   */
-  async function readPayload(
+  /** The one decision about a body: it is empty, JSON that only the sandbox reads, which is not parsed, or parsed. */
+  function chooseParser(
     request: HookRequest,
     parse: ParseBody,
     { allowsEmptyBody, hideSecrets }: Pick<Verified, "allowsEmptyBody" | "hideSecrets">,
     runtime: Runtime,
-  ): Promise<void> {
-    const { rawBody } = request;
-    if (allowsEmptyBody && rawBody.length === 0) {
-      request.payload = {};
-    } else if (parse === parseJsonBody && !hideSecrets && !readsPayload(request, runtime)) {
-      Object.assign(request, passJsonBody(rawBody));
-    } else {
-      Object.assign(request, await parse(rawBody));
-      if (hideSecrets) hidePayload(request, hideSecrets);
-    }
+  ): ParseBody {
+    if (allowsEmptyBody && request.rawBody.length === 0) return parseNothing;
+    return parse === parseJsonBody && !hideSecrets && !readsPayload(request, runtime) ? passJsonBody : parse;
   }
 
   async function recordRefusal(request: HookRequest, error: unknown): Promise<never> {
@@ -264,6 +255,10 @@ export function createServeHook<Runtime extends IngressRuntime>(
 }
 
 type Admitted = Exclude<Verification, Refusal>;
+
+function parseNothing(): ParsedBody {
+  return { payload: {}, payloadIsBody: false };
+}
 
 /** The hook of a path, if the configuration names it: others are a sender's choice. */
 export function nameHook({ path }: Pick<Exchange, "path">, { config, mappings }: IngressRuntime): string | undefined {

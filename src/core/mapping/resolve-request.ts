@@ -106,13 +106,14 @@ function createItemReaders(
   forEach: ForEach | undefined,
   { maxFanOut, redact }: Terms["config"]["hooks"],
 ): Pick<MappingRun, "listPublished"> & { findExact(item: number): object | undefined } {
+  const { payloadIsBody } = request;
   let exact: Item[] | undefined;
   let published: Item[] | undefined;
   return {
     findExact(item) {
       const payload = findExactPayload(request);
       if (payload === undefined) return undefined;
-      exact ??= forEach ? fanOut({ ...request, payload }, forEach, maxFanOut) : [{ payload }];
+      exact ??= forEach ? fanOut({ payload, payloadIsBody }, forEach, maxFanOut) : [{ payload }];
       const found = exact[item];
       return found && toContext(found, request);
     },
@@ -120,7 +121,7 @@ function createItemReaders(
       if (published) return published;
       const payload = redactPayload(exactPayload(request), redact);
       // A list that is redacted itself is no list any more.
-      published = forEach ? fanOut({ ...request, payload, payloadIsBody: false }, forEach, Infinity) : [{ payload }];
+      published = forEach ? fanOut({ payload, payloadIsBody: false }, forEach, Infinity) : [{ payload }];
       return published;
     },
   };
@@ -195,8 +196,10 @@ function toIdempotency(
   return forEach ? toItemKeys(items) : toEventKey(items[0]?.dedupe);
 }
 
+type Parsed = Pick<HookRequest, "payload" | "payloadIsBody">;
+
 /** One item per element of the `forEach` lists; none if a list is missing or null. */
-function fanOut({ payload, payloadIsBody }: HookRequest, forEach: ForEach, maxFanOut: number): Item[] {
+function fanOut({ payload, payloadIsBody }: Parsed, forEach: ForEach, maxFanOut: number): Item[] {
   const { text, lists, narrows } = forEach;
   let found: { payload: unknown; item: unknown; path: Path }[] = [{ payload, item: payload, path: [] }];
   for (const [level, keys] of lists.entries()) {
