@@ -9,7 +9,7 @@ type Answered = Awaited<ReturnType<WrapGenerate>>;
 type Part = Answered["content"][number];
 type ProviderCall = Extract<Part, { type: "tool-call" }>;
 
-/** What the SDK made of an answer. */
+/** An answer as the SDK reads it. */
 interface SdkAnswer {
   toolCalls: { toolCallId: string; toolName: string; input: unknown }[];
   responseMessages: ModelMessage[];

@@ -7,7 +7,7 @@ export const WEB_PAGE = "a web page";
 /** A failure that was sent with status 200. The message is the provider's. */
 export class FailedAnswer extends Error {
   override name = "FailedAnswer";
-  /** What came with the 200: "the error 429". */
+  /** The failure in the answer with status 200: "the error 429". */
   readonly what: string;
   /** The status that means the same. */
   readonly statusCode: number;
@@ -96,7 +96,7 @@ function describeError(error: unknown): Failure {
   };
 }
 
-/** What a code in words means; the first that fits. */
+/** Statuses of codes in words; the first that fits. */
 const STATUS_OF_WORDS: [words: RegExp, status: number][] = [
   [/insufficient_(?:quota|credit|balance|funds)|billing|payment/i, 402],
   [/rate.?limit|too.?many|throttl|exhausted/i, 429],

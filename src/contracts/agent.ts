@@ -8,7 +8,7 @@ export interface AgentUnderTest extends UnderTest {
   model?: string;
 }
 
-/** What each agent must do. `open` returns an agent that replies. */
+/** The contract of each agent. `open` returns an agent that replies. */
 export function describeAgent(runner: TestRunner, name: string, open: () => Promise<AgentUnderTest>): void {
   describeContract(runner, { title: `agent contract: ${name}`, open, checks: CHECKS });
 }
@@ -51,7 +51,7 @@ export interface RemoteAgentUnderTest extends AgentUnderTest {
   requestCount(): number;
 }
 
-/** What each agent must do that calls its model over a network. `open` returns one that replies. */
+/** The contract of each agent that calls its model over a network. `open` returns one that replies. */
 export function describeRemoteAgent(runner: TestRunner, name: string, open: () => Promise<RemoteAgentUnderTest>): void {
   describeAgent(runner, name, open);
   const checks = { ...REMOTE_CHECKS, ...STATUS_CHECKS };
@@ -137,7 +137,7 @@ export interface CallingAgentUnderTest extends RemoteAgentUnderTest {
   lastBody(): string;
 }
 
-/** What each agent must do that can call. `open` returns one that replies. */
+/** The contract of each agent that can call. `open` returns one that replies. */
 export function describeCallingAgent(
   runner: TestRunner,
   name: string,

@@ -17,7 +17,7 @@ export interface ChannelUnderTest extends UnderTest {
   received(): Promise<string[]>;
 }
 
-/** What each channel must do. `open` returns a channel whose recipient has received nothing yet. */
+/** The contract of each channel. `open` returns a channel whose recipient has received nothing yet. */
 export function describeChannel(runner: TestRunner, name: string, open: () => Promise<ChannelUnderTest>): void {
   describeContract(runner, { title: `channel contract: ${name}`, open, checks: CHECKS });
 }
@@ -117,7 +117,7 @@ export interface RemoteChannelUnderTest extends ChannelUnderTest {
   requestCount(): number;
 }
 
-/** What each channel must do that sends over a network. `open` returns one whose server works. */
+/** The contract of each channel that sends over a network. `open` returns one whose server works. */
 export function describeRemoteChannel(
   runner: TestRunner,
   name: string,

@@ -9,7 +9,7 @@ export interface TestRunner {
   test(name: string, body: () => Promise<void>): unknown;
 }
 
-/** What each suite needs besides the driver. */
+/** Shared by the objects that suites test. */
 export interface UnderTest {
   /** Closes the driver and the server that was started for it. */
   close(): Promise<void>;

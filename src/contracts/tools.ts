@@ -22,7 +22,7 @@ export interface ToolSetUnderTest extends UnderTest {
   callCount(): number;
 }
 
-/** What each tool set must do. */
+/** The contract of each tool set. */
 export function describeToolSet(runner: TestRunner, name: string, open: () => Promise<ToolSetUnderTest>): void {
   describeContract(runner, { title: `tool set contract: ${name}`, open, checks: CHECKS });
 }

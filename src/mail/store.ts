@@ -7,13 +7,13 @@ import { integer, optional, text } from "../core/journal/rows.ts";
 import type { RefreshTokens } from "../core/ports/mail-source.ts";
 
 /**
- * What the mail watch stores of one mailbox between starts. Only one process has the store of a mailbox open. Each call
- * rejects if the store cannot be read or written.
+ * The stored state of one mailbox between starts. Only one process has the store of a mailbox open. Each call rejects
+ * if the store cannot be read or written.
  */
 export interface MailStore {
   /** The state of a folder; a new folder is followed from now on. */
   folder(name: string): Promise<StoredFolder>;
-  /** Those of the ids whose mails were processed, in any folder. */
+  /** Finds the ids whose mails were processed, in any folder. */
   findKnown(ids: string[]): Promise<Set<string>>;
   /** Stores all of it, or nothing; resolves once it is on disk. */
   record(result: BatchResult): Promise<void>;

@@ -16,7 +16,7 @@ export interface EventType {
 }
 
 export interface Catalog {
-  /** What the principal may see, by name. */
+  /** Event types that the principal may see, by name. */
   list(principal: McpPrincipal): Promise<EventType[]>;
   /** Throws an `McpError` if there is none that the principal may see. */
   require(principal: McpPrincipal, name: string): Promise<EventType>;
@@ -46,13 +46,13 @@ export function createCatalog(
   function find(principal: McpPrincipal, name: string, payloadSchema: object | undefined): EventType | undefined {
     if (!maySeeType(principal, name)) return undefined;
     const type = findPublished(mappings(), name);
-    // It would see none of its events.
+    // Hidden: the principal would see none of its events.
     if (!type || !Object.keys(principal.arguments).every((fixed) => type.arguments.includes(fixed))) return undefined;
     return { ...type, payloadSchema: payloadSchema ?? { type: "object" } };
   }
 }
 
-/** What mappings say of an event type; undefined if none publishes it. */
+/** The event type as mappings publish it; undefined if none does. */
 export function findPublished(
   mappings: readonly CompiledMapping[],
   name: string,

@@ -24,7 +24,7 @@ const ALGORITHMS = [
 const TOLERANCE_MS = 60_000;
 const FETCH_TIMEOUT_MS = 5000;
 const MAX_SUBJECT_LENGTH = 512;
-/** What is no token is refused without asking the issuer. */
+/** The form of a token: other texts are refused without asking the issuer. */
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 export function createReadSubject(issuer: string, resource: string): ReadSubject {

@@ -4,7 +4,7 @@ import type { Log } from "../core/telemetry/log.ts";
 import type { Sender } from "./delivery/callback.ts";
 import type { SecretBox } from "./delivery/secrets.ts";
 
-/** What the parts of this folder work with. */
+/** Shared by the parts of this folder. */
 export interface McpParts {
   journal: Pick<Journal, "publications" | "lease" | "watch">;
   current(): Pick<Runtime, "config" | "mappings" | "generation">;

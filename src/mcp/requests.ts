@@ -15,7 +15,7 @@ import { matchesFilter, maySee } from "./scope.ts";
 import { isSigningSecret } from "./delivery/secrets.ts";
 import type { EventArguments } from "../core/types.ts";
 
-/** What a principal may ask for, by method. Each throws an `McpError`. */
+/** Requests of a principal, by method. Each throws an `McpError`. */
 export type Requests = Record<string, (principal: McpPrincipal, params: Params) => Promise<object>>;
 
 export interface RequestParts extends McpParts {
@@ -215,7 +215,7 @@ function toSubscriptionId(principal: string, url: string, name: string, filter: 
   return `sub_${hash("sha256", JSON.stringify([principal, url, name, sorted])).slice(0, 32)}`;
 }
 
-/** What became of its deliveries. */
+/** The status of a subscription's deliveries. */
 function toDeliveryStatus({ progress }: Subscription): object {
   const { suspendedAt, lastDeliveryAt, lastError, failingSince } = progress;
   return {

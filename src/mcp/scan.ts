@@ -24,7 +24,7 @@ export interface Scan {
   hasMore: boolean;
 }
 
-/** What of a range somebody may have. */
+/** Reads the publications of a range that are wanted. */
 export async function scanPublications(
   { read }: Pick<Publications, "read">,
   { after, upTo, name, limit, oldest }: Range,

@@ -3,7 +3,7 @@ import type { NewPublication } from "../core/journal/journal.ts";
 import { compileGlobs } from "../core/mapping/pattern.ts";
 import type { EventArguments } from "../core/types.ts";
 
-/* What a principal may see. Everything else does not exist for it. */
+/* Limits of a principal. Everything else does not exist for it. */
 
 const patterns = new WeakMap<McpPrincipal, (name: string) => boolean>();
 

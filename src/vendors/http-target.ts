@@ -132,7 +132,7 @@ export function createHttp(
     name: "http",
     limit: LIMIT,
     maxParts: 1,
-    // As the body contains it, with its escapes.
+    // Measured with the escapes of the body.
     measure: (text) => Buffer.byteLength(JSON.stringify(text)) - 2,
     checkRecipient: (to) => void requireTarget(to),
     async send(message, signal) {

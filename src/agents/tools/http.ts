@@ -215,7 +215,7 @@ export function toResult(status: number, host: string, text: string): CallResult
   return toError(reason, text === "" ? reason : `${reason}\n${text}`);
 }
 
-/** What became of a request that failed. Throws a `DriverError` if that is not known. */
+/** The result of a request that failed. Throws a `DriverError` if that is not known. */
 export function toFailure(error: unknown, host: string, signal: AbortSignal): CallResult {
   if (error instanceof NotSent) return { ...toError(error.message), isUnreached: true };
   if (error instanceof RefusedArgument) return toError(error.message);

@@ -26,7 +26,7 @@ class UnusableAnswer {
   }
 }
 
-/** What is wrong with the answer that an error is about, in words of ours; undefined for any other error. */
+/** The fault of the answer that an error is about, in words of ours; undefined for any other error. */
 export function findUnusable(error: unknown): string | undefined {
   const data = error instanceof Error && "data" in error ? error.data : undefined;
   return data instanceof UnusableAnswer ? data.message : undefined;
@@ -186,7 +186,7 @@ function findProblem(written: unknown): string | undefined {
   }
 }
 
-/** What a server offers, each call by its name. */
+/** The server's offer, with each call by its name. */
 export function toOffer(tools: readonly Mcp.Tool[]): Offer {
   const calls = new Map<string, CallDescription>();
   const leftOut = new Map<string, LeftOutCall>();
@@ -206,7 +206,7 @@ export function toOffer(tools: readonly Mcp.Tool[]): Offer {
 /** A result whose parts are those of the protocol. Whatever else a server says is text. */
 function toCallResult(result: Record<string, unknown>): Record<string, unknown> {
   const { content, isError, structuredContent, toolResult, _meta, resultType, ...rest } = result;
-  // It asks a person something, which is not done here.
+  // A request to a person, which has no answer here.
   if (resultType !== undefined && resultType !== "complete") return result;
   const parts = [content ?? toObject(toolResult)["content"] ?? toolResult ?? []].flat();
   const isEmpty = parts.length === 0 && structuredContent === undefined && Object.keys(rest).length > 0;

@@ -14,7 +14,7 @@ export interface McpClient {
 }
 
 interface McpServer {
-  /** What the server offers; asked again after a change that it announced, and after a minute. Rejects with a `NotSent`. */
+  /** The server's offer; asked again after a change that it announced, and after a minute. Rejects with a `NotSent`. */
   listCalls(): Promise<Offer>;
   /** Rejects with a `NotSent`, a `ServerError`, or a `DriverError` if the outcome is not known. */
   call(name: string, args: Record<string, unknown>, options: SendOptions): Promise<Mcp.CallToolResult>;
@@ -22,7 +22,7 @@ interface McpServer {
 
 interface SendOptions {
   callId: string;
-  /** It may be executed twice. */
+  /** The call may be executed twice. */
   isRepeatable: boolean;
 }
 
@@ -41,7 +41,7 @@ export class ServerError extends Error {
 /** The session was over, and what was asked in it was not done, or may be done twice. */
 class SessionEnded extends Error {
   override name = "SessionEnded";
-  /** What a new session that ends as well comes to. */
+  /** The error of the call, if a new session ends as well. */
   readonly outcome: Error;
 
   constructor(outcome: Error) {
@@ -184,7 +184,7 @@ export function createMcpClient(place: string, { isHttp, onList, openTransport }
       async (error: unknown) => {
         delete used.calls;
         forget(used);
-        // Those that waited may all have stopped.
+        // Without users: those that waited may all have stopped.
         closeIfDone(used);
         const outcome = new NotSent(`${place} does not say what it offers: ${await explain(error)}.`, { cause: error });
         throw (await isOver(error)) ? new SessionEnded(outcome) : outcome;
@@ -242,7 +242,7 @@ async function isOver(error: unknown): Promise<boolean> {
   return error.status === 404 || ([400, 401].includes(error.status) && /session|not initialized/i.test(error.message));
 }
 
-/** What happened, without text from outside: it is shown to the model and in the log as this program's own. */
+/** The cause, without text from outside: it is shown to the model and in the log as this program's own. */
 async function explain(error: unknown): Promise<string> {
   const { ProtocolError, SdkError, SdkHttpError } = await import("@modelcontextprotocol/client");
   const cause = error instanceof Error ? (error.cause ?? error) : error;

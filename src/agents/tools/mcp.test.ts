@@ -34,7 +34,7 @@ function open(options: Options): ToolSet {
   );
 }
 
-/** As `webhooks tools accept` does. */
+/** Accepts the calls, like `webhooks tools accept`. */
 async function openAccepted(options: Options): Promise<ToolSet> {
   const set = open(options);
   writeLockedCalls(folder, "test", await set.discover!(SIGNAL));

@@ -59,7 +59,7 @@ const MAX_DECODINGS = 8;
 /** The tests of injections replace them. */
 export const PATH_RULES = { findDanger };
 
-/** What makes a server read another path, in the text or in what it decodes to. */
+/** The part of a text, or of its decoded form, that makes a server read another path. */
 function findDanger(text: string): string | undefined {
   let decoded = text;
   for (let count = 0; count < MAX_DECODINGS; count += 1) {

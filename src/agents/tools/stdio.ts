@@ -5,7 +5,7 @@ import { NotSent } from "../../core/shared/net/connection.ts";
 
 export interface StdioOptions {
   command: readonly string[];
-  /** What its environment has besides PATH, LANG and HOME. */
+  /** Variables besides PATH, LANG and HOME. */
   env: Record<string, string>;
   /** Its HOME and working folder, absolute. It is made if it does not exist. */
   folder: string;

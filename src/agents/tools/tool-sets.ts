@@ -114,7 +114,7 @@ function requireUsable(offer: Offer): Offer {
   return { calls, leftOut: [...offer.leftOut, ...leftOut] };
 }
 
-/** What is made of each call, and the calls whose schemas make that throw. */
+/** Makes something of each call, and lists the calls whose schemas make that throw. */
 function separate<Call extends CallDescription, Made>(
   all: readonly Call[],
   make: (call: Call) => Made,

@@ -70,7 +70,7 @@ async function leaveBehind(work: (journal: Journal) => Promise<unknown>): Promis
   return folder;
 }
 
-/** Stops without an end of the work. The next process sees the same, however the process stopped. */
+/** Closes instead of crashing: the next process finds the same unfinished work. */
 async function crashAfter(work: (journal: Journal) => Promise<unknown>, folder: string): Promise<void> {
   const journal = await createSqliteJournal({ folder, telemetry: silentTelemetry });
   await work(journal);

@@ -5,7 +5,7 @@ import type { OutgoingMessage } from "../../core/ports/channel.ts";
 import { MAIL } from "../../vendors/kit/text/dialects.ts";
 import { renderMarkdown } from "../../vendors/kit/text/markdown.ts";
 
-/** As in a mail's header: without quotes, since programs disagree about those. */
+/** An address in a mail's header: without quotes, since programs disagree about those. */
 export const ADDRESS = /^[^\s\p{C}@<>()[\]:;,"\\]{1,254}@[\p{L}\p{M}\p{N}.-]{1,254}$/u;
 
 /** A recipient: `ada@example.com <first@id> <last@id> Subject`. */

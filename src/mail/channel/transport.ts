@@ -45,7 +45,7 @@ export async function sendMail(
     requireTLS: tls === "starttls",
     ignoreTLS: tls === "none",
     auth: toAuth(auth),
-    // Also at a server that does not offer a login: it would send without one.
+    // Forced: at a server that offers no login, the library would send without one.
     forceAuth: true,
     connectionTimeout: TIMEOUT_MS,
     greetingTimeout: TIMEOUT_MS,

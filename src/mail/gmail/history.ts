@@ -28,7 +28,7 @@ export type PositionedBatch = Omit<MailBatch, "position"> & { position: Position
 const MAX_MOVED_AGE_MS = 30 * DAY_MS;
 /** How much before the last read is searched again: clocks differ, and mail can be delayed on its way in. */
 const OVERLAP_MS = DAY_MS;
-/** As many as one batch can have, so that no mail is given twice. A position has a limited size. */
+/** The size of a batch, so that no mail is given twice. A position has a limited size. */
 const MAX_GIVEN = 100;
 
 export function parsePosition(text: string | undefined): Position | undefined {
@@ -84,7 +84,7 @@ export async function* readHistory(
 interface Change {
   id: string;
   record: string;
-  /** It was moved to the inbox, usually out of spam or trash. */
+  /** Moved to the inbox, usually out of spam or trash. */
   isMoved: boolean;
 }
 

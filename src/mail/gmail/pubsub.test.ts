@@ -46,7 +46,7 @@ describe("pull", () => {
 
   test("ends with an abort, and not the process", async () => {
     const { subscription } = server.notified;
-    // Also before it is sent.
+    // Aborted before the request is sent.
     await expect(pubsub.pull(subscription, NEVER, AbortSignal.abort())).rejects.toThrow(/cannot pull/);
     const end = new AbortController();
     server.intercept = () => void setImmediate(() => end.abort());

@@ -87,7 +87,7 @@ export function announcesChange(message: unknown, user: string): boolean {
 }
 
 export interface MailPushOptions {
-  /** Those that are watched. */
+  /** Watched mailboxes. */
   mailboxes(): {
     settings: { source?: { kind: string } & Partial<GmailOptions> };
     source: Pick<MailSource, "notify">;

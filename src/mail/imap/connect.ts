@@ -108,7 +108,7 @@ export async function disconnect(client: ImapFlow): Promise<void> {
 
 export interface OpenFolder {
   client: ImapFlow;
-  /** As in the configuration. */
+  /** The name in the configuration. */
   name: string;
   /** `\Junk`, `\Trash`, `\Drafts` … */
   use: string | undefined;

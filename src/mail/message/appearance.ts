@@ -1,6 +1,6 @@
 import { type Color, parse, wcagContrast } from "culori";
 
-/** What decides whether the text directly in an element can be seen; its children inherit it. */
+/** Styles that decide whether the text directly in an element can be seen; its children inherit them. */
 export interface Appearance {
   visibility: string;
   /** In CSS pixels. */

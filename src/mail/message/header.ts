@@ -118,7 +118,7 @@ function isEmptyLine(bytes: Buffer, at: number): boolean {
 const MAX_ID_CHARACTERS = 180;
 const MAX_MESSAGE_ID_CHARACTERS = 512;
 
-/** What the id of a mail covers of it. */
+/** The parts of a mail that its id covers. */
 interface Identity {
   header: MailHeader;
   body: Uint8Array;

@@ -104,7 +104,7 @@ function toBreaks(tags: string, breaks: number): [string, number][] {
 function createWriter() {
   const pieces: string[] = [];
   let length = 0;
-  /** What the next text begins with, if it is not the first: line feeds, or a space, or the gap between two cells. */
+  /** Before the next text, if it is not the first: line feeds, or a space, or the gap between two cells. */
   let breaks = 0;
   let gap = "";
   let bullet = "";

@@ -1,6 +1,6 @@
 import { SCREEN_WIDTH, toPixels } from "./appearance.ts";
 
-/** What counts of the rules in an at-rule or a style sheet. */
+/** The rules in an at-rule or a style sheet that count. */
 export type Reach = "everything" | "what hides" | "nothing";
 
 const MAX_LENGTH = 1000;

@@ -82,7 +82,7 @@ export function repairText(text: string): string {
   const bytes = Array.from(text, (character) => BYTE_OF.get(character) ?? -1);
   if (bytes.includes(-1)) return text;
   try {
-    // As a stream, since a text that was cut may end within a character.
+    // Decoded like a stream: a text that was cut may end within a character.
     const repaired = new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(bytes), { stream: true });
     // Without this, `JOSÉ` would lose its last letter, which looks like the start of a character.
     return /\P{ASCII}/u.test(repaired) ? repaired : text;

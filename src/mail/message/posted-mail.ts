@@ -15,7 +15,7 @@ export async function readPostedMail(bytes: Uint8Array, options: ReadOptions): P
   throw new HookError("invalid_payload", { message: "The body is not a mail: it has no From header." });
 }
 
-/** What a service posts of a mail. Texts are blank, and lists empty, if it says nothing. */
+/** The parts of a mail that a service posts. Texts are blank, and lists empty, if it says nothing. */
 interface PostedParts {
   /** The header as text, or its fields. */
   header: string | Field[];

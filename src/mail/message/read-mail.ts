@@ -147,7 +147,7 @@ function findAutomatic(header: MailHeader): Pick<Mail, "automatic"> {
 
 const MAX_REASON = 100;
 
-/** As RFC 5322 says: those of References, or the one of In-Reply-To if there is just one. */
+/** RFC 5322: the ids of References, or the one of In-Reply-To if there is just one. */
 function readReferences({ value }: MailHeader): string[] | undefined {
   const found = [value("references"), value("in-reply-to")].map((field) => field.match(/(?<=<)[^<>\s]+(?=>)/g) ?? []);
   const [references = [], answered = []] = found;

@@ -9,7 +9,7 @@ export type Matches = (element: Element) => boolean;
 /** Pseudo-classes of a pointer and of input, and the old ones of a part of an element. */
 const NEVER =
   /^(?:hover|active|visited|target|(?:focus|target)-within|focus(?:-visible)?|before|after|first-l(?:ine|etter))$/i;
-/** What else browsers know, and the library evaluates as they do. */
+/** Other pseudo-classes of browsers, which the library evaluates as they do. */
 const KNOWN =
   /^(?:any-link|link|disabled|enabled|checked|required|optional|read-only|read-write|lang|root|scope|empty|is|where|not|has|(?:first|last|only)-(?:child|of-type)|nth-(?:last-)?(?:child|of-type))$/i;
 const KNOWN_PARTS = /^(?:before|after|first-l(?:ine|etter)|marker|placeholder|selection|backdrop|-webkit-.*)$/i;
@@ -30,7 +30,7 @@ export interface Selectors {
   areExhausted(): boolean;
 }
 
-/** Those of one document. */
+/** The selectors of one document. */
 export function createSelectors(quirksMode: boolean): Selectors {
   const { isExhausted, ...adapter } = createAdapter();
   return {

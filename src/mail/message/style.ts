@@ -171,7 +171,7 @@ function isHiding(styles: Styled[]): boolean {
   return toAppearance(toStyle(styles), PAGE)?.isVisible !== true;
 }
 
-/** Those of a rule that hide, alone or together. */
+/** The styles of a rule that hide, alone or together. */
 function onlyHiding(styles: Styled[]): Styled[] {
   if (!isHiding(styles)) return [];
   const hiding = styles.filter((styled) => isHiding([styled]));
@@ -204,7 +204,7 @@ function toStyled({ property: written, value, important }: Declaration, context:
   const { origin } = context;
   const weight = important ? IMPORTANT + (origin === ORIGIN.layer ? ORIGIN.importantLayer : origin) : origin;
   const styled = { property, value: meant, weight };
-  // What a color hides depends on the other one.
+  // A color hides only together with the other one.
   const counts = isValid(name, meant) || (!isColor(property) && isHiding([styled]));
   return counts ? [styled] : [];
 }

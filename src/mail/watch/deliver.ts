@@ -42,7 +42,7 @@ export async function* deliver(mails: Mail[], context: DeliverContext): AsyncGen
   const { response, classification, attempts } = await postUntilClassified(mails, context);
   const [first] = mails;
   if (classification === "accepted") {
-    // What another attempt brought is no repeat. The answer says how many mails are, not which.
+    // Mails of an earlier attempt are no repeats. The answer says how many mails are, not which.
     const count = attempts > 1 ? 0 : response.repeated;
     for (const [index, mail] of mails.entries()) {
       yield { mail, response, setAside: false, repeated: index < count, attempts };

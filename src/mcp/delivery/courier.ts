@@ -139,7 +139,7 @@ function take(rows: readonly NumberedPublication[], courier: Courier, parts: Cou
   }
 }
 
-/** What waits for another attempt keeps nothing else from being sent. */
+/** Whether another publication can be sent, beside those that wait for another attempt. */
 function hasRoom(courier: Courier, parts: CourierParts): boolean {
   const { sending, outstanding, progress } = courier;
   return sending < MAX_SENDING && outstanding.size + progress.later.length < MAX_LATER && parts.hasRoom(courier);
@@ -159,7 +159,7 @@ async function send(courier: Courier, item: Item, parts: CourierParts): Promise<
   const result = await parts.post(courier, publication.id, toOccurrenceJson(publication, cursor));
   item.isSending = false;
   courier.sending -= 1;
-  // It may have been suspended or ended meanwhile.
+  // Unless it was suspended or ended meanwhile.
   if (courier.outstanding.get(publication.position) === item) settle(courier, item, result);
   parts.settled();
 }

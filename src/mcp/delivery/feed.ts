@@ -27,7 +27,7 @@ export function createFeed(publications: Pick<Publications, "read">, from: numbe
       }
       while (end < upTo) {
         const rows = await publications.read({ after: end, upTo, limit: BATCH });
-        // What is missing was deleted.
+        // A gap: rows before it were deleted.
         if (rows[0]?.position !== end + 1) keep([]);
         keep(rows);
         end = rows.length < BATCH ? upTo : rows.at(-1)!.position;

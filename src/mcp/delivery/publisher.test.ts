@@ -54,7 +54,7 @@ test("a principal whose callbacks are slow keeps no other from its events", asyn
   for (let index = 0; index < 40; index += 1) await subscribe("busy", `sub_a${index}`);
   for (let count = 0; count < 10; count += 1) await publish(journal);
   publisher.wake();
-  // As many as ever are sent at once for one principal.
+  // The limit for one principal is nearly reached.
   await expect.poll(() => posted.length).toBeGreaterThan(60);
   await subscribe("desk", "sub_desk");
   publisher.wake();

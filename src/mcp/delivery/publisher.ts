@@ -68,7 +68,7 @@ export function createPublisher(options: McpParts): Publisher {
     state.isWanted = true;
     running ??= run().finally(() => {
       running = undefined;
-      // It was wanted again after the last look.
+      // Wanted again after the last look.
       if (state.isWanted && !state.isStopping) wake();
     });
   }
@@ -267,7 +267,7 @@ export function createPublisher(options: McpParts): Publisher {
       if (isNewlySuspended(courier)) raise(courier);
       Object.assign(courier, { isChanged: false, savedAt: now });
     }
-    // It goes on while it is saved.
+    // A copy: the progress goes on while it is saved.
     const saving = saved.map(({ subscription, progress }) => ({ subscription, progress: structuredClone(progress) }));
     const changes = {
       saved: saving.map(({ subscription: { id, generation }, progress }) => ({ id, generation, progress })),

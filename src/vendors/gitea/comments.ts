@@ -51,7 +51,7 @@ export function createGitea(options: GiteaOptions): ChannelDriver {
         return id && `${parseRecipient(to).repo}/issues/comments/${id}`;
       }),
       async find(to, mark, call) {
-        // It gives all comments.
+        // The answer has all comments, without pages.
         const { items } = await call("GET", `${parseRecipient(to).issue}/comments`);
         const found = findMarked(items, mark);
         return found && requireId(found["html_url"], "Gitea", PAGE_ADDRESS);

@@ -17,11 +17,11 @@ const PERMISSIONS = {
   issue: { issues: "write", pull_requests: "write" },
   commit: { contents: "read" },
   discussion: { discussions: "write" },
-  /** What the installation may: a refused permission would refuse the token. */
+  /** All permissions of the installation: a refused one would refuse the token. */
   repository: undefined,
 } as const;
 
-/** What a recipient is: `acme/app` and the kind of place there. */
+/** A recipient in parts: `acme/app` and the kind of place there. */
 export interface GithubRecipient {
   kind: keyof typeof PERMISSIONS;
   repository: string;
@@ -43,7 +43,7 @@ export function createAppTokens(app: GithubApp, open: OpenApi): FindTokens {
   const installations = new Map<string, string>();
   return async function findTokens({ kind, repository }, { signal, readEvent }) {
     const key = repository.toLowerCase();
-    // What an event says is not kept: it holds for that event only.
+    // Not kept: the installation that an event names holds for that event only.
     const installation =
       app.installation ??
       toInstallation(await readEvent?.(), key) ??

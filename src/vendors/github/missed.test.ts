@@ -11,7 +11,7 @@ const HOOK = "/repos/acme/shop/hooks/4";
 
 const URL_OF_HOOK = "https://hooks.example.com/hooks/github";
 
-/** What the webhook has missed; `listener` answers about its deliveries. */
+/** Opens the events that the webhook has missed; `listener` answers about its deliveries. */
 async function open(listener: RequestListener): Promise<MissedEvents> {
   const server = createServer((request, response) => {
     if (request.url?.startsWith(`${HOOK}/`)) return listener(request, response);

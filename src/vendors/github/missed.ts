@@ -8,14 +8,14 @@ import { toHooksPath, webhooks } from "./webhooks.ts";
 
 /** An attempt of GitHub to deliver an event, as its API lists it. */
 interface Delivery {
-  /** As written: it can be larger than the integers that a number holds. */
+  /** Text: it can be larger than the integers that a number holds. */
   id: string;
   /** The same for all attempts of an event: `X-GitHub-Delivery`. */
   guid: string;
   deliveredAt: string;
   /** 0: no answer. */
   statusCode: number;
-  /** What GitHub says of the answer: `OK`, `timed out`. */
+  /** GitHub's words for the answer: `OK`, `timed out`. */
   status: string;
   event: string;
 }

@@ -58,7 +58,7 @@ export function openGitlabEvents(hookId: string, access: ApiAccess): MissedEvent
     }
   }
 
-  /** What GitLab has not tried to send, because it had disabled the webhook. */
+  /** Notes on events that GitLab has not tried to send, because it had disabled the webhook. */
   async function describeLost(since: number, failures: number): Promise<string[]> {
     const { body } = await call("GET", hook);
     const status = toText(body["alert_status"]) || "executable";

@@ -19,13 +19,13 @@ export interface Api {
   headers?(token: string): Record<string, string>;
   /** The next step for the operator after a refusal, by its status. */
   advice?: ReadonlyMap<unknown, string>;
-  /** What a refusal says besides its status. Default: its `message`, or that of its `error`. */
+  /** The text of a refusal besides its status. Default: its `message`, or that of its `error`. */
   explain?(answer: HttpAnswer): Refusal;
 }
 
 export interface TokenContext {
   signal: AbortSignal;
-  /** What templates see of the event that the calls are about, if there is one. */
+  /** The event that the calls are about, as templates see it, if there is one. */
   readEvent?: OutgoingMessage["readEvent"];
 }
 

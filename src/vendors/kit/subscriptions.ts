@@ -5,11 +5,11 @@ import type { HookApi, HookHealth, WantedHook } from "../../core/ports/vendor.ts
 interface Subscription {
   id: string;
   url: string;
-  /** As the sender names it. */
+  /** The sender's name of the event. */
   event: string;
   /** Why it is off; undefined: it is not. */
   disabled?: string;
-  /** As the sender lists it. */
+  /** The sender's data of it. */
   listed: Record<string, unknown>;
 }
 

@@ -22,7 +22,7 @@ export const mattermost: DriverDefinition<ChannelDriver, MattermostOptions> = { 
 /** Mattermost shows a typing notice for five seconds. */
 const TYPING_MS = 4500;
 
-/** It was deleted, or the server allows no edits: the reply becomes a new post. */
+/** The post was deleted, or the server allows no edits: the reply becomes a new post. */
 const NOT_EDITED = [403, 404];
 
 /**

@@ -53,7 +53,7 @@ export function createPagerduty({
       name: "pagerduty",
       limit: 20_000,
       checkRecipient: recipientCheck(/^[A-Z0-9]{7,20}$/, "the id of an incident such as Q02JTSNZWHSEKV"),
-      // It comes first, because PagerDuty cuts long notes in its events.
+      // The mark comes first, because PagerDuty cuts long notes in its events.
       toMark: toInvisibleMark,
       async render({ text, format }, toMark) {
         const shown = format === "markdown" ? await renderMarkdown(text, PLAIN) : text;

@@ -145,7 +145,7 @@ export function toDriverError({ code, data }: Record<string, unknown>): DriverEr
   });
 }
 
-/** What happened to the message for one recipient: https://github.com/AsamK/signal-cli, JsonSendMessageResult. */
+/** The result of a message for one recipient: https://github.com/AsamK/signal-cli, JsonSendMessageResult. */
 interface SendResult {
   type: string;
   retryAfterSeconds: number | undefined;

@@ -13,7 +13,7 @@ const TEN_MINUTES = 600_000;
 
 const hmacOf = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest("hex");
 
-/** As these senders document their signatures. */
+/** Signature headers from the documentation of these senders. */
 const LISTS: [sender: string, header: string, names: { timestamp: string; signature: string }][] = [
   ["Buildkite", "X-Buildkite-Signature", { timestamp: "timestamp", signature: "signature" }],
   ["ElevenLabs", "ElevenLabs-Signature", { timestamp: "t", signature: "v0" }],

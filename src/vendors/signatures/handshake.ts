@@ -61,7 +61,7 @@ function fixedAnswer({ when, answer }: FixedHandshake) {
 /** `payload.` may be left out, as in the templates of a mapping. */
 const PLACEHOLDER = /\{\{\s*(?:payload\.)?([^{}\s]+)\s*\}\}/g;
 
-/** What is no text, number or boolean is left out. */
+/** Shows texts, numbers and booleans; other values are left out. */
 function fillPlaceholders(answer: unknown, payload: unknown): unknown {
   if (typeof answer === "string") {
     return answer.replace(PLACEHOLDER, (_, path: string) => {

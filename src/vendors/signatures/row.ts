@@ -85,7 +85,7 @@ export interface SigningKey {
   sign?(parts: readonly Bytes[]): Bytes;
 }
 
-/** What a scheme "signs" whose header shows the secret. */
+/** The `signed` of a scheme whose header shows the secret. */
 export const SECRET_ITSELF = "the secret itself";
 
 export type Algorithm = "hmac-sha256" | "hmac-sha1" | "hmac-sha512" | "ed25519" | "ecdsa-sha256" | "secret";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { sameSecret } from "../../core/shared/secret.ts";
 import type { Bytes, SignedRequest, UnsignedRequest } from "../../core/ports/signature.ts";
 
-// What some senders sign besides the parts of a request as they are.
+// Texts that some senders sign, made from parts of the request.
 
 /**
  * Twilio's form: each name with its value, sorted. Where a name ends and its value begins is not signed. Of any other body

@@ -132,7 +132,7 @@ describe("slack", () => {
     return { kind: "answer", status: 200, headers, body: JSON.stringify({ ok: false, error }) };
   }
 
-  /** As Slack's own clients do. */
+  /** Unescapes like Slack's own clients. */
   function unescape(text: string): string {
     return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
   }

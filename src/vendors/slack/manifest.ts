@@ -1,4 +1,4 @@
-/** What the events need, by the beginning of their names. */
+/** Scopes that events need, by the beginning of their names. */
 const SCOPES: [event: string, scopes: string[]][] = [
   ["app_mention", ["app_mentions:read"]],
   ["message.channels", ["channels:history"]],

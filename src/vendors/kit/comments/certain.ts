@@ -8,9 +8,9 @@ export interface Range {
 export interface Certain {
   /** Code and addresses for every parser. */
   kept: Range[];
-  /** Those of `kept` that are between three backticks and three others, without blanks. */
+  /** Parts of `kept` between three backticks and three others, without blanks. */
   fences: Range[];
-  /** What one parser may show as code or HTML, and another as text. */
+  /** Parts that one parser may show as code or HTML, and another as text. */
   unsure: Range[];
 }
 
@@ -64,7 +64,7 @@ function toLines(text: string): Line[] {
   });
 }
 
-/** What may be before the text of a line: marks of quotes, lists and headings. */
+/** Marks of quotes, lists and headings, which may be before the text of a line. */
 const MARKS = /^[\s>*+\-#\d.):|]*/.source;
 
 /** Tags without attributes that only arrange text. No others are left in a comment. */

@@ -13,7 +13,7 @@ import { neutralize, type NeutralizeOptions } from "./neutralize.ts";
 /** How one service takes reviews. */
 export interface ReviewService<Body, C = Call> {
   readDiff(to: string, commit: string, call: C): Promise<ChangeDiff | undefined>;
-  /** What the text of a review begins with, if nothing else shows its verdict. */
+  /** The beginning of a review's text, if nothing else shows its verdict. */
   introduce?(verdict: ReviewVerdict): string;
   /** Adds a review, or completes one that an earlier attempt has begun. Resolves to the id of its text. */
   add(to: string, review: RenderedReview<Body>, call: C): Promise<{ messageId: string; warnings: string[] }>;

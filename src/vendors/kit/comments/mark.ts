@@ -3,7 +3,7 @@ import { hash, timingSafeEqual } from "node:crypto";
 /** Signs a text with a key that only the nodes of one store have. */
 export type Sign = (text: string) => Uint8Array;
 
-/** What a mark is made of: the delivery's name, and without `sign` no proof of who wrote it. */
+/** The source of a mark: the delivery's name, and the proof of who wrote it. Without `sign` there is no proof. */
 export interface Marked {
   idempotencyKey: string;
   sign: Sign | undefined;

@@ -1,6 +1,6 @@
 import { ADDRESS, AUTOLINK, findCertain, type Range, SAFE_TAGS } from "./certain.ts";
 
-/** What a reply may do, as options of a channel's block. Its text comes from a model that has read a payload. */
+/** Allowed effects of a reply, as options of a channel's block. Its text comes from a model that has read a payload. */
 export const ALLOWANCES = {
   allowMentions: { type: "boolean", default: false, description: "`@name` in a reply notifies people and teams." },
   allowClosing: { type: "boolean", default: false, description: "`fixes #1` in a reply can close an issue." },
@@ -62,7 +62,7 @@ export function neutralize(markdown: string, options: NeutralizeOptions): string
       text[at - 1] === "@" && isWithin(urls, at - 1) ? { start: at - 1, end: at, text: "%40" } : toGap(at),
     ),
     ...findRanges(text, UNSAFE_TAG).flatMap(({ start, end }) => {
-      // What may be code shows a character reference as it is written.
+      // Possible code: it shows a character reference literally.
       if (isWithin(unsure, start)) return toGap(end);
       LINK.lastIndex = start;
       return LINK.test(text) ? [] : { start, end, text: "&lt;" };
@@ -84,10 +84,10 @@ const LINK = new RegExp(AUTOLINK, "iy");
 /** `<!channel>` notifies everyone in a channel of Slack. */
 const GROUP = /<(?=!)/g;
 
-/** What is not shown of a text, and the character references that may be part of a keyword or of what it names. */
+/** Marks that are not shown, and the character references that may be part of a keyword or of what it names. */
 const MARKS = /[*_~\\`]|<\/?[a-z]+\s*\/?>|&#(?:\d{1,7}|x[\da-f]{1,6});?|&(?:num|colon|excl|sol|nbsp|tab|newline);/
   .source;
-/** What follows the text of a link may be its target or its label, or text. */
+/** Text behind that of a link: its target, its label, or text. */
 const TARGET = /\]\([^()\n]*\)|[[\]]/.source;
 const LABEL = /\]\[[^[\]\n]*\]/.source;
 const MARKUPS = [MARKS, `${TARGET}|${MARKS}`, `${LABEL}|${TARGET}|${MARKS}`].map((source) => new RegExp(source, "gi"));

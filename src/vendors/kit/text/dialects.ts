@@ -85,7 +85,7 @@ function tag(name: string): (inner: string) => string {
 const htmlEscape = (plain: string): string => escapeAngles(plain).replaceAll('"', "&quot;");
 const htmlText = (plain: string): string => htmlEscape(withoutGroups(plain));
 
-/** What HTML writes alike everywhere. */
+/** Forms that are alike in all HTML dialects. */
 const HTML_TEXT = {
   text: htmlText,
   del: tag("s"),

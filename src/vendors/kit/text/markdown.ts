@@ -79,7 +79,7 @@ function renderBlock(token: MarkedToken, { dialect, depth }: RenderContext): str
     case "code":
       return dialect.codeBlock(token.text, toLanguage(token.lang));
     case "heading":
-      // It is bold already, and two marks of bold text would end each other.
+      // A heading is bold already, and two marks of bold text would end each other.
       return dialect.heading(
         renderInline(token.tokens, { ...inside, dialect: { ...dialect, strong: (inner) => inner } }),
       );
