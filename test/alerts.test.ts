@@ -9,7 +9,7 @@ import { type Service, startService } from "./support/service.ts";
 import { findProblems } from "./support/config.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
 import { openStream } from "./support/sse.ts";
-import { type SlackServer, startSlack } from "./support/slack.ts";
+import { type SlackServer, startSlack } from "./support/vendors/slack.ts";
 
 type AlertInput = NonNullable<UserConfig["alerts"]>[number];
 

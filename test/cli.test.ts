@@ -6,7 +6,7 @@ import { exampleOf, leafCommands, nameOf } from "../src/cli/command-list.ts";
 import { createProgram } from "../src/cli/all-commands.ts";
 import { runCli } from "../src/cli/main.ts";
 import { type CliResult, createTestIo, runWebhooks, startWebhooks } from "./support/cli.ts";
-import { startSlack } from "./support/slack.ts";
+import { startSlack } from "./support/vendors/slack.ts";
 import { HOOK_TOKEN, withTokens } from "./support/service.ts";
 
 let folder: string;

@@ -15,7 +15,7 @@ import { gitea, gitlab, jira, shownJira } from "./support/comment-services.ts";
 import { TOKEN } from "./support/comment-suite.ts";
 import { shownText } from "./support/comments.ts";
 import { type ForgetfulProxy, startForgetful } from "./support/forgetful-proxy.ts";
-import { startGithub } from "./support/github-server.ts";
+import { startGithub } from "./support/vendors/github-server.ts";
 import { startLinear } from "./support/linear-server.ts";
 import { notion, PAGE } from "./support/notion.ts";
 import { createPostgresUrl } from "./support/postgres.ts";

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";
 import { shownText } from "./support/comments.ts";
-import { type GithubServer, startGithub } from "./support/github-server.ts";
+import { type GithubServer, startGithub } from "./support/vendors/github-server.ts";
 import { startModels } from "./support/models.ts";
 import { type Service, startService } from "./support/service.ts";
 

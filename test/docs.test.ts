@@ -31,13 +31,13 @@ import { checkConfigSchema } from "../src/core/config/schema/blocks.ts";
 import type { JournalStats } from "../src/core/journal/journal.ts";
 import { isObject } from "../src/core/shared/json.ts";
 import { createTestIo, plainEnv } from "./support/cli.ts";
-import { startGithubReviews } from "./support/github-reviews.ts";
-import { startGithub } from "./support/github-server.ts";
+import { startGithubReviews } from "./support/vendors/github-reviews.ts";
+import { startGithub } from "./support/vendors/github-server.ts";
 import { startModels } from "./support/models.ts";
 import { sharedPool } from "./support/pool.ts";
 import { PACKAGE } from "./support/program.ts";
 import { startSmtp } from "./support/smtp.ts";
-import { startSlack } from "./support/slack.ts";
+import { startSlack } from "./support/vendors/slack.ts";
 import { startToolServer } from "./support/tool-server.ts";
 import { findFreePort } from "./system/find-free-port.ts";
 

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { type Service, startService } from "./support/service.ts";
-import { type SlackServer, startSlack } from "./support/slack.ts";
+import { type SlackServer, startSlack } from "./support/vendors/slack.ts";
 
 let models: ModelServer;
 let slack: SlackServer;

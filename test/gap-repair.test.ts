@@ -11,7 +11,7 @@ import { startWebhooks } from "./support/cli.ts";
 import { createClient, waitFor } from "./support/client.ts";
 import { withClock } from "./support/clock.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
-import { startGithubSender, startGitlabSender, startStripeSender } from "./support/missed-events.ts";
+import { startGithubSender, startGitlabSender, startStripeSender } from "./support/vendors/missed-events.ts";
 import { type ServiceProcess, startProcess } from "./support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "./support/service.ts";
 

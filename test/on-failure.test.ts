@@ -6,7 +6,7 @@ import { findProblems } from "./support/config.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
 import { type Service, startService } from "./support/service.ts";
-import { type SlackServer, startSlack } from "./support/slack.ts";
+import { type SlackServer, startSlack } from "./support/vendors/slack.ts";
 
 const NOTICE = "No answer this time: a person will look at it. {{payload.text}}";
 const mapping: MappingInput = {

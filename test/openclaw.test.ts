@@ -4,7 +4,7 @@ import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { findProblems } from "./support/config.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { type Service, startService } from "./support/service.ts";
-import { type SlackServer, startSlack } from "./support/slack.ts";
+import { type SlackServer, startSlack } from "./support/vendors/slack.ts";
 
 let models: ModelServer;
 let slack: SlackServer;

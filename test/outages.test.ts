@@ -7,7 +7,7 @@ import { waitFor } from "./support/client.ts";
 import { runWebhooks } from "./support/cli.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { openService, type Service, startService } from "./support/service.ts";
-import { type SlackServer, startSlack } from "./support/slack.ts";
+import { type SlackServer, startSlack } from "./support/vendors/slack.ts";
 
 const MINUTE = 60_000;
 

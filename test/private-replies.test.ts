@@ -4,10 +4,10 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
 import { runWebhooks } from "./support/cli.ts";
 import { waitFor } from "./support/client.ts";
-import { type GithubServer, startGithub } from "./support/github-server.ts";
+import { type GithubServer, startGithub } from "./support/vendors/github-server.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { type Service, startService } from "./support/service.ts";
-import { type SlackServer, startSlack } from "./support/slack.ts";
+import { type SlackServer, startSlack } from "./support/vendors/slack.ts";
 import { startToolServer, type ToolServer } from "./support/tool-server.ts";
 
 let models: ModelServer;

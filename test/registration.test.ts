@@ -7,9 +7,9 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readEnvFile } from "../src/core/config/env-file.ts";
 import { startWebhooks } from "./support/cli.ts";
-import { startGithub } from "./support/github-server.ts";
+import { startGithub } from "./support/vendors/github-server.ts";
 import { startJsonServer } from "./support/json-server.ts";
-import { startVendor, TOKEN, type VendorServer } from "./support/hook-vendors.ts";
+import { startVendor, TOKEN, type VendorServer } from "./support/vendors/hook-vendors.ts";
 import { spawnWebhooks } from "./support/process.ts";
 import { withTokens } from "./support/service.ts";
 

@@ -6,7 +6,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { githubPayload } from "./support/github.ts";
+import { githubPayload } from "./support/vendors/github.ts";
 import { HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
 interface Step {

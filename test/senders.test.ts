@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { sign } from "@octokit/webhooks-methods";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
-import { githubPayload } from "./support/github.ts";
+import { githubPayload } from "./support/vendors/github.ts";
 import { type Service, startService } from "./support/service.ts";
 
 const [OLD, NEW, OTHER] = ["the-old-github-secret", "the-new-github-secret", "the-secret-of-another-org"];

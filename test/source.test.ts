@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { findProblems } from "./support/config.ts";
 import { type Service, startService } from "./support/service.ts";
-import { type SlackServer, startSlack } from "./support/slack.ts";
+import { type SlackServer, startSlack } from "./support/vendors/slack.ts";
 
 let slack: SlackServer;
 let service: Service;

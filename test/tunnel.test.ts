@@ -10,7 +10,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { type RunningCommand, startWebhooks } from "./support/cli.ts";
 import { waitFor } from "./support/client.ts";
-import { startVendor, TOKEN, type VendorServer } from "./support/hook-vendors.ts";
+import { startVendor, TOKEN, type VendorServer } from "./support/vendors/hook-vendors.ts";
 import { spawnWebhooks } from "./support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "./support/service.ts";
 

@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import { sign } from "@octokit/webhooks-methods";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startWebhooks } from "./support/cli.ts";
-import { startVendor, TOKEN } from "./support/hook-vendors.ts";
+import { startVendor, TOKEN } from "./support/vendors/hook-vendors.ts";
 import { type Service, startService } from "./support/service.ts";
 
 const SECRET = "a-signing-secret-of-good-length";

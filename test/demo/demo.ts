@@ -7,9 +7,9 @@ import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createClient, waitFor } from "../support/client.ts";
-import { githubPayload } from "../support/github.ts";
+import { githubPayload } from "../support/vendors/github.ts";
 import { type ServiceProcess, startProcess } from "../support/process.ts";
-import { startSlack } from "../support/slack.ts";
+import { startSlack } from "../support/vendors/slack.ts";
 import { print, printChange, printField, printTitle } from "./print.ts";
 
 const page = process.argv.indexOf("--page");

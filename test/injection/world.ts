@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { MappingInput, UserConfig } from "../../src/core/config/schema/generated.ts";
 import { waitFor } from "../support/client.ts";
-import { type GithubServer, startGithub } from "../support/github-server.ts";
+import { type GithubServer, startGithub } from "../support/vendors/github-server.ts";
 import { GATEWAY_TOKEN, type Service, startService } from "../support/service.ts";
-import { type SlackServer, startSlack } from "../support/slack.ts";
+import { type SlackServer, startSlack } from "../support/vendors/slack.ts";
 import { startToolServer, type ToolServer } from "../support/tool-server.ts";
 import { type ObedientModel, type Order, startObedientModel } from "./obedient-model.ts";
 

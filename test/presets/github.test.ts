@@ -1,7 +1,7 @@
 /** Runs every example payload that GitHub publishes through the preset. */
 import { beforeAll, describe, expect, test } from "vitest";
 import type { AgentAction, Resolution } from "../../src/core/types.ts";
-import { githubExamples } from "../support/github.ts";
+import { githubExamples } from "../support/vendors/github.ts";
 import { usePreset } from "../support/preset.ts";
 
 const examples = githubExamples.flatMap(({ name, examples: payloads }) =>

@@ -7,7 +7,7 @@ import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { run } from "../support/cli.ts";
 import { GATEWAY_TOKEN, type Service, startService } from "../support/service.ts";
-import { type SlackServer, startSlack } from "../support/slack.ts";
+import { type SlackServer, startSlack } from "../support/vendors/slack.ts";
 import { findFreePort } from "./find-free-port.ts";
 
 const FILES = path.join(import.meta.dirname, "../../docs/monitoring");

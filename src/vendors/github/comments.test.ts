@@ -3,7 +3,7 @@ import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { shownText } from "../../../test/support/comments.ts";
 import { openFaultServer } from "../../../test/support/fault-server.ts";
-import { type GithubServer, startGithub } from "../../../test/support/github-server.ts";
+import { type GithubServer, startGithub } from "../../../test/support/vendors/github-server.ts";
 import { startJsonServer } from "../../../test/support/json-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../../contracts/channel.ts";
 import { startFaultProxy } from "../../contracts/fault-proxy.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { shownText } from "../../../test/support/comments.ts";
 import { openFaultServer } from "../../../test/support/fault-server.ts";
-import { startDiscussions } from "../../../test/support/github-discussions.ts";
+import { startDiscussions } from "../../../test/support/vendors/github-discussions.ts";
 import { startJsonServer } from "../../../test/support/json-server.ts";
 import { describeRemoteChannel } from "../../contracts/channel.ts";
 import { failureOf } from "../../contracts/harness.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { startJsonServer } from "../../../test/support/json-server.ts";
-import { startSlack } from "../../../test/support/slack.ts";
+import { startSlack } from "../../../test/support/vendors/slack.ts";
 import { openFaultServer } from "../../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../../contracts/channel.ts";
 import { startFaultProxy } from "../../contracts/fault-proxy.ts";

@@ -1,7 +1,7 @@
 import { createHmac, hash } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
 import { shownText } from "../../../../test/support/comments.ts";
-import { startGithubReviews } from "../../../../test/support/github-reviews.ts";
+import { startGithubReviews } from "../../../../test/support/vendors/github-reviews.ts";
 import { BASE, START, startGitlabReviews } from "../../../../test/support/gitlab-reviews.ts";
 import { parseHunks } from "../../../core/shared/text/diff.ts";
 import type { ReviewVerdict, ChannelDriver, OutgoingMessage } from "../../../core/ports/channel.ts";

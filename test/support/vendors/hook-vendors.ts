@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { buildSchema, graphqlSync } from "graphql";
-import { type JsonAnswer, type JsonRequest, startJsonServer } from "./json-server.ts";
+import { type JsonAnswer, type JsonRequest, startJsonServer } from "../json-server.ts";
 
 /** A webhook as a vendor has it. */
 interface VendorHook {

@@ -1,6 +1,6 @@
 import { schema as published } from "@octokit/graphql-schema";
 import { buildSchema, GraphQLError, type GraphQLSchema, graphqlSync } from "graphql";
-import { startJsonServer } from "./json-server.ts";
+import { startJsonServer } from "../json-server.ts";
 
 interface Comment {
   id: string;

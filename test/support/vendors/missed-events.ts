@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from "node:crypto";
-import { type JsonAnswer, type JsonRequest, startJsonServer } from "./json-server.ts";
+import { type JsonAnswer, type JsonRequest, startJsonServer } from "../json-server.ts";
 
 /** A sender that keeps what it could not deliver. Written from its vendor's reference. */
 export interface Sender {
