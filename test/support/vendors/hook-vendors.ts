@@ -1,17 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { buildSchema, graphqlSync } from "graphql";
-import { type JsonAnswer, type JsonRequest, startJsonServer } from "../json-server.ts";
-
-/** A webhook as a vendor has it. */
-interface VendorHook {
-  id: string;
-  url: string;
-  secret: string | undefined;
-  events: string[];
-  isActive: boolean;
-  /** What else was asked for. */
-  body: Record<string, unknown>;
-}
+import { type JsonRequest, startJsonServer } from "../json-server.ts";
+import { createHookStore, type HookDouble, NOT_FOUND, ok, optional, texts, type VendorHook } from "./hook-double.ts";
+import { linear, shopify } from "./hook-graphql.ts";
 
 export interface VendorServer {
   url: string;
@@ -29,23 +19,6 @@ export interface VendorServer {
 
 export const TOKEN = "lin_api_token-for-tests";
 
-interface Store {
-  hooks: VendorHook[];
-  add(hook: Partial<VendorHook>): VendorHook;
-  edit(id: string, change: Partial<VendorHook>): VendorHook | undefined;
-  remove(id: string): boolean;
-  /** Answers by idempotency key. */
-  answers: Map<string, JsonAnswer>;
-}
-
-type Vendor = (request: JsonRequest, store: Store) => JsonAnswer;
-
-const NOT_FOUND: JsonAnswer = { status: 404, body: { message: "Not found" } };
-const ok = (body: unknown, status = 200): JsonAnswer => ({ status, body });
-/** undefined stays so. */
-const optional = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
-const texts = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
-
 /** The usual REST of a list of webhooks under `base`. */
 function rest(
   base: string,
@@ -60,7 +33,7 @@ function rest(
     wrap?(list: unknown[]): unknown;
     update?: "PATCH" | "PUT";
   },
-): Vendor {
+): HookDouble {
   return ({ method, path = "", body }, store) => {
     const [place = ""] = path.split("?");
     const page = Number(new URLSearchParams(path.split("?")[1]).get("page") ?? 1);
@@ -89,7 +62,7 @@ const isAuthorized: Record<string, (request: JsonRequest) => boolean> = {
 const hasBearer = ({ headers }: JsonRequest): boolean => headers.authorization === `Bearer ${TOKEN}`;
 
 /** Written from the vendors' references, by the name of the preset. */
-const vendors: Record<string, Vendor> = {
+const vendors: Record<string, HookDouble> = {
   gitlab: rest("/api/v4/projects/acme%2Fapp/hooks", {
     read: ({ url, token, signing_token: key, ...flags }) => ({
       url: String(url),
@@ -243,76 +216,8 @@ const vendors: Record<string, Vendor> = {
     }
     return ok({ ok: true, result: true });
   },
-  linear: ({ path, body }, store) => {
-    if (path !== "/graphql") return NOT_FOUND;
-    const edit = (id: string, input: Record<string, unknown>) =>
-      store.edit(id, {
-        secret: String(input["secret"]),
-        events: texts(input["resourceTypes"]),
-        url: String(input["url"]),
-      });
-    const result = graphqlSync({
-      schema: LINEAR,
-      source: String(body["query"]),
-      variableValues: Object(body["variables"]),
-      rootValue: {
-        webhooks: () => ({
-          nodes: store.hooks.map(({ id, url, isActive }) => ({ id, url, enabled: isActive })),
-          pageInfo: { hasNextPage: false, endCursor: null },
-        }),
-        webhookCreate({ input }: { input: Record<string, unknown> }) {
-          const hook = store.add({
-            url: String(input["url"]),
-            secret: String(input["secret"]),
-            events: texts(input["resourceTypes"]),
-            body: input,
-          });
-          return { success: true, webhook: { id: hook.id } };
-        },
-        webhookUpdate: ({ id, input }: { id: string; input: Record<string, unknown> }) => ({
-          success: edit(id, input) !== undefined,
-          webhook: { id },
-        }),
-        webhookDelete: ({ id }: { id: string }) => ({ success: store.remove(id) }),
-      },
-    });
-    return ok(result);
-  },
-  shopify: ({ path, body }, store) => {
-    if (path !== "/admin/api/2026-10/graphql.json") return { status: 404, body: { errors: "Not Found" } };
-    const show = ({ id, url, events }: VendorHook) => ({ id: GLOBAL + id, topic: events[0], uri: url });
-    const refuse = (message: string) => ({ webhookSubscription: null, userErrors: [{ field: ["topic"], message }] });
-    const result = graphqlSync({
-      schema: SHOPIFY,
-      source: String(body["query"]),
-      variableValues: Object(body["variables"]),
-      rootValue: {
-        webhookSubscriptions: () => ({
-          nodes: store.hooks.map(show),
-          pageInfo: { hasNextPage: false, endCursor: null },
-        }),
-        webhookSubscriptionCreate({ topic, webhookSubscription: { uri } }: ShopifyCreate) {
-          // The app has no scope for subscriptions.
-          if (topic.startsWith("SUBSCRIPTION_"))
-            return refuse("You cannot create a webhook subscription with the specified topic");
-          if (store.hooks.some(({ url, events }) => url === uri && events[0] === topic))
-            return refuse("Address for this topic has already been taken");
-          return { webhookSubscription: show(store.add({ url: uri, events: [topic] })), userErrors: [] };
-        },
-        webhookSubscriptionUpdate({ id, webhookSubscription: { uri } }: { id: string } & ShopifyCreate) {
-          const hook = store.edit(fromGlobal(id), { url: uri });
-          return hook
-            ? { webhookSubscription: show(hook), userErrors: [] }
-            : refuse("Webhook subscription does not exist");
-        },
-        webhookSubscriptionDelete: ({ id }: { id: string }) => ({
-          deletedWebhookSubscriptionId: store.remove(fromGlobal(id)) ? id : null,
-          userErrors: [],
-        }),
-      },
-    });
-    return ok(result);
-  },
+  linear,
+  shopify,
   zendesk: ({ method, path = "", body }, store) => {
     const base = "/api/v2/webhooks";
     const [place = ""] = path.split("?");
@@ -391,38 +296,6 @@ const vendors: Record<string, Vendor> = {
   },
 };
 
-const GLOBAL = "gid://shopify/WebhookSubscription/";
-const fromGlobal = (id: string): string => id.replace(GLOBAL, "");
-
-interface ShopifyCreate {
-  topic: string;
-  webhookSubscription: { uri: string };
-}
-
-/** What is used of https://shopify.dev/docs/api/admin-graphql/latest. */
-const SHOPIFY = buildSchema(`
-  type Query { webhookSubscriptions(first: Int, after: String): WebhookSubscriptionConnection! }
-  type Mutation {
-    webhookSubscriptionCreate(topic: WebhookSubscriptionTopic!, webhookSubscription: WebhookSubscriptionInput!): Payload
-    webhookSubscriptionUpdate(id: ID!, webhookSubscription: WebhookSubscriptionInput!): Payload
-    webhookSubscriptionDelete(id: ID!): WebhookSubscriptionDeletePayload
-  }
-  enum WebhookSubscriptionTopic {
-    APP_UNINSTALLED DISPUTES_CREATE DISPUTES_UPDATE FULFILLMENT_ORDERS_CANCELLATION_REQUEST_SUBMITTED
-    FULFILLMENT_ORDERS_FULFILLMENT_SERVICE_FAILED_TO_COMPLETE ORDERS_CANCELLED ORDERS_CREATE ORDERS_PAID
-    ORDERS_RISK_ASSESSMENT_CHANGED PAYMENT_SCHEDULES_DUE REFUNDS_CREATE RETURNS_REQUEST
-    SUBSCRIPTION_BILLING_ATTEMPTS_FAILURE SUBSCRIPTION_CONTRACTS_FAIL VARIANTS_OUT_OF_STOCK
-  }
-  enum WebhookSubscriptionFormat { JSON XML }
-  input WebhookSubscriptionInput { uri: String, format: WebhookSubscriptionFormat }
-  type WebhookSubscription { id: ID!, topic: WebhookSubscriptionTopic!, uri: String! }
-  type WebhookSubscriptionConnection { nodes: [WebhookSubscription!]!, pageInfo: PageInfo! }
-  type PageInfo { hasNextPage: Boolean!, endCursor: String }
-  type UserError { field: [String!], message: String! }
-  type Payload { webhookSubscription: WebhookSubscription, userErrors: [UserError!]! }
-  type WebhookSubscriptionDeletePayload { deletedWebhookSubscriptionId: ID, userErrors: [UserError!]! }
-`);
-
 const PROJECT = "6ce954b1-ce1f-45d1-b94d-e6bf2464ba2c";
 
 /** The publishers of an organization without Advanced Security. */
@@ -445,57 +318,12 @@ const AZURE = Object.entries({
   supportedEvents: events.map((event) => ({ publisherId: id, id: event, supportedResourceVersions: ["1.0"] })),
 }));
 
-/** What is used of https://github.com/linear/linear/blob/master/packages/sdk/src/schema.graphql. */
-const LINEAR = buildSchema(`
-  type Query { webhooks(first: Int, after: String): WebhookConnection! }
-  type Mutation {
-    webhookCreate(input: WebhookCreateInput!): WebhookPayload!
-    webhookUpdate(id: String!, input: WebhookUpdateInput!): WebhookPayload!
-    webhookDelete(id: String!): DeletePayload!
-  }
-  input WebhookCreateInput {
-    label: String, id: String, enabled: Boolean, secret: String, url: String!, resourceTypes: [String!]!
-    teamId: String, allPublicTeams: Boolean
-  }
-  input WebhookUpdateInput { label: String, secret: String, enabled: Boolean, url: String, resourceTypes: [String!] }
-  type Webhook { id: ID!, url: String, enabled: Boolean! }
-  type WebhookConnection { nodes: [Webhook!]!, pageInfo: PageInfo! }
-  type PageInfo { hasNextPage: Boolean!, endCursor: String }
-  type WebhookPayload { success: Boolean!, webhook: Webhook! }
-  type DeletePayload { success: Boolean! }
-`);
-
 /** Starts a double of a vendor's API for webhooks on a free loopback port. */
 export async function startVendor(name: string): Promise<VendorServer> {
-  const hooks: VendorHook[] = [];
-  let made = 0;
+  const store = createHookStore();
+  const { hooks } = store;
   let lost: { index: number; when: "before" | "after" } | undefined;
   const requests: string[] = [];
-  const store: Store = {
-    hooks,
-    answers: new Map(),
-    add(hook) {
-      const added = {
-        id: String((made += 1)),
-        url: "",
-        secret: undefined,
-        events: [],
-        isActive: true,
-        body: {},
-        ...hook,
-      };
-      hooks.push(added);
-      return added;
-    },
-    edit(id, change) {
-      const hook = hooks.find((one) => one.id === id);
-      return hook && Object.assign(hook, JSON.parse(JSON.stringify(change)));
-    },
-    remove(id) {
-      const at = hooks.findIndex((one) => one.id === id);
-      return hooks.splice(at, at === -1 ? 0 : 1).length > 0;
-    },
-  };
   const answer = vendors[name];
   if (!answer) throw new Error(`There is no double of ${name}.`);
   const vendor: VendorServer = {
