@@ -3,7 +3,7 @@ import { ACCOUNT_NAME } from "../src/core/shared/text/text.ts";
 import { RULES } from "../src/core/config/schema/blocks.ts";
 import { readSchema } from "../src/core/config/schema/validator.ts";
 import type { DriverPart, Drivers } from "../src/core/config/plugins.ts";
-import type { DriverDefinition, OptionsSchema } from "../src/core/ports/plugin.ts";
+import type { DriverDefinition, OptionsSchema } from "../src/core/ports/driver.ts";
 import { toObject } from "../src/core/shared/json.ts";
 
 type Schema = Record<string, unknown>;

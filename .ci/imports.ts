@@ -70,7 +70,7 @@ const CORE: Record<string, string[]> = {
   ports: ["errors.ts"],
   shared: ["errors.ts"],
   telemetry: ["errors.ts", "shared"],
-  config: ["types.ts", "errors.ts", "shared"],
+  config: ["types.ts", "errors.ts", "ports", "shared"],
   ingress: CORE_GROUND,
   mapping: CORE_GROUND,
   boundary: CORE_GROUND,

@@ -29,14 +29,32 @@ export type {
   ReceivedMail,
 } from "./core/ports/mail-source.ts";
 export { definePlugin } from "./core/ports/plugin.ts";
+export type { Plugin } from "./core/ports/plugin.ts";
 export type {
   DriverContext,
   DriverDefinition,
   OptionProblem,
   OptionsSchema,
-  Plugin,
   SignatureDefinition,
-} from "./core/ports/plugin.ts";
+} from "./core/ports/driver.ts";
+export { defineVendor } from "./core/ports/vendor.ts";
+export type {
+  ApiAccess,
+  CreatedHook,
+  HookApi,
+  HookHealth,
+  MissedOptions,
+  PersonMessage,
+  Vendor,
+  VendorWebhooks,
+  VerifiedEvent,
+  WantedHook,
+} from "./core/ports/vendor.ts";
+export type { FoundMissed, MissedEvent, MissedEvents } from "./core/ports/missed.ts";
+export { createApi } from "./vendors/kit/http.ts";
+export type { Api, Call, HttpAnswer, OpenApi, Refusal, TokenContext, TokenSource } from "./vendors/kit/http.ts";
+export { createCommentChannel } from "./vendors/kit/comments/comment.ts";
+export type { CommentService, RenderedReview, ReviewService } from "./vendors/kit/comments/comment.ts";
 export { defineSignature } from "./vendors/signatures/verifier.ts";
 export type { HandshakeContext, HandshakeRule, SignatureRow, SignedPart } from "./vendors/signatures/row.ts";
 export type {

@@ -40,10 +40,13 @@ test("exports these names, from the source and from the package", async () => {
     "DriverError",
     "HookError",
     "MailError",
+    "createApi",
+    "createCommentChannel",
     "createHookline",
     "defineConfig",
     "definePlugin",
     "defineSignature",
+    "defineVendor",
   ];
   expect(Object.keys(source).toSorted()).toEqual(names);
   const built: object = await import(path.join(installed, "dist/index.js"));

@@ -2,7 +2,7 @@ import type { RequestPermissionRequest, RequestPermissionResponse } from "@agent
 import type { FromSchema } from "json-schema-to-ts";
 import { Readable, Writable } from "node:stream";
 import { codeOf, DriverError } from "../core/errors.ts";
-import type { DriverContext, DriverDefinition } from "../core/ports/plugin.ts";
+import type { DriverContext, DriverDefinition } from "../core/ports/driver.ts";
 import { type ProcessOptions, type RunningProcess, startProcess } from "../core/shared/system/child-process.ts";
 import { checkProgram, programSchema, toProcess } from "./command.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "../core/ports/agent.ts";

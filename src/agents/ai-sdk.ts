@@ -4,7 +4,7 @@ import type { ModelMessage, ToolModelMessage, ToolSet } from "ai";
 import type { FromSchema } from "json-schema-to-ts";
 import type * as Undici from "undici";
 import { DriverError } from "../core/errors.ts";
-import type { DriverContext, DriverDefinition } from "../core/ports/plugin.ts";
+import type { DriverContext, DriverDefinition } from "../core/ports/driver.ts";
 import { HTTP_URL, objectSchema, TEXTS } from "../core/shared/json.ts";
 import { limitFetch } from "../core/shared/net/limited-fetch.ts";
 import { undici } from "../core/shared/net/undici.ts";

@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { DriverError } from "../core/errors.ts";
-import type { DriverContext, DriverDefinition, OptionProblem } from "../core/ports/plugin.ts";
+import type { DriverContext, DriverDefinition, OptionProblem } from "../core/ports/driver.ts";
 import {
   findMissingProgram,
   pickEnvironment,

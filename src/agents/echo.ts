@@ -1,4 +1,4 @@
-import type { DriverDefinition } from "../core/ports/plugin.ts";
+import type { DriverDefinition } from "../core/ports/driver.ts";
 import type { AgentDriver } from "../core/ports/agent.ts";
 
 export const echo: DriverDefinition<AgentDriver> = {

@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverContext, DriverDefinition } from "../core/ports/plugin.ts";
+import type { DriverContext, DriverDefinition } from "../core/ports/driver.ts";
 import { createAiSdk, remoteSchema } from "./ai-sdk.ts";
 import type { AgentDriver, AgentTurn } from "../core/ports/agent.ts";
 

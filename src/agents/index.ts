@@ -1,4 +1,4 @@
-import type { DriverDefinition } from "../core/ports/plugin.ts";
+import type { DriverDefinition } from "../core/ports/driver.ts";
 import { acp } from "./acp.ts";
 import { anthropic, openai, openaiCompatible } from "./ai-sdk.ts";
 import { command } from "./command.ts";

@@ -6,6 +6,8 @@ import { withEnvFile } from "../core/config/env-file.ts";
 import { readTarget } from "./edit/plan.ts";
 import { findConfigFile, type ReadConfig, resolveUserConfig } from "../core/config/load.ts";
 import { builtInDrivers, readConfig } from "../service/drivers.ts";
+import { loadPlugins } from "../core/config/plugins.ts";
+import type { PresetSearch } from "../core/config/presets/file.ts";
 import { ConfigError, type ConfigProblem, messageOf, toSentence } from "../core/errors.ts";
 import { buildRuntime } from "../service/runtime/build.ts";
 import type { Runtime } from "../core/ports/runtime.ts";
@@ -44,6 +46,15 @@ export async function locateTransforms(flags: { dir?: string; config?: string },
   const file = locateAnyConfig(flags.config, io);
   if (file === undefined) return resolveUserConfig({}, { baseDir: io.cwd }).hooks.transformsDir;
   return (await readConfig(file, io.env)).config.hooks.transformsDir;
+}
+
+/** Where a command finds presets: below the current folder, in the package, and in plugins of the configuration. */
+export async function searchPresets(flags: { config?: string }, io: CliIo): Promise<PresetSearch> {
+  const file = locateNewConfig(flags.config, io);
+  const { plugins } = readTarget(file, io.env).written;
+  // What is wrong with a plugin is a problem of the configuration.
+  const { drivers } = await loadPlugins(plugins, path.dirname(file), builtInDrivers);
+  return { baseDir: io.cwd, vendors: drivers.vendors };
 }
 
 /** A transform can be written before its configuration, so only a named one has to exist. */

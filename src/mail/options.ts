@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { OptionProblem } from "../core/ports/plugin.ts";
+import type { OptionProblem } from "../core/ports/driver.ts";
 import { GOOGLE_TOKEN } from "../core/shared/net/google-token.ts";
 import { listFound } from "../core/shared/found.ts";
 import { HTTP_URL, objectSchema } from "../core/shared/json.ts";

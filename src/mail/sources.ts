@@ -1,4 +1,4 @@
-import type { DriverDefinition } from "../core/ports/plugin.ts";
+import type { DriverDefinition } from "../core/ports/driver.ts";
 import { checkGmail, checkImap, type GmailOptions, gmailSchema, type ImapOptions, imapSchema } from "./options.ts";
 import type { MailSource } from "../core/ports/mail-source.ts";
 

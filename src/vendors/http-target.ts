@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { createHmac } from "node:crypto";
 import { DriverError, messageOf } from "../core/errors.ts";
-import type { DriverContext, DriverDefinition, OptionProblem } from "../core/ports/plugin.ts";
+import type { DriverContext, DriverDefinition, OptionProblem } from "../core/ports/driver.ts";
 import { listFound } from "../core/shared/found.ts";
 import { appendSegment, HTTP_URL, NON_BLANK, objectSchema } from "../core/shared/json.ts";
 import { isRetryableStatus } from "../core/shared/net/network.ts";

@@ -1,4 +1,4 @@
-import type { OptionProblem } from "../../core/ports/plugin.ts";
+import type { OptionProblem } from "../../core/ports/driver.ts";
 import { appendSegment } from "../../core/shared/json.ts";
 
 /** The request is made with these, or the connection needs them. */

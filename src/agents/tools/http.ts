@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { compileOwnSchema } from "../../core/config/schema/tool-schema.ts";
 import { messageOf } from "../../core/errors.ts";
-import type { DriverContext, DriverDefinition, OptionProblem } from "../../core/ports/plugin.ts";
+import type { DriverContext, DriverDefinition, OptionProblem } from "../../core/ports/driver.ts";
 import { appendSegment, HTTP_URL, isObject, toText, objectSchema, TEXTS } from "../../core/shared/json.ts";
 import { listFound } from "../../core/shared/found.ts";
 import { readText } from "../../core/shared/net/network.ts";

@@ -1,4 +1,4 @@
-import type { DriverDefinition } from "../../core/ports/plugin.ts";
+import type { DriverDefinition } from "../../core/ports/driver.ts";
 import { http } from "./http.ts";
 import { mcp } from "./mcp.ts";
 import type { ToolSet } from "../../core/ports/tool-set.ts";

@@ -2,7 +2,7 @@ import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { FromSchema } from "json-schema-to-ts";
 import path from "node:path";
 import { DriverError } from "../../core/errors.ts";
-import type { DriverContext, DriverDefinition, OptionProblem } from "../../core/ports/plugin.ts";
+import type { DriverContext, DriverDefinition, OptionProblem } from "../../core/ports/driver.ts";
 import { findMissingProgram, pickEnvironment, resolveProgram } from "../../core/shared/system/child-process.ts";
 import { HTTP_URL, objectSchema, parseObject, TEXTS, COMMAND } from "../../core/shared/json.ts";
 import { type Connection, findAddressProblem, NotSent, openConnection } from "../../core/shared/net/connection.ts";

@@ -18,7 +18,7 @@ import { addConfigOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { locateConfig, tryRuntime } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
-import { connectStored, findRegistrar } from "../setup/sender.ts";
+import { type Configured, connectStored, findRegistrar } from "../setup/sender.ts";
 import { findGrants, formatGrants } from "./check.ts";
 import {
   checkDisk,
@@ -46,7 +46,8 @@ export function addDoctor(program: Command, io: CliIo): void {
 async function diagnose({ config: flag, json }: ConfigFlags, io: CliIo): Promise<void> {
   const file = locateConfig(flag, io);
   // One that cannot be parsed, or does not fit its schema, is undefined.
-  const { config } = (await readConfig(file, io.env).catch(() => undefined)) ?? {};
+  const read = await readConfig(file, io.env).catch(() => undefined);
+  const config = read?.config;
   const { results, grants } = await checkConfiguration(file, config, io);
   const checks = [
     // An older Node does not get as far as this.
@@ -56,7 +57,7 @@ async function diagnose({ config: flag, json }: ConfigFlags, io: CliIo): Promise
     ...(config && !config.store.postgres ? [checkJournal(config.store.path)] : []),
     checkWatcher(path.dirname(file)),
     await checkSandbox(),
-    ...(config ? (await Promise.all([checkRemote(config), checkSenders(config)])).flat() : []),
+    ...(read ? (await Promise.all([checkRemote(read.config), checkSenders(read)])).flat() : []),
   ];
   const problems = checks.filter(({ level }) => level === "problem");
   if (problems.length > 0) io.exitCode = EXIT_CODES.failed;
@@ -172,21 +173,21 @@ function checkContent({ hooks: { mappings } }: ResolvedConfig): CheckResult[] {
 const ANSWER_MS = 5000;
 
 /** Whether the webhooks of presets exist at their senders, lead here and work. All are asked side by side. */
-async function checkSenders(config: ResolvedConfig): Promise<CheckResult[]> {
-  return (await Promise.all(config.hooks.presets.map((use) => checkSender(use, config)))).flat();
+async function checkSenders(read: Configured): Promise<CheckResult[]> {
+  return (await Promise.all(read.config.hooks.presets.map((use) => checkSender(use, read)))).flat();
 }
 
-async function checkSender(use: PresetUse, config: ResolvedConfig): Promise<CheckResult[]> {
-  const vendor = findRegistrar(use.name);
+async function checkSender(use: PresetUse, read: Configured): Promise<CheckResult[]> {
+  const vendor = findRegistrar(use.name, read.drivers.vendors);
   if (!vendor) return [];
   const name = `preset ${toHook(use)}`;
-  const hooks = connectStored(use, config, ANSWER_MS);
+  const hooks = connectStored(use, read, ANSWER_MS);
   if (!hooks) return [note(name, `not checked: no token of ${vendor.service}'s API is stored`)];
-  const url = toHookUrl(use, config);
+  const url = toHookUrl(use, read.config);
   if (url === undefined) return [note(name, "not checked: gateway.publicUrl is not set")];
   try {
     const [id, ...others] = await hooks.find(url);
-    const register = `webhooks presets enable ${use.name} --register`;
+    const register = `webhooks presets enable ${use.written} --register`;
     if (id === undefined) return [problem(name, `${vendor.service} has no webhook that posts to ${url}`, register)];
     const { isEnabled, notes } = await hooks.health(id, listEvents(use));
     const found = notes.map((text) => `; ${toPrintable(text)}`).join("");

@@ -93,8 +93,11 @@ function findSample(
 }
 
 /** The preset of the hook in the configuration, else the one of its name. */
-function findPreset(hook: string, { config }: Loaded): PresetPlace {
-  return config.hooks.presets.find((use) => toHook(use) === hook) ?? requirePreset(hook, config.baseDir);
+function findPreset(hook: string, { config, drivers }: Loaded): PresetPlace {
+  return (
+    config.hooks.presets.find((use) => toHook(use) === hook) ??
+    requirePreset(hook, { baseDir: config.baseDir, vendors: drivers.vendors })
+  );
 }
 
 export function listHooks({ config }: Pick<ReadConfig, "config">): string[] {

@@ -16,7 +16,7 @@ import {
 import { REDACTED, redactAddress } from "../../core/shared/secret.ts";
 import { readConfigFile, resolveUserConfig } from "../../core/config/load.ts";
 import { parseSource } from "../../core/config/parse/source.ts";
-import { locatePreset, type PresetPlace } from "../../core/config/presets/file.ts";
+import { isPresetPath, type PresetPlace } from "../../core/config/presets/file.ts";
 import { resolveReferences } from "../../core/config/references.ts";
 import { isSecretKey } from "../../core/config/rules/secrets.ts";
 import type { PresetUse } from "../../core/config/resolved-config.ts";
@@ -195,16 +195,21 @@ export interface WrittenUse extends Pick<PresetUse, "key" | "with"> {
   hook: string;
 }
 
-export function findUses({ file, written }: Target, { name, folder }: PresetPlace): WrittenUse[] {
+export function findUses({ file, written }: Target, preset: PresetPlace): WrittenUse[] {
   const { presets } = toObject(written["hooks"]);
   if (!Array.isArray(presets)) return [];
   return presets.flatMap((entry: unknown, index) => {
     const use = typeof entry === "string" ? entry : readOwn(entry, "use");
-    if (typeof use !== "string" || locatePreset(use, path.dirname(file)).folder !== folder) return [];
+    if (typeof use !== "string" || !isUse(use, preset, file)) return [];
     const options = toObject(readOwn(entry, "with"));
     const at = ["hooks", "presets", index];
-    return [{ at, key: toKeyPath(at), hook: toHook(name, options["path"]), with: options }];
+    return [{ at, key: toKeyPath(at), hook: toHook(preset.name, options["path"]), with: options }];
   });
+}
+
+function isUse(use: string, { name, folder, written }: PresetPlace, file: string): boolean {
+  if (isPresetPath(use)) return path.resolve(path.dirname(file), use) === folder;
+  return use === name && !isPresetPath(written);
 }
 
 /** The same for one hook. Default: the hook of the preset's name. */
@@ -254,10 +259,9 @@ export function planUse(target: Target, { preset, options, use }: WantedPreset):
 }
 
 /** A preset as a configuration names it: by its name, or by its folder, relative to the configuration's. */
-export function writePlace({ name, folder }: PresetPlace, { file }: Pick<Target, "file">): string {
-  const baseDir = path.dirname(file);
-  if (locatePreset(name, baseDir).folder === folder) return name;
-  const relative = path.relative(baseDir, folder).split(path.sep).join("/");
+export function writePlace({ name, folder, written }: PresetPlace, { file }: Pick<Target, "file">): string {
+  if (!isPresetPath(written)) return name;
+  const relative = path.relative(path.dirname(file), folder).split(path.sep).join("/");
   return relative.startsWith("../") ? relative : `./${relative}`;
 }
 

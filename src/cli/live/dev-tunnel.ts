@@ -2,16 +2,17 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { createSecret, readTarget } from "../edit/plan.ts";
 import { findUse, toHook, toWantedEvents } from "../../core/config/presets/api-access.ts";
-import { findRegistration } from "../../core/config/presets/file.ts";
+import { findRegistration, toPresetName } from "../../core/config/presets/file.ts";
 import type { PresetUse, ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { HooklineService } from "../../service/hookline.ts";
-import type { HookApi } from "../../core/ports/vendor.ts";
+import type { HookApi, Vendors } from "../../core/ports/vendor.ts";
 import { readRegularFile, replaceFile } from "../../core/shared/system/files.ts";
 import { parseJson, readOwn, readPath, toObjects, toText } from "../../core/shared/json.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { type CliIo, printError } from "../io.ts";
-import { connectStored, findRegistrar, requireUrl } from "../setup/sender.ts";
+import { type Configured, connectStored, findRegistrar, requireUrl } from "../setup/sender.ts";
+import { searchPresets } from "../context.ts";
 import { openTunnel } from "./tunnel.ts";
 
 interface TunnelFlags {
@@ -34,7 +35,8 @@ export async function serveWithTunnel(
   // Secrets that senders make are added to it.
   io.env = { ...io.env };
   const { written, stateDir } = readTarget(file, io.env);
-  const secretNames = register ? listSecretNames(written, io.env) : new Map<string, string>();
+  const { vendors } = await searchPresets({ config: file }, io);
+  const secretNames = register ? listSecretNames(written, { env: io.env, vendors }) : new Map<string, string>();
   const say = (...lines: string[]): void => printError(io, ...lines.map(toPrintable));
   const tunnel = await openTunnel({ program, cwd: path.dirname(file), env: io.env, stateDir, ended: say });
   let registering: Promise<void> | undefined;
@@ -48,15 +50,15 @@ export async function serveWithTunnel(
     });
   } finally {
     await registering;
-    if (service && register) say(...(await removeTunnelWebhooks(service.runtime().config)));
+    if (service && register) say(...(await removeTunnelWebhooks(service.runtime())));
     await tunnel.close();
   }
 
   async function prepare(started: HooklineService): Promise<void> {
-    const { config } = started.runtime();
-    say(...(await removeTunnelWebhooks(config)));
+    const runtime = started.runtime();
+    say(...(await removeTunnelWebhooks(runtime)));
     if (!register) return;
-    const { said, secrets } = await registerTunnelWebhooks(config, secretNames);
+    const { said, secrets } = await registerTunnelWebhooks(runtime, secretNames);
     say(...said);
     if (Object.keys(secrets).length === 0) return;
     Object.assign(io.env, secrets);
@@ -65,14 +67,18 @@ export async function serveWithTunnel(
 }
 
 /** The variables that presets have their secrets from, by the key of the preset. One that its sender will make gets a placeholder. */
-function listSecretNames(written: Record<string, unknown>, env: NodeJS.ProcessEnv): Map<string, string> {
+function listSecretNames(
+  written: Record<string, unknown>,
+  { env, vendors }: { env: NodeJS.ProcessEnv; vendors: Vendors },
+): Map<string, string> {
   const presets = readPath(written, ["hooks", "presets"]);
   const names = new Map<string, string>();
   for (const [index, entry] of (Array.isArray(presets) ? presets : []).entries()) {
     const name = /^\$\{([A-Za-z_]\w*)\}$/.exec(toText(readPath(entry, ["with", "secret"])))?.[1];
     if (name === undefined) continue;
     names.set(`hooks.presets[${index}]`, name);
-    if (findRegistrar(toText(readOwn(entry, "use")))?.webhooks.secretBy === "vendor") env[name] ??= createSecret();
+    const registrar = findRegistrar(toPresetName(toText(readOwn(entry, "use"))), vendors);
+    if (registrar?.webhooks.secretBy === "vendor") env[name] ??= createSecret();
   }
   return names;
 }
@@ -89,9 +95,10 @@ const MAX_BYTES = 1024 * 1024;
 
 /** Removes what an earlier tunnel left at senders, of all presets or of one. Resolves to what happened, in sentences. */
 export async function removeTunnelWebhooks(
-  config: ResolvedConfig,
+  read: Configured,
   only?: { preset: string; hook: string },
 ): Promise<string[]> {
+  const { config } = read;
   const noted = readNoted(config);
   const said: string[] = [];
   const kept: TunnelWebhook[] = [];
@@ -99,7 +106,7 @@ export async function removeTunnelWebhooks(
     const isWanted = only === undefined || (webhook.preset === only.preset && webhook.hook === only.hook);
     const use = findUse(config, webhook.preset, webhook.hook);
     try {
-      const hooks = isWanted && use ? openApi(use, config) : undefined;
+      const hooks = isWanted && use ? openApi(use, read) : undefined;
       if (!hooks) {
         kept.push(webhook);
         continue;
@@ -124,17 +131,18 @@ export async function removeTunnelWebhooks(
  * that senders have made, by the environment variable that the configuration names.
  */
 async function registerTunnelWebhooks(
-  config: ResolvedConfig,
+  read: Configured,
   secretNames: ReadonlyMap<string, string>,
 ): Promise<{ said: string[]; secrets: Record<string, string> }> {
+  const { config, drivers } = read;
   const said: string[] = [];
   const secrets: Record<string, string> = {};
   for (const use of config.hooks.presets) {
-    const vendor = findRegistrar(use.name);
+    const vendor = findRegistrar(use.name, drivers.vendors);
     if (!vendor) continue;
     const variable = secretNames.get(use.key);
     try {
-      const hooks = openApi(use, config);
+      const hooks = openApi(use, read);
       if (!hooks || (vendor.webhooks.secretBy === "vendor" && variable === undefined)) {
         const needed =
           vendor.webhooks.secretBy === "vendor"
@@ -161,9 +169,9 @@ async function registerTunnelWebhooks(
   return { said, secrets };
 }
 
-function openApi(use: PresetUse, config: ResolvedConfig): HookApi | undefined {
+function openApi(use: PresetUse, read: Configured): HookApi | undefined {
   const isPlaced = toText(use.with["place"]) !== "" || !findRegistration(use.folder)?.placeRequired;
-  return isPlaced ? connectStored(use, config, CALLS_MS) : undefined;
+  return isPlaced ? connectStored(use, read, CALLS_MS) : undefined;
 }
 
 function fileOf({ store }: ResolvedConfig): string {

@@ -1,7 +1,7 @@
 import type { FoundMissed, MissedEvent } from "../../core/ports/missed.ts";
 import { findRegistration, requirePreset } from "../../core/config/presets/file.ts";
 import { findVendor } from "../../core/ports/vendor.ts";
-import { vendors } from "../../vendors/index.ts";
+import { searchPresets } from "../context.ts";
 import { type ServiceFlags, UsageError } from "../command.ts";
 import { formatCount, formatTable } from "../format.ts";
 import { type CliIo, print, printJson, printWarnings } from "../io.ts";
@@ -19,7 +19,8 @@ export interface CatchUpFlags extends ServiceFlags {
  * the token and the place of the preset.
  */
 export async function catchUp(name: string, flags: CatchUpFlags, io: CliIo): Promise<void> {
-  const { name: preset, folder } = requirePreset(name, io.cwd);
+  const search = await searchPresets(flags, io);
+  const { name: preset, folder } = requirePreset(name, search);
   if (!findRegistration(folder)?.catchUp) {
     throw new UsageError(`The sender of ${preset} does not say what did not arrive. GitHub, GitLab and Stripe do.`);
   }
@@ -27,7 +28,7 @@ export async function catchUp(name: string, flags: CatchUpFlags, io: CliIo): Pro
   const client = await createOperatorClient(flags, io);
   const found = await client.call("POST /api/events/catch-up", {}, { preset, hook, since, dryRun });
   if (flags.json) return printJson(io, { ok: true, since, ...found });
-  showMissed(found, [findVendor(vendors, preset)?.service ?? preset, since], io);
+  showMissed(found, [findVendor(search.vendors, preset)?.service ?? preset, since], io);
   const count = formatCount(found.missed.length, "event");
   if (dryRun && found.missed.length > 0) print(io, `${count} did not arrive. Without --dry-run, they are got again.`);
   else if (found.missed.length > 0) print(io, `The service gets ${count} again. \`webhooks tail\` shows them.`);

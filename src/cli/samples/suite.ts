@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { ReadConfig } from "../../core/config/load.ts";
 import { checkConfig } from "../../service/drivers.ts";
-import { locatePreset } from "../../core/config/presets/file.ts";
+import { toPresetName } from "../../core/config/presets/file.ts";
 import { parseSource, type Source } from "../../core/config/parse/source.ts";
 import type { MappingInput } from "../../core/config/schema/generated.ts";
 import { ConfigError, type ConfigProblem } from "../../core/errors.ts";
@@ -112,9 +112,11 @@ async function readMapping(
   { folder, config: configFile, env }: MappingSourceOptions,
 ): Promise<ReadConfig> {
   if (preset !== undefined) {
-    return checkConfig({ hooks: { presets: [preset] } }, { baseDir: folder, env });
+    const { plugins = [] } = toObject(readWritten(configFile));
+    const config = { plugins, hooks: { presets: [preset] } };
+    return checkConfig(config, { baseDir: path.dirname(configFile ?? folder), env });
   }
-  const written = configFile === undefined ? {} : parseSource(configFile, readFileSync(configFile, "utf8")).value;
+  const written = readWritten(configFile);
   const presets = findPresetUses(written, { hook: name, module });
   const mappings = file === undefined ? findMappings(written, { hook: name, module }) : [];
   if (mappings.length + presets.length > 0) {
@@ -136,6 +138,10 @@ async function readMapping(
   const config = { hooks: { transformsDir: folder, mappings: [mapping] } };
   const baseDir = file === undefined ? folder : path.dirname(file);
   return checkConfig(config, { file, baseDir, env, source: source && toConfigSource(source) });
+}
+
+function readWritten(configFile: string | undefined): unknown {
+  return configFile === undefined ? {} : parseSource(configFile, readFileSync(configFile, "utf8")).value;
 }
 
 /** The configuration's own mappings of a hook, or those that give the module something to start from. A sample needs no credential. */
@@ -163,7 +169,7 @@ function findPresetUses(written: unknown, { hook, module }: { hook: string; modu
     )
     .filter(({ use, with: given }) =>
       module === undefined
-        ? trimSlashes(toText(given["path"] ?? locatePreset(toText(use), "/").name)) === hook
+        ? trimSlashes(toText(given["path"] ?? toPresetName(toText(use)))) === hook
         : readPath(given, ["transform", "module"]) === module,
     )
     .map(({ use, with: { secret: _secret, ...given } }) => ({ use, with: given }));

@@ -23,7 +23,7 @@ import { toObject } from "../../core/shared/json.ts";
 import { PACKAGE_ROOT } from "../../core/shared/system/package.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { addItem } from "../command.ts";
-import { locateNewConfig } from "../context.ts";
+import { locateNewConfig, searchPresets } from "../context.ts";
 import { type CliIo, commandName, listFiles, print, printJsonLine, style } from "../io.ts";
 import { confirmWrite, openTerminal, readPlan, runChange, showChange } from "./change.ts";
 import { type Answers, askAnswers } from "./init-answers.ts";
@@ -83,7 +83,8 @@ async function initialize(flags: InitFlags, io: CliIo): Promise<void> {
 
 async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | undefined): Promise<InitReport> {
   const target = readTarget(locateNewConfig(flags.config, io, NEW_CONFIG), io.env);
-  const given = { presets: flags.preset.map((use) => requirePreset(use, io.cwd)), model: flags.model };
+  const search = await searchPresets(flags, io);
+  const given = { presets: flags.preset.map((use) => requirePreset(use, search)), model: flags.model };
   const answers = await askAnswers(given, target, terminal);
   const planned = await planConfig(target, answers, { io, terminal });
   const { config } = await requireValid(planned, target);

@@ -17,18 +17,24 @@ import { readAuth, toParametersSchema } from "../../core/config/presets/paramete
 import { resolveReferences } from "../../core/config/references.ts";
 import { isSecretKey } from "../../core/config/rules/secrets.ts";
 import { ConfigError, toSentence } from "../../core/errors.ts";
-import { findVendor } from "../../core/ports/vendor.ts";
-import { vendors } from "../../vendors/index.ts";
+import { findVendor, type Vendors } from "../../core/ports/vendor.ts";
 import { showHookId } from "../../vendors/kit/subscriptions.ts";
 import { readOwn, toObject, toText } from "../../core/shared/json.ts";
 import { addConfigOptions, addPair, addWriteOptions, CONFIG_HELP, PRESET_HELP, UsageError } from "../command.ts";
-import { loadConfig, locateNewConfig, parseJsonOrText, readSecret } from "../context.ts";
+import { loadConfig, locateNewConfig, parseJsonOrText, readSecret, searchPresets } from "../context.ts";
 import { type CliIo, print, printJson, printJsonLine, printWarnings, style } from "../io.ts";
 import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, readPlan, runChange } from "./change.ts";
 import { type CopyFlags, copyPreset } from "./preset-copy.ts";
 import { removeTunnelWebhooks } from "../live/dev-tunnel.ts";
 import { registerPreset, unregisterPreset } from "./registration.ts";
-import { findRegistrar, refuseUnknownUrl, refuseUnused, type RegisterFlags } from "./sender.ts";
+import {
+  findRegistrar,
+  refuseUnknownUrl,
+  refuseUnused,
+  type Registrar,
+  type RegisterCommand,
+  type RegisterFlags,
+} from "./sender.ts";
 import { addVerify } from "./verify.ts";
 import { MissingAnswer, type Terminal } from "./terminal.ts";
 
@@ -54,8 +60,9 @@ export function addPresets(program: Command, io: CliIo): void {
     .description("Show a preset's page: what to set at the sender, events, options and an example.")
     .argument("<name>", PRESET_HELP)
     .option("--json", "print the preset itself, as JSON", false)
-    .action((name: string, { json }: { json: boolean }) => {
-      const { folder, written } = requirePreset(name, io.cwd);
+    .option("--config <file>", CONFIG_HELP)
+    .action(async (name: string, { json, config }: { json: boolean; config?: string }) => {
+      const { folder, written } = requirePreset(name, await searchPresets({ config }, io));
       if (json) printJson(io, readPreset(folder).preset);
       else print(io, writePresetPage(folder, written).trimEnd());
     });
@@ -71,9 +78,7 @@ export function addPresets(program: Command, io: CliIo): void {
     .option("--unregister", "delete the webhook at the sender, and leave the configuration", false)
     .option("--replace", "register it instead of another webhook, where there can be only one", false)
     .option("--token <token>", TOKEN_HELP)
-    .action((name: string, flags: EnableFlags) =>
-      runChange(flags, io, () => enablePreset(requirePreset(name, io.cwd), flags, io)),
-    );
+    .action((name: string, flags: EnableFlags) => runChange(flags, io, () => enablePreset(name, flags, io)));
   const disable = presets.command("disable").argument("<name>", PRESET_HELP);
   addWriteOptions(disable)
     .description("Remove a preset from the configuration.")
@@ -84,16 +89,16 @@ export function addPresets(program: Command, io: CliIo): void {
       false,
     )
     .option("--token <token>", TOKEN_HELP)
-    .action((name: string, flags: EnableFlags) =>
-      runChange(flags, io, () => disablePreset(requirePreset(name, io.cwd), flags, io)),
-    );
+    .action((name: string, flags: EnableFlags) => runChange(flags, io, () => disablePreset(name, flags, io)));
   addVerify(presets, io);
   addConfigOptions(presets.command("copy"))
     .description("Replace a preset by its mappings, templates and samples, as your own to change.")
     .argument("<name>", PRESET_HELP)
     .option("--path <hook>", "the hook's name, if the preset is used for several")
     .option("--print", "show the mappings and write nothing", false)
-    .action((name: string, flags: CopyFlags) => copyPreset(requirePreset(name, io.cwd), flags, io));
+    .action(async (name: string, flags: CopyFlags) =>
+      copyPreset(requirePreset(name, await searchPresets(flags, io)), flags, io),
+    );
 }
 
 const TOKEN_HELP = "token of the sender's API (default: apiToken, or that of the channel); it is not stored";
@@ -112,10 +117,12 @@ interface Person {
 }
 
 /** Adds a preset to the configuration with its secret in a file, and says what to set at the sender. */
-async function enablePreset(preset: PresetPlace, flags: EnableFlags, io: CliIo): Promise<void> {
+async function enablePreset(given: string, flags: EnableFlags, io: CliIo): Promise<void> {
+  const search = await searchPresets(flags, io);
+  const preset = requirePreset(given, search);
   const { name } = preset;
-  const vendor = findRegistrar(name);
-  if (flags.unregister) return unregister(preset, flags, io);
+  const vendor = findRegistrar(name, search.vendors);
+  if (flags.unregister) return unregister({ preset, vendor, flags, io });
   if (vendor && flags.register !== undefined) {
     if (flags.secret !== undefined && vendor.webhooks.secretBy !== "app")
       throw new UsageError("Give either --register or --secret, not both.");
@@ -124,7 +131,7 @@ async function enablePreset(preset: PresetPlace, flags: EnableFlags, io: CliIo):
   const terminal = openTerminal(flags, io);
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
   const url = toUrl(target, flags.path ?? name);
-  const byHand = flags.register === undefined ? [] : describeByHand(preset, url);
+  const byHand = flags.register === undefined ? [] : describeByHand(preset, url, search.vendors);
   if (!flags.json) print(io, ...byHand);
   // With --register, a preset that is used only lacks its webhook.
   if (byHand.length > 0 && findWrittenUse(target, preset, flags.path)) {
@@ -164,7 +171,7 @@ async function enablePreset(preset: PresetPlace, flags: EnableFlags, io: CliIo):
 }
 
 /** Steps for the person, where no API can register a webhook. */
-function describeByHand({ name, folder, written }: PresetPlace, url: string): string[] {
+function describeByHand({ name, folder, written }: PresetPlace, url: string, vendors: Vendors): string[] {
   const vendor = findVendor(vendors, name);
   if (!vendor?.describeSetup)
     return [`The webhook of ${name} cannot be registered by an API. See \`webhooks presets show ${written}\`.`];
@@ -174,10 +181,13 @@ function describeByHand({ name, folder, written }: PresetPlace, url: string): st
   return vendor.describeSetup(url, events?.default ?? []);
 }
 
-async function unregister(preset: PresetPlace, flags: EnableFlags, io: CliIo): Promise<void> {
-  const { name } = preset;
-  const vendor = findRegistrar(name);
-  const message = `The webhook of ${name} cannot be deleted by an API. Delete it at the sender.`;
+async function unregister({
+  preset,
+  vendor,
+  flags,
+  io,
+}: Omit<RegisterCommand, "flags" | "vendor"> & { vendor?: Registrar; flags: EnableFlags }): Promise<void> {
+  const message = `The webhook of ${preset.name} cannot be deleted by an API. Delete it at the sender.`;
   if (!vendor) throw new ConfigError([{ message }]);
   const removed = await unregisterPreset({ preset, vendor, flags, io });
   if (flags.json) printJsonLine(io, { ok: true, removed });
@@ -185,13 +195,17 @@ async function unregister(preset: PresetPlace, flags: EnableFlags, io: CliIo): P
 }
 
 /** Removes a preset from the configuration, and its webhook before. */
-async function disablePreset(preset: PresetPlace, flags: EnableFlags, io: CliIo): Promise<void> {
+async function disablePreset(given: string, flags: EnableFlags, io: CliIo): Promise<void> {
+  const search = await searchPresets(flags, io);
+  const preset = requirePreset(given, search);
   const { name } = preset;
-  const vendor = findRegistrar(name);
+  const vendor = findRegistrar(name, search.vendors);
   const removed = flags.unregister && vendor ? await unregisterPreset({ preset, vendor, flags, io }) : [];
   if (flags.unregister && !flags.dryRun) {
-    const { config } = await loadConfig(flags.config, io);
-    const left = await removeTunnelWebhooks(config, { preset: name, hook: flags.path ?? name });
+    const left = await removeTunnelWebhooks(await loadConfig(flags.config, io), {
+      preset: name,
+      hook: flags.path ?? name,
+    });
     if (!flags.json) print(io, ...left);
   }
   const target = readTarget(locateNewConfig(flags.config, io), io.env);

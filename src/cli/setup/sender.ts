@@ -1,14 +1,14 @@
 import { findUse, toApiAccess, toHook, toHookUrl } from "../../core/config/presets/api-access.ts";
 import { type ConfigPlan, isReference } from "../edit/plan.ts";
+import type { ReadConfig } from "../../core/config/load.ts";
 import type { PresetPlace } from "../../core/config/presets/file.ts";
 import type { PresetUse, ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { ConfigError } from "../../core/errors.ts";
-import { findVendor, type HookApi, type Vendor } from "../../core/ports/vendor.ts";
+import { findVendor, type HookApi, type Vendor, type Vendors } from "../../core/ports/vendor.ts";
 import type { WriteFlags } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { openTerminal, readPlan } from "./change.ts";
 import { MissingAnswer } from "./terminal.ts";
-import { vendors } from "../../vendors/index.ts";
 
 export interface RegisterFlags extends WriteFlags {
   envFile?: string;
@@ -20,6 +20,9 @@ export interface RegisterFlags extends WriteFlags {
   token?: string;
   replace: boolean;
 }
+
+/** A configuration, and what its presets can be used with. */
+export type Configured = Pick<ReadConfig, "config" | "drivers">;
 
 /** A vendor whose webhooks can be made by its API. */
 export type Registrar = Vendor & Required<Pick<Vendor, "webhooks">>;
@@ -42,7 +45,7 @@ export interface Sender {
 const CALLS_MS = 60_000;
 
 /** The vendor of a preset, if its webhooks can be made by its API. */
-export function findRegistrar(preset: string): Registrar | undefined {
+export function findRegistrar(preset: string, vendors: Vendors): Registrar | undefined {
   const vendor = findVendor(vendors, preset);
   return vendor?.webhooks && { ...vendor, webhooks: vendor.webhooks };
 }
@@ -60,10 +63,11 @@ export async function openSender(command: RegisterCommand, plan: ConfigPlan, env
 }
 
 /** The API of a preset's sender with the stored token; undefined: there is none. */
-export function connectStored(use: PresetUse, config: ResolvedConfig, timeoutMs: number): HookApi | undefined {
+export function connectStored(use: PresetUse, { config, drivers }: Configured, timeoutMs: number): HookApi | undefined {
   const { token, ...access } = toApiAccess(use, config);
   if (token === undefined) return undefined;
-  return findRegistrar(use.name)?.webhooks.connect({ ...access, token, signal: AbortSignal.timeout(timeoutMs) });
+  const registrar = findRegistrar(use.name, drivers.vendors);
+  return registrar?.webhooks.connect({ ...access, token, signal: AbortSignal.timeout(timeoutMs) });
 }
 
 /** `hooks`: those that the preset is used for. */

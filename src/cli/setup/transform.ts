@@ -13,7 +13,7 @@ import { replaceFile } from "../../core/shared/system/files.ts";
 import { isObject, readPath, toKeyPath } from "../../core/shared/json.ts";
 import { didYouMean, trimSlashes } from "../../core/shared/text/text.ts";
 import { addItem, addServiceOptions, type ServiceFlags } from "../command.ts";
-import { locateNewConfig, locateTransforms, readPayload } from "../context.ts";
+import { locateNewConfig, locateTransforms, readPayload, searchPresets } from "../context.ts";
 import { type CliIo, commandName, listFiles, print, printJson, printWarnings } from "../io.ts";
 import { createOperatorClient, readEvent } from "../operator-client.ts";
 import { addValue, createShape, type Shape } from "../reading/shape.ts";
@@ -54,7 +54,7 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
   const payloads = await Promise.all(flags.sample.map((file) => readPayload(file, io)));
   const events = await readEvents(flags, io);
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
-  const preset = readPresetEvent(flags, io);
+  const preset = await readPresetEvent(flags, io);
   const plan = preset ? planPreset(target, name, preset) : await planTransform(target, name, events[0]);
   const files = preset ? toPresetFiles(name, preset) : toFiles(name, payloads, { events, plan, flags });
   requireFree(folder, Object.keys(files));
@@ -126,7 +126,8 @@ interface PresetEvent extends PresetPlace {
 }
 
 /** Throws a `ConfigError` if there is no such preset or event. */
-function readPresetEvent({ preset, event, sample, fromEvent }: NewFlags, { cwd }: CliIo): PresetEvent | undefined {
+async function readPresetEvent(flags: NewFlags, io: CliIo): Promise<PresetEvent | undefined> {
+  const { preset, event, sample, fromEvent } = flags;
   const refuse = (message: string): ConfigError => new ConfigError([{ message }]);
   if (preset === undefined) {
     if (event === undefined) return undefined;
@@ -136,7 +137,7 @@ function readPresetEvent({ preset, event, sample, fromEvent }: NewFlags, { cwd }
   }
   if (sample.length + fromEvent.length > 0)
     throw refuse("With --preset, the samples are those of the preset: leave out --sample and --from-event.");
-  const place = requirePreset(preset, cwd);
+  const place = requirePreset(preset, await searchPresets(flags, io));
   const { name, folder } = place;
   const samples = readPresetSamples(folder);
   const known = listEvents(readPreset(folder).preset, samples);

@@ -1,19 +1,19 @@
 import { isSender } from "../../core/types.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Command } from "commander";
-import { builtInDrivers } from "../../service/drivers.ts";
+import type { Drivers } from "../../core/config/plugins.ts";
 import { type PresetPlace, requirePreset } from "../../core/config/presets/file.ts";
 import { findUse, toHook } from "../../core/config/presets/api-access.ts";
-import type { PresetUse, ResolvedConfig } from "../../core/config/resolved-config.ts";
+import type { PresetUse } from "../../core/config/resolved-config.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { readOwn } from "../../core/shared/json.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { addServiceOptions, EXIT_CODES, PRESET_HELP, type ServiceFlags, toDigits } from "../command.ts";
-import { loadConfig } from "../context.ts";
+import { loadConfig, searchPresets } from "../context.ts";
 import { type CliIo, print, printJson } from "../io.ts";
 import { createOperatorClient, type OperatorClient } from "../operator-client.ts";
-import { connectStored, findRegistrar, listHooks, refuseUnused, requireUrl } from "./sender.ts";
+import { type Configured, connectStored, findRegistrar, listHooks, refuseUnused, requireUrl } from "./sender.ts";
 
 type Rejection = OperatorAnswers["GET /api/rejections"]["rejections"][number];
 
@@ -30,7 +30,9 @@ export function addVerify(presets: Command, io: CliIo): void {
     .argument("<name>", PRESET_HELP)
     .option("--path <hook>", "the hook's name, if the preset is used for several")
     .option("--wait <seconds>", "how long to wait", toDigits, "120")
-    .action((name: string, flags: VerifyFlags) => verify(requirePreset(name, io.cwd), flags, io));
+    .action(async (name: string, flags: VerifyFlags) =>
+      verify(requirePreset(name, await searchPresets(flags, io)), flags, io),
+    );
 }
 
 const POLL_MS = 500;
@@ -41,16 +43,17 @@ type Outcome = { event: string; reason?: never } | { event?: never; reason: stri
 
 async function verify(place: PresetPlace, flags: VerifyFlags, io: CliIo): Promise<void> {
   const { name } = place;
-  const { config } = await loadConfig(flags.config, io);
+  const read = await loadConfig(flags.config, io);
+  const { config, drivers } = read;
   const use = findUse(config, name, flags.path);
   if (!use) throw refuseUnused(place, config.file, listHooks(config, name));
   const hook = toHook(use);
   const { mapping } =
     config.hooks.mappings.find(({ preset, mapping: { match } }) => preset === name && match?.path === hook) ?? {};
-  const headers = listSignatureHeaders(mapping?.auth?.scheme);
+  const headers = listSignatureHeaders(mapping?.auth?.scheme, drivers);
   const client = await createOperatorClient(flags, io);
   const seen = await readSeen(client, hook);
-  const asked = await askForTest(use, config);
+  const asked = await askForTest(use, read);
   if (!flags.json) print(io, asked, `Waiting up to ${flags.wait} s for a signed event of ${hook}.`);
 
   const { event, reason } = await waitForOutcome();
@@ -89,14 +92,14 @@ async function readSeen(client: OperatorClient, hook: string): Promise<Set<strin
 }
 
 /** The request to the sender for a test, in a sentence. */
-async function askForTest(use: PresetUse, config: ResolvedConfig): Promise<string> {
-  const vendor = findRegistrar(use.name);
+async function askForTest(use: PresetUse, read: Configured): Promise<string> {
+  const vendor = findRegistrar(use.name, read.drivers.vendors);
   const byHand = "Cause an event at the sender, or send its test delivery.";
   if (!vendor) return byHand;
   try {
-    const hooks = connectStored(use, config, TEST_MS);
+    const hooks = connectStored(use, read, TEST_MS);
     if (!hooks) return `${byHand} ${vendor.service} was not asked for one, because no token is stored.`;
-    const url = requireUrl(use, config);
+    const url = requireUrl(use, read.config);
     const [id] = await hooks.find(url);
     if (id === undefined) {
       return `${vendor.service} has no webhook that posts to ${url}: register it with \`webhooks presets enable ${use.written} --register\`.`;
@@ -109,8 +112,8 @@ async function askForTest(use: PresetUse, config: ResolvedConfig): Promise<strin
   }
 }
 
-function listSignatureHeaders(scheme: string | undefined): string[] {
-  const about = scheme === undefined ? undefined : builtInDrivers.providers[scheme]?.about;
+function listSignatureHeaders(scheme: string | undefined, { providers }: Drivers): string[] {
+  const about = scheme === undefined ? undefined : providers[scheme]?.about;
   const header = readOwn(about, "header");
   return typeof header === "string" ? (header.match(/[a-z][a-z\d]*(?:-[a-z\d]+)+/g) ?? []) : [];
 }

@@ -15,6 +15,11 @@ const PARROT = `export default {
   providers: { feather: { schema: ${SCHEMA}, create: () => ({}) } },
 };`;
 
+/** A plugin with one vendor. */
+function vendorOf(parts: string, name = "acme"): string {
+  return `export default { name: "acmes", vendors: { ${JSON.stringify(name)}: { service: "Acme", ${parts} } } };`;
+}
+
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), "hookline-plugins-"));
@@ -74,6 +79,46 @@ describe("a plugin that cannot be used is a problem of its entry", () => {
       "brings a channel with the other name of one",
       `export default { name: "a", channels: { teams: { schema: ${SCHEMA}, create() {} } } };`,
       'no channel can be named "teams": it means msteams',
+    ],
+    [
+      "has a vendor without a name",
+      'export default { name: "a", vendors: { acme: {} } };',
+      "vendors.acme.service must be its name",
+    ],
+    [
+      "has a vendor with a name that no preset has",
+      vendorOf("", "Acme_1"),
+      "vendors.Acme_1: a vendor has the name of its preset",
+    ],
+    [
+      "has a vendor with an unknown part",
+      vendorOf("webhook: {}"),
+      'vendors.acme has the unknown part "webhook"; did you mean "webhooks"?',
+    ],
+    [
+      "has a vendor with a relative folder",
+      vendorOf('presets: ["./presets/acme"]'),
+      "vendors.acme.presets must be a list of absolute folders",
+    ],
+    [
+      "has a vendor whose webhooks cannot connect",
+      vendorOf('webhooks: { secretBy: "us" }'),
+      "vendors.acme.webhooks must be { secretBy,",
+    ],
+    [
+      "has a vendor that reads messages by no function",
+      vendorOf("readMessage: {}"),
+      "vendors.acme.readMessage must be a function",
+    ],
+    [
+      "has a vendor with a channel without create",
+      vendorOf(`channels: { acme: { schema: ${SCHEMA} } }`),
+      "vendors.acme.channels.acme must be",
+    ],
+    [
+      "has a vendor with a channel with the name last",
+      vendorOf("channels: { last: {} }"),
+      'no channel can be named "last"',
     ],
     ["has no create", `export default { name: "a", agents: { x: { schema: ${SCHEMA} } } };`, "agents.x must be"],
     [
@@ -136,6 +181,71 @@ test("a schema may refer to its own definitions", async () => {
   expect(await problemsOf(config, text)).toMatchObject([
     { key: "hooks.mail.source.to", message: "This value must be a string, not a number." },
   ]);
+});
+
+describe("a vendor", () => {
+  const BASE = { name: "acme", description: "x", mappings: [{ messageTemplate: "x" }] };
+  const HOOKS = 'webhooks: { secretBy: "us", tokenVariables: ["T"], tokenNeeds: "all", connect: () => ({}) }';
+
+  function writePreset(preset: object, place = "presets/acme"): string {
+    mkdirSync(path.join(folder, place), { recursive: true });
+    const file = path.join(folder, place, "preset.json");
+    writeFileSync(file, JSON.stringify(preset, undefined, 2));
+    return file;
+  }
+  const withPreset = (parts = "", place = "presets/acme") =>
+    vendorOf(`presets: [${JSON.stringify(path.join(folder, place))}], ${parts}`);
+
+  test("brings its schemes, channels, and presets by name", async () => {
+    writePreset({ ...BASE, common: { auth: { scheme: "acme", volume: 1 } } });
+    const driver = `{ acme: { schema: ${SCHEMA}, create: () => ({}) } }`;
+    const plugin = withPreset(`signatures: ${driver}, channels: ${driver}`);
+    const config = '{ plugins: ["./p.mjs"], channels: { acme: { volume: 2 } }, hooks: { presets: ["acme"] } }';
+    expect(await problemsOf(config, plugin)).toEqual([]);
+    const { config: resolved, drivers } = await read(config);
+    expect(resolved.hooks.mappings).toMatchObject([{ id: "acme", preset: "acme" }]);
+    expect(resolved.channels).toEqual({ acme: { volume: 2 } });
+    expect(drivers.vendors).toMatchObject({ acme: { service: "Acme" }, github: { service: "GitHub" } });
+  });
+
+  test.each([
+    ["acne", 'There is no preset "acne"; did you mean "acme"?'],
+    ["acme", "presets/acme/preset.json does not exist."],
+  ])("whose preset %s is not there", async (use, message) => {
+    const [problem] = await problemsOf(`{ plugins: ["./p.mjs"], hooks: { presets: ["${use}"] } }`, withPreset());
+    expect(problem).toMatchObject({ key: "hooks.presets[0]", message: expect.stringContaining(message) });
+  });
+
+  test("has no preset with a built-in one's name", async () => {
+    writePreset({ ...BASE, name: "github" }, "presets/github");
+    const config = '{ plugins: ["./p.mjs"], hooks: { presets: ["github"] } }';
+    const [problem] = await problemsOf(config, withPreset("", "presets/github"));
+    expect(problem?.message).toContain('"github" is a built-in preset. Choose another name');
+  });
+
+  test.each([
+    ["", { place: { type: "string" } }, "registration", "vendors.acme.webhooks"],
+    [HOOKS, { catchUp: true }, "registration.catchUp", "vendors.acme.openMissed"],
+  ])("with %s is needed for what a preset registers", async (parts, registration, key, part) => {
+    const file = writePreset({ ...BASE, registration });
+    for (const use of ["acme", "./presets/acme"]) {
+      const [problem] = await problemsOf(`{ plugins: ["./p.mjs"], hooks: { presets: ["${use}"] } }`, withPreset(parts));
+      expect(problem).toMatchObject({ file, key, line: expect.any(Number) });
+      expect(problem?.message).toBe(`Nothing can do this for "acme". Add a plugin with ${part}, or remove this key.`);
+    }
+    const whole = withPreset(`${HOOKS}, openMissed: async () => ({})`);
+    expect(await problemsOf('{ plugins: ["./p.mjs"], hooks: { presets: ["./presets/acme"] } }', whole)).toEqual([]);
+  });
+
+  test("is brought by one plugin", async () => {
+    const plugin = withPreset(`channels: { acme: { schema: ${SCHEMA}, create: () => ({}) } }`);
+    const problems = await problemsOf('{ plugins: ["./p.mjs", "./p.mjs"] }', plugin);
+    expect(problems.map(({ message }) => message)).toEqual([
+      'Both acmes and acmes bring the channel "acme". Remove one of the plugins.',
+      'Both acmes and acmes bring the vendor "acme". Remove one of the plugins.',
+      'Both acmes and acmes bring the preset "acme". Remove one of the plugins.',
+    ]);
+  });
 });
 
 test("two plugins cannot bring the same", async () => {

@@ -3,16 +3,14 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type ConfigProblem, messageOf } from "../errors.ts";
 import type { Plugin } from "../ports/plugin.ts";
-import type { Vendors } from "../ports/vendor.ts";
 import { CLOCK_SLACK_MS } from "../shared/system/files.ts";
-import { isObject, readOwn, toObject } from "../shared/json.ts";
-import { didYouMean, toChannelName, withPeriod } from "../shared/text/text.ts";
-import { compileSchema } from "./schema/validator.ts";
+import { readOwn, toObject } from "../shared/json.ts";
+import { withPeriod } from "../shared/text/text.ts";
+import { listPresetFolders } from "./presets/file.ts";
+import { PLUGIN_PARTS, requirePlugin } from "./plugin-shape.ts";
 
 /** Every driver that a configuration can name, and the vendors of its presets. */
-export interface Drivers extends Required<Omit<Plugin, "name">> {
-  vendors: Vendors;
-}
+export type Drivers = Required<Omit<Plugin, "name">>;
 
 /** Drivers of one port. */
 export type DriverPart = Exclude<keyof Drivers, "vendors">;
@@ -43,12 +41,23 @@ export async function loadPlugins(entries: unknown, baseDir: string, builtIn: Dr
       });
     }
   }
-  return { drivers: mergeDrivers(builtIn, plugins), problems: [...problems, ...findConflicts(plugins)], files };
+  const all = plugins.map(withVendors);
+  return { drivers: mergeDrivers(builtIn, all), problems: [...problems, ...findConflicts(all)], files };
+}
+
+/** A plugin with the channels and signatures of its vendors among its own. */
+function withVendors(plugin: Plugin): Plugin {
+  const vendors = Object.values(plugin.vendors ?? {});
+  return {
+    ...plugin,
+    channels: Object.assign({}, ...vendors.map(({ channels }) => channels), plugin.channels),
+    providers: Object.assign({}, ...vendors.map(({ signatures }) => signatures), plugin.providers),
+  };
 }
 
 /** A plugin's driver replaces a built-in one of the same name. */
 function mergeDrivers(builtIn: Drivers, plugins: Plugin[]): Drivers {
-  const merge = <Part extends DriverPart>(part: Part): Drivers[Part] =>
+  const merge = <Part extends keyof Drivers>(part: Part): Drivers[Part] =>
     Object.assign({}, builtIn[part], ...plugins.map((plugin) => plugin[part]));
   return {
     agents: merge("agents"),
@@ -56,32 +65,26 @@ function mergeDrivers(builtIn: Drivers, plugins: Plugin[]): Drivers {
     mailSources: merge("mailSources"),
     tools: merge("tools"),
     providers: merge("providers"),
-    vendors: builtIn.vendors,
+    vendors: merge("vendors"),
   };
 }
-
-/** Parts of a plugin, as problems name them. */
-const PARTS = {
-  agents: "the agent kind",
-  channels: "the channel",
-  mailSources: "the mail source kind",
-  tools: "the tool set kind",
-  providers: "the signature scheme",
-} as const satisfies Record<DriverPart, string>;
 
 /** The order of two plugins must not decide which of them is used. */
 function findConflicts(plugins: Plugin[]): ConfigProblem[] {
   const owners = new Map<string, string>();
   return plugins.flatMap(({ name, ...parts }) =>
-    Object.entries(PARTS)
-      .flatMap(([part, noun]) => Object.keys(toObject(readOwn(parts, part))).map((driver) => `${noun} "${driver}"`))
-      .flatMap((driver) => {
-        const owner = owners.get(driver);
-        owners.set(driver, name);
-        return owner === undefined
-          ? []
-          : [{ key: "plugins", message: `Both ${owner} and ${name} bring ${driver}. Remove one of the plugins.` }];
-      }),
+    [
+      ...Object.entries(PLUGIN_PARTS).flatMap(([part, noun]) =>
+        Object.keys(toObject(readOwn(parts, part))).map((driver) => `${noun} "${driver}"`),
+      ),
+      ...listPresetFolders(parts.vendors ?? {}).map((preset) => `the preset "${path.basename(preset)}"`),
+    ].flatMap((driver) => {
+      const owner = owners.get(driver);
+      owners.set(driver, name);
+      return owner === undefined
+        ? []
+        : [{ key: "plugins", message: `Both ${owner} and ${name} bring ${driver}. Remove one of the plugins.` }];
+    }),
   );
 }
 
@@ -138,49 +141,4 @@ function isCurrent({ files, startedAt }: ImportedModule): boolean {
     const stats = statSync(file, { throwIfNoEntry: false });
     return stats !== undefined && stats.ctimeMs < startedAt - CLOCK_SLACK_MS;
   });
-}
-
-/** A module's exports as a plugin. Throws an `Error` that says what is wrong with them. */
-function requirePlugin(exports: unknown): Plugin {
-  const plugin = isObject(exports) ? exports["default"] : undefined;
-  // A CommonJS module is kept for the life of the process, so a change of what it imports would never show.
-  if (isObject(plugin) && "default" in plugin) {
-    throw new Error('it must be an ES module: name it .mts, or put "type": "module" into its package.json');
-  }
-  requireShape(plugin);
-  return plugin;
-}
-
-function requireShape(plugin: unknown): asserts plugin is Plugin {
-  if (!isObject(plugin)) throw new Error("its default export must be what definePlugin returns");
-  const { name, ...parts } = plugin;
-  if (typeof name !== "string") throw new Error("it must have a name");
-  for (const [part, drivers] of Object.entries(parts)) {
-    if (!Object.hasOwn(PARTS, part))
-      throw new Error(`it has the unknown part "${part}"${didYouMean(part, Object.keys(PARTS))}`);
-    if (drivers === undefined) continue;
-    if (!isObject(drivers)) throw new Error(`${part} must be an object`);
-    for (const [driver, definition] of Object.entries(drivers)) requireDefinition(`${part}.${driver}`, definition);
-  }
-  for (const channel of Object.keys(plugin["channels"] ?? {})) {
-    if (channel.includes(":"))
-      throw new Error(`No channel can be named "${channel}": the part after : names an account.`);
-    const meant = channel === "last" ? "the channel that was used last" : toChannelName(channel);
-    if (meant !== channel) throw new Error(`no channel can be named "${channel}": it means ${meant}`);
-  }
-}
-
-function requireDefinition(key: string, definition: unknown): void {
-  if (!isObject(definition) || typeof definition["create"] !== "function") {
-    throw new Error(`${key} must be { schema, create(options) }`);
-  }
-  const { schema } = definition;
-  if (!isObject(schema) || schema["type"] !== "object") {
-    throw new Error(`${key}.schema must be a JSON Schema of type "object"`);
-  }
-  try {
-    compileSchema(schema);
-  } catch (error) {
-    throw new Error(`${key}.schema: ${messageOf(error)}`, { cause: error });
-  }
 }

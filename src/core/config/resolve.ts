@@ -3,7 +3,7 @@ import { toSecrets } from "../shared/secret.ts";
 import { toChannelName, trimSlashes } from "../shared/text/text.ts";
 import { parseDuration } from "../shared/time.ts";
 import type { Drivers } from "./plugins.ts";
-import { locatePreset } from "./presets/file.ts";
+import { locatePreset, type PresetSearch } from "./presets/file.ts";
 import type { ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
 import {
   type AlertRule,
@@ -47,7 +47,7 @@ export function resolveConfig(
       hooksUrl: hooksUrl ?? publicUrl,
       mcp: mcp && resolveMcp(mcp),
     },
-    hooks: resolveHooks(valid.hooks, { file, baseDir }),
+    hooks: resolveHooks(valid.hooks, { file, baseDir, vendors: drivers.vendors }),
     agents: resolveAgents(valid.agents),
     ...splitChannels(valid.channels),
     channelNames: [...new Set([...Object.keys(drivers.channels), ...Object.keys(valid.channels)])],
@@ -129,7 +129,11 @@ function toAudience(value: unknown): ChannelRules["audience"] {
   return value === "public" || value === "private" ? value : undefined;
 }
 
-function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: ConfigLocation): ResolvedConfig["hooks"] {
+function resolveHooks(
+  hooks: ValidConfig["hooks"],
+  { file, ...search }: Pick<ConfigLocation, "file"> & PresetSearch,
+): ResolvedConfig["hooks"] {
+  const { baseDir } = search;
   const { bodyTimeoutSeconds, dedupeWindow, ...rest } = hooks;
   const transformsDir = path.resolve(baseDir, hooks.transformsDir);
   const tokens = resolveTokens(hooks);
@@ -144,7 +148,7 @@ function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: ConfigLoca
     redact: hooks.redact.map(toKeys),
     presets: hooks.presets.map((entry, index) => {
       const { use, with: values = {} } = typeof entry === "string" ? { use: entry } : entry;
-      return { ...locatePreset(use, baseDir), with: values, key: `hooks.presets[${index}]` };
+      return { ...locatePreset(use, search), with: values, key: `hooks.presets[${index}]` };
     }),
     transformsDir,
     transformRoots: hooks.transformRoots.map((folder) => path.resolve(baseDir, folder)),

@@ -1,9 +1,9 @@
 import type { AgentDriver } from "./agent.ts";
-import type { ChannelDriver, MessageTemplate } from "./channel.ts";
-import type { MailAccount, MailSource, RefreshTokens } from "./mail-source.ts";
-import type { ReplayClass, SignatureVerifier } from "./signature.ts";
-import type { Log } from "../telemetry/log.ts";
+import type { ChannelDriver } from "./channel.ts";
+import type { DriverDefinition, SignatureDefinition } from "./driver.ts";
+import type { MailSource } from "./mail-source.ts";
 import type { ToolSet } from "./tool-set.ts";
+import type { Vendor } from "./vendor.ts";
 
 /** The default export of a plugin module. The built-in drivers are plugins of the same form. */
 export interface Plugin {
@@ -19,80 +19,8 @@ export interface Plugin {
   tools?: Record<string, DriverDefinition<ToolSet>>;
   /** By `scheme` of an `auth` block. */
   providers?: Record<string, SignatureDefinition>;
-}
-
-/** One driver: the schema of its block in the configuration, and how it is made from such a block. */
-export interface DriverDefinition<Driver, Options extends object = object> {
-  /**
-   * JSON Schema (draft-07) of the block, of type `object` and without `kind`. Its defaults are filled in. With
-   * `additionalProperties: false` an unknown key is an error.
-   */
-  schema: OptionsSchema;
-  /** Finds what the schema cannot express. Called when the configuration is loaded. */
-  check?(options: Options, context: Pick<DriverContext, "baseDir">): OptionProblem[];
-  /** Makes the driver, once for each load of the configuration. A large library is best imported here or later. */
-  create(options: Options, context: DriverContext): Driver | Promise<Driver>;
-}
-
-export interface OptionsSchema {
-  readonly type: "object";
-  readonly [keyword: string]: unknown;
-}
-
-export interface OptionProblem {
-  /** Dotted path within the block: `oauth.tokenUrl`. Default: the block itself. */
-  key?: string;
-  /** The mistake and its fix, in whole sentences. */
-  message: string;
-  /** A warning does not keep the service from starting. Default: error. */
-  level?: "error" | "warning";
-}
-
-export interface DriverContext {
-  /** The name of the block: a provider's (the part of a model before the slash), a channel's, a tool set's, `source` for mail. */
-  name: string;
-  /** Folder that relative paths in the options are resolved against, absolute. */
-  baseDir: string;
-  /** Folder for temporary files, absolute. It may not exist yet. What a killed service leaves there is removed at its next start. */
-  tempDir: string;
-  /** Folder for what a driver keeps between starts, absolute. It may not exist yet. */
-  stateDir: string;
-  log: Log;
-  /** Compiles a template of the options, as those of mappings are. Throws an `Error` that says what is wrong with it. */
-  compileTemplate(source: string): MessageTemplate;
-  /** For a channel: the account of a mailbox of `hooks.mail`, by its name. Undefined: there is none that can send. */
-  mailAccount?(name: string): MailAccount | undefined;
-  /** For a mail source: keeps the refresh tokens of a mailbox. Absent: they are kept in memory only. */
-  refreshTokens?(mailbox: string): RefreshTokens;
-}
-
-/** A signature scheme. `schema` is that of an `auth` block without `scheme`. */
-export interface SignatureDefinition<Options extends object = object> extends DriverDefinition<
-  SignatureVerifier,
-  Options
-> {
-  /** The sender signs its address, so `auth.url` or `gateway.publicUrl` is required. */
-  signsUrl?: boolean;
-  /** The sender's page about its signature. */
-  docs?: string;
-  /** A template for the idempotency key: what stays the same when the sender repeats a delivery. */
-  deliveryId?: string;
-  /** How a captured request is kept from running again. Default: plain. */
-  replay?(options: Options): ReplayClass;
-  /** For the documentation, in a few words each. */
-  about?: SignatureSummary;
-}
-
-export interface SignatureSummary {
-  /** The header with the signature, or where else it is. */
-  header: string;
-  /** The signed content, and how it is signed. */
-  signed: string;
-  /** How far the sender's clock may be off; undefined if no time is signed. */
-  tolerance?: string;
-  /** If `replay` depends on the options: on which. */
-  replay?: string;
-  handshake?: string;
+  /** By name of their presets. */
+  vendors?: Record<string, Vendor>;
 }
 
 /** Gives an editor the types of a plugin. Returns it unchanged. */

@@ -1,6 +1,6 @@
 import type { ChannelDriver } from "./channel.ts";
 import type { MissedEvents } from "./missed.ts";
-import type { DriverDefinition, SignatureDefinition } from "./plugin.ts";
+import type { DriverDefinition, SignatureDefinition } from "./driver.ts";
 
 /**
  * All that is known of one service that sends webhooks or takes messages; each part is optional. Its name is that of its
@@ -9,6 +9,8 @@ import type { DriverDefinition, SignatureDefinition } from "./plugin.ts";
 export interface Vendor {
   /** The name as people write it: "GitHub". */
   service: string;
+  /** The folders of its presets, absolute, which are used by their names. Absent: that of its name in the package. */
+  presets?: readonly string[];
   /** Signature schemes, by `scheme` of an `auth` block. `defineSignature` makes one of a row with its handshake. */
   signatures?: Record<string, SignatureDefinition>;
   /** Channels, by name of the block in `channels`. */

@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { DriverError, MailError, messageOf } from "../../core/errors.ts";
 import type { MailAccount } from "../../core/ports/mail-source.ts";
-import type { DriverContext, DriverDefinition, OptionProblem } from "../../core/ports/plugin.ts";
+import type { DriverContext, DriverDefinition, OptionProblem } from "../../core/ports/driver.ts";
 import { listFound } from "../../core/shared/found.ts";
 import { isLoopback } from "../../core/shared/net/network.ts";
 import { NON_BLANK, objectSchema } from "../../core/shared/json.ts";

@@ -1,6 +1,6 @@
 import type { ImapFlow } from "imapflow";
 import { isObject, parseObject } from "../../core/shared/json.ts";
-import type { DriverContext } from "../../core/ports/plugin.ts";
+import type { DriverContext } from "../../core/ports/driver.ts";
 import { createWakeUp, DAY_MS, type WakeUp } from "../../core/shared/time.ts";
 import { shareAccessTokens } from "../oauth.ts";
 import type { ImapOptions } from "../options.ts";

@@ -10,7 +10,7 @@ import { ConfigError, type ConfigProblem, messageOf } from "../../core/errors.ts
 import { createAuthenticators } from "../../core/ingress/authenticators.ts";
 import { type CompiledMapping, compileMapping, toRunLimits } from "../../core/mapping/compile.ts";
 import { createMappingIndex, findShadowed, isBuiltInHook } from "../../core/mapping/mapping-index.ts";
-import type { DriverContext } from "../../core/ports/plugin.ts";
+import type { DriverContext } from "../../core/ports/driver.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";
 import { toObject } from "../../core/shared/json.ts";
 import { readRegularFile, isInstalled } from "../../core/shared/system/files.ts";

@@ -110,7 +110,11 @@ function toSources({ config, drivers }: Loaded, { mappings = [], presets = [] }:
   });
   const uses = presets.map((entry, index): PresetUse => {
     const { use, with: values } = toObject(typeof entry === "string" ? { use: entry } : entry);
-    return { ...locatePreset(toText(use), config.baseDir), with: toObject(values), key: `hooks.presets[${index}]` };
+    return {
+      ...locatePreset(toText(use), { baseDir: config.baseDir, vendors: drivers.vendors }),
+      with: toObject(values),
+      key: `hooks.presets[${index}]`,
+    };
   });
   const { baseDir, hooks } = config;
   for (const { key, written, folder } of uses) {

@@ -10,7 +10,7 @@ import { type ConfigProblem, DriverError, messageOf } from "../../core/errors.ts
 import type { Sender } from "../../core/ingress/signature-authenticator.ts";
 import { compileTemplate } from "../../core/mapping/template/template.ts";
 import type { MailAccount } from "../../core/ports/mail-source.ts";
-import type { DriverContext, DriverDefinition } from "../../core/ports/plugin.ts";
+import type { DriverContext, DriverDefinition } from "../../core/ports/driver.ts";
 import type { Mailbox, Runtime } from "../../core/ports/runtime.ts";
 import { appendSegment, toObject } from "../../core/shared/json.ts";
 import { toTempDir } from "../../core/shared/system/temporary-folder.ts";

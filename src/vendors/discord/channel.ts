@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { hash } from "node:crypto";
-import type { DriverDefinition } from "../../core/ports/plugin.ts";
+import type { DriverDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import {

@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { createInterface } from "node:readline";
 import { codeOf, DriverError } from "../../core/errors.ts";
-import type { DriverContext, DriverDefinition } from "../../core/ports/plugin.ts";
+import type { DriverContext, DriverDefinition } from "../../core/ports/driver.ts";
 import {
   findMissingProgram,
   pickEnvironment,

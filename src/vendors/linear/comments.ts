@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../../core/errors.ts";
-import type { DriverDefinition } from "../../core/ports/plugin.ts";
+import type { DriverDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, isObject, NON_BLANK, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
 import { parseRetryAfter } from "../../core/shared/net/network.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";

@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { SignatureDefinition } from "../../core/ports/plugin.ts";
+import type { SignatureDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, objectSchema, parseObject, toObject } from "../../core/shared/json.ts";
 import { TOLERANCE } from "../signatures/row.ts";
 import { openToken } from "../signatures/tokens.ts";

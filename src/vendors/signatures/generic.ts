@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { OptionProblem, SignatureDefinition } from "../../core/ports/plugin.ts";
+import type { OptionProblem, SignatureDefinition } from "../../core/ports/driver.ts";
 import { NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import { HANDSHAKE_OPTION, withFixedHandshake } from "./handshake.ts";
 import {

@@ -1,4 +1,4 @@
-import type { SignatureDefinition } from "../../core/ports/plugin.ts";
+import type { SignatureDefinition } from "../../core/ports/driver.ts";
 import { field, graph, mailgun } from "./without-row.ts";
 import { grafana, header, hmac } from "./generic.ts";
 import { defineSignature } from "./verifier.ts";

@@ -1,4 +1,4 @@
-import type { SignatureDefinition } from "../../core/ports/plugin.ts";
+import type { SignatureDefinition } from "../../core/ports/driver.ts";
 import { NON_BLANK } from "../../core/shared/json.ts";
 import type {
   Bytes,

@@ -1,6 +1,6 @@
 import { verify, X509Certificate } from "node:crypto";
 import type { FromSchema } from "json-schema-to-ts";
-import type { SignatureDefinition } from "../../core/ports/plugin.ts";
+import type { SignatureDefinition } from "../../core/ports/driver.ts";
 import { readText } from "../../core/shared/net/network.ts";
 import { parseDuration } from "../../core/shared/time.ts";
 import { parseObject, objectSchema } from "../../core/shared/json.ts";

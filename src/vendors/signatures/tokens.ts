@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FromSchema } from "json-schema-to-ts";
-import type { OptionProblem, SignatureDefinition } from "../../core/ports/plugin.ts";
+import type { OptionProblem, SignatureDefinition } from "../../core/ports/driver.ts";
 import { GOOGLE_TOKEN, toGoogleRules } from "../../core/shared/net/google-token.ts";
 import {
   createTokenVerifier,

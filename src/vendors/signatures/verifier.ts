@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { messageOf } from "../../core/errors.ts";
-import type { OptionProblem, SignatureDefinition, SignatureSummary } from "../../core/ports/plugin.ts";
+import type { OptionProblem, SignatureDefinition, SignatureSummary } from "../../core/ports/driver.ts";
 import { toSecrets } from "../../core/shared/secret.ts";
 import { parseDuration } from "../../core/shared/time.ts";
 import { parseExactObject } from "../../core/shared/exact-json.ts";

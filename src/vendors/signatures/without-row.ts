@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { randomBytes } from "node:crypto";
-import type { SignatureDefinition } from "../../core/ports/plugin.ts";
+import type { SignatureDefinition } from "../../core/ports/driver.ts";
 import { parseExactObject } from "../../core/shared/exact-json.ts";
 import {
   isObject,

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, realpathSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, type ConfigProblem, messageOf } from "../../errors.ts";
+import type { Vendors } from "../../ports/vendor.ts";
 import { orElse, readRegularFile } from "../../shared/system/files.ts";
 import { PACKAGE_ROOT } from "../../shared/system/package.ts";
 import { didYouMean } from "../../shared/text/text.ts";
@@ -28,37 +29,57 @@ export interface PresetPlace {
   written: string;
 }
 
-/** One of the package by its name, or a folder, as `./presets/acme`, relative to `baseDir`. */
-export function locatePreset(use: string, baseDir: string): PresetPlace {
-  if (!isPath(use)) return toBuiltIn(use);
-  const folder = path.resolve(baseDir, use);
-  return { name: path.basename(folder), folder, written: use };
+/** Places that may have a preset. */
+export interface PresetSearch {
+  /** A path is relative to it. Absolute. */
+  baseDir: string;
+  /** Plugins bring vendors with presets. */
+  vendors: Vendors;
+}
+
+/** One of a vendor or of the package by its name, or a folder, as `./presets/acme`. */
+export function locatePreset(use: string, { baseDir, vendors }: PresetSearch): PresetPlace {
+  const name = toPresetName(use);
+  if (isPresetPath(use)) return { name, folder: path.resolve(baseDir, use), written: use };
+  const folder = listPresetFolders(vendors).find((known) => path.basename(known) === use);
+  return folder === undefined ? toBuiltIn(use) : { name, folder, written: use };
+}
+
+export function toPresetName(use: string): string {
+  return isPresetPath(use) ? path.basename(path.resolve(use)) : use;
+}
+
+/** The folders that vendors of plugins bring, absolute. */
+export function listPresetFolders(vendors: Vendors): string[] {
+  return Object.values(vendors).flatMap(({ presets = [] }) => presets.map((folder) => path.resolve(folder)));
 }
 
 export function toBuiltIn(name: string): PresetPlace {
   return { name, folder: path.join(PRESETS_FOLDER, name), written: name };
 }
 
-function isPath(use: string): boolean {
+/** Whether a preset is named by its folder. */
+export function isPresetPath(use: string): boolean {
   return /^\.{0,2}\//.test(use);
 }
 
 /** Why a preset is not there, in a sentence; undefined: there is one. */
-export function explainMissing(use: string, baseDir: string): string | undefined {
-  if (isPath(use)) {
-    const file = path.join(locatePreset(use, baseDir).folder, FILE);
+export function explainMissing(use: string, search: PresetSearch): string | undefined {
+  const ofVendors = listPresetFolders(search.vendors).map((folder) => path.basename(folder));
+  if (isPresetPath(use) || ofVendors.includes(use)) {
+    const file = path.join(locatePreset(use, search).folder, FILE);
     return existsSync(file) ? undefined : `There is no preset "${use}": the file ${file} does not exist.`;
   }
-  const known = findPresets();
-  if (known.includes(use)) return undefined;
-  const own = [`./presets/${use}`, `./${use}`].find((place) => explainMissing(place, baseDir) === undefined);
+  const known = [...findPresets(), ...ofVendors];
+  if (findPresets().includes(use)) return undefined;
+  const own = [`./presets/${use}`, `./${use}`].find((place) => explainMissing(place, search) === undefined);
   return `There is no preset "${use}"${own === undefined ? didYouMean(use, known) : `. Did you mean "${own}"?`}`;
 }
 
 /** Locates a preset. Throws a `ConfigError` if there is none. */
-export function requirePreset(use: string, baseDir: string): PresetPlace {
-  const message = explainMissing(use, baseDir);
-  if (message === undefined) return locatePreset(use, baseDir);
+export function requirePreset(use: string, search: PresetSearch): PresetPlace {
+  const message = explainMissing(use, search);
+  if (message === undefined) return locatePreset(use, search);
   throw new ConfigError([{ message }]);
 }
 
@@ -120,7 +141,7 @@ function isPreset(_value: unknown, problems: ConfigProblem[]): _value is Preset 
 /** The name of a built-in preset stands for its sender: what is known of that must not count for another. */
 function checkName({ name }: Preset, folder: string): ConfigProblem[] {
   const expected = path.basename(folder);
-  if (!/^[a-z][a-z0-9-]*$/.test(expected)) {
+  if (!isPresetName(expected)) {
     const message = `The folder "${expected}" has the preset's name: rename it to small letters, digits and -, beginning with a letter.`;
     return [{ key: "name", message }];
   }
@@ -128,6 +149,10 @@ function checkName({ name }: Preset, folder: string): ConfigProblem[] {
   if (isBuiltIn(folder) || !findPresets().includes(name)) return [];
   const message = `"${name}" is a built-in preset. Choose another name, for the folder too.`;
   return [{ key: "name", message }];
+}
+
+export function isPresetName(name: string): boolean {
+  return /^[a-z][a-z0-9-]*$/.test(name);
 }
 
 /** Only presets of other folders: tests check those of the package. */

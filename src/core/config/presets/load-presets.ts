@@ -2,6 +2,7 @@ import { didYouMean } from "../../shared/text/text.ts";
 import path from "node:path";
 import { messageOf } from "../../errors.ts";
 import { appendSegment, isWithin, readOwn, readPath, toObject, toText, isObject } from "../../shared/json.ts";
+import { findVendor } from "../../ports/vendor.ts";
 import type { Source } from "../parse/source.ts";
 import { type Reference, withReferences } from "../references.ts";
 import { error, type Finding, warning } from "../rules/finding.ts";
@@ -58,7 +59,7 @@ export function loadPresets(
   };
   for (const [index, use] of hooks.presets.entries()) {
     const first = hooks.presets.slice(0, index).find((other) => toPath(other) === toPath(use));
-    const missing = explainMissing(use.written, baseDir);
+    const missing = explainMissing(use.written, { baseDir, vendors: drivers.vendors });
     if (missing !== undefined) {
       loaded.files.add(path.join(use.folder, "preset.json"));
       loaded.findings.push(error(use.key, missing));
@@ -68,11 +69,26 @@ export function loadPresets(
     } else {
       const preset = readPreset(use.folder);
       loaded.sources.set(preset.file, preset.source);
+      loaded.findings.push(...checkVendor(preset, drivers));
       for (const mailbox of mailboxesFor(preset, hooks))
         expandPreset(preset, use, { mailbox, drivers, loaded, references, transformsDir: hooks.transformsDir });
     }
   }
   return loaded;
+}
+
+/** What a preset says that its sender can do needs the code for it. */
+function checkVendor({ preset: { name, registration }, file }: PresetFile, { vendors }: Drivers): Finding[] {
+  if (!registration) return [];
+  const vendor = findVendor(vendors, name);
+  const toMissing = (key: string, part: string): Finding => ({
+    ...error(key, `Nothing can do this for "${name}". Add a plugin with vendors.${name}.${part}, or remove this key.`),
+    file,
+  });
+  return [
+    ...(vendor?.webhooks ? [] : [toMissing("registration", "webhooks")]),
+    ...(registration.catchUp && !vendor?.openMissed ? [toMissing("registration.catchUp", "openMissed")] : []),
+  ];
 }
 
 function toPath(use: PresetUse): unknown {

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from "node:net";
-import type { DriverDefinition } from "../../ports/plugin.ts";
+import type { DriverDefinition } from "../../ports/driver.ts";
 import type { Vendors } from "../../ports/vendor.ts";
 import { listFound } from "../../shared/found.ts";
 import { appendSegment } from "../../shared/json.ts";
