@@ -34,7 +34,7 @@ export function assembleSchema({ agents, channels, mailSources, tools }: Drivers
   };
 }
 
-const KEYS = { kind: "What this block configures.", scheme: "How the sender proves itself." };
+const KEYS = { kind: "The kind of thing that this block configures.", scheme: "How the sender proves itself." };
 
 /** One of several blocks, distinguished by `kind` or `scheme`. */
 function toChoice(

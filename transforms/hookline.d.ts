@@ -2,7 +2,7 @@
 
 declare module "hookline" {
   /**
-   * What a transform returns. Its fields override those of the mapping's templates; null clears a field.
+   * The result of a transform. Its fields override those of the mapping's templates; null clears a field.
    */
   export interface ActionOverride {
     /**

@@ -26,8 +26,7 @@ export const programSchema = objectSchema(["command"], {
   cwd: { ...NON_BLANK, description: "The folder that the program runs in. Default: the configuration file's." },
   env: {
     ...TEXTS,
-    description:
-      "What the program's environment holds besides PATH, HOME, LANG and, for command, the turn's HOOKLINE_ variables.",
+    description: "Variables of the program besides PATH, HOME, LANG and, for command, the turn's HOOKLINE_ variables.",
   },
 });
 

@@ -9,7 +9,7 @@ const RETRY_SOON = { "Retry-After": "1" };
 
 /**
  * Every error that a caller can get: its code is stable across versions; status, sentence and headers are what is sent
- * unless the place that throws it says more.
+ * unless the code that throws it says more.
  */
 export const HTTP_ERRORS = {
   bad_request: { status: 400, message: "This is not a valid HTTP request." },

@@ -12,7 +12,7 @@ const oauthSchema = objectSchema(["clientId", "refreshToken"], {
   tokenUrl: { ...HTTP_URL, description: "Where access tokens come from." },
   clientId: { ...TEXT, description: "The client's id." },
   clientSecret: { ...TEXT, description: "The client's secret, if it has one, as ${ENV} or ${file:PATH}." },
-  refreshToken: { ...TEXT, description: "As ${ENV} or ${file:PATH}." },
+  refreshToken: { ...TEXT, description: "A reference: ${ENV} or ${file:PATH}." },
   scope: { ...TEXT, description: "Scopes to ask for, separated by spaces, if the provider requires them." },
 });
 
@@ -27,7 +27,7 @@ export const imapSchema = {
       description: "none is for a server on this machine only.",
     },
     user: { ...TEXT, description: "The login name." },
-    password: { ...TEXT, description: "As ${ENV} or ${file:PATH}. Set either this or oauth." },
+    password: { ...TEXT, description: "A reference: ${ENV} or ${file:PATH}. Set either this or oauth." },
     oauth: { ...oauthSchema, description: "Access by OAuth 2, with a refresh token." },
     folders: {
       type: "array",

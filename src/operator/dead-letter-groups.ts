@@ -53,7 +53,8 @@ export const CHANGE_SCHEMA = {
     group: { type: "string", description: "The error group, as the list of groups has it." },
     token: {
       type: "string",
-      description: "Of a preview: only what had failed by then. Absent: a preview, which changes nothing.",
+      description:
+        "From a preview: only dead letters that had failed by then. Absent: a preview, which changes nothing.",
     },
   },
 } as const;

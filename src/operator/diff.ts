@@ -235,7 +235,7 @@ export const DIFF_SCHEMA = {
       properties: { id: { type: "string" } },
       description: "Instead of config: a mapping's id, and the fields that differ from the loaded one.",
     },
-    code: { type: "string", description: "Of its transform." },
+    code: { type: "string", description: "The code of its transform." },
   },
   dependencies: { code: ["mapping"] },
 } as const;

@@ -115,9 +115,9 @@ export const TRIAL_SCHEMA = {
       type: "object",
       required: ["id"],
       properties: { id: { type: "string" } },
-      description: "Of a mapping that is being written: its id, and the fields that differ from the loaded one.",
+      description: "A mapping that is being written: its id, and the fields that differ from the loaded one.",
     },
-    code: { type: "string", description: "Of its transform." },
+    code: { type: "string", description: "The code of its transform." },
   },
   dependencies: { code: ["mapping"] },
 } as const;

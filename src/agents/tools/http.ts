@@ -45,7 +45,7 @@ const schema = {
     calls: {
       type: "object",
       minProperties: 1,
-      description: "What can be called, by name.",
+      description: "Calls, by name.",
       propertyNames: {
         pattern: "^[A-Za-z][\\w.-]{0,63}$",
         description: "1 to 64 letters, digits, - . and _, beginning with a letter.",
@@ -54,7 +54,7 @@ const schema = {
         description: {
           type: "string",
           pattern: "\\S",
-          description: "What the call does, for the person or model that chooses it.",
+          description: "A description for the person or model that chooses the call.",
         },
         get: PATH,
         post: PATH,

@@ -200,7 +200,7 @@ async function send(
     const sources = granted.call.audience === "private" ? [toolSetOf(name)] : [];
     const text = toResultText(sent.text, name, rules);
     result = { ...started, state: sent.isError ? "failed" : "done", ...text, sources, finishedAt: Date.now() };
-    // It was not sent, so nothing was done with the approval.
+    // Not sent: nothing was done with the approval.
     if (sent.isChanged) {
       result.refused = true;
       withdrawn = use ? [{ id: use.id, state: "withdrawn", reason: CHANGED }] : [];

@@ -21,7 +21,7 @@ const schema = {
       description: "none is for a server on this machine only.",
     },
     user: { ...NON_BLANK, description: "The login name. Without it, there is no login." },
-    password: { ...NON_BLANK, description: "As ${ENV} or ${file:PATH}." },
+    password: { ...NON_BLANK, description: "A reference: ${ENV} or ${file:PATH}." },
     from: { ...NON_BLANK, description: "The address that mails come from." },
     mailbox: {
       ...NON_BLANK,

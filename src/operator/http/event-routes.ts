@@ -76,7 +76,7 @@ export function createEventRoutes({ journal, findParser, replay, catchUp }: Rout
     }),
     "POST /api/events/catch-up": answering({
       about:
-        "What a preset's sender could not deliver since a time. Unless dryRun is true, it arrives again from now on, also after a restart.",
+        "Events that a preset's sender could not deliver since a time. Unless dryRun is true, they arrive again from now on, also after a restart.",
       body: {
         type: "object",
         required: ["preset"],

@@ -45,7 +45,7 @@ export function createMappingRoutes({
       },
     }),
     "GET /api/mappings/:id/source": answering({
-      about: "What a mapping is made of: its fields, the code of its transform, its samples. Without secrets.",
+      about: "The parts of a mapping: its fields, the code of its transform, its samples. Without secrets.",
       answer({ params: { id = "" } }) {
         return toMappingSourceView(requireFound(findMapping(id), "mapping"));
       },

@@ -70,7 +70,7 @@ const ERROR = {
   required: ["ok", "error", "code", "requestId"],
   properties: {
     ok: { const: false },
-    error: { type: "string", description: "What is wrong, and what to do." },
+    error: { type: "string", description: "The mistake and its fix." },
     code: { enum: Object.keys(HTTP_ERRORS) },
     requestId: STRING,
   },

@@ -41,7 +41,7 @@ export function createSubscriptionRoutes({
       },
     ),
     "GET /api/mcp-requests": answering({
-      about: "What principals asked the MCP endpoint of this node for, newest first: the last 500 since the start.",
+      about: "Requests of principals to the MCP endpoint of this node, newest first: the last 500 since the start.",
       query: { limit: limit(500) },
       answer: ({ query }) => ({ requests: audit.list(query.limit).map(toView) }),
     }),

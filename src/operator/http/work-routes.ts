@@ -87,7 +87,7 @@ export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<W
       cancel,
     ),
     "GET /api/spend": answering({
-      about: "What agents used, by day (UTC), hook, mapping and model.",
+      about: "Usage of agents, by day (UTC), hook, mapping and model.",
       query: {
         since: time("From then on; default: the start of today, UTC."),
         until: time("Before then."),

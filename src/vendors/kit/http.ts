@@ -13,7 +13,7 @@ export interface Api {
   baseUrl: string;
   /** Between the base URL and the path of each call: `/api/v4`. */
   root?: string;
-  /** The credential, or where that for a recipient comes from. */
+  /** The credential, or its source for a recipient. */
   token?: string | ((to: string, context: TokenContext) => TokenSource | Promise<TokenSource>);
   /** Default: the token as `Bearer`. */
   headers?(token: string): Record<string, string>;

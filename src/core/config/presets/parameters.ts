@@ -181,7 +181,7 @@ function toIgnoreSchema({ ignore = {} }: Preset): Schema {
     additionalProperties: false,
     items,
     default: {},
-    description: "What leads to no action, and is recorded as skipped. A list has only `rules`.",
+    description: "Events that lead to no action, and are recorded as skipped. A list has only `rules`.",
     properties: { ...Object.fromEntries(switches), rules },
   };
 }

@@ -71,7 +71,7 @@ export interface AgentPayload {
 }
 
 /**
- * What a transform returns. Its fields override those of the mapping's templates; null clears a field.
+ * The result of a transform. Its fields override those of the mapping's templates; null clears a field.
  */
 export interface ActionOverride {
   /**
@@ -158,7 +158,7 @@ export interface Preset {
    */
   name: string;
   /**
-   * What it does, in one sentence.
+   * Its purpose, in one sentence.
    */
   description: string;
   /**
@@ -178,7 +178,7 @@ export interface Preset {
      */
     known: string[];
     /**
-     * Those that lead to an action unless the operator names others.
+     * Events that lead to an action unless the operator names others.
      */
     default: string[];
   };
@@ -224,7 +224,7 @@ export interface Preset {
    */
   example?: string;
   /**
-   * What `context` can name: what a person would open first, read from the sender's API.
+   * Names for `context`: the pages that a person would open first, read from the sender's API.
    */
   reads?: {
     /**
@@ -306,7 +306,7 @@ export interface Preset {
     };
   };
   /**
-   * What all mappings have in common. A mapping's own field replaces one of the same name, except in match.
+   * Fields of all mappings. A mapping's own field replaces one of the same name, except in match.
    */
   common?: {
     [k: string]: unknown;
@@ -385,7 +385,7 @@ export interface UserConfig {
      */
     port?: number;
     /**
-     * What this node does; needs store.url. all: answers hooks and executes runs. ingress: only answers. worker: only executes, and watches mailboxes. serve --role overrides it.
+     * The node's work; needs store.url. all: answers hooks and executes runs. ingress: only answers. worker: only executes, and watches mailboxes. serve --role overrides it.
      */
     role?: "all" | "ingress" | "worker";
     /**
@@ -694,7 +694,7 @@ export interface UserConfig {
      */
     linkHosts?: string[];
     /**
-     * What a model costs per million tokens, in your currency, by provider/model. A run's cost is stored with it.
+     * The price of a model per million tokens, in your currency, by provider/model. A run's cost is stored with it.
      */
     prices?: {
       [k: string]: {
@@ -1044,13 +1044,13 @@ export interface MappingInput {
     | boolean
     | {
         /**
-         * What subscribers can filter by: each text is a template. A template that is the whole text keeps its type. Headers and query cannot be read.
+         * Fields that subscribers can filter by: each text is a template. A template that is the whole text keeps its type. Headers and query cannot be read.
          */
         arguments?: {
           [k: string]: string | number | boolean;
         };
         /**
-         * What the event holds: "payload", or an object whose texts are templates. hooks.redact applies, and values whose names look like secrets are replaced. Default: the arguments.
+         * The content of the event: "payload", or an object whose texts are templates. hooks.redact applies, and values whose names look like secrets are replaced. Default: the arguments.
          */
         data?:
           | "payload"
@@ -1058,7 +1058,7 @@ export interface MappingInput {
               [k: string]: unknown;
             };
         /**
-         * What subscribers read about the event type.
+         * The description of the event type for subscribers.
          */
         description?: string;
       };
@@ -1101,7 +1101,7 @@ export interface MappingInput {
     | boolean
     | {
         /**
-         * What a transform calls this target in the deliver of its action.
+         * The name of this target for a transform, in the deliver of its action.
          */
         name?: string;
         /**
@@ -1438,19 +1438,19 @@ export interface UserConfigMailbox {
      */
     dmarc?: "pass";
     /**
-     * Also post mail from the mailbox's own addresses.
+     * Post mail from the mailbox's own addresses too.
      */
     own?: boolean;
     /**
-     * Also post spam.
+     * Post spam too.
      */
     spam?: boolean;
     /**
-     * Also post mail in the trash or marked as deleted.
+     * Post mail in the trash or marked as deleted too.
      */
     trash?: boolean;
     /**
-     * Also post drafts.
+     * Post drafts too.
      */
     drafts?: boolean;
   };
@@ -1480,7 +1480,7 @@ export interface UserConfigMailbox {
  */
 export interface MailSourcesImap {
   /**
-   * What this block configures.
+   * The kind of thing that this block configures.
    */
   kind: "imap";
   /**
@@ -1500,7 +1500,7 @@ export interface MailSourcesImap {
    */
   user: string;
   /**
-   * As ${ENV} or ${file:PATH}. Set either this or oauth.
+   * A reference: ${ENV} or ${file:PATH}. Set either this or oauth.
    */
   password?: string;
   /**
@@ -1520,7 +1520,7 @@ export interface MailSourcesImap {
      */
     clientSecret?: string;
     /**
-     * As ${ENV} or ${file:PATH}.
+     * A reference: ${ENV} or ${file:PATH}.
      */
     refreshToken: string;
     /**
@@ -1551,7 +1551,7 @@ export interface MailSourcesImap {
  */
 export interface MailSourcesGmail {
   /**
-   * What this block configures.
+   * The kind of thing that this block configures.
    */
   kind: "gmail";
   /**
@@ -1575,7 +1575,7 @@ export interface MailSourcesGmail {
      */
     clientSecret?: string;
     /**
-     * As ${ENV} or ${file:PATH}.
+     * A reference: ${ENV} or ${file:PATH}.
      */
     refreshToken: string;
     /**
@@ -1619,13 +1619,13 @@ export interface MailSourcesGmail {
 }
 export interface AgentsEcho {
   /**
-   * What this block configures.
+   * The kind of thing that this block configures.
    */
   kind: "echo";
 }
 export interface AgentsOpenaiCompatible {
   /**
-   * What this block configures.
+   * The kind of thing that this block configures.
    */
   kind: "openai-compatible";
   /**
@@ -1645,7 +1645,7 @@ export interface AgentsOpenaiCompatible {
 }
 export interface AgentsOpenai {
   /**
-   * What this block configures.
+   * The kind of thing that this block configures.
    */
   kind: "openai";
   /**
@@ -1665,7 +1665,7 @@ export interface AgentsOpenai {
 }
 export interface AgentsAnthropic {
   /**
-   * What this block configures.
+   * The kind of thing that this block configures.
    */
   kind: "anthropic";
   /**
@@ -1685,7 +1685,7 @@ export interface AgentsAnthropic {
 }
 export interface AgentsGateway {
   /**
-   * What this block configures.
+   * The kind of thing that this block configures.
    */
   kind: "gateway";
   /**
@@ -1713,7 +1713,7 @@ export interface AgentsGateway {
 }
 export interface AgentsCommand {
   /**
-   * What this block configures.
+   * The kind of thing that this block configures.
    */
   kind: "command";
   /**
@@ -1727,7 +1727,7 @@ export interface AgentsCommand {
    */
   cwd?: string;
   /**
-   * What the program's environment holds besides PATH, HOME, LANG and, for command, the turn's HOOKLINE_ variables.
+   * Variables of the program besides PATH, HOME, LANG and, for command, the turn's HOOKLINE_ variables.
    */
   env?: {
     [k: string]: string;
@@ -1735,7 +1735,7 @@ export interface AgentsCommand {
 }
 export interface AgentsAcp {
   /**
-   * What this block configures.
+   * The kind of thing that this block configures.
    */
   kind: "acp";
   /**
@@ -1749,7 +1749,7 @@ export interface AgentsAcp {
    */
   cwd?: string;
   /**
-   * What the program's environment holds besides PATH, HOME, LANG and, for command, the turn's HOOKLINE_ variables.
+   * Variables of the program besides PATH, HOME, LANG and, for command, the turn's HOOKLINE_ variables.
    */
   env?: {
     [k: string]: string;
@@ -1760,7 +1760,7 @@ export interface AgentsAcp {
  */
 export interface ToolsHttp {
   /**
-   * What this block configures.
+   * The kind of thing that this block configures.
    */
   kind: "http";
   /**
@@ -1778,12 +1778,12 @@ export interface ToolsHttp {
     [k: string]: string;
   };
   /**
-   * What can be called, by name.
+   * Calls, by name.
    */
   calls: {
     [k: string]: {
       /**
-       * What the call does, for the person or model that chooses it.
+       * A description for the person or model that chooses the call.
        */
       description: string;
       /**
@@ -1861,7 +1861,7 @@ export interface ToolsHttp {
  */
 export interface ToolsMcp {
   /**
-   * What this block configures.
+   * The kind of thing that this block configures.
    */
   kind: "mcp";
   /**
@@ -2689,7 +2689,7 @@ export interface ChannelsEmail {
    */
   user?: string;
   /**
-   * As ${ENV} or ${file:PATH}.
+   * A reference: ${ENV} or ${file:PATH}.
    */
   password?: string;
   /**
@@ -2802,7 +2802,7 @@ export interface ValidConfig {
      */
     port: number;
     /**
-     * What this node does; needs store.url. all: answers hooks and executes runs. ingress: only answers. worker: only executes, and watches mailboxes. serve --role overrides it.
+     * The node's work; needs store.url. all: answers hooks and executes runs. ingress: only answers. worker: only executes, and watches mailboxes. serve --role overrides it.
      */
     role: "all" | "ingress" | "worker";
     /**
@@ -3117,7 +3117,7 @@ export interface ValidConfig {
      */
     linkHosts: string[];
     /**
-     * What a model costs per million tokens, in your currency, by provider/model. A run's cost is stored with it.
+     * The price of a model per million tokens, in your currency, by provider/model. A run's cost is stored with it.
      */
     prices: {
       [k: string]: {
@@ -3368,19 +3368,19 @@ export interface ValidConfigMailbox {
      */
     dmarc?: "pass";
     /**
-     * Also post mail from the mailbox's own addresses.
+     * Post mail from the mailbox's own addresses too.
      */
     own: boolean;
     /**
-     * Also post spam.
+     * Post spam too.
      */
     spam: boolean;
     /**
-     * Also post mail in the trash or marked as deleted.
+     * Post mail in the trash or marked as deleted too.
      */
     trash: boolean;
     /**
-     * Also post drafts.
+     * Post drafts too.
      */
     drafts: boolean;
   };

@@ -27,7 +27,7 @@ function toProof({ idempotencyKey, sign }: Marked, text: string): string {
   return sign ? `${name}:${toSeal(sign, name, text)}` : name;
 }
 
-/** For places that show every visible character, in characters without width. These places rewrite a text, so it proves none. */
+/** For services that show every visible character, in characters without width. They rewrite a text, so it proves none. */
 export function toInvisibleMark({ idempotencyKey, sign }: Marked): string {
   const name = hash("sha256", idempotencyKey).slice(0, 16);
   return `\u2063\u2063${toInvisible(name)}${sign ? toInvisible(toSeal(sign, name).slice(0, 16)) : ""}`;

@@ -11,7 +11,7 @@ export const ALLOWANCES = {
   },
 } as const;
 
-/** The options that keep a reply from doing anything but being read. `host` is the place's own, whose images are shown. */
+/** The options that keep a reply from doing anything but being read. `host`: the service's own, whose images are shown. */
 export interface NeutralizeOptions extends Partial<Record<keyof typeof ALLOWANCES, boolean>> {
   host: string;
 }
@@ -44,9 +44,9 @@ const COMMAND = /^[^\S\n\r\u2028\u2029]*(?=\/[a-z])/gim;
 const CONTROLS = /[^\P{Cc}\t\n]/gu;
 
 /**
- * Markdown that the place shows, without effects: nobody is notified, no issue is closed, no command is executed, no image
- * is loaded from another host, no HTML hides anything. That does not depend on how the place reads Markdown: only what is
- * certainly code or an address stays as it is.
+ * Markdown that the service shows, without effects: nobody is notified, no issue is closed, no command is executed, no
+ * image is loaded from another host, no HTML hides anything. That does not depend on how the service reads Markdown: only
+ * certain code and certain addresses stay as they are.
  */
 export function neutralize(markdown: string, options: NeutralizeOptions): string {
   const text = markdown.replaceAll(/\r\n?/g, "\n").replaceAll(CONTROLS, "");
@@ -72,7 +72,7 @@ export function neutralize(markdown: string, options: NeutralizeOptions): string
   return applyEdits(text, [...edits, ...commands.map(toGap)]);
 }
 
-/** Plain text without effects, also in a chat that the place passes it on to. Addresses stay as they are. */
+/** Plain text without effects, also in a chat that the service passes it on to. Addresses stay as they are. */
 export function neutralizePlain(text: string): string {
   const kept = findRanges(text, /https?:\/\/\S+/gi);
   const effects = [...findClosing(text), ...[MENTION, GROUP, COMMAND].flatMap((pattern) => findEnds(text, pattern))];
@@ -131,7 +131,7 @@ function decode(reference: string): string {
 
 const IMAGE = new RegExp(`!\\[[^[\\]\`\\\\<\\n]*\\]\\((?<url>${ADDRESS})\\)`, "y");
 
-/** The place behind the `!` of each image, unless it is certain that it is one of the own host. */
+/** The position behind the `!` of each image, unless it is certain that it is one of the own host. */
 function findForeignImages(text: string, host: string): number[] {
   return findEnds(text, /!(?=\[)/g).filter((at) => {
     IMAGE.lastIndex = at - 1;
