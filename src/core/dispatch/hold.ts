@@ -84,7 +84,7 @@ function findAnswered({ action }: ClaimedRun): Answered | undefined {
   return source?.addressee === undefined ? undefined : { channel: source.channel, addressee: source.addressee };
 }
 
-/** The cost of today, and the number of held runs, at most 1000. Undefined without a budget. */
+/** Usage of today in the budget's unit, and the number of held runs, at most 1000. Undefined without a budget. */
 export async function readBudget(
   journal: Pick<Journal, "spend" | "listRuns">,
   { budget }: Pick<ResolvedConfig["agents"], "budget">,
