@@ -8,7 +8,7 @@ type Json = Record<string, unknown>;
 /** The field of an answer that has what the model said. */
 export const LISTS = { chat: "choices", responses: "output", messages: "content" } as const;
 
-/** An answer with the types of its specification. What an endpoint left out or sent in another form is added or changed. */
+/** An answer with the types of its specification. Missing values are added, and other forms are converted. */
 export function toSpecified(body: Json, format: AnswerFormat): Json {
   const list = toObjects(body[LISTS[format]]);
   const own = withoutUndefined({ ...body, id: toId(body["id"]), model: toName(body["model"]), error: undefined });

@@ -52,7 +52,7 @@ export async function locateTransforms(flags: { dir?: string; config?: string },
 export async function searchPresets(flags: { config?: string }, io: CliIo): Promise<PresetSearch> {
   const file = locateNewConfig(flags.config, io);
   const { plugins } = readTarget(file, io.env).written;
-  // What is wrong with a plugin is a problem of the configuration.
+  // Problems of a plugin are left to the commands that check the configuration.
   const { drivers } = await loadPlugins(plugins, path.dirname(file), builtInDrivers);
   return { baseDir: io.cwd, vendors: drivers.vendors };
 }

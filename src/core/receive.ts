@@ -139,7 +139,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     }
   }
 
-  /** Nobody reads publications without the endpoint. What came from here, or through many services, is not passed on again. */
+  /** Nobody reads publications without the endpoint. Events from here, or through many services, are not passed on again. */
   async function publish(resolution: Resolution, { config }: Runtime): Promise<Resolution> {
     if (!config.gateway.mcp) return { ...resolution, publications: undefined };
     const storeId = await journal.publications.storeId();

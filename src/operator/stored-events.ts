@@ -29,7 +29,7 @@ const PAGE_SIZE = 100;
 /** When a search gives what it has found so far. */
 const SEARCH_MS = 120;
 
-/** Events, newest first. What no index has is searched for, a while at a time. */
+/** Events, newest first. A search without an index takes a while at a time. */
 export async function findEvents(
   journal: Pick<Journal, "listEvents" | "searchEvents">,
   filter: EventFilter,

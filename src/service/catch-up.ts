@@ -113,7 +113,7 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
     }
   }
 
-  /** Notes that this node is ready. What a gap before it asks for is noted in the same commit, by one node. */
+  /** Notes that this node is ready. One node notes the catch-ups for a gap before it, in the same commit. */
   async function noteReady(): Promise<void> {
     await requireReady();
     await withLease(READY, async () => {

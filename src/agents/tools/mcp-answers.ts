@@ -5,7 +5,7 @@ import { isObject, parseJson, toObject } from "../../core/shared/json.ts";
 import { type CallDescription, type LeftOutCall, type Offer } from "../../core/ports/tool-set.ts";
 
 /*
- * Servers do not follow their specification. What they say is brought into its form here, where it enters, so that one odd
+ * Servers do not follow their specification. Their answers get its form here, where they enter, so that one odd
  * tool, part or cursor costs nothing but itself, and each request is answered or fails.
  */
 

@@ -219,7 +219,7 @@ export function createMcpClient(place: string, { isHttp, onList, openTransport }
     return toUnknownOutcome(place, new Error("", { cause: await explain(error) }), signal);
   }
 
-  /** The next work opens a new connection. Those that use this one keep it until they have ended. */
+  /** The next work opens a new connection. Work that uses this one keeps it until its end. */
   function forget(used: Session): void {
     if (session === used) session = undefined;
   }

@@ -82,7 +82,7 @@ function outcomesUnder({ mappings, config, channels, readMail }: Runtime, { run 
   return outcomesOf((request) => resolveRequest(request, { mappings, config, channels, readMail, run }));
 }
 
-/** The requests of events. Those whose body was not stored are left out. */
+/** The requests of events. Events whose body was not stored are left out. */
 async function* readRequests(events: AsyncIterable<EventTimeline>): AsyncGenerator<HookRequest> {
   for await (const event of events) {
     const request = toShownRequest(event);

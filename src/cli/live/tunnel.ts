@@ -101,7 +101,7 @@ function toCommand(
   return { command, args, pattern: known?.address ?? ANY_ADDRESS };
 }
 
-/** The first https address that the program prints, if it runs on. What it prints afterward is read, and dropped. */
+/** The first https address that the program prints, if it runs on. Later output is read, and dropped. */
 async function readAddress(
   child: ChildProcess,
   { command, pattern }: { command: string; pattern: RegExp },

@@ -166,7 +166,7 @@ async function askGmail(session: Session, address: string): Promise<Record<strin
 
 type Settings = Partial<Record<(typeof MAIL_DEFAULTS)[number], string>>;
 
-/** Other keys of the mailbox. Those without an answer stay as they are; without any flag a person is asked for instructions. */
+/** Other keys of the mailbox. Keys without an answer stay as they are; without any flag a person is asked for instructions. */
 async function askSettings({ flags, terminal }: Prompter, { written }: WrittenMailbox): Promise<Settings> {
   const given: Settings = Object.fromEntries(MAIL_DEFAULTS.map((name) => [name, flags[name]]));
   if (!terminal || Object.values(given).some((value) => value !== undefined)) return given;

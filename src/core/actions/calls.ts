@@ -15,7 +15,7 @@ export interface CallsContext extends EffectContext, PlanOptions {
 
 /**
  * Executes the calls of an answer, and gives a step for each, in their order. First those that only read, side by side, then
- * one after the other those that change something. What an earlier attempt has finished is not repeated. Rejects with
+ * one after the other those that change something. Calls that an earlier attempt has finished are not repeated. Rejects with
  * `Suspended` if a person must decide first.
  */
 export async function executeCalls(answer: Step, context: CallsContext): Promise<Step[]> {
@@ -32,7 +32,7 @@ export async function executeCalls(answer: Step, context: CallsContext): Promise
   return [...finished, ...results, ...changed].toSorted((one, other) => one.n - other.n);
 }
 
-/** A call that changes something. What has begun stays one, whatever is granted now. */
+/** A call that changes something. A call that has begun stays one, whatever is granted now. */
 function isEffect({ granted, refusal, known }: PlannedCall): boolean {
   return known !== undefined || (refusal === undefined && granted?.grant.mode !== "read");
 }

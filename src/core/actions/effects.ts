@@ -218,7 +218,7 @@ async function send(
   state.done.push(result);
 }
 
-/** An answer to the model instead of the call. What a person was asked about it is over. */
+/** An answer to the model instead of the call. Questions to a person about the call are over. */
 async function refuse(
   call: PlannedCall,
   state: State,

@@ -87,7 +87,7 @@ function within<Result>(
   });
 }
 
-/** One request to the model, as a step. What it warns of is added to the progress. */
+/** One request to the model, as a step. Its warnings are added to the progress. */
 async function askOnce(question: Question, progress: Progress, context: LoopContext): Promise<Step> {
   const { agent, settings, signal } = context;
   const startedAt = Date.now();

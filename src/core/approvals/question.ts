@@ -26,7 +26,7 @@ export interface QuestionText {
 type Channel = Pick<ChannelDriver, "limit" | "measure" | "measureMarkdown">;
 
 /**
- * The message that asks a person. What a model or an event wrote is in blocks of code only, with each hidden or confusable
+ * The message that asks a person. Texts of a model or an event are in blocks of code only, with each hidden or confusable
  * character written as its number. If that does not fit into one message of the channel, it is left out.
  */
 export async function toQuestionText(question: Question, channel: Channel): Promise<QuestionText> {
@@ -87,7 +87,7 @@ function toAnswers({ kind, code, endsAt, takesMessages, link }: Question): strin
 /** The tests of injections replace them. */
 export const QUESTION_RULES = { show: toVisible };
 
-/** JSON with indentation. What it escapes with four digits is written as the other characters are. */
+/** JSON with indentation. Characters that it escapes with four digits are written like the others. */
 function toVisibleJson(value: unknown): string {
   const json = JSON.stringify(value, undefined, 2);
   const escapes = json.replaceAll(/\\(?:u([\da-f]{4})|.)/g, (found, hex?: string) =>

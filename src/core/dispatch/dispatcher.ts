@@ -48,7 +48,7 @@ export interface Dispatcher {
 }
 
 /**
- * Executes runs, deliveries and heartbeats from the journal, independently of each other. What wakes a pool: the start, news
+ * Executes runs, deliveries and heartbeats from the journal, independently of each other. A pool wakes for: the start, news
  * of the journal (`onWork`), a time at which something is due (`dueAlarm`), a reload (`recheck`), and its own items as they
  * end. `work-pool.ts` says what follows in each of its modes, `journal/README.md` which states a run and a delivery have.
  */

@@ -22,7 +22,7 @@ export async function splitIntoParts(
   const measurePart = async (part: string): Promise<number> =>
     format === "markdown" && measureMarkdown ? measureMarkdown(part) : (measure?.(part) ?? part.length);
 
-  /** The longest part that fits, with what is added to it. What is shown may be longer than what was written. */
+  /** The longest part that fits, with the text that is added to it. The shown text may be longer than the written one. */
   const take = async (rest: string, finish: (part: string) => string): Promise<{ part: string; tail: string }> => {
     for (let size = limit; ;) {
       const { head, tail } = splitOnce(rest, { limit: size, measure });

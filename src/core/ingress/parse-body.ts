@@ -96,8 +96,8 @@ export function isJson(contentType: string): boolean {
 }
 
 /**
- * Leaves a JSON body to another process that parses it. What that would not notice is checked here: a body that it would
- * take and `parseJsonBody` might refuse is parsed now.
+ * Leaves a JSON body to another process that parses it. A body that the process would take
+ * and `parseJsonBody` might refuse is parsed now.
  */
 export function passJsonBody(body: Buffer): ParsedBody {
   if (!isUtf8(body) || hasMark(body) || mayBeTooDeep(body)) return parseJsonBody(body);

@@ -130,7 +130,7 @@ export function createServeHook<Runtime extends IngressRuntime>(
       toHookRequest(exchange, credentials, hook, { verified, rawBody });
     if ("handshake" in verified) return answerHandshake(toRequest(), verified);
 
-    // 6. The body. What the head shows to be wrong is refused before it is read. A refusal is recorded, as in step 8.
+    // 6. The body. A body is refused before it is read if the head shows a mistake. A refusal is recorded, as in step 8.
     let parse: ParseBody;
     let rawBody: Buffer;
     try {

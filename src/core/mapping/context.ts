@@ -76,7 +76,7 @@ interface RenderOptions {
   tools?: Pick<ToolSets, "find">;
 }
 
-/** The calls for one item. What does not fit its call's schema is left out with a warning, as is what has no call. */
+/** The calls for one item. Arguments that do not fit the call's schema, and entries without a call, are left out with a warning. */
 export function renderContext(
   entries: readonly CompiledContext[],
   { context, isPublic, budget, tools }: RenderOptions,

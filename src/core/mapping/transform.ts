@@ -75,7 +75,7 @@ async function callTransform(options: TransformDraftOptions): Promise<ActionOver
 /** How many keys of the state one call can read. */
 const MAX_READS = 8;
 
-/** Calls the transform again with each key that it reads. What it sets counts for the last call. */
+/** Calls the transform again with each key that it reads. Only values that the last call sets count. */
 async function runWithState({ run, bundle, call, state }: TransformDraftOptions): Promise<TransformOutcome> {
   if (!state) return run(bundle, call);
   const read = new Map<string, string | null>();

@@ -35,7 +35,7 @@ export interface DriverContext {
   name: string;
   /** Folder that relative paths in the options are resolved against, absolute. */
   baseDir: string;
-  /** Folder for temporary files, absolute. It may not exist yet. What a killed service leaves there is removed at its next start. */
+  /** Folder for temporary files, absolute. It may not exist yet. Files that a killed service leaves there are removed at its next start. */
   tempDir: string;
   /** Folder for what a driver keeps between starts, absolute. It may not exist yet. */
   stateDir: string;

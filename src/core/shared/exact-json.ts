@@ -98,8 +98,8 @@ export function parseExactObject(json: string): Record<string, unknown> {
 }
 
 /**
- * `JSON.parse`; the value at the path is that of `parseExact`, everything else has plain numbers. What it is, the caller knows,
- * as with `JSON.parse`.
+ * `JSON.parse`; the value at the path is that of `parseExact`, everything else has plain numbers. The caller knows its
+ * type, as with `JSON.parse`.
  */
 export function parseExactAt(json: string, path: Path): ReturnType<typeof JSON.parse> {
   const value: unknown = JSON.parse(json);

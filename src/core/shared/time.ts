@@ -47,7 +47,7 @@ export interface TimeoutOptions {
 
 /**
  * Runs work with a deadline. At the deadline, or when `signal` aborts, the work's own signal aborts and the promise rejects
- * at once, even if the work ignores its signal. What the work does later has no effect on the promise.
+ * at once, even if the work ignores its signal. The later result of the work has no effect on the promise.
  */
 export async function withTimeout<Result>(
   work: (signal: AbortSignal) => Promise<Result>,

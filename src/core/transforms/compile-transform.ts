@@ -94,7 +94,7 @@ async function finish({ code, sourceMap, inputs }: Output): Promise<CompiledCode
   };
 }
 
-/** A shebang line would be a syntax error inside a function. What is replaced is ASCII, so no character is decoded. */
+/** A shebang line would be a syntax error inside a function. The replaced bytes are ASCII, so no character is decoded. */
 function toScript(code: Buffer): Buffer {
   const script = code.toString("latin1").replace(/^#!/, "//").replace(EXPORT_COPY, "module.exports = $1;");
   return Buffer.from(script, "latin1");

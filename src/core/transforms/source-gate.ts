@@ -149,7 +149,7 @@ interface ManifestCheck {
 
 /**
  * Checks the `package.json` of each folder that esbuild visits to resolve an import, because esbuild reads these without
- * asking a plugin. Those above `root` are the operator's: they only have to be regular files.
+ * asking a plugin. Files above `root` are the operator's: they only have to be regular files.
  */
 function createManifestCheck(boundary: SourceBoundary): ManifestCheck {
   const { root } = boundary;

@@ -26,7 +26,7 @@ export interface Selectors {
    * `onError`: what counts where it fails.
    */
   compile(selector: Selector, onError: boolean): Matches | undefined;
-  /** Whether the selectors of the document cause too much work. Those that are left are not evaluated. */
+  /** Whether the selectors of the document cause too much work. The rest is not evaluated. */
   areExhausted(): boolean;
 }
 

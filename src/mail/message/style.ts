@@ -38,8 +38,8 @@ const ERROR_WORK = 20_000;
 const MAX_ERROR_WORK = 30_000_000;
 
 /**
- * Reads the styles of a document as a browser with a wide screen would. What cannot be evaluated, because it is too large
- * or not known here, counts as hidden.
+ * Reads the styles of a document as a browser with a wide screen would. Styles that cannot be evaluated, because they are too
+ * large or not known here, count as hiding.
  */
 export function createStyles(styleSheets: StyleSheet[], quirksMode: boolean): ReadAppearance {
   const parseCss = createParser();
@@ -69,7 +69,7 @@ interface StyleRule {
   styles: Styled[];
 }
 
-/** The cascade. A specificity has 12 bits, an order 20. What is important in a layer is above `author`, in place of below it. */
+/** The cascade. A specificity has 12 bits, an order 20. An important value in a layer is above `author`, not below it. */
 const ORIGIN = { attribute: 0, layer: 2 ** 32, author: 2 ** 33, importantLayer: 3 * 2 ** 32, inline: 2 ** 34 };
 const IMPORTANT = 2 ** 35;
 

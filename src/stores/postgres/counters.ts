@@ -5,8 +5,8 @@ import { type Batch } from "./transaction.ts";
 import { toJson } from "./text.ts";
 
 /**
- * `open` counts an event's unfinished runs and deliveries, `dead` those that failed permanently. What ends with a run
- * ends for the event of the run and for those that joined it.
+ * `open` counts an event's unfinished runs and deliveries, `dead` those that failed permanently. Work that ends
+ * with a run ends for the event of the run and for those that joined it.
  */
 interface CountChange {
   event_id: string | undefined;

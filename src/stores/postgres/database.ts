@@ -11,7 +11,7 @@ type SqlValue = string | number | boolean | Buffer | null | undefined | readonly
 
 /**
  * A connection inside a transaction, or any one of the pool. Statements are not named, so that PgBouncer can stand
- * between. Those that do not wait for each other are sent together, and run one after another.
+ * between. Statements that do not wait for each other are sent together, and run one after another.
  */
 export interface Sql {
   all(sql: string, values?: SqlValue[]): Promise<Row[]>;

@@ -55,7 +55,10 @@ function toNext(row: Row | undefined): number {
   return optional(integer, row?.at ?? null) ?? Infinity;
 }
 
-/** Given the time and a mapping. What is due although it arrived or was tried later than now, by a clock that was set back since, is due at 0. */
+/**
+ * Given the time and a mapping. Rows that arrived or were tried later than now, by a clock that was set back since, are
+ * due at 0.
+ */
 const NEXT_RUN = `
   SELECT min(at) AS at FROM (
     SELECT iif(min(due_at) > ?1, 0, min(due_at)) AS at

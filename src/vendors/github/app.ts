@@ -27,7 +27,7 @@ export interface GithubRecipient {
   repository: string;
 }
 
-/** Most apps have a few installations. Those of more repositories are asked for again. */
+/** Most apps have a few installations. With more, the oldest ones are asked for again. */
 const MAX_KEPT = 1000;
 
 type FindTokens = (recipient: GithubRecipient, context: TokenContext) => Promise<TokenSource>;

@@ -77,7 +77,7 @@ export function loadPresets(
   return loaded;
 }
 
-/** What a preset says that its sender can do needs the code for it. */
+/** Registration and catch-up of a preset need the code of its vendor. */
 function checkVendor({ preset: { name, registration }, file }: PresetFile, { vendors }: Drivers): Finding[] {
   if (!registration) return [];
   const vendor = findVendor(vendors, name);

@@ -4,7 +4,7 @@ import type { ApprovalKind, ApprovalState, Decision } from "../../types.ts";
 import type { NewDelivery } from "./delivery.ts";
 import type { CallArguments } from "./step.ts";
 
-/** A question to a person. What it asks never changes. */
+/** A question to a person. The question never changes. */
 export interface NewApproval {
   id: string;
   kind: ApprovalKind;

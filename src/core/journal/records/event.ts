@@ -116,7 +116,7 @@ export interface Idempotency {
   };
 }
 
-/** How long the steps before the commit took, in milliseconds. What did not happen is absent. */
+/** How long the steps before the commit took, in milliseconds. A step that did not happen is absent. */
 export interface Timings {
   /** Reading and parsing the body. */
   receiveMs?: number;

@@ -98,7 +98,7 @@ export interface TurnOutcome extends Pick<Run, "model" | "usage" | "cost" | "war
   /** New entries of its session, and the summary for the main session. */
   entries: NewEntry[];
   deliveries: NewDelivery[];
-  /** The answer that ended a turn with steps. What it used is spent now; what the earlier steps used was spent with them. */
+  /** The answer that ended a turn with steps. Its usage is spent now; that of the earlier steps was spent with them. */
   lastStep?: Step;
   /** Replies that a person must see first. Their deliveries are not among `deliveries`. */
   questions?: NewApproval[];
@@ -123,7 +123,7 @@ export interface Questions {
   open: string[];
 }
 
-/** Which held runs are released; undefined: all. Those that wait for a person's word stay held. */
+/** Which held runs are released; undefined: all. Runs that wait for a person's word stay held. */
 export interface HeldFilter {
   reason?: string;
   runs?: string[];

@@ -12,7 +12,7 @@ import { optional, type Row, text } from "../rows.ts";
  * is a generator, which waits with `yield*`. In SQLite nothing waits, since a commit is one step of the event loop.
  */
 
-/** A part of a write, with its result. What it yields is waited for. */
+/** A part of a write, with its result. Yielded promises are waited for. */
 export type Work<Result> = Generator<Promise<unknown>, Result, void>;
 
 /** A promise as a part of a write. */

@@ -11,7 +11,7 @@ export interface DiffLine {
 
 const HUNK = /^@@ -(?<old>\d{1,9})(?:,(?<oldLines>\d{1,9}))? \+(?<new>\d{1,9})(?:,(?<newLines>\d{1,9}))? @@/;
 
-/** The lines of the hunks of one file, as `git diff` writes them. What comes before the first hunk is ignored. */
+/** The lines of the hunks of one file, as `git diff` writes them. Lines before the first hunk are ignored. */
 export function parseHunks(patch: string): DiffLine[] {
   const lines: DiffLine[] = [];
   let hunk = 0;

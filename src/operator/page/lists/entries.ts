@@ -8,8 +8,8 @@ export interface Entries {
 }
 
 /**
- * Adds a page: the last `size` entries before a cursor. What is known of an entry is replaced. A page that does not reach what
- * is known replaces all of it, because there would be a gap.
+ * Adds a page: the last `size` entries before a cursor. A known entry is replaced. A page that does not reach the known
+ * entries replaces them all, because there would be a gap.
  */
 export function addPage(
   known: Entries | undefined,
