@@ -2,9 +2,11 @@ import { type Call, toRefusal } from "./http.ts";
 import { toObject, toObjects, toText } from "../../core/shared/json.ts";
 import { readAll } from "./hook-calls.ts";
 
+/** Resolves to the `data` of the answer. */
+type Ask = (query: string, variables: object) => Promise<Record<string, unknown>>;
+
 export interface Graphql {
-  /** The `data` of the answer. */
-  ask(query: string, variables: object): Promise<Record<string, unknown>>;
+  ask: Ask;
   /** All nodes of the connection `field`, by a query that takes `$after`. */
   list(query: string, field: string): Promise<Record<string, unknown>[]>;
 }
@@ -26,13 +28,14 @@ export function openGraphql(
     throw toRefusal(service, answer, { reason, retryable: code === "THROTTLED", advice });
   }
 
-  return {
-    ask,
-    list: (query, field) =>
-      readAll(async (after) => {
-        const { nodes, pageInfo } = toObject((await ask(query, { after }))[field]);
-        const { hasNextPage, endCursor } = toObject(pageInfo);
-        return { items: toObjects(nodes), next: hasNextPage === true ? toText(endCursor) : undefined };
-      }),
-  };
+  return { ask, list: (query, field) => readNodes(ask, query, field) };
+}
+
+/** All nodes of the connection `field`, by a query that takes `$after`. */
+export function readNodes(ask: Ask, query: string, field: string): Promise<Record<string, unknown>[]> {
+  return readAll(async (after) => {
+    const { nodes, pageInfo } = toObject((await ask(query, { after }))[field]);
+    const { hasNextPage, endCursor } = toObject(pageInfo);
+    return { items: toObjects(nodes), next: hasNextPage === true ? toText(endCursor) : undefined };
+  });
 }

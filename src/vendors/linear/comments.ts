@@ -2,13 +2,12 @@ import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../../core/errors.ts";
 import type { DriverDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, isObject, NON_BLANK, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
-import { parseRetryAfter } from "../../core/shared/net/network.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import { createApi, type HttpAnswer, recipientCheck, type Refusal, requireId, toLine, toRefusal } from "../kit/http.ts";
-import { createClientTokens } from "../kit/token.ts";
+import { recipientCheck, requireId } from "../kit/http.ts";
 import { createCommentChannel } from "../kit/comments/comment.ts";
 import { toMarkedId } from "../kit/comments/mark.ts";
 import { ALLOWANCES, neutralize } from "../kit/comments/neutralize.ts";
+import { createLinearApi } from "./client.ts";
 
 const schema = {
   description:
@@ -123,86 +122,4 @@ function parseRecipient(to: string): Record<"agentSessionId" | "issueId" | "pare
 /** Linear makes a mention of each address of a profile. https://github.com/linear/linear/issues/351 */
 function withoutProfiles(text: string): string {
   return text.replaceAll(/(?<=linear\.app\/\S{0,200}profiles)(?=\/)/gi, "\u200B");
-}
-
-/** Resolves to the data, or to undefined if what is asked about does not exist. */
-type Ask = (query: string, variables: object) => Promise<Record<string, unknown> | undefined>;
-
-/** Opens the GraphQL API for the calls of one delivery. https://linear.app/developers/graphql */
-function createLinearApi({
-  token,
-  app,
-  baseUrl = "https://api.linear.app",
-}: LinearOptions): (signal: AbortSignal) => Promise<Ask> {
-  // https://linear.app/developers/oauth-2-0-authentication, "Client credentials tokens"
-  const tokens =
-    app &&
-    createClientTokens({
-      ...app,
-      service: "Linear",
-      url: `${baseUrl.replace(/\/$/, "")}/oauth/token`,
-      scope: "read,write",
-      advice: "Check channels.linear.app, and that the app may use client credentials.",
-    });
-  const open = createApi({
-    service: "Linear",
-    baseUrl,
-    token: tokens ? () => tokens : token,
-    headers: (used) => ({ authorization: used.startsWith("lin_api_") ? used : `Bearer ${used}` }),
-    explain,
-  });
-  return async (signal) => {
-    const call = await open(signal);
-    return async (query, variables) => {
-      // An error comes with status 400 or 200, also one about a rate limit.
-      const answer = await call("POST", "/graphql", { query, variables }, [400]);
-      if (answer.status !== 400 && answer.body["errors"] === undefined) return toObject(answer.body["data"]);
-      const { type, message } = readError(answer);
-      if (/\bnot found\b/i.test(message) && !ADVICE.has(type)) return undefined;
-      throw toRefusal("Linear", answer, explain(answer));
-    };
-  };
-}
-
-/** By the `type` of an error. */
-const ADVICE = new Map([
-  ["authentication error", "Check channels.linear.token or app."],
-  ["forbidden", "Give the token the permissions Read and Create comments, and its account access to the team."],
-  ["usage limit exceeded", "The workspace's plan allows no more."],
-]);
-const RETRYABLE_TYPES = new Set(["internal error", "lock timeout", "network error"]);
-
-/** The message may quote the comment. */
-function readError({ body }: HttpAnswer): { type: string; message: string; reason: unknown } {
-  const { message, extensions } = toObjects(body["errors"])[0] ?? {};
-  const { type, userPresentableMessage } = toObject(extensions);
-  return { type: toLine(type), message: toLine(message), reason: userPresentableMessage };
-}
-
-function explain(answer: HttpAnswer): Refusal {
-  const { type, reason } = readError(answer);
-  const isRateLimit = type === "ratelimited" || answer.status === 429;
-  return {
-    reason,
-    advice: ADVICE.get(type),
-    retryable: isRateLimit || RETRYABLE_TYPES.has(type) || answer.status >= 500,
-    ...(isRateLimit && { retryAfterMs: toWait(answer.headers) }),
-  };
-}
-
-/** Each has separate headers. https://linear.app/developers/rate-limiting */
-const LIMITS = ["requests", "complexity", "endpoint-requests"];
-/** The complexity of a query here is less. */
-const MAX_COMPLEXITY = 10;
-
-/** Until the limits that refused the request are full again. */
-function toWait(headers: Headers): number | undefined {
-  const exhausted = LIMITS.filter(
-    (limit) => Number(headers.get(`x-ratelimit-${limit}-remaining`) ?? Infinity) < MAX_COMPLEXITY,
-  );
-  const resets = exhausted.map((limit) => Number(headers.get(`x-ratelimit-${limit}-reset`))).filter((at) => at > 0);
-  return (
-    parseRetryAfter(headers.get("retry-after")) ??
-    (resets.length > 0 ? Math.max(0, Math.max(...resets) - Date.now()) : undefined)
-  );
 }

@@ -1,36 +1,28 @@
 import { requireId } from "../kit/http.ts";
-import { toObject, toObjects } from "../../core/shared/json.ts";
-import { openGraphql } from "../kit/graphql.ts";
-import { familiesOf, openCalls } from "../kit/hook-calls.ts";
+import { DriverError } from "../../core/errors.ts";
+import { toObject } from "../../core/shared/json.ts";
+import { readNodes } from "../kit/graphql.ts";
+import { familiesOf } from "../kit/hook-calls.ts";
 import type { VendorWebhooks } from "../../core/ports/vendor.ts";
+import { openLinear, WEBHOOK_ACCESS } from "./client.ts";
 
 /** https://linear.app/developers/webhooks, https://github.com/linear/linear/blob/master/packages/sdk/src/schema.graphql */
 export const webhooks: VendorWebhooks = {
   secretBy: "us",
   tokenVariables: ["LINEAR_API_KEY"],
-  tokenNeeds: "the permission Admin",
+  tokenNeeds: WEBHOOK_ACCESS,
   connect(access) {
-    const { token, baseUrl = "https://api.linear.app", place } = access;
-    // An OAuth token needs `Bearer`, an API key must not have it.
-    const headers = (): Record<string, string> => ({
-      authorization: token.startsWith("lin_api_") ? token : `Bearer ${token}`,
-    });
-    const call = openCalls(access, {
-      service: "Linear",
-      baseUrl,
-      headers,
-      explain: ({ body }) => ({ reason: toObjects(body["errors"])?.[0]?.["message"] }),
-    });
-    const { ask, list } = openGraphql(call, {
-      service: "Linear",
-      path: "/graphql",
-      advice: `The API key needs ${webhooks.tokenNeeds}.`,
-    });
+    const { place } = access;
+    const tryToAsk = openLinear(access);
+    const ask = async (query: string, variables: object): Promise<Record<string, unknown>> => {
+      const data = await tryToAsk(query, variables);
+      if (!data) throw new DriverError(UNKNOWN, { retryable: false });
+      return data;
+    };
+    const list = (): Promise<Record<string, unknown>[]> => readNodes(ask, FIND, "webhooks");
     return {
       async find(url) {
-        return (await list(FIND, "webhooks"))
-          .filter((hook) => hook["url"] === url)
-          .map(({ id }) => requireId(id, "Linear"));
+        return (await list()).filter((hook) => hook["url"] === url).map(({ id }) => requireId(id, "Linear"));
       },
       async create({ url, secret, events }) {
         const scope = place === undefined ? { allPublicTeams: true } : { teamId: place };
@@ -41,14 +33,16 @@ export const webhooks: VendorWebhooks = {
       async update(id, { url, secret, events }) {
         await ask(UPDATE, { id, input: { url, secret, enabled: true, resourceTypes: toTypes(events) } });
       },
-      remove: async (id) => void (await ask(REMOVE, { id })),
+      remove: async (id) => void (await tryToAsk(REMOVE, { id })),
       async health(id) {
-        const hook = (await list(FIND, "webhooks")).find((one) => one["id"] === id);
+        const hook = (await list()).find((one) => one["id"] === id);
         return { isEnabled: hook?.["enabled"] === true, notes: [] };
       },
     };
   },
 };
+
+const UNKNOWN = "Linear has no such webhook or team. Check the team, and that the API key may see it.";
 
 /** Only an OAuth application gets these, as its own settings say. */
 const OF_APPLICATIONS = new Set(["AgentSessionEvent", "AppUserNotification", "OAuthApp", "PermissionChange"]);

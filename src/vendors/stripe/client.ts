@@ -9,6 +9,7 @@ export const KEY_ACCESS = "write access to webhook endpoints, and read access to
 const ADVICE = new Map([
   [401, "Check the API key."],
   [403, `Give the API key ${KEY_ACCESS}.`],
+  [404, "The API key may be of another account, or of the other mode: live or test."],
 ]);
 
 /** `idempotencyKey`: Stripe answers a known one with its first answer. */

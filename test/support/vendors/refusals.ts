@@ -37,7 +37,7 @@ export function describeRefusals(
       expect(error.retryAfterMs).toBeGreaterThanOrEqual(answer.retryAfterMs);
     });
 
-    test.each([401, 403].filter((status) => !expected.includes(status)))(
+    test.each([401, 403, 404].filter((status) => !expected.includes(status)))(
       "%i is permanent, and the error says what to do",
       async (status) => {
         const error = await failWith({ status, body: { message: "No.", error: { message: "No." } } });
