@@ -101,6 +101,17 @@ test("reports a deleted mailbox", async () => {
   expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
 });
 
+test("a folder that stands still is named, and the service is not ready", async () => {
+  writeFileSync(path.join(drop, "1.json"), "null");
+  service = await startService({ config: toConfig({ folder: drop }), files });
+  const error = expect.stringMatching(/^the folder new stands still: its next mails cannot be read \(/);
+  await expect.poll(async () => (await service.api("/api/status")).mail).toMatchObject([{ state: "stuck", error }]);
+  expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
+  put("1", "2");
+  await expect.poll(() => idsOfRuns(service)).toEqual(["1", "2"]);
+  expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
+});
+
 test("checks its block by its schema, with the line", async () => {
   service = await startService({ files });
   service.write("bad.json5", JSON.stringify(toConfig({ folder: drop, color: "red" }), undefined, 2));

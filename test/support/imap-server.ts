@@ -50,6 +50,8 @@ export interface ImapServer {
   cutWithin(folder: string, uid: number, times?: number): void;
   /** Refuses this mail's text. */
   failOn(folder: string, uid: number): void;
+  /** Gives NIL for what the pattern matches of this mail: `BODY[]`, `BODY[HEADER]`, `INTERNALDATE`. */
+  giveNil(folder: string, uid: number, items: RegExp): void;
   /** Refuses everything about this mail. */
   hide(folder: string, uid: number): void;
   connectionCount(): number;
@@ -96,6 +98,7 @@ export async function startImapServer(options: ImapServerOptions = {}): Promise<
     refuseLogins: (refuse) => void (server.users = refuse ? {} : USERS),
     cutWithin: (folder, uid, times = 1) => void faults.set(requireMessage(server, folder, uid), { kind: "cut", times }),
     failOn: (folder, uid) => void faults.set(requireMessage(server, folder, uid), { kind: "fail" }),
+    giveNil: (folder, uid, items) => void faults.set(requireMessage(server, folder, uid), { kind: "nil", items }),
     hide: (folder, uid) => void faults.set(requireMessage(server, folder, uid), { kind: "hide" }),
     connectionCount: () => connections.size,
     idleCount: () => [...connections].filter(({ inputHandler }) => inputHandler !== false).length,

@@ -7,8 +7,8 @@ export interface Mailbox {
   /** Appends a mail. */
   add(mail: Partial<Mail> & { id: string }, marks?: Partial<ReceivedMail["marks"]>): void;
   /**
-   * Every `follow` rejects with this, also a running one, until it is reset with undefined. With `once` each returns its
-   * first batch before.
+   * Every `follow` rejects with this, also a running one, until it is reset with undefined. With `once` each says
+   * before how many mails wait.
    */
   fail(error: Error | undefined, when?: { once?: "open" }): void;
   /** The arguments of each `follow`. */
@@ -29,7 +29,7 @@ export function createMailbox({ folders = ["INBOX"] }: { folders?: string[] } = 
     for (let isFirst = true; ; isFirst = false) {
       if (failure && !(isFirst && failsOnceOpen)) throw failure;
       const waiting = mails.filter((received) => received.mail.folder === folder).slice(read);
-      const batch = waiting.slice(0, options.batchSize);
+      const batch = failure ? [] : waiting.slice(0, options.batchSize);
       if (batch.length === 0 && !isFirst) {
         await once(changes, "change", { signal: options.signal });
         continue;

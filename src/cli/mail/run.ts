@@ -105,6 +105,7 @@ const SENTENCES: Record<MailState, { text: string; advice?: string; color: "gree
   },
   "store-failed": { text: "results cannot be stored", color: "red" },
   "tls-failed": { text: "NO SAFE CONNECTION", color: "red" },
+  stuck: { text: "STUCK", advice: "look at the mails in this folder; they are tried again", color: "red" },
   "mailbox-gone": { text: "MAILBOX GONE", advice: "check hooks.mail.source.folders", color: "red" },
   "login-refused": {
     text: "LOGIN REFUSED",

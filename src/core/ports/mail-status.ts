@@ -15,6 +15,8 @@ export type MailState =
   | "rejected"
   /** Results cannot be stored. */
   | "store-failed"
+  /** Mails wait, and connection after connection gives none of them. */
+  | "stuck"
   | "mailbox-gone"
   | "tls-failed"
   | "login-refused";

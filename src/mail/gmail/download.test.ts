@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { GMAIL } from "../../../test/support/gmail/stub.ts";
+import { FOLLOW_OPTIONS, GMAIL } from "../../../test/support/gmail/stub.ts";
 import { MailError } from "../../core/errors.ts";
 import { readMail } from "../message/read-mail.ts";
 import type { Mail } from "../../core/ports/mail-source.ts";
 import type { GmailApi, MessageForm } from "./api.ts";
-import { assemblePayload, withHeaderFallback } from "./download.ts";
+import { assemblePayload, readMails, withFallback } from "./download.ts";
 
 type Part = Parameters<typeof assemblePayload>[0];
 
@@ -98,13 +98,36 @@ async function ask(api: GmailApi, times: number): Promise<unknown[]> {
 
 test("requests only the headers of a mail after five server errors", async () => {
   const { api, requested } = failing(500);
-  expect(await ask(withHeaderFallback(api), 7)).toEqual([...Array(5).fill("network"), { id: "1" }, { id: "1" }]);
+  expect(await ask(withFallback(api), 7)).toEqual([...Array(5).fill("network"), { id: "1" }, { id: "1" }]);
   expect(requested).toEqual([...Array(5).fill("raw"), "headers", "headers"]);
+});
+
+test("gives a placeholder for a mail of which Gmail gives nothing", async () => {
+  const api = withFallback({
+    ...GMAIL,
+    message: async () => {
+      throw new MailError("network", "It failed.", { cause: { response: { status: 500 } } });
+    },
+  });
+  const answers = await ask(api, 12);
+  const headers = [{ name: "Message-ID", value: "<1@unreadable.invalid>" }];
+  expect(answers).toEqual([...Array(10).fill("network"), ...Array(2).fill({ id: "1", payload: { headers } })]);
+});
+
+test("a mail with parts that are none does not stop the next", async () => {
+  const broken = JSON.parse('{ "payload": { "mimeType": "multipart/mixed", "parts": [null] } }');
+  const payload = { headers: HEADERS.slice(0, 2), mimeType: "text/plain", body: { data: btoa("Hello"), size: 5 } };
+  const api = { ...GMAIL, message: async (id: string) => (id === "1" ? { id, ...broken } : { id, payload }) };
+  const { mails } = await readMails(api, ["1", "2"], () => true, FOLLOW_OPTIONS);
+  expect(mails.map(({ mail }) => [mail.messageId, mail.body])).toEqual([
+    ["1@unreadable.invalid", ""],
+    [expect.any(String), "Hello"],
+  ]);
 });
 
 test("forgets the failures of a mail that Gmail gives", async () => {
   const { api, requested, repair } = failing(503);
-  const fallback = withHeaderFallback(api);
+  const fallback = withFallback(api);
   await ask(fallback, 4);
   repair();
   expect(await ask(fallback, 2)).toEqual([{ id: "1" }, { id: "1" }]);
@@ -113,6 +136,6 @@ test("forgets the failures of a mail that Gmail gives", async () => {
 
 test.each([undefined, 401, 403, 429])("does not count a failure with status %s", async (status) => {
   const { api, requested } = failing(status);
-  expect(await ask(withHeaderFallback(api), 8)).toEqual(Array(8).fill("network"));
+  expect(await ask(withFallback(api), 8)).toEqual(Array(8).fill("network"));
   expect(requested).not.toContain("headers");
 });

@@ -2,7 +2,7 @@ import { isAscii, isUtf8 } from "node:buffer";
 import { isSameMailbox } from "../message/text.ts";
 import { assembleMail, type MailPart, pickParts, readMail } from "../message/read-mail.ts";
 import type { FollowOptions, MailAttachment, ReceivedMail } from "../../core/ports/mail-source.ts";
-import type { GmailApi, GmailHeader, GmailPart } from "./api.ts";
+import type { GmailApi, GmailHeader, GmailPart, MessageForm } from "./api.ts";
 import { readGoogleError } from "./google.ts";
 
 /** Largest mail, in bytes, that is fetched whole. Larger ones are fetched as their texts. */
@@ -90,7 +90,12 @@ async function fetchSource(
 ): Promise<{ bytes: Uint8Array; attachments?: MailAttachment[] } | undefined> {
   const message = await api.message(id, size <= MAX_RAW_BYTES ? "raw" : "full", signal);
   if (message?.raw) return { bytes: Buffer.from(message.raw, "base64url") };
-  return message && assemblePayload(message.payload ?? {});
+  try {
+    return message && assemblePayload(message.payload ?? {});
+  } catch {
+    // A part that is no part, for example.
+    return assemblePayload(toPlaceholder(id).payload ?? {});
+  }
 }
 
 /** Rebuilds a mail that Gmail has parsed from its header and its texts. */
@@ -133,27 +138,34 @@ function toHeader(headers: GmailHeader[]): Buffer {
   return Buffer.from(headers.map(({ name, value }) => `${name}: ${toLine(value ?? "")}\r\n`).join(""));
 }
 
+/** What is requested instead of what Gmail fails to give. */
+const LESS: Partial<Record<MessageForm, MessageForm>> = { raw: "headers", full: "headers" };
+
 /**
- * Requests only the headers of a mail after Gmail itself has failed to give it several times, since one such mail would hold up
- * all others. Remembers failures across follows.
+ * After Gmail itself has failed to give a mail several times, requests only its headers, and if it does not give those either,
+ * gives a placeholder: one such mail would hold up all others. Remembers failures across follows.
  */
-export function withHeaderFallback(api: GmailApi): GmailApi {
+export function withFallback(api: GmailApi): GmailApi {
   const failures = new Map<string, number>();
-  return {
-    ...api,
-    async message(id, form, signal) {
-      if (form === "minimal") return api.message(id, form, signal);
-      const count = failures.get(id) ?? 0;
-      if (count >= MAX_ATTEMPTS) return api.message(id, "headers", signal);
-      try {
-        const message = await api.message(id, form, signal);
-        failures.delete(id);
-        return message;
-      } catch (error) {
-        const { status = 0 } = readGoogleError(error instanceof Error ? error.cause : undefined);
-        if (status >= 500) failures.set(id, count + 1);
-        throw error;
-      }
-    },
-  };
+  return { ...api, message };
+
+  async function message(...[id, form, signal]: Parameters<GmailApi["message"]>): ReturnType<GmailApi["message"]> {
+    const key = `${form}/${id}`;
+    const count = failures.get(key) ?? 0;
+    if (count >= MAX_ATTEMPTS) return LESS[form] ? message(id, LESS[form], signal) : toPlaceholder(id);
+    try {
+      const given = await api.message(id, form, signal);
+      failures.delete(key);
+      return given;
+    } catch (error) {
+      const { status = 0 } = readGoogleError(error instanceof Error ? error.cause : undefined);
+      if (status >= 500) failures.set(key, count + 1);
+      throw error;
+    }
+  }
+}
+
+/** Its id is always the same. */
+function toPlaceholder(id: string): NonNullable<Awaited<ReturnType<GmailApi["message"]>>> {
+  return { id, payload: { headers: [{ name: "Message-ID", value: `<${id}@unreadable.invalid>` }] } };
 }

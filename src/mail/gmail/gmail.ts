@@ -4,7 +4,7 @@ import { isSameMailbox } from "../message/text.ts";
 import type { GmailOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../../core/ports/mail-source.ts";
 import { createGmailApi, type GmailApi } from "./api.ts";
-import { withHeaderFallback } from "./download.ts";
+import { withFallback } from "./download.ts";
 import { createGoogle, readGoogleError } from "./google.ts";
 import { parsePosition, readBacklog, readHistory, startPosition } from "./history.ts";
 import { createPubsub, pullUntilChange } from "./pubsub.ts";
@@ -22,7 +22,7 @@ export function createGmail(options: GmailOptions, pollMs = POLL_MS): MailSource
   const { user, oauth, topic, subscription, push, apiUrl, pubsubUrl } = options;
   const changes = createWakeUp();
   const google = createGoogle(oauth);
-  const api = withHeaderFallback(createGmailApi(google, apiUrl));
+  const api = withFallback(createGmailApi(google, apiUrl));
   const pubsub = createPubsub(google, pubsubUrl);
   const isNotified = subscription !== undefined || push !== undefined;
   const renewWatch = topic && isNotified ? createWatchRenewal((signal) => requestWatch(api, topic, signal)) : undefined;

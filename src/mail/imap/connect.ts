@@ -149,8 +149,20 @@ export async function* fetchMessages(
   uids: number[],
   query: FetchQueryObject,
 ): AsyncGenerator<FetchMessageObject> {
-  yield* client.fetch(uids, query, { uid: true });
+  for await (const message of client.fetch(uids, query, { uid: true })) yield withoutNil(message);
   if (!client.mailbox) throw connectionLost(client);
+}
+
+/** The library gives false for what a server answers with NIL, and the beginning of 1970 for a date. */
+function withoutNil({ source, headers, bodyParts, internalDate, ...message }: FetchMessageObject): FetchMessageObject {
+  const isDated = !(internalDate instanceof Date) || internalDate.getTime() > 0;
+  return {
+    ...message,
+    source: source || undefined,
+    headers: headers || undefined,
+    bodyParts: bodyParts && new Map([...bodyParts].filter(([, bytes]) => bytes)),
+    internalDate: isDated ? internalDate : "",
+  };
 }
 
 /** Login failures that end by themselves (RFC 5530, and the wording of large providers). */

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openImapMailbox } from "../../../test/support/imap-mailbox.ts";
 import type { AppendOptions, ImapServerOptions } from "../../../test/support/imap-server.ts";
 import { type Followed, followMail, followThrough, mailFailureOf } from "../../contracts/mail.ts";
@@ -30,6 +30,39 @@ test("gives a placeholder with a stable id for a mail that the server refuses en
   const [first, second] = await Promise.all([followMail(source, hasCome(1)), followMail(source, hasCome(1))]);
   expect(first.mails[0]).toMatchObject({ subject: "", body: "", truncated: true });
   expect(first.mails[0]?.id).toBe(second.mails[0]?.id);
+});
+
+describe("gives all mails, one of them as far as possible, if the server gives NIL for its", () => {
+  test.each([
+    ["text", /^BODY\[\]/, { subject: "Mail 2", body: "", truncated: true }],
+    ["text and header", /^BODY\[/, { subject: "", body: "", truncated: true }],
+    ["time", /^INTERNALDATE/, { subject: "Mail 2", body: "Text 2" }],
+    ["size", /^RFC822.SIZE/, { subject: "Mail 2", body: "Text 2" }],
+    ["flags", /^FLAGS/, { subject: "Mail 2", body: "Text 2" }],
+    ["structure", /^BODYSTRUCTURE/, { subject: "Mail 2", body: "Text 2" }],
+  ])("%s", async (_, items, expected) => {
+    const { server, source } = await openImapMailbox();
+    const uids = [1, 2, 3].map((number) => server.append("INBOX", toMail(number)));
+    server.giveNil("INBOX", uids[1] ?? 0, items);
+    const mails = await followThrough(source, 3);
+    expect(mails.map(({ body }) => body)).toEqual(["Text 1", expected.body, "Text 3"]);
+    expect(mails[1]).toMatchObject(expected);
+  });
+
+  test.each([
+    ["structure", /^BODYSTRUCTURE/, { subject: "Mail 2", body: "", truncated: true }],
+    ["header", /^BODY\[HEADER\]/, { subject: "", body: "", truncated: true }],
+    ["parts", /^BODY\[(?:TEXT|\d)/, { subject: "Mail 2", body: "", truncated: true }],
+    ["everything", /^BODY/, { subject: "", body: "", truncated: true }],
+  ])("%s, and it is large", async (_, items, expected) => {
+    const { server, source } = await openImapMailbox();
+    const large = `${toMail(2)}\r\n${"x".repeat(600_000)}`;
+    const uids = [toMail(1), large, toMail(3)].map((mail) => server.append("INBOX", mail));
+    server.giveNil("INBOX", uids[1] ?? 0, items);
+    const mails = await followThrough(source, 3);
+    expect(mails.map(({ body }) => body)).toEqual(["Text 1", expected.body, "Text 3"]);
+    expect(mails[1]).toMatchObject(expected);
+  });
 });
 
 test("gets past a mail that ends every connection on which it is fetched", async () => {

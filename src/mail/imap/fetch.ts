@@ -102,8 +102,9 @@ async function readLarge(
     query: { bodyParts: [{ key: "HEADER", maxLength: MAX_HEADER_BYTES }, ...bodyParts] },
     read: async ({ headers, bodyParts: bodies = new Map() }) => {
       if (!headers) return undefined;
+      const isMissing = texts.some(({ part = "text" }) => !bodies.has(part));
       const source = toSource(headers, texts, (key) => bodies.get(key) ?? Buffer.of());
-      return toReceived(reading, facts, source, { attachments, isCut });
+      return toReceived(reading, facts, source, { attachments, isCut: isCut || isMissing });
     },
   });
   return mails.get(uid);
@@ -228,7 +229,8 @@ async function fetchEach<Value>(
     let isAnswered = false;
     try {
       for await (const message of fetchMessages(folder.client, some, query)) {
-        const value = await read(message);
+        // What cannot be read of one mail must not stop the others.
+        const value = await read(message).catch(() => undefined);
         if (value !== undefined) values.set(message.uid, value);
       }
       isAnswered = true;

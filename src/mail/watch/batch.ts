@@ -61,10 +61,14 @@ async function withoutKnown(mails: Mail[], { folder, store, status, log }: Batch
   return [...fresh.values()];
 }
 
-async function postFresh(fresh: Mail[], { position, remaining }: MailBatch, context: BatchContext): Promise<void> {
+async function postFresh(
+  fresh: Mail[],
+  { mails: { length: given }, position, remaining }: MailBatch,
+  context: BatchContext,
+): Promise<void> {
   const { status, maxBodyBytes, signal } = context;
   const isBehind = remaining > 0 || status.read().state === "catching-up";
-  status.setWork(isBehind ? "catching-up" : "watching", remaining + fresh.length);
+  status.setWork(isBehind ? "catching-up" : "watching", remaining + fresh.length, given);
 
   const requests = toRequests(fresh, maxBodyBytes());
   const last = requests.pop() ?? [];
@@ -73,7 +77,7 @@ async function postFresh(fresh: Mail[], { position, remaining }: MailBatch, cont
     signal.throwIfAborted();
   }
   await postAndStore(last, position, context);
-  status.setWork(remaining > 0 ? "catching-up" : "watching", remaining);
+  status.setWork(remaining > 0 ? "catching-up" : "watching", remaining, given);
 }
 
 /** `position`: how far the folder is read after these mails. */

@@ -48,7 +48,24 @@ test.each([
 test("an unknown error counts as a network failure", async () => {
   mailbox.fail(new TypeError("x is undefined"));
   mailbox.start();
-  await expect.poll(() => mailbox.changes.at(-1)).toMatchObject({ state: "network", error: "x is undefined" });
+  const failed = expect.objectContaining({ state: "network", error: "x is undefined" });
+  await expect.poll(() => mailbox.changes).toContainEqual(failed);
+});
+
+test("a folder whose next mail cannot be read is stuck, until it can be", async () => {
+  mailbox.addAll(["1"]);
+  mailbox.fail(connectionLost(), { once: "open" });
+  mailbox.start();
+  const error = "the folder INBOX stands still: its next mails cannot be read (the connection was lost)";
+  await expect.poll(() => mailbox.changes.at(-1)).toMatchObject({ state: "stuck", error });
+  const { length } = mailbox.follows;
+  await expect.poll(() => mailbox.follows.length).toBeGreaterThan(length + 3);
+  const stuckAt = mailbox.changes.findIndex(({ state }) => state === "stuck");
+  // It does not look well whenever a connection opens.
+  expect(new Set(mailbox.changes.slice(stuckAt).map(({ state }) => state))).toEqual(new Set(["stuck"]));
+  mailbox.fail(undefined);
+  await expect.poll(() => mailbox.taken).toEqual(["1"]);
+  await expect.poll(mailbox.status).toMatchObject({ state: "watching", error: undefined });
 });
 
 test("the log mentions each state once, and no content of a mail", async () => {
@@ -60,7 +77,7 @@ test("the log mentions each state once, and no content of a mail", async () => {
   });
   await expect.poll(() => mailbox.follows.length).toBeGreaterThan(3);
   mailbox.fail(new Error("cannot read: Subject: secret"));
-  await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("network");
+  await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("stuck");
   expect(lines.filter((line) => JSON.stringify(line).includes("login-refused"))).toHaveLength(1);
   expect(lines[0]).toMatchObject(["error", "mail watch", { folder: "INBOX", state: "login-refused" }]);
   expect(JSON.stringify(lines)).not.toContain("secret");

@@ -7,7 +7,7 @@ import type { MailStatus } from "../../core/ports/mail-status.ts";
 import type { Mailbox } from "../../core/ports/runtime.ts";
 import type { MailStore } from "../store.ts";
 import { createMailPost } from "./deliver.ts";
-import { needsOperator, toMailStatus } from "./status.ts";
+import { standsStill, toMailStatus } from "./status.ts";
 import { createMailWatch, type MailWatch } from "./watch.ts";
 
 export interface MailServiceOptions {
@@ -69,9 +69,7 @@ export function createMailService({ openStore, send, telemetry, changed }: MailS
     },
     status: () => watched.map(({ settings, source, watch }) => watch?.status() ?? toMailStatus(settings, source, [])),
     assertReady() {
-      const failed = watched
-        .map(({ watch }) => watch?.status())
-        .find((status) => status && needsOperator(status.state));
+      const failed = watched.map(({ watch }) => watch?.status()).find((status) => status && standsStill(status.state));
       if (failed) throw new Error(failed.error);
     },
     mailboxes: () => watched,

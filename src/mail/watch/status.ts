@@ -11,6 +11,7 @@ const LOG_LEVELS = {
   locked: "warn",
   rejected: "warn",
   "store-failed": "error",
+  stuck: "error",
   "mailbox-gone": "error",
   "tls-failed": "error",
   "login-refused": "error",
@@ -21,6 +22,11 @@ export function needsOperator(state: MailState): boolean {
   return state === "mailbox-gone" || state === "tls-failed" || state === "login-refused";
 }
 
+/** Whether no mail arrives, and will not by itself as far as anyone can tell: the service is not ready. */
+export function standsStill(state: MailState): boolean {
+  return needsOperator(state) || state === "stuck";
+}
+
 /** How long a temporary problem must last before it is reported. */
 const DOWN_MS = 300_000;
 
@@ -28,7 +34,7 @@ const DOWN_MS = 300_000;
 export function isDown({ folders }: Pick<MailStatus, "folders">, now = Date.now()): boolean {
   return folders.some(
     ({ state, since }) =>
-      needsOperator(state) ||
+      standsStill(state) ||
       ((state === "network" || state === "store-failed" || state === "rejected") && now - since >= DOWN_MS),
   );
 }
@@ -49,8 +55,11 @@ const PROGRESS_STEP = 500;
 /** Keeps the status of one folder, and reports its changes. */
 export interface StatusTracker {
   read(): FolderStatus;
-  /** Sets what the folder does when nothing is wrong, and how many mails wait, including the current ones. */
-  setWork(state: WorkState, remaining: number): void;
+  /**
+   * Sets what the folder does when nothing is wrong, and how many mails wait, including the current ones. `given`: how many
+   * mails have just come. A folder that is stuck stays so until one comes, or none waits.
+   */
+  setWork(state: WorkState, remaining: number, given: number): void;
   /** The problem is over: back to the last work state. */
   resume(): void;
   /** Enters any other state. The log mentions a state once, however often the attempt is repeated. */
@@ -96,10 +105,10 @@ export function createStatusTracker({ mailbox, folder, log, onChange }: TrackerO
   let workState: WorkState = "connecting";
   return {
     read: () => ({ ...status }),
-    setWork(state, remaining) {
+    setWork(state, remaining, given) {
       workState = state;
       status.remaining = remaining;
-      enter(state);
+      if (status.state !== "stuck" || given > 0 || remaining === 0) enter(state);
     },
     resume: () => enter(workState),
     enter,

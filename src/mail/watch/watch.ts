@@ -148,8 +148,11 @@ async function watchFolder(context: FolderContext): Promise<void> {
       const end = await follow(context, backoff).catch((error: unknown) => error);
       signal.throwIfAborted();
       const { state, error, reason } = classifyError(end);
-      const waitMs = backoff.lost(state);
-      status.enter(state, { error, reason, waitMs });
+      const waitMs = backoff.lost(state, { isUnknown: reason !== undefined });
+      if (state === "network" && backoff.isStuck()) {
+        const stuck = `the folder ${folder} stands still: its next mails cannot be read (${error})`;
+        status.enter("stuck", { error: stuck, reason: reason ?? error, waitMs });
+      } else status.enter(state, { error, reason, waitMs });
       await pause(waitMs);
     }
   } catch (error) {
@@ -172,8 +175,9 @@ async function follow(context: FolderContext, backoff: ReconnectBackoff): Promis
   const wanted = { position, since, findKnown, batchSize, maxBytes, authservId, refreshTokens, signal };
   const batches = source.follow(folder, wanted);
   for await (const batch of batches) {
-    backoff.received(batch.mails.length);
+    backoff.received(batch.mails.length, batch.remaining);
     await processBatch(batch, context);
+    backoff.processed(batch.mails.length);
   }
   return new MailError("network", "the mailbox's server ended the connection");
 }
@@ -200,10 +204,17 @@ export interface ReconnectLimits {
 
 /** How long to wait before the next connection, by what the earlier connections achieved. */
 export interface ReconnectBackoff {
-  /** Called for each batch: a connection is open and gave this many mails, possibly none. */
-  received(mails: number): void;
-  /** The connection was lost or could not be opened. Returns the wait before the next one, in milliseconds. */
-  lost(state: MailState): number;
+  /** Called for each batch: a connection is open and gave this many mails, possibly none, while others wait. */
+  received(mails: number, remaining: number): void;
+  /** Called once they are processed. */
+  processed(mails: number): void;
+  /**
+   * The connection was lost or could not be opened. Returns the wait before the next one, in milliseconds. `isUnknown`: the
+   * source failed in a way that it does not know.
+   */
+  lost(state: MailState, failure?: { isUnknown?: boolean }): number;
+  /** Whether mails wait, and connection after connection brings none. */
+  isStuck(): boolean;
 }
 
 /**
@@ -211,6 +222,8 @@ export interface ReconnectBackoff {
  * connections only to drop them is still not asked every second.
  */
 const MAX_AFTER_OPEN_MS = 10_000;
+/** More connections than a source needs to get past a mail that ends each of them. */
+const MAX_WITHOUT_MAIL = 6;
 /** A connection that lasted this long was a good one. */
 const STABLE_MS = 60_000;
 
@@ -224,17 +237,26 @@ export function createReconnectBackoff(
   let unreachable = 0;
   let dropped = 0;
   let refused = 0;
+  /** Connections in a row that brought none of the mails that wait. */
+  let withoutMail = 0;
+  let isWaiting = false;
   let openSince: number | undefined;
   return {
-    received(mails) {
+    received(mails, remaining) {
       openSince ??= now();
       unreachable = 0;
       refused = 0;
-      if (mails > 0) dropped = 0;
+      isWaiting = mails + remaining > 0;
     },
-    lost(state) {
+    processed(mails) {
+      if (mails > 0) dropped = 0;
+      if (mails > 0 || !isWaiting) withoutMail = 0;
+    },
+    isStuck: () => withoutMail >= MAX_WITHOUT_MAIL,
+    lost(state, { isUnknown = false } = {}) {
       const wasOpenSince = openSince;
       openSince = undefined;
+      if (isUnknown || (wasOpenSince !== undefined && isWaiting)) withoutMail += 1;
       if (needsOperator(state)) return backoffMs((refused += 1), operator);
       if (wasOpenSince === undefined) return backoffMs((unreachable += 1), transient);
       if (now() - wasOpenSince >= STABLE_MS) dropped = 0;

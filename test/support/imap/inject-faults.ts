@@ -5,7 +5,7 @@ const require = createRequire(import.meta.url);
 const FETCH = require("hoodiecrow-imap/lib/commands/handlers/fetch.js") as Record<string, FetchHandler>;
 
 /** What happens when a mail is fetched. */
-type Fault = { kind: "cut"; times: number } | { kind: "fail" } | { kind: "hide" };
+type Fault = { kind: "cut"; times: number } | { kind: "fail" } | { kind: "hide" } | { kind: "nil"; items: RegExp };
 
 /** Returns the map of faulty mails, to which a test adds. */
 export function injectFaults(server: Hoodiecrow): Map<Message, Fault> {
@@ -13,6 +13,8 @@ export function injectFaults(server: Hoodiecrow): Map<Message, Fault> {
   for (const [name, answer] of Object.entries(FETCH)) {
     server.fetchHandlers[name] = (connection, message, item) => {
       const fault = faults.get(message);
+      if (fault?.kind === "nil")
+        return fault.items.test(describe(name, item)) ? null : answer(connection, message, item);
       if (fault && (fault.kind === "hide" || isText(name, item))) inject(fault, connection, message);
       // The handler empties the range of bytes: the next mail would get none.
       const own = { ...item, ...(item.partial && { partial: [...item.partial] }) };
@@ -20,6 +22,11 @@ export function injectFaults(server: Hoodiecrow): Map<Message, Fault> {
     };
   }
   return faults;
+}
+
+/** `BODY[HEADER]` */
+function describe(name: string, { section }: FetchItem): string {
+  return section ? `${name.replace(".PEEK", "")}[${section.map(({ value }) => value).join(" ")}]` : name;
 }
 
 function isText(name: string, { section }: FetchItem): boolean {

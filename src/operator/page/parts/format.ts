@@ -68,7 +68,7 @@ const TONES: Record<string, string[]> = {
   good: ["done", "sent", "ok", "watching", "active"],
   live: ["accepted", "running", "sending", "pending", "ready", "queued", "connecting", "catching-up"],
   warn: ["held", "rejected", "refused", "paused", "shadowed", "open", "network", "locked"],
-  bad: ["failed", "dead", "store-failed", "mailbox-gone", "tls-failed", "login-refused"],
+  bad: ["failed", "dead", "store-failed", "stuck", "mailbox-gone", "tls-failed", "login-refused"],
 };
 
 export function toneOf(state: string): string {
