@@ -1,11 +1,17 @@
 /** Alerts: messages through a channel when something needs a person. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";
 import { startImapServer } from "./support/imap-server.ts";
 import { toMailbox } from "./support/mail-service.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
-import { type Service, startService } from "./support/service.ts";
+import { openService, type Service, startService, withTokens } from "./support/service.ts";
+import { copyState } from "./contracts/journal/harness.ts";
+import { createSqliteJournal } from "../src/stores/sqlite/sqlite.ts";
+import { silentTelemetry } from "../src/core/telemetry/telemetry.ts";
 import { findProblems } from "./support/config.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
 import { openStream } from "./support/sse.ts";
@@ -155,6 +161,31 @@ test("a channel that cannot tell anybody, or a rule without its time, keeps the 
   ]);
   await expect(start({ on: ["dead-letter"], to: "#general!" })).rejects.toThrow("alerts[0].to");
 });
+
+test("a process that ends again and again is told once, also after the next end", async () => {
+  let folder = mkdtempSync(path.join(tmpdir(), "hookline-restarts-"));
+  const config = { ...toConfig({ on: ["restarting"] }, { on: ["dead-letter"] }), store: { path: "state" } };
+  writeFileSync(path.join(folder, "webhooks.json5"), JSON.stringify(withTokens(config)));
+  for (let kills = 0; kills < 5; kills += 1) folder = await killIn(folder);
+  service = await openService(folder);
+  const [told = ""] = await toldAfter(0);
+  expect(told).toMatch(/^The service has ended 5 times within an hour without being stopped/);
+
+  const killed = copyState(folder);
+  await service.close();
+  service = await openService(killed);
+  await failDelivery(service);
+  expect(await toldAfter(1)).toEqual([expect.stringContaining("failed permanently")]);
+});
+
+/** Starts on the state in the folder and is killed. Gives the folder that is left. */
+async function killIn(folder: string): Promise<string> {
+  const journal = await createSqliteJournal({ folder: path.join(folder, "state"), telemetry: silentTelemetry });
+  const left = copyState(folder);
+  await journal.close();
+  rmSync(folder, { recursive: true });
+  return left;
+}
 
 async function start(...rules: Partial<AlertInput>[]): Promise<Service> {
   service = await startService({ config: toConfig(...rules) });

@@ -1,4 +1,4 @@
-import { type Alerts, createAlerts, describeDown, describeRefusal } from "../core/dispatch/alerts.ts";
+import { type Alerts, createAlerts, describeDown, describeRefusal, describeRestarts } from "../core/dispatch/alerts.ts";
 import { createDispatcher, type Dispatcher } from "../core/dispatch/dispatcher.ts";
 import type { EventRecord } from "../core/journal/journal.ts";
 import { createSweeper, type Sweeper } from "../core/journal/sweeper.ts";
@@ -62,6 +62,7 @@ export function createExecution(parts: Parts, { watch, send, replaced }: Executi
       describeNode: () => describeNode(current().config, parts.startedAt),
       telemetry,
       readEvent: async (id) => readEvent(parts, await journal.getEvent(id)),
+      restarting: (times) => alerts.raise({ kind: "restarting", text: describeRestarts(times) }),
     }),
     sweeper: createSweeper({
       journal,

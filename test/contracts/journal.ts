@@ -24,6 +24,7 @@ import { describeRuns } from "./journal/runs.ts";
 import { describeSearch } from "./journal/search.ts";
 import { describeSpend } from "./journal/spend.ts";
 import { describeState } from "./journal/state.ts";
+import { describeSuspects } from "./journal/suspects.ts";
 import { describeSteps } from "./journal/steps.ts";
 import { describeWatch } from "./journal/watch.ts";
 
@@ -55,6 +56,7 @@ export function describeJournal(
     describeFailedAttempts(open);
     describeHeartbeats(open);
     describeLostClaims(open);
+    describeSuspects(open, features);
     if (features.hasNodes) describeLeases(open);
     describeSearch(open);
     describeSpend(open);

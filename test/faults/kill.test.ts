@@ -1,9 +1,11 @@
 /** `kill -9` during a turn, after a wake, and while a window is open. */
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { createClient, waitFor } from "../support/client.ts";
@@ -38,6 +40,39 @@ test("a turn that was interrupted by more kills than it has attempts is executed
   expect(asked).toBe(lives);
   expect((await last.api("/api/sessions/s")).entries).toMatchObject([{ role: "user" }, { role: "assistant" }]);
   expect((await last.api("/api/sessions/main")).entries).toHaveLength(1);
+  await last.close();
+});
+
+test("a turn that ends the process interrupts the others three times, and then only itself", async () => {
+  const names = ["fatal", "a", "b", "c", "d"];
+  const lives: string[][] = [];
+  let service: Awaited<ReturnType<typeof startProcess>> | undefined;
+  const agents = await useModel((prompt) => {
+    const name = names.find((each) => prompt.includes(`carry me out: ${each}`)) ?? "";
+    const life = lives.at(-1) ?? [];
+    life.push(name);
+    const isComplete = lives.length > 3 ? name === "fatal" : life.length === names.length;
+    if (isComplete && service) service.child.kill("SIGKILL");
+    return lives.length > 3 && (name !== "fatal" || service === undefined);
+  });
+  const file = writeConfig({ agents: { ...agents, defaults: { ...agents.defaults, maxConcurrent: 8 } } });
+  let events: string[] = [];
+  for (let life = 1; life <= 4; life += 1) {
+    lives.push([]);
+    service = await startProcess(file);
+    const { url, child } = service;
+    const ended = once(child, "exit");
+    if (life === 1) events = await Promise.all(names.map((name) => postTurn(url, name)));
+    expect(await ended).toEqual([null, "SIGKILL"]);
+  }
+  service = undefined;
+  lives.push([]);
+  const last = await openService(folder);
+  for (const id of events) expect(await last.settled(id)).toMatchObject({ status: "done" });
+  expect(lives.slice(0, 3).map((life) => life.toSorted())).toEqual(Array(3).fill(names.toSorted()));
+  // In the fourth life, nothing else was in progress when the process ended.
+  expect([...lives[3]!, ...lives[4]!].toSorted()).toEqual([...names, "fatal"].toSorted());
+  expect(lives[4]!.at(-1)).toBe("fatal");
   await last.close();
 });
 
@@ -125,20 +160,19 @@ test("kill -9 while requests count in their state: those sent again with their k
 });
 
 async function postTurn(url: string, sessionKey: string): Promise<string> {
-  const { body } = await createClient(url, tokens).post("agent", { message: "carry me out", sessionKey, ...quiet });
+  const message = `carry me out: ${sessionKey}`;
+  const { body } = await createClient(url, tokens).post("agent", { message, sessionKey, ...quiet });
   return body.eventId;
 }
 
 /** The configuration of a model that answers only selected turns. */
-async function useModel(answers: () => boolean) {
+async function useModel(answers: (prompt: string) => boolean) {
   const message = { role: "assistant", content: "at last" };
   const choices = [{ index: 0, message, finish_reason: "stop" }];
   const completion = { id: "1", object: "chat.completion", created: 0, model: "small", choices };
-  const model = createServer((request, response) => {
-    request.resume().on("end", () => {
-      if (!answers()) return;
-      response.setHeader("content-type", "application/json").end(JSON.stringify(completion));
-    });
+  const model = createServer(async (request, response) => {
+    if (!answers(await text(request))) return;
+    response.setHeader("content-type", "application/json").end(JSON.stringify(completion));
   });
   await new Promise<void>((resolve) => model.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => {

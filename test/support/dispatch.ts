@@ -29,6 +29,7 @@ export interface DispatchSetup {
   open?: OpenJournal;
   /** What the dispatcher gets in place of the journal. */
   wrap?(journal: Journal): Journal;
+  restarting?(times: number): void;
 }
 
 /** The relevant fields of an action. Default `kind`: agent. */
@@ -86,6 +87,7 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
     }),
     telemetry: silentTelemetry,
     readEvent: async () => ({}),
+    restarting: setup.restarting,
   });
   dispatcher.start();
   return {

@@ -31,7 +31,18 @@ export interface Alerts {
 }
 
 export interface AlertsOptions extends Pick<DispatcherOptions, "current"> {
-  journal: Pick<Journal, "watchChanges" | "lease" | "releaseLease" | "listEvents" | "getRun" | "getApproval" | "sign">;
+  journal: Pick<
+    Journal,
+    | "watchChanges"
+    | "lease"
+    | "releaseLease"
+    | "listEvents"
+    | "getRun"
+    | "getApproval"
+    | "listNotes"
+    | "writeNotes"
+    | "sign"
+  >;
   log: Log;
 }
 
@@ -45,7 +56,10 @@ const OF_CHANGES: ReadonlySet<AlertKind> = new Set([
 ]);
 
 /** Kinds that all nodes see in the journal: one of them sends the alert. */
-const SHARED: ReadonlySet<AlertKind> = new Set([...OF_CHANGES, "no-event-for"]);
+const SHARED: ReadonlySet<AlertKind> = new Set([...OF_CHANGES, "no-event-for", "restarting"]);
+
+/** The notes of the journal that keep the cooldown of `restarting`, since the memory of the process does not. */
+const TOLD = "alert-told";
 
 /** How long a provider has been unavailable before the alert. */
 const OUTAGE_ALERT_MS = 5 * 60_000;
@@ -203,7 +217,7 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
     if (until === Infinity) meanwhile.set(key, alert);
     if (now < until) return;
     quietUntil.set(key, Infinity);
-    const work = attempt(rule, kind, text);
+    const work = attempt(rule, { kind, text, key });
     sending.add(work);
     const isTold = await work;
     sending.delete(work);
@@ -214,12 +228,12 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
   }
 
   /** True if it was sent, or cannot be. Never rejects. */
-  async function attempt(rule: AlertRule, kind: AlertKind, text: Alert["text"]): Promise<boolean> {
+  async function attempt(rule: AlertRule, { kind, text, key }: Alert & { key: string }): Promise<boolean> {
     const fields = { kind, rule: rule.key, channel: rule.channel };
     try {
       const line = await retryWhileUnavailable(
         async () => {
-          if (!(await isTeller(rule, kind))) return undefined;
+          if (!(await isTeller(rule, kind)) || (kind === "restarting" && (await wasTold(key)))) return undefined;
           return typeof text === "string" ? text : text();
         },
         { log, signal },
@@ -229,11 +243,20 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
       else {
         await send(rule, line);
         log.info("alert sent", fields);
+        if (kind === "restarting") await keepTold(key, Date.now() + rule.everyMs);
       }
     } catch (error) {
       if (!signal.aborted) log.error("alert not sent", { ...fields, error: toFailure(error).message });
     }
     return true;
+  }
+
+  async function wasTold(key: string): Promise<boolean> {
+    return (await journal.listNotes(TOLD)).some((note) => note.key === key);
+  }
+
+  async function keepTold(key: string, expiresAt: number): Promise<void> {
+    await journal.writeNotes([{ kind: TOLD, key, json: "true", expiresAt }]);
   }
 
   async function send({ channel, to }: AlertRule, text: string): Promise<void> {
@@ -327,6 +350,10 @@ export function describeRefusal(problems: ConfigProblem[]): string {
   const more = problems.length > 1 ? ` and ${problems.length - 1} more` : "";
   const about = place ? `: a problem at ${toOneLine(place)}${more}` : "";
   return `The changed configuration was refused${about}. The earlier one stays in use. See: webhooks status`;
+}
+
+export function describeRestarts(times: number): string {
+  return `The service has ended ${times} times within an hour without being stopped, and no single run or delivery is the cause. See: webhooks status`;
 }
 
 export function describeDown({ name, state }: MailStatus): string {

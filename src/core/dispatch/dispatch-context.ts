@@ -30,6 +30,8 @@ export interface DispatcherOptions {
   telemetry: Telemetry;
   /** A stored event as templates see it; empty if its body was not stored. */
   readEvent(id: string): Promise<object>;
+  /** The process has ended this often within an hour, and no run or delivery explains it. */
+  restarting?(times: number): void;
 }
 
 export interface DispatchContext extends Omit<DispatcherOptions, "journal"> {

@@ -1,7 +1,7 @@
 import { messageOf } from "../errors.ts";
 import type { ClaimedDelivery, ClaimedRun, NewWork } from "../journal/journal.ts";
 import { ClaimLost } from "../actions/steps.ts";
-import { createAlarm, settlesWithin } from "../shared/time.ts";
+import { createAlarm, HOUR_MS, settlesWithin } from "../shared/time.ts";
 import type { DispatchContext, DispatcherOptions } from "./dispatch-context.ts";
 import { createHoldGuard } from "./hold.ts";
 import { createWorkMarks } from "./working.ts";
@@ -23,6 +23,9 @@ const LOOK_AHEAD_MS = 20;
 
 /** How often to check for due work at least. */
 const MAX_SLEEP_MS = 60_000;
+
+/** After so many ends of a process within an hour, somebody is told. A run that ends it is found after three. */
+const MIN_RESTARTS = 5;
 
 /** A node that has not renewed its lease for this long is considered dead. */
 const NODE_LEASE_MS = 15_000;
@@ -72,16 +75,21 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let renewAt = 0;
   /** A past time at which something was due that was not claimed then. */
   let overdueAt: number | undefined;
+  /** While a suspect is executed, or waits until nothing else is: the pools claim nothing. */
+  let alone: Promise<void> | undefined;
+  /** No suspect is claimed before. */
+  let suspectAfter = 0;
+  let isFirstRenewal = true;
 
   const runs = createPool<ClaimedRun>({
-    size: () => context.current().config.agents.maxConcurrent,
+    size: () => (alone ? 0 : context.current().config.agents.maxConcurrent),
     claim: (limit) => journal.claimRuns(limit, Date.now(), context.current().limits),
     execute: (run, freeSlot) => spans.ofRun(run, () => executeWatched(run, freeSlot)),
     onDrained: () => lookAhead.set(Date.now() + LOOK_AHEAD_MS),
     log,
   });
   const deliveries = createPool<ClaimedDelivery>({
-    size: () => MAX_SENDS,
+    size: () => (alone ? 0 : MAX_SENDS),
     claim: (limit) => journal.claimDeliveries(limit, Date.now()),
     execute: (delivery) => spans.ofDelivery(delivery, () => executeDelivery(delivery, context)),
     onDrained: () => lookAhead.set(Date.now() + LOOK_AHEAD_MS),
@@ -108,8 +116,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     }),
     async close(timeoutMs) {
       unwatch?.();
+      unwatch = undefined;
       for (const part of [dueAlarm, lookAhead, runs, deliveries, heartbeat]) part.stop();
-      const idle = Promise.all([runs.idle(), deliveries.idle(), heartbeat.idle().then(releaseHeartbeats)]);
+      const idle = Promise.all([whenIdle().then(() => alone), heartbeat.idle().then(releaseHeartbeats)]);
       await settlesWithin(idle, timeoutMs);
       const count = runs.active() + deliveries.active();
       if (count > 0) log.warn("shutdown timeout: aborted work in flight", { count });
@@ -155,10 +164,39 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     deliveries.notify();
   }
 
+  async function whenIdle(): Promise<void> {
+    await Promise.all([runs.idle(), deliveries.idle(), heartbeat.idle()]);
+  }
+
+  /** Executes a suspect when nothing else is in progress on this node, and nothing meanwhile. */
+  async function executeAlone(): Promise<void> {
+    heartbeat.pause();
+    try {
+      await whenIdle();
+      const suspect = unwatch && (await journal.claimSuspect(Date.now(), context.current().limits));
+      if (suspect?.kind === "run") runs.execute(suspect.work);
+      else if (suspect?.kind === "delivery") deliveries.execute(suspect.work);
+      else suspectAfter = Date.now() + RECHECK_MS;
+      await whenIdle();
+    } finally {
+      alone = undefined;
+      heartbeat.resume();
+      claimWork();
+    }
+  }
+
   /** Everything that was due is claimed: the next claim is when something else becomes due, which may be by now. */
   async function setDueAlarm(): Promise<void> {
-    const dueAt = (await journal.nextDueAt(context.current().limits)) ?? Infinity;
+    const { limits } = context.current();
+    const otherAt = (await journal.nextDueAt(limits)) ?? Infinity;
+    const suspectAt = Math.max((await journal.nextSuspectAt(limits)) ?? Infinity, suspectAfter);
     const now = Date.now();
+    // After all others.
+    if (otherAt > now && suspectAt <= now) {
+      alone ??= executeAlone().catch(report);
+      return;
+    }
+    const dueAt = Math.min(otherAt, suspectAt);
     if (dueAt > now) dueAlarm.set(Math.min(dueAt, now + MAX_SLEEP_MS));
     else dueAlarm.set(dueAt === overdueAt ? now + RECHECK_MS : now);
     overdueAt = dueAt;
@@ -168,12 +206,22 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (!signal.aborted) log.error("dispatch: unexpected error", { error: String(error) });
   }
 
+  async function checkRestarts(): Promise<void> {
+    const times = await options.journal.countRestarts(Date.now() - HOUR_MS);
+    if (times < MIN_RESTARTS) return;
+    log.warn("the service has ended again and again without being stopped", { times });
+    options.restarting?.(times);
+  }
+
   async function renewLease(): Promise<void> {
     if (performance.now() < renewAt) return;
     renewAt = performance.now() + RENEW_EVERY_MS;
     try {
       const recovered = await options.journal.renewNode(NODE_LEASE_MS, options.describeNode?.());
-      if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
+      const hasRecovered = recovered.runs + recovered.deliveries > 0;
+      if (hasRecovered) log.info("recovered interrupted work", recovered);
+      if (hasRecovered || isFirstRenewal) await checkRestarts();
+      isFirstRenewal = false;
       if ((await hold.recheck()) && unwatch) await heartbeat.requestIfUrgent();
       await options.journal.expireApprovals(Date.now());
       // The news of a cancellation may have been lost.

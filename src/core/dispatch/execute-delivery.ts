@@ -8,7 +8,8 @@ import { type AgentAction, FALLBACK_CHANNEL, listTargets } from "../types.ts";
 import type { DispatchContext } from "./dispatch-context.ts";
 import { splitIntoParts } from "./parts.ts";
 import { prepareReview } from "./review.ts";
-import { assertAttemptsLeft, GIVE_BACK_MS, isClaimHeld, isForOthers, retryDelayMs, toFailure } from "./retry.ts";
+import { countFailures, GIVE_BACK_MS, isClaimHeld, isForOthers, retryDelayMs, toFailure } from "./retry.ts";
+import { assertInnocent } from "./suspects.ts";
 
 /** Chat services have longer outages than models: eight attempts cover two to four minutes. Alerts use it too. */
 export const DELIVERY_POLICY = { maxAttempts: 8, firstMs: 2000, maxMs: 300_000 };
@@ -26,7 +27,7 @@ export async function executeDelivery(delivery: ClaimedDelivery, context: Dispat
   const startedAt = Date.now();
   const claimedAt = performance.now();
   try {
-    assertAttemptsLeft(delivery.attempts, DELIVERY_POLICY.maxAttempts);
+    await assertInnocent(delivery, context.journal);
     route = await resolveRoute(delivery, context.journal);
     const progress = { partsSent: delivery.partsSent, route };
     const isSameAttempt = (): Promise<boolean> => context.journal.progressDelivery(delivery, progress);
@@ -197,7 +198,7 @@ async function recordDeliveryFailure(
     telemetry.log.warn("delivery given back: the nodes' configurations differ", fields);
     return journal.giveBackDelivery(delivery, Date.now() + GIVE_BACK_MS, error);
   }
-  const delayMs = retryDelayMs(cause, attempts, DELIVERY_POLICY);
+  const delayMs = retryDelayMs(cause, countFailures(delivery), DELIVERY_POLICY);
   const at = Date.now();
   const channel = route?.channel ?? delivery.channel;
   telemetry.activity.delivered({ channel, result: delayMs === undefined ? "failed" : "retried", ms: at - startedAt });

@@ -10,7 +10,7 @@ import { failSpan } from "../telemetry/traces.ts";
 import type { DispatchContext } from "./dispatch-context.ts";
 import { createAsk, suspendRun, createStepStore, findWrittenGrants } from "./run-steps.ts";
 import {
-  assertAttemptsLeft,
+  countFailures,
   GIVE_BACK_MS,
   isClaimHeld,
   isForOthers,
@@ -20,6 +20,7 @@ import {
   retryDelayMs,
   toFailure,
 } from "./retry.ts";
+import { assertInnocent } from "./suspects.ts";
 
 const BACKOFF = { firstMs: 1000, maxMs: 60_000 };
 
@@ -40,7 +41,7 @@ export async function executeRun(
   try {
     const reason = await context.hold.findHold(claimed);
     if (reason !== undefined) return await hold(claimed, reason, context);
-    assertAttemptsLeft(run.attempts, context.current().config.agents.maxAttempts);
+    await assertInnocent(run, context.journal);
     return await complete({ ...run, claimedAt }, context, freeSlot).catch((error: unknown) => {
       if (error instanceof Suspended) return suspendRun(run, error.waiting, context);
       throw error;
@@ -117,7 +118,7 @@ async function recordRunFailure(run: ClaimedRun, given: unknown, context: Dispat
     return journal.giveBackRun(run, Date.now() + GIVE_BACK_MS, { error: error.message });
   }
   const { maxAttempts } = context.current().config.agents;
-  const delayMs = outage?.delayMs ?? retryDelayMs(cause, attempts, { ...BACKOFF, maxAttempts });
+  const delayMs = outage?.delayMs ?? retryDelayMs(cause, countFailures(run), { ...BACKOFF, maxAttempts });
   const finishedAt = Date.now();
   const ms = msSince(run.startedAt);
   telemetry.activity.turned({ result: delayMs === undefined ? "dead" : "retried", ms });

@@ -37,6 +37,9 @@ export interface Heartbeat {
   requestIfUrgent(): Promise<void>;
   /** Another node has released a lease: a request that waits for it tries again. */
   retry(): void;
+  /** None starts until `resume`. */
+  pause(): void;
+  resume(): void;
   isRunning(): boolean;
   stop(): void;
   /** Resolves when none is running. */
@@ -57,6 +60,7 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
   let isLeased = false;
   let requested = false;
   let stopped = false;
+  let isPaused = false;
   let failures = 0;
   let notBefore = 0;
   /** When the requested one may start, and when the one after it may. */
@@ -84,6 +88,13 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
       notBefore = 0;
       schedule();
     },
+    pause() {
+      isPaused = true;
+    },
+    resume() {
+      isPaused = false;
+      if (requested) schedule();
+    },
     isRunning: () => running !== undefined,
     stop() {
       stopped = true;
@@ -105,7 +116,7 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
   }
 
   function begin(): void {
-    if (stopped) return;
+    if (stopped || isPaused) return;
     requested = false;
     running = run().finally(() => {
       running = undefined;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { DriverError, JournalUnavailable, NotConfigured } from "../errors.ts";
-import type { Journal, NodeRecord } from "../journal/journal.ts";
+import type { ClaimedDelivery, ClaimedRun, Journal, NodeRecord } from "../journal/journal.ts";
 import { type Backoff, backoffMs, HOUR_MS } from "../shared/time.ts";
 import type { Log } from "../telemetry/log.ts";
 
@@ -44,18 +44,9 @@ export function outageDelayMs(
   return Math.min(Math.max(ownMs, retryAfterMs) * (1 + Math.random() / 10), left);
 }
 
-/** Restarts may interrupt work that is not at fault, so only many interruptions in a row count against it. */
-const MAX_INTERRUPTED_ATTEMPTS = 20;
-
-/**
- * Throws a permanent `DriverError` for work that was claimed far more often than the policy allows. A failed last attempt
- * would have been recorded, so each further attempt ended with the process: the work may be what kills it.
- */
-export function assertAttemptsLeft(attempts: number, maxAttempts: number): void {
-  if (attempts <= maxAttempts + MAX_INTERRUPTED_ATTEMPTS) return;
-  throw new DriverError(`the process ended during each of the last ${MAX_INTERRUPTED_ATTEMPTS} attempts`, {
-    retryable: false,
-  });
+/** Those attempts of claimed work that failed, with this one. An attempt during which the process ended does not count. */
+export function countFailures({ attempts, interruptions }: ClaimedRun | ClaimedDelivery): number {
+  return attempts - (interruptions?.times ?? 0);
 }
 
 /**

@@ -1,11 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createGate } from "../../../test/support/gate.ts";
+import type { Claim } from "../journal/journal.ts";
 import { silentLog } from "../telemetry/log.ts";
 import { createPool, type Pool } from "./work-pool.ts";
 
 interface Work {
-  pool: Pool;
+  pool: Pool<Claim>;
   /** The items that are due. */
   due: string[];
   /** The limit of each claim. */

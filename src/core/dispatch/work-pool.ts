@@ -30,9 +30,11 @@ export interface PoolOptions<Item extends Claim> {
   log: Log;
 }
 
-export interface Pool {
+export interface Pool<Item> {
   /** Something may be due, or the pool may have grown. */
   notify(): void;
+  /** Executes an item that was claimed elsewhere, beyond `size()`. */
+  execute(item: Item): void;
   mode(): PoolMode;
   /** How many items are in progress. */
   active(): number;
@@ -43,7 +45,7 @@ export interface Pool {
 }
 
 /** Keeps up to `size()` items in progress, and claims more as they end. */
-export function createPool<Item extends Claim>(options: PoolOptions<Item>): Pool {
+export function createPool<Item extends Claim>(options: PoolOptions<Item>): Pool<Item> {
   const active = new Set<Promise<void>>();
   let mode: PoolMode = "waiting";
   /** How many of the active items have freed their slot. */
@@ -54,6 +56,7 @@ export function createPool<Item extends Claim>(options: PoolOptions<Item>): Pool
 
   return {
     notify,
+    execute: start,
     mode: () => mode,
     active: () => active.size,
     stop: () => enter("stopped"),

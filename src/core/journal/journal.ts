@@ -33,6 +33,7 @@ import type {
 } from "./records/run.ts";
 import type { EventSearch, SearchChunk } from "./records/event-search.ts";
 import type { Entry, NewEntry, SessionSummary, Turn } from "./records/session.ts";
+import type { Survival, Suspect } from "./records/suspect.ts";
 import type { Step } from "./records/step.ts";
 
 export type * from "./records/failed-attempt.ts";
@@ -44,6 +45,7 @@ export type * from "./records/run.ts";
 export type * from "./records/event-search.ts";
 export type * from "./records/session.ts";
 export type * from "./records/step.ts";
+export type * from "./records/suspect.ts";
 export type * from "./publications.ts";
 
 export interface Page {
@@ -137,7 +139,8 @@ export interface Journal extends JournalReads, JournalWrites {
 
   /**
    * Claims up to `limit` runs that are due, oldest first, never two of one session, and of each mapping only as many as
-   * its limits allow. Each claim counts one attempt.
+   * its limits allow. Each claim counts one attempt. A run or delivery during whose last three attempts the process ended is
+   * a suspect, which is left out: `claimSuspect` claims it.
    */
   claimRuns(limit: number, now: number, limits?: RunLimits): Promise<ClaimedRun[]>;
   /** Ends a run that replied; the next of its session can start. The event is done once nothing of it is left. */
@@ -147,14 +150,21 @@ export interface Journal extends JournalReads, JournalWrites {
 
   /** Claims up to `limit` deliveries that are due, oldest first, never two to one recipient. Each claim counts one attempt. */
   claimDeliveries(limit: number, now: number): Promise<ClaimedDelivery[]>;
+  /**
+   * Claims the suspect that has been one for the longest time, if one is due. The caller executes nothing else meanwhile, so
+   * the journal can compare how long the process lives with it and without it.
+   */
+  claimSuspect(now: number, limits?: RunLimits): Promise<Suspect | undefined>;
   /** `sent` makes its route the one used last, if it says by whom. */
   finishDelivery(claim: Claim, end: DeliveryEnd): Promise<boolean>;
   /** The earliest time at which a claim may find something. Undefined if nothing is waiting for a time. */
   nextDueAt(limits?: RunLimits): Promise<number | undefined>;
+  /** The same of suspects. */
+  nextSuspectAt(limits?: RunLimits): Promise<number | undefined>;
 
   /**
    * Extends the lease of this node by `forMs` from now, by the store's own clock. Returns the work of nodes whose lease
-   * has ended to the queue, attempts kept, and says how much that was; if its own had ended, only at the next call. Others
+   * has ended to the queue, attempts and interruptions counted, and says how much that was; if its own had ended, only at the next call. Others
    * are shown the `info`.
    */
   renewNode(forMs: number, info?: NodeInfo): Promise<{ runs: number; deliveries: number }>;
@@ -293,6 +303,10 @@ export interface JournalReads {
   /** Which claims are lost. A node can hold both kinds for one run. */
   findLost(claims: Claim[]): Promise<Claim[]>;
   listPauses(): Promise<Pause[]>;
+  /** How long processes have lived with a suspect and without it, since its first interruption. */
+  readSurvival(suspect: string, since: number): Promise<Survival>;
+  /** How often a process ended since a time, without a suspect that was executed alone. */
+  countRestarts(since: number): Promise<number>;
   /**
    * Usage of runs in hours from `since` to before `until`, in all or of one session: by day, the most expensive first.
    */

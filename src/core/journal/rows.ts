@@ -6,7 +6,7 @@ import {
   ROUTE_ORIGINS,
   RUN_STATES,
 } from "../types.ts";
-import type { FailedAttempt } from "./records/failed-attempt.ts";
+import type { FailedAttempt, Interruptions } from "./records/failed-attempt.ts";
 import type { Commit } from "./plan.ts";
 import type { Approval, NewApproval, NewDecision } from "./records/approval.ts";
 import type { DeadLetter, Delivery } from "./records/delivery.ts";
@@ -141,6 +141,12 @@ export function toDelivery(row: Row, clockOffsetMs = 0): Delivery {
     error: optional(text, row.error),
     warnings: optional((column) => JSON.parse(text(column)), row.warnings) ?? [],
   };
+}
+
+/** Of a run or delivery that was just claimed. */
+export function readInterruptions(row: Row, clockOffsetMs = 0): { interruptions?: Interruptions } {
+  const [times, since] = [integer(row.interruptions), optional(integer, row.interrupted_at)];
+  return since === undefined ? {} : { interruptions: { times, since: since - clockOffsetMs } };
 }
 
 /** The order of arrival of runs or deliveries that are due. */

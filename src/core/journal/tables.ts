@@ -26,6 +26,16 @@ export const NARROW_TABLES = `
     PRIMARY KEY (work_id, n)
   );
 
+  CREATE TABLE hookline.lives (       -- how long processes lived
+    node text COLLATE "C" NOT NULL,
+    started_at bigint NOT NULL,       -- by the store's clock
+    seen_at bigint NOT NULL,          -- the last sign of life
+    suspect uuid,                     -- the run or delivery that was executed alone meanwhile
+    state text NOT NULL,              -- LifeState
+    PRIMARY KEY (node, started_at)
+  );
+  CREATE INDEX lives_seen ON hookline.lives (seen_at);
+
   CREATE TABLE hookline.approval_codes (  -- of questions of the last 30 days
     code text COLLATE "C" PRIMARY KEY,
     reserved_at bigint NOT NULL
@@ -141,6 +151,8 @@ export const RUN_COLUMNS = `
     state text NOT NULL,
     attempts integer NOT NULL,
     claims bigint NOT NULL DEFAULT 0, -- the token of the last claim
+    interruptions integer NOT NULL DEFAULT 0,  -- its last attempts, if the process ended during each of them
+    interrupted_at bigint,            -- the first of these, by the store's clock
     created_at bigint NOT NULL,
     due_at bigint NOT NULL,           -- its place in the order: the arrival, also of one that waits; by the store's clock
     not_before bigint,                -- the end of its window, or the time of a retry; by the same clock; NULL: at once
@@ -183,6 +195,8 @@ export const DELIVERY_COLUMNS = `
     state text NOT NULL,
     attempts integer NOT NULL,
     claims bigint NOT NULL DEFAULT 0, -- the token of the last claim
+    interruptions integer NOT NULL DEFAULT 0,  -- its last attempts, if the process ended during each of them
+    interrupted_at bigint,            -- the first of these, by the store's clock
     created_at bigint NOT NULL,
     due_at bigint NOT NULL,           -- its place in the order: the arrival, as of a run
     not_before bigint,
@@ -198,16 +212,27 @@ export const DELIVERY_COLUMNS = `
     message_id text,                  -- of each part, a line each, in a conversation or of a question
     text text NOT NULL`;
 
+/** After this many interruptions in a row, a run or delivery is a suspect: it may be what ends the process. */
+export const SUSPECT_AFTER = 3;
+
+/* What can be claimed, as the indexes have it. A suspect is only claimed alone. */
+export const READY = `state = 'ready' AND interruptions < ${SUSPECT_AFTER}`;
+export const PENDING = `state = 'pending' AND interruptions < ${SUSPECT_AFTER}`;
+export const SUSPECT_RUN = `state = 'ready' AND interruptions >= ${SUSPECT_AFTER}`;
+export const SUSPECT_DELIVERY = `state = 'pending' AND interruptions >= ${SUSPECT_AFTER}`;
+
 /** Indexes of the tables that differ. */
 export const INDEXES = `
   CREATE INDEX approvals_run ON hookline.approvals (run_id);
   CREATE INDEX approvals_code ON hookline.approvals (code, id);
   CREATE INDEX approvals_open ON hookline.approvals (mapping) WHERE state = 'open';
-  CREATE INDEX runs_later ON hookline.runs (mapping, not_before) WHERE state = 'ready' AND not_before IS NOT NULL;
+  CREATE INDEX runs_later ON hookline.runs (mapping, not_before) WHERE ${READY} AND not_before IS NOT NULL;
+  CREATE INDEX runs_suspect ON hookline.runs (id) WHERE ${SUSPECT_RUN};
   CREATE UNIQUE INDEX runs_window ON hookline.runs (coalesce_key) WHERE coalesce_key IS NOT NULL;
   CREATE INDEX runs_dead ON hookline.runs (id) WHERE state = 'dead' AND kind = 'hook';
   CREATE INDEX entries_main_turns ON hookline.entries (seq) WHERE role <> 'system' AND session_key = '${MAIN_SESSION}';
-  CREATE INDEX deliveries_later ON hookline.deliveries (not_before) WHERE state = 'pending' AND not_before IS NOT NULL;
+  CREATE INDEX deliveries_later ON hookline.deliveries (not_before) WHERE ${PENDING} AND not_before IS NOT NULL;
+  CREATE INDEX deliveries_suspect ON hookline.deliveries (id) WHERE ${SUSPECT_DELIVERY};
   CREATE INDEX deliveries_conversation ON hookline.deliveries (conversation, created_at) WHERE conversation IS NOT NULL;
   CREATE INDEX deliveries_answers ON hookline.deliveries (channel, addressee, created_at) WHERE addressee IS NOT NULL;
   CREATE INDEX deliveries_loose ON hookline.deliveries (finished_at) WHERE event_id IS NULL;

@@ -2,6 +2,7 @@ import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { Change, Journal, NewWork } from "../../core/journal/journal.ts";
 import { integer, text } from "../../core/journal/rows.ts";
+import { PENDING, READY } from "../../core/journal/tables.ts";
 import { type ChangeListener, tell, type WorkListener } from "../../core/journal/watch.ts";
 import type { PostgresDatabase, Sql, TransactionSql } from "./database.ts";
 
@@ -196,10 +197,10 @@ export function awaitEarlierCommits({ withCommit }: TransactionSql, node: string
 }
 
 const DUE = `
-  SELECT (EXISTS (SELECT 1 FROM hookline.runs WHERE state = 'ready' AND not_before IS NULL)
-      OR EXISTS (SELECT 1 FROM hookline.runs WHERE state = 'ready' AND not_before <= hookline.now_ms()))::integer AS run,
-    (EXISTS (SELECT 1 FROM hookline.deliveries WHERE state = 'pending' AND not_before IS NULL)
-      OR EXISTS (SELECT 1 FROM hookline.deliveries WHERE state = 'pending' AND not_before <= hookline.now_ms()))::integer AS delivery,
+  SELECT (EXISTS (SELECT 1 FROM hookline.runs WHERE ${READY} AND not_before IS NULL)
+      OR EXISTS (SELECT 1 FROM hookline.runs WHERE ${READY} AND not_before <= hookline.now_ms()))::integer AS run,
+    (EXISTS (SELECT 1 FROM hookline.deliveries WHERE ${PENDING} AND not_before IS NULL)
+      OR EXISTS (SELECT 1 FROM hookline.deliveries WHERE ${PENDING} AND not_before <= hookline.now_ms()))::integer AS delivery,
     EXISTS (SELECT 1 FROM hookline.entries WHERE pending = 1 AND urgent = 1)::integer AS heartbeat,
     (position <> $1 OR EXISTS (SELECT 1 FROM hookline.publications WHERE position IS NULL))::integer AS publication,
     position

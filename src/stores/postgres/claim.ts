@@ -1,12 +1,17 @@
-import type { ClaimedRun, RunLimits } from "../../core/journal/journal.ts";
-import { byArrival, integer, optional, text, toRun } from "../../core/journal/rows.ts";
+import type { ClaimedRun, RunLimits, Suspect } from "../../core/journal/journal.ts";
+import { byArrival, integer, optional, readInterruptions, type Row, text, toRun } from "../../core/journal/rows.ts";
 import { countFree, findNextStart, noteStarts } from "../../core/journal/writes/limits.ts";
+import { beginAlone } from "../../core/journal/writes/lives.ts";
+import { findNextSuspect, findSuspect } from "../../core/journal/writes/suspect-states.ts";
 import { waitFor, type Writer } from "../../core/journal/writes/writer.ts";
 import type { Sql } from "./database.ts";
+import { toClaimedDeliveries } from "./deliveries.ts";
+import type { Node } from "./node.ts";
 import { createWriter, finish } from "./writer.ts";
 import { lock, mappingLock, reportAll, type Transaction } from "./transaction.ts";
 import { toJson } from "./text.ts";
 import { withJoined } from "./read.ts";
+import { PENDING, READY, SUSPECT_DELIVERY, SUSPECT_RUN } from "../../core/journal/tables.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../../core/journal/waits.ts";
 
 export async function claimRuns(
@@ -24,10 +29,14 @@ export async function claimRuns(
   const slots = await readSlots(writer, limits, at);
   const rows = await withBegin.all(CLAIM_RUNS, [limit, at, slots, token, node, now]);
   await finish(noteStarts(writer, rows, limits, at));
-  const sorted = rows.toSorted(byArrival);
+  return toClaimed(transaction, rows.toSorted(byArrival), token);
+}
+
+async function toClaimed(transaction: Transaction, rows: Row[], token: number): Promise<ClaimedRun[]> {
+  const { clockOffsetMs } = transaction;
   const runs = await withJoined(
     transaction,
-    sorted.map((row) => toRun(row, clockOffsetMs)),
+    rows.map((row) => toRun(row, clockOffsetMs)),
   );
   await reportAll(
     transaction,
@@ -36,15 +45,52 @@ export async function claimRuns(
   return runs.map((run, index) => {
     const { action } = run;
     if (!action) throw new Error(`run ${run.id} has no action`);
-    return { ...run, action, token, ...(sorted[index]?.hold_reason !== null && { released: true }) };
+    const row = rows[index] ?? {};
+    const isReleased = row.hold_reason !== null && { released: true };
+    return { ...run, action, token, ...readInterruptions(row, clockOffsetMs), ...isReleased };
   });
 }
+
+export async function claimSuspect(
+  transaction: Transaction,
+  now: number,
+  limits: RunLimits = new Map(),
+): Promise<Suspect | undefined> {
+  const { clockOffsetMs, node, all } = transaction;
+  await lock(transaction, [...limits.keys()].map(mappingLock));
+  const at = now + clockOffsetMs;
+  const writer = createWriter(transaction);
+  const found = await finish(findSuspect(writer, at, limits));
+  if (!found) return undefined;
+  const token = transaction.createToken();
+  const isRun = found.kind === "run";
+  // Another node may have claimed it since.
+  const rows = await all(isRun ? CLAIM_RUN : CLAIM_DELIVERY, [found.id, token, node, now]);
+  if (rows.length === 0) return undefined;
+  await finish(beginAlone(writer, node, at, found.id));
+  if (!isRun) {
+    const [work] = await toClaimedDeliveries(transaction, rows, token);
+    return work && { kind: "delivery", work };
+  }
+  await finish(noteStarts(writer, rows, limits, at));
+  const [work] = await toClaimed(transaction, rows, token);
+  return work && { kind: "run", work };
+}
+
+const CLAIM_RUN = `
+  UPDATE hookline.runs SET state = 'running', attempts = attempts + 1, claims = $2, node = $3, started_at = $4, not_before = NULL
+  WHERE id = $1 AND ${SUSPECT_RUN} RETURNING *`;
+
+const CLAIM_DELIVERY = `
+  UPDATE hookline.deliveries SET state = 'sending', attempts = attempts + 1, claims = $2, node = $3, started_at = $4,
+    not_before = NULL
+  WHERE id = $1 AND ${SUSPECT_DELIVERY} RETURNING *`;
 
 /** The first mapping with a run that meets the condition, as its index is. */
 const firstMapping = (condition: string): string => `(
   SELECT least(
-    (SELECT min(mapping) FROM hookline.runs WHERE state = 'ready' AND not_before IS NULL AND ${condition}),
-    (SELECT min(mapping) FROM hookline.runs WHERE state = 'ready' AND not_before IS NOT NULL AND ${condition})))`;
+    (SELECT min(mapping) FROM hookline.runs WHERE ${READY} AND not_before IS NULL AND ${condition}),
+    (SELECT min(mapping) FROM hookline.runs WHERE ${READY} AND not_before IS NOT NULL AND ${condition})))`;
 
 /** Steps from one mapping to the next in the indexes, whatever the number of runs between them. */
 const READY_MAPPINGS = `
@@ -60,7 +106,7 @@ const UNPAUSED =
 /** In the order of arrival: those that need not wait, and as many of those whose wait is over. */
 const dueOf = (condition: string, order: string): string => `
   SELECT * FROM (SELECT id, seq, due_at FROM hookline.runs
-    WHERE state = 'ready' AND runs.mapping = ready.mapping AND ${condition} AND coalesce(limited.slots, 1) > 0
+    WHERE ${READY} AND runs.mapping = ready.mapping AND ${condition} AND coalesce(limited.slots, 1) > 0
     ORDER BY ${order} LIMIT $1 FOR UPDATE SKIP LOCKED) AS due`;
 
 /** Due before the clock was set back. */
@@ -106,6 +152,20 @@ async function readSlots(writer: Writer, limits: RunLimits, at: number): Promise
 const MAX_INTEGER = 2 ** 31 - 1;
 
 /** By the clock of this process. */
+export async function nextSuspectAt(
+  sql: Sql,
+  { now, clockOffsetMs }: Pick<Node, "now" | "clockOffsetMs">,
+  limits: RunLimits = new Map(),
+): Promise<number | undefined> {
+  const reader: Pick<Writer, "all" | "get"> = {
+    all: (statement, values) => waitFor(sql.all(statement, values)),
+    get: (statement, values) => waitFor(sql.get(statement, values)),
+  };
+  const next = await finish(findNextSuspect(reader, now() + clockOffsetMs, limits));
+  return next === Infinity ? undefined : next - clockOffsetMs;
+}
+
+/** By the clock of this process. */
 export async function nextDueAt(
   sql: Sql,
   clockOffsetMs: number,
@@ -135,18 +195,18 @@ async function nextRunAt(sql: Sql, limits: RunLimits): Promise<number> {
 /** Rows that arrived later than now, by a clock that was set back since, are due at 0. */
 const NEXT_RUN = `least(
   (SELECT CASE WHEN min(due_at) <= hookline.now_ms() THEN min(due_at) WHEN min(due_at) IS NOT NULL THEN 0 END
-   FROM hookline.runs WHERE state = 'ready' AND not_before IS NULL AND runs.mapping = ready.mapping),
+   FROM hookline.runs WHERE ${READY} AND not_before IS NULL AND runs.mapping = ready.mapping),
   (SELECT min(not_before) FROM hookline.runs
-   WHERE state = 'ready' AND not_before IS NOT NULL AND runs.mapping = ready.mapping),
+   WHERE ${READY} AND not_before IS NOT NULL AND runs.mapping = ready.mapping),
   (SELECT 0 FROM hookline.runs
-   WHERE state = 'ready' AND runs.mapping = ready.mapping AND ${isOverdue("hookline.now_ms()")} LIMIT 1),
+   WHERE ${READY} AND runs.mapping = ready.mapping AND ${isOverdue("hookline.now_ms()")} LIMIT 1),
   (SELECT 0 FROM hookline.runs
-   WHERE state = 'ready' AND runs.mapping = ready.mapping AND ${arrivedAfter("hookline.now_ms()")} LIMIT 1))`;
+   WHERE ${READY} AND runs.mapping = ready.mapping AND ${arrivedAfter("hookline.now_ms()")} LIMIT 1))`;
 
 const NEXT_DELIVERY = `SELECT least(
   (SELECT CASE WHEN min(due_at) <= hookline.now_ms() THEN min(due_at) WHEN min(due_at) IS NOT NULL THEN 0 END
-   FROM hookline.deliveries WHERE state = 'pending' AND not_before IS NULL),
-  (SELECT min(not_before) FROM hookline.deliveries WHERE state = 'pending' AND not_before IS NOT NULL),
+   FROM hookline.deliveries WHERE ${PENDING} AND not_before IS NULL),
+  (SELECT min(not_before) FROM hookline.deliveries WHERE ${PENDING} AND not_before IS NOT NULL),
   (SELECT 0 FROM hookline.deliveries
-   WHERE state = 'pending' AND not_before > hookline.now_ms() + ${MAX_RETRY_MS} LIMIT 1),
-  (SELECT 0 FROM hookline.deliveries WHERE state = 'pending' AND ${arrivedAfter("hookline.now_ms()")} LIMIT 1)) AS at`;
+   WHERE ${PENDING} AND not_before > hookline.now_ms() + ${MAX_RETRY_MS} LIMIT 1),
+  (SELECT 0 FROM hookline.deliveries WHERE ${PENDING} AND ${arrivedAfter("hookline.now_ms()")} LIMIT 1)) AS at`;

@@ -7,12 +7,14 @@ import {
   toEditsColumn,
   integer,
   optional,
+  readInterruptions,
   type Row,
   text,
   toDelivery,
   toWarningsColumn,
 } from "../../core/journal/rows.ts";
 import type { Sql, TransactionSql } from "./database.ts";
+import { PENDING } from "../../core/journal/tables.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../../core/journal/waits.ts";
 import { updateEventCounts } from "./counters.ts";
 import { rememberMessage } from "../../core/journal/writes/delivery-states.ts";
@@ -75,15 +77,23 @@ export async function claimDeliveries(
   const { withBegin, clockOffsetMs, node } = transaction;
   const token = transaction.createToken();
   const rows = await withBegin.all(CLAIM_DELIVERIES, [limit, now + clockOffsetMs, token, node, now]);
-  const sorted = rows.toSorted(byArrival);
+  return toClaimedDeliveries(transaction, rows.toSorted(byArrival), token);
+}
+
+export async function toClaimedDeliveries(
+  transaction: Transaction,
+  rows: Row[],
+  token: number,
+): Promise<ClaimedDelivery[]> {
+  const { clockOffsetMs } = transaction;
   await reportAll(
     transaction,
-    sorted.map((row) => toDeliveryReport(row, "sending")),
+    rows.map((row) => toDeliveryReport(row, "sending")),
   );
   return Promise.all(
-    sorted.map(async (row) => {
+    rows.map(async (row) => {
       const replaces = mayReplace(row) ? await findReplaced(transaction, row) : undefined;
-      return { ...toDelivery(row, clockOffsetMs), token, replaces };
+      return { ...toDelivery(row, clockOffsetMs), ...readInterruptions(row, clockOffsetMs), token, replaces };
     }),
   );
 }
@@ -103,7 +113,7 @@ async function findReplaced({ get }: Sql, row: Row) {
 
 /** In the order of arrival: those that need not wait, and as many of those whose wait is over. */
 const dueOf = (condition: string, order: string): string => `
-  SELECT * FROM (SELECT id, seq, due_at FROM hookline.deliveries WHERE state = 'pending' AND ${condition}
+  SELECT * FROM (SELECT id, seq, due_at FROM hookline.deliveries WHERE ${PENDING} AND ${condition}
     ORDER BY ${order} LIMIT $1 FOR UPDATE SKIP LOCKED) AS due`;
 
 const CLAIM_DELIVERIES = `

@@ -1,8 +1,6 @@
 import type { Lease, NodeInfo, NodeRecord } from "../../core/journal/journal.ts";
 import type { Sql } from "./database.ts";
-import { INTERRUPTED } from "../../core/journal/records/failed-attempt.ts";
 import { integer, text } from "../../core/journal/rows.ts";
-import { insertAttempts } from "../../core/journal/writes/failed-attempts.ts";
 import type { Transaction } from "./transaction.ts";
 
 /*
@@ -10,9 +8,6 @@ import type { Transaction } from "./transaction.ts";
  * renewing it is one write for all of it. All nodes go by the database's clock. Not PostgreSQL's own session locks: they
  * vanish silently with a connection, and do not work behind PgBouncer.
  */
-
-/** How long a node that is gone is still listed, and changes can be read. */
-const FORGET_AFTER_MS = 600_000;
 
 export interface Renewal {
   /** The database's clock. */
@@ -40,48 +35,6 @@ const RENEW_LEASE = `
       info = coalesce(excluded.info, node.info), watches = excluded.watches)
   SELECT hookline.now_ms() AS now, (SELECT until <= hookline.now_ms() FROM earlier)::integer AS ended`;
 
-export interface Recovered {
-  runs: number;
-  deliveries: number;
-}
-
-/** `lostTokens`: of this node's claims whose answer never came. `others`: also what nodes claimed whose lease has ended. */
-export async function returnWork(
-  { run, node, announce }: Transaction,
-  { lostTokens, others }: { lostTokens: number[]; others: boolean },
-): Promise<Recovered> {
-  const runs = await run(RETURN_RUNS, [node, lostTokens, others]);
-  const deliveries = await run(RETURN_DELIVERIES, [node, lostTokens, others]);
-  if (runs > 0) announce("run");
-  if (deliveries > 0) announce("delivery");
-  await run("DELETE FROM hookline.changes WHERE at <= hookline.now_ms() - $1", [FORGET_AFTER_MS]);
-  if (others) await run(FORGET_NODES, [FORGET_AFTER_MS, node]);
-  return { runs, deliveries };
-}
-
-const FORGET_NODES = "DELETE FROM hookline.nodes WHERE until <= hookline.now_ms() - $1 AND id <> $2";
-
-/**
- * Claimed by a node that has no valid lease, or by this one without its knowing. A statement sees the leases of its start:
- * they are compared with that time, and it never waits for a row, since they would be renewed meanwhile.
- */
-const ABANDONED = `(claims = ANY($2::bigint[]) OR $3 AND node IS DISTINCT FROM $1 AND NOT EXISTS (
-    SELECT 1 FROM hookline.nodes
-    WHERE nodes.id = node AND until > floor(extract(epoch FROM statement_timestamp()) * 1000)))
-  FOR UPDATE SKIP LOCKED`;
-
-/** Attempts are kept: one of them may have crashed the process. */
-const withInterrupted = (update: string): string =>
-  `WITH work AS (${update} RETURNING id, started_at) ${insertAttempts("work", "NULL", `'${INTERRUPTED}'`)}`;
-
-const RETURN_RUNS = withInterrupted(`
-  UPDATE hookline.runs SET state = 'ready'
-  WHERE id = ANY(ARRAY(SELECT id FROM hookline.runs WHERE state = 'running' AND ${ABANDONED}))`);
-
-const RETURN_DELIVERIES = withInterrupted(`
-  UPDATE hookline.deliveries SET state = 'pending'
-  WHERE id = ANY(ARRAY(SELECT id FROM hookline.deliveries WHERE state = 'sending' AND ${ABANDONED}))`);
-
 /** Nodes with their data, also the ones that are gone since a moment. */
 export async function listNodes({ all }: Sql): Promise<NodeRecord[]> {
   const rows = await all(
@@ -92,15 +45,6 @@ export async function listNodes({ all }: Sql): Promise<NodeRecord[]> {
     const info: NodeInfo = JSON.parse(text(row.info));
     return { id: text(row.id), ...info, seenAt: integer(row.seen_at), isAlive: row.alive === 1 };
   });
-}
-
-/** Gives back everything that this node holds. */
-export async function endNode({ run, node, announce }: Transaction): Promise<void> {
-  await run("DELETE FROM hookline.nodes WHERE id = $1", [node]);
-  await run("UPDATE hookline.runs SET state = 'ready' WHERE state = 'running' AND node = $1", [node]);
-  await run("UPDATE hookline.deliveries SET state = 'pending' WHERE state = 'sending' AND node = $1", [node]);
-  await run("UPDATE hookline.leases SET node = '' WHERE node = $1", [node]);
-  for (const work of ["run", "delivery", "heartbeat", "lease"] as const) announce(work);
 }
 
 /** `others`: also from a node whose own lease has ended. */

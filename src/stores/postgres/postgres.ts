@@ -14,14 +14,15 @@ import { listPendingSystemEvents } from "../../core/journal/reads/sessions.ts";
 import { createSign } from "../../core/shared/secret.ts";
 import { acceptEvents } from "./accept.ts";
 import { awaitEarlierCommits, type Changes, createChanges, recordChanges } from "./changes.ts";
-import { claimRuns, nextDueAt } from "./claim.ts";
+import { claimRuns, claimSuspect, nextDueAt, nextSuspectAt } from "./claim.ts";
 import { createDatabase, type PostgresDatabase, type Sql } from "./database.ts";
 import { claimDeliveries, finishDelivery } from "./deliveries.ts";
 import { confirmReplays, findReplay } from "./idempotency.ts";
-import { acquireLease, endNode, listNodes, type Recovered, releaseLease, renewLease, returnWork } from "./leases.ts";
+import { acquireLease, listNodes, releaseLease, renewLease } from "./leases.ts";
 import { compareClocks, createNode, createNodeLease, forgetLater, type Node, takeLostTokens } from "./node.ts";
 import { identifyStore } from "./publications.ts";
 import { createReader, readStats } from "./read.ts";
+import { endNode, type Recovered, returnWork } from "./recovery.ts";
 import { addPartitions, sweep } from "./retention.ts";
 import { completeAsking, endRuns } from "./runs.ts";
 import { migrate, requireComplete } from "./schema.ts";
@@ -170,7 +171,9 @@ function createJournal(parts: Parts): PostgresJournal {
     }),
 
     claimDeliveries: take(claimDeliveries),
+    claimSuspect: take(claimSuspect),
     finishDelivery: write(finishDelivery),
+    nextSuspectAt: read((sql, limits) => nextSuspectAt(sql, node, limits)),
     nextDueAt: read((sql, limits) => nextDueAt(sql, node.clockOffsetMs, limits)),
 
     renewNode: renew,
@@ -207,7 +210,7 @@ function createJournal(parts: Parts): PostgresJournal {
     await lease.renew(forMs, info);
     // One at a time: a return may wait for a lock longer than until the next renewal.
     if (returning) return { runs: 0, deliveries: 0 };
-    const work = { lostTokens: takeLostTokens(node), others: lease.mayTake() };
+    const work = { lostTokens: takeLostTokens(node), others: lease.mayTake(), now: node.now() };
     returning = write(returnWork)(work).finally(() => (returning = undefined));
     return returning.catch((error: unknown) => {
       log.warn("interrupted work not returned, will try again", { error: messageOf(error) });
@@ -219,7 +222,7 @@ function createJournal(parts: Parts): PostgresJournal {
     await Promise.all([accepts.close(), ends.close(), replays.close()]);
     changes.mute();
     // Without it, other nodes wait for the lease to end.
-    await write(endNode)().catch(() => undefined);
+    await write(endNode)(node.now()).catch(() => undefined);
     await changes.close();
     await Promise.all([database.close(), leaseDatabase.close()]);
   }

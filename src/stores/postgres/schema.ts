@@ -6,6 +6,8 @@ import {
   ENTRY_COLUMNS,
   INDEXES,
   NARROW_TABLES,
+  PENDING,
+  READY,
   RUN_COLUMNS,
   toApplicationId,
   WIDE_TABLES,
@@ -59,8 +61,8 @@ const VERSION_1 = `
     ${RUN_COLUMNS},
     action text                       -- JSON: AgentAction
   ) WITH (fillfactor = 70);
-  CREATE INDEX runs_due ON hookline.runs (mapping, due_at, seq) WHERE state = 'ready' AND not_before IS NULL;
-  CREATE INDEX runs_arrived ON hookline.runs (mapping, due_at) WHERE state = 'ready' AND not_before IS NOT NULL;
+  CREATE INDEX runs_due ON hookline.runs (mapping, due_at, seq) WHERE ${READY} AND not_before IS NULL;
+  CREATE INDEX runs_arrived ON hookline.runs (mapping, due_at) WHERE ${READY} AND not_before IS NOT NULL;
   CREATE INDEX runs_running ON hookline.runs (mapping) WHERE state = 'running';
   CREATE INDEX runs_session ON hookline.runs (session_key, seq) WHERE finished_at IS NULL;
   CREATE INDEX runs_waiting ON hookline.runs (state, id) WHERE state IN ('queued', 'held', 'dead', 'dropped');
@@ -98,8 +100,8 @@ const VERSION_1 = `
     edits integer NOT NULL DEFAULT 0, -- as toEditsColumn writes it
     ${DELIVERY_COLUMNS}
   ) WITH (fillfactor = 70);
-  CREATE INDEX deliveries_due ON hookline.deliveries (due_at, seq) WHERE state = 'pending' AND not_before IS NULL;
-  CREATE INDEX deliveries_arrived ON hookline.deliveries (due_at) WHERE state = 'pending' AND not_before IS NOT NULL;
+  CREATE INDEX deliveries_due ON hookline.deliveries (due_at, seq) WHERE ${PENDING} AND not_before IS NULL;
+  CREATE INDEX deliveries_arrived ON hookline.deliveries (due_at) WHERE ${PENDING} AND not_before IS NOT NULL;
   CREATE INDEX deliveries_recipient ON hookline.deliveries (channel, recipient, seq) WHERE finished_at IS NULL;
   CREATE INDEX deliveries_waiting ON hookline.deliveries (state, id)
     WHERE state IN ('queued', 'sending', 'skipped', 'failed', 'dropped');

@@ -8,11 +8,13 @@ import {
   toEditsColumn,
   integer,
   optional,
+  readInterruptions,
   type Row,
   text,
   toDelivery,
   toWarningsColumn,
 } from "../../core/journal/rows.ts";
+import { PENDING } from "../../core/journal/tables.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../../core/journal/waits.ts";
 import { rememberMessage } from "../../core/journal/writes/delivery-states.ts";
 import { addFailedAttempt } from "../../core/journal/writes/failed-attempts.ts";
@@ -40,13 +42,15 @@ export function insertDeliveries(transaction: Transaction, deliveries: NewDelive
 }
 
 export function claimDeliveries(transaction: Transaction, limit: number, now: number): ClaimedDelivery[] {
-  return listDue(transaction, limit, now).map(({ seq }) => {
-    transaction.run(CLAIM_DELIVERY, now, integer(seq));
-    const row = transaction.get("SELECT * FROM deliveries WHERE seq = ?", integer(seq)) ?? {};
-    report(transaction, toDeliveryReport(row, "sending"));
-    const replaces = mayReplace(row) ? findReplaced(transaction, row) : undefined;
-    return { ...toDelivery(row), token: integer(row.claims), replaces };
-  });
+  return listDue(transaction, limit, now).map(({ seq }) => startDelivery(transaction, integer(seq), now));
+}
+
+export function startDelivery(transaction: Transaction, seq: number, now: number): ClaimedDelivery {
+  transaction.run(CLAIM_DELIVERY, now, seq);
+  const row = transaction.get("SELECT * FROM deliveries WHERE seq = ?", seq) ?? {};
+  report(transaction, toDeliveryReport(row, "sending"));
+  const replaces = mayReplace(row) ? findReplaced(transaction, row) : undefined;
+  return { ...toDelivery(row), ...readInterruptions(row), token: integer(row.claims), replaces };
 }
 
 /** In the order of arrival: those that need not wait, and as many of those whose wait is over. */
@@ -63,16 +67,16 @@ function listDue(database: Database, limit: number, now: number): Row[] {
 // Without the hints SQLite uses the index of states and sorts the whole backlog.
 const DUE_AT_ONCE = `
   SELECT seq, due_at FROM deliveries INDEXED BY deliveries_due
-  WHERE state = 'pending' AND not_before IS NULL ORDER BY due_at, seq LIMIT +?`;
+  WHERE ${PENDING} AND not_before IS NULL ORDER BY due_at, seq LIMIT +?`;
 const DUE_AGAIN = `
   SELECT seq, due_at FROM deliveries INDEXED BY deliveries_later
-  WHERE state = 'pending' AND not_before <= ? ORDER BY not_before LIMIT +?`;
+  WHERE ${PENDING} AND not_before <= ? ORDER BY not_before LIMIT +?`;
 const TOO_LONG = `
   SELECT seq, due_at FROM deliveries INDEXED BY deliveries_later
-  WHERE state = 'pending' AND not_before > ? LIMIT +?`;
+  WHERE ${PENDING} AND not_before > ? LIMIT +?`;
 const TRIED_LATER = `
   SELECT seq, due_at FROM deliveries INDEXED BY deliveries_tried
-  WHERE state = 'pending' AND not_before IS NOT NULL AND ${TRIED} > ? LIMIT +?`;
+  WHERE ${PENDING} AND not_before IS NOT NULL AND ${TRIED} > ? LIMIT +?`;
 
 /** The notice of its own run, else what the conversation sent to the same recipient last. */
 function findReplaced(database: Database, row: Row) {

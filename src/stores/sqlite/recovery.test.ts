@@ -1,13 +1,15 @@
+import { rmSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { useJournals } from "../../../test/contracts/journal/harness.ts";
+import { copyState, useJournals } from "../../../test/contracts/journal/harness.ts";
 import { open } from "../../../test/contracts/journal/openers/sqlite.ts";
 import { NOW, sampleEvent, sampleRun } from "../../../test/contracts/journal/samples.ts";
 import { silentTelemetry } from "../../core/telemetry/telemetry.ts";
 import { openMigrated } from "./database.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { createCounters } from "./counters.ts";
-import { createRecovery } from "./claim.ts";
+import { createNode } from "./node.ts";
+import { createRecovery } from "./recovery.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
 
 const { start, folder } = useJournals(open);
@@ -17,17 +19,21 @@ test("interrupted work that a full disk kept from being recovered is recovered b
   const journal = await start(at);
   await journal.accept(sampleEvent({ actions: [sampleRun("a")] }));
   await journal.claimRuns(1, NOW);
-  await journal.close();
+  const killed = copyState(at);
 
   const { log } = silentTelemetry;
-  const database = openMigrated(path.join(at, "journal.db"), JOURNAL_SCHEMA);
+  const database = openMigrated(path.join(killed, "journal.db"), JOURNAL_SCHEMA);
   let isFull = true;
   const run: typeof database.run = (sql, ...values) => {
     if (isFull && sql.startsWith("UPDATE")) throw Object.assign(new Error("full"), { errcode: 13 });
     return database.run(sql, ...values);
   };
   const commits = createGroupCommit(database, log);
-  const recovery = createRecovery({ ...database, ...commits, run, counters: createCounters(database) }, log);
+  const recovery = createRecovery(
+    { ...database, ...commits, run, counters: createCounters(database) },
+    createNode(),
+    log,
+  );
   const states = () => database.all("SELECT state FROM runs").map(({ state }) => state);
   recovery.begin();
   await expect(recovery.finish()).rejects.toMatchObject({ name: "JournalUnavailable" });
@@ -42,4 +48,5 @@ test("interrupted work that a full disk kept from being recovered is recovered b
   await recovery.finish();
   expect(states()).toEqual(["running"]);
   database.close();
+  rmSync(killed, { recursive: true });
 });

@@ -4,6 +4,8 @@ import {
   ENTRY_COLUMNS,
   INDEXES,
   NARROW_TABLES,
+  PENDING,
+  READY,
   RUN_COLUMNS,
   WIDE_TABLES,
 } from "../../core/journal/tables.ts";
@@ -115,8 +117,8 @@ const VERSION_1 = `
   CREATE INDEX events_hook ON events (hook);
   CREATE INDEX events_status ON events (status);
   CREATE UNIQUE INDEX runs_id ON runs (id);
-  CREATE INDEX runs_due ON runs (mapping, due_at) WHERE state = 'ready' AND not_before IS NULL;
-  CREATE INDEX runs_tried ON runs (mapping, ${TRIED}) WHERE state = 'ready' AND not_before IS NOT NULL;
+  CREATE INDEX runs_due ON runs (mapping, due_at) WHERE ${READY} AND not_before IS NULL;
+  CREATE INDEX runs_tried ON runs (mapping, ${TRIED}) WHERE ${READY} AND not_before IS NOT NULL;
   CREATE INDEX runs_session ON runs (session_key) WHERE finished_at IS NULL;
   CREATE INDEX runs_state ON runs (state);
   CREATE INDEX runs_heartbeats ON runs (finished_at) WHERE event_seq IS NULL;
@@ -124,8 +126,8 @@ const VERSION_1 = `
   CREATE INDEX entries_pending ON entries (pending) WHERE pending = 1;
   CREATE INDEX entries_event ON entries (event_seq) WHERE event_seq IS NOT NULL;
   CREATE INDEX entries_loose ON entries (at) WHERE event_seq IS NULL;
-  CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state = 'pending' AND not_before IS NULL;
-  CREATE INDEX deliveries_tried ON deliveries (${TRIED}) WHERE state = 'pending' AND not_before IS NOT NULL;
+  CREATE INDEX deliveries_due ON deliveries (due_at) WHERE ${PENDING} AND not_before IS NULL;
+  CREATE INDEX deliveries_tried ON deliveries (${TRIED}) WHERE ${PENDING} AND not_before IS NOT NULL;
   CREATE INDEX deliveries_recipient ON deliveries (channel, recipient) WHERE finished_at IS NULL;
   CREATE INDEX deliveries_state ON deliveries (state);
 

@@ -6,14 +6,16 @@ import type { Telemetry } from "../../core/telemetry/telemetry.ts";
 import type { Journal } from "../../core/journal/journal.ts";
 import { bytes } from "../../core/journal/rows.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
-import { claimRuns, nextDueAt, createRecovery, type Recovery } from "./claim.ts";
+import { claimRuns, claimSuspect, nextDueAt, nextSuspectAt } from "./claim.ts";
 import { type Database, openMigrated, toUnavailable } from "./database.ts";
 import { LOCK_FILE, makeFolder, ownFolder, toConfigError } from "./folder.ts";
 import { reportLog } from "./log-check.ts";
 import { claimDeliveries, finishDelivery } from "./deliveries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
 import { identifyStore } from "./publications.ts";
+import { createNode, type Node } from "./node.ts";
 import { createReader, readStats } from "./read.ts";
+import { createRecovery, giveBack, type Recovery } from "./recovery.ts";
 import { sweep, usedBytes } from "./retention.ts";
 import { endRun } from "./runs.ts";
 import { createPublicationReads, createReads, type Read } from "../../core/journal/reads/index.ts";
@@ -60,12 +62,14 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
       },
     });
     const transaction = { ...database, ...commits, counters };
-    const recovery = createRecovery(transaction, log);
+    const node = createNode();
+    const recovery = createRecovery(transaction, node, log);
     recovery.begin();
     return createJournal(transaction, {
       file,
       commits,
       recovery,
+      node,
       searcher: createSearcher(file),
       close() {
         database.close();
@@ -139,11 +143,12 @@ interface Parts {
   file: string;
   commits: GroupCommit;
   recovery: Recovery;
+  node: Node;
   searcher: Searcher;
   close(): void;
 }
 
-function createJournal(transaction: Transaction, { file, commits, recovery, searcher, close }: Parts): Journal {
+function createJournal(transaction: Transaction, { file, commits, recovery, node, searcher, close }: Parts): Journal {
   let closed = false;
 
   const write =
@@ -201,11 +206,17 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
     deadLetterRun: (...failed) => end(toFailure(...failed)),
 
     claimDeliveries: claim(claimDeliveries),
+    claimSuspect: claim((each, ...options) => claimSuspect(each, node, ...options)),
     finishDelivery: write(finishDelivery),
     nextDueAt: readWith(transaction, nextDueAt),
+    nextSuspectAt: readWith(transaction, nextSuspectAt),
 
     keepLease: async () => true,
-    renewNode: async () => ({ runs: 0, deliveries: 0 }),
+    async renewNode() {
+      // While nothing can be committed, there is no sign of life.
+      if (node.needsSign()) await claim(() => node.sign(writer))().catch(() => undefined);
+      return { runs: 0, deliveries: 0 };
+    },
     nodes: async () => [],
     lease: async (name) => ({ name, token: 1 }),
     releaseLease: async () => undefined,
@@ -230,6 +241,7 @@ function createJournal(transaction: Transaction, { file, commits, recovery, sear
     async close() {
       if (closed) return;
       closed = true;
+      commits.write(() => giveBack(transaction, node)).catch(() => undefined);
       commits.close();
       await searcher.close();
       close();

@@ -767,7 +767,7 @@ export interface UserConfig {
    */
   alerts?: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perRecipient. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. tool-unreachable: there is no connection to the server of a tool set, and a call failed. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed. catch-up: after a gap, a sender could not give everything that did not arrive. subscription-suspended: an agent's callback has failed for 15 minutes, or the secret of its subscription cannot be read.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perRecipient. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. tool-unreachable: there is no connection to the server of a tool set, and a call failed. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed. catch-up: after a gap, a sender could not give everything that did not arrive. subscription-suspended: an agent's callback has failed for 15 minutes, or the secret of its subscription cannot be read. restarting: the service has ended at least five times within an hour without being stopped, and no single run or delivery explains it.
      *
      * @minItems 1
      */
@@ -785,6 +785,7 @@ export interface UserConfig {
         | "outcome-unknown"
         | "catch-up"
         | "subscription-suspended"
+        | "restarting"
       ),
       ...(
         | "dead-letter"
@@ -799,6 +800,7 @@ export interface UserConfig {
         | "outcome-unknown"
         | "catch-up"
         | "subscription-suspended"
+        | "restarting"
       )[]
     ];
     /**
@@ -3190,7 +3192,7 @@ export interface ValidConfig {
    */
   alerts: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perRecipient. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. tool-unreachable: there is no connection to the server of a tool set, and a call failed. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed. catch-up: after a gap, a sender could not give everything that did not arrive. subscription-suspended: an agent's callback has failed for 15 minutes, or the secret of its subscription cannot be read.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perRecipient. model-unavailable: a run has waited for its model's provider for five minutes. tool-changed: a call of a tool set differs from what was accepted, and was refused. tool-unreachable: there is no connection to the server of a tool set, and a call failed. approval-waiting: a person is asked about a call or a reply, or too many questions were open. outcome-unknown: nobody knows whether a call was executed. catch-up: after a gap, a sender could not give everything that did not arrive. subscription-suspended: an agent's callback has failed for 15 minutes, or the secret of its subscription cannot be read. restarting: the service has ended at least five times within an hour without being stopped, and no single run or delivery explains it.
      *
      * @minItems 1
      */
@@ -3208,6 +3210,7 @@ export interface ValidConfig {
         | "outcome-unknown"
         | "catch-up"
         | "subscription-suspended"
+        | "restarting"
       ),
       ...(
         | "dead-letter"
@@ -3222,6 +3225,7 @@ export interface ValidConfig {
         | "outcome-unknown"
         | "catch-up"
         | "subscription-suspended"
+        | "restarting"
       )[]
     ];
     /**

@@ -4,6 +4,7 @@ import { findAsked, getApproval, listApprovals } from "./approvals.ts";
 import { listDeadLetters } from "./dead-letters.ts";
 import { lastRoute, listAnswers, listDeliveries, operatorRoute, wasSent } from "./deliveries.ts";
 import { countEvents, findAnswer, getEvent, listEvents } from "./events.ts";
+import { countRestarts, readSurvival } from "./survival.ts";
 import * as publications from "./published.ts";
 import type { Reader } from "./reader.ts";
 import { countWork, findLost, getRun, isClaimed, listPauses, listRuns, listSteps, readSpend } from "./runs.ts";
@@ -25,6 +26,8 @@ export function createReads(read: Read): JournalReads {
     listSteps: read(listSteps),
     findLost: read(findLost),
     listPauses: read(listPauses),
+    readSurvival: read(readSurvival),
+    countRestarts: read(countRestarts),
     spend: read(readSpend),
 
     listApprovals: read(listApprovals),

@@ -1,5 +1,5 @@
 import type { ChannelName, DeliveryState, RouteOrigin } from "../../types.ts";
-import type { FailedAttempt } from "./failed-attempt.ts";
+import type { FailedAttempt, Interruptions } from "./failed-attempt.ts";
 import type { Claim } from "./node.ts";
 
 export interface NewDelivery {
@@ -43,6 +43,8 @@ export interface Delivery extends Omit<NewDelivery, "addressee"> {
 }
 
 export interface ClaimedDelivery extends Delivery, Claim {
+  /** Absent if there are none. */
+  interruptions?: Interruptions;
   /** The messages that it replaces, as the channel named them. */
   replaces?: string[];
 }

@@ -13,3 +13,10 @@ export interface FailedAttempt {
   endedAt?: number;
   error: string;
 }
+
+/** The attempts of a claimed run or delivery during which the process ended, in a row up to this one. */
+export interface Interruptions {
+  times: number;
+  /** When the first of them was noticed. */
+  since: number;
+}

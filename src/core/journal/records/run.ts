@@ -1,7 +1,7 @@
 import type { Claim } from "./node.ts";
 import type { TokenUsage } from "../../ports/agent.ts";
 import type { AgentAction, RunState } from "../../types.ts";
-import type { FailedAttempt } from "./failed-attempt.ts";
+import type { FailedAttempt, Interruptions } from "./failed-attempt.ts";
 import type { NewApproval } from "./approval.ts";
 import type { NewDelivery } from "./delivery.ts";
 import type { NewEntry } from "./session.ts";
@@ -72,6 +72,8 @@ export interface RunWait {
 /** Heartbeats are recorded, never claimed: a claimed run always has an action. */
 export interface ClaimedRun extends Run, Claim {
   action: AgentAction;
+  /** Absent if there are none. */
+  interruptions?: Interruptions;
   /** An operator released it, or it asked a person before: a budget does not hold it again. */
   released?: boolean;
 }

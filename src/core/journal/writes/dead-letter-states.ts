@@ -55,14 +55,14 @@ function* lockLetter({ get, lock, tables }: Writer, id: string): Work<Letter | u
 /* Behind what the session or the recipient has in progress. */
 
 const REQUEUE_RUN = `
-  UPDATE hookline.runs SET attempts = 0, due_at = $2, not_before = NULL, started_at = NULL, finished_at = NULL, error = NULL,
+  UPDATE hookline.runs SET attempts = 0, interruptions = 0, interrupted_at = NULL, due_at = $2, not_before = NULL, started_at = NULL, finished_at = NULL, error = NULL,
     unavailable_since = NULL, waiting_for = NULL,
     state = CASE WHEN EXISTS (SELECT 1 FROM hookline.runs AS other
       WHERE other.session_key = runs.session_key AND other.finished_at IS NULL) THEN 'queued' ELSE 'ready' END
   WHERE id = $1 AND state = 'dead' AND kind = 'hook'`;
 
 const REQUEUE_DELIVERY = `
-  UPDATE hookline.deliveries SET attempts = 0, due_at = $2, not_before = NULL, finished_at = NULL, error = NULL,
+  UPDATE hookline.deliveries SET attempts = 0, interruptions = 0, interrupted_at = NULL, due_at = $2, not_before = NULL, finished_at = NULL, error = NULL,
     state = CASE WHEN EXISTS (SELECT 1 FROM hookline.deliveries AS other WHERE other.channel = deliveries.channel
       AND other.recipient IS NOT DISTINCT FROM deliveries.recipient AND other.finished_at IS NULL)
       THEN 'queued' ELSE 'pending' END

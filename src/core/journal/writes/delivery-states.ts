@@ -3,6 +3,7 @@ import type { DeliveryProgress } from "../records/delivery.ts";
 import type { Claim } from "../records/node.ts";
 import { EDITS } from "../rows.ts";
 import { addFailedAttempt } from "./failed-attempts.ts";
+import { toSurvived } from "./suspect-states.ts";
 import { toDeliveryReport, type Work, type Writer } from "./writer.ts";
 
 export function* progressDelivery(
@@ -61,7 +62,7 @@ function* postpone(
 }
 
 const POSTPONE = `
-  UPDATE hookline.deliveries SET state = 'pending', not_before = $3, error = $4, attempts = attempts - $5
+  UPDATE hookline.deliveries SET state = 'pending', not_before = $3, error = $4, ${toSurvived("$5")}
   WHERE id = $1 AND claims = $2 AND state = 'sending' RETURNING id, run_id, event_id`;
 
 const WAS_POSTPONED = "SELECT 1 FROM hookline.deliveries WHERE id = $1 AND claims = $2 AND state = 'pending'";

@@ -17,6 +17,7 @@ import {
 import { addFailedAttempt } from "./failed-attempts.ts";
 import { addSpend } from "./spend.ts";
 import { insertSteps } from "./step-rows.ts";
+import { toSurvived } from "./suspect-states.ts";
 import { recipientLock, reportRun, sessionLock, toRunReport, windowLock, type Work, type Writer } from "./writer.ts";
 
 export function retryRun(writer: Writer, claim: Claim, notBefore: number, error: string): Work<boolean> {
@@ -34,7 +35,7 @@ function postpone(
   { error, uncounted, unavailableSince, waitingFor }: GiveBack & { uncounted: 0 | 1 },
 ): Work<boolean> {
   writer.announce("run");
-  const set = `not_before = $3, error = $4, attempts = attempts - $5::integer, unavailable_since = $6::bigint,
+  const set = `not_before = $3, error = $4, ${toSurvived("$5::integer")}, unavailable_since = $6::bigint,
     waiting_for = $7::text`;
   const [until, since] = [notBefore, unavailableSince].map((at) => at && Math.ceil(at) + writer.clockOffsetMs);
   const values = [until, error, uncounted, since, waitingFor];
@@ -48,7 +49,7 @@ export function releaseRun(writer: Writer, claim: Claim): Work<boolean> {
 
 export function holdRun(writer: Writer, claim: Claim, reason: string, questions?: Questions): Work<boolean> {
   if (questions) return holdForQuestions(writer, claim, reason, questions);
-  return leaveRun(writer, claim, { state: "held", set: "hold_reason = $3, attempts = attempts - 1" }, [reason]);
+  return leaveRun(writer, claim, { state: "held", set: `hold_reason = $3, ${toSurvived("1")}` }, [reason]);
 }
 
 /** Changes a run that stays the first of its session. At a repetition, the earlier attempt has kept its failure already. */
@@ -88,10 +89,12 @@ export function* recordSteps(
   for (const { usage, cost, model, startedAt, finishedAt = startedAt } of answers) {
     yield* addSpend(writer, { usage, cost, model, finishedAt, runs: 0 }, run);
   }
-  if (steps.some(isFinished)) writer.withCommit("UPDATE hookline.runs SET attempts = 1 WHERE id = $1", [id]);
+  if (steps.some(isFinished)) writer.withCommit(PROGRESSED, [id]);
   yield* writer.report([toRunReport(run, "running")]);
   return true;
 }
+
+const PROGRESSED = "UPDATE hookline.runs SET attempts = 1, interruptions = 0, interrupted_at = NULL WHERE id = $1";
 
 /** Asks and holds. The run is ready instead if a question has ended already, or is not opened. */
 function* holdForQuestions(
@@ -108,7 +111,7 @@ function* holdForQuestions(
   const areOpen = "SELECT 1 FROM hookline.approvals WHERE id = ANY($1::uuid[]) AND state = 'open'";
   const stillOpen = yield* writer.all(areOpen, [open]);
   const state = areNewOpen && stillOpen.length === open.length ? "held" : "ready";
-  const hold = "UPDATE hookline.runs SET state = $2, hold_reason = $3, attempts = attempts - 1 WHERE id = $1";
+  const hold = `UPDATE hookline.runs SET state = $2, hold_reason = $3, ${toSurvived("1")} WHERE id = $1`;
   yield* writer.run(hold, [id, state, reason]);
   if (state === "ready") writer.announce("run");
   yield* reportRun(writer, id, state);
