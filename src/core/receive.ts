@@ -1,6 +1,6 @@
 import { DAY_MS } from "./shared/time.ts";
 import { setTimeout as sleep } from "node:timers/promises";
-import { toSystemEvent } from "./actions/heartbeat-turn.ts";
+import { toSystemEvent } from "./actions/main-session.ts";
 import { takeAnswer } from "./approvals/chat-answer.ts";
 import { HookError } from "./errors.ts";
 import type { FindParser } from "./ingress/parse-body.ts";

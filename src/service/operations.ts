@@ -1,4 +1,4 @@
-import { toCanceledSummary } from "../core/actions/agent-turn.ts";
+import { toCanceledSummary } from "../core/actions/main-session.ts";
 import { readBudget } from "../core/dispatch/hold.ts";
 import { HookError } from "../core/errors.ts";
 import { resolveRequest } from "../core/mapping/resolve-request.ts";

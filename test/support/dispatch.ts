@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { toSystemEvent } from "../../src/core/actions/heartbeat-turn.ts";
+import { toSystemEvent } from "../../src/core/actions/main-session.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "../../src/core/ports/agent.ts";
 import type { ChannelDriver, OutgoingMessage } from "../../src/core/ports/channel.ts";
 import type { ResolvedConfig } from "../../src/core/config/resolved-config.ts";
@@ -145,7 +145,7 @@ async function commit(journal: Journal, fields: ActionFields[]): Promise<string[
   const actions = fields.map((action): NewAction => {
     if (action.kind !== "wake") return { action: toAgentAction(action), runId: randomUUID() };
     const wake = { text: "", mode: "now", allowUnsafeExternalContent: true, ...action } as const;
-    return { action: wake, entry: toSystemEvent(wake, { eventId: id, hook: "test", source: "webhook", at }) };
+    return { action: wake, entry: toSystemEvent(wake, { eventId: id, hook: "test", at }) };
   });
   await journal.accept({
     id,

@@ -1,18 +1,18 @@
 import type { AgentDriver, AgentTurn, HistoryEntry } from "../ports/agent.ts";
 import type { ApprovalDraft } from "../approvals/ask.ts";
-import { type Bounded, type Origin, protect, protectAction, toLabel, toPrompt } from "../boundary/boundary.ts";
+import { type Bounded, type Origin, protectAction, toHookOrigin, toPrompt } from "../boundary/boundary.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { ResolvedConfig } from "../config/resolved-config.ts";
 import { DriverError } from "../errors.ts";
 import type { NewApproval, NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
 import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from "../mapping/policy/policy.ts";
 import { createId } from "../shared/id.ts";
-import { cutText } from "../shared/text/text.ts";
 import { inSpan } from "../telemetry/traces.ts";
 import type { ToolSets } from "../ports/open-tool-sets.ts";
-import { type AgentAction, type ContextCall, type Grant, listTargets, MAIN_SESSION } from "../types.ts";
+import { type AgentAction, type ContextCall, type Grant, listTargets } from "../types.ts";
 import { readContext } from "./read-context.ts";
-import { runLoop, TurnTimeout } from "./loop.ts";
+import { runLoop } from "./loop.ts";
+import { toSummary } from "./main-session.ts";
 import { type Reply, sendReplies } from "./reply.ts";
 import { describeReviewFormat } from "./parse-review.ts";
 import { openGrants } from "./call-rules.ts";
@@ -111,59 +111,8 @@ export function toFailureNotice({ id: runId, eventId, sessionKey, action }: Hook
   return [{ id: createId(), runId, eventId, channel, to, text, conversation: sessionKey, addressee, isNotice: true }];
 }
 
-/** The summary of a run that succeeded: `Hook <name>: …`. */
-export function toSummary(run: HookRun, reply: string, at: number): NewEntry {
-  return createSummary(run, { label: `Hook ${toLabel(run.action.name)}`, text: reply.trim(), at });
-}
-
-/** The summary of a run that failed permanently: `Hook <name> (error): …`. */
-export function toErrorSummary(run: HookRun, error: Error, at: number): NewEntry {
-  const label = `Hook ${toLabel(run.action.name)} (error)`;
-  // A provider's error may quote what it was sent, which came from outside. Only the timeout's text is our own.
-  return createSummary(run, { label, text: error.message, trustedText: error instanceof TurnTimeout, at });
-}
-
-/** The summary of a run that an operator ended: `Hook <name> (canceled): …`. It starts no heartbeat. */
-export function toCanceledSummary(run: HookRun, at: number): NewEntry {
-  const label = `Hook ${toLabel(run.action.name)} (canceled)`;
-  const summary = createSummary(run, {
-    label,
-    text: "An operator canceled this turn.",
-    trustedText: true,
-    at,
-  });
-  return { ...summary, urgent: false };
-}
-
-function originOf(run: HookRun): Origin {
-  const hook = run.hook ?? run.action.name;
-  return { source: `webhook ${hook}`, hook };
-}
-
-/** An agent's reply to untrusted text is untrusted too, and so is a name that the request chose. */
-function createSummary(
-  run: HookRun,
-  { label, text, trustedText, at }: { label: string; text: string; trustedText?: boolean; at: number },
-): NewEntry {
-  const { id: runId, eventId, action } = run;
-  const { trustedName, wakeMode, allowUnsafeExternalContent } = action;
-  const excerpt = shorten(text || "(no text)");
-  const entry = { sessionKey: MAIN_SESSION, role: "system", at, eventId, runId, pending: true } as const;
-  const urgent = wakeMode === "now";
-  const before = `${label}: `;
-  if (trustedName && trustedText) return { ...entry, text: before + excerpt, urgent };
-  const [trusted, untrusted] = trustedName ? [before, excerpt] : [undefined, before + excerpt];
-  const summary = protect(untrusted, { allowUnsafeExternalContent, before: trusted }, originOf(run));
-  return { ...entry, ...summary, urgent };
-}
-
-/** In characters; the run keeps the whole text. */
-const MAX_EXCERPT = 2000;
-
-function shorten(text: string): string {
-  if (text.length <= MAX_EXCERPT) return text;
-  const start = cutText(text, MAX_EXCERPT);
-  return `${start}\n[… ${text.length - start.length} more characters]`;
+function originOf({ hook, action }: HookRun): Origin {
+  return toHookOrigin(hook ?? action.name);
 }
 
 /** The settings of a turn, read when it starts. */

@@ -1,8 +1,8 @@
-import { type Origin, protectAction, toPrompt } from "../boundary/boundary.ts";
-import type { Entry, NewDelivery, NewEntry, Route, TurnOutcome } from "../journal/journal.ts";
+import { toPrompt } from "../boundary/boundary.ts";
+import type { Entry, NewDelivery, Route, TurnOutcome } from "../journal/journal.ts";
 import { toGrants } from "../mapping/policy/grants.ts";
 import { createId } from "../shared/id.ts";
-import { MAIN_SESSION, type WakeAction } from "../types.ts";
+import { MAIN_SESSION } from "../types.ts";
 import { isOnlyAck, runAgentTurn, type TurnContext } from "./agent-turn.ts";
 import { sendReplies } from "./reply.ts";
 
@@ -50,22 +50,4 @@ function toMessage(events: Entry[], ack: string): string {
     ...listed,
     `If something needs attention, say so in a few words. If nothing does, reply with just ${ack}.`,
   ].join("\n\n");
-}
-
-/** The system event that a wake adds to the main session. `at` is in milliseconds since the epoch. */
-export function toSystemEvent(
-  action: WakeAction,
-  { eventId, at, source, hook }: Origin & { eventId: string; at: number },
-): NewEntry {
-  const { text, boundary } = protectAction(action.text, action, { source, hook });
-  return {
-    sessionKey: MAIN_SESSION,
-    role: "system",
-    text,
-    boundary,
-    at,
-    eventId,
-    pending: true,
-    urgent: action.mode === "now",
-  };
 }

@@ -8,6 +8,11 @@ export interface Origin {
   hook: string;
 }
 
+/** The origin of a text that a hook received. */
+export function toHookOrigin(hook: string): Origin {
+  return { source: `webhook ${hook}`, hook };
+}
+
 /** A text, and the boundary in which an agent sees it; without one, the agent sees the text itself. */
 export interface Bounded {
   /** Inside a boundary it is already neutralized. */

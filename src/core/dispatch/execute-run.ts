@@ -1,4 +1,5 @@
-import { type PastEntry, runAgentAction, toErrorSummary, toFailureNotice } from "../actions/agent-turn.ts";
+import { type PastEntry, runAgentAction, toFailureNotice } from "../actions/agent-turn.ts";
+import { toErrorSummary } from "../actions/main-session.ts";
 import { ModelUnavailable } from "../actions/ask-models.ts";
 import { ClaimLost, Suspended } from "../actions/steps.ts";
 import { toPrompt } from "../boundary/boundary.ts";

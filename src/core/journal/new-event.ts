@@ -15,7 +15,7 @@ export interface EventOptions {
   mappingMs?: number;
   /** Paths of secrets in a payload; they are not stored. */
   redact: readonly PayloadPath[];
-  toSystemEvent(action: WakeAction, context: { eventId: string; hook: string; source: string; at: number }): NewEntry;
+  toSystemEvent(action: WakeAction, context: { eventId: string; hook: string; at: number }): NewEntry;
 }
 
 /** The event of a resolved request, which the journal commits before the answer. */
@@ -111,7 +111,7 @@ function toNewAction(
     return { action: own, runId: createId(), window };
   }
   if (action.kind === "none") return { action };
-  return { action, entry: toSystemEvent(action, { eventId, hook, source: `webhook ${hook}`, at }) };
+  return { action, entry: toSystemEvent(action, { eventId, hook, at }) };
 }
 
 function withPublications(
