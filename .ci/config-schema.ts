@@ -1,5 +1,5 @@
 /** The configuration's schema for editors and the reference: the base, with that of each driver's block in its place. */
-import { ACCOUNT_NAME } from "../src/core/shared/text/text.ts";
+import { ACCOUNT_NAME } from "../src/core/shared/channel-names.ts";
 import { RULES } from "../src/core/config/schema/blocks.ts";
 import { readSchema } from "../src/core/config/schema/validator.ts";
 import type { DriverPart, Drivers } from "../src/core/config/plugins.ts";

@@ -15,12 +15,6 @@ import type { SignedIdentity } from "./ports/signature.ts";
 /** The name of a messaging channel, as its block in the configuration has it; `last` for the one that was used last. */
 export type ChannelName = string;
 
-/** The channel that stands for the place of the event, as its mapping's `source` names it. */
-export const SOURCE_CHANNEL: ChannelName = "source";
-
-/** The meaning of `last` while no channel has been used yet. */
-export const FALLBACK_CHANNEL: ChannelName = "whatsapp";
-
 export const WAKE_MODES = ["now", "next-heartbeat"] as const;
 /** now: a heartbeat at once · next-heartbeat: wait for the next periodic one. */
 export type WakeMode = (typeof WAKE_MODES)[number];

@@ -7,7 +7,7 @@ import { createRefreshTokens } from "../../mail/store.ts";
 import { openDrivers } from "../../service/runtime/open-drivers.ts";
 import { silentLog } from "../../core/telemetry/log.ts";
 import { appendSegment, isWithin } from "../../core/shared/json.ts";
-import { toChannelName } from "../../core/shared/text/text.ts";
+import { toChannelName } from "../../core/shared/channel-names.ts";
 import { addConfigOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { loadConfig } from "../context.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";

@@ -1,5 +1,5 @@
 import { isObject, readOwn, toObject, toText, withoutUndefined } from "../../core/shared/json.ts";
-import { ACCOUNT_NAME, channelKind, toChannelName } from "../../core/shared/text/text.ts";
+import { ACCOUNT_NAME, channelKind, toChannelName } from "../../core/shared/channel-names.ts";
 import { type Conversion, decide, type Fields, toSecret } from "./conversion.ts";
 
 /** Which option of a channel comes from which of OpenClaw's. The first is required. */

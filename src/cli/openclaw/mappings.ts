@@ -1,5 +1,6 @@
 import { type Segment, toObject, toText, withoutUndefined } from "../../core/shared/json.ts";
-import { toChannelName, trimSlashes } from "../../core/shared/text/text.ts";
+import { toChannelName } from "../../core/shared/channel-names.ts";
+import { trimSlashes } from "../../core/shared/text/text.ts";
 import { type Conversion, decide, type Fields, pick, PROVIDER } from "./conversion.ts";
 import { convertTemplate } from "./convert-template.ts";
 

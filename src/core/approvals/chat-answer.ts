@@ -1,7 +1,7 @@
 import type { AskedApproval, Journal } from "../journal/journal.ts";
 import { findVendor, type PersonMessage, type Vendors } from "../ports/vendor.ts";
 import { toObject } from "../shared/json.ts";
-import { toChannelName } from "../shared/text/text.ts";
+import { toChannelName } from "../shared/channel-names.ts";
 import { type HookRequest, isSender } from "../types.ts";
 
 /** A message of a person that has the form of an answer. Whether it counts depends on what was asked, where and of whom. */

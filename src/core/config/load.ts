@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
 import { readRegularFile } from "../shared/system/files.ts";
 import { appendSegment, isObject, isWithin, readPath, type Segment, toObject } from "../shared/json.ts";
-import { toChannelName } from "../shared/text/text.ts";
+import { toChannelName } from "../shared/channel-names.ts";
 import { parseSource, type Source } from "./parse/source.ts";
 import { type Drivers, loadPlugins } from "./plugins.ts";
 import { loadPresets, toOrigin } from "./presets/load-presets.ts";

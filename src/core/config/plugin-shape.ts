@@ -3,7 +3,8 @@ import { messageOf } from "../errors.ts";
 import type { Plugin } from "../ports/plugin.ts";
 import type { Vendor, VendorWebhooks } from "../ports/vendor.ts";
 import { isObject, toObject } from "../shared/json.ts";
-import { didYouMean, toChannelName } from "../shared/text/text.ts";
+import { toChannelName } from "../shared/channel-names.ts";
+import { didYouMean } from "../shared/text/text.ts";
 import { isPresetName } from "./presets/file.ts";
 import { compileSchema } from "./schema/validator.ts";
 

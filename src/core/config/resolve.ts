@@ -1,6 +1,7 @@
 import path from "node:path";
 import { toSecrets } from "../shared/secret.ts";
-import { toChannelName, trimSlashes } from "../shared/text/text.ts";
+import { toChannelName } from "../shared/channel-names.ts";
+import { trimSlashes } from "../shared/text/text.ts";
 import { parseDuration } from "../shared/time.ts";
 import type { Drivers } from "./plugins.ts";
 import { locatePreset, type PresetSearch } from "./presets/file.ts";

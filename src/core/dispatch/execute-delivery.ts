@@ -4,7 +4,8 @@ import type { ClaimedDelivery, Delivery, Journal, Route } from "../journal/journ
 import { setTimeout as delay } from "node:timers/promises";
 import { withTimeout } from "../shared/time.ts";
 import { failSpan } from "../telemetry/traces.ts";
-import { type AgentAction, FALLBACK_CHANNEL, listTargets } from "../types.ts";
+import { FALLBACK_CHANNEL } from "../shared/channel-names.ts";
+import { type AgentAction, listTargets } from "../types.ts";
 import type { DispatchContext } from "./dispatch-context.ts";
 import { splitIntoParts } from "./parts.ts";
 import { prepareReview } from "./review.ts";

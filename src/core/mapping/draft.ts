@@ -1,7 +1,8 @@
 import type { ActionOverride, MappingInput } from "../config/schema/generated.ts";
 import type { TemplateField } from "../config/settings.ts";
 import { pick } from "../shared/json.ts";
-import { blankToUndefined, cutText, tidyText, toChannelName, toOneLine } from "../shared/text/text.ts";
+import { toChannelName } from "../shared/channel-names.ts";
+import { blankToUndefined, cutText, tidyText, toOneLine } from "../shared/text/text.ts";
 import { type Grant, type HookAction, WAKE_MODES, type WakeMode } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
 import { renderTargets, type TargetDraft } from "./policy/targets.ts";

@@ -1,6 +1,7 @@
 import { exactPayload } from "../shared/exact-json.ts";
 import { isObject } from "../shared/json.ts";
-import { toChannelName, toSubject } from "../shared/text/text.ts";
+import { toChannelName } from "../shared/channel-names.ts";
+import { toSubject } from "../shared/text/text.ts";
 import type { HookRequest, Publication, Resolution } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
 import type { ToolSets } from "../ports/open-tool-sets.ts";

@@ -3,7 +3,8 @@ import type { ActionOverride } from "../config/schema/generated.ts";
 import { createBuiltCheck, readSchema } from "../config/schema/validator.ts";
 import { HookError, TransformError } from "../errors.ts";
 import type { TransformBundle, TransformCall, TransformOutcome, TransformRunner } from "../transforms/runner.ts";
-import { type LogLine, SOURCE_CHANNEL } from "../types.ts";
+import { SOURCE_CHANNEL } from "../shared/channel-names.ts";
+import type { LogLine } from "../types.ts";
 import { type Draft, type Given, textOf, toDraft, toGiven } from "./draft.ts";
 import type { RequestState } from "./state.ts";
 

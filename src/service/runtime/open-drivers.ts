@@ -14,7 +14,8 @@ import type { DriverContext, DriverDefinition } from "../../core/ports/driver.ts
 import type { Mailbox, Runtime } from "../../core/ports/runtime.ts";
 import { appendSegment, toObject } from "../../core/shared/json.ts";
 import { toTempDir } from "../../core/shared/system/temporary-folder.ts";
-import { channelKind, withPeriod, trimSlashes } from "../../core/shared/text/text.ts";
+import { channelKind } from "../../core/shared/channel-names.ts";
+import { withPeriod, trimSlashes } from "../../core/shared/text/text.ts";
 import { createReads } from "../../agents/tools/reads.ts";
 import { findEqualNames, type MadeSet, openToolSets } from "../../agents/tools/tool-sets.ts";
 

@@ -10,7 +10,7 @@ import {
   toText,
   isTrue,
 } from "../../shared/json.ts";
-import { ACCOUNT_NAME } from "../../shared/text/text.ts";
+import { ACCOUNT_NAME } from "../../shared/channel-names.ts";
 import { error, type Finding } from "../rules/finding.ts";
 import type { Preset } from "../schema/generated.ts";
 import { toConfigProblem } from "../schema/problems.ts";

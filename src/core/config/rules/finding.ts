@@ -1,5 +1,6 @@
 import { appendSegment } from "../../shared/json.ts";
-import { channelKind, toChannelName, didYouMean } from "../../shared/text/text.ts";
+import { channelKind, toChannelName } from "../../shared/channel-names.ts";
+import { didYouMean } from "../../shared/text/text.ts";
 import type { ResolvedConfig } from "../resolved-config.ts";
 
 /** A rule's result about one key. */

@@ -1,7 +1,8 @@
 import { listFound } from "../../shared/found.ts";
 import { appendSegment, isWithin } from "../../shared/json.ts";
-import { BUILT_IN_HOOKS, MAIN_SESSION, SOURCE_CHANNEL } from "../../types.ts";
-import { channelKind, toChannelName, trimSlashes } from "../../shared/text/text.ts";
+import { BUILT_IN_HOOKS, MAIN_SESSION } from "../../types.ts";
+import { SOURCE_CHANNEL, channelKind, toChannelName } from "../../shared/channel-names.ts";
+import { trimSlashes } from "../../shared/text/text.ts";
 import type { Drivers } from "../plugins.ts";
 import type { MappingInput } from "../schema/generated.ts";
 import { COMPAT_SETTINGS, listNeeding } from "../settings.ts";

@@ -1,6 +1,6 @@
 import { toEnumRule } from "./rule-text.ts";
 import { isObject, readPath, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
-import { ACCOUNT_NAME, channelKind } from "../../shared/text/text.ts";
+import { ACCOUNT_NAME, channelKind } from "../../shared/channel-names.ts";
 import type { DriverDefinition } from "../../ports/driver.ts";
 import type { DriverPart as Part, Drivers } from "../plugins.ts";
 import { type SchemaProblem } from "./problems.ts";

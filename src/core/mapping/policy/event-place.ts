@@ -1,7 +1,7 @@
 import type { Budget } from "../template/template.ts";
 import type { CompiledMapping } from "../compile.ts";
-import { toChannelName } from "../../shared/text/text.ts";
-import { ANY_CREDENTIAL, type HookRequest, SOURCE_CHANNEL, isSender } from "../../types.ts";
+import { SOURCE_CHANNEL, toChannelName } from "../../shared/channel-names.ts";
+import { ANY_CREDENTIAL, type HookRequest, isSender } from "../../types.ts";
 import { createToChannel } from "./openclaw.ts";
 import type { Draft } from "../draft.ts";
 import { findUndeliverable, isAllowedRecipient, MAX_LENGTHS, type Terms } from "./policy.ts";

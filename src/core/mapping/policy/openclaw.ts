@@ -1,8 +1,8 @@
 import type { ResolvedConfig } from "../../config/resolved-config.ts";
 import { HookError } from "../../errors.ts";
 import { readOwn } from "../../shared/json.ts";
-import { toChannelName } from "../../shared/text/text.ts";
-import { type HookRequest, SOURCE_CHANNEL } from "../../types.ts";
+import { SOURCE_CHANNEL, toChannelName } from "../../shared/channel-names.ts";
+import type { HookRequest } from "../../types.ts";
 import type { Draft } from "../draft.ts";
 
 // Fields of OpenClaw's hooks that ours lack, with `hooks.compat: "openclaw"`.

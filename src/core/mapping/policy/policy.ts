@@ -3,14 +3,8 @@ import type { StoredSettings } from "../../config/settings.ts";
 import type { ResolvedConfig } from "../../config/resolved-config.ts";
 import { HookError, messageOf } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
-import {
-  type AgentAction,
-  type HookAction,
-  MAIN_SESSION,
-  type ReplyTarget,
-  SOURCE_CHANNEL,
-  type RouteOrigin,
-} from "../../types.ts";
+import { SOURCE_CHANNEL } from "../../shared/channel-names.ts";
+import { type AgentAction, type HookAction, MAIN_SESSION, type ReplyTarget, type RouteOrigin } from "../../types.ts";
 import { type Draft, textOf } from "../draft.ts";
 import { compileGlobs } from "../pattern.ts";
 import { isPrivate, type TargetDraft } from "./targets.ts";

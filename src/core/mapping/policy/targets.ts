@@ -1,5 +1,6 @@
 import type { MappingInput } from "../../config/schema/generated.ts";
-import { blankToUndefined, toChannelName } from "../../shared/text/text.ts";
+import { toChannelName } from "../../shared/channel-names.ts";
+import { blankToUndefined } from "../../shared/text/text.ts";
 import type { ReplyTarget, RouteOrigin } from "../../types.ts";
 import type { Diagnostics } from "../diagnostics.ts";
 import { type Budget, compileField, isYes, type Template } from "../template/template.ts";

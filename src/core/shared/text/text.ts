@@ -57,30 +57,10 @@ export function toOneLine(name: string, maxLength = MAX_NAME_LENGTH): string {
   return line.slice(0, end).trim();
 }
 
-/** Other names that people know a channel by. */
-const CHANNEL_ALIASES = new Map<string, string>([
-  ["imsg", "imessage"],
-  ["teams", "msteams"],
-]);
-
-/** The usual name of a channel: `teams` → `msteams`, `teams:eu` → `msteams:eu`. */
-export function toChannelName(name: string): string {
-  const kind = channelKind(name);
-  return (CHANNEL_ALIASES.get(kind) ?? kind) + name.slice(kind.length);
-}
-
-/** The driver of a channel: `slack:eu` is an account of `slack`. */
-export function channelKind(name: string): string {
-  return name.split(":", 1)[0] ?? name;
-}
-
 /** `tickets.show` is a call of the tool set `tickets`. */
 export function toolSetOf(call: string): string {
   return call.split(".", 1)[0] ?? "";
 }
-
-/** The name of an account of a channel, behind the colon. */
-export const ACCOUNT_NAME = "[a-z0-9-]{1,24}";
 
 /** A sentence of another program, which may end without a period. */
 export function withPeriod(sentence: string): string {
