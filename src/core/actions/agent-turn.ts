@@ -3,6 +3,7 @@ import type { ApprovalDraft } from "../approvals/ask.ts";
 import { type Bounded, type Origin, protectAction, toHookOrigin, toPrompt } from "../boundary/boundary.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { ResolvedConfig } from "../config/resolved-config.ts";
+import { type StoredSettings, toStored } from "../config/settings.ts";
 import { DriverError } from "../errors.ts";
 import type { NewApproval, NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
 import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from "../mapping/policy/policy.ts";
@@ -52,12 +53,11 @@ function requireAnswer(turn: TurnResult, { action }: HookRun): TurnResult {
 
 function toRequest(run: HookRun): TurnRequest {
   const { id: runId, eventId, sessionKey, action } = run;
-  const { model, thinking, timeoutSeconds, fallbackModels, maxOutputTokens, grants = [] } = action;
+  const { model, thinking, timeoutSeconds, context, grants = [] } = action;
   const message = toMessage(run);
   // An agent that keeps the history itself must not find the session's.
   const conversation = action.isolated ? `${sessionKey}:${runId}` : sessionKey;
-  const settings = { model, thinking, timeoutSeconds, fallbackModels, maxOutputTokens };
-  const { context } = action;
+  const settings = { model, thinking, timeoutSeconds, ...toStored(action) };
   const about = { message, sources: [], context, grants, origin: originOf(run) };
   return { kind: "hook", runId, eventId, sessionKey, conversation, ...about, ...settings };
 }
@@ -143,11 +143,7 @@ export const SOURCE_RULES = {
   ofHistory: (history: readonly PastEntry[]): string[] => history.flatMap(({ sources = [] }) => sources),
 };
 
-interface TurnRequest
-  extends
-    Pick<AgentTurn, "kind" | "runId" | "sessionKey">,
-    Partial<TurnSettings>,
-    Pick<AgentAction, "fallbackModels" | "maxOutputTokens"> {
+interface TurnRequest extends Pick<AgentTurn, "kind" | "runId" | "sessionKey">, Partial<TurnSettings>, StoredSettings {
   message: Bounded;
   /** The private sources of the message. */
   sources: string[];
