@@ -78,6 +78,7 @@ export function createApi({
     return async (method, path, body, accepted = []) => {
       const url = `${address}${path}`;
       const answer = await request({ service, url, method, headers: sent, body, signal });
+      if (isPage(answer)) throw toUnreadable(service);
       if (isSuccess(answer)) return answer;
       const explained = explain?.(answer);
       // A limit may have the status of an answer that is expected.
@@ -103,8 +104,14 @@ export function toBasic(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
 }
 
-export function isSuccess({ status }: HttpAnswer): boolean {
+export function isSuccess({ status }: Pick<HttpAnswer, "status">): boolean {
   return status >= 200 && status < 300;
+}
+
+/** A proxy's sign-in page for example, in place of an answer of the service. */
+function isPage({ status, headers }: HttpAnswer): boolean {
+  const isHtml = /^text\/html\b/i.test(headers.get("content-type") ?? "");
+  return isHtml && isSuccess({ status }) && status !== 204 && headers.get("content-length") !== "0";
 }
 
 /** The characters of ids: none has a meaning in a path or at a terminal, and there is no way up. */

@@ -10,8 +10,6 @@ export interface ApiUse {
   before?: Record<string, unknown>;
   /** Refusals that are an answer here. */
   expected?: readonly number[];
-  /** It reads nothing of a successful answer. */
-  readsNothing?: boolean;
 }
 
 interface Limit extends JsonAnswer {
@@ -23,7 +21,7 @@ export function describeRefusals(
   service: string,
   { uses, limits }: { uses: Record<string, ApiUse>; limits: Record<string, Limit> },
 ): void {
-  describe.each(Object.entries(uses))(`${service}: %s`, (_name, { call, before = {}, expected = [], readsNothing }) => {
+  describe.each(Object.entries(uses))(`${service}: %s`, (_name, { call, before = {}, expected = [] }) => {
     async function failWith(answer: JsonAnswer) {
       const server = await startJsonServer(({ path = "" }) =>
         Object.hasOwn(before, path) ? { status: 200, body: before[path] } : answer,
@@ -50,7 +48,6 @@ export function describeRefusals(
       expect(await failWith({ status: 500, body: {} })).toMatchObject({ retryable: true });
     });
 
-    if (readsNothing) return;
     test("a page in place of an answer is retryable", async () => {
       const page = { status: 200, headers: { "content-type": "text/html" }, text: "<h1>Sign in</h1>" };
       expect(await failWith(page)).toMatchObject({
