@@ -2,9 +2,10 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import { createApi, recipientCheck, requireId, toBasic } from "../kit/http.ts";
+import { recipientCheck, requireId } from "../kit/http.ts";
 import { changeAtPath, createCommentChannel, findMarked, toMarkedText } from "../kit/comments/comment.ts";
 import { toLinkMark } from "../kit/comments/mark.ts";
+import { createBitbucketApi, toHost } from "./client.ts";
 import { ALLOWANCES } from "../kit/comments/neutralize.ts";
 
 const schema = {
@@ -30,19 +31,7 @@ const RECIPIENT =
 
 /** Comments on pull requests and issues, and replies to a comment on a pull request. */
 export function createBitbucket(options: BitbucketOptions): ChannelDriver {
-  const { token, email, baseUrl = "https://api.bitbucket.org/2.0" } = options;
-  const host = new URL(baseUrl).host.replace(/^api\./, "");
-  const open = createApi({
-    service: "Bitbucket",
-    baseUrl,
-    token,
-    headers: email === undefined ? undefined : () => ({ authorization: toBasic(email, token) }),
-    advice: new Map([
-      [401, "Check channels.bitbucket.token, and set email if it is an API token."],
-      [403, "Give the token the permission Pull requests: Write, for issues Issues: Write."],
-      [404, "Check the recipient, and that the token can see the repository."],
-    ]),
-  });
+  const host = toHost(options.baseUrl);
   return createCommentChannel<{ content: { raw: string } }>(
     {
       name: "bitbucket",
@@ -74,7 +63,7 @@ export function createBitbucket(options: BitbucketOptions): ChannelDriver {
         return found && toMessageId(kind, found["id"]);
       },
     },
-    open,
+    createBitbucketApi(options),
   );
 }
 

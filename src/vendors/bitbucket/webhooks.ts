@@ -1,7 +1,7 @@
-import { requireId, toBasic } from "../kit/http.ts";
-import { toText } from "../../core/shared/json.ts";
-import { openCalls, readPages } from "../kit/hook-calls.ts";
+import { requireId } from "../kit/http.ts";
+import { readPages } from "../kit/hook-calls.ts";
 import type { VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
+import { openBitbucket, WEBHOOK_ACCESS } from "./client.ts";
 
 const PAGE = 100;
 
@@ -9,16 +9,10 @@ const PAGE = 100;
 export const webhooks: VendorWebhooks = {
   secretBy: "us",
   tokenVariables: ["BITBUCKET_TOKEN"],
-  tokenNeeds: "the permissions Webhooks: Read and Write",
+  tokenNeeds: WEBHOOK_ACCESS,
   connect(access) {
-    const { token, baseUrl = "https://api.bitbucket.org/2.0", place = "", account } = access;
-    const email = toText(account["email"]);
-    const call = openCalls(access, {
-      service: "Bitbucket",
-      baseUrl,
-      headers: email === "" ? undefined : () => ({ authorization: toBasic(email, token) }),
-      advice: ADVICE,
-    });
+    const { place = "" } = access;
+    const call = openBitbucket(access);
     const base = `/${place.includes("/") ? "repositories" : "workspaces"}/${place}/hooks`;
     const toBody = ({ url, secret, events }: WantedHook) => ({
       description: "Hookline",
@@ -44,12 +38,6 @@ export const webhooks: VendorWebhooks = {
     };
   },
 };
-
-const ADVICE = new Map([
-  [401, "Check the token, and channels.bitbucket.email if it is an API token."],
-  [403, `Give the token ${webhooks.tokenNeeds}, and its account admin access.`],
-  [404, "Check the repository or workspace, and that the token may see it."],
-]);
 
 /** The others are events of Bitbucket Data Center. */
 const CLOUD_EVENT =

@@ -2,8 +2,9 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import { createApi, PAGE_ADDRESS, recipientCheck, requireId } from "../kit/http.ts";
+import { PAGE_ADDRESS, recipientCheck, requireId } from "../kit/http.ts";
 import { changeAtPath, createCommentChannel, findMarked, GONE, toMarkedText } from "../kit/comments/comment.ts";
+import { createGiteaApi } from "./client.ts";
 import { ALLOWANCES } from "../kit/comments/neutralize.ts";
 
 const schema = {
@@ -22,20 +23,7 @@ export const gitea: DriverDefinition<ChannelDriver, GiteaOptions> = { schema, cr
 const RECIPIENT = /^(?<repo>(?!\.{1,2}\/)[\w.-]{1,100}\/(?!\.{1,2}#)[\w.-]{1,100})#(?<number>[1-9]\d{0,15})$/;
 
 export function createGitea(options: GiteaOptions): ChannelDriver {
-  const { token, baseUrl } = options;
-  const { host } = new URL(baseUrl);
-  const open = createApi({
-    service: "Gitea",
-    baseUrl,
-    root: "/api/v1",
-    token,
-    headers: () => ({ authorization: `token ${token}` }),
-    advice: new Map([
-      [401, "Check channels.gitea.token."],
-      [403, "Give the token the permission issue: Read and Write, and its account access to the repository."],
-      [404, "Check the recipient, and that the token can see the repository."],
-    ]),
-  });
+  const { host } = new URL(options.baseUrl);
   return createCommentChannel(
     {
       name: "gitea",
@@ -62,7 +50,7 @@ export function createGitea(options: GiteaOptions): ChannelDriver {
         return (again) => again("DELETE", reactions, { content: "eyes" }, GONE);
       },
     },
-    open,
+    createGiteaApi(options),
   );
 }
 

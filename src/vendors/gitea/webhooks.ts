@@ -1,7 +1,8 @@
 import { requireId } from "../kit/http.ts";
 import { readPath } from "../../core/shared/json.ts";
-import { familiesOf, openCalls, readPages } from "../kit/hook-calls.ts";
+import { familiesOf, readPages } from "../kit/hook-calls.ts";
 import type { VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
+import { openGitea, WEBHOOK_ACCESS } from "./client.ts";
 
 /** Gitea's default for the largest page. */
 const PAGE = 50;
@@ -10,11 +11,10 @@ const PAGE = 50;
 export const webhooks: VendorWebhooks = {
   secretBy: "us",
   tokenVariables: ["GITEA_TOKEN"],
-  tokenNeeds: "the permission repository: Read and Write, for an organization organization: Read and Write",
+  tokenNeeds: WEBHOOK_ACCESS,
   connect(access) {
-    const { token, baseUrl = "https://gitea.com", place = "" } = access;
-    const headers = (): Record<string, string> => ({ authorization: `token ${token}` });
-    const call = openCalls(access, { service: "Gitea", baseUrl, root: "/api/v1", headers, advice: ADVICE });
+    const { place = "" } = access;
+    const call = openGitea(access);
     const base = `/${place.includes("/") ? "repos" : "orgs"}/${place}/hooks`;
     const toBody = ({ url, secret, events }: WantedHook) => ({
       active: true,
@@ -39,12 +39,6 @@ export const webhooks: VendorWebhooks = {
     };
   },
 };
-
-const ADVICE = new Map([
-  [401, "Check the token."],
-  [403, `Give the token ${webhooks.tokenNeeds}, and its account admin access.`],
-  [404, "Check the repository or organization, and that the token may see it."],
-]);
 
 /** `pull_request` stands for reviews and comments of pull requests too, and `issues` for labels and assignees. */
 function toGiteaEvents(events: string[]): string[] {

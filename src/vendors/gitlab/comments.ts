@@ -2,8 +2,9 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import { createApi, recipientCheck, requireId } from "../kit/http.ts";
+import { recipientCheck, requireId } from "../kit/http.ts";
 import { changeAtPath, createCommentChannel, findMarked, GONE, toMarkedText } from "../kit/comments/comment.ts";
+import { createGitlabApi, toHost } from "./client.ts";
 import { createGitlabReviews, readNewest, toMessageId } from "./reviews.ts";
 import { ALLOWANCES } from "../kit/comments/neutralize.ts";
 
@@ -25,21 +26,7 @@ const RECIPIENT =
 
 /** Notes on issues and merge requests, and replies in their discussions. */
 export function createGitlab(options: GitlabOptions): ChannelDriver {
-  const { token, baseUrl = "https://gitlab.com" } = options;
-  const { host } = new URL(baseUrl);
-  const open = createApi({
-    service: "GitLab",
-    baseUrl,
-    root: "/api/v4",
-    token,
-    headers: () => ({ "private-token": token }),
-    advice: new Map([
-      [401, "Check channels.gitlab.token."],
-      [403, "Give the token the scope api and the role Reporter."],
-      [404, "Check the recipient, and that the token can see the project."],
-    ]),
-    explain: ({ body }) => ({ reason: body["message"] ?? body["error"] }),
-  });
+  const host = toHost(options.baseUrl);
   return createCommentChannel(
     {
       name: "gitlab",
@@ -75,7 +62,7 @@ export function createGitlab(options: GitlabOptions): ChannelDriver {
         return (again) => again("DELETE", `${emoji}/${id}`, undefined, GONE);
       },
     },
-    open,
+    createGitlabApi(options),
   );
 }
 

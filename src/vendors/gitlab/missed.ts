@@ -1,7 +1,8 @@
 import type { ApiAccess, MissedOptions } from "../../core/ports/vendor.ts";
 import { requireHook } from "../kit/hook-calls.ts";
 import { requireId } from "../kit/http.ts";
-import { openGitlab, webhooks } from "./webhooks.ts";
+import { openGitlab } from "./client.ts";
+import { toHooksPath, webhooks } from "./webhooks.ts";
 import { toObject, toText } from "../../core/shared/json.ts";
 import type { MissedEvent, MissedEvents } from "../../core/ports/missed.ts";
 
@@ -24,8 +25,8 @@ export async function openMissed(access: ApiAccess, { url }: MissedOptions): Pro
  * https://docs.gitlab.com/api/project_webhooks/#list-all-project-webhook-events
  */
 export function openGitlabEvents(hookId: string, access: ApiAccess): MissedEvents {
-  const { call, base } = openGitlab(access);
-  const hook = `${base}/${hookId}`;
+  const call = openGitlab(access);
+  const hook = `${toHooksPath(access)}/${hookId}`;
   return {
     paceMs: PACE_MS,
     async find(since) {

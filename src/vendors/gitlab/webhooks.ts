@@ -1,7 +1,8 @@
-import { type Call, requireId } from "../kit/http.ts";
+import { requireId } from "../kit/http.ts";
 import { toText } from "../../core/shared/json.ts";
-import { familiesOf, openCalls, readPages } from "../kit/hook-calls.ts";
+import { familiesOf, readPages } from "../kit/hook-calls.ts";
 import type { ApiAccess, VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
+import { openGitlab, WEBHOOK_ACCESS } from "./client.ts";
 
 const PAGE = 100;
 
@@ -9,9 +10,11 @@ const PAGE = 100;
 export const webhooks: VendorWebhooks = {
   secretBy: "us",
   tokenVariables: ["GITLAB_TOKEN"],
-  tokenNeeds: "the scope api and the role Maintainer",
+  tokenNeeds: WEBHOOK_ACCESS,
   connect(access) {
-    const { call, base, isGroup } = openGitlab(access);
+    const call = openGitlab(access);
+    const base = toHooksPath(access);
+    const isGroup = toGroup(access.place) !== undefined;
     const toBody = ({ url, secret, events }: WantedHook) => ({
       url,
       ...(secret?.startsWith("whsec_") ? { signing_token: secret } : { token: secret }),
@@ -51,12 +54,6 @@ export const webhooks: VendorWebhooks = {
   },
 };
 
-const ADVICE = new Map([
-  [401, "Check the token."],
-  [403, `Give the token ${webhooks.tokenNeeds}.`],
-  [404, "Check the project or group, and that the token may see it."],
-]);
-
 /** Which trigger sends the events of a family. Confidential issues and comments have triggers that stay off. */
 const TRIGGERS: Record<string, string> = {
   push: "push_events",
@@ -87,19 +84,16 @@ const GROUP_TRIGGERS: Record<string, string> = {
   user_update_for_group: "member_events",
 };
 
-export function openGitlab(access: ApiAccess): { call: Call; base: string; isGroup: boolean } {
-  const { token, baseUrl = "https://gitlab.com", place = "" } = access;
-  const call = openCalls(access, {
-    service: "GitLab",
-    baseUrl,
-    root: "/api/v4",
-    headers: () => ({ "private-token": token }),
-    advice: ADVICE,
-    explain: ({ body }) => ({ reason: toReason(body["message"] ?? body["error"]) }),
-  });
-  const group = /^group:(.*)$/.exec(place)?.[1];
-  const base = group === undefined ? `/projects/${encodeURIComponent(place)}` : `/groups/${encodeURIComponent(group)}`;
-  return { call, base: `${base}/hooks`, isGroup: group !== undefined };
+/** `group:acme/tools`, or a project. */
+export function toHooksPath({ place = "" }: ApiAccess): string {
+  const group = toGroup(place);
+  return group === undefined
+    ? `/projects/${encodeURIComponent(place)}/hooks`
+    : `/groups/${encodeURIComponent(group)}/hooks`;
+}
+
+function toGroup(place = ""): string | undefined {
+  return /^group:(.*)$/.exec(place)?.[1];
 }
 
 function toTriggers(events: string[], isGroup: boolean): Record<string, boolean> {
@@ -107,9 +101,4 @@ function toTriggers(events: string[], isGroup: boolean): Record<string, boolean>
   const wanted = new Set(familiesOf(events).flatMap((family) => known[family] ?? []));
   // GitLab turns pushes on unless it is asked not to.
   return Object.fromEntries([...new Set(Object.values(known))].map((trigger) => [trigger, wanted.has(trigger)]));
-}
-
-/** `{ url: ["is blocked"] }` */
-function toReason(message: unknown): string {
-  return typeof message === "string" ? message : JSON.stringify(message ?? "");
 }

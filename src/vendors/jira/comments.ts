@@ -1,11 +1,12 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../core/ports/driver.ts";
-import { HTTP_URL, NON_BLANK, toObject, toObjects, toText, objectSchema } from "../../core/shared/json.ts";
+import { HTTP_URL, NON_BLANK, toObjects, toText, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import { createApi, recipientCheck, requireId, toBasic } from "../kit/http.ts";
+import { recipientCheck, requireId } from "../kit/http.ts";
 import { withoutGroups } from "../kit/text/dialects.ts";
 import { type Dialect, renderMarkdown } from "../kit/text/markdown.ts";
 import { changeAtPath, createCommentChannel } from "../kit/comments/comment.ts";
+import { createJiraApi } from "./client.ts";
 import { toInvisibleMark } from "../kit/comments/mark.ts";
 
 const schema = {
@@ -28,24 +29,7 @@ export const jira: DriverDefinition<ChannelDriver, JiraOptions> = { schema, crea
 
 const RECIPIENT = /^(?<issue>[A-Z][A-Z0-9_]{1,50}-[1-9]\d{0,15})(?<internal>\/internal)?$/;
 
-export function createJira({ token, email, baseUrl }: JiraOptions): ChannelDriver {
-  const authorization = email ? toBasic(email, token) : `Bearer ${token}`;
-  const open = createApi({
-    service: "Jira",
-    baseUrl,
-    root: "/rest/api/3/issue",
-    token,
-    headers: () => ({ authorization, accept: "application/json" }),
-    advice: new Map([
-      [401, "Check channels.jira.token and email."],
-      [
-        403,
-        "Give the account permission to add comments, and the token the scopes read:jira-work and write:jira-work.",
-      ],
-      [404, "Check the recipient, and that the account can browse the project."],
-    ]),
-    explain: ({ body }) => ({ reason: toReason(body) }),
-  });
+export function createJira(options: JiraOptions): ChannelDriver {
   return createCommentChannel<{ body: AdfDocument }>(
     {
       name: "jira",
@@ -75,7 +59,7 @@ export function createJira({ token, email, baseUrl }: JiraOptions): ChannelDrive
         return found && toMessageId(found["id"]);
       },
     },
-    open,
+    createJiraApi(options),
   );
 }
 
@@ -101,10 +85,6 @@ function parseRecipient(to: string): { path: string; isInternal: boolean } {
 /** A comment's id is unique on the site. */
 function toMessageId(id: unknown): string {
   return `comment_${requireId(id, "Jira")}`;
-}
-
-function toReason({ errorMessages, errors }: Record<string, unknown>): unknown {
-  return (Array.isArray(errorMessages) ? errorMessages[0] : undefined) ?? Object.values(toObject(errors))[0];
 }
 
 /** A node of the Atlassian Document Format. https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/ */

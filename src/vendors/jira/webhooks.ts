@@ -1,27 +1,16 @@
-import { requireId, toBasic } from "../kit/http.ts";
-import { toObjects, toText } from "../../core/shared/json.ts";
-import { openCalls } from "../kit/hook-calls.ts";
+import { requireId } from "../kit/http.ts";
+import { toText } from "../../core/shared/json.ts";
 import type { VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
+import { openJira, WEBHOOK_ACCESS } from "./client.ts";
 
 /** The webhooks that an administrator makes. https://developer.atlassian.com/cloud/jira/platform/webhooks/#secure-admin-webhooks */
 export const webhooks: VendorWebhooks = {
   secretBy: "us",
   tokenVariables: ["JIRA_TOKEN"],
-  tokenNeeds: "an account with the permission Administer Jira",
+  tokenNeeds: WEBHOOK_ACCESS,
   connect(access) {
-    const { token, baseUrl = "", place, account } = access;
-    const email = toText(account["email"]);
-    const call = openCalls(access, {
-      service: "Jira",
-      baseUrl,
-      root: "/rest/webhooks/1.0",
-      headers: () => ({
-        authorization: email === "" ? `Bearer ${token}` : toBasic(email, token),
-        accept: "application/json",
-      }),
-      advice: ADVICE,
-      explain: ({ body }) => ({ reason: toObjects(body["messages"])?.[0]?.["key"] ?? body["message"] }),
-    });
+    const { place } = access;
+    const call = openJira(access);
     const toBody = ({ url, secret, events }: WantedHook) => ({
       name: "Hookline",
       url,
@@ -45,12 +34,6 @@ export const webhooks: VendorWebhooks = {
     };
   },
 };
-
-const ADVICE = new Map([
-  [401, "Check the token, and channels.jira.email."],
-  [403, `The token needs ${webhooks.tokenNeeds}.`],
-  [404, "Check channels.jira.baseUrl: a token with scopes cannot make webhooks."],
-]);
 
 /** Jira shows the id only as the end of an address. */
 function toId(self: unknown): string {

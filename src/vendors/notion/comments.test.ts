@@ -6,6 +6,7 @@ import { BLOCK, COMMENT, DISCUSSION, notion, PAGE } from "../../../test/support/
 import { withoutMark } from "../../../test/support/comments.ts";
 import { splitIntoParts } from "../../core/dispatch/parts.ts";
 import { toObjects } from "../../core/shared/json.ts";
+import { describeRefusals } from "../../../test/support/vendors/refusals.ts";
 import { createNotion } from "./comments.ts";
 
 const open = (baseUrl: string) => createNotion({ token: TOKEN, baseUrl });
@@ -94,4 +95,22 @@ test("a text with more styles than Notion takes is written without them", async 
   await open(server.baseUrl).send({ to: PAGE, text, format: "markdown", idempotencyKey: "d:0" }, never);
   expect(server.texts().map(withoutMark)).toEqual([text]);
   await server.close();
+});
+
+const sendAt = (baseUrl: string, more: object = {}) =>
+  open(baseUrl).send({ to: PAGE, text: "Hello.", idempotencyKey: "d:0", ...more }, never);
+
+describeRefusals("Notion", {
+  uses: {
+    "a comment": { call: (baseUrl) => sendAt(baseUrl) },
+    "the discussion of a comment": { call: (baseUrl) => sendAt(baseUrl, { to: `comment/${COMMENT}` }) },
+    "a comment that may be there": { call: (baseUrl) => sendAt(baseUrl, { mayBeSent: true }) },
+    "an edited comment": { call: (baseUrl) => sendAt(baseUrl, { replaces: COMMENT }) },
+    "a removed comment": { call: async (baseUrl) => open(baseUrl).remove?.(PAGE, COMMENT, never), expected: [404] },
+  },
+  // https://developers.notion.com/reference/request-limits
+  limits: {
+    "of requests": { status: 429, headers: { "retry-after": "2" }, body: {}, retryAfterMs: 2000 },
+    "of the whole service": { status: 529, headers: { "retry-after": "2" }, body: {}, retryAfterMs: 2000 },
+  },
 });
