@@ -227,7 +227,7 @@ export function toPort(text: string): number {
   throw new InvalidArgumentError("A port is a whole number from 0 to 65535.");
 }
 
-function toCount(text: string): number {
+export function toCount(text: string): number {
   const count = Number(text);
   if (Number.isInteger(count) && count >= 1) return count;
   throw new InvalidArgumentError("Expected a whole number of at least 1.");

@@ -43,7 +43,14 @@ export function createEndpoint({ settings, authenticate, requests, audit, log }:
     });
     if (exchange.method !== "POST") throw new HookError("method_not_allowed", { headers: { Allow: "POST" } });
     takeTurn(principal.name);
-    const body = await readJson(MAX_BODY_BYTES);
+    let body: unknown;
+    try {
+      body = await readJson(MAX_BODY_BYTES);
+    } catch (error) {
+      if (!(error instanceof HookError) || error.status !== 400) throw error;
+      return toRefusal(undefined, -32700, "The body is not JSON.");
+    }
+    if (body === undefined) return toRefusal(undefined, -32700, "The body is empty. Send one JSON-RPC message.");
     const method = readOwn(body, "method");
     // Streams are not served, and neither are batches.
     if (method === "subscriptions/listen") return toRefusal(body, -32601, "Method not found");

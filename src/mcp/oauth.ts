@@ -1,7 +1,7 @@
 import { HookError } from "../core/errors.ts";
-import { readOwn } from "../core/shared/json.ts";
-import { createTokenVerifier } from "../core/shared/net/json-web-token.ts";
+import { createTokenVerifier, fetchDocument, NoDocument } from "../core/shared/net/json-web-token.ts";
 import { isLoopback } from "../core/shared/net/network.ts";
+import { RecentFailure, rememberFailure } from "../core/shared/net/recent-failure.ts";
 import { once } from "../core/shared/once.ts";
 
 /** The subject of a token that the issuer made for the resource; undefined: it is not such a token. Throws a 503. */
@@ -22,15 +22,16 @@ const ALGORITHMS = [
   "Ed25519",
 ];
 const TOLERANCE_MS = 60_000;
-const FETCH_TIMEOUT_MS = 5000;
 const MAX_SUBJECT_LENGTH = 512;
 /** The form of a token: other texts are refused without asking the issuer. */
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 export function createReadSubject(issuer: string, resource: string): ReadSubject {
   const claims = { issuer, audience: resource, toleranceMs: TOLERANCE_MS };
-  const open = once(async () =>
-    createTokenVerifier({ keys: { jwks: await discoverKeys(issuer) }, algorithms: ALGORITHMS, ...claims }),
+  const open = once(
+    rememberFailure(async () =>
+      createTokenVerifier({ keys: { jwks: await discoverKeys(issuer) }, algorithms: ALGORITHMS, ...claims }),
+    ),
   );
 
   return async function readSubject(token) {
@@ -39,7 +40,8 @@ export function createReadSubject(issuer: string, resource: string): ReadSubject
       throw unavailable(error);
     });
     const verified = await verify(token, Date.now());
-    if (verified.refusal?.reason === "unavailable") throw unavailable();
+    const { refusal } = verified;
+    if (refusal?.reason === "unavailable") throw unavailable(refusal.isRecent && new RecentFailure(refusal.message));
     const sub = verified.refusal ? undefined : verified.payload.sub;
     return typeof sub === "string" && sub !== "" && sub.length <= MAX_SUBJECT_LENGTH ? sub : undefined;
   };
@@ -55,15 +57,14 @@ function unavailable(cause?: unknown): HookError {
 /** The address of the issuer's keys, from its metadata (RFC 8414, or OpenID Connect Discovery). */
 async function discoverKeys(issuer: string): Promise<string> {
   for (const address of listMetadataUrls(new URL(issuer))) {
-    const response = await fetch(address, { redirect: "error", signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
-    if (!response.ok) {
-      await response.body?.cancel();
-      continue;
-    }
-    const metadata: unknown = await response.json();
+    const metadata = await fetchDocument(address).catch((error: unknown) => {
+      if (error instanceof NoDocument) return undefined;
+      throw error;
+    });
+    if (!metadata) continue;
     // Another issuer's keys would sign for this one.
-    if (readOwn(metadata, "issuer") !== issuer) throw new Error("The metadata is that of another issuer.");
-    const jwks = URL.parse(String(readOwn(metadata, "jwks_uri")));
+    if (metadata["issuer"] !== issuer) throw new Error("The metadata is that of another issuer.");
+    const jwks = URL.parse(String(metadata["jwks_uri"]));
     if (jwks?.protocol !== "https:" && !(jwks && isLoopback(jwks.hostname)))
       throw new Error("The metadata has no keys.");
     return jwks.href;

@@ -1,4 +1,5 @@
-import type { NumberedPublication, PublicationState } from "../core/journal/journal.ts";
+import { hash } from "node:crypto";
+import type { NumberedPublication, Publications } from "../core/journal/journal.ts";
 import { VIA } from "../core/mapping/publish.ts";
 import { parseExact } from "../core/shared/exact-json.ts";
 
@@ -25,23 +26,43 @@ function toData({ data, arguments: args }: NumberedPublication): string {
   return data ?? JSON.stringify(args);
 }
 
-export function toCursor(storeId: string, position: number): string {
-  return `${storeId}.${position}`;
+/** A publication as a cursor names it. */
+export interface Mark {
+  position: number;
+  id: string;
+}
+
+/** Digits of a cursor behind its position: some bits of the id of the publication there. */
+const MARK_DIGITS = 6;
+
+/**
+ * `<store id>.<position><digits of the publication's id>`: a store that was restored from a copy may have given the position to
+ * another publication. The beginning, before any publication, is 0.
+ */
+export function toCursor(storeId: string, { position, id }: Mark): string {
+  if (position === 0) return `${storeId}.0`;
+  const bits = hash("sha256", id, "buffer").readUInt32BE() % 10 ** MARK_DIGITS;
+  return `${storeId}.${position}${String(bits).padStart(MARK_DIGITS, "0")}`;
 }
 
 /**
  * The position that a cursor stands for. Without a cursor it is the newest. One that this store did not give, or whose events
- * are deleted, is replaced, and `truncated` says that events may be missing.
+ * are deleted, is replaced by the oldest position whose later events are all there, and `truncated` says that events may be
+ * missing.
  */
-export function fromCursor(
+export async function fromCursor(
   cursor: string | undefined,
   storeId: string,
-  { position, swept }: PublicationState,
-): { after: number; truncated: boolean } {
-  if (cursor === undefined) return { after: position, truncated: false };
-  const [, store, digits] = /^([^.]{1,64})\.(\d{1,16})$/.exec(cursor) ?? [];
-  const after = Number(digits);
-  if (store !== storeId || !Number.isSafeInteger(after) || after > position)
-    return { after: position, truncated: true };
-  return after < swept ? { after: swept, truncated: true } : { after, truncated: false };
+  { state, idAt }: Pick<Publications, "state" | "idAt">,
+): Promise<{ after: number; truncated: boolean }> {
+  const { position: newest, swept } = await state();
+  if (cursor === undefined) return { after: newest, truncated: false };
+  const [, digits = ""] = /\.(\d{1,22})$/.exec(cursor) ?? [];
+  const position = digits === "0" ? 0 : Number(digits.slice(0, -MARK_DIGITS) || Number.NaN);
+  const oldest = { after: swept, truncated: true };
+  if (!Number.isSafeInteger(position) || position < swept || position > newest) return oldest;
+  // Nothing comes before the beginning.
+  const id = position === 0 ? "" : await idAt(position);
+  const isOwn = id !== undefined && toCursor(storeId, { position, id }) === cursor;
+  return isOwn ? { after: position, truncated: false } : oldest;
 }

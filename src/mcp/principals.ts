@@ -3,6 +3,7 @@ import { HookError } from "../core/errors.ts";
 import { createAuthRateLimit } from "../core/ingress/authenticators.ts";
 import type { Exchange } from "../core/ingress/exchange.ts";
 import { bearerOf, sameSecret } from "../core/shared/secret.ts";
+import { RecentFailure } from "../core/shared/net/recent-failure.ts";
 import { createReadSubject, type ReadSubject } from "./oauth.ts";
 
 export interface PrincipalSettings extends McpSettings {
@@ -26,7 +27,12 @@ export function createAuthenticate(): Authenticate {
       rateLimit.succeed(client);
       return known;
     }
-    const subject = given && (await readSubject(given.toString("utf8"), settings));
+    const subject =
+      given &&
+      (await readSubject(given.toString("utf8"), settings).catch((error: unknown) => {
+        if (error instanceof HookError && error.cause instanceof RecentFailure) rateLimit.fail(client);
+        throw error;
+      }));
     if (subject === undefined) {
       rateLimit.fail(client);
       const message = "The token of the MCP endpoint is missing or wrong.";

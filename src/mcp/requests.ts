@@ -72,11 +72,11 @@ export function createRequests(parts: RequestParts): Requests {
 
   async function poll(principal: McpPrincipal, params: Params): Promise<object> {
     const { name, filter } = await readWanted(principal, params);
-    const limit = Math.min(Math.max(optionalNumber(params, "maxEvents") ?? USUAL_EVENTS, 1), MAX_EVENTS);
+    const limit = Math.min(optionalNumber(params, "maxEvents") ?? USUAL_EVENTS, MAX_EVENTS);
     const maxAgeMs = optionalNumber(params, "maxAgeMs") ?? Infinity;
     const until = Date.now() + Math.min(optionalNumber(params, "timeoutMs") ?? 0, MAX_HOLD_MS);
     const cursor = optionalText(params, "cursor");
-    const start = fromCursor(cursor, storeId, await publications.state());
+    const start = await fromCursor(cursor, storeId, publications);
     const isWanted = (publication: NumberedPublication): boolean =>
       matchesFilter(publication, filter) && maySeeNow(principal, publication);
     let count = news.count();
@@ -91,7 +91,7 @@ export function createRequests(parts: RequestParts): Requests {
     }
     return {
       events: found.events.map(toOccurrence),
-      cursor: toCursor(storeId, found.after),
+      cursor: await cursorAt(found.after),
       truncated: start.truncated || found.truncated,
       hasMore: found.hasMore,
       nextPollMs: NEXT_POLL_MS,
@@ -101,6 +101,11 @@ export function createRequests(parts: RequestParts): Requests {
       const { position: upTo } = await publications.state();
       return scanPublications(publications, { after, upTo, name, limit, oldest: Date.now() - maxAgeMs }, isWanted);
     }
+  }
+
+  /** If the publication was deleted meanwhile, the next poll says that events may be missing. */
+  async function cursorAt(position: number): Promise<string> {
+    return toCursor(storeId, { position, id: (await publications.idAt(position)) ?? "" });
   }
 
   /** The configuration may change while a poll waits. */
@@ -133,7 +138,13 @@ export function createRequests(parts: RequestParts): Requests {
       refreshedAt: now,
       expiresAt: ttlMs === null ? undefined : now + ttlMs,
     };
-    const progress = { acked: begin.after, later: [], abandoned: [], abandonedCount: 0 };
+    const progress = {
+      acked: begin.after,
+      cursor: await cursorAt(begin.after),
+      scanned: begin.after,
+      open: [],
+      abandonedCount: 0,
+    };
     const result = await publications.subscribe(terms, progress);
     if (result.kind === "full") {
       const message = "There are too many subscriptions. End some first.";
@@ -144,7 +155,7 @@ export function createRequests(parts: RequestParts): Requests {
     return {
       id,
       refreshBefore: terms.expiresAt === undefined ? null : new Date(terms.expiresAt).toISOString(),
-      cursor: toCursor(storeId, subscription.progress.acked),
+      cursor: subscription.progress.cursor,
       truncated: isNew && begin.truncated,
       ...(!isNew && { deliveryStatus: toDeliveryStatus(subscription) }),
     };
@@ -176,11 +187,10 @@ export function createRequests(parts: RequestParts): Requests {
 
   /** Where a new subscription begins. */
   async function findBeginning(cursor: string | undefined, maxAgeMs: number | undefined, now: number) {
-    const state = await publications.state();
-    const start = fromCursor(cursor, storeId, state);
+    const start = await fromCursor(cursor, storeId, publications);
     if (cursor === undefined || maxAgeMs === undefined) return start;
     const first = await publications.firstSince(now - maxAgeMs);
-    const floor = first === undefined ? state.position : first - 1;
+    const floor = first === undefined ? (await publications.state()).position : first - 1;
     return floor > start.after ? { after: floor, truncated: true } : start;
   }
 

@@ -88,7 +88,7 @@ export interface OperatorAnswers {
 }
 
 interface SubscriptionView extends View<SubscriptionRow> {
-  /** The newest of what was given up. */
+  /** What was given up, newest first. */
   abandoned: View<AbandonedEvent>[];
 }
 

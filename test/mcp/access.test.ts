@@ -1,8 +1,8 @@
 import { type CryptoKey, exportJWK, generateKeyPair, SignJWT } from "jose";
 import { once } from "node:events";
-import { createServer, type Server, request as httpRequest } from "node:http";
+import { createServer, type Server, type ServerResponse, request as httpRequest } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { MCP_TOKEN, publishing, rpc } from "../support/mcp.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "../support/service.ts";
 
@@ -139,6 +139,19 @@ describe("the MCP endpoint", () => {
     expect(discovered.result.capabilities).toEqual(opened.result.capabilities);
   });
 
+  test.each([
+    ["no JSON", "{nope", -32700],
+    ["empty", "", -32700],
+    ["a list", "[]", -32600],
+    ["a text", '"events/list"', -32600],
+  ])("answers a body that is %s with an error of JSON-RPC", async (_, body, code) => {
+    const service = await start();
+    const headers = { authorization: `Bearer ${MCP_TOKEN}`, "content-type": "application/json" };
+    const response = await fetch(`${service.url}/mcp`, { method: "POST", headers, body });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ jsonrpc: "2.0", id: null, error: { code } });
+  });
+
   test("knows a principal by its name: a rotated token keeps its subscriptions", async () => {
     const service = await start();
     const rotated = publishing({
@@ -258,5 +271,81 @@ describe("OAuth", () => {
     config.gateway!.mcp!.oauth!.issuer = issuer;
     await service.reload({ ...config, gateway: { ...config.gateway, publicUrl } });
     expect((await ask(service, await sign({}))).status).toBe(200);
+  });
+
+  describe("an issuer that fails", () => {
+    /** Answers with its metadata, or what `answer` says instead. Gives the paths that were asked for. */
+    async function startIssuer(answer: (path: string, response: ServerResponse) => boolean | void) {
+      const asked: string[] = [];
+      const failing = createServer((request, response) => {
+        const path = request.url ?? "";
+        asked.push(path);
+        if (
+          answer(
+            path,
+            response.on("error", () => {}),
+          )
+        )
+          return;
+        const { port } = failing.address() as AddressInfo;
+        const own = `http://127.0.0.1:${port}`;
+        response.end(JSON.stringify({ issuer: own, jwks_uri: `${own}/keys` }));
+      });
+      await once(failing.listen(0, "127.0.0.1"), "listening");
+      onTestFinished(() => {
+        failing.closeAllConnections();
+        failing.close();
+      });
+      const { port } = failing.address() as AddressInfo;
+      const config = publishing({
+        principals: { desk: { secret: MCP_TOKEN, events: ["*"] } },
+        oauth: {
+          issuer: `http://127.0.0.1:${port}`,
+          principals: { alice: { sub: "user-1", events: ["deploys"] } },
+        },
+      });
+      const service = await startService({ config: { ...config, gateway: { ...config.gateway, publicUrl } } });
+      started.push(service);
+      return { asked, service };
+    }
+
+    test.each([
+      ["at its metadata", 3, (_: string, response: ServerResponse) => response.writeHead(500).end().writableEnded],
+      [
+        "at its keys",
+        2,
+        (path: string, response: ServerResponse) => {
+          if (path === "/keys") response.writeHead(500).end();
+          return path === "/keys";
+        },
+      ],
+    ])("%s is asked once for all, and the stranger who goes on is throttled", async (_, fetches, answer) => {
+      const { asked, service } = await startIssuer(answer);
+      const statuses: number[] = [];
+      for (let count = 0; count < 100; count += 1) statuses.push((await ask(service, await sign({ n: count }))).status);
+      expect(asked).toHaveLength(fetches);
+      expect(statuses[0]).toBe(503);
+      expect(statuses.at(-1)).toBe(429);
+      expect((await rpc(service.url, "events/list")).status).toBe(200);
+    });
+
+    test.each(["/.well-known/oauth-authorization-server", "/keys"])(
+      "and sends %s without end is cut off",
+      async (endless) => {
+        const cut = Promise.withResolvers<void>();
+        const { service } = await startIssuer((path, response) => {
+          if (path !== endless) return false;
+          response.on("close", cut.resolve);
+          const write = (): void => {
+            while (!response.destroyed && response.write("x".repeat(65_536)));
+          };
+          response.on("drain", write);
+          write();
+          return true;
+        });
+        expect((await ask(service, await sign({}))).status).toBe(503);
+        await cut.promise;
+      },
+    );
   });
 });

@@ -77,14 +77,21 @@ describe("a subscription", () => {
     await expect.poll(numbers).toEqual([2, 3, 4]);
   });
 
-  test("with a cursor of another store, of the future or of no store begins now, and says that events may be missing", async () => {
-    const { result } = await rpc(service.url, "events/poll", { name: "deploys" });
-    const [store, position] = result.cursor.split(".");
-    for (const cursor of [`other.${position}`, `${store}.${Number(position) + 10}`, "nonsense"]) {
-      const polled = await rpc(service.url, "events/poll", { name: "deploys", cursor });
-      expect(polled.result).toMatchObject({ events: [], truncated: true, cursor: result.cursor });
+  test("with a cursor of another store, of the future or of no store begins with the oldest, and says that events may be missing", async () => {
+    const begin = (await rpc(service.url, "events/poll", { name: "deploys" })).result;
+    await deploy(1);
+    await deploy(2);
+    const poll = async (cursor: string) => (await rpc(service.url, "events/poll", { name: "deploys", cursor })).result;
+    await expect.poll(async () => (await poll(begin.cursor)).events).toHaveLength(2);
+    const { cursor } = await poll(begin.cursor);
+    const [store, digits] = cursor.split(".");
+    for (const wrong of [`other.${digits}`, `${store}.9${digits}`, `${store}.${Number(digits) + 1}`, "nonsense"]) {
+      const polled = await poll(wrong);
+      expect(polled).toMatchObject({ truncated: true, cursor });
+      expect(polled.events).toHaveLength(2);
     }
-    expect((await subscribe({ cursor: "other.0" })).result).toMatchObject({ truncated: true, cursor: result.cursor });
+    expect((await subscribe({ cursor: "other.0" })).result).toMatchObject({ truncated: true, cursor: begin.cursor });
+    await expect.poll(numbers).toEqual([1, 2]);
   });
 
   test("signs with the old secret too for a while after a rotation", async () => {

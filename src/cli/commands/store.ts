@@ -6,7 +6,6 @@ import { ConfigError, messageOf } from "../../core/errors.ts";
 import { withPeriod } from "../../core/shared/text/text.ts";
 import type { MigratedTable, MigrationProgress } from "../../stores/migration/migrate.ts";
 import { copyDatabase, openDatabase } from "../../stores/sqlite/database.ts";
-import { markCopy } from "../../stores/sqlite/publications.ts";
 import { createTelemetry } from "../../core/telemetry/telemetry.ts";
 import { addConfigOptions, type ConfigFlags, toDatabaseUrl, UsageError } from "../command.ts";
 import { loadConfig } from "../context.ts";
@@ -170,7 +169,6 @@ function finish(file: string): void {
   const copy = openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS });
   try {
     copy.exec("PRAGMA journal_mode = DELETE");
-    markCopy(copy);
     const result = copy.get("PRAGMA quick_check")?.quick_check;
     if (result !== "ok") throw new Error(`the copy is damaged: ${String(result)}`);
   } finally {

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
-import { addListOptions, addServiceOptions, type ListFlags } from "../command.ts";
+import { addListOptions, addServiceOptions, type ListFlags, toCount } from "../command.ts";
 import { formatTable } from "../format.ts";
 import type { CliIo } from "../io.ts";
 import { addAnswer } from "../operator-client.ts";
@@ -22,9 +22,12 @@ export function addSubscriptions(program: Command, io: CliIo): void {
       "id of the subscription, as `subscriptions list` shows it",
     );
   addAnswer(
-    add("show", "Show one subscription, and what was given up."),
+    add("show", "Show one subscription, and what was given up, newest first.")
+      .option("--limit <number>", "at most this many that were given up", toCount, 100)
+      .option("--before <position>", "only those before the one with this position", toCount),
     io,
-    (client, _, id) => client.call("GET /api/subscriptions/:id", { id }),
+    (client, { limit, before }: ListFlags & { before?: number }, id) =>
+      client.call("GET /api/subscriptions/:id", { id, limit, before }),
     formatSubscription,
   );
   addAnswer(

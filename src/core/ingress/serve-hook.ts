@@ -2,6 +2,7 @@ import type { ResolvedConfig } from "../config/resolved-config.ts";
 import { HookError, toHookError } from "../errors.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
 import type { Rejections } from "../ports/rejections.ts";
+import { RecentFailure } from "../shared/net/recent-failure.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";
 import type {
@@ -205,7 +206,10 @@ export function createServeHook<Runtime extends IngressRuntime>(
     } catch (error) {
       // A body that is refused before its sender is known is a rejection too.
       const isRefused = error instanceof HookError && error.code !== "method_not_allowed";
-      throw isRefused ? rejections.add(exchange, request.hook, error) : error;
+      if (!isRefused) throw error;
+      const rejection = rejections.add(exchange, request.hook, error);
+      if (error.cause instanceof RecentFailure) rateLimit.fail(client);
+      throw rejection;
     }
     if (verification.deprecation) Object.assign(answerHeaders, verification.deprecation.headers);
     if (!("refusal" in verification)) {

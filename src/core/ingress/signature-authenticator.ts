@@ -4,6 +4,7 @@ import type { HttpResponse } from "../types.ts";
 import type { Authenticator, AuthenticatorRequest, Refusal, Verification } from "./authenticator.ts";
 import { NO_BODY } from "./body.ts";
 import { wrongMethod } from "./router.ts";
+import { RecentFailure } from "../shared/net/recent-failure.ts";
 
 /** Who signs the requests to a hook. */
 export interface Sender {
@@ -93,12 +94,14 @@ function toHead(request: AuthenticatorRequest, { url }: Sender, publicUrl: strin
 }
 
 function toRefusal(
-  { reason, message, skewSeconds }: SignatureRefusal,
+  { reason, message, skewSeconds, isRecent }: SignatureRefusal,
   credential: string,
   clocks: ClockCheck,
 ): Refusal {
   // 503: our key lookup failed; senders retry.
-  if (reason === "unavailable") throw new HookError("unavailable", { message });
+  if (reason === "unavailable") {
+    throw new HookError("unavailable", { message, cause: isRecent && new RecentFailure(message) });
+  }
   const hint = skewSeconds === undefined ? undefined : clocks.fail(credential, skewSeconds);
   return { refusal: message, reason, hint };
 }

@@ -21,6 +21,8 @@ export interface PublicationState {
   position: number;
   /** Publications up to this position may have been deleted. */
   swept: number;
+  /** The id of the publication that had it; empty: none was deleted. */
+  sweptId: string;
   /** Another one after each change of a subscription by anybody but the node that delivers. */
   version: number;
 }
@@ -50,12 +52,24 @@ export interface AbandonedEvent {
   at: number;
 }
 
+/** A publication that was sent and is neither acknowledged nor given up. */
+export interface OpenEvent {
+  position: number;
+  /** Since when each attempt has failed. */
+  failingSince?: number;
+}
+
 /** Only the node that delivers writes it, after the beginning. */
 export interface SubscriptionProgress {
-  /** Every position up to this one is acknowledged or abandoned. */
+  /** Every position up to this one is acknowledged or abandoned, or was not for the subscriber. */
   acked: number;
-  /** Later positions that are acknowledged or abandoned. */
-  later: number[];
+  /** Stands for `acked`, or for a position before it. */
+  cursor: string;
+  /** Every position up to this one is too, but those of `open`. */
+  scanned: number;
+  open: OpenEvent[];
+  /** An event was given up after a day, and the subscriber does not know it. */
+  hasGap?: boolean;
   /** No delivery has succeeded since this time. */
   failingSince?: number;
   /** A refresh after this time resumes it. */
@@ -65,8 +79,6 @@ export interface SubscriptionProgress {
   lastError?: string;
   /** Why it has ended. The subscriber gets one more message, then it is deleted. */
   ended?: { code: number; message: string; data?: object; at: number };
-  /** The newest of what was given up. */
-  abandoned: AbandonedEvent[];
   abandonedCount: number;
 }
 
@@ -84,7 +96,7 @@ export type SubscribeResult =
 
 /** The publications and subscriptions of a journal. */
 export interface Publications extends PublicationReads, PublicationWrites {
-  /** Names this store, in cursors. Another one after the store was restored from a copy. */
+  /** Names this store, in cursors. A copy has the same. */
   storeId(): Promise<string>;
 }
 
@@ -98,11 +110,11 @@ export interface PublicationWrites {
   unsubscribe(id: string): Promise<boolean>;
   /** Ends it, and tells its subscriber. False if there is none. */
   end(id: string, ended: NonNullable<SubscriptionProgress["ended"]>): Promise<boolean>;
-  /** Saves how far subscriptions have come, and deletes others. False if the lease is lost. */
+  /** Saves how far subscriptions have come and what was given up, and deletes others. False if the lease is lost. */
   saveProgress(
     lease: Lease,
     changes: {
-      saved: Pick<Subscription, "id" | "generation" | "progress">[];
+      saved: (Pick<Subscription, "id" | "generation" | "progress"> & { abandoned: readonly AbandonedEvent[] })[];
       deleted: Pick<Subscription, "id" | "generation">[];
     },
   ): Promise<boolean>;
@@ -113,6 +125,10 @@ export interface PublicationReads {
   state(): Promise<PublicationState>;
   /** By position, after one and up to another; with a name, only those. */
   read(range: { after: number; upTo: number; name?: string; limit: number }): Promise<NumberedPublication[]>;
+  /** The id of the publication at a position, also of the last that was deleted; undefined: it is not known. */
+  idAt(position: number): Promise<string | undefined>;
+  /** What was given up for a subscription, newest first; only before a position. */
+  listAbandoned(subscription: string, range: { before?: number; limit: number }): Promise<AbandonedEvent[]>;
   /** The first position that was published at or after a time; undefined if there is none. */
   firstSince(at: number): Promise<number | undefined>;
   listUnnumbered(limit: number): Promise<Unnumbered[]>;

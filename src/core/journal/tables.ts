@@ -136,9 +136,9 @@ export const WIDE_TABLES = `
 
   CREATE TABLE hookline.publishing (  -- one row
     store_id text NOT NULL,
-    place text,                       -- where this store is: elsewhere it is a copy; NULL: not known yet
     position bigint NOT NULL,         -- the highest that was given
     swept bigint NOT NULL,            -- the highest that was deleted
+    swept_id text NOT NULL,           -- of the publication that had it
     version bigint NOT NULL           -- of the subscriptions
   ) WITH (fillfactor = 50);
 `;

@@ -35,6 +35,8 @@ export interface SignatureRefusal {
   reason: "missing" | "malformed" | "wrong" | "expired" | "unavailable";
   /** One sentence for the caller. It contains nothing secret. */
   message: string;
+  /** For `unavailable`: it has just failed, so nobody was asked again. It counts as a wrong credential of the client. */
+  isRecent?: true;
   /** For `expired`: how far the sender's time is after ours, in seconds. */
   skewSeconds?: number;
 }

@@ -2,7 +2,17 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import * as fc from "../../../test/support/property.ts";
 import type { NumberedPublication, Subscription, SubscriptionProgress } from "../../core/journal/journal.ts";
 import type { PostResult } from "./callback.ts";
-import { type Courier, type CourierParts, createCourier, isOver, isSuspended, nextDueAt, proceed } from "./courier.ts";
+import { toCursor } from "../occurrence.ts";
+import {
+  type Courier,
+  type CourierParts,
+  createCourier,
+  isOver,
+  isSuspended,
+  nextDueAt,
+  proceed,
+  toProgress,
+} from "./courier.ts";
 
 const MINUTE_MS = 60_000;
 const OK: PostResult = { kind: "ok", text: "" };
@@ -35,18 +45,25 @@ function startCourier(count: number, answer: (sent: Sent) => PostResult, progres
     createdAt: 0,
     refreshedAt: 0,
     generation: "g",
-    progress: { acked: 0, later: [], abandoned: [], abandonedCount: 0, ...progress },
+    progress: { acked: 0, cursor: "store.0", scanned: 0, open: [], abandonedCount: 0, ...progress },
   };
   const courier = createCourier(subscription, [{ text: "s", until: Infinity }]);
   const parts = {
     storeId: "store",
-    swept: 0,
+    swept: { position: 0, id: "" },
+    read: async ({ after, upTo }: { after: number; upTo: number }) =>
+      publications.slice(Math.max(0, after), Math.max(0, upTo)),
     feed: { advance: async () => undefined, after: (position: number) => publications.slice(position, position + 10) },
     takes: () => true,
     hasRoom: () => true,
     async post(_courier: Courier, id: string, text: string) {
       const body = JSON.parse(text);
-      const one = { id, body, position: Number(id.slice(1)), cursor: Number(String(body.cursor).split(".")[1]) };
+      const one = {
+        id,
+        body,
+        position: Number(id.slice(1)),
+        cursor: Number(String(body.cursor).split(".")[1]?.slice(0, -6)),
+      };
       sent.push(one);
       return answer(one);
     },
@@ -73,25 +90,68 @@ test("a courier sends each event in order, and its cursor follows what is acknow
   const { courier, sent, run } = startCourier(30, () => OK);
   await run();
   expect(sent.map(({ position }) => position)).toEqual(Array.from({ length: 30 }, (_, index) => index + 1));
-  expect(courier.progress).toMatchObject({ acked: 30, later: [], abandonedCount: 0 });
+  expect(courier.progress).toMatchObject({ acked: 30, abandonedCount: 0 });
 });
 
-test("an event that fails five times while others succeed is given up and listed", async () => {
-  const { courier, sent, run } = startCourier(20, ({ position }) => (position === 3 ? fail() : OK));
-  await run(100, 1000);
-  expect(sent.filter(({ position }) => position === 3)).toHaveLength(5);
-  expect(courier.progress).toMatchObject({
-    acked: 20,
-    abandonedCount: 1,
-    abandoned: [{ id: "e3", reason: "http_5xx" }],
-  });
+const HOUR_MS = 60 * MINUTE_MS;
+
+test("an event that fails for a day while others succeed is given up and listed, and the subscriber gets a gap", async () => {
+  const { courier, sent, parts } = startCourier(400, ({ position }) => (position === 3 ? fail() : OK));
+  let released = 10;
+  parts.feed.after = (
+    (after) => (position: number) =>
+      after(position).filter((row) => row.position <= released)
+  )(parts.feed.after);
+  const step = async (): Promise<void> => {
+    await proceed(courier, { ...parts, now: Date.now() });
+    await new Promise(setImmediate);
+  };
+  for (let hour = 0; hour < 23; hour += 1) {
+    for (let round = 0; round < 12; round += 1) {
+      released += 1;
+      await step();
+      vi.setSystemTime(Date.now() + 5 * MINUTE_MS);
+    }
+  }
+  // It holds up nothing, whatever came after it.
+  expect(new Set(sent.map(({ position }) => position)).size).toBe(released);
+  expect(courier.progress).toMatchObject({ acked: 2, abandonedCount: 0 });
+  expect(toProgress(courier)).toMatchObject({ scanned: released, open: [{ position: 3 }] });
+  for (let round = 0; round < 30; round += 1) {
+    released += 1;
+    await step();
+    vi.setSystemTime(Date.now() + 5 * MINUTE_MS);
+  }
+  expect(courier.abandoned).toEqual([{ id: "e3", position: 3, reason: "http_5xx", at: expect.any(Number) }]);
+  expect(courier.progress).toMatchObject({ acked: released, abandonedCount: 1, hasGap: undefined });
+  const gaps = sent.filter(({ body }) => body.type === "gap");
+  expect(gaps).toHaveLength(1);
+  expect(gaps[0]!.body).toMatchObject({ truncated: true, cursor: expect.stringMatching(/^store\.\d+$/) });
 });
 
-test.each([410, 413])("an event that is answered %i is given up at once", async (status) => {
-  const { courier, sent, run } = startCourier(3, ({ position }) => (position === 2 ? fail(status) : OK));
-  await run();
-  expect(sent).toHaveLength(3);
-  expect(courier.progress).toMatchObject({ acked: 3, abandoned: [{ id: "e2", reason: `http_4xx (${status})` }] });
+test("what has failed is tried again after a restart, and its day goes on", async () => {
+  const first = startCourier(20, ({ position }) => (position === 3 ? fail() : OK));
+  await first.run(5, 1000);
+  const progress = toProgress(first.courier);
+  expect(progress).toMatchObject({ acked: 2, scanned: 20, open: [{ position: 3, failingSince: expect.any(Number) }] });
+  vi.setSystemTime(Date.now() + 25 * HOUR_MS);
+  const second = startCourier(20, () => fail(), progress);
+  await second.run(3, 1000);
+  expect(second.sent.filter(({ body }) => !body.type).map(({ position }) => position)).toEqual([3]);
+  expect(second.courier.abandoned).toMatchObject([{ id: "e3" }]);
+  const third = startCourier(20, () => OK, progress);
+  await third.run();
+  expect(third.sent.map(({ position }) => position)).toEqual([3]);
+  expect(third.courier.progress).toMatchObject({ acked: 20, abandonedCount: 0 });
+  expect(third.courier.progress.cursor).toBe(toCursor("store", { position: 20, id: "e20" }));
+});
+
+test("a third of all attempts fails: nothing is lost", async () => {
+  let count = 0;
+  const { courier, run } = startCourier(300, () => ((count += 1) % 3 === 0 ? fail() : OK));
+  await run(2000, 1000);
+  expect(courier.progress).toMatchObject({ acked: 300, abandonedCount: 0 });
+  expect(courier.abandoned).toEqual([]);
 });
 
 test("a subscriber that is down for 15 minutes is suspended, keeps its place, and loses nothing", async () => {
@@ -117,11 +177,13 @@ describe("a control message", () => {
   test("tells of a gap once, with one id in each attempt, before what is left is sent", async () => {
     let tries = 0;
     const started = startCourier(10, ({ body }) => (body.type === "gap" && (tries += 1) < 3 ? fail() : OK));
-    started.parts.swept = 6;
+    started.parts.swept = { position: 6, id: "e6" };
     await started.run(20, MINUTE_MS);
     const gaps = started.sent.filter(({ body }) => body.type === "gap");
     expect(gaps).toHaveLength(3);
-    for (const { body } of gaps) expect(body).toEqual({ type: "gap", cursor: "store.6", truncated: true });
+    for (const { body } of gaps) {
+      expect(body).toEqual({ type: "gap", cursor: toCursor("store", started.parts.swept), truncated: true });
+    }
     expect(new Set(gaps.map(({ id }) => id)).size).toBe(1);
     expect(gaps[0]!.id).toMatch(/^msg_gap_[\da-f]{32}$/);
     expect(started.sent.slice(3).map(({ position }) => position)).toEqual([7, 8, 9, 10]);
@@ -132,7 +194,7 @@ describe("a control message", () => {
     async (type, status) => {
       const ended = type === "terminated" ? { code: -32011, message: "Gone.", at: 1 } : undefined;
       const started = startCourier(3, ({ body }) => (body.type ? fail(status) : OK), { ended });
-      started.parts.swept = 1;
+      started.parts.swept = { position: 1, id: "e1" };
       await started.run();
       expect(started.sent.filter(({ body }) => body.type)).toHaveLength(1);
       expect(isOver(started.courier)).toBe(type === "terminated");
@@ -143,7 +205,7 @@ describe("a control message", () => {
 
 test("nothing is due of a subscriber that was not told of a gap until it was suspended", async () => {
   const { courier, parts, run } = startCourier(3, () => fail());
-  parts.swept = 1;
+  parts.swept = { position: 1, id: "e1" };
   await proceed(courier, { ...parts, now: Date.now() });
   await new Promise(setImmediate);
   vi.setSystemTime(Date.now() + 16 * MINUTE_MS);
@@ -178,7 +240,7 @@ test("no cursor is ahead of an event that is neither acknowledged nor given up, 
           const started = startCourier(
             40,
             ({ position, cursor }) => {
-              for (const abandoned of started.courier.progress.abandoned) given.add(abandoned.position);
+              for (const abandoned of started.courier.abandoned) given.add(abandoned.position);
               for (let before = 1; before <= cursor; before += 1) {
                 expect(acknowledged.has(before) || given.has(before)).toBe(true);
               }
@@ -189,8 +251,8 @@ test("no cursor is ahead of an event that is neither acknowledged nor given up, 
             structuredClone(progress),
           );
           await started.run(life === 2 ? 300 : stopAfter, 10_000);
-          for (const { position } of started.courier.progress.abandoned) given.add(position);
-          progress = started.courier.progress;
+          for (const { position } of started.courier.abandoned) given.add(position);
+          progress = toProgress(started.courier);
         }
         for (let position = 1; position <= Number(progress.acked); position += 1) {
           expect(acknowledged.has(position) || given.has(position)).toBe(true);

@@ -49,7 +49,7 @@ test("a principal whose callbacks are slow keeps no other from its events", asyn
         refreshedAt: 0,
         secret: box.encrypt("whsec_c2VjcmV0LW9mLTI0LWJ5dGVzLi4uLi4=", id),
       },
-      { acked: 0, later: [], abandoned: [], abandonedCount: 0 },
+      { acked: 0, cursor: "", scanned: 0, open: [], abandonedCount: 0 },
     );
   for (let index = 0; index < 40; index += 1) await subscribe("busy", `sub_a${index}`);
   for (let count = 0; count < 10; count += 1) await publish(journal);

@@ -5,7 +5,7 @@ import { parseObject } from "../../core/shared/json.ts";
 import { createAlarm, DAY_MS, HOUR_MS } from "../../core/shared/time.ts";
 import { isAllowedHost } from "./callback.ts";
 import { findPublished } from "../catalog.ts";
-import { type Courier, createCourier, isOver, isSuspended, nextDueAt, proceed } from "./courier.ts";
+import { type Courier, createCourier, isOver, isSuspended, nextDueAt, proceed, toProgress } from "./courier.ts";
 import { CODES } from "../errors.ts";
 import { createFeed, type Feed } from "./feed.ts";
 import { widenSchema } from "./payload-schema.ts";
@@ -101,7 +101,9 @@ export function createPublisher(options: McpParts): Publisher {
     own.feed ??= createFeed(publications, Math.min(...Array.from(own.couriers.values(), ({ scanned }) => scanned)));
     await own.feed.advance(stored.position);
     const now = Date.now();
-    const parts = { storeId, feed: own.feed, swept: stored.swept, now, takes, hasRoom, post, settled: wake };
+    const swept = { position: stored.swept, id: stored.sweptId };
+    const { read } = publications;
+    const parts = { storeId, feed: own.feed, read, swept, now, takes, hasRoom, post, settled: wake };
     for (const courier of own.couriers.values()) {
       const reading = proceed(courier, parts);
       if (reading) await reading;
@@ -268,9 +270,15 @@ export function createPublisher(options: McpParts): Publisher {
       Object.assign(courier, { isChanged: false, savedAt: now });
     }
     // A copy: the progress goes on while it is saved.
-    const saving = saved.map(({ subscription, progress }) => ({ subscription, progress: structuredClone(progress) }));
+    const saving = saved.map((courier) => {
+      const abandoned = [...courier.abandoned];
+      return { courier, abandoned, progress: toProgress(courier) };
+    });
     const changes = {
-      saved: saving.map(({ subscription: { id, generation }, progress }) => ({ id, generation, progress })),
+      saved: saving.map(({ courier: { subscription }, abandoned, progress }) => {
+        const { id, generation } = subscription;
+        return { id, generation, progress, abandoned };
+      }),
       deleted: deleted.map(({ subscription: { id, generation } }) => ({ id, generation })),
     };
     if (!(await publications.saveProgress(own.lease, changes))) {
@@ -278,7 +286,10 @@ export function createPublisher(options: McpParts): Publisher {
       return;
     }
     for (const { subscription } of deleted) own.couriers.delete(subscription.id);
-    for (const { subscription, progress } of saving) subscription.progress = progress;
+    for (const { courier, abandoned, progress } of saving) {
+      courier.subscription.progress = progress;
+      courier.abandoned.splice(0, abandoned.length);
+    }
   }
 
   function finishTerms(courier: Courier, now: number): void {

@@ -153,10 +153,10 @@ export function limit(usual = 50): Parameter<number> {
   return { ...given, parse: (value, name) => given.parse(value, name) ?? usual };
 }
 
-/** The `seq` of an entry. */
-export function cursor(about: string): Parameter<number | undefined> {
+/** The number of an item in its list. Default: the `seq` of an entry. */
+export function cursor(about: string, what = "the seq of an entry"): Parameter<number | undefined> {
   const read = (value: string) => readWhole(value, 0, Number.MAX_SAFE_INTEGER);
-  return parameter(about, { type: "integer", minimum: 0 }, read, "must be the seq of an entry");
+  return parameter(about, { type: "integer", minimum: 0 }, read, `must be ${what}`);
 }
 
 export function oneOf<Member extends string>(about: string, members: readonly Member[]): Parameter<Member | undefined> {

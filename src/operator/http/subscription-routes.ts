@@ -1,6 +1,6 @@
 import { toSubscriptionRow } from "../subscription-rows.ts";
 import { toView } from "../iso-times.ts";
-import { answering, changing, limit, requireFound, type RoutesOf } from "./route.ts";
+import { answering, changing, cursor, limit, requireFound, type RoutesOf } from "./route.ts";
 import type { RouteServices } from "./services.ts";
 
 /** The code that subscribers know for access that was taken away. */
@@ -24,11 +24,16 @@ export function createSubscriptionRoutes({
       },
     }),
     "GET /api/subscriptions/:id": answering({
-      about: "One subscription, with the events that were given up.",
-      async answer({ params: { id = "" } }) {
+      about: "One subscription, with the events that were given up, newest first.",
+      query: {
+        limit: limit(100),
+        before: cursor("Only given-up events before the one with this position.", "the position of an event"),
+      },
+      async answer({ params: { id = "" }, query }) {
         const found = requireFound((await journal.publications.listSubscriptions(id))[0], "subscription");
         const row = toSubscriptionRow(found, await journal.publications.state(), Date.now());
-        return { ...toView(row), abandoned: found.progress.abandoned.map(toView) };
+        const abandoned = await journal.publications.listAbandoned(id, query);
+        return { ...toView(row), abandoned: abandoned.map(toView) };
       },
     }),
     "DELETE /api/subscriptions/:id": changing(

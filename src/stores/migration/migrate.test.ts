@@ -154,7 +154,7 @@ async function fillPublications(journal: Journal): Promise<void> {
     url: "https://example.com",
     secret: "s",
   };
-  const progress = { acked: 1, later: [], abandoned: [], abandonedCount: 0 };
+  const progress = { acked: 1, cursor: "c", scanned: 1, open: [], abandonedCount: 0 };
   await publications.subscribe({ ...terms, createdAt: NOW, refreshedAt: NOW }, progress);
 }
 

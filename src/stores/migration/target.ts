@@ -184,10 +184,10 @@ export async function finishMigration(
   await database.transact(async (sql) => {
     await sql.run("UPDATE hookline.signing_key SET key = $1", [Buffer.from(signingKey)]);
     // Cursors stay valid: it is the same store at another place.
-    const { store_id: storeId, position, swept, version } = publishing;
+    const { store_id: storeId, position, swept, swept_id: sweptId, version } = publishing;
     await sql.run(
-      "UPDATE hookline.publishing SET store_id = $1, place = NULL, position = $2, swept = $3, version = $4",
-      [text(storeId), integer(position), integer(swept), integer(version)],
+      "UPDATE hookline.publishing SET store_id = $1, position = $2, swept = $3, swept_id = $4, version = $5",
+      [text(storeId), integer(position), integer(swept), text(sweptId), integer(version)],
     );
     for (const table of NUMBERED) {
       await sql.run(

@@ -20,7 +20,7 @@ import { claimDeliveries, finishDelivery } from "./deliveries.ts";
 import { confirmReplays, findReplay } from "./idempotency.ts";
 import { acquireLease, listNodes, releaseLease, renewLease } from "./leases.ts";
 import { compareClocks, createNode, createNodeLease, forgetLater, type Node, takeLostTokens } from "./node.ts";
-import { identifyStore } from "./publications.ts";
+import { readStoreId } from "../../core/journal/reads/published.ts";
 import { createReader, readStats } from "./read.ts";
 import { endNode, type Recovered, returnWork } from "./recovery.ts";
 import { addPartitions, sweep } from "./retention.ts";
@@ -191,7 +191,7 @@ function createJournal(parts: Parts): PostgresJournal {
     publications: {
       ...createPublicationReads(readShared),
       ...createPublicationWrites(writeShared),
-      storeId: once(() => write(identifyStore)()),
+      storeId: once(readShared(readStoreId)),
     },
 
     sign,

@@ -102,22 +102,3 @@ test("positions are dense while two nodes publish at once", async () => {
   expect(rows.map(({ position }) => position)).toEqual(ids.map((_, index) => index + 1));
   expect(rows.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
 });
-
-test("a database that was restored from a dump is another store", async () => {
-  const url = await createPostgresUrl();
-  const before = await openNode(url);
-  const id = await before.publications.storeId();
-  expect(await (await openNode(url)).publications.storeId()).toBe(id);
-  await publish(before);
-  await numberAll(before);
-  await before.close();
-  // Restored like by pg_dump and psql: the same rows in tables that were made anew, in another database.
-  const [from, restored] = [await connect(url), await createPostgresUrl()];
-  const made = await openNode(restored);
-  await made.close();
-  const to = await connect(restored);
-  const { rows } = await from.query("SELECT * FROM hookline.publishing");
-  await to.query("DELETE FROM hookline.publishing");
-  await to.query("INSERT INTO hookline.publishing VALUES ($1, $2, $3, $4, $5)", Object.values(rows[0]));
-  expect(await (await openNode(restored)).publications.storeId()).not.toBe(id);
-});

@@ -173,7 +173,7 @@ const VERSION_1 = `
     PRIMARY KEY (tx, seq)
   );
 
-  INSERT INTO hookline.publishing VALUES (substr(replace(gen_random_uuid()::text, '-', ''), 1, 12), NULL, 0, 0, 0);
+  INSERT INTO hookline.publishing VALUES (substr(replace(gen_random_uuid()::text, '-', ''), 1, 12), 0, 0, '', 0);
   CREATE INDEX subscriptions_principal ON hookline.subscriptions (principal);
 
   CREATE TABLE hookline.signing_key (key bytea NOT NULL);

@@ -134,7 +134,7 @@ const VERSION_1 = `
   ${toSqlite(INDEXES)}
   INSERT INTO totals VALUES (0, 0, 0, 0, 0, 0);
   INSERT INTO signing_key VALUES (randomblob(32));
-  INSERT INTO publishing VALUES (lower(hex(randomblob(6))), NULL, 0, 0, 0);
+  INSERT INTO publishing VALUES (lower(hex(randomblob(6))), 0, 0, '', 0);
 `;
 
 /** Definitions of PostgreSQL in SQLite's words. `options`: those of each table. */

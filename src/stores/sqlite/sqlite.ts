@@ -12,7 +12,7 @@ import { LOCK_FILE, makeFolder, ownFolder, toConfigError } from "./folder.ts";
 import { reportLog } from "./log-check.ts";
 import { claimDeliveries, finishDelivery } from "./deliveries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
-import { identifyStore } from "./publications.ts";
+import { readStoreId } from "../../core/journal/reads/published.ts";
 import { createNode, type Node } from "./node.ts";
 import { createReader, readStats } from "./read.ts";
 import { createRecovery, giveBack, type Recovery } from "./recovery.ts";
@@ -229,7 +229,7 @@ function createJournal(transaction: Transaction, { file, commits, recovery, node
     publications: {
       ...createPublicationReads(read),
       ...createPublicationWrites(writeShared),
-      storeId: once(() => write(identifyStore)(file)),
+      storeId: once(read(readStoreId)),
     },
 
     sign: createSign(readSigningKey(transaction)),

@@ -45,7 +45,13 @@ const TERMS: SubscriptionTerms = {
   refreshedAt: NOW,
   expiresAt: NOW + 1000,
 };
-const PROGRESS: SubscriptionProgress = { acked: 3, later: [5], abandoned: [], abandonedCount: 0 };
+const PROGRESS: SubscriptionProgress = {
+  acked: 3,
+  cursor: "s.0.3",
+  scanned: 6,
+  open: [{ position: 4, failingSince: NOW }],
+  abandonedCount: 0,
+};
 
 export function describePublications(open: OpenJournal): void {
   const { folder, start } = useJournals(open);
@@ -57,7 +63,7 @@ export function describePublications(open: OpenJournal): void {
       const ids = [await publish(journal), await publish(journal, "builds", { data: '{"n":12345678901234567890}' })];
       expect(await journal.getEvent(ids[0]!)).toMatchObject({ status: "done", actions: [{ kind: "none" }], open: 0 });
       expect(await readAll(journal)).toEqual([]);
-      expect(await journal.publications.state()).toEqual({ position: 0, swept: 0, version: 0 });
+      expect(await journal.publications.state()).toEqual({ position: 0, swept: 0, sweptId: "", version: 0 });
       expect(await numberAll(journal)).toBe(true);
       expect(await numberAll(journal)).toBe(true);
       expect(await readAll(journal)).toEqual([
@@ -106,10 +112,13 @@ export function describePublications(open: OpenJournal): void {
 
     test("that retention deletes are behind `swept`, and their positions are not used again", async () => {
       const journal = await start();
-      for (const age of [2, 1, 0]) await publish(journal, "deploys", { at: NOW - age });
+      const ids: string[] = [];
+      for (const age of [2, 1, 0]) ids.push(await publish(journal, "deploys", { at: NOW - age }));
       await numberAll(journal);
       await sweepAll(journal, { now: NOW, keepFrom: NOW });
-      expect(await journal.publications.state()).toMatchObject({ position: 3, swept: 2 });
+      expect(await journal.publications.state()).toMatchObject({ position: 3, swept: 2, sweptId: ids[1] });
+      const known = await Promise.all([0, 1, 2, 3, 4].map((at) => journal.publications.idAt(at)));
+      expect(known).toEqual([undefined, undefined, ids[1], ids[2], undefined]);
       expect((await readAll(journal)).map(({ position }) => position)).toEqual([3]);
       await sweepAll(journal, { now: NOW, keepFrom: NOW + 1 });
       await publish(journal);
@@ -164,7 +173,7 @@ export function describePublications(open: OpenJournal): void {
       const lease = (await journal.lease("publications"))!;
       const save = async (generation: string, acked: number) =>
         publications.saveProgress(lease, {
-          saved: [{ id: TERMS.id, generation, progress: { ...PROGRESS, acked } }],
+          saved: [{ id: TERMS.id, generation, progress: { ...PROGRESS, acked }, abandoned: [] }],
           deleted: [],
         });
       const first = await publications.subscribe(TERMS, PROGRESS);
@@ -183,6 +192,31 @@ export function describePublications(open: OpenJournal): void {
       await publications.saveProgress(lease, { saved: [], deleted: [{ id: TERMS.id, generation }] });
       expect(await publications.listSubscriptions()).toEqual([]);
       expect(await publications.end(TERMS.id, ended)).toBe(false);
+    });
+
+    test("lists all events that were given up, newest first, as long as it lives", async () => {
+      const journal = await start();
+      const { publications } = journal;
+      const lease = (await journal.lease("publications"))!;
+      const made = await publications.subscribe(TERMS, PROGRESS);
+      if (made.kind === "full") throw new Error("There is room.");
+      const { generation } = made.subscription;
+      const give = (position: number) => ({ id: `e${position}`, position, reason: "http_5xx", at: NOW });
+      for (let first = 1; first <= 150; first += 50) {
+        const abandoned = Array.from({ length: 50 }, (_, index) => give(first + index));
+        await publications.saveProgress(lease, {
+          saved: [{ id: TERMS.id, generation, progress: PROGRESS, abandoned }],
+          deleted: [],
+        });
+      }
+      const list = async (range: { before?: number; limit: number }) =>
+        (await publications.listAbandoned(TERMS.id, range)).map(({ position }) => position);
+      expect(await list({ limit: 2 })).toEqual([150, 149]);
+      expect(await list({ limit: 2, before: 149 })).toEqual([148, 147]);
+      expect(await list({ limit: 1000 })).toHaveLength(150);
+      expect(await publications.listAbandoned("sub_", { limit: 10 })).toEqual([]);
+      await publications.saveProgress(lease, { saved: [], deleted: [{ id: TERMS.id, generation }] });
+      expect(await list({ limit: 1000 })).toEqual([]);
     });
 
     test("is refused when its principal has too many", async () => {

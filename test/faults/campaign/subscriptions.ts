@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { toCursor } from "../../../src/mcp/occurrence.ts";
 import { createClient, waitFor } from "../../support/client.ts";
 import { type Callback, createSecret, type Json, publishing, rpc, startCallback } from "../../support/mcp.ts";
 import { startProcess } from "../../support/process.ts";
@@ -67,21 +68,23 @@ export async function runSubscriptionsCampaign({
     await waitUntilDelivered(async () => (await list()).subscriptions.map(({ behind }: Json) => behind));
     const { api } = createClient(service.url, TOKENS);
     const order = await pollAll(service.url, first.result.cursor);
-    const [store, begin] = first.result.cursor.split(".");
+    const [store] = first.result.cursor.split(".");
+    const begin = positionOf(first.result.cursor);
     let wrongPolls = isSame(order.toSorted(), accepted.toSorted()) ? 0 : 1;
     for (let tries = 0; tries < 20; tries += 1) {
       const from = random.below(events);
-      const rest = await pollAll(service.url, `${store}.${Number(begin) + from}`);
+      const at = { position: begin + from, id: order[from - 1] ?? "" };
+      const rest = await pollAll(service.url, from === 0 ? first.result.cursor : toCursor(store, at));
       if (!isSame(rest, order.slice(from))) wrongPolls += 1;
     }
-    const positions = new Map(order.map((id, index) => [id, Number(begin) + index + 1]));
+    const positions = new Map(order.map((id, index) => [id, begin + index + 1]));
     const report = { events: accepted.length, lost: 0, ahead: 0, wrongPolls, deliveries: 0, abandoned: 0 };
     for (const [index, { subscriptions }] of [await list()].flatMap((all) =>
       callbacks.map((_, at) => [at, all] as const),
     )) {
       const own = subscriptions.find(({ url }: Json) => callbacks[index]!.url.startsWith(url.split("?")[0]));
       const { abandoned } = await api(`/api/subscriptions/${own.id}`);
-      judge(report, seen[index]!, { positions, abandoned: abandoned.map(({ id }: Json) => id), begin: Number(begin) });
+      judge(report, seen[index]!, { positions, abandoned: abandoned.map(({ id }: Json) => id), begin });
     }
     return report;
 
@@ -133,12 +136,17 @@ async function subscribe(service: string, url: string, secret: string): Promise<
   if (error) throw new Error(error.message);
 }
 
+function positionOf(cursor: string): number {
+  const [, digits = ""] = cursor.split(".");
+  return digits === "0" ? 0 : Number(digits.slice(0, -6));
+}
+
 function record(callback: Callback, answer: () => number): Seen[] {
   const seen: Seen[] = [];
   callback.answer = ({ body }) => {
     callback.received.length = 0;
     const status = answer();
-    seen.push({ eventId: body.eventId, cursor: Number(body.cursor.split(".")[1]), isAcknowledged: status < 300 });
+    seen.push({ eventId: body.eventId, cursor: positionOf(body.cursor), isAcknowledged: status < 300 });
     return status;
   };
   return seen;

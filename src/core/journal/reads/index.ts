@@ -58,6 +58,8 @@ export function createPublicationReads(read: Read): PublicationReads {
   return {
     state: read(publications.readState),
     read: read(publications.readPublications),
+    idAt: read(publications.readIdAt),
+    listAbandoned: read(publications.listAbandoned),
     firstSince: read(publications.readFirstSince),
     listUnnumbered: read(publications.listUnnumbered),
     listTypes: read(publications.listTypes),

@@ -1,5 +1,6 @@
-import { toSubscription } from "../publication-rows.ts";
+import { ABANDONED, toAbandonedRange, toSubscription } from "../publication-rows.ts";
 import type {
+  AbandonedEvent,
   NumberedPublication,
   PublicationState,
   Publications,
@@ -12,8 +13,37 @@ import { integer, optional, type Row, text } from "../rows.ts";
 import { type Reader, toWhere } from "./reader.ts";
 
 export async function readState({ get }: Reader): Promise<PublicationState> {
-  const row = await get("SELECT position, swept, version FROM hookline.publishing");
-  return { position: integer(row?.position), swept: integer(row?.swept), version: integer(row?.version) };
+  const row = await get("SELECT position, swept, swept_id, version FROM hookline.publishing");
+  return {
+    position: integer(row?.position),
+    swept: integer(row?.swept),
+    sweptId: text(row?.swept_id),
+    version: integer(row?.version),
+  };
+}
+
+export async function readStoreId({ get }: Reader): Promise<string> {
+  return text((await get("SELECT store_id FROM hookline.publishing"))?.store_id);
+}
+
+export async function readIdAt({ get }: Reader, position: number): Promise<string | undefined> {
+  const row =
+    (await get("SELECT id FROM hookline.publications WHERE position = $1", [position])) ??
+    (await get("SELECT swept_id AS id FROM hookline.publishing WHERE swept = $1", [position]));
+  return row && text(row.id);
+}
+
+export async function listAbandoned(
+  { all }: Reader,
+  subscription: string,
+  { before, limit }: Parameters<Publications["listAbandoned"]>[1],
+): Promise<AbandonedEvent[]> {
+  const rows = await all(
+    `SELECT value FROM hookline.notes WHERE kind = '${ABANDONED}' AND key > $1 AND key < $2
+     ORDER BY key DESC LIMIT ${Math.trunc(limit)}`,
+    toAbandonedRange(subscription, before),
+  );
+  return rows.map(({ value }) => JSON.parse(text(value)));
 }
 
 export async function readPublications(

@@ -1,5 +1,5 @@
 import { createNonce } from "../../shared/id.ts";
-import { toSubscription } from "../publication-rows.ts";
+import { ABANDONED, toAbandonedKey, toAbandonedRange, toSubscription } from "../publication-rows.ts";
 import {
   isLive,
   MAX_SUBSCRIPTIONS,
@@ -63,6 +63,7 @@ export function* subscribe(
     if (integer(counts?.own) >= max) return { kind: "full", max };
     if (integer(counts?.total) >= all) return { kind: "full", max: all };
   }
+  if (!live) yield* run(DELETE_ABANDONED, toAbandonedRange(id));
   const generation = live?.generation ?? createNonce();
   const [termsText, progressText] = [JSON.stringify(terms), JSON.stringify(progress)];
   yield* run(PUT_SUBSCRIPTION, [id, generation, principal, url, termsText, progressText, live !== undefined]);
@@ -89,6 +90,7 @@ function* noteChange({ run, announce }: Writer): Work<void> {
 
 export function* unsubscribe(writer: Writer, id: string): Work<boolean> {
   const isDeleted = (yield* writer.run("DELETE FROM hookline.subscriptions WHERE id = $1", [id])) > 0;
+  yield* writer.run(DELETE_ABANDONED, toAbandonedRange(id));
   if (isDeleted) yield* noteChange(writer);
   return isDeleted;
 }
@@ -117,11 +119,27 @@ export function* saveProgress(
     saved.map(({ id, generation, progress }) => [id, generation, JSON.stringify(progress)]),
   );
   yield* writer.runEach(
+    PUT_ABANDONED,
+    saved.flatMap(({ id, abandoned }) =>
+      abandoned.map((event) => [toAbandonedKey(id, event.position), JSON.stringify(event)]),
+    ),
+  );
+  yield* writer.runEach(
     "DELETE FROM hookline.subscriptions WHERE id = $1 AND generation = $2",
     deleted.map(({ id, generation }) => [id, generation]),
   );
+  yield* writer.runEach(
+    `${DELETE_ABANDONED} AND NOT EXISTS (SELECT 1 FROM hookline.subscriptions WHERE id = $3)`,
+    deleted.map(({ id }) => [...toAbandonedRange(id), id]),
+  );
   return true;
 }
+
+const PUT_ABANDONED = `
+  INSERT INTO hookline.notes (kind, key, expires_at, value) VALUES ('${ABANDONED}', $1, NULL, $2)
+  ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value`;
+
+const DELETE_ABANDONED = `DELETE FROM hookline.notes WHERE kind = '${ABANDONED}' AND key > $1 AND key < $2`;
 
 /** An operator may have ended it meanwhile. */
 const SAVE_PROGRESS = `
@@ -132,9 +150,13 @@ const SAVE_PROGRESS = `
 export function* sweepPublications({ get, run }: Writer, before: number, limit: number): Work<number> {
   const row = yield* get(OLDEST_PUBLICATIONS, [limit, before]);
   const last = optional(integer, row?.last ?? null) ?? 0;
-  yield* run("UPDATE hookline.publishing SET swept = $1 WHERE swept < $1", [last]);
+  yield* run(NOTE_SWEPT, [last]);
   return yield* run("DELETE FROM hookline.publications WHERE position <= $1", [last]);
 }
+
+const NOTE_SWEPT = `
+  UPDATE hookline.publishing
+  SET swept = $1, swept_id = (SELECT id FROM hookline.publications WHERE position = $1) WHERE swept < $1`;
 
 const OLDEST_PUBLICATIONS = `
   SELECT max(position) AS last FROM (

@@ -1,5 +1,8 @@
 import type { createRemoteJWKSet, JWK, JWTPayload, JWTVerifyOptions, JWTVerifyResult } from "jose";
 import type { SignatureRefusal } from "../../ports/signature.ts";
+import { isObject } from "../json.ts";
+import { limitFetch } from "./limited-fetch.ts";
+import { RecentFailure, rememberFailure } from "./recent-failure.ts";
 
 export interface TokenRules {
   /** The address of a JSON Web Key Set, or shared secrets. */
@@ -37,7 +40,7 @@ const MAX_AGE_SECONDS = 86_400;
 /** Verifies JSON Web Tokens. Keeps the keys of a key set for some minutes. */
 export async function createTokenVerifier(rules: TokenRules): Promise<VerifyToken> {
   // Imported late, since few configurations need it.
-  const { createRemoteJWKSet, errors, jwtVerify } = await import("jose");
+  const { createRemoteJWKSet, customFetch, errors, jwtVerify } = await import("jose");
   const { claims = {}, requiresExpiry = true, acceptsKey = () => true } = rules;
   const remote = "jwks" in rules.keys ? openKeySet(rules.keys.jwks) : undefined;
   const keys = "secrets" in rules.keys ? rules.keys.secrets.map((secret) => Buffer.from(secret)) : [];
@@ -59,13 +62,15 @@ export async function createTokenVerifier(rules: TokenRules): Promise<VerifyToke
       return check(payload, key, now);
     } catch (error) {
       if (error instanceof errors.JWTExpired) return { refusal: toExpired(error.payload.exp ?? 0, now) };
+      if (error instanceof RecentFailure) return { refusal: { ...UNAVAILABLE, isRecent: true } };
       const isFetch = remote !== undefined && (!(error instanceof errors.JOSEError) || FETCH_FAULTS.has(error.code));
       return { refusal: isFetch ? UNAVAILABLE : WRONG };
     }
   };
 
   function openKeySet(url: string): RemoteKeySet {
-    return createRemoteJWKSet(new URL(url), { timeoutDuration: FETCH_TIMEOUT_MS });
+    const fetchKeys = rememberFailure(() => readKeys(url));
+    return createRemoteJWKSet(new URL(url), { [customFetch]: async () => Response.json(await fetchKeys()) });
   }
 
   /** All secrets of a rotation verify. */
@@ -87,6 +92,31 @@ export async function createTokenVerifier(rules: TokenRules): Promise<VerifyToke
     const isRight = Object.entries(claims).every(([name, value]) => payload[name] === value);
     return isIssued && isShort && isRight && acceptsKey(key) ? { payload } : { refusal: WRONG };
   }
+}
+
+const fetchLimited = limitFetch({ maxBytes: 1024 * 1024, timeoutMs: FETCH_TIMEOUT_MS });
+
+/** An issuer has answered that there is no such document. */
+export class NoDocument extends Error {
+  override name = "NoDocument";
+}
+
+/** A JSON document of an issuer. Rejects with a `NoDocument`, or because it cannot be read. */
+export async function fetchDocument(url: string): Promise<Record<string, unknown>> {
+  const response = await fetchLimited(url, { redirect: "error", headers: { accept: "application/json" } });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new NoDocument(`${new URL(url).host} answered ${response.status}`);
+  }
+  const document: unknown = await response.json();
+  if (!isObject(document)) throw new Error(`${new URL(url).host} sent no JSON object`);
+  return document;
+}
+
+async function readKeys(url: string): Promise<Record<string, unknown>> {
+  const document = await fetchDocument(url);
+  if (!Array.isArray(document["keys"])) throw new Error(`${new URL(url).host} sent no key set`);
+  return document;
 }
 
 /** The error of jose when the keys cannot be fetched. */
