@@ -3,7 +3,6 @@ import type { DriverDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObjects, toText, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { recipientCheck, requireId } from "../kit/http.ts";
-import { withoutGroups } from "../kit/text/dialects.ts";
 import { type Dialect, renderMarkdown } from "../kit/text/markdown.ts";
 import { changeAtPath, createCommentChannel } from "../kit/comments/comment.ts";
 import { createJiraApi } from "./client.ts";
@@ -117,7 +116,7 @@ function toDocument(nodes: AdfNode[]): AdfDocument {
 
 /** Renders JSON: nodes with a comma after each, so that parts can be joined like other text. */
 const ADF: Dialect = {
-  text: (plain) => renderNodes(toInline(withoutGroups(plain))),
+  text: (plain) => renderNodes(toInline(plain)),
   strong: addMark("strong"),
   em: addMark("em"),
   del: addMark("strike"),

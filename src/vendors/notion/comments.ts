@@ -3,7 +3,6 @@ import type { DriverDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { type Call, createApi, isSuccess, recipientCheck, requireId } from "../kit/http.ts";
-import { withoutGroups } from "../kit/text/dialects.ts";
 import { type Dialect, renderMarkdown } from "../kit/text/markdown.ts";
 import { createStyles } from "../kit/text/styles.ts";
 import { createCommentChannel, GONE } from "../kit/comments/comment.ts";
@@ -122,19 +121,18 @@ const STYLES = ["bold", "italic", "strikethrough", "code", "link"] as const;
 type Style = (typeof STYLES)[number];
 
 const styles = createStyles(STYLES);
-const asText = (plain: string): string => styles.text(withoutGroups(plain));
 
 /** https://developers.notion.com/reference/rich-text */
 const RICH_TEXT: Dialect = {
-  text: asText,
+  text: styles.text,
   strong: styles.mark("bold"),
   em: styles.mark("italic"),
   del: styles.mark("strikethrough"),
-  code: (plain) => styles.mark("code")(asText(plain)),
-  codeBlock: (plain) => styles.mark("code")(asText(plain)),
+  code: (plain) => styles.mark("code")(styles.text(plain)),
+  codeBlock: (plain) => styles.mark("code")(styles.text(plain)),
   quote: (inner) => inner.replaceAll(/^/gm, "> "),
   heading: styles.mark("bold"),
-  address: (url) => styles.mark("link")(asText(url)),
+  address: (url) => styles.mark("link")(styles.text(url)),
 };
 
 function toRuns(rendered: string): Run[] {

@@ -4,7 +4,7 @@ import type { DriverDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, isObject, NON_BLANK, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { createApi, requireId, toCodeRefusal, toUnreadable } from "../kit/http.ts";
-import { PLAIN, withoutGroups } from "../kit/text/dialects.ts";
+import { PLAIN } from "../kit/text/dialects.ts";
 import { type Dialect, measureAs, renderMarkdown } from "../kit/text/markdown.ts";
 import { createStyles } from "../kit/text/styles.ts";
 
@@ -72,12 +72,11 @@ export function createSignal({ baseUrl = "http://127.0.0.1:8080", account }: Sig
 }
 
 const styles = createStyles(["BOLD", "ITALIC", "STRIKETHROUGH", "MONOSPACE"]);
-const styledText = (plain: string): string => styles.text(withoutGroups(plain));
-const monospace = (plain: string): string => styles.mark("MONOSPACE")(styledText(plain));
+const monospace = (plain: string): string => styles.mark("MONOSPACE")(styles.text(plain));
 
 const SIGNAL: Dialect = {
   ...PLAIN,
-  text: styledText,
+  text: styles.text,
   strong: styles.mark("BOLD"),
   em: styles.mark("ITALIC"),
   del: styles.mark("STRIKETHROUGH"),

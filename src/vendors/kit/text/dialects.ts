@@ -1,10 +1,5 @@
 import type { Dialect } from "./markdown.ts";
 
-/** Names that notify everyone in a place, where a text can. A character without width makes them text. */
-export function withoutGroups(text: string): string {
-  return text.replaceAll(/@(?=(?:everyone|here|channel|all)\b)/gi, "@\u200B");
-}
-
 /** `&`, `<` and `>` as Slack, Telegram and HTML write them. */
 export function escapeAngles(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
@@ -30,30 +25,28 @@ function codeMark(code: string): string {
 
 /** https://faq.whatsapp.com/539178204879377 */
 export const WHATSAPP: Dialect = {
-  text: withoutGroups,
+  text: asIs,
   strong: around("*"),
   em: around("_"),
   del: around("~"),
-  code: (plain) => codeMark(withoutGroups(plain)),
-  codeBlock: (plain) => fence(withoutGroups(plain)),
+  code: codeMark,
+  codeBlock: (plain) => fence(plain),
   quote: quoteLines,
   heading: around("*"),
   address: asIs,
 };
 
-const slackText = (plain: string): string => escapeAngles(withoutGroups(plain));
-
 /** https://docs.slack.dev/messaging/formatting-message-text */
 export const SLACK: Dialect = {
   ...WHATSAPP,
-  text: slackText,
-  code: (plain) => codeMark(slackText(plain)),
-  codeBlock: (plain) => fence(slackText(plain)),
+  text: escapeAngles,
+  code: (plain) => codeMark(escapeAngles(plain)),
+  codeBlock: (plain) => fence(escapeAngles(plain)),
   address: (url) => `<${escapeAngles(url)}>`,
 };
 
-/** A `](` in a text could become a link that this file did not see. */
-const markdownText = (plain: string): string => withoutGroups(plain).replaceAll(/\](?=[([:])/g, "] ");
+/** A `](` could become a link that this file did not see; the text that follows the last character is not known. */
+const markdownText = (plain: string): string => plain.replaceAll(/\](?=[([:]|$)/g, "]\u200B");
 
 /** Discord's. It has no tables. */
 export const MARKDOWN: Dialect = {
@@ -83,14 +76,13 @@ function tag(name: string): (inner: string) => string {
 }
 
 const htmlEscape = (plain: string): string => escapeAngles(plain).replaceAll('"', "&quot;");
-const htmlText = (plain: string): string => htmlEscape(withoutGroups(plain));
 
 /** Forms that are alike in all HTML dialects. */
 const HTML_TEXT = {
-  text: htmlText,
+  text: htmlEscape,
   del: tag("s"),
-  code: (plain: string) => tag("code")(htmlText(plain)),
-  codeBlock: (plain: string, language?: string) => tag("pre")(toCode(htmlText(plain), language)),
+  code: (plain: string) => tag("code")(htmlEscape(plain)),
+  codeBlock: (plain: string, language?: string) => tag("pre")(toCode(htmlEscape(plain), language)),
 };
 
 /** https://core.telegram.org/bots/api#html-style */
@@ -133,12 +125,12 @@ export const MAIL: Dialect = {
 
 /** Without formatting: people read the marks of Markdown as part of the text. */
 export const PLAIN: Dialect = {
-  text: withoutGroups,
+  text: asIs,
   strong: asIs,
   em: asIs,
   del: asIs,
-  code: withoutGroups,
-  codeBlock: withoutGroups,
+  code: asIs,
+  codeBlock: asIs,
   quote: quoteLines,
   heading: asIs,
   address: asIs,

@@ -116,7 +116,9 @@ describe.each(Object.entries<Dialect>(DIALECTS))("hostile text in %s", (_, diale
     expect(await render("[a](javascript:alert(1))")).not.toMatch(/href|\]\(/);
     expect(await render('[a](https://e.test/"onclick="x)')).not.toMatch(/<a [^>]*onclick|\]\(/);
     expect(await render("[a](<https://e.test/|b>)")).not.toMatch(/<https:[^>]*\|/);
-    if (dialect === MARKDOWN) expect(await render("\\[a](https://e.test)")).not.toContain("](");
+    for (const text of ["\\[a](https://e.test)", "[a]\\(https://e.test)", "# [a]**(https://e.test)**"]) {
+      if (dialect === MARKDOWN || dialect === MATTERMOST) expect(await render(text)).not.toContain("](");
+    }
   });
 
   test("an address stands once", async () => {
@@ -130,8 +132,35 @@ describe.each(Object.entries<Dialect>(DIALECTS))("hostile text in %s", (_, diale
     expect(await render("![a](https://evil.test/?secret)")).not.toMatch(/<img|!\[/);
     const html = await render("<img src=x> <!channel> <@U1> <b>x</b>\n\n<script>x</script>");
     if (WITH_TAGS.includes(dialect)) expect(html).not.toMatch(/<(?:img|!|@|b|script)/);
-    expect(await render("@everyone **@here** @Channel @all")).not.toMatch(/@(?:e|h|C|all)/);
     if (dialect !== PLAIN) expect(await render("code\n~~~\n```\n@x\n~~~")).not.toContain("\n```\n@x");
+  });
+
+  test.each([
+    "@everyone @Channel @HERE @all",
+    "**@here** *@all* ~~@channel~~ _@here_ @all_ @channel. (@here) @all:",
+    "\\@channel ~~\\@all~~ *\\@here* \\@all\\_ \\\\@all",
+    "@[all](https://x.test) @chan[nel](https://x.test) [@all][1]\n\n[1]: https://x.test",
+    "@![all](https://x.test) ![@all](https://x.test)",
+    "# @here\n\n# @**here**\n\n> @all\n\n- [x] @channel\n\n| @all |\n|---|\n| @here |",
+    "&#64;all &#x40;here &commat;channel @&#97;ll \\&#64;all &\\#64;all &com[mat;all](https://x.test) `&#64;all`",
+    "`@all` ``@here``\n\n~~~\n@channel\n~~~\n\n    @everyone",
+    "\\` `@all`",
+    "\\~~~\n\n```\n~~~\n@all\n```",
+    "x<https://x.test/@all> https://x.test/@here [a](https://x.test/@channel) <mailto:@everyone>",
+    `${">".repeat(50)} @all`,
+    "<!channel> <!here|here> <!everyone> <!subteam^S1> <@U1>",
+    "<at>all</at> <at id='0'>@everyone</at>",
+    '<a href="tg://user?id=1">@all</a> [all](tg://user?id=1)',
+  ])("nothing notifies a group: %s", async (text) => {
+    const rendered = await render(text);
+    expect(rendered).not.toMatch(/@(?:everyone|channel|here|all)(?![\p{L}\p{N}])/iu);
+    if (WITH_TAGS.includes(dialect)) expect(rendered).not.toMatch(/<(?:!|@|at\b|a href="tg:)/);
+    if (dialect === MATTERMOST) expect(rendered).not.toMatch(/&(?:#\w+|commat);/);
+  });
+
+  test("an address with the name of a group leads where it led, and other names stay", async () => {
+    expect(await render("<https://x.test/@all/a>")).toContain("https://x.test/%40all/a");
+    expect(await render("@allen @hereford @ada")).toContain("@allen @hereford @ada");
   });
 
   test.each([">".repeat(3000), "<".repeat(1990)])("deep or repeated markup is shown", async (text) => {

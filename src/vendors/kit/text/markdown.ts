@@ -47,7 +47,18 @@ export async function renderMarkdown(markdown: string, dialect: Dialect): Promis
   } catch {
     // The library refuses thousands of nested quotes, for example.
   }
-  return rendered?.trim() ? rendered : dialect.text(markdown);
+  return withoutGroups(rendered?.trim() ? rendered : dialect.text(markdown));
+}
+
+/** The beginning of a name that notifies everyone in a place. Mattermost looks for names after it has read `&#64;` and `&commat;`. */
+const GROUP = /@(?=(?:everyone|here|channel|all)(?![\p{L}\p{N}]))|&(?=#\w+;|commat;)/giu;
+
+/**
+ * A character without width makes such a name text. The whole output is read: a name can come together from pieces, and
+ * a service may see the end of code elsewhere than this file does.
+ */
+function withoutGroups(rendered: string): string {
+  return rendered.replaceAll(GROUP, "$&\u200B");
 }
 
 /** A channel's `measureMarkdown`. */
@@ -165,7 +176,8 @@ const ADDRESS = /^(?:https?:\/\/|mailto:)[^\s<>|"`\\]+$/i;
 function renderLink(token: Tokens.Link, context: RenderContext): string {
   const { text, href, tokens } = token;
   const { dialect } = context;
-  const address = ADDRESS.test(href) ? dialect.address(href) : dialect.text(href);
+  // An encoded character leaves an address the same.
+  const address = ADDRESS.test(href) ? dialect.address(href.replaceAll(GROUP, encodeURIComponent)) : dialect.text(href);
   if (text === href) return address;
   if (`mailto:${text}` === href || `http://${text}` === href) return dialect.text(text);
   return renderInline(tokens, context) + dialect.text(" (") + address + dialect.text(")");
