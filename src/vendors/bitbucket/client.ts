@@ -27,7 +27,7 @@ type Task = keyof typeof ADVICE;
 
 interface BitbucketAccount {
   token: string;
-  /** Of the account that the token belongs to, if it is an API token. */
+  /** The account that an API token belongs to. Absent or empty: it is an access token. */
   email?: string;
   baseUrl?: string;
 }

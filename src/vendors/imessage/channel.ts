@@ -81,7 +81,7 @@ export function createImessage(
 }
 
 /** A GUID, that of a part of a message with what is before: `p:0/…`. */
-const GUID = /^[\w.:;/+-]{1,500}$/;
+const GUID = /^(?!\.+$)[\w.:;/+-]{1,500}$/;
 
 type Target = { to: string } | { chat_id: number } | { chat_guid: string } | { chat_identifier: string };
 

@@ -27,7 +27,7 @@ const ROOTS: Record<Task, string> = { write: "/rest/api/3/issue", webhooks: "/re
 
 interface JiraAccount {
   token: string;
-  /** Of the account that the API token belongs to. Absent or empty: the token is one of OAuth. */
+  /** The account that an API token belongs to. Absent or empty: it is an OAuth token. */
   email?: string;
   baseUrl: string;
 }

@@ -10,6 +10,8 @@ export interface VendorServer {
   requests: string[];
   /** Loses a request, counted from the next one: before the vendor sees it, or only its answer. */
   lose(index: number, when: "before" | "after"): void;
+  /** Changes each answer. */
+  change?(body: unknown): unknown;
   /** Called with each request. */
   onRequest?(count: number): void;
   /** Adds one as a person does. */
@@ -61,6 +63,19 @@ const isAuthorized: Record<string, (request: JsonRequest) => boolean> = {
 };
 const hasBearer = ({ headers }: JsonRequest): boolean => headers.authorization === `Bearer ${TOKEN}`;
 
+const FORGE: Parameters<typeof rest>[1] = {
+  read: ({ config, events, active }) => {
+    const { url, secret } = Object(config);
+    return { url, secret, events: texts(events), isActive: active === true };
+  },
+  show: ({ id, url, events, isActive }) => ({
+    id: Number(id),
+    config: { url, content_type: "json" },
+    events,
+    active: isActive,
+  }),
+};
+
 /** Written from the vendors' references, by the name of the preset. */
 const vendors: Record<string, HookDouble> = {
   gitlab: rest("/api/v4/projects/acme%2Fapp/hooks", {
@@ -79,19 +94,8 @@ const vendors: Record<string, HookDouble> = {
     }),
     update: "PUT",
   }),
-  gitea: rest("/api/v1/repos/acme/app/hooks", {
-    read: ({ config, events, active }) => {
-      const { url, secret } = Object(config);
-      return { url, secret, events: texts(events), isActive: active === true };
-    },
-    show: ({ id, url, events, isActive }) => ({
-      id: Number(id),
-      type: "gitea",
-      config: { url, content_type: "json" },
-      events,
-      active: isActive,
-    }),
-  }),
+  gitea: rest("/api/v1/repos/acme/app/hooks", FORGE),
+  github: rest("/repos/acme/app/hooks", FORGE),
   bitbucket: rest("/repositories/acme/app/hooks", {
     read: ({ url, secret, events, active }) => ({
       url: String(url),
@@ -342,7 +346,7 @@ export async function startVendor(name: string): Promise<VendorServer> {
     if (isLost === "before") return "lost";
     if (!(isAuthorized[name] ?? hasBearer)(request)) return { status: 401, body: { message: "Unauthorized" } };
     const answered = answer(request, store);
-    return isLost === "after" ? "lost" : answered;
+    return isLost === "after" ? "lost" : { ...answered, body: vendor.change?.(answered.body) ?? answered.body };
   });
   vendor.url = server.url.replace(/\/$/, "");
   return vendor;
