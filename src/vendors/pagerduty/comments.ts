@@ -2,10 +2,11 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import { createApi, isSuccess, recipientCheck, requireId } from "../kit/http.ts";
+import { isSuccess, recipientCheck, requireId } from "../kit/http.ts";
 import { PLAIN } from "../kit/text/dialects.ts";
 import { renderMarkdown } from "../kit/text/markdown.ts";
 import { createCommentChannel, GONE } from "../kit/comments/comment.ts";
+import { createPagerdutyApi } from "./client.ts";
 import { toInvisibleMark } from "../kit/comments/mark.ts";
 import { neutralizePlain } from "../kit/comments/neutralize.ts";
 
@@ -27,27 +28,8 @@ type PagerdutyOptions = FromSchema<typeof schema>;
 export const pagerduty: DriverDefinition<ChannelDriver, PagerdutyOptions> = { schema, create: createPagerduty };
 
 /** Notes on incidents, as plain text. PagerDuty passes them on to chats. */
-export function createPagerduty({
-  token,
-  from,
-  baseUrl = "https://api.pagerduty.com",
-}: PagerdutyOptions): ChannelDriver {
-  const open = createApi({
-    service: "PagerDuty",
-    baseUrl,
-    token,
-    headers: () => ({
-      authorization: `Token token=${token}`,
-      from,
-      accept: "application/vnd.pagerduty+json;version=2",
-    }),
-    advice: new Map([
-      [400, "Check channels.pagerduty.from: it is the address of a user of the account."],
-      [401, "Check channels.pagerduty.token."],
-      [403, "Give the API key permission to write."],
-      [404, "Check the recipient."],
-    ]),
-  });
+export function createPagerduty(options: PagerdutyOptions): ChannelDriver {
+  const open = createPagerdutyApi(options);
   return createCommentChannel(
     {
       name: "pagerduty",

@@ -1,6 +1,7 @@
 import { requireId } from "../kit/http.ts";
 import { readPath, toObject, toObjects, toText } from "../../core/shared/json.ts";
-import { openCalls, readAll } from "../kit/hook-calls.ts";
+import { readAll } from "../kit/hook-calls.ts";
+import { openPagerduty, WEBHOOK_ACCESS } from "./client.ts";
 import type { VendorWebhooks } from "../../core/ports/vendor.ts";
 
 const PAGE = 100;
@@ -9,15 +10,10 @@ const PAGE = 100;
 export const webhooks: VendorWebhooks = {
   secretBy: "vendor",
   tokenVariables: ["PAGERDUTY_TOKEN", "PAGERDUTY_API_KEY"],
-  tokenNeeds: "permission to write (webhook_subscriptions.write)",
+  tokenNeeds: WEBHOOK_ACCESS,
   connect(access) {
-    const { token, baseUrl = "https://api.pagerduty.com", place } = access;
-    const call = openCalls(access, {
-      service: "PagerDuty",
-      baseUrl,
-      headers: () => ({ authorization: `Token token=${token}`, accept: "application/vnd.pagerduty+json;version=2" }),
-      advice: ADVICE,
-    });
+    const { place } = access;
+    const call = openPagerduty(access);
     const base = "/webhook_subscriptions";
     const [kind, of] = place?.split(":") ?? ["account"];
     const filter = { type: `${kind}_reference`, ...(of !== undefined && { id: of }) };
@@ -63,11 +59,6 @@ export const webhooks: VendorWebhooks = {
     };
   },
 };
-
-const ADVICE = new Map([
-  [401, "Check the API key."],
-  [403, `Give the API key ${webhooks.tokenNeeds}.`],
-]);
 
 function isPaused(subscription: Record<string, unknown>): boolean {
   return readPath(subscription, ["delivery_method", "temporarily_disabled"]) === true;

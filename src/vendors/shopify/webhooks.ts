@@ -1,7 +1,6 @@
 import { requireId } from "../kit/http.ts";
 import { readPath, toText } from "../../core/shared/json.ts";
-import { openGraphql } from "../kit/graphql.ts";
-import { openCalls } from "../kit/hook-calls.ts";
+import { openShopify, WEBHOOK_ACCESS } from "./client.ts";
 import type { VendorWebhooks } from "../../core/ports/vendor.ts";
 import { toOneHook } from "../kit/subscriptions.ts";
 
@@ -12,22 +11,9 @@ import { toOneHook } from "../kit/subscriptions.ts";
 export const webhooks: VendorWebhooks = {
   secretBy: "app",
   tokenVariables: ["SHOPIFY_ACCESS_TOKEN", "SHOPIFY_TOKEN"],
-  tokenNeeds: "the app's access scopes for what the events are about, such as read_orders",
+  tokenNeeds: WEBHOOK_ACCESS,
   connect(access) {
-    const { token, place = "" } = access;
-    const { baseUrl = `https://${place.replace(/\.myshopify\.com$/, "")}.myshopify.com` } = access;
-    const call = openCalls(access, {
-      service: "Shopify",
-      baseUrl,
-      headers: () => ({ "x-shopify-access-token": token }),
-      advice: ADVICE,
-      explain: ({ body }) => ({ reason: toText(body["errors"]) }),
-    });
-    const { ask, list } = openGraphql(call, {
-      service: "Shopify",
-      path: PATH,
-      advice: `The token needs ${webhooks.tokenNeeds}.`,
-    });
+    const { ask, list } = openShopify(access);
     return toOneHook({
       async list() {
         const found = await list(LIST, "webhookSubscriptions");
@@ -55,9 +41,6 @@ export const webhooks: VendorWebhooks = {
   },
 };
 
-/** Shopify answers for a version that has ended with the oldest one that has not. */
-const PATH = "/admin/api/2026-10/graphql.json";
-
 /** An app subscribes to these in its settings. */
 const COMPLIANCE_TOPICS = new Set(["CUSTOMERS_DATA_REQUEST", "CUSTOMERS_REDACT", "SHOP_REDACT"]);
 
@@ -69,12 +52,6 @@ const UPDATE =
   "mutation ($id: ID!, $input: WebhookSubscriptionInput!) { webhookSubscriptionUpdate(id: $id, webhookSubscription: $input) { webhookSubscription { id } userErrors { field message } } }";
 const REMOVE =
   "mutation ($id: ID!) { webhookSubscriptionDelete(id: $id) { deletedWebhookSubscriptionId userErrors { field message } } }";
-
-const ADVICE = new Map([
-  [401, "Check the access token."],
-  [403, `The token needs ${webhooks.tokenNeeds}.`],
-  [404, "Check the name of the shop."],
-]);
 
 /** https://shopify.dev/docs/api/usage/gids */
 const GLOBAL_ID = /^gid:\/\/shopify\/\w{1,100}\/\d{1,20}$/;

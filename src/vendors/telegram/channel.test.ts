@@ -5,8 +5,8 @@ import { describeRemoteChannel, type RemoteChannelUnderTest } from "../../contra
 import { type Fault, startFaultProxy } from "../../contracts/fault-proxy.ts";
 import { failureOf } from "../../contracts/harness.ts";
 import type { DriverError } from "../../core/errors.ts";
-import { toRefusal } from "../kit/http.ts";
-import { createTelegram, explain } from "./channel.ts";
+import { createTelegram } from "./channel.ts";
+import { toMessageError } from "./client.ts";
 
 describeRemoteChannel({ describe, test }, "telegram", open);
 
@@ -151,5 +151,5 @@ test("an answer that is not Telegram's is retryable", async () => {
 
 function refused(status: number, body: Record<string, unknown>): DriverError {
   const answer = { status, body, headers: new Headers() };
-  return toRefusal("Telegram", answer, explain(answer));
+  return toMessageError(answer);
 }

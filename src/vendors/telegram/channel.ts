@@ -2,17 +2,8 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import {
-  type Call,
-  createApi,
-  type HttpAnswer,
-  isSuccess,
-  keepTyping,
-  recipientCheck,
-  type Refusal,
-  requireId,
-  toRefusal,
-} from "../kit/http.ts";
+import { type Call, isSuccess, keepTyping, recipientCheck, requireId } from "../kit/http.ts";
+import { createTelegramApi, toMessageError } from "./client.ts";
 import { TELEGRAM } from "../kit/text/dialects.ts";
 import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
 
@@ -31,19 +22,12 @@ export const telegram: DriverDefinition<ChannelDriver, TelegramOptions> = { sche
 /** Telegram shows a typing notice for five seconds. */
 const TYPING_MS = 4500;
 
-const ADVICE = new Map([
-  [400, "Check the recipient, and that the bot is in the chat."],
-  [401, "Check channels.telegram.token."],
-  [403, "The recipient has to start the bot, or let it into the chat."],
-  [404, "Check channels.telegram.token and channels.telegram.baseUrl."],
-]);
-
 /**
  * Sends as a Telegram bot. Telegram has no idempotency keys, so a message whose answer was lost may arrive twice. An @name
  * in a text cannot be disabled.
  */
-export function createTelegram({ token, baseUrl = "https://api.telegram.org" }: TelegramOptions): ChannelDriver {
-  const open = createApi({ service: "Telegram", baseUrl, root: `/bot${token}`, explain });
+export function createTelegram(options: TelegramOptions): ChannelDriver {
+  const open = createTelegramApi(options);
   return {
     name: "telegram",
     limit: 4096,
@@ -105,16 +89,5 @@ async function edit(messageId: string, content: object, call: Call): Promise<boo
   const description = String(answer.body["description"]);
   if (description.includes("message is not modified")) return true;
   if (/message to edit not found|message can't be edited/.test(description)) return false;
-  throw toRefusal("Telegram", answer, explain(answer));
-}
-
-/** https://core.telegram.org/bots/api#making-requests */
-export function explain({ status, body }: Pick<HttpAnswer, "body" | "status">): Refusal {
-  const { retry_after: seconds, migrate_to_chat_id: newId } = toObject(body["parameters"]);
-  return {
-    reason: body["description"],
-    // A group that became a supergroup.
-    advice: typeof newId === "number" ? `The chat has a new id: ${newId}.` : ADVICE.get(status),
-    ...(typeof seconds === "number" && { retryAfterMs: seconds * 1000 }),
-  };
+  throw toMessageError(answer);
 }

@@ -1,5 +1,5 @@
 import { toObject, toText } from "../../core/shared/json.ts";
-import { openCalls } from "../kit/hook-calls.ts";
+import { openTelegram } from "./client.ts";
 import type { HookApi, VendorWebhooks } from "../../core/ports/vendor.ts";
 
 /** A bot has one webhook. https://core.telegram.org/bots/api#setwebhook */
@@ -8,15 +8,7 @@ export const webhooks: VendorWebhooks = {
   tokenVariables: ["TELEGRAM_TOKEN", "TELEGRAM_BOT_TOKEN"],
   tokenNeeds: "nothing more: it is the bot's own, from @BotFather",
   connect(access) {
-    const { token, baseUrl = "https://api.telegram.org" } = access;
-    const call = openCalls(access, {
-      service: "Telegram",
-      baseUrl,
-      // No message shows the path.
-      root: `/bot${token}`,
-      headers: () => ({}),
-      explain: ({ body }) => ({ reason: body["description"] }),
-    });
+    const call = openTelegram(access);
     const read = async (): Promise<Record<string, unknown>> =>
       toObject((await call("POST", "/getWebhookInfo", {})).body["result"]);
     const set: HookApi["update"] = async (_id, { url, secret, events }) =>

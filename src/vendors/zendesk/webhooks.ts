@@ -1,4 +1,5 @@
-import { requireId, toUnreadable } from "../kit/http.ts";
+import { type HttpAnswer, type Refusal, requireId, toUnreadable } from "../kit/http.ts";
+import { parseRetryAfter } from "../../core/shared/net/network.ts";
 import { readPath, toObject, toObjects, toText } from "../../core/shared/json.ts";
 import { openCalls, readAll } from "../kit/hook-calls.ts";
 import type { VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
@@ -22,8 +23,7 @@ export const webhooks: VendorWebhooks = {
       baseUrl,
       root: "/api/v2",
       headers: () => ({ authorization }),
-      advice: ADVICE,
-      explain: ({ body }) => ({ reason: explain(body) }),
+      explain,
     });
     const base = "/webhooks";
     const read = async (id: string) => toObject((await call("GET", `${base}/${id}`)).body["webhook"]);
@@ -89,7 +89,15 @@ const ADVICE = new Map([
   [404, "Check the subdomain."],
 ]);
 
-function explain(body: Record<string, unknown>): string {
+/** Words a refusal: a limit, which ends, or what the token needs. https://developer.zendesk.com/api-reference/introduction/rate-limits/ */
+function explain({ status, headers, body }: HttpAnswer): Refusal {
+  const reason = toReason(body);
+  // The reset is in seconds.
+  const wait = parseRetryAfter(headers.get("retry-after")) ?? parseRetryAfter(headers.get("ratelimit-reset"));
+  return status === 429 ? { reason, retryable: true, retryAfterMs: wait } : { reason, advice: ADVICE.get(status) };
+}
+
+function toReason(body: Record<string, unknown>): string {
   const error = toObject(toObjects(body["errors"])[0] ?? body["error"]);
   const found = [error["title"], error["message"] ?? error["detail"]].map(toText).filter(Boolean);
   return found.join(": ") || toText(body["description"]) || toText(body["error"]);

@@ -19,7 +19,16 @@ interface Limit extends JsonAnswer {
 /** What a server says has one class at every use of its API: a limit ends, a refusal is permanent, a proxy's page is no answer. */
 export function describeRefusals(
   service: string,
-  { uses, limits }: { uses: Record<string, ApiUse>; limits: Record<string, Limit> },
+  {
+    uses,
+    limits,
+    refusal = { message: "No.", error: { message: "No." } },
+  }: {
+    uses: Record<string, ApiUse>;
+    limits: Record<string, Limit>;
+    /** The body in which the service says "No.". */
+    refusal?: object;
+  },
 ): void {
   describe.each(Object.entries(uses))(`${service}: %s`, (_name, { call, before = {}, expected = [] }) => {
     async function failWith(answer: JsonAnswer) {
@@ -38,7 +47,7 @@ export function describeRefusals(
     test.each([401, 403, 404].filter((status) => !expected.includes(status)))(
       "%i is permanent, and the error says what to do",
       async (status) => {
-        const error = await failWith({ status, body: { message: "No.", error: { message: "No." } } });
+        const error = await failWith({ status, body: refusal });
         expect(error.retryable).toBe(false);
         expect(error.message).toMatch(new RegExp(`^${service} answered ${status}: No\\. \\w`));
       },
