@@ -88,7 +88,7 @@ export interface OperatorAnswers {
 }
 
 interface SubscriptionView extends View<SubscriptionRow> {
-  /** What was given up, newest first. */
+  /** Events that were given up, newest first. */
   abandoned: View<AbandonedEvent>[];
 }
 

@@ -44,7 +44,7 @@ export function outageDelayMs(
   return Math.min(Math.max(ownMs, retryAfterMs) * (1 + Math.random() / 10), left);
 }
 
-/** Those attempts of claimed work that failed, with this one. An attempt during which the process ended does not count. */
+/** How many attempts of claimed work have failed, with this one. An attempt during which the process ended does not count. */
 export function countFailures({ attempts, interruptions }: ClaimedRun | ClaimedDelivery): number {
   return attempts - (interruptions?.times ?? 0);
 }

@@ -4,7 +4,7 @@ import { isGuilty } from "./suspects.ts";
 const MINUTE = 60_000;
 const NOW = 1_800_000_000_000;
 
-/** It has ended the process four times within a second each, and nothing else has, for over an hour. */
+/** A run that has ended the process four times within a second each, and nothing else has, for over an hour. */
 const GUILTY = { since: NOW - 70 * MINUTE, alone: 4, longestMs: 1000, otherEnds: 2, otherMs: 60 * MINUTE };
 
 test.each([

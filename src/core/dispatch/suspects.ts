@@ -15,7 +15,7 @@ const UNSEEN_MS = 5000;
 /** Whether a run or delivery ends the process: each time that it was alone, far sooner than the process ends without it. */
 export function isGuilty({ since }: Interruptions, survival: Survival, now: number): boolean {
   const { alone, longestMs, otherEnds, otherMs } = survival;
-  // It was in progress when the process ended for the second and third time, although not alone.
+  // The run was in progress when the process ended for the second and third time, although not alone.
   const usualMs = otherMs / Math.max(1, otherEnds - 2);
   return alone >= MIN_ALONE && now - since >= MIN_AGE_MS && (longestMs + UNSEEN_MS) * SOONER < usualMs;
 }

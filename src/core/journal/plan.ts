@@ -108,7 +108,7 @@ function planEach(event: NewEvent, { use, keys, join }: Use): Plan {
     const key = use.keys[index] ?? "";
     const first = keys.get(key)?.receipt ?? receipts.get(key);
     if (first) {
-      commit.receipt.actions.push(...first.actions.map((action) => ({ ...action, repeated: true as const })));
+      commit.receipt.actions.push(...first.actions.map((receipt) => ({ ...receipt, repeated: true as const })));
       repeated.push(index);
       continue;
     }
@@ -119,7 +119,7 @@ function planEach(event: NewEvent, { use, keys, join }: Use): Plan {
   }
   const [first] = keys.values();
   if (first && commit.actions.length === 0) {
-    const actions = commit.receipt.actions.map(({ repeated: _, ...action }) => action);
+    const actions = commit.receipt.actions.map(({ repeated: _repeated, ...receipt }) => receipt);
     return toRepeat({ ...commit.receipt, actions, eventId: first.receipt.eventId }, use);
   }
   const whole = { ...commit, log: [...event.log, ...describeRepeated(repeated)] };

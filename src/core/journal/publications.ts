@@ -127,7 +127,7 @@ export interface PublicationReads {
   read(range: { after: number; upTo: number; name?: string; limit: number }): Promise<NumberedPublication[]>;
   /** The id of the publication at a position, also of the last that was deleted; undefined: it is not known. */
   idAt(position: number): Promise<string | undefined>;
-  /** What was given up for a subscription, newest first; only before a position. */
+  /** Events that were given up for a subscription, newest first; only before a position. */
   listAbandoned(subscription: string, range: { before?: number; limit: number }): Promise<AbandonedEvent[]>;
   /** The first position that was published at or after a time; undefined if there is none. */
   firstSince(at: number): Promise<number | undefined>;

@@ -143,7 +143,7 @@ export function toDelivery(row: Row, clockOffsetMs = 0): Delivery {
   };
 }
 
-/** Of a run or delivery that was just claimed. */
+/** The interruptions of a run or delivery that was just claimed. */
 export function readInterruptions(row: Row, clockOffsetMs = 0): { interruptions?: Interruptions } {
   const [times, since] = [integer(row.interruptions), optional(integer, row.interrupted_at)];
   return since === undefined ? {} : { interruptions: { times, since: since - clockOffsetMs } };

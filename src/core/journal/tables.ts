@@ -215,7 +215,7 @@ export const DELIVERY_COLUMNS = `
 /** After this many interruptions in a row, a run or delivery is a suspect: it may be what ends the process. */
 export const SUSPECT_AFTER = 3;
 
-/* What can be claimed, as the indexes have it. A suspect is only claimed alone. */
+/* Work that can be claimed, as the indexes have it. A suspect is only claimed alone. */
 export const READY = `state = 'ready' AND interruptions < ${SUSPECT_AFTER}`;
 export const PENDING = `state = 'pending' AND interruptions < ${SUSPECT_AFTER}`;
 export const SUSPECT_RUN = `state = 'ready' AND interruptions >= ${SUSPECT_AFTER}`;

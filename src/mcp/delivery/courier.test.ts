@@ -113,7 +113,7 @@ test("an event that fails for a day while others succeed is given up and listed,
       vi.setSystemTime(Date.now() + 5 * MINUTE_MS);
     }
   }
-  // It holds up nothing, whatever came after it.
+  // One slow event holds up nothing, whatever came after it.
   expect(new Set(sent.map(({ position }) => position)).size).toBe(released);
   expect(courier.progress).toMatchObject({ acked: 2, abandonedCount: 0 });
   expect(toProgress(courier)).toMatchObject({ scanned: released, open: [{ position: 3 }] });

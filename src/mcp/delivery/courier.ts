@@ -20,9 +20,9 @@ export interface Courier {
   last: Mark | undefined;
   /** By position: what is being sent, or waits for another attempt. */
   outstanding: Map<number, Item>;
-  /** What was outstanding in an earlier life, or before a suspension. It is read again first. */
+  /** Events that were outstanding in an earlier life, or before a suspension. They are read again first. */
   unread: OpenEvent[];
-  /** What was given up and is not saved yet. */
+  /** Events that were given up and are not saved yet. */
   abandoned: AbandonedEvent[];
   sending: number;
   control?: { key: string; attempts: number; nextAt: number; isSending: boolean };
@@ -174,7 +174,7 @@ async function readAgain(courier: Courier, parts: CourierParts): Promise<void> {
   };
   const [, last] = await readAt(scanned);
   const found = await Promise.all(unread.map(async (open) => ({ open, rows: await readAt(open.position) })));
-  // It was suspended meanwhile.
+  // Suspended meanwhile.
   if (courier.unread !== unread) return;
   courier.unread = [];
   courier.last ??= last;
@@ -244,7 +244,7 @@ function noteFailure(courier: Courier, reason: string): void {
   courier.outstanding.clear();
 }
 
-/** What has no result yet, for the next life. */
+/** Events without a result, for the next life. */
 function listOpen({ unread, outstanding }: Courier): OpenEvent[] {
   const items = outstanding.values().map(({ publication: { position }, failingSince }) => ({ position, failingSince }));
   return [...unread, ...items].toSorted((one, other) => one.position - other.position);
@@ -274,7 +274,7 @@ function advance(courier: Courier, { storeId }: Pick<CourierParts, "storeId">): 
   if (mark && mark.position <= upTo) progress.cursor = toCursor(storeId, mark);
 }
 
-/** As it is saved. */
+/** The progress to save. */
 export function toProgress(courier: Courier): SubscriptionProgress {
   const { progress, scanned } = courier;
   return { ...structuredClone(progress), scanned: Math.max(scanned, progress.acked), open: listOpen(courier) };

@@ -11,7 +11,7 @@ export interface Node {
   /** Whether the last sign is so old that another one is worth a commit. */
   needsSign(): boolean;
   sign(writer: Writer): void;
-  /** It stops. */
+  /** Records that this process stops. */
   leave(writer: Writer): void;
 }
 

@@ -66,7 +66,6 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
     const recovery = createRecovery(transaction, node, log);
     recovery.begin();
     return createJournal(transaction, {
-      file,
       commits,
       recovery,
       node,
@@ -140,7 +139,6 @@ function fileIn(folder: string): string {
 }
 
 interface Parts {
-  file: string;
   commits: GroupCommit;
   recovery: Recovery;
   node: Node;
@@ -148,7 +146,7 @@ interface Parts {
   close(): void;
 }
 
-function createJournal(transaction: Transaction, { file, commits, recovery, node, searcher, close }: Parts): Journal {
+function createJournal(transaction: Transaction, { commits, recovery, node, searcher, close }: Parts): Journal {
   let closed = false;
 
   const write =
