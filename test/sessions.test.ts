@@ -2,6 +2,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
+import { startFaultProxy } from "../src/contracts/fault-proxy.ts";
+import { startModels } from "./support/models.ts";
 import { type Service, startService } from "./support/service.ts";
 
 const AGENT = `
@@ -34,11 +36,31 @@ test("an idle session starts again, and its earlier entries stay readable", asyn
   expect((await service.api("/api/sessions/talk")).entries).toHaveLength(8);
 });
 
-async function start(session: UserConfig["session"]): Promise<void> {
+test("a gateway that keeps the history gets another name for each session, also one that is longer than what is read", async () => {
+  const models = await startModels();
+  models.reply("ok");
+  const gateway = await startFaultProxy(models.baseUrl);
+  await start({ idleAfter: "4s", maxTurns: 1 }, { kind: "gateway", baseUrl: gateway.url });
+  for (const message of ["q1", "q2", "q3"]) await ask(message);
+  await delay(4100);
+  for (const message of ["q4", "q5"]) await ask(message);
+  const names = gateway.requests.map(({ headers }) => headers["x-openclaw-session-key"]);
+  const [first, , , fourth] = names;
+  expect(names).toEqual([first, first, first, fourth, fourth]);
+  expect(names).toEqual(names.map(() => expect.stringMatching(/^hookline:talk@\d+$/)));
+  expect(fourth).not.toBe(first);
+  await Promise.all([gateway.close(), models.close()]);
+});
+
+type Provider = NonNullable<NonNullable<UserConfig["agents"]>["providers"]>[string];
+
+const PROGRAM: Provider = { kind: "command", command: [process.execPath, "-e", AGENT] };
+
+async function start(session: UserConfig["session"], own: Provider = PROGRAM): Promise<void> {
   service = await startService({
     config: {
       agents: {
-        providers: { own: { kind: "command", command: [process.execPath, "-e", AGENT] } },
+        providers: { own },
         defaults: { model: "own/default" },
       },
       session,

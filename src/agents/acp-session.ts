@@ -1,6 +1,8 @@
 import type { ActiveSession, ClientContext, ContentBlock, StopReason } from "@agentclientprotocol/sdk";
+import { setImmediate as afterInput } from "node:timers/promises";
 import { DriverError } from "../core/errors.ts";
 import type { AgentReply, AgentTurn } from "../core/ports/agent.ts";
+import { createTranscript, type Transcript } from "./acp-transcript.ts";
 
 /** One conversation with an agent. It takes one turn at a time. */
 export interface AcpSession {
@@ -11,18 +13,15 @@ export interface AcpSession {
   close(): void;
 }
 
-export interface AcpAnswer extends Pick<AgentReply, "text" | "usage" | "cost"> {
+export interface AcpAnswer extends Pick<AgentReply, "text" | "notes" | "usage" | "cost"> {
   stopReason: StopReason;
   warnings: string[];
 }
 
-/** In UTF-16 code units. */
-const MAX_REPLY_LENGTH = 1024 * 1024;
-
 export interface AcpAgent {
   context: ClientContext;
-  /** How many requests for a permission were refused, by the id of the session. */
-  refusals: Map<string, number>;
+  /** What the agent asked a permission for, which was refused, by the id of the session. */
+  refusals: Map<string, string[]>;
 }
 
 /** `cwd`: absolute path of the session's folder. */
@@ -31,6 +30,7 @@ export async function openAcpSession({ context: agent, refusals }: AcpAgent, cwd
   let totalCost = 0;
   let isNew = true;
   let chosenModel = "default";
+  const updates = readUpdates(session);
   return {
     async ask({ history, message, model }) {
       const warnings = model === chosenModel && model === "default" ? [] : await chooseModel(agent, session, model);
@@ -38,11 +38,17 @@ export async function openAcpSession({ context: agent, refusals }: AcpAgent, cwd
       const prompt = toPrompt(message, isNew ? history : []);
       isNew = false;
       refusals.delete(session.sessionId);
-      const [{ stopReason }, { text, tokens, total }] = await Promise.all([session.prompt(prompt), collect(session)]);
+      await updates.drop();
+      const [{ stopReason }, { tokens, total, ...said }] = await Promise.all([
+        session.prompt(prompt),
+        updates.collect(),
+      ]);
+      const refused = refusals.get(session.sessionId) ?? [];
+      requireWords(said.text, refused);
       return {
-        text,
+        ...said,
         stopReason,
-        warnings: [...warnings, ...warnOfRefusals(refusals.get(session.sessionId))],
+        warnings: [...warnings, ...warnOfRefusals(refused)],
         ...(tokens !== undefined && { usage: { inputTokens: tokens } }),
         ...(total !== undefined && { cost: addCost(total) }),
       };
@@ -90,40 +96,61 @@ async function chooseModel(agent: ClientContext, session: ActiveSession, model: 
   return model === "default" ? [] : [`The agent does not offer the model "${model}" and answered with its own choice.`];
 }
 
-function warnOfRefusals(count = 0): string[] {
-  if (count === 0) return [];
-  return [`The agent asked for a permission ${count === 1 ? "once" : `${count} times`}, which was refused.`];
+/** What needed a permission was the work, so another attempt would end in the same way. */
+function requireWords(text: string, refused: string[]): void {
+  if (text.trim() !== "" || refused.length === 0) return;
+  throw new DriverError(`The agent replied nothing after a permission was refused: ${listRefused(refused)}.`, {
+    retryable: false,
+  });
 }
 
-interface Collected {
-  text: string;
-  /** In the agent's context, as it said last. */
-  tokens?: number;
-  /** The cost of the session so far. */
-  total?: number;
+function warnOfRefusals(refused: string[]): string[] {
+  if (refused.length === 0) return [];
+  const times = refused.length === 1 ? "once" : `${refused.length} times`;
+  return [`The agent asked for a permission ${times}, which was refused: ${listRefused(refused)}.`];
 }
 
-async function collect(session: ActiveSession): Promise<Collected> {
-  const collected: Collected = { text: "" };
-  for (;;) {
-    const message = await session.nextUpdate();
-    if (message.kind === "stop") return collected;
-    const { update } = message;
-    if (update.sessionUpdate === "usage_update") {
-      collected.tokens = toAmount(update.used) ?? collected.tokens;
-      collected.total = toAmount(update.cost?.amount) ?? collected.total;
-    }
-    if (update.sessionUpdate !== "agent_message_chunk" || update.content.type !== "text") continue;
-    collected.text += update.content.text;
-    if (collected.text.length > MAX_REPLY_LENGTH) {
-      throw new DriverError(`The agent wrote more than ${MAX_REPLY_LENGTH} characters and was stopped.`, {
-        retryable: false,
-      });
-    }
-  }
+const MAX_SHOWN = 5;
+
+function listRefused(refused: string[]): string {
+  const shown = [...new Set(refused)].slice(0, MAX_SHOWN);
+  return shown.join("; ");
 }
 
-/** A number that can be added up. */
-function toAmount(value: number | undefined): number | undefined {
-  return value !== undefined && Number.isFinite(value) && value >= 0 ? value : undefined;
+interface Updates {
+  /** Leaves out what has come since the last answer, or since the session began. */
+  drop(): Promise<void>;
+  /** Reads up to the end of the prompt's answer. */
+  collect(): Promise<ReturnType<Transcript["finish"]>>;
+}
+
+function readUpdates(session: ActiveSession): Updates {
+  type Update = Awaited<ReturnType<ActiveSession["nextUpdate"]>>;
+  let asked: Promise<Update> | undefined;
+  const next = (): Promise<Update> => {
+    const update = asked ?? session.nextUpdate();
+    asked = undefined;
+    return update;
+  };
+  return {
+    async drop() {
+      for (;;) {
+        const update = next();
+        const hasCome = await Promise.race([update.then(() => true), afterInput(false)]);
+        if (hasCome) continue;
+        asked = update;
+        // Whoever collects sees the error.
+        update.catch(() => {});
+        return;
+      }
+    },
+    async collect() {
+      const transcript = createTranscript();
+      for (;;) {
+        const message = await next();
+        if (message.kind === "stop") return transcript.finish();
+        transcript.take(message.update);
+      }
+    },
+  };
 }

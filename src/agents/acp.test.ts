@@ -104,12 +104,41 @@ describe("input", () => {
   ])("permission is never given: %s", async (message, outcome) => {
     const { text, warnings } = await run(message);
     expect(JSON.parse(text)).toEqual(outcome);
-    expect(warnings).toEqual(["The agent asked for a permission once, which was refused."]);
+    expect(warnings).toEqual(["The agent asked for a permission once, which was refused: rm -rf."]);
     expect((await run("hello", { history: HISTORY })).warnings).toEqual([]);
   });
 });
 
 describe("result", () => {
+  test("the reply is what was said after the last call; what came before it are notes", async () => {
+    const { text, notes } = await run("work");
+    expect(text).toBe("The final answer.\n\nAnd a word more.");
+    const said = [
+      { text: "I'll look first." },
+      { call: "read tests" },
+      { text: "Now the tests." },
+      { call: "run tests" },
+    ];
+    expect(notes?.map(({ at: _, ...note }) => note)).toEqual(said);
+  });
+
+  test("without a word after the last call, the last message is the reply", async () => {
+    const { text, notes } = await run("work silent");
+    expect(text).toBe("Now the tests.");
+    expect(notes?.map(({ at: _, ...note }) => note)).toEqual([
+      { text: "I'll look first." },
+      { call: "read tests" },
+      { call: "run tests" },
+    ]);
+  });
+
+  test("an agent that says nothing after a refusal has failed for good", async () => {
+    expect(await failureOf(run("permission silent"))).toMatchObject({
+      retryable: false,
+      message: "The agent replied nothing after a permission was refused: rm -rf.",
+    });
+  });
+
   test("an incomplete text is a reply with a warning", async () => {
     expect(await run("stop max_tokens")).toMatchObject({
       text: "half a",

@@ -112,6 +112,8 @@ class AgentLost extends Error {
 /** Agents keep every session in memory, so one that has had this many is replaced. */
 const MAX_SESSIONS = 100;
 const CANCEL_GRACE_MS = 2000;
+/** Of what needs a permission, in characters. */
+const MAX_TITLE = 100;
 /** A longer line ends the connection. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
 
@@ -188,10 +190,12 @@ function createAcpWorker(options: ProcessOptions & { cwd: string }): AcpWorker {
 async function connect({ child: { stdin, stdout }, kill }: RunningProcess): Promise<AcpAgent> {
   const { client, methods, ndJsonStream, PROTOCOL_VERSION } = await import("@agentclientprotocol/sdk");
   const stream = ndJsonStream(Writable.toWeb(stdin), Readable.toWeb(stdout), { maxMessageBytes: MAX_LINE_BYTES });
-  const refusals = new Map<string, number>();
+  const refusals: AcpAgent["refusals"] = new Map();
   const { agent, closed } = client({ name: "hookline" })
     .onRequest(methods.client.session.requestPermission, ({ params }) => {
-      refusals.set(params.sessionId, (refusals.get(params.sessionId) ?? 0) + 1);
+      const { title, kind, toolCallId } = params.toolCall;
+      const what = (title ?? kind ?? toolCallId).slice(0, MAX_TITLE);
+      refusals.set(params.sessionId, [...(refusals.get(params.sessionId) ?? []), what]);
       return rejectPermission(params);
     })
     .connect(stream);

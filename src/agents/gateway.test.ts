@@ -42,6 +42,14 @@ describe("gateway", () => {
     expect(models.lastMessages()).toEqual([{ role: "user", content: "now" }]);
   });
 
+  test("a new session of ours has a new name", async () => {
+    await run({ sessionKey: "hook:7", sessionStart: 1_700_000_000_000 });
+    expect(lastHeaders()).toMatchObject({ "x-openclaw-session-key": "hookline:hook:7@1700000000000" });
+    expect(createGateway({ baseUrl: proxy.url }, { name: "house" }).keepsHistory?.("house/a")).toBe(true);
+    const other = createGateway({ baseUrl: proxy.url, keepsHistory: false }, { name: "house" });
+    expect(other.keepsHistory?.("house/a")).toBe(false);
+  });
+
   test("can use another header, besides those of the provider", async () => {
     await run({ sessionKey: "hook:7" }, { sessionHeader: "x-session", headers: { "x-tenant": "a" } });
     expect(lastHeaders()).toMatchObject({ "x-session": "hookline:hook:7", "x-tenant": "a" });

@@ -37,16 +37,18 @@ export function createGateway(
   const chat = createAiSdk("openai-compatible", options, { name }, (turn) => ({ [sessionHeader]: toSession(turn) }));
   return {
     name,
+    keepsHistory: () => keepsHistory,
     run: (turn, signal) => chat.run(keepsHistory ? { ...turn, history: [] } : turn, signal),
   };
 }
 
 /**
- * The prefix keeps a request from naming a session of the gateway itself. Other characters are escaped because a header is
+ * What the gateway remembers of a session ends with it: the text and its private sources are forgotten here then. The prefix keeps a request from naming a session of the gateway itself. Other characters are escaped because a header is
  * ASCII, and upper case because OpenClaw ignores the case of keys.
  */
-function toSession({ sessionKey }: AgentTurn): string {
-  return `hookline:${sessionKey.replaceAll(/[^\x20-\x7e]|[A-Z%]/gu, percentEncode)}`;
+function toSession({ sessionKey, sessionStart }: AgentTurn): string {
+  const start = sessionStart === undefined ? "" : `@${sessionStart}`;
+  return `hookline:${`${sessionKey}${start}`.replaceAll(/[^\x20-\x7e]|[A-Z%]/gu, percentEncode)}`;
 }
 
 function percentEncode(character: string): string {

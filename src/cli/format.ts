@@ -210,10 +210,11 @@ export function formatEvent(event: EventTimeline, { maxPayloadLines = MAX_PAYLOA
 
 /** A line for each: when it ended, how long it took, and the first line of its error. */
 export function formatFailedAttempts(attempts: RunView["failedAttempts"] = []): string[] {
-  return attempts.map(({ n, startedAt, endedAt, error }) => {
+  return attempts.flatMap(({ n, startedAt, endedAt, error, warnings = [] }) => {
     const ms = endedAt === undefined ? undefined : Date.parse(endedAt) - Date.parse(startedAt);
     const facts = [`attempt ${n} failed`, endedAt ?? startedAt, ms === undefined ? undefined : formatDuration(ms)];
-    return `${style("dim", facts.filter(Boolean).join("  "))}  ${toExcerpt(error.split("\n", 1)[0] ?? "", MAX_OUTCOME)}`;
+    const shown = `${style("dim", facts.filter(Boolean).join("  "))}  ${toExcerpt(error.split("\n", 1)[0] ?? "", MAX_OUTCOME)}`;
+    return [shown, ...warnings.map((warning) => `  ${toExcerpt(warning, MAX_OUTCOME)}`)];
   });
 }
 

@@ -175,6 +175,8 @@ export class DriverError extends Error {
   readonly retryAfterMs: number | undefined;
   /** If an agent failed: why another model or a shorter prompt may succeed where this one failed. */
   readonly modelFailure: ModelFailure | undefined;
+  /** Sentences for the record of the attempt, about what came before the failure. */
+  warnings?: readonly string[];
 
   constructor(message: string, options: DriverErrorOptions) {
     super(message, { cause: options.cause });
@@ -189,6 +191,12 @@ interface DriverErrorOptions {
   retryAfterMs?: number;
   modelFailure?: ModelFailure;
   cause?: unknown;
+}
+
+/** Adds what came before a failure to its error. */
+export function withWarnings(error: unknown, warnings: readonly string[]): unknown {
+  if (error instanceof DriverError && warnings.length > 0) error.warnings = [...warnings, ...(error.warnings ?? [])];
+  return error;
 }
 
 /** The configuration in use has no such provider or channel. That of another node may. */

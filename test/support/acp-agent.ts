@@ -20,9 +20,11 @@ agent({ name: "example" })
     if (params.clientCapabilities?.fs?.readTextFile || params.clientCapabilities?.terminal) process.exit(3);
     return { protocolVersion: Number(process.env["ACP_VERSION"] ?? PROTOCOL_VERSION), agentCapabilities: {} };
   })
-  .onRequest("session/new", () => {
+  .onRequest("session/new", async ({ client }) => {
     const sessionId = `session-${sessions.size + 1}`;
     sessions.set(sessionId, { prompts: 0, model: "small", cancel: () => {} });
+    const content = { type: "text" as const, text: "A new version is available. " };
+    await client.notify("session/update", { sessionId, update: { sessionUpdate: "agent_message_chunk", content } });
     return { sessionId, configOptions: [MODELS] };
   })
   .onRequest("session/set_config_option", ({ params: { sessionId, value } }) => {
@@ -51,11 +53,13 @@ const MODELS = {
 
 async function act(client: AgentContext, sessionId: string, text: string): Promise<StopReason> {
   const session = requireSession(sessionId);
-  const say = (words: string): Promise<void> =>
+  const say = (words: string, messageId?: string): Promise<void> =>
     client.notify("session/update", {
       sessionId,
-      update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text: words } },
+      update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text: words }, messageId },
     });
+  const call = (title: string): Promise<void> =>
+    client.notify("session/update", { sessionId, update: { sessionUpdate: "tool_call", toolCallId: title, title } });
   const [word = "", rest = ""] = (text.split("\n").findLast((line) => !line.startsWith("<<<")) ?? "").split(/ (.*)/s);
   switch (word) {
     case "pid":
@@ -77,6 +81,17 @@ async function act(client: AgentContext, sessionId: string, text: string): Promi
     case "stop":
       if (rest === "max_tokens") await say("half a");
       return rest as StopReason;
+    case "work":
+      await say("I'll look ");
+      await say("first.");
+      await call("read tests");
+      await say("Now the tests.");
+      await call("run tests");
+      if (rest === "silent") return "end_turn";
+      await say("The final ", "a");
+      await say("answer.", "a");
+      await say("And a word more.", "b");
+      return "end_turn";
     case "flood":
       for (let chunk = 0; chunk < 20; chunk += 1) await say("x".repeat(100_000));
       return "end_turn";
@@ -102,10 +117,10 @@ async function act(client: AgentContext, sessionId: string, text: string): Promi
         toolCall: { toolCallId: "call-1", title: "rm -rf" },
         options: [
           { optionId: "yes", name: "Allow", kind: "allow_once" },
-          ...(rest === "reject" ? [{ optionId: "no", name: "Reject", kind: "reject_once" } as const] : []),
+          ...(rest.startsWith("reject") ? [{ optionId: "no", name: "Reject", kind: "reject_once" } as const] : []),
         ],
       });
-      await say(JSON.stringify(outcome));
+      if (rest !== "silent") await say(JSON.stringify(outcome));
       return "end_turn";
     }
     default:

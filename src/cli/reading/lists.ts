@@ -168,6 +168,8 @@ function formatRejections(rejections: OperatorAnswers["GET /api/rejections"]["re
 type RunTimeline = OperatorAnswers["GET /api/runs/:id"];
 type Step = RunTimeline["steps"][number];
 
+const MAX_TITLE = 80;
+
 /** The text of a step is cut after this many lines; `--json` has all of it. */
 const MAX_LINES = 20;
 
@@ -204,7 +206,7 @@ function formatStep(step: Step): string[] {
     decided && `${decided.decision} by ${decided.by}`,
     sources.length > 0 ? `private: ${sources.join(", ")}` : undefined,
   ];
-  const name = [`${n}`, kind, call ?? model ?? title ?? ""].join("  ");
+  const name = [`${n}`, kind, call ?? model ?? title?.slice(0, MAX_TITLE) ?? ""].join("  ");
   const shown = facts.filter((fact) => fact !== undefined).join("  ");
   return [
     "",

@@ -4,7 +4,7 @@ import { type Bounded, type Origin, protectAction, toHookOrigin, toPrompt } from
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { ResolvedConfig } from "../config/resolved-config.ts";
 import { type StoredSettings, toStored } from "../config/settings.ts";
-import { DriverError } from "../errors.ts";
+import { DriverError, withWarnings } from "../errors.ts";
 import type { NewApproval, NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
 import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from "../mapping/policy/policy.ts";
 import { createId } from "../shared/id.ts";
@@ -46,9 +46,9 @@ export async function runAgentAction(run: HookRun, context: TurnContext): Promis
 /** An empty answer has failed. It is only a warning if nobody was to get it. */
 function requireAnswer(turn: TurnResult, { action }: HookRun): TurnResult {
   if (turn.reply.trim() !== "") return turn;
-  if (action.deliver)
-    throw new DriverError(`The answer of ${turn.model ?? "the agent"} was empty.`, { retryable: true });
-  return { ...turn, warnings: [...turn.warnings, "The answer was empty."] };
+  if (!action.deliver) return { ...turn, warnings: [...turn.warnings, "The answer was empty."] };
+  const error = new DriverError(`The answer of ${turn.model ?? "the agent"} was empty.`, { retryable: true });
+  throw withWarnings(error, turn.warnings);
 }
 
 function toRequest(run: HookRun): TurnRequest {
@@ -121,6 +121,8 @@ export interface TurnContext {
   settings: ResolvedConfig["agents"];
   /** The session's earlier turns, oldest first. */
   history: PastEntry[];
+  /** When the session with this history began. */
+  sessionStart?(sessionKey: string): Promise<number | undefined>;
   /** The tool sets of the runtime in use: a call is looked up when it is executed. */
   tools: Pick<ToolSets, "find" | "list" | "explainMissing">;
   /** Names questions to a person. */
@@ -178,10 +180,14 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
   const read = await readContext(calls, { tools, runId, hook, recorded, signal });
   const isRead = recorded.some((step) => step.kind === "context");
   if (read.steps.length > 0 && !isRead) await recordSteps(read.steps, steps);
+  const askedAt = Date.now();
+  const isKept = [settled.model, ...fallbackModels].some((model) => agent.keepsHistory?.(model));
+  const began = isKept && history.length > 0 ? await context.sessionStart?.(sessionKey) : undefined;
   const turn: AgentTurn = {
     kind,
     runId,
     sessionKey: conversation,
+    ...(isKept && { sessionStart: began ?? askedAt }),
     history: history.map(({ role, text }) => ({ role, text })),
     message: toPrompt(message) + read.prompt,
     ...settled,
@@ -190,12 +196,14 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
   };
   const { rules, warnings: unusable } = openGrants(grants, tools, { runId, origin });
   const known = new Set([...request.sources, ...read.sources, ...SOURCE_RULES.ofHistory(history)]);
-  const askedAt = Date.now();
   const answer = await inSpan("turn", async (describe) => {
     const progress = { recorded: isRead ? recorded : [...read.steps, ...recorded], sources: [...known] };
     const loop = { agent, settings, fallbackModels, rules, written, steps, hasSteps, signal };
     // To wait for a person is no failure.
-    const reply = await runLoop(turn, { ...loop, ...progress }).catch(toSuspended);
+    const reply = await runLoop(turn, { ...loop, ...progress }).catch((error: unknown) => {
+      if (error instanceof Suspended) return error;
+      throw withWarnings(error, [...unusable, ...read.warnings]);
+    });
     if (reply instanceof Suspended) return reply;
     describe?.({
       "gen_ai.response.model": reply.model,
@@ -205,7 +213,7 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     return reply;
   });
   if (answer instanceof Suspended) throw answer;
-  const { text, model, usage, cost, warnings, sources, lastStep } = answer;
+  const { text, model, usage, cost, warnings, sources, notes, lastStep } = answer;
   const finishedAt = Date.now();
   const about = { sessionKey, eventId, runId, ...toSources(sources) };
   const entries: NewEntry[] = [
@@ -221,13 +229,9 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     warnings: [...unusable, ...read.warnings, ...warnings],
     entries,
     sources,
+    notes,
     lastStep,
   };
-}
-
-function toSuspended(error: unknown): Suspended {
-  if (error instanceof Suspended) return error;
-  throw error;
 }
 
 /** Most texts are made from nothing private, and then nothing is stored. */

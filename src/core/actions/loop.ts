@@ -1,6 +1,6 @@
-import type { AgentDriver, AgentReply, TokenUsage } from "../ports/agent.ts";
+import type { AgentDriver, AgentNote, AgentReply, TokenUsage } from "../ports/agent.ts";
 import type { ResolvedConfig } from "../config/resolved-config.ts";
-import { DriverError } from "../errors.ts";
+import { DriverError, withWarnings } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import { withTimeout } from "../shared/time.ts";
 import { askModels, type Question, type PastExchange, toExchange } from "./ask-models.ts";
@@ -23,6 +23,8 @@ interface TurnAnswer extends Pick<AgentReply, "text" | "model" | "usage" | "cost
   warnings: string[];
   /** The private sources of everything that was in the prompt. */
   sources: string[];
+  /** What the agent said and did before its reply. */
+  notes: Step[];
   lastStep?: Step;
 }
 
@@ -46,7 +48,7 @@ export async function runLoop(question: Question, context: LoopContext): Promise
   try {
     return await converse(question, progress, context);
   } catch (error) {
-    if (!(error instanceof TurnTimeout) || progress.past.length === 0) throw error;
+    if (!(error instanceof TurnTimeout) || progress.past.length === 0) throw withWarnings(error, progress.warnings);
     const at = Date.now();
     const step: Step = {
       n: progress.next,
@@ -66,11 +68,18 @@ async function converse(question: Question, progress: Progress, context: LoopCon
     const ask = (signal: AbortSignal): Promise<Step> => askOnce(question, progress, { ...context, signal });
     const step = await within(ask, progress, question, context);
     addAnswer(progress, step);
-    if (!step.answer) return { ...progress, lastStep: context.hasSteps ? step : undefined };
+    if (!step.answer) return end(progress, step, context);
     const reached = findReached(progress, context.settings);
     if (reached !== undefined) return endEarly({ ...progress, lastStep: step }, reached);
     await recordSteps([step], context.steps);
   }
+}
+
+/** Notes come before the answer, which is a step only in a turn with steps. */
+function end({ notes, ...progress }: Progress, answer: Step, { hasSteps }: LoopContext): TurnAnswer {
+  const numbered = notes.map((note, index) => ({ ...note, n: answer.n + index }));
+  const lastStep = hasSteps ? { ...answer, n: answer.n + notes.length } : undefined;
+  return { ...progress, notes: numbered, lastStep };
 }
 
 /** Does work in the time that the turn has left. Time that is spent on calls that change something counts afterward. */
@@ -97,6 +106,7 @@ async function askOnce(question: Question, progress: Progress, context: LoopCont
   const turn = { ...question, model, tools: tools.length > 0 ? tools : undefined, past: progress.past };
   const reply = await askModels(turn, { agent, fallbackModels: context.fallbackModels, signal });
   progress.warnings.push(...reply.warnings);
+  progress.notes = (reply.notes ?? []).map((note) => toNote(note, progress.sources));
   const { text, usage, calls = [], answer, asked } = reply;
   return {
     n: progress.next,
@@ -113,6 +123,11 @@ async function askOnce(question: Question, progress: Progress, context: LoopCont
   };
 }
 
+function toNote({ at, call, text }: AgentNote, sources: string[]): Step {
+  const said = call === undefined ? { text } : { title: call };
+  return { n: 0, kind: "note", state: "done", ...said, sources, startedAt: at, finishedAt: at };
+}
+
 /** Executes the calls of an answer, and records their results. */
 async function finishCalls(answer: Step, progress: Progress, question: Question, context: LoopContext): Promise<void> {
   const { past, sources } = progress;
@@ -127,7 +142,7 @@ async function finishCalls(answer: Step, progress: Progress, question: Question,
 
 function toProgress(steps: readonly Step[], sources: string[]): Progress {
   const next = 1 + steps.filter(({ kind }) => kind === "context").length;
-  const progress: Progress = { text: "", warnings: [], sources, next, past: [], open: undefined, usedMs: 0 };
+  const progress: Progress = { text: "", warnings: [], notes: [], sources, next, past: [], open: undefined, usedMs: 0 };
   for (const step of steps) {
     if (step.kind !== "model" || !step.answer) continue;
     addAnswer(progress, step);
@@ -203,7 +218,7 @@ function findReached(
 function endEarly(progress: TurnAnswer, reason: string): TurnAnswer {
   const sentence = `The turn ended before the model was done: ${reason}.`;
   const text = [progress.text.trim(), `[${sentence}]`].filter(Boolean).join("\n\n");
-  return { ...progress, text, warnings: [...progress.warnings, sentence] };
+  return { ...progress, text, notes: [], warnings: [...progress.warnings, sentence] };
 }
 
 const MILLION = 1_000_000;

@@ -1,4 +1,4 @@
-import { type PastEntry, runAgentAction, toFailureNotice } from "../actions/agent-turn.ts";
+import { type PastEntry, runAgentAction, toFailureNotice, type TurnContext } from "../actions/agent-turn.ts";
 import { toErrorSummary } from "../actions/main-session.ts";
 import { ModelUnavailable } from "../actions/ask-models.ts";
 import { ClaimLost, Suspended } from "../actions/steps.ts";
@@ -90,7 +90,8 @@ async function complete(
   const steps = createStepStore(run, context);
   const written = findWrittenGrants(run, runtime);
   const ask = createAsk(context, run.mapping);
-  const turn = { agent, tools, settings: runtime.config.agents, history, ask, steps, written, signal };
+  const sessionStart = createSessionStart(context);
+  const turn = { agent, tools, settings: runtime.config.agents, history, sessionStart, ask, steps, written, signal };
   context.marks.show(run);
   const outcome = await runAgentAction(run, turn);
   const recording = journal.completeRun(run, outcome);
@@ -110,13 +111,14 @@ function msSince(time: number | undefined): number {
 async function recordRunFailure(run: ClaimedRun, given: unknown, context: DispatchContext): Promise<boolean> {
   const { journal, telemetry } = context;
   const { id: runId, eventId, hook, attempts } = run;
+  const warnings = given instanceof DriverError ? given.warnings : undefined;
   const outage = isUnavailable(given) ? toOutage(run, given, context) : undefined;
   const cause = outage?.delayMs === undefined ? (outage?.end ?? given) : given;
   const error = toFailure(cause);
   const fields = { step: "turn", runId, eventId, hook, attempts, error: error.message };
   if (await isForOthers(cause, context)) {
     telemetry.log.warn("run given back: the nodes' configurations differ", fields);
-    return journal.giveBackRun(run, Date.now() + GIVE_BACK_MS, { error: error.message });
+    return journal.giveBackRun(run, Date.now() + GIVE_BACK_MS, { error: error.message, warnings });
   }
   const { maxAttempts } = context.current().config.agents;
   const delayMs = outage?.delayMs ?? retryDelayMs(cause, countFailures(run), { ...BACKOFF, maxAttempts });
@@ -127,17 +129,28 @@ async function recordRunFailure(run: ClaimedRun, given: unknown, context: Dispat
   if (delayMs !== undefined && outage) {
     const { unavailableSince, waitingFor } = outage;
     telemetry.log.warn("run waits for the provider of its model", { ...fields, provider: waitingFor });
-    return journal.giveBackRun(run, finishedAt + delayMs, { error: error.message, unavailableSince, waitingFor });
+    return journal.giveBackRun(run, finishedAt + delayMs, {
+      error: error.message,
+      warnings,
+      unavailableSince,
+      waitingFor,
+    });
   }
   if (delayMs !== undefined) {
-    const isRecorded = await journal.retryRun(run, finishedAt + delayMs, error.message);
+    const isRecorded = await journal.retryRun(run, finishedAt + delayMs, error.message, warnings);
     telemetry.log.warn("run failed, will try again", fields);
     return isRecorded;
   }
   context.marks.remove(runId);
   const entries = [toErrorSummary(run, error, finishedAt)];
   const deliveries = (await hasNotice(run, journal)) ? [] : toFailureNotice(run);
-  const isRecorded = await journal.deadLetterRun(run, { finishedAt, error: error.message, entries, deliveries });
+  const isRecorded = await journal.deadLetterRun(run, {
+    finishedAt,
+    error: error.message,
+    warnings,
+    entries,
+    deliveries,
+  });
   telemetry.log.error("run failed permanently", fields);
   return isRecorded;
 }
@@ -203,6 +216,11 @@ export async function readHistory(
     const isAll = entries.length < limit || latest.length < entries.length || limit >= max;
     if (isAll) return withoutHalfTurn(latest).flatMap(toHistoryEntry);
   }
+}
+
+/** When the session began whose latest turns `readHistory` gives. */
+export function createSessionStart({ journal, current }: DispatchContext): TurnContext["sessionStart"] {
+  return (sessionKey) => journal.sessionStart(sessionKey, current().config.session.idleAfterMs);
 }
 
 /** The entries since the session was last idle. A slow answer is not idle time. */

@@ -11,7 +11,7 @@ import { MAIN_SESSION } from "../types.ts";
 import type { DispatchContext } from "./dispatch-context.ts";
 import { createAsk } from "./run-steps.ts";
 import { MAX_RETRY_AFTER_MS, toFailure } from "./retry.ts";
-import { readHistory } from "./execute-run.ts";
+import { createSessionStart, readHistory } from "./execute-run.ts";
 
 /** Minimum time between two heartbeats: many requests become one. */
 const MIN_GAP_MS = 100;
@@ -202,7 +202,16 @@ async function runTurn(
     const { channel, to } = config.agents.heartbeat;
     const route = channel !== undefined && to !== undefined ? { channel, to } : await journal.operatorRoute();
     const isPublic = route !== undefined && isPublicRoute(route, config);
-    const turn = { agent, tools, settings: config.agents, history, ask: createAsk(context), signal };
+    const settings = config.agents;
+    const turn = {
+      agent,
+      tools,
+      settings,
+      history,
+      sessionStart: createSessionStart(context),
+      ask: createAsk(context),
+      signal,
+    };
     return await runWithLess({ runId: id, events, route, isPublic }, turn);
   } catch (error) {
     signal.throwIfAborted();

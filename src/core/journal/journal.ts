@@ -236,7 +236,7 @@ export interface JournalWrites {
    */
   settleCall(runId: string, result: Step): Promise<boolean>;
   /** Lets the run try again at `notBefore`, in its old place in the order; later runs of its session keep waiting behind it. */
-  retryRun(claim: Claim, notBefore: number, error: string): Promise<boolean>;
+  retryRun(claim: Claim, notBefore: number, error: string, warnings?: readonly string[]): Promise<boolean>;
   /** The same, and the attempt does not count. */
   giveBackRun(claim: Claim, notBefore: number, reason: GiveBack): Promise<boolean>;
   /** Undoes the claim of an interrupted run, its attempt included. */
@@ -331,6 +331,8 @@ export interface JournalReads {
   operatorRoute(): Promise<Route | undefined>;
   /** The newest `limit` turns of a session, oldest first. */
   history(sessionKey: string, limit: number): Promise<Turn[]>;
+  /** The time of the first turn of a session after its last pause of this length. A slow answer is no pause. */
+  sessionStart(sessionKey: string, idleAfterMs: number): Promise<number | undefined>;
   /** `prefix`: only events whose ids begin with it. `ids`: only these. */
   listEvents(
     page: Page & { prefix?: string; ids?: string[]; hook?: string; status?: EventStatus },

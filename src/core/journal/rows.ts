@@ -225,6 +225,7 @@ export function toFailedAttempt(row: Row): FailedAttempt {
     startedAt: integer(row.started_at),
     endedAt: optional(integer, row.ended_at),
     error: text(row.error),
+    ...(row.warnings && { warnings: JSON.parse(text(row.warnings)) }),
   };
 }
 

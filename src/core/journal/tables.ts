@@ -23,6 +23,7 @@ export const NARROW_TABLES = `
     started_at bigint NOT NULL,
     ended_at bigint,                  -- NULL: its process ended during it
     error text NOT NULL,
+    warnings text,                    -- JSON
     PRIMARY KEY (work_id, n)
   );
 

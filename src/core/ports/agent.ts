@@ -8,6 +8,8 @@ export interface HistoryEntry {
 export interface AgentTurn {
   runId: string;
   sessionKey: string;
+  /** For a driver that keeps the history itself: when the session began. After a long pause it is another session. */
+  sessionStart?: number;
   /** heartbeat: a turn of the main session over its pending system events. */
   kind: "hook" | "heartbeat";
   history: HistoryEntry[];
@@ -71,8 +73,18 @@ export interface TokenUsage {
   cacheWriteTokens?: number;
 }
 
+/** What an agent with tools of its own said or did before its reply. */
+export interface AgentNote {
+  at: number;
+  /** What it called, in its own words. Absent: it said `text`. */
+  call?: string;
+  text?: string;
+}
+
 export interface AgentReply {
   text: string;
+  /** Kept for people to read, oldest first. Nothing continues from them. */
+  notes?: AgentNote[];
   /** The model that answered. */
   model?: string;
   usage?: TokenUsage;
@@ -91,6 +103,8 @@ export interface AgentDriver {
   readonly name: string;
   /** Whether turns on this model may have `tools` and `exchanges`. Each `run` is then one request to it. Absent: none may. */
   canCall?(model: string | undefined): boolean;
+  /** Whether what answers for this model keeps the history itself, and is not sent it. Absent: none does. */
+  keepsHistory?(model: string | undefined): boolean;
   /** Rejects with a `DriverError`. After `signal` aborts it must settle soon and do nothing more. */
   run(turn: AgentTurn, signal: AbortSignal): Promise<AgentReply>;
   /** Ends what the driver keeps running between turns, once no turn is running. */

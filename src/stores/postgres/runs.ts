@@ -3,7 +3,7 @@ import { toErrorGroup } from "../../core/journal/error-group.ts";
 import { fromOutcome, integer, text } from "../../core/journal/rows.ts";
 import { insertApprovals, locksOf } from "../../core/journal/writes/approval-states.ts";
 import { addFailedAttempt } from "../../core/journal/writes/failed-attempts.ts";
-import { reportsOfEnd, type RunEnd, toCompletion, toUsed } from "../../core/journal/writes/run-end.ts";
+import { reportsOfEnd, type RunEnd, toCompletion, stepsOfEnd, toUsed } from "../../core/journal/writes/run-end.ts";
 import { recipientLock, sessionLock } from "../../core/journal/writes/writer.ts";
 import { addEntries, reportsOfEntries } from "./entries.ts";
 import { addSpends, addToCounts } from "./counters.ts";
@@ -35,8 +35,9 @@ export async function endRuns(transaction: Transaction, ends: RunEnd[], moreLock
   const [, row] = await Promise.all([lock(transaction, locks), batch.run(transaction, ENDED)]);
   const events: Record<string, string | null> = JSON.parse(text(row?.ended));
   if (integer(row?.promoted) > 0) transaction.announce("run");
-  for (const { claim, state, finishedAt: at, error = "" } of ends) {
-    if (state === "dead" && claim.id in events) addFailedAttempt(transaction, "runs", claim.id, { at, error });
+  for (const { claim, state, finishedAt: at, error = "", warnings } of ends) {
+    if (state === "dead" && claim.id in events)
+      addFailedAttempt(transaction, "runs", claim.id, { at, error, warnings });
   }
   const results = ends.map(({ claim }) => claim.id in events);
   const reports = ends
@@ -106,11 +107,12 @@ function toBatch(ends: RunEnd[], clockOffsetMs: number): Batch {
     batch,
     ends.flatMap(({ claim, outcome }) => (outcome ? [{ claim: claim.id, used: toUsed(outcome) }] : [])),
   );
-  const lastSteps = ends.flatMap(({ claim: { id }, outcome }) => {
-    if (!outcome?.lastStep) return [];
-    const [run_id, n, state, detail] = toStepRow(id, outcome.lastStep);
-    return [{ run_id, n, state, detail }];
-  });
+  const lastSteps = ends.flatMap((end) =>
+    stepsOfEnd(end).map((step) => {
+      const [run_id, n, state, detail] = toStepRow(end.claim.id, step);
+      return { run_id, n, state, detail };
+    }),
+  );
   batch.add(
     "last_steps",
     lastSteps,

@@ -4,7 +4,7 @@ import { toErrorGroup } from "../../core/journal/error-group.ts";
 import { fromOutcome, integer, optional, text } from "../../core/journal/rows.ts";
 import { insertApprovals } from "../../core/journal/writes/approval-states.ts";
 import { addFailedAttempt } from "../../core/journal/writes/failed-attempts.ts";
-import { reportsOfEnd, type RunEnd, toUsed } from "../../core/journal/writes/run-end.ts";
+import { reportsOfEnd, type RunEnd, stepsOfEnd, toUsed } from "../../core/journal/writes/run-end.ts";
 import { addSpend } from "../../core/journal/writes/spend.ts";
 import { INSERT_ANSWER, toStepRow } from "../../core/journal/writes/step-rows.ts";
 import { statementsOf } from "./read.ts";
@@ -53,7 +53,7 @@ const INSERT_JOINED = `
  * Ends a claimed run with everything that it produced, and makes the next of its session ready. False if the claim is lost.
  */
 export function endRun(transaction: Transaction, end: RunEnd): boolean {
-  const { claim, state, finishedAt, error, outcome, entries, deliveries } = end;
+  const { claim, state, finishedAt, error, warnings, outcome, entries, deliveries } = end;
   const row = transaction.get(FIND_CLAIMED, claim.id, claim.token);
   if (!row) return false;
   const [seq, eventSeq] = [integer(row.seq), integer(row.event_seq)];
@@ -62,10 +62,10 @@ export function endRun(transaction: Transaction, end: RunEnd): boolean {
   transaction.counters.add({ runs: -1 });
   if (transaction.run(PROMOTE_NEXT, text(row.session_key)) > 0) transaction.announce("run");
   const statements = statementsOf(transaction);
-  if (error !== undefined) addFailedAttempt(statements, "runs", claim.id, { at: finishedAt, error });
+  if (error !== undefined) addFailedAttempt(statements, "runs", claim.id, { at: finishedAt, error, warnings });
   for (const entry of entries) insertEntry(transaction, entry, { eventSeq, runSeq: seq });
   if (outcome) finish(addSpend(statements, toUsed(outcome), row));
-  if (outcome?.lastStep) statements.withCommit(INSERT_ANSWER, toStepRow(claim.id, outcome.lastStep));
+  for (const step of stepsOfEnd(end)) statements.withCommit(INSERT_ANSWER, toStepRow(claim.id, step));
   insertDeliveries(transaction, deliveries, finishedAt);
   if (outcome?.questions) finish(insertApprovals(createWriter(transaction), outcome.questions));
   updateRunCounts(transaction, { seq, eventSeq }, { open: deliveries.length - 1, dead: state === "dead" ? 1 : 0 });

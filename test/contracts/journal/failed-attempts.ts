@@ -15,11 +15,13 @@ export function describeFailedAttempts(open: OpenJournal): void {
         const [claimed] = await journal.claimRuns(1, at);
         expect(await end(claimed!.id)).toBe(true);
       };
-      await fail(NOW, (id) => journal.retryRun(claimOf(id), NOW + 100, "503: busy\0"));
-      await fail(NOW + 100, (id) => journal.giveBackRun(claimOf(id), NOW + 200, { error: "no answer" }));
+      await fail(NOW, (id) => journal.retryRun(claimOf(id), NOW + 100, "503: busy\0", ["It was adapted.", "\0"]));
+      await fail(NOW + 100, (id) =>
+        journal.giveBackRun(claimOf(id), NOW + 200, { error: "no answer", warnings: ["a"] }),
+      );
       await fail(NOW + 200, (id) => journal.releaseRun(claimOf(id)));
       await fail(NOW + 300, (id) =>
-        journal.deadLetterRun(claimOf(id), { finishedAt: NOW + 350, error: "400: no", entries: [] }),
+        journal.deadLetterRun(claimOf(id), { finishedAt: NOW + 350, error: "400: no", warnings: ["b"], entries: [] }),
       );
       const { id } = event.actions.map((action) => ({ id: "runId" in action ? action.runId : "" }))[0]!;
       await journal.retryDeadLetter(id, NOW + 400);
@@ -27,11 +29,12 @@ export function describeFailedAttempts(open: OpenJournal): void {
 
       const kept = [
         { n: 1, startedAt: NOW, endedAt: expect.any(Number), error: expect.stringMatching(/^503: busy/) },
-        { n: 2, startedAt: NOW + 100, endedAt: expect.any(Number), error: "no answer" },
-        { n: 3, startedAt: NOW + 300, endedAt: NOW + 350, error: "400: no" },
+        { n: 2, startedAt: NOW + 100, endedAt: expect.any(Number), error: "no answer", warnings: ["a"] },
+        { n: 3, startedAt: NOW + 300, endedAt: NOW + 350, error: "400: no", warnings: ["b"] },
       ];
       expect((await journal.getEvent(event.id))?.runs).toMatchObject([{ state: "done", failedAttempts: kept }]);
       expect(await journal.getRun(id)).toMatchObject({ failedAttempts: kept });
+      expect((await journal.getRun(id))?.failedAttempts?.[0]?.warnings?.[0]).toBe("It was adapted.");
       await sweepAll(journal, { now: NOW + 500, keepFrom: NOW + 500 });
       expect(await journal.getRun(id)).toBeUndefined();
     });

@@ -215,6 +215,25 @@ export function describeReads(open: OpenJournal): void {
       expect(await journal.history("nobody", 2)).toEqual([]);
     });
 
+    test("a session began after its last pause", async () => {
+      const journal = await start();
+      await addEntries(journal, [
+        { text: "one", at: NOW },
+        { text: "a slow answer", role: "assistant", at: NOW + 90 },
+        { text: "two", at: NOW + 100 },
+      ]);
+      expect(await journal.sessionStart("s", 50)).toBe(NOW);
+      await addEntries(journal, [
+        { text: "three", at: NOW + 150 },
+        { text: "note", role: "system", at: NOW + 190 },
+        { text: "four", at: NOW + 199 },
+      ]);
+      expect(await journal.sessionStart("s", 50)).toBe(NOW + 150);
+      expect(await journal.sessionStart("s", 51)).toBe(NOW);
+      expect(await journal.sessionStart("nobody", 50)).toBeUndefined();
+      expect(await journal.sessionStart("main", 50)).toBeUndefined();
+    });
+
     test("texts are read as they were stored, also those that repeat the body or the reply", async () => {
       const journal = await start();
       const repeated = 'Zwölf Äpfel 😀, "quoted",\nand enough more text to be found again';

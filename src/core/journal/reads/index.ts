@@ -8,7 +8,7 @@ import { countRestarts, readSurvival } from "./survival.ts";
 import * as publications from "./published.ts";
 import type { Reader } from "./reader.ts";
 import { countWork, findLost, getRun, isClaimed, listPauses, listRuns, listSteps, readSpend } from "./runs.ts";
-import { getSession, history, listPendingSystemEvents, listSessions } from "./sessions.ts";
+import { getSession, history, listPendingSystemEvents, listSessions, sessionStart } from "./sessions.ts";
 import { listNotes, readState } from "./mapping-state.ts";
 
 /** Makes a method of the journal from a read. */
@@ -41,6 +41,7 @@ export function createReads(read: Read): JournalReads {
     operatorRoute: read(operatorRoute),
 
     history: read(history),
+    sessionStart: read(sessionStart),
     listEvents: read(listEvents),
     countEvents: read(countEvents),
     countWork: read(countWork),

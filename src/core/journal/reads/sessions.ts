@@ -33,6 +33,24 @@ export async function history({ all, tables }: Reader, sessionKey: string, limit
   return newestFirst.toReversed().map(rows.toTurn);
 }
 
+/** The time of the first turn of a session after its last pause of this length. A slow answer is no pause. */
+export async function sessionStart(
+  { get, tables }: Reader,
+  sessionKey: string,
+  idleAfterMs: number,
+): Promise<number | undefined> {
+  const isMain = sessionKey === MAIN_SESSION;
+  const [from, key] = isMain ? [tables.mainTurns, `'${MAIN_SESSION}'`] : ["hookline.entries", "$2"];
+  const row = await get(
+    `SELECT at FROM (
+       SELECT at, role, seq, lag(at) OVER (ORDER BY seq) AS before FROM ${from}
+       WHERE session_key = ${key} AND role <> 'system') AS turns
+     WHERE before IS NULL OR (role <> 'assistant' AND at - before >= +$1::bigint) ORDER BY seq DESC LIMIT 1`,
+    isMain ? [idleAfterMs] : [idleAfterMs, sessionKey],
+  );
+  return row && rows.integer(row.at);
+}
+
 export async function listPendingSystemEvents({ all, tables }: Reader, limit = MAX_INTEGER): Promise<Entry[]> {
   const sql = `SELECT * FROM ${tables.entries} WHERE pending = 1 ORDER BY seq LIMIT +$1::int`;
   return (await all(sql, [limit])).map(rows.toEntry);

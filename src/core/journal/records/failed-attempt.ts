@@ -12,6 +12,8 @@ export interface FailedAttempt {
   /** Absent: its process ended during it. */
   endedAt?: number;
   error: string;
+  /** What came before the failure. */
+  warnings?: readonly string[];
 }
 
 /** The attempts of a claimed run or delivery during which the process ended, in a row up to this one. */

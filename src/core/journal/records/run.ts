@@ -81,6 +81,8 @@ export interface ClaimedRun extends Run, Claim {
 /** Why a run is given back. */
 export interface GiveBack extends Pick<Run, "unavailableSince" | "waitingFor"> {
   error: string;
+  /** As in a `FailedAttempt`. */
+  warnings?: readonly string[];
 }
 
 export interface RunLimit {
@@ -100,6 +102,8 @@ export interface TurnOutcome extends Pick<Run, "model" | "usage" | "cost" | "war
   /** New entries of its session, and the summary for the main session. */
   entries: NewEntry[];
   deliveries: NewDelivery[];
+  /** Steps of kind `note`. */
+  notes?: Step[];
   /** The answer that ended a turn with steps. Its usage is spent now; that of the earlier steps was spent with them. */
   lastStep?: Step;
   /** Replies that a person must see first. Their deliveries are not among `deliveries`. */
@@ -110,6 +114,8 @@ export interface TurnOutcome extends Pick<Run, "model" | "usage" | "cost" | "war
 export interface RunFailure {
   finishedAt: number;
   error: string;
+  /** As in a `FailedAttempt`. */
+  warnings?: readonly string[];
   entries: NewEntry[];
   /** The notice for the place of the event. */
   deliveries?: NewDelivery[];

@@ -2,11 +2,14 @@ import type { RequestedCall, TokenUsage } from "../../ports/agent.ts";
 import type { Bounded } from "../../boundary/boundary.ts";
 import type { Decision } from "../../types.ts";
 
-/** A step of a run: a text read for the agent, an answer of the model, or a call that the model asked for. */
+/**
+ * A part of a run: something that was read for the agent, an answer of the model, or a call that the model asked for. A note
+ * is what an agent with tools of its own said or did before its reply; no attempt continues from it.
+ */
 export interface Step {
   /** Its place in the run, from 1. */
   n: number;
-  kind: "context" | "model" | "call";
+  kind: "context" | "model" | "call" | "note";
   /**
    * waiting: a person is asked · started: a call was sent, and its result is not recorded · unknown: nobody knows whether it
    * was executed.
@@ -30,7 +33,7 @@ export interface Step {
   decided?: Verdict;
   /** A result that came after a person had decided without it. */
   late?: LateResult;
-  /** The title of a context, as in the prompt. */
+  /** The title of a context, as in the prompt; of a note, what the agent called. */
   title?: string;
   /** The model's answer, or the result of a call or a context: an error if it failed. */
   text?: string;

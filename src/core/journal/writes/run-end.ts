@@ -1,6 +1,7 @@
 import type { NewDelivery } from "../records/delivery.ts";
 import type { Claim } from "../records/node.ts";
 import type { RunFailure, TurnOutcome } from "../records/run.ts";
+import type { Step } from "../records/step.ts";
 import type { NewEntry } from "../records/session.ts";
 import type { ChangeReport, Used } from "./writer.ts";
 
@@ -10,6 +11,8 @@ export interface RunEnd {
   state: "done" | "dead";
   finishedAt: number;
   error?: string;
+  /** As in a `FailedAttempt`. */
+  warnings?: readonly string[];
   outcome?: TurnOutcome;
   entries: NewEntry[];
   deliveries: NewDelivery[];
@@ -27,6 +30,12 @@ export function toFailure(claim: Claim, { deliveries = [], ...failure }: RunFail
 /** Usage of the last step: that of the steps before is spent already. */
 export function toUsed(outcome: TurnOutcome): Used {
   return { ...(outcome.lastStep ?? outcome), finishedAt: outcome.finishedAt };
+}
+
+/** The steps that are recorded with the end of a turn. */
+export function stepsOfEnd({ outcome }: Pick<RunEnd, "outcome">): Step[] {
+  const { notes = [], lastStep } = outcome ?? {};
+  return lastStep ? [...notes, lastStep] : notes;
 }
 
 export function reportsOfEnd({ claim: { id }, state }: RunEnd, eventId: string | undefined): ChangeReport[] {

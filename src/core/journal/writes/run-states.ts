@@ -20,8 +20,14 @@ import { insertSteps } from "./step-rows.ts";
 import { toSurvived } from "./suspect-states.ts";
 import { recipientLock, reportRun, sessionLock, toRunReport, windowLock, type Work, type Writer } from "./writer.ts";
 
-export function retryRun(writer: Writer, claim: Claim, notBefore: number, error: string): Work<boolean> {
-  return postpone(writer, claim, notBefore, { error, uncounted: 0 });
+export function retryRun(
+  writer: Writer,
+  claim: Claim,
+  notBefore: number,
+  error: string,
+  warnings?: readonly string[],
+): Work<boolean> {
+  return postpone(writer, claim, notBefore, { error, warnings, uncounted: 0 });
 }
 
 export function giveBackRun(writer: Writer, claim: Claim, notBefore: number, reason: GiveBack): Work<boolean> {
@@ -32,14 +38,14 @@ function postpone(
   writer: Writer,
   claim: Claim,
   notBefore: number,
-  { error, uncounted, unavailableSince, waitingFor }: GiveBack & { uncounted: 0 | 1 },
+  { error, warnings, uncounted, unavailableSince, waitingFor }: GiveBack & { uncounted: 0 | 1 },
 ): Work<boolean> {
   writer.announce("run");
   const set = `not_before = $3, error = $4, ${toSurvived("$5::integer")}, unavailable_since = $6::bigint,
     waiting_for = $7::text`;
   const [until, since] = [notBefore, unavailableSince].map((at) => at && Math.ceil(at) + writer.clockOffsetMs);
   const values = [until, error, uncounted, since, waitingFor];
-  return leaveRun(writer, claim, { state: "ready", set, failedWith: error }, values);
+  return leaveRun(writer, claim, { state: "ready", set, failedWith: { error, warnings } }, values);
 }
 
 export function releaseRun(writer: Writer, claim: Claim): Work<boolean> {
@@ -56,12 +62,16 @@ export function holdRun(writer: Writer, claim: Claim, reason: string, questions?
 function* leaveRun(
   writer: Writer,
   { id, token }: Claim,
-  { state, set, failedWith: error }: { state: "ready" | "held"; set: string; failedWith?: string },
+  {
+    state,
+    set,
+    failedWith,
+  }: { state: "ready" | "held"; set: string; failedWith?: Pick<GiveBack, "error" | "warnings"> },
   values: (string | number | undefined)[],
 ): Work<boolean> {
   const update = `UPDATE hookline.runs SET state = '${state}', ${set} WHERE id = $1 AND claims = $2 AND state = 'running'`;
   if ((yield* writer.run(update, [id, token, ...values])) === 0) return yield* wasLeft(writer, { id, token });
-  if (error !== undefined) addFailedAttempt(writer, "runs", id, { at: Date.now(), error });
+  if (failedWith) addFailedAttempt(writer, "runs", id, { at: Date.now(), ...failedWith });
   yield* reportRun(writer, id, state);
   return true;
 }

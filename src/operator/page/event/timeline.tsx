@@ -104,6 +104,7 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
   const { state, attempts, createdAt, dueAt, startedAt, finishedAt, model, error, warnings } = run;
   const { holdReason, waitingFor, reply, failedAttempts = [], steps = [] } = run;
   const earlier = failedAttempts.filter(({ endedAt }) => endedAt === undefined || endedAt !== finishedAt);
+  const last = failedAttempts.find(({ endedAt }) => endedAt !== undefined && endedAt === finishedAt);
   const firstAt = earlier[0]?.n === 1 ? earlier[0].startedAt : startedAt;
   const isWaiting = state === "ready" || state === "queued" || state === "held";
   const tone = state === "done" ? "good" : state === "dead" || state === "dropped" ? "bad" : error ? "warn" : "live";
@@ -146,7 +147,7 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         {earlier.at(-1)?.error !== error && <Detail text={error} isError />}
         {state === "dead" && <RetryButton id={run.id} />}
         <Waits run={run} />
-        <Warnings texts={warnings} look="quiet" />
+        <Warnings texts={warnings ?? last?.warnings} look="quiet" />
         {reply !== undefined && (
           <div class="entry assistant">
             <Words text={reply.trim() || "(no text)"} />
@@ -183,7 +184,7 @@ function Waits({ run: { waitsFor } }: { run: RunView }): JSX.Element | null {
   );
 }
 
-const STEP_NAMES = { context: "Context", model: "Answer", call: "Call" };
+const STEP_NAMES = { context: "Context", model: "Answer", call: "Call", note: "Note" };
 
 /** Something that the turn read, an answer of the model, or a call that the model asked for. */
 function RecordedStep({ step }: { step: NonNullable<RunView["steps"]>[number] }): JSX.Element {
@@ -206,11 +207,12 @@ const MAX_OPEN = 600;
 
 /** An attempt of a turn or a delivery that failed, before the last one. */
 function AttemptStep({ attempt, isFirst }: { attempt: FailedAttemptView; isFirst: boolean }): JSX.Element {
-  const { n, startedAt, endedAt, error } = attempt;
+  const { n, startedAt, endedAt, error, warnings } = attempt;
   return (
     <Step name={`Attempt ${n} failed`} ms={msBetween(startedAt, endedAt)} at={endedAt ?? startedAt} tone="warn">
       {isFirst && n > 1 && <span class="quiet">The {n - 1} before it are not kept.</span>}
       <Detail text={error} isError />
+      <Warnings texts={warnings} look="quiet" />
     </Step>
   );
 }
