@@ -1,6 +1,7 @@
 /** The whole service with a model that asks for calls. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
+import { runWebhooks } from "./support/cli.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { type Service, startService } from "./support/service.ts";
 import { startToolServer, type ToolServer } from "./support/tool-server.ts";
@@ -208,6 +209,15 @@ test("max of a pattern is for all of its calls", async () => {
     { state: "done" },
     { state: "failed", text: expect.stringContaining("2 times in a run") },
   ]);
+});
+
+test("more calls than providers take are a warning", async () => {
+  const call = { description: "One ticket.", get: "/ok" };
+  const calls = Object.fromEntries(Array.from({ length: 129 }, (_, index) => [`show${index}`, call]));
+  const many = { kind: "http" as const, baseUrl: tickets.url, private: true, calls };
+  await service.reload(toConfig({ grants: { "many.*": "read" }, agents: { tools: { many } } }));
+  const { stdout, stderr } = await runWebhooks(service.folder, "check");
+  expect(stdout + stderr).toContain("The model is given 129 calls, and some providers take 128 at most.");
 });
 
 test("a call that was refused five times is not looked at again in the run", async () => {

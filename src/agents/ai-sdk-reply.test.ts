@@ -66,6 +66,7 @@ function result(changes: Partial<Result>): Result {
     usage,
     warnings: [],
     response: { modelId: "some-model" },
+    canCall: false,
     toolCalls: [],
     responseMessages: [],
     ...changes,

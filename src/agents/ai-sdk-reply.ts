@@ -1,6 +1,8 @@
 import type { CallWarning, FinishReason, LanguageModelUsage, ModelMessage } from "ai";
+import { DriverError } from "../core/errors.ts";
 import type { AgentReply } from "../core/ports/agent.ts";
 import { warnOfIncomplete } from "./errors.ts";
+import { findWrittenCall } from "./written-calls.ts";
 
 /** The fields of a model's result that make a reply. */
 interface ModelResult {
@@ -9,6 +11,8 @@ interface ModelResult {
   usage: LanguageModelUsage;
   warnings: CallWarning[] | undefined;
   response: { modelId: string };
+  /** The turn has calls. */
+  canCall: boolean;
   toolCalls: { toolCallId: string; toolName: string; input: unknown }[];
   responseMessages: ModelMessage[];
 }
@@ -25,7 +29,9 @@ const INCOMPLETE = new Map<FinishReason, boolean>([
 
 /** An incomplete text is a reply with a warning. An empty one is a reply only if the model finished by itself. */
 export function toReply(provider: string, result: ModelResult, warnings: string[]): AgentReply {
-  const { text, finishReason, usage, toolCalls, responseMessages } = result;
+  const { finishReason, usage, toolCalls, responseMessages } = result;
+  const written = toolCalls.length === 0 ? findWrittenCall(result.text) : undefined;
+  const text = written ? requireText(provider, written.before, result) : result.text;
   const calls = toolCalls.map(({ toolCallId, toolName: name, input }) => ({ toolCallId, name, arguments: input }));
   const retryable = INCOMPLETE.get(finishReason);
   const isComplete = retryable === undefined || calls.length > 0;
@@ -44,9 +50,19 @@ export function toReply(provider: string, result: ModelResult, warnings: string[
     warnings: [
       ...warnings,
       ...(result.warnings ?? []).map(toSentence),
+      ...(written ? ["A call that the model wrote into its text was left out of the reply."] : []),
       ...(isComplete ? [] : [warnOfIncomplete(provider, { text, reason: finishReason, retryable })]),
     ],
   };
+}
+
+/** A turn that can call has not done its work when a call is only written. */
+function requireText(provider: string, text: string, { canCall }: ModelResult): string {
+  if (text !== "" && !canCall) return text;
+  throw new DriverError(
+    `${provider} wrote a call into its text: the server of the model does not read its format of calls.`,
+    { retryable: true },
+  );
 }
 
 function toSentence(warning: CallWarning): string {

@@ -85,7 +85,8 @@ export function createAiSdk(
         const text = kind === "openai-compatible" ? withoutThinking(result.text) : result.text;
         // Without tools there is nobody who could execute a call.
         const toolCalls = turn.tools ? result.toolCalls : [];
-        const answer = { text, finishReason, usage, warnings, response, toolCalls, responseMessages };
+        const canCall = turn.tools !== undefined;
+        const answer = { text, finishReason, usage, warnings, response, canCall, toolCalls, responseMessages };
         return toReply(name, answer, warning === undefined ? [] : [warning]);
       } catch (error) {
         if (error instanceof DriverError) throw error;

@@ -144,6 +144,21 @@ const CALLS: OddPeer[] = [
     expected: { reply: "Nothing to do.", warnings: [/may be incomplete: it ended with "tool-calls"/] },
   },
   {
+    key: "written-call",
+    name: "LM Studio leaves a call in the text, which is not posted: the turn is tried again",
+    thread: "https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/2115",
+    answers: [chat({ text: "Let me look.\n<tool_call>\n<function=work__look>\n</function>\n</tool_call>" }), DONE],
+    expected: { reply: "Done." },
+  },
+  {
+    key: "written-call-bare",
+    name: "a turn without calls posts the text before a call that is written into it",
+    thread: "https://github.com/jundot/omlx/issues/3153",
+    grants: {},
+    answers: [chat({ text: 'All is well.\n<tool_call>{"name":"x"}' })],
+    expected: { reply: "All is well.", warnings: [/wrote into its text was left out/] },
+  },
+  {
     key: "tool-use-failed",
     name: "Groq could not parse a call: the turn is tried again",
     thread: "https://github.com/groq/groq-typescript/issues/28",

@@ -24,7 +24,7 @@ import { lockFile } from "../../agents/tools/lock.ts";
 import type { ToolSets } from "../../core/ports/open-tool-sets.ts";
 import { isCode } from "../../core/transforms/source-boundary.ts";
 import type { TransformRunner, TransformSpec } from "../../core/transforms/runner.ts";
-import { findGrantProblems, findLeftOut } from "./grants.ts";
+import { findGrantProblems, findLeftOut, findTooMany } from "./grants.ts";
 import { findSlowAnswers, findSlowTransforms, openDrivers } from "./open-drivers.ts";
 
 export interface BuildOptions {
@@ -95,6 +95,7 @@ export async function buildRuntime({
     ...findShadowed(mappings),
     ...slow,
     ...findLeftOut(config, opened.tools),
+    ...findTooMany(config, opened.tools),
   ];
   return {
     ...opened,

@@ -73,6 +73,21 @@ export function findLeftOut(config: ResolvedConfig, tools: ToolSets): ConfigProb
   );
 }
 
+/** OpenAI refuses more calls, and other models choose badly among so many. */
+const MAX_CALLS = 128;
+
+/** Grants that give the model too many calls. */
+export function findTooMany(config: ResolvedConfig, tools: ToolSets): ConfigProblem[] {
+  const names = tools.list().map(({ fullName }) => fullName);
+  return listWritten(config).flatMap(({ grants = {}, key, file }) => {
+    const granted = Object.keys(grants).map(compileCallPattern);
+    const count = names.filter((name) => granted.some((isGranted) => isGranted(name))).length;
+    if (count <= MAX_CALLS) return [];
+    const message = `The model is given ${count} calls, and some providers take ${MAX_CALLS} at most. Grant those that it needs.`;
+    return [{ file, key, message }];
+  });
+}
+
 function listLeftOut(pattern: string, { leftOut }: ToolSets): [call: string, reason: string][] {
   return [...leftOut].filter(([call]) => compileCallPattern(pattern)(call));
 }
