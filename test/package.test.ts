@@ -279,6 +279,7 @@ describe("a plugin's own tests, with the published package", () => {
   test("a wrong one does not", async () => {
     const { code, stdout } = await runTests("wrong.test.js");
     expect(failuresIn(stdout)).toEqual([
+      "reckless nest",
       "an unknown recipient is a permanent error",
       "a refusal is a permanent error",
       "remote channel contract: wrong pigeon",

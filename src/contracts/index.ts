@@ -18,3 +18,4 @@ export { type Fault, type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 export type { TestRunner } from "./harness.ts";
 export { describeToolSet, type ToolSetUnderTest } from "./tools.ts";
 export { describeMailSource, type MailSourceUnderTest } from "./mail.ts";
+export { testVendor, type VendorDoubles } from "./vendor.ts";
