@@ -20,7 +20,7 @@ export interface AcpAnswer extends Pick<AgentReply, "text" | "notes" | "usage" |
 
 export interface AcpAgent {
   context: ClientContext;
-  /** What the agent asked a permission for, which was refused, by the id of the session. */
+  /** Titles of refused requests for a permission, by the id of the session. */
   refusals: Map<string, string[]>;
 }
 
@@ -96,7 +96,7 @@ async function chooseModel(agent: ClientContext, session: ActiveSession, model: 
   return model === "default" ? [] : [`The agent does not offer the model "${model}" and answered with its own choice.`];
 }
 
-/** What needed a permission was the work, so another attempt would end in the same way. */
+/** The work needed the permission, so another attempt would end in the same way. */
 function requireWords(text: string, refused: string[]): void {
   if (text.trim() !== "" || refused.length === 0) return;
   throw new DriverError(`The agent replied nothing after a permission was refused: ${listRefused(refused)}.`, {

@@ -8,11 +8,11 @@ const MAX_LENGTH = 1024 * 1024;
 const MAX_NOTES = 200;
 const MAX_TITLE = 300;
 
-/** What an agent said and did in one turn. */
+/** Words and acts of an agent in one turn. */
 export interface Transcript {
   /** Throws a `DriverError` if the agent wrote too much. */
   take(update: SessionUpdate): void;
-  /** What it said after its last call is the reply; without that, its last message. */
+  /** Its words after the last call are the reply; without any, its last message. */
   finish(): Pick<AgentReply, "text" | "notes"> & Usage;
 }
 
@@ -51,7 +51,7 @@ export function createTranscript(): Transcript {
       const start = last < after ? Math.max(last, 0) : after;
       const end = last < after ? last + 1 : said.length;
       const text = said.slice(start, end).map((one) => one.text ?? "");
-      const notes = [...said.slice(0, start), ...said.slice(end)].slice(-MAX_NOTES).map(({ id: _, ...note }) => note);
+      const notes = [...said.slice(0, start), ...said.slice(end)].slice(-MAX_NOTES).map(({ id: _id, ...note }) => note);
       return { text: text.join("\n\n"), ...(notes.length > 0 && { notes }), ...usage };
     },
   };

@@ -119,13 +119,13 @@ describe("result", () => {
       { text: "Now the tests." },
       { call: "run tests" },
     ];
-    expect(notes?.map(({ at: _, ...note }) => note)).toEqual(said);
+    expect(notes?.map(({ at: _at, ...note }) => note)).toEqual(said);
   });
 
   test("without a word after the last call, the last message is the reply", async () => {
     const { text, notes } = await run("work silent");
     expect(text).toBe("Now the tests.");
-    expect(notes?.map(({ at: _, ...note }) => note)).toEqual([
+    expect(notes?.map(({ at: _at, ...note }) => note)).toEqual([
       { text: "I'll look first." },
       { call: "read tests" },
       { call: "run tests" },

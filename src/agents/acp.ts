@@ -112,7 +112,7 @@ class AgentLost extends Error {
 /** Agents keep every session in memory, so one that has had this many is replaced. */
 const MAX_SESSIONS = 100;
 const CANCEL_GRACE_MS = 2000;
-/** Of what needs a permission, in characters. */
+/** The longest title of a request for a permission, in characters. */
 const MAX_TITLE = 100;
 /** A longer line ends the connection. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;

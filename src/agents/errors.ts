@@ -20,7 +20,7 @@ export function toDriverError(error: unknown, call: { provider: string; secrets:
   const reason = withoutSecrets(failure.message, call.secrets);
   const sentence = `${call.provider} ${describe(failure, `agents.providers.${call.provider}`)}`;
   return new DriverError((reason === "" ? sentence : `${sentence}: ${reason}`).slice(0, MAX_LENGTH), {
-    retryable: isRetryable(failure) && (modelFailure === undefined || modelFailure === "unavailable"),
+    retryable: canRetry(failure) && (modelFailure === undefined || modelFailure === "unavailable"),
     retryAfterMs: readRetryAfter(failure.responseHeaders ?? {}),
     modelFailure,
   });
@@ -40,7 +40,7 @@ function isRedirect(status: number): boolean {
   return status >= 300 && status < 400;
 }
 
-function isRetryable({ statusCode, responseBody = "" }: CallFailure): boolean {
+function canRetry({ statusCode, responseBody = "" }: CallFailure): boolean {
   if (statusCode === undefined) return true;
   // Another attempt would be redirected again.
   if (isRedirect(statusCode)) return false;

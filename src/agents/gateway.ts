@@ -43,7 +43,7 @@ export function createGateway(
 }
 
 /**
- * What the gateway remembers of a session ends with it: the text and its private sources are forgotten here then. The prefix keeps a request from naming a session of the gateway itself. Other characters are escaped because a header is
+ * The memory of the gateway for a session ends with it: the text and its private sources are forgotten here then. The prefix keeps a request from naming a session of the gateway itself. Other characters are escaped because a header is
  * ASCII, and upper case because OpenClaw ignores the case of keys.
  */
 function toSession({ sessionKey, sessionStart }: AgentTurn): string {

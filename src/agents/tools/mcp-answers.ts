@@ -92,8 +92,11 @@ export function normalizeAnswers(inner: Mcp.Transport, { isHttp }: { isHttp: boo
       if (isHttp && !request.isStream) failOpen(id);
     },
   };
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- A transport has fields, and no events.
   inner.onclose = () => outer.onclose?.();
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- See above.
   inner.onerror = (error) => outer.onerror?.(error);
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- See above.
   inner.onmessage = (message, extra) => outer.onmessage?.(normalize(message), extra);
   return outer;
 

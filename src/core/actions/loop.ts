@@ -23,7 +23,7 @@ interface TurnAnswer extends Pick<AgentReply, "text" | "model" | "usage" | "cost
   warnings: string[];
   /** The private sources of everything that was in the prompt. */
   sources: string[];
-  /** What the agent said and did before its reply. */
+  /** Words and acts of the agent before its reply. */
   notes: Step[];
   lastStep?: Step;
 }
@@ -68,7 +68,7 @@ async function converse(question: Question, progress: Progress, context: LoopCon
     const ask = (signal: AbortSignal): Promise<Step> => askOnce(question, progress, { ...context, signal });
     const step = await within(ask, progress, question, context);
     addAnswer(progress, step);
-    if (!step.answer) return end(progress, step, context);
+    if (!step.answer) return endTurn(progress, step, context);
     const reached = findReached(progress, context.settings);
     if (reached !== undefined) return endEarly({ ...progress, lastStep: step }, reached);
     await recordSteps([step], context.steps);
@@ -76,7 +76,7 @@ async function converse(question: Question, progress: Progress, context: LoopCon
 }
 
 /** Notes come before the answer, which is a step only in a turn with steps. */
-function end({ notes, ...progress }: Progress, answer: Step, { hasSteps }: LoopContext): TurnAnswer {
+function endTurn({ notes, ...progress }: Progress, answer: Step, { hasSteps }: LoopContext): TurnAnswer {
   const numbered = notes.map((note, index) => ({ ...note, n: answer.n + index }));
   const lastStep = hasSteps ? { ...answer, n: answer.n + notes.length } : undefined;
   return { ...progress, notes: numbered, lastStep };

@@ -73,10 +73,10 @@ export interface TokenUsage {
   cacheWriteTokens?: number;
 }
 
-/** What an agent with tools of its own said or did before its reply. */
+/** A word or an act of an agent with tools of its own, before its reply. */
 export interface AgentNote {
   at: number;
-  /** What it called, in its own words. Absent: it said `text`. */
+  /** Its call, in its own words. Absent: it said `text`. */
   call?: string;
   text?: string;
 }

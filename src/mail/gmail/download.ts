@@ -138,7 +138,7 @@ function toHeader(headers: GmailHeader[]): Buffer {
   return Buffer.from(headers.map(({ name, value }) => `${name}: ${toLine(value ?? "")}\r\n`).join(""));
 }
 
-/** What is requested instead of what Gmail fails to give. */
+/** The form that is requested instead of one that Gmail fails to give. */
 const LESS: Partial<Record<MessageForm, MessageForm>> = { raw: "headers", full: "headers" };
 
 /**

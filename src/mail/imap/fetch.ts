@@ -229,7 +229,7 @@ async function fetchEach<Value>(
     let isAnswered = false;
     try {
       for await (const message of fetchMessages(folder.client, some, query)) {
-        // What cannot be read of one mail must not stop the others.
+        // A mail that cannot be read must not stop the others.
         const value = await read(message).catch(() => undefined);
         if (value !== undefined) values.set(message.uid, value);
       }

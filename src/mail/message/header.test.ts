@@ -69,6 +69,7 @@ describe("toMailId", () => {
     ["size", HEADER, 101],
     ["body", HEADER, 100, "Test"],
     ["attachment", HEADER, 100, "Text", [{ name: "order.pdf" }]],
+    // oxlint-disable-next-line eslint/max-params -- A row of the table.
   ])("is another one with another %s", (_, block, size, body, attachments) => {
     expect(idOf(block, size, body, attachments)).not.toBe(idOf(HEADER));
   });

@@ -61,7 +61,7 @@ test("a folder whose next mail cannot be read is stuck, until it can be", async 
   const { length } = mailbox.follows;
   await expect.poll(() => mailbox.follows.length).toBeGreaterThan(length + 3);
   const stuckAt = mailbox.changes.findIndex(({ state }) => state === "stuck");
-  // It does not look well whenever a connection opens.
+  // The folder does not look well whenever a connection opens.
   expect(new Set(mailbox.changes.slice(stuckAt).map(({ state }) => state))).toEqual(new Set(["stuck"]));
   mailbox.fail(undefined);
   await expect.poll(() => mailbox.taken).toEqual(["1"]);

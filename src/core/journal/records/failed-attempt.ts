@@ -12,7 +12,7 @@ export interface FailedAttempt {
   /** Absent: its process ended during it. */
   endedAt?: number;
   error: string;
-  /** What came before the failure. */
+  /** Warnings before the failure. */
   warnings?: readonly string[];
 }
 

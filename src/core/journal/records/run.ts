@@ -81,7 +81,7 @@ export interface ClaimedRun extends Run, Claim {
 /** Why a run is given back. */
 export interface GiveBack extends Pick<Run, "unavailableSince" | "waitingFor"> {
   error: string;
-  /** As in a `FailedAttempt`. */
+  /** The ones of a `FailedAttempt`. */
   warnings?: readonly string[];
 }
 
@@ -114,7 +114,7 @@ export interface TurnOutcome extends Pick<Run, "model" | "usage" | "cost" | "war
 export interface RunFailure {
   finishedAt: number;
   error: string;
-  /** As in a `FailedAttempt`. */
+  /** The ones of a `FailedAttempt`. */
   warnings?: readonly string[];
   entries: NewEntry[];
   /** The notice for the place of the event. */

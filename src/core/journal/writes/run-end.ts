@@ -11,7 +11,7 @@ export interface RunEnd {
   state: "done" | "dead";
   finishedAt: number;
   error?: string;
-  /** As in a `FailedAttempt`. */
+  /** The ones of a `FailedAttempt`. */
   warnings?: readonly string[];
   outcome?: TurnOutcome;
   entries: NewEntry[];

@@ -20,6 +20,7 @@ import { insertSteps } from "./step-rows.ts";
 import { toSurvived } from "./suspect-states.ts";
 import { recipientLock, reportRun, sessionLock, toRunReport, windowLock, type Work, type Writer } from "./writer.ts";
 
+// oxlint-disable-next-line eslint/max-params -- The port has them.
 export function retryRun(
   writer: Writer,
   claim: Claim,
