@@ -112,7 +112,7 @@ const OWNERS: Record<string, string> = {
   chokidar: "src/service/runtime/watch.ts",
   "css-select": "src/mail/message/selectors.ts",
   "css-tree": "src/mail/message",
-  culori: "src/mail/message/appearance.ts",
+  culori: "src/mail/message/colors.ts",
   commander: "src/cli/command.ts",
   esbuild: "src/core/transforms/esbuild.ts",
   "fast-xml-parser": "src/core/ingress/parse-xml.ts",

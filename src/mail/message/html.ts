@@ -1,6 +1,6 @@
 import { type DefaultTreeAdapterTypes as Tree, html as spec, parse } from "parse5";
 import { type Appearance, PAGE } from "./appearance.ts";
-import { createStyles, type StyleSheet } from "./style.ts";
+import { createStyles, readDataUrl, type StyleSheet } from "./style.ts";
 
 const MAX_HTML_CHARACTERS = 300_000;
 /** Deeper quotes get no further mark, since each level adds one to every line. */
@@ -26,6 +26,7 @@ export function htmlToText(html: string): string {
   const readAppearance = createStyles(styleSheetsOf(document), document.mode === spec.DOCUMENT_MODE.QUIRKS);
   const appearances: Appearance[] = [PAGE];
   const writer = createWriter();
+  let unread = false;
   walk(document, {
     enter(element) {
       const appearance = isHidden(element) ? undefined : readAppearance(element, appearances.at(-1) ?? PAGE);
@@ -34,14 +35,23 @@ export function htmlToText(html: string): string {
       writer.open(element);
       return true;
     },
-    text: (text, parent) => !isClosed(parent) && appearances.at(-1)?.isVisible && writer.write(text),
+    text(text, parent) {
+      const { isVisible, isUncertain } = appearances.at(-1) ?? PAGE;
+      if (isClosed(parent) || !isVisible) return;
+      unread ||= isUncertain && text.trim() !== "";
+      writer.write(text);
+    },
     leave(element) {
       appearances.pop();
       writer.close(element);
     },
   });
-  return withoutPadding(writer.text());
+  const text = withoutPadding(writer.text());
+  return unread ? `${text}\n\n${UNREAD_STYLES}` : text;
 }
+
+/** Such a style may hide a text from a reader that is here. */
+export const UNREAD_STYLES = "(some styles could not be read)";
 
 function isHidden(element: Tree.Element): boolean {
   const { tagName, attrs, parentNode } = element;
@@ -88,6 +98,9 @@ function styleSheetsOf(document: Tree.Document): StyleSheet[] {
       const read = (wanted: string): string => attrs.find(({ name }) => name === wanted)?.value ?? "";
       const isStyle = tagName === "style" && /^(?:text\/css)?$/i.test(read("type"));
       media = isStyle ? read("media") : undefined;
+      const isLink = tagName === "link" && /(?:^|\s)stylesheet(?:\s|$)/i.test(read("rel"));
+      const css = isLink ? readDataUrl(read("href")) : undefined;
+      if (css !== undefined) sheets.push({ css, media: read("media") });
       return true;
     },
     text: (css) => media !== undefined && sheets.push({ css, media }),

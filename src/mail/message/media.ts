@@ -1,4 +1,4 @@
-import { SCREEN_WIDTH, toPixels } from "./appearance.ts";
+import { SCREEN_WIDTH, toPixels } from "./css-values.ts";
 
 /** The rules in an at-rule or a style sheet that count. */
 export type Reach = "everything" | "what hides" | "nothing";

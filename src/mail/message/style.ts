@@ -10,7 +10,8 @@ import {
   type Rule,
 } from "css-tree";
 import type { DefaultTreeAdapterTypes as Tree } from "parse5";
-import { type Appearance, isRelevant, OPAQUE, PAGE, toAppearance } from "./appearance.ts";
+import { type Appearance, type Declared, isRelevant, PAGE, toAppearance } from "./appearance.ts";
+import { evaluateMath, isUnread, OPAQUE } from "./css-values.ts";
 import { type Reach, reachOfMedia } from "./media.ts";
 import {
   createSelectors,
@@ -38,8 +39,8 @@ const ERROR_WORK = 20_000;
 const MAX_ERROR_WORK = 30_000_000;
 
 /**
- * Reads the styles of a document as a browser with a wide screen would. Styles that cannot be evaluated, because they are too
- * large or not known here, count as hiding.
+ * Reads the styles of a document as a browser with a wide screen would. A style that cannot be evaluated hides nothing, and the
+ * appearance says so. If the document causes too much work, it counts as hidden.
  */
 export function createStyles(styleSheets: StyleSheet[], quirksMode: boolean): ReadAppearance {
   const parseCss = createParser();
@@ -57,9 +58,8 @@ export function createStyles(styleSheets: StyleSheet[], quirksMode: boolean): Re
   };
 }
 
-interface Styled {
+interface Styled extends Declared {
   property: string;
-  value: string;
   /** The value with the greatest weight counts. */
   weight: number;
 }
@@ -81,20 +81,26 @@ interface RuleOptions {
 
 function toRules(sheets: StyleSheet[], { parseCss, selectors, quirksMode }: RuleOptions): StyleRule[] {
   const rules: StyleRule[] = [];
-  for (const { css, media } of sheets) {
+  const isRead = sheets.every(({ css, media }) => read(css, reachOfMedia(media), 0));
+  return isRead ? rules : [{ matches: matchAll, styles: [HIDDEN] }];
+
+  function read(css: string, reach: Reach, depth: number): boolean {
     const sheet = parseCss(css, "stylesheet");
-    if (sheet?.type !== "StyleSheet") return [{ matches: matchAll, styles: [HIDDEN] }];
-    collect(sheet.children, reachOfMedia(media), ORIGIN.author);
+    if (sheet?.type !== "StyleSheet") return false;
+    const imports = Array.from(sheet.children, toImport).filter((found) => found !== undefined);
+    const isImported = imports.every(
+      (found) => depth === MAX_IMPORTS || read(found.css, narrow(reach, found.reach), depth + 1),
+    );
+    collect(sheet.children, reach, ORIGIN.author);
+    return isImported;
   }
-  return rules;
 
   function collect(nodes: List<CssNode>, reach: Reach, origin: number): void {
     if (reach === "nothing") return;
     for (const node of nodes) {
       if (node.type === "Rule") add(node, reach, origin);
       if (node.type !== "Atrule" || !node.block) continue;
-      const inner = reachOf(node);
-      collect(node.block.children, inner === "everything" ? reach : inner, originOf(node, origin));
+      collect(node.block.children, narrow(reach, reachOf(node)), originOf(node, origin));
     }
   }
 
@@ -120,7 +126,37 @@ function toRules(sheets: StyleSheet[], { parseCss, selectors, quirksMode }: Rule
   }
 }
 
-const HIDDEN: Styled = { property: "display", value: "none", weight: IMPORTANT * 4 };
+/** How far the rules in a rule count. */
+function narrow(around: Reach, inner: Reach): Reach {
+  return around === "nothing" || inner === "everything" ? around : inner;
+}
+
+/** How deep style sheets are imported. */
+const MAX_IMPORTS = 3;
+
+/** The style sheet that a rule imports, if the mail contains it. */
+function toImport(node: CssNode): { css: string; reach: Reach } | undefined {
+  if (node.type !== "Atrule" || node.name.toLowerCase() !== "import" || node.prelude?.type !== "AtrulePrelude")
+    return undefined;
+  const [source, ...conditions] = node.prelude.children;
+  const url = source?.type === "Url" || source?.type === "String" ? source.value : "";
+  const css = readDataUrl(url);
+  return css === undefined
+    ? undefined
+    : { css, reach: reachOfMedia(conditions.map((part) => generate(part)).join(" ")) };
+}
+
+/** The text in the address of a style sheet, such as `data:text/css;base64,cHt9`; undefined for one that is elsewhere. */
+export function readDataUrl(url: string): string | undefined {
+  const [, options = "", content = ""] = /^\s*data:text\/css((?:;[^,;]*)*),(.*)$/is.exec(url) ?? [undefined, undefined];
+  if (content === "") return undefined;
+  const decoded = content.replaceAll(/%([\da-f]{2})/gi, (_, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  );
+  return /;\s*base64\s*$/i.test(options) ? Buffer.from(decoded, "base64").toString() : decoded;
+}
+
+const HIDDEN: Styled = { ...toDeclared("display", "none"), property: "display", weight: IMPORTANT * 4 };
 
 type ParseCss = (css: string, context: "stylesheet" | "declarationList") => CssNode | undefined;
 
@@ -171,23 +207,43 @@ function isHiding(styles: Styled[]): boolean {
   return toAppearance(toStyle(styles), PAGE)?.isVisible !== true;
 }
 
-/** The styles of a rule that hide, alone or together. */
+/** The styles of a rule that hide, alone or together, or may, if variables say so. */
 function onlyHiding(styles: Styled[]): Styled[] {
-  if (!isHiding(styles)) return [];
+  const open = styles.filter(({ value }) => value.includes("var(")).map((styled) => ({ ...styled, onlyHides: true }));
+  if (!isHiding(styles)) return open;
   const hiding = styles.filter((styled) => isHiding([styled]));
-  return hiding.length > 0 ? hiding : styles;
+  return [...open, ...(hiding.length > 0 ? hiding : styles)];
 }
 
-/** The winning values, by property. */
-function toStyle(declared: Styled[]): ReadonlyMap<string, string> {
+/** The winning declarations, by property. */
+function toStyle(declared: Styled[]): ReadonlyMap<string, Declared> {
   const sorted = declared.toSorted((first, second) => first.weight - second.weight);
-  return new Map(sorted.map(({ property, value }) => [property, value]));
+  return new Map(sorted.map((styled) => [styled.property, styled]));
+}
+
+function toDeclared(name: string, value: string): Declared {
+  // The library needs some time for each, and thousands of elements have the style of one rule.
+  let last: { replaced: string; isValid: boolean } | undefined;
+  return {
+    value,
+    isValid(replaced) {
+      if (last?.replaced !== replaced) last = { replaced, isValid: isValid(name, replaced) };
+      return last.isValid;
+    },
+    onlyHides: false,
+  };
 }
 
 const ALIASES = new Map([
   ["background", "background-color"],
   ["font", "font-size"],
   ["-webkit-text-fill-color", "text-fill-color"],
+  ["mask", "mask-image"],
+  ["-webkit-mask", "mask-image"],
+  ["-webkit-mask-image", "mask-image"],
+  ["-webkit-clip-path", "clip-path"],
+  ["-webkit-transform", "transform"],
+  ["grid-template", "grid-template-rows"],
   ["overflow-x", "overflow"],
   ["overflow-y", "overflow"],
 ]);
@@ -203,9 +259,10 @@ function toStyled({ property: written, value, important }: Declaration, context:
   const meant = context.quirksMode ? withQuirks(name, decoded) : decoded;
   const { origin } = context;
   const weight = important ? IMPORTANT + (origin === ORIGIN.layer ? ORIGIN.importantLayer : origin) : origin;
-  const styled = { property, value: meant, weight };
+  const styled = { ...toDeclared(name, meant), property, weight };
+  if (name.startsWith("--")) return [styled];
   // A color hides only together with the other one.
-  const counts = isValid(name, meant) || (!isColor(property) && isHiding([styled]));
+  const counts = isValid(name, evaluateMath(meant, PAGE.fontSize)) || (!isColor(property) && isHiding([styled]));
   return counts ? [styled] : [];
 }
 
@@ -224,7 +281,7 @@ const MAX_PARTS = 60;
 
 /** Whether a browser takes the value for the property; otherwise an earlier value counts. */
 function isValid(name: string, value: string): boolean {
-  if (value.includes(OPAQUE)) return true;
+  if (isUnread(value) || /\(from\s/.test(value)) return true;
   const parts = value.replaceAll(/url\([^)]*\)/g, " url ").match(/[^\s,()/]+/g) ?? [];
   if (parts.length > MAX_PARTS) return false;
   if (lexer.matchProperty(name, value).matched) return true;
@@ -254,7 +311,7 @@ function readOwnStyles(element: Element, parseCss: ParseCss, quirksMode: boolean
   return element.attrs.flatMap(({ name, value }) => {
     const property = STYLE_ATTRIBUTES.get(name);
     const text = value.toLowerCase().replace(/^(?=[\da-f]{3,6}$)/, "#");
-    if (property) return [{ property, value: text, weight: ORIGIN.attribute }];
+    if (property) return [{ ...toDeclared(property, text), property, weight: ORIGIN.attribute }];
     if (name !== "style") return [];
     const list = parseCss(value, "declarationList");
     return list?.type === "DeclarationList" ? toStyles(list.children, { origin: ORIGIN.inline, quirksMode }) : [HIDDEN];
