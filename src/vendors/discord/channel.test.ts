@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { discordError, startDiscord } from "../../../test/support/discord.ts";
+import { describeRefusals } from "../../../test/support/vendors/refusals.ts";
 import { openFaultServer } from "../../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../../contracts/channel.ts";
 import { type Fault, startFaultProxy } from "../../contracts/fault-proxy.ts";
@@ -132,4 +133,33 @@ test.each([
 function refused(status: number, body: Record<string, unknown>, headers: object = {}): DriverError {
   const answer = { status, body, headers: new Headers(Object.entries(headers)) };
   return toRefusal("Discord", answer, explain(answer));
+}
+
+describeRefusals("Discord", {
+  uses: {
+    "a message": { call: (baseUrl) => sendAt(baseUrl) },
+    "an edited message": { call: (baseUrl) => sendAt(baseUrl, { replaces: "334384849860007777" }) },
+    "a removed message": {
+      call: async (baseUrl) =>
+        createDiscord({ token: "t", baseUrl }).remove?.(PLACE, "334384849860007777", AbortSignal.timeout(600_000)),
+      expected: [404],
+    },
+    "a typing notice": {
+      call: async (baseUrl) =>
+        createDiscord({ token: "t", baseUrl }).startWorking?.(PLACE, AbortSignal.timeout(600_000)),
+    },
+  },
+  limits: {
+    "in its body": { status: 429, body: { message: "Limited.", retry_after: 7.5 }, retryAfterMs: 7500 },
+    "of a proxy": { status: 429, headers: { "retry-after": "2" }, body: {}, retryAfterMs: 2000 },
+  },
+});
+
+const PLACE = "175928847299117063";
+
+function sendAt(baseUrl: string, more: object = {}): Promise<unknown> {
+  return createDiscord({ token: "t", baseUrl }).send(
+    { to: "175928847299117063", text: "Hello.", idempotencyKey: "d:0", ...more },
+    AbortSignal.timeout(600_000),
+  );
 }

@@ -43,6 +43,8 @@ const ADVICE = new Map<unknown, string>([
   [10_003, "Check the recipient: it is a channel's id, not a user's."],
   [50_001, "Let the bot see the channel."],
   [50_007, "The recipient accepts no messages from the bot."],
+  [403, "Let the bot see the channel and send messages there."],
+  [404, "Check the recipient."],
   [50_013, "Give the bot the permission to send messages in the channel."],
 ]);
 
@@ -99,12 +101,12 @@ export function createDiscord({ token, baseUrl = "https://discord.com/api" }: Di
   };
 }
 
-/** The body of a 429 has the exact time. A proxy's answer may have only the header. */
+/** Words a refusal: a limit, which ends, or what the bot needs. The body of a 429 has the exact time; that of a proxy may have none. */
 export function explain({ status, body }: Pick<HttpAnswer, "body" | "status">): Refusal {
   const { message, code, retry_after: seconds } = body;
-  return {
-    reason: message,
-    advice: ADVICE.get(status) ?? ADVICE.get(code),
-    ...(typeof seconds === "number" && { retryAfterMs: Math.ceil(seconds * 1000) }),
-  };
+  if (status === 429) {
+    const retryAfterMs = typeof seconds === "number" ? Math.ceil(seconds * 1000) : undefined;
+    return { reason: message, retryable: true, retryAfterMs };
+  }
+  return { reason: message, advice: ADVICE.get(code) ?? ADVICE.get(status) };
 }

@@ -1,5 +1,5 @@
 import { type Expiring, keepWhileValid } from "../../core/shared/time.ts";
-import { isSuccess, request, toNoAnswer, toRefusal, type TokenSource } from "./http.ts";
+import { isSuccess, request, toNoAnswer, toRefusal, toUnreadable, type TokenSource } from "./http.ts";
 
 /** A token that expires sooner is not used. */
 const MARGIN_MS = 300_000;
@@ -28,7 +28,9 @@ export function createClientTokens({ service, url, id, secret, scope, advice }: 
     const form = { grant_type: "client_credentials", client_id: id, client_secret: secret, scope };
     const answer = await request({ service, url, body: new URLSearchParams(form), signal });
     const { access_token: token, expires_in: seconds, error, error_description: description } = answer.body;
-    if (!isSuccess(answer) || typeof token !== "string" || token === "") {
+    const hasToken = typeof token === "string" && token !== "";
+    if (isSuccess(answer) && !hasToken && error === undefined) throw toUnreadable(service);
+    if (!isSuccess(answer) || !hasToken) {
       throw toRefusal(service, answer, { reason: explain(error, description, secret), advice });
     }
     return { value: token, endsAt: Date.now() + Number(seconds ?? 0) * 1000 };

@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { mattermostError, startMattermost } from "../../../test/support/mattermost.ts";
+import { describeRefusals } from "../../../test/support/vendors/refusals.ts";
 import { openFaultServer } from "../../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../../contracts/channel.ts";
 import { type Fault, startFaultProxy } from "../../contracts/fault-proxy.ts";
@@ -104,4 +105,33 @@ async function open(): Promise<RemoteChannelUnderTest> {
 function refusal(status: number, id: string): Fault {
   const { body } = mattermostError(status, id, "It did not work.");
   return { kind: "answer", status, body: JSON.stringify(body) };
+}
+
+describeRefusals("Mattermost", {
+  uses: {
+    "a post": { call: (baseUrl) => sendAt(baseUrl) },
+    "a post in a thread": { call: (baseUrl) => sendAt(baseUrl, { to: `${PLACE}:${PLACE}` }) },
+    "an edited post": { call: (baseUrl) => sendAt(baseUrl, { replaces: PLACE }) },
+    "a removed post": {
+      call: async (baseUrl) =>
+        createMattermost({ token: "t", baseUrl }).remove?.(PLACE, PLACE, AbortSignal.timeout(600_000)),
+      expected: [404],
+    },
+    "a typing notice": {
+      call: async (baseUrl) =>
+        createMattermost({ token: "t", baseUrl }).startWorking?.(PLACE, AbortSignal.timeout(600_000)),
+    },
+  },
+  limits: {
+    "with a time": { status: 429, headers: { "retry-after": "2" }, text: "limit exceeded", retryAfterMs: 2000 },
+  },
+});
+
+const PLACE = "abcdefghijklmnopqrstuvwxyz";
+
+function sendAt(baseUrl: string, more: object = {}): Promise<unknown> {
+  return createMattermost({ token: "t", baseUrl }).send(
+    { to: "abcdefghijklmnopqrstuvwxyz", text: "Hello.", idempotencyKey: "d:0", ...more },
+    AbortSignal.timeout(600_000),
+  );
 }

@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { msteamsError, type MsteamsServer, startMsteams } from "../../../test/support/msteams.ts";
+import { describeRefusals } from "../../../test/support/vendors/refusals.ts";
 import { startTeamsPlayground, type TeamsPlayground } from "../../../test/support/teams-playground.ts";
 import { openFaultServer } from "../../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../../contracts/channel.ts";
@@ -172,3 +173,41 @@ describe("msteams token", () => {
     expect(await failureOf(tokens.get(AbortSignal.timeout(50)))).toMatchObject({ retryable: true });
   });
 });
+
+const PLACE = "19:general@thread.tacv2";
+const TOKEN = { "/token": { access_token: "t", expires_in: 3600 } };
+
+describeRefusals("Teams", {
+  // The next attempt after a 401 gets a new token.
+  uses: {
+    "a message": { call: (baseUrl) => sendAt(baseUrl), before: TOKEN, expected: [401] },
+    "an edited message": { call: (baseUrl) => sendAt(baseUrl, { replaces: "1" }), before: TOKEN, expected: [401] },
+    "a removed message": {
+      call: async (baseUrl) => channelAt(baseUrl).remove?.(PLACE, "1", AbortSignal.timeout(600_000)),
+      before: TOKEN,
+      expected: [401, 404],
+    },
+  },
+  limits: {
+    "with a time": { status: 429, headers: { "retry-after": "2" }, body: {}, retryAfterMs: 2000 },
+    "of a conversation": { status: 412, headers: { "retry-after": "2" }, body: {}, retryAfterMs: 2000 },
+  },
+  refusal: { error: { code: "No.", message: "No." } },
+});
+
+describeRefusals("Microsoft's sign-in", {
+  uses: { "a token": { call: (baseUrl) => sendAt(baseUrl) } },
+  limits: { "with a time": { status: 429, headers: { "retry-after": "2" }, body: {}, retryAfterMs: 2000 } },
+  refusal: { error: "No." },
+});
+
+function channelAt(baseUrl: string) {
+  return createMsteams({ appId: "1", appPassword: "s", baseUrl, tokenUrl: `${baseUrl}token` });
+}
+
+function sendAt(baseUrl: string, more: object = {}): Promise<unknown> {
+  return channelAt(baseUrl).send(
+    { to: "19:general@thread.tacv2", text: "Hello.", idempotencyKey: "d:0", ...more },
+    AbortSignal.timeout(600_000),
+  );
+}

@@ -2,7 +2,15 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import { createApi, isSuccess, recipientCheck, requireId, type TokenSource } from "../kit/http.ts";
+import {
+  createApi,
+  type HttpAnswer,
+  isSuccess,
+  recipientCheck,
+  type Refusal,
+  requireId,
+  type TokenSource,
+} from "../kit/http.ts";
 import { HTML } from "../kit/text/dialects.ts";
 import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
 import { createClientTokens } from "../kit/token.ts";
@@ -29,6 +37,15 @@ type MsteamsOptions = FromSchema<typeof schema>;
 
 export const msteams: DriverDefinition<ChannelDriver, MsteamsOptions> = { schema, create: createMsteams };
 
+const ADVICE = new Map([
+  [401, "Check channels.msteams.appId and tenantId."],
+  [403, "Install the bot where the conversation is."],
+  [404, "Check the recipient and channels.msteams.baseUrl."],
+]);
+
+/** Statuses that Teams asks to retry. https://learn.microsoft.com/en-us/microsoftteams/platform/bots/how-to/rate-limit */
+const LIMITS = new Set([412, 429]);
+
 /**
  * Posts to Microsoft Teams through the Bot Framework's connector. It has no idempotency keys, so a message whose answer was
  * lost may arrive twice.
@@ -41,12 +58,7 @@ export function createMsteams(options: MsteamsOptions): ChannelDriver {
     baseUrl,
     root: "/v3/conversations",
     token: () => tokens,
-    advice: new Map([
-      [401, "Check channels.msteams.appId and tenantId."],
-      [403, "Install the bot where the conversation is."],
-      [404, "Check the recipient and channels.msteams.baseUrl."],
-    ]),
-    explain: ({ body }) => ({ reason: toObject(body["error"])["code"] }),
+    explain,
   });
   return {
     name: "msteams",
@@ -78,6 +90,12 @@ export function createMsteams(options: MsteamsOptions): ChannelDriver {
       await call("DELETE", `/${encodeURIComponent(to)}/activities/${encodeURIComponent(messageId)}`, undefined, [404]);
     },
   };
+}
+
+/** Words a refusal: a limit, which ends, or what the bot needs. */
+function explain({ status, body }: HttpAnswer): Refusal {
+  const { code: reason } = toObject(body["error"]);
+  return LIMITS.has(status) ? { reason, retryable: true } : { reason, advice: ADVICE.get(status) };
 }
 
 /** Gets the bot's access tokens with its client credentials. */

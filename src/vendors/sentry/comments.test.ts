@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { startComments } from "../../../test/support/comment-server.ts";
+import { describeRefusals } from "../../../test/support/vendors/refusals.ts";
 import { describeComments, TOKEN } from "../../../test/support/comment-suite.ts";
 import { sentry } from "../../../test/support/sentry.ts";
 import { openFaultServer } from "../../../test/support/fault-server.ts";
@@ -36,3 +37,31 @@ test("the end of a rate limit is in a header of Sentry's own", async () => {
   });
   await close();
 });
+
+describeRefusals("Sentry", {
+  uses: {
+    "a comment": { call: (baseUrl) => sendAt(baseUrl) },
+    "a comment that may be there": { call: (baseUrl) => sendAt(baseUrl, { mayBeSent: true }) },
+    "an edited comment": { call: (baseUrl) => sendAt(baseUrl, { replaces: "comment-1" }) },
+    "a removed comment": {
+      call: async (baseUrl) => open(baseUrl).remove?.("4501", "comment-1", new AbortController().signal),
+      expected: [404],
+    },
+  },
+  limits: {
+    "of requests": {
+      status: 429,
+      headers: { "x-sentry-rate-limit-reset": "4102444800" },
+      body: {},
+      retryAfterMs: 1e11,
+    },
+  },
+  refusal: { detail: "No." },
+});
+
+function sendAt(baseUrl: string, more: object = {}): Promise<unknown> {
+  return open(baseUrl).send(
+    { to: "4501", text: "Hello.", idempotencyKey: "d:0", ...more },
+    AbortSignal.timeout(600_000),
+  );
+}

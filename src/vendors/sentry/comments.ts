@@ -2,7 +2,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import { createApi, recipientCheck, requireId, untilReset } from "../kit/http.ts";
+import { createApi, type HttpAnswer, recipientCheck, type Refusal, requireId, untilReset } from "../kit/http.ts";
 import { changeAtPath, createCommentChannel, findMarked, toMarkedText } from "../kit/comments/comment.ts";
 import { ALLOWANCES } from "../kit/comments/neutralize.ts";
 
@@ -23,6 +23,12 @@ type SentryOptions = Pick<FromSchema<typeof schema>, "organization" | "token"> &
 
 export const sentry: DriverDefinition<ChannelDriver, SentryOptions> = { schema, create: createSentry };
 
+const ADVICE = new Map([
+  [401, "Check channels.sentry.token."],
+  [403, "Give the integration the permission Issue & Event: Read & Write."],
+  [404, "Check the recipient, and channels.sentry.organization and baseUrl."],
+]);
+
 export function createSentry(options: SentryOptions): ChannelDriver {
   const { token, organization, baseUrl = "https://sentry.io" } = options;
   const { host } = new URL(baseUrl);
@@ -31,16 +37,7 @@ export function createSentry(options: SentryOptions): ChannelDriver {
     baseUrl,
     root: `/api/0/organizations/${organization}`,
     token,
-    advice: new Map([
-      [401, "Check channels.sentry.token."],
-      [403, "Give the integration the permission Issue & Event: Read & Write."],
-      [404, "Check the recipient, and channels.sentry.organization and baseUrl."],
-    ]),
-    // https://docs.sentry.io/api/ratelimits/
-    explain: ({ body, headers }) => ({
-      reason: body["detail"],
-      retryAfterMs: untilReset(headers, "x-sentry-rate-limit-reset"),
-    }),
+    explain,
   });
   return createCommentChannel(
     {
@@ -68,6 +65,15 @@ export function createSentry(options: SentryOptions): ChannelDriver {
     },
     open,
   );
+}
+
+/** Words a refusal: a limit, which ends, or what the token needs. https://docs.sentry.io/api/ratelimits/ */
+function explain({ status, headers, body }: HttpAnswer): Refusal {
+  const { detail: reason } = body;
+  if (status === 429) {
+    return { reason, retryable: true, retryAfterMs: untilReset(headers, "x-sentry-rate-limit-reset") };
+  }
+  return { reason, advice: ADVICE.get(status) };
 }
 
 /** Without the slash at the end, Sentry redirects. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { signalError, startSignal } from "../../../test/support/signal.ts";
+import { describeRefusals } from "../../../test/support/vendors/refusals.ts";
 import { openFaultServer } from "../../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../../contracts/channel.ts";
 import type { Fault } from "../../contracts/fault-proxy.ts";
@@ -135,4 +136,25 @@ test("a message that some of a group received was delivered", () => {
 
 function failed(...results: Record<string, unknown>[]) {
   return { response: { timestamp: 1, results } };
+}
+
+const LIMITED = { results: [{ type: "RATE_LIMIT_FAILURE", retryAfterSeconds: 3600 }] };
+
+describeRefusals("signal-cli", {
+  uses: { "a message": { call: (baseUrl) => sendAt(baseUrl) } },
+  limits: {
+    "of Signal": {
+      status: 200,
+      body: { jsonrpc: "2.0", error: { code: -5, data: { response: LIMITED } } },
+      retryAfterMs: 3_600_000,
+    },
+    "of a proxy": { status: 429, headers: { "retry-after": "2" }, body: {}, retryAfterMs: 2000 },
+  },
+});
+
+function sendAt(baseUrl: string, more: object = {}): Promise<unknown> {
+  return createSignal({ baseUrl }).send(
+    { to: "+15551234567", text: "Hello.", idempotencyKey: "d:0", ...more },
+    AbortSignal.timeout(600_000),
+  );
 }

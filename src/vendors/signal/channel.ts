@@ -28,6 +28,8 @@ type SignalOptions = FromSchema<typeof schema>;
 export const signalCli: DriverDefinition<ChannelDriver, SignalOptions> = { schema, create: createSignal };
 
 const ADVICE = new Map<unknown, string>([
+  [401, "signal-cli asks for no credential: let Hookline reach it without what is in front of it."],
+  [403, "signal-cli asks for no credential: let Hookline reach it without what is in front of it."],
   [404, "Check channels.signal.baseUrl."],
   [421, "signal-cli must be called by the name in its --http option."],
   [-1, "Check the recipient, and that the account may write to it."],

@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { startWhatsapp, whatsappError } from "../../../test/support/whatsapp.ts";
+import { describeRefusals } from "../../../test/support/vendors/refusals.ts";
 import { openFaultServer } from "../../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../../contracts/channel.ts";
 import { type Fault, startFaultProxy } from "../../contracts/fault-proxy.ts";
@@ -128,3 +129,25 @@ describe("whatsapp errors", () => {
     return { status, headers: new Headers(), body: { error: { code, message: "It did not work." } } };
   }
 });
+
+const USAGE = JSON.stringify({ "1": [{ type: "whatsapp", call_count: 100, estimated_time_to_regain_access: 19 }] });
+
+describeRefusals("WhatsApp", {
+  uses: { "a message": { call: (baseUrl) => sendAt(baseUrl) } },
+  limits: {
+    "of a business account": {
+      status: 400,
+      headers: { "x-business-use-case-usage": USAGE },
+      body: { error: { code: 80_007, message: "Limited." } },
+      retryAfterMs: 19 * 60_000,
+    },
+    "of a proxy": { status: 429, headers: { "retry-after": "2" }, body: {}, retryAfterMs: 2000 },
+  },
+});
+
+function sendAt(baseUrl: string, more: object = {}): Promise<unknown> {
+  return createWhatsapp({ token: "t", phoneNumberId: "1", baseUrl }).send(
+    { to: "+15551234567", text: "Hello.", idempotencyKey: "d:0", ...more },
+    AbortSignal.timeout(600_000),
+  );
+}

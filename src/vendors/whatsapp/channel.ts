@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../core/ports/driver.ts";
-import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
+import { HTTP_URL, NON_BLANK, parseObject, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { createApi, type HttpAnswer, recipientCheck, type Refusal, requireId, splitRecipient } from "../kit/http.ts";
 import { WHATSAPP } from "../kit/text/dialects.ts";
@@ -60,6 +60,13 @@ const ADVICE = new Map([
   [131_048, "Too many recipients reported messages of this number as spam."],
 ]);
 
+/** Where an answer has no code. */
+const ADVICE_BY_STATUS = new Map([
+  [401, CHECK_TOKEN],
+  [403, CHECK_PERMISSION],
+  [404, "Check channels.whatsapp.phoneNumberId, version and baseUrl."],
+]);
+
 /** Base64, which has `/`. */
 const MESSAGE_ID = "wamid\\.[\\w=+/-]{1,256}";
 
@@ -106,9 +113,18 @@ export function createWhatsapp({
  * Explains a refusal by its code rather than its status.
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes
  */
-export function explain({ body }: Pick<HttpAnswer, "body">): Refusal {
+export function explain({ status, headers, body }: HttpAnswer): Refusal {
   const { code } = toObject(body["error"]);
-  if (typeof code !== "number") return {};
+  if (typeof code !== "number") return { advice: ADVICE_BY_STATUS.get(status) };
   // The service's own message is not used: that of code 190 quotes the token.
-  return { reason: `error ${code}`, advice: ADVICE.get(code), retryable: RETRYABLE_CODES.has(code) || undefined };
+  const reason = `error ${code}`;
+  if (RETRYABLE_CODES.has(code)) return { reason, retryable: true, retryAfterMs: toWait(headers) };
+  return { reason, advice: ADVICE.get(code) };
+}
+
+/** The time until the business account may call again, in minutes. https://developers.facebook.com/docs/graph-api/overview/rate-limiting */
+function toWait(headers: Headers): number | undefined {
+  const usage = Object.values(parseObject(headers.get("x-business-use-case-usage") ?? "")).flatMap(toObjects);
+  const minutes = Math.max(0, ...usage.map((one) => Number(one["estimated_time_to_regain_access"]) || 0));
+  return minutes > 0 ? minutes * 60_000 : undefined;
 }
