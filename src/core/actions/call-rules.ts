@@ -198,6 +198,8 @@ export const CALL_RULES = {
     return `${own} is public, and this conversation has read private text from ${others.join(", ")}`;
   },
   needsPerson: ({ grant, call }: GrantedCall): boolean => grant.mode === "ask" && !call.dryRun,
+  /** The private sources of what a call has answered. */
+  sourcesOf: ({ audience, fullName }: OpenCall): string[] => (audience === "private" ? [toolSetOf(fullName)] : []),
 };
 
 /** Some decoders of JSON ignore the case of names: https://pkg.go.dev/encoding/json#Unmarshal */

@@ -1,10 +1,9 @@
-import { toolSetOf } from "../shared/text/text.ts";
 import { DriverError } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import type { CallResult } from "../ports/tool-set.ts";
 import { executeEffects, type EffectContext } from "./effects.ts";
 import { inCallSpan, isFinished, recordSteps, toResultText } from "./steps.ts";
-import { type CallRules, planCalls, type PlannedCall, type PlanOptions } from "./call-rules.ts";
+import { CALL_RULES, type CallRules, planCalls, type PlannedCall, type PlanOptions } from "./call-rules.ts";
 
 const MAX_PARALLEL = 8;
 
@@ -68,7 +67,7 @@ async function executeRead(planned: PlannedCall, { rules, signal }: ReadOptions)
     arguments: planned.arguments,
     toolCallId: requested.toolCallId,
     ...toResultText(text, name, rules),
-    sources: refusal === undefined && granted?.call.audience === "private" ? [toolSetOf(name)] : [],
+    sources: refusal === undefined && granted ? CALL_RULES.sourcesOf(granted.call) : [],
     startedAt,
     finishedAt: Date.now(),
   };

@@ -1,4 +1,3 @@
-import { toolSetOf } from "../shared/text/text.ts";
 import { DriverError, messageOf, NotConfigured } from "../errors.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { Approval, ApprovalUse, Step } from "../journal/journal.ts";
@@ -121,6 +120,13 @@ function toVerdict({ decision, by }: Pick<Approval, "decision" | "by">): Pick<St
   return decision === undefined || by === undefined ? {} : { decided: { decision, by } };
 }
 
+/** The tests of injections replace them. */
+export const EFFECT_RULES = {
+  /** An approval is for these arguments, as they were granted then. */
+  isAsApproved: (question: Approval, { basis, hash }: Pick<Approval, "basis" | "hash">): boolean =>
+    basis !== undefined && basis === question.basis && hash === question.hash,
+};
+
 /** Why an approval cannot be used any more. Rejects with `NotConfigured` if another node may know it as it was asked. */
 async function findChange(
   { granted, name, arguments: args }: PlannedCall,
@@ -128,8 +134,7 @@ async function findChange(
   { context }: State,
 ): Promise<string | undefined> {
   const basis = granted && basisOf(granted.call, context.written);
-  const isSame = basis !== undefined && basis === question.basis && question.hash === hashOf(name, args);
-  if (isSame) return undefined;
+  if (EFFECT_RULES.isAsApproved(question, { basis, hash: hashOf(name, args) })) return undefined;
   if (await context.steps.isDisputed()) throw new NotConfigured(`${name} differs from what was approved on this node`);
   return CHANGED;
 }
@@ -197,7 +202,7 @@ async function send(
     const sent = await inCallSpan(`${rules.runId}/${call.n}`, name, (callId) =>
       granted.call.call(args, { signal, callId, isRepeatable: granted.grant.retry === true }),
     );
-    const sources = granted.call.audience === "private" ? [toolSetOf(name)] : [];
+    const sources = CALL_RULES.sourcesOf(granted.call);
     const text = toResultText(sent.text, name, rules);
     result = { ...started, state: sent.isError ? "failed" : "done", ...text, sources, finishedAt: Date.now() };
     // Not sent: nothing was done with the approval.

@@ -36,6 +36,9 @@ export const REPLY_RULES = {
   mustWait: ({ isPrivate }: Reply): boolean => !isPrivate,
   /** Addresses in it carry nothing away. */
   closeLinks,
+  /** `*.example.com` stands for every host below it. */
+  isWithinHost: (host: string, pattern: string): boolean =>
+    pattern.startsWith("*.") ? host.endsWith(pattern.slice(1)) : host === pattern,
 };
 
 /** Sends replies as they are, unless they were made from something private. */
@@ -66,9 +69,9 @@ async function closeReply(
   { linkHosts, serviceHost, isReview }: ReplyOptions,
 ): Promise<{ text: string; hosts: string[] }> {
   const isOpen = (host: string): boolean =>
-    (serviceHost !== undefined && isWithinHost(host, `*.${serviceHost}`)) ||
+    (serviceHost !== undefined && REPLY_RULES.isWithinHost(host, `*.${serviceHost}`)) ||
     host === serviceHost ||
-    linkHosts.some((pattern) => isWithinHost(host, pattern.toLowerCase()));
+    linkHosts.some((pattern) => REPLY_RULES.isWithinHost(host, pattern.toLowerCase()));
   const { text, review, more }: ParsedReply = isReview ? parseReview(reply) : { text: reply, more: [] };
   const body = await REPLY_RULES.closeLinks(text, isOpen);
   if (!review) return body;
@@ -81,9 +84,4 @@ async function closeReply(
   );
   const block = JSON.stringify({ ...review, comments });
   return { text: `${body.text}\n\n\`\`\`review\n${block}\n\`\`\``.trim(), hosts: [...new Set(body.hosts)] };
-}
-
-/** `*.example.com` stands for every host below it. */
-function isWithinHost(host: string, pattern: string): boolean {
-  return pattern.startsWith("*.") ? host.endsWith(pattern.slice(1)) : host === pattern;
 }

@@ -14,12 +14,15 @@ export interface ClosedLinks {
 export async function closeLinks(markdown: string, isOpen: (host: string) => boolean): Promise<ClosedLinks> {
   const hosts = new Set<string>();
   const cut: Cut = (address) => cutAddress(address, { isOpen, hosts });
-  const text = closePlain(await closeMarkup(markdown, cut), cut);
-  if (!(await hasOpenLink(text, cut))) return { text, hosts: [...hosts] };
+  const text = LINK_RULES.closePlain(await LINK_RULES.closeMarkup(markdown, cut), cut);
+  if (!(await LINK_RULES.hasOpenLink(text, cut))) return { text, hosts: [...hosts] };
   // A form that this file cannot write in another way: nothing is a link in a block of code.
   const fence = "`".repeat(1 + Math.max(2, ...Array.from(text.matchAll(/`+/g), ([marks]) => marks.length)));
   return { text: `${fence}text\n${text}\n${fence}`, hosts: [...hosts] };
 }
+
+/** The tests of injections replace them one by one. */
+export const LINK_RULES = { closeMarkup, closePlain, hasOpenLink, withoutLoad, decode };
 
 /** The address without what it could carry; undefined: it can stay as it is. */
 type Cut = (address: string) => string | undefined;
@@ -93,7 +96,7 @@ function cutAddress(
   written: string,
   { isOpen, hosts }: { isOpen: (host: string) => boolean; hosts: Set<string> },
 ): string | undefined {
-  const address = decode(written).replaceAll(/[\p{Cc}\s]/gu, "");
+  const address = LINK_RULES.decode(written).replaceAll(/[\p{Cc}\s]/gu, "");
   const isNamed = /^[\p{L}\p{N}]/u.test(address) && !/^[a-z][a-z\d+.-]*:(?!\d)/i.test(address);
   const isHere = /^(?![\\/]{2})[\\/?#.]/.test(address);
   if (isHere || address === "") return undefined;
@@ -101,10 +104,15 @@ function cutAddress(
   const url = URL.canParse(complete) ? new URL(complete) : undefined;
   const host = url?.host.replace(/\.$/, "");
   if (host && !address.includes("\\") && !url?.username && isOpen(host)) return undefined;
-  const kept = address.replace(/[?#].*$/s, "").replace(/^([a-z][a-z\d+.-]*:[\\/]{2}|[\\/]{2})[^\\/]*@/i, "$1");
+  const kept = LINK_RULES.withoutLoad(address);
   if (kept === address) return undefined;
   hosts.add(host?.slice(0, 100) || "an address");
   return kept;
+}
+
+/** Without the user name, the query and the fragment. */
+function withoutLoad(address: string): string {
+  return address.replace(/[?#].*$/s, "").replace(/^([a-z][a-z\d+.-]*:[\\/]{2}|[\\/]{2})[^\\/]*@/i, "$1");
 }
 
 const REFERENCES: Record<string, string> = {
