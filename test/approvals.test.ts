@@ -179,6 +179,20 @@ test("a denial with its reason, and an expiry, are answers to the model", async 
   expect(changes()).toEqual([]);
 });
 
+test("without a channel a question waits on the page for as long as is written", async () => {
+  await service.reload(toConfig({ agents: { approvals: { expires: "24h" } } }));
+  script([create("a")]);
+  const run = await post();
+  const [asked] = await untilHeld(run.runId);
+  const { askedAt, expiresAt } = await service.api(`/api/approvals/${asked!.id}`);
+  expect(Date.parse(expiresAt) - Date.parse(askedAt)).toBe(24 * 3_600_000);
+  expect(chat.requests).toEqual([]);
+  expect((await runWebhooks(service.folder, "check", "--strict")).stderr).not.toContain("Nobody gets a message");
+  await decide(asked!.id, { decision: "approve" });
+  await finished(run);
+  expect(changes()).toHaveLength(1);
+});
+
 test("a question that is answered before it was sent is not sent", async () => {
   await chat.close();
   script([create("a")]);

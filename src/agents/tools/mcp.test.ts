@@ -146,6 +146,31 @@ test("a program's path is relative to the configuration file", async () => {
   set.close?.();
 });
 
+test("a path among a program's arguments is relative to the configuration file", async () => {
+  const [program = "", server = "", record = ""] = stdioCommand(path.join(folder, "calls"));
+  writeFileSync(
+    path.join(folder, "server.mjs"),
+    `process.argv[1] = ${JSON.stringify(server)};\nawait import(process.argv[1]);\n`,
+  );
+  for (const file of ["./server.mjs", "server.mjs", "--import=./server.mjs"]) {
+    const set = await openAccepted({ command: [program, file, ...(file.startsWith("--") ? [server] : []), record] });
+    expect(set.calls.map(({ name }) => name)).toContain("ok");
+    set.close?.();
+  }
+});
+
+test("what a program writes when it fails is shown to who accepts its calls, and to no model", async () => {
+  writeFileSync(path.join(folder, "fails.mjs"), 'console.error("Set TOKEN first.");\nprocess.exit(1);\n');
+  const command = [process.execPath, "./fails.mjs"];
+  await expect(open({ command }).discover!(SIGNAL)).rejects.toThrow(
+    /cannot be reached.*It wrote: .*Set TOKEN first\./s,
+  );
+  writeLockedCalls(folder, "test", LOCKED);
+  const { text } = await call(open({ command }), "ok");
+  expect(text).toContain("cannot be reached");
+  expect(text).not.toContain("TOKEN");
+});
+
 test("a server that ends during a call leaves its outcome unknown, and is started again for the next", async () => {
   const set = await openAccepted({ command: stdioCommand(path.join(folder, "calls")) });
   await expect(call(set, "exit")).rejects.toMatchObject({ name: "DriverError", retryable: true });

@@ -3,7 +3,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import path from "node:path";
 import { DriverError } from "../../core/errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../../core/ports/driver.ts";
-import { findMissingProgram, pickEnvironment, resolveProgram } from "../../core/shared/system/child-process.ts";
+import { findMissingProgram, pickEnvironment, resolveCommand } from "../../core/shared/system/child-process.ts";
 import { HTTP_URL, objectSchema, parseObject, TEXTS, COMMAND } from "../../core/shared/json.ts";
 import { type Connection, findAddressProblem, NotSent, openConnection } from "../../core/shared/net/connection.ts";
 import { limitFetch } from "../../core/shared/net/limited-fetch.ts";
@@ -39,7 +39,7 @@ const schema = {
     command: {
       ...COMMAND,
       description:
-        "A server as a program with its arguments, run without a shell as the service's user. A path of the program is relative to the configuration file. Either this or url.",
+        "A server as a program with its arguments, run without a shell as the service's user. A path of the program, and an argument that begins with ./ or ../ or names a file there, is relative to the configuration file. Either this or url.",
     },
     env: {
       ...TEXTS,
@@ -75,6 +75,8 @@ export function createMcp(
   const connection = url === undefined ? undefined : openConnection({ baseUrl: url, private: isPrivate });
   const send = connection && limitAnswers(readAnswers(connection));
   const place = connection?.host ?? `the program ${path.basename(command[0] ?? "")}`;
+  /** The end of what the program wrote. */
+  let stderr = async (): Promise<string> => "";
   const client = createMcpClient(place, {
     isHttp: send !== undefined,
     onList: createReport(name, log),
@@ -90,7 +92,13 @@ export function createMcp(
               maxRetries: 0,
             },
           })
-        : createStdio({ command: resolveProgram(command, baseDir), env, folder: stateDir, parse: deserializeMessage }),
+        : createStdio({
+            command: resolveCommand(command, baseDir),
+            env,
+            folder: stateDir,
+            parse: deserializeMessage,
+            onStart: (program) => (stderr = program.stderrTail),
+          }),
   });
   const accepted = readLockedCalls(baseDir, name);
   return {
@@ -101,7 +109,10 @@ export function createMcp(
       try {
         return await client.use(signal, ({ listCalls }) => listCalls());
       } catch (error) {
-        throw error instanceof NotSent ? new DriverError(error.message, { retryable: true }) : error;
+        if (!(error instanceof NotSent)) throw error;
+        const said = await stderr();
+        const message = said === "" ? error.message : `${error.message} It wrote: ${said}`;
+        throw new DriverError(message, { retryable: true, cause: error });
       }
     },
     close() {

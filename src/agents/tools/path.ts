@@ -50,6 +50,8 @@ function encode(name: string, value: unknown, keepsSlashes: boolean): string {
   const danger = PATH_RULES.findDanger(text);
   if (danger) throw new RefusedArgument(`The argument ${name} must not contain ${danger}.`);
   const parts = keepsSlashes ? text.split("/") : [text];
+  // Some servers read two slashes as one, others as the beginning of a host.
+  if (parts.includes("")) throw new RefusedArgument(`The argument ${name} must not have an empty segment.`);
   return parts.map(encodeURIComponent).join("/");
 }
 

@@ -11,13 +11,14 @@ export interface StdioOptions {
   folder: string;
   /** Throws if the line is no message. */
   parse(line: string): JSONRPCMessage;
+  onStart?(program: RunningProcess): void;
 }
 
 /** More on one line is no message, but an attempt to fill the memory. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 /** A server that runs as a child of the service: each line of its output is a message, and it ends with its group. */
-export function createStdio({ command, env, folder, parse }: StdioOptions): Transport {
+export function createStdio({ command, env, folder, parse, onStart }: StdioOptions): Transport {
   let running: RunningProcess | undefined;
   const transport: Transport = {
     async start() {
@@ -25,6 +26,7 @@ export function createStdio({ command, env, folder, parse }: StdioOptions): Tran
       const environment = { ...pickEnvironment(["PATH", "LANG"]), HOME: folder, ...env };
       const started = startProcess({ command, cwd: folder, env: environment });
       running = started;
+      onStart?.(started);
       readLines(started, (line) => {
         try {
           transport.onmessage?.(parse(line));

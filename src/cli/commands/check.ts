@@ -172,15 +172,28 @@ export function findGrants(runtime: Runtime | undefined): GrantRow[] | undefined
 /** After which event, which call, in which mode, and what the model may fill. Nothing without grants. */
 export function formatGrants(grants: GrantRow[] = []): string[] {
   if (grants.length === 0) return [];
-  const rows = grants.map(({ after, call, mode, free, fixed, max }) => ({
-    after,
-    call,
-    mode,
-    "the model fills": free.join(", ") || "nothing",
-    fixed: fixed.join(", ") || "nothing",
-    "times a run": max ?? "any number",
-  }));
+  // The mappings of a preset have the same grants.
+  const equal = Map.groupBy(grants, ({ after: _, ...grant }) => JSON.stringify(grant));
+  const rows = Array.from(equal.values(), (rest) => {
+    const { call, mode, free, fixed, max } = rest[0]!;
+    return {
+      after: listSome(rest.map(({ after }) => after)),
+      call,
+      mode,
+      "the model fills": free.join(", ") || "nothing",
+      fixed: fixed.join(", ") || "nothing",
+      "times a run": max ?? "any number",
+    };
+  });
   return ["", ...formatTable(rows)];
+}
+
+const MAX_LISTED = 2;
+
+function listSome(names: string[]): string {
+  const others = names.length - MAX_LISTED;
+  const listed = names.slice(0, others > 1 ? MAX_LISTED : names.length).join(", ");
+  return others > 1 ? `${listed} and ${others} more` : listed;
 }
 
 /** The calls of models for one event of a mapping. */

@@ -36,10 +36,11 @@ async function toApproval(draft: ApprovalDraft, code: string, options: AskOption
   const askedAt = Date.now();
   const id = createId();
   const approval: NewApproval = { ...draft, id, code, mapping, askedAt };
-  const channel = settings && channels.get(settings.channel);
+  const { channel: name = "", to } = settings ?? {};
+  const channel = channels.get(name);
   // Time does not tell what became of a call.
   if (draft.kind !== "outcome") approval.expiresAt = askedAt + (settings?.expiresMs ?? DEFAULT_EXPIRY_MS);
-  if (!settings || !channel) return approval;
+  if (!settings || !channel || to === undefined) return approval;
   const [held] = draft.deliveries ?? [];
   const { text, canAnswer } = await toQuestionText(
     {
@@ -53,7 +54,6 @@ async function toApproval(draft: ApprovalDraft, code: string, options: AskOption
     channel,
   );
   const { runId, eventId } = draft;
-  const { channel: name, to } = settings;
   const question: NewDelivery = { id: createId(), runId, eventId, channel: name, to, text, isQuestion: true };
   return { ...approval, question, ...(!canAnswer && { onlyOnPage: true }) };
 }

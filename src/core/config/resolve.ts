@@ -198,8 +198,8 @@ function resolveAgents({ tools, defaults, approvals, ...rest }: ValidConfig["age
     tools: Object.fromEntries(Object.entries(tools).map(([name, block]) => [name, resolveToolSet(block)])),
     models: defaults.models?.map((entry) => (typeof entry === "string" ? { id: entry } : entry)),
     approvals: approvals && {
-      channel: toChannelName(approvals.channel),
-      to: approvals.to.trim(),
+      channel: approvals.channel && toChannelName(approvals.channel),
+      to: approvals.to?.trim(),
       expiresMs: parseDuration(approvals.expires),
       by: approvals.by,
     },

@@ -53,7 +53,10 @@ function checkGrant(
       warning(`${at}.retry`, "It is not used: calls that only read are always repeated."),
     mode === "ask" &&
       !approvals &&
-      warning(at, "Nobody gets a message when it asks. Set agents.approvals, or look at the page."),
+      warning(
+        at,
+        "Nobody gets a message when it asks. Set agents.approvals, with channel and to or with {} if the page is enough.",
+      ),
   );
 }
 

@@ -573,6 +573,23 @@ test("people who may answer by a message need a preset that verifies it", async 
   expect(await of("discord")).toEqual([expect.stringContaining("Only messages in github, slack, telegram can")]);
 });
 
+test("questions go to a place, or to the page alone", async () => {
+  const of = async (approvals: NonNullable<UserConfig["agents"]>["approvals"]) =>
+    errors({ agents: { approvals }, channels: { slack: { token: "t" } } });
+  expect(await of({})).toEqual([]);
+  expect(await of({ expires: "24h" })).toEqual([]);
+  expect(await of({ channel: "slack", to: "C1", expires: "24h" })).toEqual([]);
+  expect(await of({ channel: "slack" })).toEqual(["agents.approvals.to: Set a recipient too, or no channel."]);
+  expect(await of({ to: "C1" })).toEqual(["agents.approvals.channel: Set a channel too, or no to."]);
+  expect(await of({ by: ["slack:T0ACME/U0ANN"] })).toEqual([
+    expect.stringContaining("agents.approvals.by: Answers come"),
+  ]);
+  expect(await of({ channel: "slack", to: "#ops" })).toEqual([]);
+  expect(await of({ channel: "slack", to: "#ops", by: ["slack:T0ACME/U0ANN"] })).toEqual([
+    expect.stringContaining("agents.approvals.to: Answers come with the id of their place, and #ops is a name."),
+  ]);
+});
+
 test("a database has no size limit", async () => {
   const url = "postgres://hookline@db.example.com/hookline";
   const config: UserConfig = { gateway: GATEWAY, store: { url, retention: { maxBytes: 2 ** 30 } } };

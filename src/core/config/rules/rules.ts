@@ -184,21 +184,34 @@ function checkHeartbeat(config: ResolvedConfig): Finding[] {
   return checkChannel(`${key}.channel`, channel, config);
 }
 
-/** Questions go to a channel that is configured. */
+/** Questions go to a channel that is configured, or are answered on the page alone. */
 function checkApprovals(config: ResolvedConfig, { vendors }: Drivers): Finding[] {
   const { approvals } = config.agents;
   if (!approvals) return [];
+  const { channel, to, by } = approvals;
+  const key = "agents.approvals";
   return listFound(
-    checkChannel("agents.approvals.channel", approvals.channel, config),
-    checkAnswers(approvals, config, vendors),
+    channel === undefined && to !== undefined && error(`${key}.channel`, "Set a channel too, or no to."),
+    channel !== undefined && to === undefined && error(`${key}.to`, "Set a recipient too, or no channel."),
+    channel === undefined && by.length > 0 && error(`${key}.by`, "Answers come in messages: set channel and to too."),
+    channel !== undefined && checkChannel(`${key}.channel`, channel, config),
+    channel !== undefined && to !== undefined && checkAnswers({ channel, to, by }, config, vendors),
     approvals.expiresMs > MAX_EXPIRY_MS &&
       error("agents.approvals.expires", "A question can wait for 30 days at most: set 30d or less."),
   );
 }
 
 /** Messages are answers only if the preset of their service verifies them. */
-function checkAnswers({ channel, by }: ApprovalSettings, { hooks }: ResolvedConfig, vendors: Vendors): Finding[] {
+function checkAnswers(
+  { channel, to, by }: { channel: string; to: string; by: readonly string[] },
+  { hooks }: ResolvedConfig,
+  vendors: Vendors,
+): Finding[] {
   const kind = channelKind(channel);
+  if (by.length > 0 && /^[#@]/.test(to)) {
+    const message = `Answers come with the id of their place, and ${to} is a name. Write the id (in Slack it is below the details of a channel: C0123456789), or remove by.`;
+    return [error("agents.approvals.to", message)];
+  }
   const isTaken = hooks.mappings.some(
     ({ preset, mapping: { auth, source } }) =>
       preset === kind && auth && toChannelName(source?.channel ?? "") === channel,

@@ -717,17 +717,17 @@ export interface UserConfig {
       };
     };
     /**
-     * Where a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without it, they are answered on the operator's page, by webhooks approvals, or by the API.
+     * How a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without a channel, they are answered on the operator's page, by webhooks approvals, or by the API alone.
      */
     approvals?: {
       /**
-       * A channel that is configured.
+       * A channel that is configured. Requires to.
        */
-      channel: string;
+      channel?: string;
       /**
-       * Recipient on it.
+       * Recipient on it. Requires channel.
        */
-      to: string;
+      to?: string;
       /**
        * How long a question waits. Then it is denied. A question about an outcome waits until it is answered.
        */
@@ -3142,17 +3142,17 @@ export interface ValidConfig {
       };
     };
     /**
-     * Where a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without it, they are answered on the operator's page, by webhooks approvals, or by the API.
+     * How a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without a channel, they are answered on the operator's page, by webhooks approvals, or by the API alone.
      */
     approvals?: {
       /**
-       * A channel that is configured.
+       * A channel that is configured. Requires to.
        */
-      channel: string;
+      channel?: string;
       /**
-       * Recipient on it.
+       * Recipient on it. Requires channel.
        */
-      to: string;
+      to?: string;
       /**
        * How long a question waits. Then it is denied. A question about an outcome waits until it is answered.
        */

@@ -1,6 +1,6 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { Socket } from "node:net";
 import path from "node:path";
 import type { Readable } from "node:stream";
@@ -188,6 +188,29 @@ export function findMissingProgram(
 /** The command with its program's path resolved from `cwd`. A name is left: the system looks for it in `PATH`. */
 export function resolveProgram([file = "", ...args]: readonly string[], cwd: string): string[] {
   return [file.includes("/") ? path.resolve(cwd, file) : file, ...args];
+}
+
+/**
+ * The same for a program that does not run in `cwd`: its arguments too, also those of options (`--config=./a.json`), if they
+ * begin with `./` or `../`, or name a file there.
+ */
+export function resolveCommand(command: readonly string[], cwd: string): string[] {
+  const [program = "", ...args] = resolveProgram(command, cwd);
+  return [
+    program,
+    ...args.map((arg) =>
+      arg.replace(/^(-[\w-]*=)?([^-][^]*)$/, (_, option = "", value: string) => option + resolveArgument(value, cwd)),
+    ),
+  ];
+}
+
+function resolveArgument(value: string, cwd: string): string {
+  const isPath = /^\.{1,2}(?:\/|$)/.test(value) || (/^[^/:]+[./]/.test(value) && isFile(path.resolve(cwd, value)));
+  return isPath ? path.resolve(cwd, value) : value;
+}
+
+function isFile(file: string): boolean {
+  return statSync(file, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 /** These variables of the service's own environment. The others may hold secrets. */
