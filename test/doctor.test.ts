@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { checkSpace, compareClock } from "../src/cli/commands/doctor-machine.ts";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { runWebhooks } from "./support/cli.ts";
+import { OK_TOOL, startRawMcp } from "./support/raw-mcp-server.ts";
 import { withTokens } from "./support/service.ts";
 
 const SECRET = "a-secret-that-is-long-enough-0123456789";
@@ -161,6 +162,34 @@ describe("finds", () => {
       next: expect.stringContaining("503"),
     });
   });
+});
+
+test("the tools of an MCP server: accepted, malformed, changed, and away", async () => {
+  let tools: unknown[] = [OK_TOOL, { name: "bad" }];
+  const server = await startRawMcp({
+    intercept: ({ message, reply }) => message.method === "tools/list" && !reply({ tools }),
+  });
+  write({ agents: { tools: { work: { kind: "mcp", url: server.url, private: true, audience: "private" } } } });
+  const about = async () => (await diagnose(undefined)).checks.filter(({ name }) => name === "tool set work");
+  expect(await about()).toMatchObject([{ level: "ok", message: "no call is accepted" }, { level: "note" }]);
+  await runWebhooks(folder, "tools", "accept", "work");
+  expect(await about()).toEqual([
+    { name: "tool set work", level: "ok", message: "1 call as accepted" },
+    {
+      name: "tool set work",
+      level: "note",
+      message: 'work.bad is left out: its inputSchema has not the type "object".',
+    },
+  ]);
+  tools = [{ ...OK_TOOL, inputSchema: 7 }];
+  expect(await about()).toMatchObject([
+    { level: "problem", message: expect.stringContaining("work.ok differs"), next: "webhooks tools accept work" },
+    { level: "note", message: expect.stringContaining("work.ok is left out") },
+  ]);
+  await server[Symbol.asyncDispose]();
+  expect(await about()).toMatchObject([
+    { level: "note", message: expect.stringMatching(/^not checked: .*cannot be reached/) },
+  ]);
 });
 
 test("a configuration that cannot be parsed is one problem among the machine's checks", async () => {

@@ -11,6 +11,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createGate } from "../../../test/support/gate.ts";
 import { isRunning } from "../../../test/support/is-running.ts";
 import { startMcpServer, stdioCommand } from "../../../test/support/mcp-server.ts";
+import { createRawMcp, OK_TOOL } from "../../../test/support/raw-mcp-server.ts";
+import { silentLog } from "../../core/telemetry/log.ts";
 import { describeToolSet } from "../../contracts/tools.ts";
 import { DriverError } from "../../core/errors.ts";
 import { writeLockedCalls } from "./lock.ts";
@@ -169,6 +171,31 @@ test("what a program writes when it fails is shown to who accepts its calls, and
   const { text } = await call(open({ command }), "ok");
   expect(text).toContain("cannot be reached");
   expect(text).not.toContain("TOKEN");
+});
+
+test("what is left out of a list is logged, once", async () => {
+  const server = createRawMcp({ tools: [OK_TOOL, { name: "bad" }, { name: "worse\u001b[2J", inputSchema: 7 }] });
+  const http = createServer(async (request, response) => {
+    server.answer(request, response, request.method === "POST" ? JSON.parse(await readText(request)) : undefined);
+  });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
+  const logged: unknown[] = [];
+  const log = { ...silentLog, warn: (message: string, fields?: object) => void logged.push([message, fields]) };
+  const set = createMcp(
+    { private: true, url },
+    { name: "test", baseDir: folder, stateDir: path.join(folder, "state"), log },
+  );
+  for (let count = 0; count < 2; count += 1) {
+    expect((await set.discover!(SIGNAL)).leftOut.map(({ name }) => name)).toEqual(["bad", "worse\u001b[2J"]);
+  }
+  expect(logged).toEqual([
+    ["a tool is left out", { call: "test.bad", reason: 'its inputSchema has not the type "object"' }],
+    ["a tool is left out", { call: expect.not.stringContaining("\u001b"), reason: expect.any(String) }],
+  ]);
+  set.close?.();
+  http.closeAllConnections();
+  await new Promise((resolve) => http.close(resolve));
 });
 
 test("a server that ends during a call leaves its outcome unknown, and is started again for the next", async () => {

@@ -101,8 +101,12 @@ function openSet(name: string, { set, block }: MadeSet, raise: Raise): OpenSet {
     audience: block.audience ?? "private",
     calls,
     leftOut: [...leftOut, ...(set.leftOut ?? [])],
-    ...(set.discover && { discover: async (signal: AbortSignal) => requireUsable(await set.discover!(signal)) }),
+    ...(set.discover && { discover: (signal: AbortSignal) => set.discover!(signal).then(requireUsable, fail) }),
   };
+
+  function fail(error: unknown): never {
+    throw error instanceof DriverError ? withMessage(error, redact(error.message)) : error;
+  }
 }
 
 /** Leaves out the calls whose schemas cannot be used. */

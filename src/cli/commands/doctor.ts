@@ -32,13 +32,15 @@ import {
   ok,
   problem,
 } from "./doctor-machine.ts";
+import { checkTools } from "./doctor-tools.ts";
+import type { ToolSets } from "../../core/ports/open-tool-sets.ts";
 
 export function addDoctor(program: Command, io: CliIo): void {
   addConfigOptions(program.command("doctor"), "print one JSON object: ok, checks, grants")
     .summary("Check configuration and machine before the service is deployed.")
     .description(
       "Check configuration and machine before the service is deployed: the problems and warnings of `webhooks check`, who " +
-        "can reach it, secrets, unsafe content, state folder, journal, disk, file watcher, sandbox, database and clock, and the webhooks of presets at their senders. Exits 1 on a problem.",
+        "can reach it, secrets, unsafe content, state folder, journal, disk, file watcher, sandbox, database and clock, the webhooks of presets at their senders, and the tools of MCP servers. Exits 1 on a problem.",
     )
     .action((flags: ConfigFlags) => diagnose(flags, io));
 }
@@ -48,7 +50,7 @@ async function diagnose({ config: flag, json }: ConfigFlags, io: CliIo): Promise
   // One that cannot be parsed, or does not fit its schema, is undefined.
   const read = await readConfig(file, io.env).catch(() => undefined);
   const config = read?.config;
-  const { results, grants } = await checkConfiguration(file, config, io);
+  const { results, grants, tools } = await checkConfiguration(file, config, io);
   const checks = [
     // An older Node does not get as far as this.
     ok("node", process.version),
@@ -58,6 +60,7 @@ async function diagnose({ config: flag, json }: ConfigFlags, io: CliIo): Promise
     checkWatcher(path.dirname(file)),
     await checkSandbox(),
     ...(read ? (await Promise.all([checkRemote(read.config), checkSenders(read)])).flat() : []),
+    ...(tools ? await checkTools(tools) : []),
   ];
   const problems = checks.filter(({ level }) => level === "problem");
   if (problems.length > 0) io.exitCode = EXIT_CODES.failed;
@@ -88,14 +91,14 @@ async function checkConfiguration(
   file: string,
   config: ResolvedConfig | undefined,
   io: CliIo,
-): Promise<{ results: CheckResult[]; grants?: GrantRow[] }> {
+): Promise<{ results: CheckResult[]; grants?: GrantRow[]; tools?: ToolSets }> {
   const { runtime, problems } = await tryRuntime(file, io);
   const found = [...problems, ...(runtime?.warnings ?? [])].map(toResult);
   if (!config) return { results: found };
   const isFine = ok("configuration", `${file}, ${formatCount(config.hooks.mappings.length, "mapping")}`);
   const results = found.length > 0 ? found : [isFine];
   const own = [...checkGateway(config), ...checkSecrets(config), ...checkContent(config)];
-  return { results: [...results, ...own], grants: findGrants(runtime) };
+  return { results: [...results, ...own], grants: findGrants(runtime), tools: runtime?.tools };
 }
 
 function toResult({ file, line, column, key, message }: ConfigProblem): CheckResult {

@@ -1881,7 +1881,7 @@ export interface ToolsMcp {
     [k: string]: string;
   };
   /**
-   * A server as a program with its arguments, run without a shell as the service's user. A path of the program is relative to the configuration file. Either this or url.
+   * A server as a program with its arguments, run without a shell as the service's user. A path of the program, and an argument that begins with ./ or ../ or names a file there, is relative to the configuration file. Either this or url.
    *
    * @minItems 1
    */

@@ -86,6 +86,11 @@ test.each([
   ["a property that is a text", object({ a: "string" })],
   ["an empty enum", object({ a: { enum: [] } })],
   ["a description that is a number", object({ a: { description: 5 } })],
+  ["a reference to itself", { $ref: "#" }],
+  [
+    "references in a circle",
+    { allOf: [{ $ref: "#/$defs/a" }], $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } } },
+  ],
   ["$async", { $async: true }],
 ])("%s cannot be used, and the reason says why", (_, schema) => {
   expect(() => compileServerSchema(schema)).toThrow(/\S/);

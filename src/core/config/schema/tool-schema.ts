@@ -55,6 +55,7 @@ function compile(schema: Record<string, unknown>, isLoose: boolean): ToolSchema 
     ...(isLoose && { skipHint: (expression: string) => void unchecked.add(expression) }),
   };
   const check = compileSchema(schema, options);
+  if (check({}).some(({ rule }) => rule === ENDLESS)) throw new Error("it refers to itself without end");
   let checkSome: SchemaCheck | undefined;
   return { check, checkSome: (value) => (checkSome ??= compileSome())(value), unchecked };
 
@@ -68,6 +69,9 @@ function compile(schema: Record<string, unknown>, isLoose: boolean): ToolSchema 
     }
   }
 }
+
+/** What the check says of any value, if following references does not end. */
+const ENDLESS = "is nested too deeply";
 
 /** More is no description of arguments: compiling it would hold up the whole service. `schemas`: with those inside. */
 export const SCHEMA_LIMITS = {
