@@ -167,7 +167,11 @@ describe("finds", () => {
 test("the tools of an MCP server: accepted, malformed, changed, and away", async () => {
   let tools: unknown[] = [OK_TOOL, { name: "bad" }];
   const server = await startRawMcp({
-    intercept: ({ message, reply }) => message.method === "tools/list" && !reply({ tools }),
+    intercept({ message, reply }) {
+      if (message.method !== "tools/list") return false;
+      reply({ tools });
+      return true;
+    },
   });
   write({ agents: { tools: { work: { kind: "mcp", url: server.url, private: true, audience: "private" } } } });
   const about = async () => (await diagnose(undefined)).checks.filter(({ name }) => name === "tool set work");
