@@ -173,7 +173,7 @@ export function findGrants(runtime: Runtime | undefined): GrantRow[] | undefined
 export function formatGrants(grants: GrantRow[] = []): string[] {
   if (grants.length === 0) return [];
   // The mappings of a preset have the same grants.
-  const equal = Map.groupBy(grants, ({ after: _, ...grant }) => JSON.stringify(grant));
+  const equal = Map.groupBy(grants, (grant) => JSON.stringify({ ...grant, after: "" }));
   const rows = Array.from(equal.values(), (rest) => {
     const { call, mode, free, fixed, max } = rest[0]!;
     return {

@@ -9,7 +9,7 @@ import { DAY_MS } from "../../shared/time.ts";
 import type { Drivers } from "../plugins.ts";
 import { toApiAccess } from "../presets/api-access.ts";
 import { findRegistration } from "../presets/file.ts";
-import { type ApprovalSettings, MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../resolved-config.ts";
+import { MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../resolved-config.ts";
 import { checkAgents, checkTools } from "./agents.ts";
 import { checkTokens } from "./auth.ts";
 import { checkChannel, error, type Finding, findUnused, staticText, warning } from "./finding.ts";

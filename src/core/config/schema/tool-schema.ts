@@ -70,7 +70,7 @@ function compile(schema: Record<string, unknown>, isLoose: boolean): ToolSchema 
   }
 }
 
-/** What the check says of any value, if following references does not end. */
+/** The rule that any value breaks, if following references does not end. */
 const ENDLESS = "is nested too deeply";
 
 /** More is no description of arguments: compiling it would hold up the whole service. `schemas`: with those inside. */
