@@ -18,7 +18,7 @@ export function toSpecified(body: Json, format: AnswerFormat): Json {
       return { ...own, created: undefined, usage, choices: list.slice(0, 1).map(toChoice) };
     case "responses":
       return { ...own, created_at: undefined, usage, output: list.map(toOutput) };
-    case "messages":
+    default:
       return {
         ...own,
         type: "message",

@@ -109,8 +109,7 @@ const ANSWERS: [name: string, status: number, body: unknown, Pick<DriverError, "
 
 /** Failures that are sent with status 200: those above, and others. */
 const FAILED_WITH_200: [name: string, body: unknown, Partial<DriverError>][] = [
-  ...ANSWERS.flatMap(([name, status, body, failure]): (typeof FAILED_WITH_200)[number][] => {
-    const code = Number(status);
+  ...ANSWERS.flatMap(([name, code, body, failure]): (typeof FAILED_WITH_200)[number][] => {
     const error = typeof body === "object" && body !== null && "error" in body ? body.error : undefined;
     if (typeof error !== "object" || code === 409) return [];
     return [[`with its status, ${name}`, { error: { status: code, ...error } }, failure]];

@@ -250,7 +250,7 @@ function withoutToken(query: Record<string, string>): Record<string, string> {
  * Copies the headers that templates, transforms and the journal may see; repeated ones are joined by `, `. Those whose
  * value is one of `secrets` are left out.
  */
-export function toVisibleHeaders(
+function toVisibleHeaders(
   headers: IncomingHttpHeaders,
   secrets: readonly string[] = [],
 ): Record<string, string> {

@@ -51,7 +51,7 @@ export function htmlToText(html: string): string {
 }
 
 /** Such a style may hide a text from a reader that is here. */
-export const UNREAD_STYLES = "(some styles could not be read)";
+const UNREAD_STYLES = "(some styles could not be read)";
 
 function isHidden(element: Tree.Element): boolean {
   const { tagName, attrs, parentNode } = element;

@@ -149,7 +149,7 @@ export interface HttpAnswer {
 }
 
 /** In characters. A list of 100 events with their payloads is shorter. */
-export const MAX_ANSWER = 32_000_000;
+const MAX_ANSWER = 32_000_000;
 
 /** Sends a request once. Resolves for any status. Rejects with a `DriverError` when there is no answer. */
 export async function request({
