@@ -1,7 +1,7 @@
 /**
  * The long form: tens of thousands of hooks while the service is killed repeatedly. It also reloads, its disk reports errors,
- * the clock jumps, and the machine loses power: as root, with a C compiler and mkfs.ext4. Prints the number of lost, duplicated and
- * out-of-order effects, and exits 1 if there are any.
+ * the clock jumps, and the machine loses power: as root, with a C compiler and mkfs.ext4. Prints the number of lost, given-up,
+ * duplicated and out-of-order effects, and exits 1 if there are any.
  *
  *     npm run faults -- --seed 7 --hooks 20000 --kills 50
  *     npm run faults -- --hooks 60000 --kills 1000
@@ -66,7 +66,7 @@ async function runNodes(): Promise<void> {
   });
   console.log(report);
   const ofHealthy = Object.entries({ ...report.turnsAgain }).filter(([fault]) => !NODES_FAIL.has(fault));
-  if (report.lost + report.duplicated + report.outOfOrder + ofHealthy.length > 0) process.exitCode = 1;
+  if (report.lost + report.givenUp + report.duplicated + report.outOfOrder + ofHealthy.length > 0) process.exitCode = 1;
 }
 
 async function run(options: CampaignOptions): Promise<void> {
@@ -81,6 +81,7 @@ function toRow(report: CampaignReport): object {
     "requests sent": report.requests,
     kills: report.kills,
     ...report.faults,
+    "given up": report.givenUp,
     lost: report.lost,
     duplicated: report.duplicated,
     "out of order": report.outOfOrder,
@@ -93,7 +94,7 @@ function toRow(report: CampaignReport): object {
 
 /** A kill may repeat a turn or message that was not recorded yet; a clean stop must not. */
 function isClean(report: CampaignReport): boolean {
-  const { lost, duplicated, outOfOrder, turnsAgain, messagesAgain, postsAgain, signal } = report;
+  const { lost, givenUp, duplicated, outOfOrder, turnsAgain, messagesAgain, postsAgain, signal } = report;
   const again = signal === "SIGTERM" ? turnsAgain + messagesAgain + postsAgain : 0;
-  return lost + duplicated + outOfOrder + again === 0;
+  return lost + givenUp + duplicated + outOfOrder + again === 0;
 }

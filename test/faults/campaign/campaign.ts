@@ -42,6 +42,8 @@ export interface CampaignReport extends Omit<CampaignOptions, "faults">, Omit<Au
   messagesAgain: number;
   /** The same at HTTP targets, which cannot be asked what they have. */
   postsAgain: number;
+  /** Dead letters: turns and messages that were given up. */
+  givenUp: number;
   /** Including retries until a 2xx, and a concurrent duplicate for one in four hooks. */
   requests: number;
   seconds: number;
@@ -101,6 +103,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRep
       turnsAgain: audits.turns.again,
       messagesAgain: audits.messages.again,
       postsAgain: audits.posts.again,
+      givenUp: (await client.api("/api/dead-letters?limit=1000")).deadLetters.length,
       requests: traffic.requests(),
       seconds: Math.round((Date.now() - startedAt) / 1000),
     };
@@ -226,8 +229,7 @@ function writeConfig({ file, store, external, senders }: TestBed, maxConcurrent 
     hooks: { mappings: MAPPINGS },
     agents: {
       providers: { local: { kind: "openai-compatible", baseUrl: external.modelUrl } },
-      // Several kills can interrupt one turn. It must not be dead-lettered as the cause of the crashes.
-      defaults: { model: "local/double", maxConcurrent, maxAttempts: 100 },
+      defaults: { model: "local/double", maxConcurrent },
     },
     channels: toChannels(senders, external),
   });

@@ -46,6 +46,8 @@ export interface NodesReport extends Omit<Audit, "again"> {
   messagesAgain: Record<string, number>;
   /** Requests that no node took, by fault and by the nodes' answers. */
   refused: Partial<Record<NodeFault, Record<string, number>>>;
+  /** Dead letters. */
+  givenUp: number;
   takeoverMs: FaultBed["takeoverMs"];
   seconds: number;
 }
@@ -87,6 +89,7 @@ export async function runNodesCampaign(options: NodesOptions): Promise<NodesRepo
       turnsAgain: countRepeats(senders, bed.external.turns, bed.periods),
       messagesAgain: countRepeats(senders, bed.external.messages, bed.periods),
       ...bed.report,
+      givenUp: (await client.api("/api/dead-letters?limit=1000")).deadLetters.length,
       takeoverMs: bed.takeoverMs,
       seconds: Math.round((Date.now() - startedAt) / 1000),
     };
@@ -195,6 +198,6 @@ function toOtherConfig(external: ExternalServices, store: UserConfig["store"]): 
 function toAgents(provider: string, external: ExternalServices): UserConfig["agents"] {
   return {
     providers: { [provider]: { kind: "openai-compatible", baseUrl: external.modelUrl } },
-    defaults: { model: `${provider}/double`, maxConcurrent: 8, maxAttempts: 100 },
+    defaults: { model: `${provider}/double`, maxConcurrent: 8 },
   };
 }

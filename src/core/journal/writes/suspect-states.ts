@@ -6,17 +6,18 @@ import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../waits.ts";
 import { countFree, findNextStart } from "./limits.ts";
 import type { Work, Writer } from "./writer.ts";
 
-/** A suspect that was alone when the process ended waits as long as it has been interrupted, within these. */
-const PAUSE_MS = { min: 5000, max: HOUR_MS };
+/** The pause of a suspect that was alone when the process ended: it doubles each time. */
+const FIRST_PAUSE_MS = 5000;
+/** Doubled more often, it is an hour. */
+const DOUBLED = 9;
 
 /** Changes the columns of a run or delivery whose process ended during its attempt. `now`: the store's clock. */
 export const toInterrupted = (now: string): string => `
   interruptions = interruptions + 1, interrupted_at = coalesce(interrupted_at, ${now}),
   not_before = CASE
     WHEN interruptions < ${SUSPECT_AFTER} THEN not_before
-    WHEN ${now} - interrupted_at < ${PAUSE_MS.min} THEN ${now} + ${PAUSE_MS.min}
-    WHEN ${now} - interrupted_at > ${PAUSE_MS.max} THEN ${now} + ${PAUSE_MS.max}
-    ELSE ${now} + ${now} - interrupted_at END`;
+    WHEN interruptions > ${SUSPECT_AFTER + DOUBLED} THEN ${now} + ${HOUR_MS}
+    ELSE ${now} + (${FIRST_PAUSE_MS} << (interruptions - ${SUSPECT_AFTER})) END`;
 
 /** The process did not end during this attempt: the attempts that count are those that failed. `uncounted`: how many did not fail either. */
 export const toSurvived = (uncounted: string): string =>
