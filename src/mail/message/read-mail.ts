@@ -5,7 +5,7 @@ import { readAuthentication } from "./authentication.ts";
 import { readParts } from "./body.ts";
 import { type MailHeader, readHeader, splitHeader, toMailId, toMessageId } from "./header.ts";
 import { decodeWords, guessCharset, parseAddresses, repairText } from "./mime.ts";
-import { cleanLine, cutBytes, toSender, toSnippet } from "./text.ts";
+import { cleanLine, shortenText, toSender, toSnippet } from "./text.ts";
 
 /**
  * The facts of a source about a mail besides its bytes. With the thread if the provider names one, and the attachments if the
@@ -33,7 +33,7 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
   const messageId = toMessageId(header.value("message-id")) ?? "";
   const { size = 0, attachments: listed = [] } = facts;
   const id = toMailId({ header, body, size, attachments: listed }) ?? `sha256:${hash("sha256", source)}`;
-  const text = cutBytes(parts.text, options.maxBytes);
+  const text = shortenText(parts.text, options.maxBytes);
   // The mail that began the thread.
   const first = toMessageId(header.value("references")) ?? toMessageId(header.value("in-reply-to"));
   return {
@@ -49,7 +49,7 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
     date: toDate(header.value("date"), facts.receivedAt),
     snippet: toSnippet(parts.text),
     body: text,
-    truncated: text.length < parts.text.length,
+    truncated: text !== parts.text,
     attachments: (facts.attachments ?? parts.attachments).map((attachment) => toAttachment(attachment)),
     threadId: facts.threadId ?? first ?? (messageId || id),
     references: readReferences(header),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cleanLine, cleanText, cutBytes, isSameMailbox, toSender, toSnippet } from "./text.ts";
+import { cleanLine, cleanText, isSameMailbox, shortenText, toSender, toSnippet } from "./text.ts";
 
 test("of all control characters a text keeps tabs and line feeds", () => {
   expect(cleanText("a\r\nb\rc\u0085d\u2028e\tf\0\u0007\u001b\u007f\u009bg")).toBe("a\nb\nc\nd\ne\tfg");
@@ -29,7 +29,23 @@ test.each([
   ["語語", 5, "語"],
   ["", 0, ""],
 ])("%j in %i bytes is %j", (text, bytes, expected) => {
-  expect(cutBytes(text, bytes)).toBe(expected);
+  expect(shortenText(text, bytes)).toBe(expected);
+});
+
+describe("a text that is too long", () => {
+  const quotes = "> 20 characters each\n".repeat(1000);
+
+  test("loses its long quotes, and keeps the answer below them", () => {
+    const text = shortenText(`Ann wrote:\n${quotes}Yes, the blue one.`, 2000);
+    expect(text).toMatch(/^Ann wrote:\n> 20 [^]*more quoted lines\]\nYes, the blue one\.$/);
+  });
+
+  test.each(["x", "ä", "\u{1f680}"])("else loses its middle, never within a character: %s", (character) => {
+    const text = shortenText(`Begin ${character.repeat(5000)} end`, 1001);
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(1001);
+    expect(text).toMatch(/^Begin [^]*\n\n\[… the middle of the text is left out\]\n\n[^]* end$/);
+    expect([text.isWellFormed(), text.includes("\ufffd")]).toEqual([true, false]);
+  });
 });
 
 test("a snippet is one line", () => {

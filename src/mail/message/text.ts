@@ -1,3 +1,4 @@
+import { toBrief } from "../../core/mapping/template/helpers.ts";
 import { cutText } from "../../core/shared/text/text.ts";
 
 /** Characters that a reader cannot see and a model can: Unicode's tags, and marks that reorder text. */
@@ -20,10 +21,36 @@ export function cleanLine(text: string, maxCharacters: number = MAX_LINE_LENGTH)
   return cutText(cleanText(text).replaceAll(/\s+/g, " ").trim(), maxCharacters);
 }
 
-/** The beginning of a text, up to this many bytes of UTF-8. Never cuts a character. */
-export function cutBytes(text: string, maxBytes: number): string {
+const GAP = "\n\n[… the middle of the text is left out]\n\n";
+/** Below this many bytes only the beginning is kept. */
+const MIN_BYTES_WITH_END = 200;
+
+/**
+ * A text in at most this many bytes of UTF-8. A longer one loses its long quotes first, then its middle, since an answer may be
+ * below what it quotes. Never cuts a character.
+ */
+export function shortenText(text: string, maxBytes: number): string {
+  if (Buffer.byteLength(text) <= maxBytes) return text;
+  const brief = toBrief(text);
+  if (Buffer.byteLength(brief) <= maxBytes) return brief;
+  if (maxBytes < MIN_BYTES_WITH_END) return cutBytes(brief, maxBytes);
+  const room = maxBytes - Buffer.byteLength(GAP);
+  const endBytes = Math.floor(room / 3);
+  return cutBytes(brief, room - endBytes) + GAP + cutBytesBefore(brief, endBytes);
+}
+
+function cutBytes(text: string, maxBytes: number): string {
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));
   return text.slice(0, read);
+}
+
+/** The end of a text. */
+function cutBytesBefore(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text);
+  let at = bytes.length - maxBytes;
+  // The middle of a character.
+  while (((bytes[at] ?? 0) & 0xc0) === 0x80) at += 1;
+  return bytes.toString("utf8", at);
 }
 
 const MAX_SNIPPET_CHARACTERS = 200;
