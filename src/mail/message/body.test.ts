@@ -52,6 +52,11 @@ describe("the text", () => {
 
   test("is the plain alternative, else the HTML", async () => {
     expect((await read(alternative("plain", "<p>rich</p>"))).body).toBe("plain");
+    const text = "The order of 3 apples, 2 pears and a plum was sent on Monday and arrives on Tuesday.";
+    const stub = "Your client does not support HTML.";
+    expect((await read(alternative(stub, `<p>${text}</p>`))).body).toBe(text);
+    const link = `<a href="https://example.com/${"x".repeat(200)}">The order</a> of 3 apples`;
+    expect((await read(alternative("The order of 3 apples", link))).body).toBe("The order of 3 apples");
     expect((await read(alternative(" \r\n", "<p>rich</p>"))).body).toBe("rich");
     expect((await read(`${FROM}Content-Type: text/html\r\n\r\n<p>rich</p>`)).body).toBe("rich");
   });

@@ -35,7 +35,7 @@ export async function readParts(
     const part = attachments.find(({ mimeType }) => type.test(mimeType));
     return part ? read(decodeContent(part, charset)) : "";
   };
-  const status = describe(/^message\/(?:global-)?delivery-status$/, readDeliveryStatus);
+  const status = describe(DELIVERY_STATUS, readDeliveryStatus);
   const invite = describe(/^text\/calendar$/, readInvite);
   const other = parsed.text || parsed.html ? undefined : attachments.find(isOtherText);
   const written = other ? { ...parsed, text: decodeContent(other, charset) } : parsed;
@@ -50,11 +50,23 @@ export async function readParts(
 
 type ParsedBody = Pick<Email, "text" | "html" | "attachments">;
 
-/** The plain text if it is an alternative to the HTML; otherwise the HTML, which the library completes with all texts. */
+/**
+ * The plain text if it is an alternative to the HTML and not far shorter, as one that asks for another program; otherwise the
+ * HTML, which the library completes with all texts.
+ */
 function toText({ text = "", html = "" }: ParsedBody, isAlternative: boolean): string {
-  const isPlain = html === "" || (text.trim() !== "" && isAlternative);
-  const written = ((isPlain ? "" : htmlToText(html)) || text).slice(0, MAX_CHARACTERS);
+  const rich = html === "" ? "" : htmlToText(html);
+  const isPlain = text.trim() !== "" && isAlternative && lengthOf(rich) <= MAX_RATIO * lengthOf(text);
+  const written = ((isPlain ? "" : rich) || text).slice(0, MAX_CHARACTERS);
   return cleanText(repairText(written)).trim();
+}
+
+/** How many times as long as the plain text the HTML may be that says the same. */
+const MAX_RATIO = 2;
+
+/** In characters, without the addresses of links and blanks. */
+function lengthOf(text: string): number {
+  return text.replaceAll(/https?:\/\/[^\s\]]+|\s+/g, "").length;
 }
 
 /** Images that the HTML shows are not attachments, unless they have a name. */
@@ -145,6 +157,8 @@ function trimLineEnd(line: string, isEncoded: boolean): string {
   return line.slice(0, end);
 }
 
+/** The type of the report in a bounce (RFC 3464). */
+export const DELIVERY_STATUS = /^message\/(?:global-)?delivery-status$/;
 const MAX_STATUS_CHARACTERS = 50_000;
 const MAX_RECIPIENTS = 20;
 

@@ -47,12 +47,26 @@ test("lists attached texts and mails as attachments", () => {
   const log = node("text/plain", { name: "a.log", isAttached: true });
   const forwarded = node("message/rfc822", { size: 50, children: [plain] });
   expect(pick(multipart("mixed", plain, log, forwarded))).toEqual({
-    texts: [plain],
+    texts: [plain, plain],
     attachments: [
       { name: "a.log", type: "text/plain", size: 9 },
       { name: "", type: "message/rfc822", size: 50 },
     ],
   });
+});
+
+test("picks the report of a bounce, and the text of a forwarded mail, however many texts there are", () => {
+  const report = node("message/delivery-status");
+  const texts = Array.from({ length: 9 }, () => plain);
+  expect(pick(multipart("report", ...texts, report)).texts).toEqual([plain, plain, plain, plain, report]);
+  const forwarded = node("message/rfc822", { children: [multipart("alternative", plain, html)] });
+  expect(pick(multipart("mixed", forwarded)).texts).toEqual([plain]);
+  expect(pick(multipart("mixed", { ...forwarded, isAttached: true })).texts).toEqual([]);
+});
+
+test("picks HTML beside a plain text that is far smaller", () => {
+  const large = node("text/html", { size: 90_000 });
+  expect(pick(multipart("alternative", plain, large)).texts).toEqual([large]);
 });
 
 test("does not list an image that the HTML shows, unless it has a name", () => {

@@ -43,7 +43,7 @@ describe("a text that is too long", () => {
   test.each(["x", "ä", "\u{1f680}"])("else loses its middle, never within a character: %s", (character) => {
     const text = shortenText(`Begin ${character.repeat(5000)} end`, 1001);
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(1001);
-    expect(text).toMatch(/^Begin [^]*\n\n\[… the middle of the text is left out\]\n\n[^]* end$/);
+    expect(text).toMatch(/^Begin [^]*\n\n\[the middle of the text is left out\]\n\n[^]* end$/);
     expect([text.isWellFormed(), text.includes("\ufffd")]).toEqual([true, false]);
   });
 });

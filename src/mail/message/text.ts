@@ -21,7 +21,7 @@ export function cleanLine(text: string, maxCharacters: number = MAX_LINE_LENGTH)
   return cutText(cleanText(text).replaceAll(/\s+/g, " ").trim(), maxCharacters);
 }
 
-const GAP = "\n\n[… the middle of the text is left out]\n\n";
+const GAP = "\n\n[the middle of the text is left out]\n\n";
 /** Below this many bytes only the beginning is kept. */
 const MIN_BYTES_WITH_END = 200;
 
