@@ -250,10 +250,7 @@ function withoutToken(query: Record<string, string>): Record<string, string> {
  * Copies the headers that templates, transforms and the journal may see; repeated ones are joined by `, `. Those whose
  * value is one of `secrets` are left out.
  */
-function toVisibleHeaders(
-  headers: IncomingHttpHeaders,
-  secrets: readonly string[] = [],
-): Record<string, string> {
+function toVisibleHeaders(headers: IncomingHttpHeaders, secrets: readonly string[] = []): Record<string, string> {
   const visible: Record<string, string> = {};
   for (const name in headers) {
     const value = headers[name];

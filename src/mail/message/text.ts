@@ -1,4 +1,4 @@
-import { toBrief } from "../../core/mapping/template/helpers.ts";
+import { toBrief } from "../../core/shared/text/brief.ts";
 import { cutText } from "../../core/shared/text/text.ts";
 
 /** Characters that a reader cannot see and a model can: Unicode's tags, and marks that reorder text. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { HELPERS, toBrief } from "./helpers.ts";
+import { HELPERS } from "./helpers.ts";
 
 describe("helpers", () => {
   test.each([
@@ -61,28 +61,4 @@ describe("helpers", () => {
     expect(HELPERS["date"]?.run("2026-11-20T09:08:07Z", "DD.MM.YYYY HH:mm:ss")).toBe("20.11.2026 09:08:07");
     expect(HELPERS["date"]?.run("2026-11-20T09:08:07Z", "yyyy-MM-dd")).toBe("2026-11-20");
   });
-});
-
-const quote = (count: number): string => Array.from({ length: count }, (_, index) => `> line ${index}`).join("\n");
-
-test.each([
-  ["a short quote", `Yes.\n\nAnn wrote:\n${quote(6)}`, `Yes.\n\nAnn wrote:\n${quote(6)}`],
-  ["a long quote", `Yes.\n${quote(9)}\nBye.`, "Yes.\n> line 0\n> line 1\n> [… 7 more quoted lines]\nBye."],
-  ["two quotes", `${quote(7)}\na\n${quote(3)}`, `> line 0\n> line 1\n> [… 5 more quoted lines]\na\n${quote(3)}`],
-  [
-    "a repeated mail",
-    "Yes.\n\n-----Original Message-----\nFrom: Bob\n\nWell?",
-    "Yes.\n\n[… 4 lines of the mail that this one answers]",
-  ],
-  ["a repeated mail alone", "-----Original Message-----\nWell?", "-----Original Message-----\nWell?"],
-  [
-    "a forwarded mail",
-    "Look.\n---------- Forwarded message ---------\nHi",
-    "Look.\n---------- Forwarded message ---------\nHi",
-  ],
-  ["a short address", "see [https://a.example/b?c=d].", "see [https://a.example/b?c=d]."],
-  ["a long address", `see [https://a.example/${"x".repeat(300)}].`, `see [https://a.example/${"x".repeat(62)}…].`],
-  ["nothing", "", ""],
-])("%s", (_, text, brief) => {
-  expect(toBrief(text)).toBe(brief);
 });

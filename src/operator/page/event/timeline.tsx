@@ -212,7 +212,7 @@ function AttemptStep({ attempt, isFirst }: { attempt: FailedAttemptView; isFirst
     <Step name={`Attempt ${n} failed`} ms={msBetween(startedAt, endedAt)} at={endedAt ?? startedAt} tone="warn">
       {isFirst && n > 1 && <span class="quiet">The {n - 1} before it are not kept.</span>}
       <Detail text={error} isError />
-      <Warnings texts={warnings} look="quiet" />
+      <Warnings texts={warnings ?? []} look="quiet" />
     </Step>
   );
 }
