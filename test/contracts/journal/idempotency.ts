@@ -222,7 +222,7 @@ export function describeIdempotency(open: OpenJournal): void {
         receipt: {
           eventId: second.id,
           actions: [
-            { kind: "agent", runId: two.runId, sessionKey: "two" },
+            { kind: "agent", runId: two.runId, sessionKey: "two", repeated: true },
             { kind: "agent", runId: three.runId, sessionKey: "three" },
           ],
           warnings: [],
