@@ -126,5 +126,6 @@ function executes({ config }: Runtime): boolean {
 /** For commands that cannot read the configuration. Nodes with a database have no state folder. */
 function showService({ store }: Parts, { config: { gateway, hooks } }: Runtime, port: number): void {
   if (store.postgres) return;
-  writeOwner(store.path, { host: gateway.host, port, hooksPath: hooks.path });
+  const hookToken = hooks.tokens.find((token) => token.hooks === undefined)?.secrets[0];
+  writeOwner(store.path, { host: gateway.host, port, token: gateway.token, hookToken, hooksPath: hooks.path });
 }

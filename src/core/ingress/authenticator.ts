@@ -10,10 +10,7 @@ export interface Authenticator {
   verify(request: AuthenticatorRequest): Verification | Promise<Verification>;
 }
 
-export interface AuthenticatorRequest extends Pick<
-  Exchange,
-  "method" | "headers" | "rawHeaders" | "path" | "search" | "client"
-> {
+export interface AuthenticatorRequest extends Pick<Exchange, "method" | "headers" | "rawHeaders" | "path" | "search"> {
   /** undefined: the path cannot be the name of a hook. */
   hook: string | undefined;
   query: Record<string, string>;
