@@ -139,7 +139,7 @@ function readUpdates(session: ActiveSession): Updates {
         const hasCome = await Promise.race([update.then(() => true), afterInput(false)]);
         if (hasCome) continue;
         asked = update;
-        // Whoever collects sees the error.
+        // The caller that collects it sees the error.
         update.catch(() => {});
         return;
       }

@@ -114,7 +114,7 @@ test("a delivery that has ended the process each time that it was alone fails wi
   expect(channel.sent).toEqual([]);
 });
 
-test("somebody is told when the process ends again and again without a suspect", async () => {
+test("an alert is raised when the process ends again and again without a suspect", async () => {
   let folder = await killAfter(async () => {});
   for (let kills = 0; kills < 4; kills += 1) folder = await killAfter(async () => {}, folder);
   const told: number[] = [];

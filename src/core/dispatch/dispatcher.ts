@@ -24,7 +24,7 @@ const LOOK_AHEAD_MS = 20;
 /** How often to check for due work at least. */
 const MAX_SLEEP_MS = 60_000;
 
-/** After so many ends of a process within an hour, somebody is told. A run that ends it is found after three. */
+/** The number of ends of a process within an hour that raises the alert. A run that ends it is found after three. */
 const MIN_RESTARTS = 5;
 
 /** A node that has not renewed its lease for this long is considered dead. */

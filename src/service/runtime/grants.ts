@@ -73,7 +73,7 @@ export function findLeftOut(config: ResolvedConfig, tools: ToolSets): ConfigProb
   );
 }
 
-/** OpenAI refuses more calls, and other models choose badly among so many. */
+/** OpenAI refuses more calls, and other models choose badly among more than these. */
 const MAX_CALLS = 128;
 
 /** Grants that give the model too many calls. */
