@@ -233,7 +233,13 @@ function toPart(part: unknown): object {
   }
   if (type === "resource" && isObject(resource)) {
     const { text: inner, mimeType: kind, uri: at } = resource;
-    return { type: "text", text: typeof inner === "string" ? inner : `[${typeof kind === "string" ? kind : "binary"} ${typeof at === "string" ? at : "without an address"}]` };
+    return {
+      type: "text",
+      text:
+        typeof inner === "string"
+          ? inner
+          : `[${typeof kind === "string" ? kind : "binary"} ${typeof at === "string" ? at : "without an address"}]`,
+    };
   }
   return { type: "text", text: JSON.stringify(part) ?? "" };
 }
