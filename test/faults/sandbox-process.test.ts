@@ -197,7 +197,7 @@ function unconfinedScript(file: string, root: string): string {
 /** Gives `runner`, `bundle` and `call()`. */
 function callScript(file: string, root: string): string {
   return `
-    import { compileTransform } from ${source("core/transforms/compile.ts")};
+    import { compileTransform } from ${source("core/transforms/compile-transform.ts")};
     import { createSandbox } from ${source("core/transforms/sandbox/sandbox.ts")};
     const spec = { file: ${JSON.stringify(file)}, root: ${JSON.stringify(root)}, timeoutMs: 60000, memoryMb: 64, isolation: "request", secrets: {} };
     const { bundle } = await compileTransform(spec);
