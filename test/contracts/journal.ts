@@ -37,15 +37,14 @@ export interface JournalFeatures {
   isSlow: boolean;
 }
 
-/** The contract of every journal. `opener` is a module that exports the same `open`, for the process that is killed. */
-export function describeJournal(
-  name: string,
-  { open, opener, ...features }: { open: OpenJournal; opener: URL } & JournalFeatures,
-): void {
-  describe(`the ${name} journal`, () => {
+/** `opener` is a module that exports the same `open`, for the process that is killed. */
+export type JournalUnderTest = { open: OpenJournal; opener: URL } & JournalFeatures;
+
+/** The contract of every journal, in two parts that run side by side where a journal is slow: the work that it hands out. */
+export function describeQueue(name: string, { open, ...features }: JournalUnderTest): void {
+  describe(`the queue of the ${name} journal`, () => {
     describeAccepting(open);
     describeIdempotency(open);
-    describeAnswers(open);
     describeRuns(open);
     describeClock(open);
     describeInterventions(open);
@@ -58,6 +57,13 @@ export function describeJournal(
     describeLostClaims(open);
     describeSuspects(open, features);
     if (features.hasNodes) describeLeases(open);
+  });
+}
+
+/** The other part: what it keeps, and gives back. */
+export function describeRecords(name: string, { open, opener, ...features }: JournalUnderTest): void {
+  describe(`the records of the ${name} journal`, () => {
+    describeAnswers(open);
     describeSearch(open);
     describeSpend(open);
     describeState(open);

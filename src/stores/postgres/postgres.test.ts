@@ -1,7 +1,5 @@
 import { Client } from "pg";
 import { afterEach, describe, expect, test } from "vitest";
-import { describeJournal } from "../../../test/contracts/journal.ts";
-import { open } from "../../../test/contracts/journal/openers/postgres.ts";
 import {
   NOW,
   nextId,
@@ -21,9 +19,6 @@ import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
 import type { ClaimedRun, NewAction, NewWork } from "../../core/journal/journal.ts";
 import { silentTelemetry } from "../../core/telemetry/telemetry.ts";
 import { createPostgresJournal, type PostgresJournal, type PostgresJournalOptions } from "./postgres.ts";
-
-const opener = new URL("../../../test/contracts/journal/openers/postgres.ts", import.meta.url);
-describeJournal("PostgreSQL", { open, opener, hasNodes: true, hasSizeLimit: false, isSlow: true });
 
 const opened: PostgresJournal[] = [];
 afterEach(async () => {

@@ -13,7 +13,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { describeJournal } from "../../../test/contracts/journal.ts";
+import { describeQueue, describeRecords } from "../../../test/contracts/journal.ts";
 import { useJournals } from "../../../test/contracts/journal/harness.ts";
 import { open } from "../../../test/contracts/journal/openers/sqlite.ts";
 import { HOUR_MS } from "../../core/shared/time.ts";
@@ -27,7 +27,9 @@ import {
 } from "../../../test/contracts/journal/samples.ts";
 
 const opener = new URL("../../../test/contracts/journal/openers/sqlite.ts", import.meta.url);
-describeJournal("SQLite", { open, opener, hasNodes: false, hasSizeLimit: true, isSlow: false });
+const sqlite = { open, opener, hasNodes: false, hasSizeLimit: true, isSlow: false };
+describeQueue("SQLite", sqlite);
+describeRecords("SQLite", sqlite);
 
 describe("the SQLite file", () => {
   const { start, folder } = useJournals(open);

@@ -3,6 +3,7 @@ import path from "node:path";
 import { createPostgresJournal } from "../../../../src/stores/postgres/postgres.ts";
 import { silentTelemetry } from "../../../../src/core/telemetry/telemetry.ts";
 import { createPostgresUrl } from "../../../support/postgres.ts";
+import type { JournalUnderTest } from "../../journal.ts";
 import type { OpenJournal } from "../harness.ts";
 
 /** A database for each folder; its URL is in a file there. */
@@ -16,6 +17,15 @@ export const open: OpenJournal = async (folder) =>
     // The tests count what is reported.
     pollMs: 3_600_000,
   });
+
+/** What both parts of the contract test. */
+export const POSTGRES: JournalUnderTest = {
+  open,
+  opener: new URL(import.meta.url),
+  hasNodes: true,
+  hasSizeLimit: false,
+  isSlow: true,
+};
 
 async function findUrl(folder: string): Promise<string> {
   const file = path.join(folder, "url");
