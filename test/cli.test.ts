@@ -294,6 +294,16 @@ describe("webhooks channels test", () => {
   });
 });
 
+describe.each(["check", "serve", "doctor"])("webhooks %s", (command) => {
+  test.each(["/proc/x", "/proc/x/y", "./file/state"])("says that the state folder %s is refused", async (path) => {
+    write("file", "");
+    write("webhooks.json5", JSON.stringify(withTokens({ store: { path } })));
+    const { code, stdout, stderr } = await webhooks(command, ...(command === "serve" ? ["--port", "0"] : []));
+    expect(code).toBe(1);
+    expect(stdout + stderr).toMatch(/state folder.* cannot be created/);
+  });
+});
+
 describe("webhooks serve", () => {
   test("refuses to start without a hook token, and names the key and the reason", async () => {
     write("webhooks.json5", "{ hooks: { enabled: true } }");

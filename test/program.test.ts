@@ -9,8 +9,10 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { once } from "node:events";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createClient } from "./support/client.ts";
 import { isRunning } from "./support/is-running.ts";
@@ -93,6 +95,21 @@ test("Ctrl-C under npm, which sends the signal twice, lets the turn finish", asy
   expect(existsSync(path.join(folder, "done"))).toBe(true);
 });
 
+test("Ctrl-C again ends the service at once, as its line says", async () => {
+  const file = writeConfig("touch begun; sleep 600");
+  const { url, child, output } = await startProcess(file);
+  const client = createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
+  await client.post("agent", { message: "go", deliver: false, wakeMode: "next-heartbeat" });
+  await expect.poll(() => existsSync(path.join(folder, "begun"))).toBe(true);
+  const ended = once(child, "exit");
+  child.kill("SIGINT");
+  await expect.poll(output).toContain("Ctrl-C again to stop now");
+  // As fast as a person can read it.
+  await setTimeout(300);
+  child.kill("SIGINT");
+  expect(await ended).toEqual([1, null]);
+});
+
 test("a program that ignores signals ends with the service, and no history file is left", async () => {
   const file = writeConfig(SCRIPT);
 
@@ -106,7 +123,7 @@ test("a program that ignores signals ends with the service, and no history file 
   expect(histories()).toHaveLength(1);
 
   child.kill("SIGTERM");
-  // The service waits for the turn until a second signal, which counts after a second.
+  // The service waits for the turn until a second signal.
   await expect.poll(async () => (await fetch(`${url}/readyz`)).status).toBe(503);
   await expect.poll(() => child.exitCode ?? child.kill("SIGTERM")).toBe(1);
   await expect.poll(() => isRunning(readPid())).toBe(false);

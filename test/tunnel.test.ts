@@ -11,6 +11,7 @@ import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { type RunningCommand, startWebhooks } from "./support/cli.ts";
 import { waitFor } from "./support/client.ts";
 import { startVendor, TOKEN, type VendorServer } from "./support/vendors/hook-vendors.ts";
+import { isRunning } from "./support/is-running.ts";
 import { spawnWebhooks } from "./support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "./support/service.ts";
 
@@ -210,8 +211,9 @@ test("what a killed one left is removed by the next one, or by presets disable -
     const ended = once(child, "exit");
     child.kill("SIGKILL");
     await ended;
-    // Its program runs on.
-    process.kill(Number(readFileSync(path.join(folder, "pid"), "utf8")));
+    // Its program ends with it.
+    const program = readFileSync(path.join(folder, "pid"), "utf8").trim();
+    await expect.poll(() => isRunning(program)).toBe(false);
   };
   await leave();
   const { running } = await start();

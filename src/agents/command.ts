@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { rmSync } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { DriverError } from "../core/errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../core/ports/driver.ts";
@@ -12,6 +12,7 @@ import {
   runProgram,
 } from "../core/shared/system/child-process.ts";
 import { NON_BLANK, objectSchema, TEXTS, COMMAND } from "../core/shared/json.ts";
+import { createFolder } from "../core/shared/system/files.ts";
 import { createTemporaryFolder } from "../core/shared/system/temporary-folder.ts";
 import type { AgentDriver, AgentTurn } from "../core/ports/agent.ts";
 import { assertNotAborted, requireModelId, toProgramMessage, toStartError } from "./errors.ts";
@@ -130,7 +131,7 @@ async function withHistoryFile<Result>(
   tempDir: string,
   work: (file: string) => Promise<Result>,
 ): Promise<Result> {
-  await mkdir(tempDir, { recursive: true, mode: 0o700 });
+  createFolder(tempDir, 0o700);
   const folder = createTemporaryFolder(tempDir);
   folders.add(folder);
   try {

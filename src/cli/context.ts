@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { buffer, text as readAll } from "node:stream/consumers";
 import { withEnvFile } from "../core/config/env-file.ts";
+import { makeTempDir } from "../core/shared/system/temporary-folder.ts";
 import { readTarget } from "./edit/plan.ts";
 import { findConfigFile, type ReadConfig, resolveUserConfig } from "../core/config/load.ts";
 import { builtInDrivers, readConfig } from "../service/drivers.ts";
@@ -112,12 +113,14 @@ function findStateDir(file: string, env: NodeJS.ProcessEnv): string {
   }
 }
 
-/** Passes the sandbox of the service to `use`, and closes it. Its errors go to the command's standard error. */
+/** Passes the sandbox of the service to `use`, and closes it. `config`: that of the command line. Its errors go to the command's standard error. */
 export async function withSandbox<Result>(
-  { stderr, pool }: CliIo,
+  { io, config }: { io: CliIo; config?: string },
   use: (runner: TransformRunner) => Promise<Result>,
 ): Promise<Result> {
-  const runner = createSandbox({ telemetry: createTelemetry("error", { output: stderr }), children: 1, pool });
+  const telemetry = createTelemetry("error", { output: io.stderr });
+  const findTempDir = (): string => makeTempDir(findStateDir(locateConfig(config, io), io.env));
+  const runner = createSandbox({ telemetry, children: 1, pool: io.pool, findTempDir });
   try {
     return await use(runner);
   } finally {
@@ -126,8 +129,8 @@ export async function withSandbox<Result>(
 }
 
 /** The runtime that `serve` would have. Throws a `ConfigError` with all problems. */
-export function buildOnce(load: () => Promise<ReadConfig>, io: CliIo): Promise<Runtime> {
-  return withSandbox(io, (runner) => buildRuntime({ generation: 1, load, runner }));
+export function buildOnce(load: () => Promise<ReadConfig>, io: CliIo, config?: string): Promise<Runtime> {
+  return withSandbox({ io, config }, (runner) => buildRuntime({ generation: 1, load, runner }));
 }
 
 /** The runtime that `serve` would have, or the problems that prevent it. */
@@ -136,7 +139,7 @@ export async function tryRuntime(
   io: CliIo,
 ): Promise<{ runtime?: Runtime; problems: ConfigProblem[] }> {
   try {
-    return { runtime: await buildOnce(() => loadConfig(configFlag, io), io), problems: [] };
+    return { runtime: await buildOnce(() => loadConfig(configFlag, io), io, configFlag), problems: [] };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return { problems: error.problems };

@@ -14,7 +14,7 @@ export interface CliIo {
   stderr: CliOutput;
   /** A command that fails without an error to show sets it; see `EXIT_CODES`. */
   exitCode: number;
-  /** After this call, SIGTERM and SIGINT abort the signal instead of ending the process; one more, a second later, ends it at once. */
+  /** After this call, SIGTERM and SIGINT abort the signal instead of ending the process; one more ends it at once. */
   stopSignal(): AbortSignal;
   /** Has the effect of a Ctrl-C, which a terminal in raw mode sends as a character. */
   interrupt(): void;

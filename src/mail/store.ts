@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, messageOf } from "../core/errors.ts";
+import { createFolder } from "../core/shared/system/files.ts";
 import { type Database, type Lock, openMigrated, type Schema, takeLock, transact } from "../stores/sqlite/database.ts";
 import { integer, optional, text } from "../core/journal/rows.ts";
 import type { RefreshTokens } from "../core/ports/mail-source.ts";
@@ -72,7 +73,7 @@ export async function openMailStore(options: MailStoreOptions): Promise<MailStor
   const file = path.join(folder, "mail.db");
   let lock: Lock | undefined;
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    createFolder(folder, 0o700);
     lock = takeLock(path.join(folder, `mail-${hash("sha256", mailbox).slice(0, 16)}.lock`), 0);
     return lock && createMailStore(openMigrated(file, SCHEMA), options, lock.release);
   } catch (error) {
@@ -86,7 +87,7 @@ export async function openMailStore(options: MailStoreOptions): Promise<MailStor
 /** The refresh tokens of a mailbox, also while another process has its store: each call opens the file. */
 export function createRefreshTokens({ folder, mailbox }: MailStoreOptions): RefreshTokens {
   const call = async <Result>(work: (tokens: RefreshTokens) => Promise<Result>): Promise<Result> => {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    createFolder(folder, 0o700);
     const database = openMigrated(path.join(folder, "mail.db"), SCHEMA);
     try {
       return await work(refreshTokensIn(database, mailbox));

@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import { hasOwnMark } from "../vendors/kit/comments/mark.ts";
 import type { ReadConfig } from "../core/config/load.ts";
+import { makeTempDir } from "../core/shared/system/temporary-folder.ts";
 import { readConfig } from "./drivers.ts";
 import { ConfigError } from "../core/errors.ts";
 import { createParsers, type FindParser } from "../core/ingress/parse-body.ts";
@@ -54,7 +55,7 @@ export async function openParts(options: PartsOptions): Promise<Parts> {
   const read = await load();
   const { log: logSettings, store } = read.config;
   const telemetry = createTelemetry(logSettings.level, { hasLiveView: options.show !== undefined });
-  const sandbox = createSandbox({ telemetry, pool: options.pool });
+  const sandbox = createSandbox({ telemetry, pool: options.pool, findTempDir: () => makeTempDir(store.path) });
   const cache = createCodeCache();
   // Nothing is sent before it is open.
   let journal: Journal;

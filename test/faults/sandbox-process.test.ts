@@ -1,11 +1,11 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 import type { TransformRunner } from "../../src/core/transforms/runner.ts";
 import { AS_NOBODY, findConfinement } from "../../src/core/transforms/sandbox/spawn.ts";
@@ -46,6 +46,21 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
     // The process that ran has left the network namespace; another may be about to.
     const network = () => readlinkSync(`/proc/${child}/ns/net`);
     await expect.poll(network).not.toBe(readlinkSync("/proc/self/ns/net"));
+  });
+
+  test.each([
+    ["only the service's user can enter", 0o700],
+    ["nobody can write to", 0o000],
+    ["does not exist", undefined],
+  ])("starts as usual if the system's temporary folder is one that %s", async (_, mode) => {
+    const place = path.join(folder.root, "temporary");
+    if (mode !== undefined) mkdirSync(place, { mode });
+    vi.stubEnv("TMPDIR", place);
+    expect(await runner.run(await folder.bundle("export default () => 1"), toInput({}))).toMatchObject({ value: 1 });
+    const [child] = startedChildren();
+    const user = confinement.includes(AS_NOBODY) ? 65534 : process.getuid?.();
+    await expect.poll(() => readProcess(child!, "status")).toMatch(new RegExp(`^Uid:\\t${user}\\t`, "m"));
+    vi.unstubAllEnvs();
   });
 
   test.runIf(unprivileged)("cannot gain rights", async () => {

@@ -1,6 +1,6 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import { mkdirSync } from "node:fs";
 import { pickEnvironment, type RunningProcess, startProcess } from "../../core/shared/system/child-process.ts";
+import { createFolder } from "../../core/shared/system/files.ts";
 import { NotSent } from "../../core/shared/net/connection.ts";
 
 export interface StdioOptions {
@@ -22,7 +22,7 @@ export function createStdio({ command, env, folder, parse, onStart }: StdioOptio
   let running: RunningProcess | undefined;
   const transport: Transport = {
     async start() {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      createFolder(folder, 0o700);
       const environment = { ...pickEnvironment(["PATH", "LANG"]), HOME: folder, ...env };
       const started = startProcess({ command, cwd: folder, env: environment });
       running = started;

@@ -5,12 +5,13 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { promisify } from "node:util";
 import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
-import { ConfigError, type ConfigProblem, toSentence } from "../../core/errors.ts";
+import { ConfigError, type ConfigProblem, messageOf, toSentence } from "../../core/errors.ts";
 import type { StatusView } from "../../operator/status.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";
 import type { GrantRow } from "../../core/mapping/policy/grants.ts";
 import { listGrants } from "../../service/runtime/grants.ts";
 import { parseObject, readPath } from "../../core/shared/json.ts";
+import { tryFolder } from "../../core/shared/system/files.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { addConfigOptions, addServiceOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { tryRuntime } from "../context.ts";
@@ -38,6 +39,7 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
   const { runtime, problems } = await tryRuntime(flags.config, io);
   const { config, warnings = [] } = runtime ?? {};
   if (config && flags.types) problems.push(...(await checkTypes(config.hooks.transformsDir, config.baseDir)));
+  if (config) problems.push(...checkStateFolder(config));
   const mappings = config?.hooks.mappings.map(({ id }) => id) ?? [];
   const isOk = problems.length === 0 && !(flags.strict && warnings.length > 0);
   if (!isOk) io.exitCode = EXIT_CODES.failed;
@@ -53,6 +55,18 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
     print(io, `${config.file} is valid (${formatCount(mappings.length, "mapping")}${names})`);
     for (const line of [...describeModelCalls(config), ...formatGrants(findGrants(runtime))]) print(io, line);
   } else printError(io, `${formatCount(warnings.length, "warning")}, which --strict does not allow.`);
+}
+
+/** Nodes with a database need no state folder. */
+function checkStateFolder({ store, file }: ResolvedConfig): ConfigProblem[] {
+  if (store.postgres) return [];
+  try {
+    tryFolder(store.path);
+    return [];
+  } catch (error) {
+    const message = `The state folder ${store.path} cannot be created or written to (${messageOf(error)}). Set another folder, or give this user the right to write there.`;
+    return [{ message, file, key: "store.path" }];
+  }
 }
 
 const MAX_OUTPUT = 16 * 1024 * 1024;

@@ -62,7 +62,7 @@ async function diff({ config, since, hook, url, failOn, json }: DiffFlags, io: C
     throw new ConfigError([{ file: changed, message: "This is the configuration in use: name a changed copy of it." }]);
   }
   const client = await createOperatorClient({ config: today, url }, io);
-  await withSandbox(io, async (runner) => {
+  await withSandbox({ io, config: today }, async (runner) => {
     const build = (file: string) => buildRuntime({ generation: 1, load: () => readConfig(file, io.env), runner });
     const before = await build(today);
     const after = await build(changed);

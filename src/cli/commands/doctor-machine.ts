@@ -1,7 +1,8 @@
-import { accessSync, constants, existsSync, type FSWatcher, statfsSync, statSync, watch } from "node:fs";
+import { existsSync, type FSWatcher, statfsSync, statSync, watch } from "node:fs";
 import path from "node:path";
 import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { messageOf } from "../../core/errors.ts";
+import { orElse, tryFolder } from "../../core/shared/system/files.ts";
 import { silentLog } from "../../core/telemetry/log.ts";
 import { findDamage } from "../../stores/sqlite/database.ts";
 import { findConfinement } from "../../core/transforms/sandbox/spawn.ts";
@@ -36,12 +37,12 @@ const MIN_FREE_BYTES = 500 * MB;
 export function checkStateFolder(folder: string): CheckResult {
   if (!existsSync(folder)) {
     const parent = nearestFolder(folder);
-    if (isWritable(parent)) return ok("state folder", `${folder} is created at the first start`);
+    if (isUsable(folder)) return ok("state folder", `${folder} is created at the first start`);
     const next = `give this user the right to write to ${parent}`;
     return problem("state folder", `${folder} cannot be created in ${parent}`, next);
   }
   const { mode } = statSync(folder);
-  if (!isWritable(folder)) {
+  if (!isUsable(folder)) {
     return problem("state folder", `${folder} is not writable`, `chown -R $(id -un) ${folder}`);
   }
   if ((mode & 0o077) !== 0) {
@@ -59,13 +60,8 @@ export function checkJournal(folder: string): CheckResult {
   return problem("journal", `${file} is damaged: ${damage}`, "stop the service and restore a backup, on another disk");
 }
 
-function isWritable(folder: string): boolean {
-  try {
-    accessSync(folder, constants.W_OK | constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+function isUsable(folder: string): boolean {
+  return orElse(false, () => (tryFolder(folder), true));
 }
 
 export function checkDisk(folder: string): CheckResult {

@@ -34,7 +34,7 @@ export function addTry(program: Command, io: CliIo): void {
 /** Exit code 1 when the service would refuse the payload. */
 async function tryHook(hook: string, payloadFile: string, flags: TryFlags, io: CliIo): Promise<void> {
   const payload = await readPayload(payloadFile, io);
-  await withSandbox(io, async (runner) => {
+  await withSandbox({ io, config: flags.config }, async (runner) => {
     const runtime = await buildRuntime({ generation: 1, load: () => loadConfig(flags.config, io), runner });
     const trial = await runTrial({ hook, payload, headers: flags.header, query: flags.query }, runtime, {
       resolve: (request) => resolveRequest(request, { ...runtime, run: runner.run }),
@@ -102,7 +102,7 @@ async function testSamples(given: string[], { config, update, watch, json }: Tes
   requireSamples(folder, [...names, ...updated]);
   const isUpdated = update === true ? () => true : isNamed(updated);
   const options = { folder, config: locateAnyConfig(config, io), names, update: isUpdated, json, io };
-  await withSandbox(io, async (runner) => {
+  await withSandbox({ io, config }, async (runner) => {
     if (watch) await runAtEverySave({ ...options, runner });
     else if ((await runAllSamples({ ...options, runner })) > 0) io.exitCode = 1;
   });

@@ -1,9 +1,10 @@
 import type { Command } from "commander";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { RecordingTimeline } from "../../operator/views.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
+import { createFolder } from "../../core/shared/system/files.ts";
 import { addServiceOptions, type ServiceFlags } from "../command.ts";
 import { type CliIo, commandName, print, printJsonLine, style } from "../io.ts";
 import { createOperatorClient } from "../operator-client.ts";
@@ -69,7 +70,7 @@ function describeRequest({ at, answer, size, request }: RecordedView): string[] 
 function writePayload({ request: { payload } }: RecordedView, folder: string, number: number): string[] {
   if (typeof payload !== "object" || payload === null) return [];
   const file = path.join(folder, `${number}.json`);
-  mkdirSync(folder, { recursive: true });
+  createFolder(folder);
   writeFileSync(file, `${JSON.stringify(payload, undefined, 2)}\n`, { mode: 0o600 });
   return [file];
 }

@@ -1,9 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, messageOf } from "../../core/errors.ts";
+import { startProcess } from "../../core/shared/system/child-process.ts";
+import { createFolder } from "../../core/shared/system/files.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 
 /** Takes a request to a hook, and nothing else. */
@@ -53,12 +55,16 @@ export async function openTunnel({ program, cwd, env, stateDir, ended }: TunnelO
   const address = server.address();
   const port = String(typeof address === "object" ? address?.port : address);
   const { command, args, pattern } = toCommand(program, { port, stateDir });
-  const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+  // Its group ends with this process, also if that is killed.
+  const { child, started, isRunning, end } = startProcess({ command: [command, ...args], cwd, env });
+  // Its error event says the same.
+  started.catch(() => undefined);
+  child.stdin.end();
+  const onExit = (code: number | null, signal: NodeJS.Signals | null): void =>
+    ended(`The tunnel's program ended (${signal ?? code}): no sender reaches this service.`);
   try {
     const url = await readAddress(child, { command, pattern });
-    child.once("exit", (code, signal) =>
-      ended(`The tunnel's program ended (${signal ?? code}): no sender reaches this service.`),
-    );
+    child.once("exit", onExit);
     return { url, serve: (next) => void (handler = next), close };
   } catch (error) {
     await close();
@@ -66,10 +72,10 @@ export async function openTunnel({ program, cwd, env, stateDir, ended }: TunnelO
   }
 
   async function close(): Promise<void> {
-    child.removeAllListeners("exit");
-    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
+    child.off("exit", onExit);
+    if (isRunning()) {
       const gone = once(child, "exit");
-      child.kill();
+      end();
       await gone;
     }
     server.closeAllConnections();
@@ -94,7 +100,7 @@ function toCommand(
   const words = known?.args.split(" ") ?? (program.includes("{port}") ? given : [...given, "{port}"]);
   const empty = path.join(stateDir, "tunnel.yml");
   if (words.includes("{empty}")) {
-    mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+    createFolder(stateDir, 0o700);
     writeFileSync(empty, "");
   }
   const args = words.map((word) => word.replaceAll("{port}", port).replaceAll("{empty}", empty));
@@ -112,7 +118,8 @@ async function readAddress(
   for (const stream of [child.stdout, child.stderr]) {
     let latest = "";
     let url = "";
-    stream?.setEncoding("utf8").on("data", (text: string) => {
+    stream?.on("data", (chunk: Buffer) => {
+      const text = chunk.toString("utf8");
       if (output.length < MAX_OUTPUT) output += text;
       latest = (latest + text).slice(-MAX_OUTPUT);
       const seen = pattern.exec(latest)?.[0];

@@ -114,7 +114,7 @@ async function recordExpected(
   if (!found || !sample) throw new Error(`the sample ${set}/${name} was not written`);
   const place = { folder, config: locateAnyConfig(config, io), env: io.env };
   try {
-    const result = await withSandbox(io, async (runner) =>
+    const result = await withSandbox({ io, config }, async (runner) =>
       runSample(sample, { runtime: await buildSamples(found, { ...place, runner }), runner, update: true }),
     );
     return result.kind === "failed" ? result.reason : undefined;

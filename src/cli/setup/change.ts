@@ -25,7 +25,7 @@ export function loadPlan(plan: ConfigPlan, io: CliIo, { strict = false } = {}): 
   // Long enough for a token.
   const placeholders = Object.fromEntries(names.map((name) => [name, `not-set-in-this-environment-${name}`]));
   const env = strict ? io.env : { ...placeholders, ...io.env };
-  return buildOnce(() => readPlan(plan, env), io);
+  return buildOnce(() => readPlan(plan, env), io, plan.file);
 }
 
 /** Shows the change, asks, and writes it. Resolves to whether it was written, which a dry run does not do. */

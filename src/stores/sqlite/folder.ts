@@ -1,6 +1,7 @@
-import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, JournalUnavailable, messageOf } from "../../core/errors.ts";
+import { createFolder } from "../../core/shared/system/files.ts";
 import { type Owner, readOwner, removeOwner, toServiceAddress, writeOwner } from "../../core/shared/system/owner.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { takeLock } from "./database.ts";
@@ -15,7 +16,7 @@ export const LOCK_FILE = "owner.lock";
 /** Creates the state folder. Throws a `ConfigError` if that fails. */
 export function makeFolder(folder: string, log: Log): void {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    createFolder(folder, 0o700);
     accessSync(folder, constants.W_OK);
   } catch (error) {
     throw toConfigError(folder, "the state folder cannot be created or written to", error);

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
-import { readRegularFile, replaceFile } from "./files.ts";
+import { createFolder, readRegularFile, replaceFile, tryFolder } from "./files.ts";
 
 const special = mkdtempSync(path.join(tmpdir(), "hookline-files-"));
 afterAll(() => rmSync(special, { recursive: true }));
@@ -23,6 +23,27 @@ const pipe = path.join(special, "pipe");
 const link = path.join(special, "link");
 execFileSync("mkfifo", [pipe]);
 symlinkSync(pipe, link);
+
+test.skipIf(process.platform !== "linux")("a folder that its parent refuses is refused at once", () => {
+  for (const folder of ["/proc/x", "/proc/x/y/z"]) {
+    expect(() => createFolder(folder)).toThrow("ENOENT");
+    expect(() => tryFolder(folder)).toThrow("ENOENT");
+  }
+});
+
+test("a folder is tried without leaving anything", () => {
+  const root = mkdtempSync(path.join(tmpdir(), "hookline-try-"));
+  const folder = path.join(root, "a/b");
+  tryFolder(folder);
+  expect(readdirSync(root)).toEqual([]);
+  createFolder(folder, 0o700);
+  tryFolder(folder);
+  expect(readdirSync(folder)).toEqual([]);
+  expect(statSync(folder).mode & 0o777).toBe(0o700);
+  writeFileSync(path.join(folder, "file"), "");
+  expect(() => tryFolder(path.join(folder, "file/c"))).toThrow("ENOTDIR");
+  rmSync(root, { recursive: true });
+});
 
 test.each([pipe, link, "/dev/zero", "/dev/null", special])("%s is refused at once", (file) => {
   expect(() => readRegularFile(file, 10)).toThrow("it is not a regular file");

@@ -8,6 +8,7 @@ import {
   fstatSync,
   fsyncSync,
   mkdirSync,
+  mkdtempSync,
   openSync,
   readFileSync,
   readSync,
@@ -74,6 +75,30 @@ export function statIfAny(file: string): Stats | undefined {
   return orElse(undefined, () => statSync(file, { throwIfNoEntry: false }));
 }
 
+/**
+ * Creates a folder and those above it. Node's own way tries again and again where a file system refuses new folders with
+ * ENOENT, as /proc does.
+ */
+export function createFolder(folder: string, mode = 0o777): void {
+  if (statIfAny(folder)?.isDirectory()) return;
+  const parent = path.dirname(folder);
+  if (parent !== folder) createFolder(parent, mode);
+  try {
+    mkdirSync(folder, { mode });
+  } catch (error) {
+    // Another process may have created it.
+    if (!statIfAny(folder)?.isDirectory()) throw error;
+  }
+}
+
+/** Throws if a folder cannot be created, or not be written to. Leaves nothing. */
+export function tryFolder(folder: string): void {
+  if (statIfAny(folder)) return rmSync(mkdtempSync(path.join(folder, ".hookline-")), { recursive: true });
+  const parent = path.dirname(folder);
+  if (statIfAny(parent)) return rmSync(mkdtempSync(`${folder}-`), { recursive: true });
+  tryFolder(parent);
+}
+
 export interface ReplaceOptions {
   /** The text that the file must still have; null: there must be no file. Default: anything. */
   expected?: string | null;
@@ -93,7 +118,7 @@ export function withoutTemporary(file: string): string {
 export function replaceFile(file: string, text: string, { expected, mode }: ReplaceOptions = {}): void {
   const target = existsSync(file) ? realpathSync(file) : file;
   const folder = path.dirname(target);
-  mkdirSync(folder, { recursive: true, mode: mode === undefined ? 0o777 : 0o700 });
+  createFolder(folder, mode === undefined ? 0o777 : 0o700);
   const stats = statSync(target, { throwIfNoEntry: false });
   const permissions = mode ?? stats?.mode;
   const temporary = `${target}.${randomUUID()}.tmp`;

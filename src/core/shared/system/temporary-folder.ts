@@ -1,11 +1,19 @@
-import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readlinkSync, realpathSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { codeOf } from "../../errors.ts";
+import { codeOf, messageOf } from "../../errors.ts";
+import { createFolder } from "./files.ts";
 
 /** Where a service has temporary files: in its state folder, which nodes with a database need not have. */
 export function toTempDir(store: { path: string; postgres: object | undefined }): string {
   return store.postgres ? tmpdir() : path.join(store.path, "temporary");
+}
+
+/** Creates the folder for temporary files in a state folder. */
+export function makeTempDir(stateDir: string): string {
+  const folder = path.join(stateDir, "temporary");
+  createFolder(folder, 0o700);
+  return folder;
 }
 
 const FOLDER_NAME = /^hookline-(\d+)-(\d+)-/;
@@ -18,6 +26,37 @@ export function createTemporaryFolder(parent = tmpdir()): string {
     if (namespace === own && !isAlive(Number(pid))) removeIfAllowed(path.join(parent, name));
   }
   return mkdtempSync(path.join(parent, `hookline-${own}-${process.pid}-`));
+}
+
+/**
+ * Creates this process's folder in the first of these that can hold it; `needsOthers`: preferably where other users can get to
+ * it. Throws with the reason of each if none can.
+ */
+export function createFolderInAny(
+  parents: readonly (() => string)[],
+  { needsOthers }: { needsOthers: boolean },
+): string {
+  const reasons: string[] = [];
+  const attempt = (isWanted: (parent: string) => boolean): string | undefined => {
+    for (const find of parents) {
+      try {
+        const parent = find();
+        if (isWanted(realpathSync(parent))) return createTemporaryFolder(parent);
+      } catch (error) {
+        reasons.push(messageOf(error));
+      }
+    }
+    return undefined;
+  };
+  const folder = (needsOthers ? attempt(isOpenToOthers) : undefined) ?? attempt(() => true);
+  if (folder !== undefined) return folder;
+  throw new Error(`there is no temporary folder: ${[...new Set(reasons)].join("; ")}`);
+}
+
+/** Whether each folder on the way can be entered by every user. */
+function isOpenToOthers(folder: string): boolean {
+  const parent = path.dirname(folder);
+  return (statSync(folder).mode & 0o001) !== 0 && (parent === folder || isOpenToOthers(parent));
 }
 
 /** Containers may share a folder, but number their processes separately. 0 if there is only one numbering. */

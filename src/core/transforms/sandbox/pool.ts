@@ -1,3 +1,4 @@
+import { messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { SandboxStatus } from "../runner.ts";
 import type { Answer, FailedAnswer } from "./child-answer.ts";
@@ -14,6 +15,7 @@ import {
 } from "./schedule.ts";
 import { createHealth } from "./health.ts";
 import type { Job, JobRequest } from "./job.ts";
+import type { FindTempDir } from "./spawn.ts";
 import { STUCK_MS, type WorkerExit } from "./worker.ts";
 import { createWorkers, type Workers } from "./workers.ts";
 
@@ -30,6 +32,8 @@ export interface PoolOptions {
   log: Log;
   /** How many child processes. They are started at the first job. */
   children: number;
+  /** Default: only the system's own places. */
+  findTempDir?: FindTempDir;
 }
 
 /** Gives jobs to workers. */
@@ -61,12 +65,13 @@ interface State {
   tickedAt: number;
 }
 
-export function createPool({ log, children }: PoolOptions): Pool {
+export function createPool({ log, children, findTempDir }: PoolOptions): Pool {
   const state: State = {
     log,
     workers: createWorkers({
       log,
       size: children,
+      findTempDir,
       onFree: () => distribute(state),
       onWorkerExit: (exit) => onWorkerExit(state, exit),
     }),
@@ -182,7 +187,7 @@ async function open(state: State): Promise<void> {
   } catch (error) {
     if (state.phase === "open") state.phase = "broken";
     state.log.error("the sandbox cannot be set up", { reason: String(error) });
-    refuseAll(state, "The sandbox cannot be set up.");
+    refuseAll(state, `The sandbox cannot be set up: ${messageOf(error)}.`);
   }
 }
 

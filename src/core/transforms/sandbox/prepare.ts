@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { IS_CHECKOUT, PACKAGE_ROOT } from "../../shared/system/package.ts";
 import { type BuildOptions, runEsbuild } from "../esbuild.ts";
-import { createSandboxDir, FULL_CONFINEMENT, ISOLATED_VM, type SandboxDir } from "./spawn.ts";
+import { createSandboxDir, type FindTempDir, FULL_CONFINEMENT, ISOLATED_VM, type SandboxDir } from "./spawn.ts";
 
 /** Shared by all children of a sandbox. */
 export interface Prepared {
@@ -32,10 +32,10 @@ export async function startFirstChild(): Promise<void> {
 }
 
 /** For one sandbox. */
-export async function takeFirstChild(): Promise<Prepared> {
+export async function takeFirstChild(findTempDir?: FindTempDir): Promise<Prepared> {
   const taken = ahead;
   ahead = undefined;
-  if (!taken) return prepare();
+  if (!taken) return prepare(findTempDir);
   const isRunning = taken.child?.exitCode === null && taken.child.signalCode === null;
   return isRunning ? taken : { ...taken, child: undefined };
 }
@@ -52,9 +52,9 @@ export function endPrepared({ child, dir }: Prepared): void {
   dir.remove();
 }
 
-async function prepare(): Promise<Prepared> {
+async function prepare(findTempDir?: FindTempDir): Promise<Prepared> {
   const { child, realm } = await loadPrograms();
-  return { dir: createSandboxDir(child), realm };
+  return { dir: createSandboxDir(child, findTempDir), realm };
 }
 
 /** The sandbox's own scripts, each bundled into one file. */

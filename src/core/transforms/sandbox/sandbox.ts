@@ -8,6 +8,7 @@ import { type Answer, type FailedAnswer, withoutSecrets } from "./child-answer.t
 import type { JobRequest } from "./job.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { BUNDLE_FILE, NO_BODY } from "./protocol.ts";
+import type { FindTempDir } from "./spawn.ts";
 
 /** One is enough for most loads; the other is its spare and the quarantine. A third would cost 50 MB for little gain. */
 const DEFAULT_CHILDREN = 2;
@@ -18,6 +19,8 @@ export interface SandboxOptions {
   telemetry: Telemetry;
   /** How many child processes. Default: 2. A command of the terminal needs no spare. */
   children?: number;
+  /** Where its folder is if the system has no place for temporary files. */
+  findTempDir?: FindTempDir;
   /** Processes that several sandboxes of this process share. `close` leaves them running. */
   pool?: Pool;
 }
@@ -35,10 +38,15 @@ interface State {
 }
 
 /** Runs transforms in supervised child processes, which the first check or call starts. */
-export function createSandbox({ telemetry, children = DEFAULT_CHILDREN, pool }: SandboxOptions): TransformRunner {
+export function createSandbox({
+  telemetry,
+  children = DEFAULT_CHILDREN,
+  pool,
+  findTempDir,
+}: SandboxOptions): TransformRunner {
   const state: State = {
     telemetry,
-    pool: pool ?? createPool({ log: telemetry.log, children }),
+    pool: pool ?? createPool({ log: telemetry.log, children, findTempDir }),
     passed: new Set(),
     calls: 0,
     failures: 0,

@@ -1,9 +1,10 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, execFile, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { createTemporaryFolder } from "../../shared/system/temporary-folder.ts";
+import { createFolderInAny } from "../../shared/system/temporary-folder.ts";
 
 const NODE_OPTIONS = [
   // isolated-vm needs it: https://github.com/laverdet/isolated-vm#requirements
@@ -21,16 +22,26 @@ const NODE_OPTIONS = [
   "--disable-warning=SecurityWarning",
 ];
 
+/** Creates and names a folder for temporary files that is the service's own. */
+export type FindTempDir = () => string;
+
+const IS_ROOT = process.getuid?.() === 0;
+
 /** The folder of the children: their program, and an empty folder to work in. */
 export interface SandboxDir {
+  entry: string;
   /** `confinement`: the words to put before its command. */
   launch(confinement: string[]): ChildProcessWithoutNullStreams;
   remove(): void;
 }
 
-/** Creates the folder. A child has no environment, and can read its program and the native module, nothing else. */
-export function createSandboxDir(program: string): SandboxDir {
-  const folder = realpathSync(createTemporaryFolder());
+/**
+ * Creates the folder, below `findTempDir` if the system has no place for temporary files. A child has no environment, and can
+ * read its program and the native module, nothing else.
+ */
+export function createSandboxDir(program: string, findTempDir: FindTempDir = tmpdir): SandboxDir {
+  const parents = [tmpdir, () => "/tmp", findTempDir];
+  const folder = realpathSync(createFolderInAny(parents, { needsOthers: IS_ROOT }));
   const entry = path.join(folder, "child.cjs");
   const work = path.join(folder, "work");
   writeFileSync(entry, program, { mode: 0o644 });
@@ -40,6 +51,7 @@ export function createSandboxDir(program: string): SandboxDir {
   const readable = [entry, ...nativePackages()].map((name) => `--allow-fs-read=${name}`);
   const command = [process.execPath, ...NODE_OPTIONS, ...readable, entry];
   return {
+    entry,
     launch(confinement) {
       const [name = "", ...words] = [...confinement, ...command];
       // In a separate process group, it does not get a Ctrl-C that is meant for the service.
@@ -75,7 +87,7 @@ const BE_NOBODY = ["setpriv", AS_NOBODY, "--regid=65534", "--clear-groups", "--"
 /** Linux commands that start another one with fewer rights. Each is used if it works after those before it. */
 const CONFINEMENT = [
   // A service that runs as root gives its children the user nobody.
-  ...(process.getuid?.() === 0 ? [BE_NOBODY] : []),
+  ...(IS_ROOT ? [BE_NOBODY] : []),
   // A network namespace without a network.
   ["unshare", "--user", "--map-current-user", "--net", "--"],
   // Ends the child with its supervisor, even if both are too busy to notice.
@@ -97,26 +109,28 @@ export function sameUserPrefix(confinement: string[]): string[] {
 
 let confinement: Promise<string[]> | undefined;
 
-/** The words to put before a command to confine it, empty if the system offers nothing. Determined once per process. */
-export function findConfinement(): Promise<string[]> {
-  confinement ??= chainCommands();
+/**
+ * The words to put before a command to confine it, empty if the system offers nothing. Determined once per process. `entry`: the
+ * program of the children.
+ */
+export function findConfinement(entry = ISOLATED_VM): Promise<string[]> {
+  confinement ??= chainCommands(entry);
   return confinement;
 }
 
-async function chainCommands(): Promise<string[]> {
-  if (await canStart(FULL_CONFINEMENT)) return FULL_CONFINEMENT;
+async function chainCommands(entry: string): Promise<string[]> {
+  if (await canStart(FULL_CONFINEMENT, entry)) return FULL_CONFINEMENT;
   let chain: string[] = [];
-  for (const words of CONFINEMENT) if (await canStart([...chain, ...words])) chain = [...chain, ...words];
+  for (const words of CONFINEMENT) if (await canStart([...chain, ...words], entry)) chain = [...chain, ...words];
   return chain;
 }
 
 /** Whether what it starts can read what a child needs. */
-async function canStart([command = "", ...words]: string[]): Promise<boolean> {
+async function canStart([command = "", ...words]: string[], entry: string): Promise<boolean> {
   try {
     // Without an environment, as the child will be started.
-    await promisify(execFile)(command, [...words, "test", "-x", process.execPath, "-a", "-r", ISOLATED_VM], {
-      env: {},
-    });
+    const files = ["-x", process.execPath, "-a", "-r", ISOLATED_VM, "-a", "-r", entry];
+    await promisify(execFile)(command, [...words, "test", ...files], { env: {} });
     return true;
   } catch {
     return false;

@@ -3,7 +3,14 @@ import { messageOf } from "../../errors.ts";
 import { backoffMs } from "../../shared/time.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { endPrepared, takeFirstChild } from "./prepare.ts";
-import { AS_NOBODY, sameUserPrefix, findConfinement, FULL_CONFINEMENT, type SandboxDir } from "./spawn.ts";
+import {
+  AS_NOBODY,
+  sameUserPrefix,
+  findConfinement,
+  FULL_CONFINEMENT,
+  type SandboxDir,
+  type FindTempDir,
+} from "./spawn.ts";
 import { createWorker, type Worker, type WorkerExit } from "./worker.ts";
 
 /** Isolates take 1 to 2 MB each. The modules of the quarantine change all the time. */
@@ -18,6 +25,7 @@ export interface WorkersOptions {
   log: Log;
   /** How many child processes. The last one is the quarantine. */
   size: number;
+  findTempDir: FindTempDir | undefined;
   /** A worker may take more jobs than before. */
   onFree(): void;
   /** A worker ended; its replacement is on the way. */
@@ -93,7 +101,7 @@ export function createWorkers(options: WorkersOptions): Workers {
 }
 
 async function start(state: State): Promise<void> {
-  const prepared = await takeFirstChild();
+  const prepared = await takeFirstChild(state.options.findTempDir);
   if (state.phase !== "stopped") return endPrepared(prepared);
   state.phase = "started";
   state.realm = prepared.realm;
@@ -157,7 +165,7 @@ function replace(state: State, slot: number, exit: WorkerExit): void {
 /** After the first start failed: the system may not allow the whole confinement. */
 async function startAsAllowed(state: State, slot: number): Promise<void> {
   const { log } = state.options;
-  state.confinement = await findConfinement();
+  state.confinement = await findConfinement(state.dir?.entry);
   state.isAllowed = true;
   if (!state.confinement.includes("--net")) log.info("sandbox processes have the service's network");
   if (process.getuid?.() === 0 && !state.confinement.includes(AS_NOBODY)) {
