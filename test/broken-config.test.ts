@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createHookline } from "../src/service/hookline.ts";
 import { runWebhooks, startWebhooks } from "./support/cli.ts";
-import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
 let service: Service;
 let record: string;
@@ -69,12 +69,34 @@ describe.each([
   });
 });
 
-test("only the user can read what the service writes about itself", () => {
+test("only the user can read what the service writes about itself, and it has no configured secret", () => {
   expect(statSync(record).mode & 0o777).toBe(0o600);
-  expect(JSON.parse(readFileSync(record, "utf8"))).toMatchObject({
+  const text = readFileSync(record, "utf8");
+  expect(JSON.parse(text)).toMatchObject({
     pid: process.pid,
-    service: { port: Number(new URL(service.url).port), token: GATEWAY_TOKEN },
+    service: { port: Number(new URL(service.url).port), token: expect.stringMatching(/^[\da-f]{64}$/) },
   });
+  for (const secret of [GATEWAY_TOKEN, HOOK_TOKEN]) expect(text).not.toContain(secret);
+});
+
+test("the token of the record is valid on this machine only, and for no sign-in", async () => {
+  await service.close();
+  const mappings = [{ match: { path: "a" }, messageTemplate: "hello", deliver: false }];
+  service = await startService({ config: { gateway: { trustedProxies: ["127.0.0.1"] }, hooks: { mappings } } });
+  const { token } = JSON.parse(readFileSync(path.join(service.folder, ".webhooks/owner.json"), "utf8")).service;
+  const ask = async (place: string, headers: Record<string, string> = {}, body?: string): Promise<number> => {
+    const type = { "content-type": "application/json" };
+    const method = body === undefined ? "GET" : "POST";
+    return (await fetch(service.url + place, { method, headers: { ...type, ...headers }, body })).status;
+  };
+  const authorization = `Bearer ${token}`;
+  const elsewhere = { authorization, "x-forwarded-for": "203.0.113.5" };
+  expect(await ask("/api/status", { authorization })).toBe(200);
+  expect(await ask("/api/status", elsewhere)).toBe(401);
+  expect(await ask("/hooks/a", { authorization }, "{}")).toBe(202);
+  expect(await ask("/hooks/a", elsewhere, "{}")).toBe(401);
+  expect(await ask("/api/session", {}, JSON.stringify({ token }))).toBe(401);
+  expect(await ask("/api/session", {}, JSON.stringify({ token: GATEWAY_TOKEN }))).toBe(200);
 });
 
 test("a second service names the first one's process, start and address", async () => {

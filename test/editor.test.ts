@@ -40,6 +40,14 @@ test.each([
   }
 });
 
+test("init in a package of a workspace names the schema of the package that the workspace has installed", async () => {
+  const member = path.join(folder, "packages/hooks");
+  mkdirSync(member, { recursive: true });
+  await runWebhooks(member, "init", "--yes");
+  const text = readFileSync(path.join(member, "webhooks.jsonc"), "utf8");
+  expect(text).toContain('"$schema": "../../node_modules/hookline/schemas/config.json"');
+});
+
 test.each([
   ["channels", '{ "channels": {', ["slack", "telegram", "email"]],
   ["the fields of a mapping", '{ "hooks": { "mappings": [{', ["match", "auth", "transform", "messageTemplate"]],

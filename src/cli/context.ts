@@ -93,11 +93,11 @@ export async function loadServiceConfig(
   const { findOwner } = await import("../stores/sqlite/folder.ts");
   const service = findOwner(findStateDir(file, io.env))?.service;
   if (!service) throw new ConfigError(read.problems);
-  const { host, port, token, hookToken, hooksPath } = service;
+  const { host, port, token, hooksPath } = service;
   const instead = `using the running service at ${toServiceAddress(service)} as it was started; see \`webhooks check\``;
   printWarnings(io, [...read.problems.slice(0, 1).map(toSentence), instead]);
   const config = resolveUserConfig(
-    { gateway: { host, port, auth: { token } }, hooks: { enabled: true, token: hookToken, path: hooksPath } },
+    { gateway: { host, port, auth: { token } }, hooks: { enabled: true, token, path: hooksPath } },
     { file, baseDir: path.dirname(file) },
     builtInDrivers,
   );

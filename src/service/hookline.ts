@@ -126,6 +126,5 @@ function executes({ config }: Runtime): boolean {
 /** For commands that cannot read the configuration. Nodes with a database have no state folder. */
 function showService({ store }: Parts, { config: { gateway, hooks } }: Runtime, port: number): void {
   if (store.postgres) return;
-  const hookToken = hooks.tokens.find((token) => token.hooks === undefined)?.secrets[0];
-  writeOwner(store.path, { host: gateway.host, port, token: gateway.token, hookToken, hooksPath: hooks.path });
+  writeOwner(store.path, { host: gateway.host, port, hooksPath: hooks.path });
 }

@@ -166,12 +166,17 @@ function writeNew(target: Target, presets: PresetPlace[], secretFiles: Map<strin
   });
 }
 
-/** The shortest address of the schema that the installation allows. */
+/** The schema of the package that is installed in this folder or one above it, as in a workspace; else that of this program. */
 function locateSchema(folder: string): string {
   const name = "schemas/config.json";
-  const local = path.join("node_modules/hookline", name);
-  if (existsSync(path.join(folder, local))) return `./${local.split(path.sep).join("/")}`;
-  return pathToFileURL(path.join(PACKAGE_ROOT, name)).href;
+  for (let root = folder; ; root = path.dirname(root)) {
+    const installed = path.join(root, "node_modules/hookline", name);
+    if (existsSync(installed)) {
+      const relative = path.relative(folder, installed).split(path.sep).join("/");
+      return relative.startsWith("../") ? relative : `./${relative}`;
+    }
+    if (root === path.dirname(root)) return pathToFileURL(path.join(PACKAGE_ROOT, name)).href;
+  }
 }
 
 /** Only what the change brings is refused here; the rest of an existing configuration is `webhooks check`'s. */

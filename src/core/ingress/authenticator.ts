@@ -10,7 +10,10 @@ export interface Authenticator {
   verify(request: AuthenticatorRequest): Verification | Promise<Verification>;
 }
 
-export interface AuthenticatorRequest extends Pick<Exchange, "method" | "headers" | "rawHeaders" | "path" | "search"> {
+export interface AuthenticatorRequest extends Pick<
+  Exchange,
+  "method" | "headers" | "rawHeaders" | "path" | "search" | "client"
+> {
   /** undefined: the path cannot be the name of a hook. */
   hook: string | undefined;
   query: Record<string, string>;

@@ -13,7 +13,15 @@ function toAuthenticator(tokens: HookToken[]): Authenticator {
   return createAuthenticators({ tokens }).find("wake");
 }
 
-const REQUEST = { hook: "wake", method: "POST", rawHeaders: [], path: "/hooks/wake", search: "", receivedAt: 0 };
+const REQUEST = {
+  hook: "wake",
+  method: "POST",
+  rawHeaders: [],
+  client: "203.0.113.1",
+  path: "/hooks/wake",
+  search: "",
+  receivedAt: 0,
+};
 
 function verify(
   headers: Record<string, string>,

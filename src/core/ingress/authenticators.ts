@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { HookToken } from "../config/resolved-config.ts";
 import { HookError } from "../errors.ts";
 import { bearerOf, digestOf, TOKEN_HEADER, TOKEN_PARAMETER } from "../shared/secret.ts";
+import { isOfOwner } from "../shared/system/owner.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { createSignatureAuthenticator, type Sender } from "./signature-authenticator.ts";
 
@@ -63,11 +64,12 @@ interface AcceptedToken extends Pick<HookToken, "secrets" | "hooks"> {
 /** Lets requests in that show one of the tokens which count for their hook. `every`: also those that count for others. */
 function createTokenAuthenticator(tokens: AcceptedToken[], every: AcceptedToken[] = []): Authenticator {
   const known = toKnown(tokens);
+  const takesOwner = known.some(({ hooks }) => hooks === undefined);
   const others = toKnown(every);
 
   return {
     methods: ["POST"],
-    verify({ hook, headers, query }) {
+    verify({ hook, headers, query, client }) {
       const presented = findToken(headers, query);
       if (!presented) return { refusal: MISSING, reason: "missing" };
       const { secret, deprecation } = presented;
@@ -76,6 +78,7 @@ function createTokenAuthenticator(tokens: AcceptedToken[], every: AcceptedToken[
       const matching = known.filter((token) => timingSafeEqual(token.digest, digest));
       const token = matching.find(({ hooks }) => hooks === undefined || (hook !== undefined && hooks.includes(hook)));
       if (token) return { credential: token.credential, deprecation };
+      if (takesOwner && isOfOwner(secret, client)) return { credential: "token:owner" };
       return { refusal: WRONG, reason: "wrong", deprecation, hint: describeOther(digest, hook, others) };
     },
   };

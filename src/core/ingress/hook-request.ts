@@ -16,14 +16,14 @@ import { type FindParser, isJson, type ParseBody, parseJsonBody } from "./parse-
 
 /** The request as its authenticator sees it, with all its secrets. */
 export function toAuthenticatorRequest(
-  { method, headers, rawHeaders, path, search }: Exchange,
+  { method, headers, rawHeaders, path, search, client }: Exchange,
   hook: string | undefined,
   compat: ResolvedConfig["hooks"]["compat"],
   readBody: AuthenticatorRequest["readBody"],
 ): AuthenticatorRequest {
   const query = search === "" ? {} : Object.fromEntries(new URLSearchParams(search));
   const known = compat === "openclaw" ? withOpenClawNames(headers) : headers;
-  return { hook, method, headers: known, rawHeaders, query, path, search, receivedAt: Date.now(), readBody };
+  return { hook, method, headers: known, rawHeaders, query, path, search, client, receivedAt: Date.now(), readBody };
 }
 
 /** Headers under OpenClaw's names have our names too. A header under our own name takes precedence. */

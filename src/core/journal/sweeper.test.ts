@@ -6,17 +6,23 @@ let sweeper: Sweeper;
 let bytes: number;
 let sweeps: number;
 let sweepMs: number;
+/** How many of the next batches are followed by another. */
+let more: number;
+/** When each batch began. */
+let begun: number[];
 
 beforeEach(() => {
   vi.useFakeTimers();
-  [bytes, sweeps, sweepMs] = [0, 0, 0];
+  [bytes, sweeps, sweepMs, more, begun] = [0, 0, 0, 0, []];
   sweeper = createSweeper({
     journal: {
       lease: async (name) => ({ name, token: 1 }),
       async sweep() {
         sweeps += 1;
+        begun.push(Date.now());
         if (sweepMs > 0) await new Promise((resolve) => setTimeout(resolve, sweepMs));
-        return false;
+        more -= 1;
+        return more >= 0;
       },
       usedBytes: async () => bytes,
     },
@@ -47,7 +53,14 @@ test("a journal over its size is swept once it has grown by a tenth, not only ev
 test("a journal that grows while it is swept is not swept a second time at once", async () => {
   [bytes, sweepMs] = [2000, 20_000];
   await vi.advanceTimersByTimeAsync(19_000);
-  const begun = sweeps;
+  const first = sweeps;
   await vi.advanceTimersByTimeAsync(20_000);
-  expect(begun).toBe(1);
+  expect(first).toBe(1);
+});
+
+test("after each batch comes a pause that is as long", async () => {
+  [sweepMs, more] = [70, 3];
+  await vi.advanceTimersByTimeAsync(2000);
+  const [first = 0] = begun;
+  expect(begun.map((at) => at - first)).toEqual([0, 140, 280, 420]);
 });

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Journal } from "./journal.ts";
@@ -24,7 +23,7 @@ export interface Sweeper {
   stop(): Promise<void>;
 }
 
-/** Periodically deletes what the journal need not keep, in small batches so that other writes do not wait. */
+/** Periodically deletes what the journal need not keep, in small batches with pauses, so that other writes do not wait. */
 export function createSweeper({ journal, retention, log }: SweeperOptions): Sweeper {
   /** Not while a sweep is running. */
   let timer: NodeJS.Timeout | undefined;
@@ -72,7 +71,15 @@ export function createSweeper({ journal, retention, log }: SweeperOptions): Swee
     const now = Date.now();
     const { maxAgeMs, dedupeWindowMs, ...limits } = retention();
     const rules = { now, keepFrom: now - maxAgeMs, keepMessagesFrom: now - dedupeWindowMs, ...limits };
-    while (!stop.signal.aborted && (await journal.sweep(rules))) await nextTurn();
+    for (let beganAt = performance.now(); await journal.sweep(rules); beganAt = performance.now()) {
+      // Other writes have as much time as the batch.
+      await pause(performance.now() - beganAt);
+      if (stop.signal.aborted) return;
+    }
     sweptBytes = (await journal.usedBytes()) ?? 0;
   }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

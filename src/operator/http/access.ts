@@ -8,13 +8,14 @@ import { isOwnHost, toHostName, toPublicHost } from "../../core/shared/net/own-h
 import { isJson } from "../../core/ingress/parse-body.ts";
 import { createNonce } from "../../core/shared/id.ts";
 import { bearerOf, sameSecret } from "../../core/shared/secret.ts";
+import { isOfOwner } from "../../core/shared/system/owner.ts";
 
 /** Without `gateway.auth.token`, the page and the API are off. */
 type Gateway = Pick<ResolvedConfig["gateway"], "token" | "host" | "publicUrl">;
 
 /** Decides who may use the page and the API. */
 export interface Access {
-  /** Throws unless the request has the gateway token, or comes from the page with the cookie of a sign-in. */
+  /** Throws unless the request has the gateway token or that of `owner.json`, or comes from the page with the cookie of a sign-in. */
   require(exchange: Exchange): void;
   /** Whether `require` would not throw. Counts a wrong token as it does. */
   allows(exchange: Exchange): boolean;
@@ -64,7 +65,7 @@ export function createAccess(gateway: () => Gateway): Access {
     if (!bearer && hasCookie(exchange, expected)) {
       requireOwnHost(exchange);
       if (!SAFE_METHODS.includes(exchange.method)) requireOwnPage(exchange);
-    } else checkToken(exchange, bearer, expected);
+    } else if (!bearer || !isOfOwner(bearer, exchange.client)) checkToken(exchange, bearer, expected);
   }
 
   function requireToken(): string {

@@ -1,4 +1,5 @@
 import { isIPv4 } from "node:net";
+import { networkInterfaces } from "node:os";
 
 /**
  * Client errors that another attempt may not meet: 408 Request Timeout, 409 Conflict (model providers answer it for a lock
@@ -26,6 +27,12 @@ export function parseRetryAfter(header: string | null | undefined, now: number =
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
   return name === "localhost" || name === "::1" || (isIPv4(name) && name.startsWith("127."));
+}
+
+/** Whether a client's address is one of this machine. */
+export function isThisMachine(address: string): boolean {
+  const own = Object.values(networkInterfaces()).flat();
+  return isLoopback(address) || own.some((each) => each?.address === address);
 }
 
 /** Puts the system's code for a host that cannot be reached into words; undefined for any other code. */

@@ -1,5 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { isThisMachine } from "../net/network.ts";
+import { sameSecret } from "../secret.ts";
 
 /** The record of the process that owns a state folder: for commands, and for a process that wants the folder too. */
 export interface Owner {
@@ -14,15 +17,23 @@ export interface Owner {
 interface RunningService {
   host: string;
   port: number;
-  token: string | undefined;
-  hookToken: string | undefined;
+  /** For the API and the hooks, from this machine. It ends with the process: a crash leaves no secret. */
+  token: string;
   hooksPath: string;
+}
+
+const ownerToken = randomBytes(32).toString("hex");
+
+/** Whether a request on this machine shows the token of this process's record. */
+export function isOfOwner(given: string | Uint8Array, client: string): boolean {
+  return sameSecret(given, ownerToken) && isThisMachine(client);
 }
 
 const fileIn = (folder: string): string => path.join(folder, "owner.json");
 
 /** Only this user can read it. A full disk is no error: commands then have only the configuration. */
-export function writeOwner(folder: string, service?: RunningService): void {
+export function writeOwner(folder: string, address?: Omit<RunningService, "token">): void {
+  const service = address && { ...address, token: ownerToken };
   const owner: Owner = { pid: process.pid, startedAt: new Date(performance.timeOrigin).toISOString(), service };
   try {
     removeOwner(folder);
