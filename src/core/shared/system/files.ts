@@ -82,7 +82,8 @@ export function statIfAny(file: string): Stats | undefined {
 export function createFolder(folder: string, mode = 0o777): void {
   if (statIfAny(folder)?.isDirectory()) return;
   const parent = path.dirname(folder);
-  if (parent !== folder) createFolder(parent, mode);
+  // Where a file is in the place of the parent, the system's own error says so.
+  if (!statIfAny(parent)) createFolder(parent, mode);
   try {
     mkdirSync(folder, { mode });
   } catch (error) {
