@@ -295,9 +295,9 @@ describe("webhooks channels test", () => {
 });
 
 describe.each(["check", "serve", "doctor"])("webhooks %s", (command) => {
-  test.each(["/proc/x", "/proc/x/y", "./file/state"])("says that the state folder %s is refused", async (path) => {
+  test.each(["/proc/x", "/proc/x/y", "./file/state"])("says that the state folder %s is refused", async (place) => {
     write("file", "");
-    write("webhooks.json5", JSON.stringify(withTokens({ store: { path } })));
+    write("webhooks.json5", JSON.stringify(withTokens({ store: { path: place } })));
     const { code, stdout, stderr } = await webhooks(command, ...(command === "serve" ? ["--port", "0"] : []));
     expect(code).toBe(1);
     expect(stdout + stderr).toMatch(/state folder.* cannot be created/);
