@@ -167,8 +167,9 @@ test("-v is --version", async () => {
 
 test("presets list cuts no line in a pipe, and no word on a narrow terminal", async () => {
   const { stdout } = await webhooks("presets", "list");
-  const { description } = JSON.parse((await webhooks("presets", "show", "github", "--json")).stdout);
-  expect(stdout).toContain(`  ${description}\n`);
+  const { description, aliases } = JSON.parse((await webhooks("presets", "show", "github", "--json")).stdout);
+  const text = `  ${description} Also: ${aliases.join(", ")}.\n`;
+  expect(stdout).toContain(text);
   const { io, stdout: shown } = createTestIo(folder);
   await runCli(["presets", "list"], { ...io, stdout: Object.assign(io.stdout, { columns: 60 }) });
   expect(
@@ -176,7 +177,7 @@ test("presets list cuts no line in a pipe, and no word on a narrow terminal", as
       .split("\n")
       .filter((line) => line.length > 60),
   ).toEqual([]);
-  expect(shown().replaceAll(/\n {2,}/g, " ")).toContain(`  ${description}\n`);
+  expect(shown().replaceAll(/\n {2,}/g, " ")).toContain(text);
 });
 
 test.each([

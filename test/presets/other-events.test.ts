@@ -91,7 +91,7 @@ test.each<[string, object, string, string]>([
   [
     "stripe",
     stripe("balance.available", { object: "balance", available: [{ amount: 100, currency: "usd" }] }),
-    "Available: 100 usd",
+    "Available: 1.00 USD",
     "balance",
   ],
   [

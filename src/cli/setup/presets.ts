@@ -45,12 +45,16 @@ export function addPresets(program: Command, io: CliIo): void {
     .description("List the presets.")
     .option("--json", "print JSON", false)
     .action(({ json }: { json: boolean }) => {
-      const found = findPresets().map((name) => ({ name, description: readPreset(name).preset.description }));
+      const found = findPresets().map((name) => {
+        const { description, aliases = [] } = readPreset(name).preset;
+        return { name, description, aliases };
+      });
       if (json) return printJson(io, found);
       const width = Math.max(...found.map(({ name }) => name.length)) + 2;
       const help = Object.assign(presets.createHelp(), { minWidthToWrap: 0 });
-      const lines = found.flatMap(({ name, description }) => {
-        const [first = "", ...rest] = help.boxWrap(description, (io.stdout.columns ?? Infinity) - width).split("\n");
+      const lines = found.flatMap(({ name, description, aliases }) => {
+        const text = aliases.length === 0 ? description : `${description} Also: ${aliases.join(", ")}.`;
+        const [first = "", ...rest] = help.boxWrap(text, (io.stdout.columns ?? Infinity) - width).split("\n");
         return [`${name.padEnd(width)}${first}`, ...rest.map((line) => " ".repeat(width) + line)];
       });
       print(io, style("dim", `${"preset".padEnd(width)}what it does`), ...lines);

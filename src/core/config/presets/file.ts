@@ -4,7 +4,7 @@ import { ConfigError, type ConfigProblem, messageOf } from "../../errors.ts";
 import type { Vendors } from "../../ports/vendor.ts";
 import { orElse, readRegularFile } from "../../shared/system/files.ts";
 import { PACKAGE_ROOT } from "../../shared/system/package.ts";
-import { didYouMean } from "../../shared/text/text.ts";
+import { didYouMean, findNearest } from "../../shared/text/text.ts";
 import { parseSource, type Source } from "../parse/source.ts";
 import type { Preset } from "../schema/generated.ts";
 import { toConfigProblem } from "../schema/problems.ts";
@@ -73,7 +73,20 @@ export function explainMissing(use: string, search: PresetSearch): string | unde
   const known = [...findPresets(), ...ofVendors];
   if (findPresets().includes(use)) return undefined;
   const own = [`./presets/${use}`, `./${use}`].find((place) => explainMissing(place, search) === undefined);
-  return `There is no preset "${use}"${own === undefined ? didYouMean(use, known) : `. Did you mean "${own}"?`}`;
+  return `There is no preset "${use}"${own === undefined ? suggest(use, known) : `. Did you mean "${own}"?`}`;
+}
+
+/** The end of that sentence: the preset that also has this name, or one that is similar. */
+function suggest(use: string, known: string[]): string {
+  const aliases = new Map(findPresets().flatMap((name) => listAliases(name).map((alias) => [alias, name] as const)));
+  const similar = findNearest(use, [...aliases.keys()], ({ length }) => (length > 4 ? 1 : 0));
+  const meant = similar === undefined ? undefined : aliases.get(similar);
+  return meant === undefined ? didYouMean(use, known) : didYouMean(meant, [meant]);
+}
+
+/** Other names of a preset of the package. */
+export function listAliases(name: string): string[] {
+  return orElse([], () => readPreset(name).preset.aliases ?? []);
 }
 
 /** Locates a preset. Throws a `ConfigError` if there is none. */

@@ -162,6 +162,10 @@ export interface Preset {
    */
   description: string;
   /**
+   * Other names under which people look for it, such as those of compatible senders. A message about an unknown preset names the preset for them.
+   */
+  aliases?: string[];
+  /**
    * Further parameters: a JSON Schema each. Every preset has path, fields and the settings of a mapping, and with common.auth also secret.
    */
   parameters?: {

@@ -50,7 +50,32 @@ describe("helpers", () => {
     expect(HELPERS["date"]?.run(value)).toBe(expected);
   });
 
-  test.each(["date", "lower", "upper", "join", "truncate", "before", "rest", "parse"])(
+  test.each([
+    [[1000, "usd"], "10.00 USD"],
+    [[5, "eur"], "0.05 EUR"],
+    [[-250, "USD"], "-2.50 USD"],
+    [[0, "usd"], "0.00 USD"],
+    [["123456789012345678", "usd"], "1234567890123456.78 USD"],
+    [[1000, "jpy"], "1000 JPY"],
+    [[0, "jpy"], "0 JPY"],
+    [[1500, "kwd"], "1.500 KWD"],
+    [[100_000, "huf"], "1000.00 HUF"],
+    [[500, "ugx"], "5.00 UGX"],
+    [[500, "UGX", 0], "500.00 UGX"],
+    [[25, "XTR"], "25 XTR"],
+    [["0.5", "usd"], "0.005 USD"],
+    [[45.5, "usd", 0], "45.50 USD"],
+    [["1200", "jpy", 0], "1200 JPY"],
+    [[1000, "usd", undefined], "10.00 USD"],
+    [[1000, "usd", false], "10.00 USD"],
+    [[1e30, "usd"], "1e+30 USD"],
+    [["about 5", "usd"], "about 5 USD"],
+    [[1000, undefined], "1000"],
+  ])("money of %j is %s", (values, expected) => {
+    expect(HELPERS["money"]?.run(...values)).toBe(expected);
+  });
+
+  test.each(["date", "money", "lower", "upper", "join", "truncate", "before", "rest", "parse"])(
     "%s of a missing value is missing",
     (name) => {
       expect([undefined, null].map((value) => HELPERS[name]?.run(value, 5))).toEqual([undefined, undefined]);

@@ -37,6 +37,8 @@ export const HELPERS: Record<string, Helper> = {
   lower: { takes: [1, 1], run: ofValue((value) => toText(value).toLowerCase()) },
   upper: { takes: [1, 1], run: ofValue((value) => toText(value).toUpperCase()) },
   date: { takes: [1, 2], run: ofValue(renderDate) },
+  /** An amount in the smallest unit of its currency as people write it: `{{money 1000 "usd"}}` is `10.00 USD`. */
+  money: { takes: [2, 3], readsText: true, run: ofValue(renderMoney) },
   /** Same type, same value. */
   eq: { takes: [2, 2], run: (left, right) => toNumber(left) === toNumber(right) },
   /** The first value that `if` takes for false, else the last one (`at(-1)`). */
@@ -112,3 +114,24 @@ function toMilliseconds(value: unknown): number {
   // `Date.parse` accepts nearly anything ("part 2"), but only these two forms are meant.
   return DATE_START.test(value) ? Date.parse(value) : NaN;
 }
+
+/**
+ * `digits`: how many of the amount's digits are behind the point; by default as many as the currency has. 0: the amount is
+ * in whole units. What is no number stays as it is.
+ */
+function renderMoney(value: unknown, currency: unknown, digits?: unknown): string {
+  const text = toText(value);
+  const code = toText(currency).toUpperCase();
+  const [, sign, units = "", rest = ""] = /^(-?)(\d{1,40})(?:\.(\d{1,40}))?$/.exec(text) ?? [];
+  if (sign === undefined || code === "") return [text, code].join(" ").trim();
+  const usual = THREE_DIGITS.has(code) ? 3 : NO_DIGITS.has(code) ? 0 : 2;
+  const behind = typeof digits === "number" && digits >= 0 && digits <= 10 ? Math.trunc(digits) : usual;
+  const padded = units.padStart(behind + 1, "0");
+  const whole = padded.slice(0, padded.length - behind).replace(/^0+(?=\d)/, "");
+  const fraction = `${padded.slice(padded.length - behind)}${rest}`.replace(/0+$/, "").padEnd(usual, "0");
+  return `${sign}${whole}${fraction === "" ? "" : `.${fraction}`} ${code}`;
+}
+
+/** Currencies as Stripe counts them (ISK and UGX with two digits), and Telegram's stars. https://docs.stripe.com/currencies */
+const NO_DIGITS = new Set("BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF XTR".split(" "));
+const THREE_DIGITS = new Set("BHD IQD JOD KWD LYD OMR TND".split(" "));
