@@ -132,6 +132,8 @@ export interface ReplyTarget {
   addressee?: string;
   /** With `toSource`: the ids of the messages that the reply follows, the first one of the thread first. */
   references?: string[];
+  /** With `toSource`: the subject of the mail that is answered. */
+  subject?: string;
   /** With `toSource`: the commit that the event names, which can be reviewed there. */
   commit?: string;
   /** Only people whom the operator knows can see it. Absent: anyone may. */

@@ -66,7 +66,7 @@ test.each([
   ["sns", "mail"],
 ])("%s, a mail", async (preset, name) => {
   expect(await answerTo(preset, sample(preset, name))).toMatchObject([
-    { channel: "email", to: expect.stringMatching(/^\S+@\S+ <\S+@\S+> .+/) },
+    { channel: "email", to: expect.stringMatching(/^\S+@\S+$/) },
   ]);
 });
 
@@ -104,18 +104,23 @@ const MAIL = {
 };
 
 test.each([
-  ["an answer in the thread", {}, "ann@example.com <a@example.com> <b@example.com> The report"],
-  ["the first of a thread", { threadId: "b@example.com" }, "ann@example.com <b@example.com> The report"],
-  ["no subject", { subject: "" }, "ann@example.com <a@example.com> <b@example.com>"],
-  ["no ids", { messageId: "", threadId: "" }, "ann@example.com The report"],
+  ["an answer", {}, { to: "ann@example.com", subject: "The report", references: ["<b@example.com>"] }],
+  ["a place for answers", { replyAddress: "list@example.com" }, { to: "list@example.com" }],
+  ["a subject with tags", { subject: "<b> <a@x> & <i>" }, { subject: "<b> <a@x> & <i>" }],
+  ["a long subject", { subject: "x".repeat(998) }, { subject: "x".repeat(998) }],
+  ["no subject", { subject: "" }, { subject: undefined }],
+  ["an id without @", { messageId: "b" }, { references: ["<b>"] }],
+  ["a long id", { messageId: "b".repeat(900) }, { references: [`<${"b".repeat(900)}>`] }],
+  ["an id with a blank", { messageId: "a b@x" }, { to: "ann@example.com", subject: "The report" }],
+  ["no ids", { messageId: "", threadId: "" }, { to: "ann@example.com", references: undefined }],
   ["no answer to a program", { automatic: "Precedence: bulk" }, undefined],
   ["no answer to a forged sender", { authentication: { dmarc: "fail" } }, undefined],
   ["no answer without a sender", { sender: "" }, undefined],
-  ["no answer if all of it is too long", { sender: `${"x".repeat(500)}@example.com` }, undefined],
-])("mail: %s", async (_, change, to) => {
+  ["no answer if the address is too long", { sender: `${"x".repeat(520)}@example.com` }, undefined],
+])("mail: %s", async (_, change, answer) => {
   const send = await usePreset("mail", { channel: "source", session: "thread" }, SETTINGS);
   const { actions } = await send({ source: "imap", messages: [{ ...MAIL, ...change }] });
-  expect(actions).toMatchObject([to === undefined ? { deliver: false } : { deliver: true, channel: "email", to }]);
+  expect(actions).toMatchObject([answer ? { deliver: true, channel: "email", ...answer } : { deliver: false }]);
 });
 
 test.each([

@@ -81,6 +81,7 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
       sign: journal.sign,
       format,
       references: source?.references,
+      subject: source?.subject,
       isNotice: delivery.isNotice,
       about: { eventId, runId, hook: run?.hook, sessionKey: run?.sessionKey },
     };

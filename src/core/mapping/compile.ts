@@ -36,7 +36,9 @@ export interface CompiledMapping {
   forEach?: ForEach;
   templates: { [Field in TemplateField]?: Template };
   /** The templates of `source`, the place of the event. */
-  place?: { channel: Template; to: Template } & { [Field in "references" | "commit" | "audience" | "url"]?: Template };
+  place?: { channel: Template; to: Template } & {
+    [Field in "references" | "subject" | "commit" | "audience" | "url"]?: Template;
+  };
   /** The items of `deliver`, if it is a list. */
   targets?: CompiledTarget[];
   coalesce?: Coalesce;
@@ -150,8 +152,10 @@ function compilePlace({ source }: MappingInput, diagnostics: Diagnostics): Compi
   const compile = (field: keyof typeof source): Template | undefined =>
     source[field] ? compileField(`source.${field}`, source[field], diagnostics) : undefined;
   const [channel, to] = [compile("channel"), compile("to")];
-  const [references, commit, audience, url] = (["references", "commit", "audience", "url"] as const).map(compile);
-  return channel && to && { channel, to, references, commit, audience, url };
+  const [references, subject, commit, audience, url] = (
+    ["references", "subject", "commit", "audience", "url"] as const
+  ).map(compile);
+  return channel && to && { channel, to, references, subject, commit, audience, url };
 }
 
 function compileCoalesce({ coalesce }: MappingInput, diagnostics: Diagnostics): Coalesce | undefined {

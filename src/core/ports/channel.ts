@@ -63,8 +63,10 @@ export interface OutgoingMessage {
   idempotencyKey: string;
   /** Signs a text with a key of this store: what is signed can be recognized as this service's own. */
   sign?(text: string): Uint8Array;
-  /** Ids of the messages that it follows, the first one of the thread first, where `to` has no room for them. */
+  /** Ids of the messages that it answers, the first one of the thread first. */
   references?: string[];
+  /** The subject of the message that it answers. */
+  subject?: string;
   /** An earlier attempt may have been accepted: a channel that can tell looks for its message before it sends another. */
   mayBeSent?: boolean;
   /** The id of an earlier message whose text this one replaces, if the channel has `canUpdate`. */

@@ -5,7 +5,7 @@ export interface Mail {
    * can choose the Message-ID of another mail. Without a Message-ID `sha256:` and a digest of the mail. At most 200 characters.
    */
   id: string;
-  /** The Message-ID without angle brackets, at most 512 characters. */
+  /** The Message-ID without angle brackets, at most 980 characters. */
   messageId: string;
   /** The From header, decoded: `Ann Lee <ann@example.com>`. */
   from: string;
@@ -28,7 +28,7 @@ export interface Mail {
   /** Whether `body` was cut. */
   truncated: boolean;
   attachments: MailAttachment[];
-  /** The provider's thread, or the id of the mail that began the thread. */
+  /** The provider's thread, or the id of the mail that began the thread. At most 200 characters: a long one ends with its digest. */
   threadId: string;
   /** The ids of the mails before it, the first one of the thread first. Absent: it names none. */
   references?: string[];

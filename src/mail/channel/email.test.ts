@@ -5,7 +5,7 @@ import { CERTIFICATE } from "../../../test/support/certificate.ts";
 import { type SmtpOptions, type SmtpServer, startSmtp } from "../../../test/support/smtp.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../../contracts/channel.ts";
 import { failureOf } from "../../contracts/harness.ts";
-import type { ChannelDriver } from "../../core/ports/channel.ts";
+import type { ChannelDriver, OutgoingMessage } from "../../core/ports/channel.ts";
 import { createEmail, email } from "./email.ts";
 
 describeRemoteChannel({ describe, test }, "email", open);
@@ -13,7 +13,8 @@ describeRemoteChannel({ describe, test }, "email", open);
 const never = new AbortController().signal;
 const from = "agent@example.org";
 const sender = { from, sentCopy: "auto" } as const;
-const answer = { to: "ada@example.com <first@x> <last@x> The report", text: "**Done**", idempotencyKey: "d:0" };
+const references = ["<first@x>", "<last@x>"];
+const answer = { to: "ada@example.com", subject: "The report", references, text: "**Done**", idempotencyKey: "d:0" };
 
 let server: SmtpServer;
 afterEach(() => server?.close());
@@ -45,14 +46,14 @@ test("an answer is in the thread, says that a program wrote it, and quotes nothi
   expect(headers).toMatchObject({ "auto-submitted": "auto-replied", "x-auto-response-suppress": "All" });
 });
 
-test("an answer names all mails before it, also those whose ids the recipient has no room for", async () => {
+test("an answer names all mails before it whose ids have no blanks", async () => {
   const channel = await start();
-  const ids = ["<first@x>", `<${"m".repeat(200)}@x>`, "<third@x>", `<${"l".repeat(240)}@x>`];
-  await channel.send({ ...answer, references: [...ids.slice(0, 3), "<no id>", "gmail", ids[3]!] }, never);
-  await channel.send({ ...answer, idempotencyKey: "d:1", references: ["<gmail>"] }, never);
+  const ids = ["<first@x>", `<${"m".repeat(900)}@x>`, "<third@x>", "<gmail>", '<[1]/a:b;c="@[10.0.0.1]>', "<l@x@y>"];
+  await channel.send({ ...answer, references: [...ids.slice(0, 3), "<no", "id>", "none", ...ids.slice(3)] }, never);
+  await channel.send({ ...answer, idempotencyKey: "d:1", references: ["none"] }, never);
   const [mail, other] = await server.mails();
-  expect([mail?.references, mail?.inReplyTo]).toEqual([ids.join(" "), ids[3]]);
-  expect([other?.references, other?.inReplyTo]).toEqual(["<first@x> <last@x>", "<last@x>"]);
+  expect([mail?.references, mail?.inReplyTo]).toEqual([ids.join(" "), ids.at(-1)]);
+  expect([other?.references, other?.inReplyTo, other?.subject]).toEqual([undefined, undefined, "Re: The report"]);
 });
 
 test("a repeat has the same Message-ID, and another mail another one", async () => {
@@ -63,19 +64,26 @@ test("a repeat has the same Message-ID, and another mail another one", async () 
   expect(other).not.toBe(first);
 });
 
-test.each([
-  ["ada@example.com", "Disk full\nOn db-1.", "Disk full", undefined],
-  ["ada@example.com Alert", "x", "Alert", undefined],
-  ["ada@example.com <a@x> re: Alert", "x", "re: Alert", "<a@x>"],
-  ["ada@example.com <gmail-thread> <a…@x> <b", "x", "x", undefined],
-  ["ada@example.com <a@x> Hi\r\nBcc: eve@example.com", "x", "Re: Hi Bcc: eve@example.com", "<a@x>"],
-])("to %j", async (to, text, subject, inReplyTo) => {
+const LONG = `${"word ".repeat(196)}end`;
+
+test.each<[message: Partial<OutgoingMessage> & { to: string }, subject: string]>([
+  [{ to: "ada@example.com", text: "Disk full\nOn db-1." }, "Disk full"],
+  [{ to: "ada@example.com", text: LONG }, LONG.slice(0, 199)],
+  [{ to: "ada@example.com Alert" }, "Alert"],
+  [{ to: "ada@example.com <b> is bold" }, "<b> is bold"],
+  [{ to: "ada@example.com Hi\r\nBcc: eve@example.com" }, "Hi Bcc: eve@example.com"],
+  [{ to: "ada@example.com", subject: "re: Alert" }, "re: Alert"],
+  [{ to: "ada@example.com", subject: "<b> <a@x> & <i>" }, "Re: <b> <a@x> & <i>"],
+  [{ to: "ada@example.com", subject: LONG }, `Re: ${LONG}`],
+  [{ to: "ada@example.com", subject: "Hi\r\nBcc: eve@example.com" }, "Re: Hi Bcc: eve@example.com"],
+  [{ to: "ada@example.com", references: ["<a@x>"] }, "Re: x"],
+])("%j", async (message, subject) => {
   const channel = await start();
-  channel.checkRecipient(to);
-  await channel.send({ to, text, idempotencyKey: "1" }, never);
+  channel.checkRecipient(message.to);
+  await channel.send({ text: "x", idempotencyKey: "1", ...message }, never);
   const [mail] = await server.mails();
   expect(mail).toMatchObject({ subject, to: [{ address: "ada@example.com" }] });
-  expect([mail?.inReplyTo, mail?.bcc, mail?.html]).toEqual([inReplyTo, undefined, undefined]);
+  expect([mail?.inReplyTo, mail?.bcc, mail?.html]).toEqual([message.references?.[0], undefined, undefined]);
 });
 
 test.each(["implicit", "starttls"] as const)("sends with TLS: %s", async (tls) => {

@@ -78,11 +78,9 @@ export function createEmail(
     addressOf: (to) => parseRecipient(to).address,
     checkRecipient(to) {
       if (ADDRESS.test(parseRecipient(to).address)) return;
-      throw new DriverError(
-        "Expected an address such as ada@example.com, then, for an answer, the ids of the mails before it, each in < >, and " +
-          "the subject.",
-        { retryable: false },
-      );
+      throw new DriverError("Expected an address such as ada@example.com, then, if wanted, a blank and the subject.", {
+        retryable: false,
+      });
     },
     async send(message, signal) {
       const copyEnds = AbortSignal.timeout(COPY_UNTIL_MS);

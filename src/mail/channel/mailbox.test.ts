@@ -14,7 +14,13 @@ import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { createEmail } from "./email.ts";
 
 const never = new AbortController().signal;
-const message = { to: "ada@example.com <first@x> <last@x> The report", text: "Done.", idempotencyKey: "d:0" };
+const message = {
+  to: "ada@example.com",
+  subject: "The report",
+  references: ["<first@x>", "<last@x>"],
+  text: "Done.",
+  idempotencyKey: "d:0",
+};
 const ACCESS_TOKEN = "ya29.access";
 
 interface Setup {

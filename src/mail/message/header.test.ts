@@ -107,6 +107,6 @@ describe("toMessageId", () => {
   });
 
   test("is bounded and well-formed", () => {
-    expect(toMessageId(`<${"x".repeat(511)}🚀@example.com>`)).toBe("x".repeat(511));
+    expect(toMessageId(`<${"x".repeat(979)}🚀@example.com>`)).toBe("x".repeat(979));
   });
 });

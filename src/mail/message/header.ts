@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { cutText } from "../../core/shared/text/text.ts";
 import { decodeBytes } from "./mime.ts";
 import { cleanLine } from "./text.ts";
@@ -118,9 +118,10 @@ function isEmptyLine(bytes: Buffer, at: number): boolean {
   return bytes[end] === LF;
 }
 
-/** With the digest, an id is shorter than 200 characters: what the `mail` preset uses of it. */
+/** With a digest, an id is shorter than 200 characters: what the `mail` preset uses of it. */
 const MAX_ID_CHARACTERS = 180;
-const MAX_MESSAGE_ID_CHARACTERS = 512;
+/** RFC 5322: a line has at most 998, and an id cannot be folded. */
+const MAX_MESSAGE_ID_CHARACTERS = 980;
 
 /** The parts of a mail that its id covers. */
 interface Identity {
@@ -144,6 +145,12 @@ export function toMailId({ header: { value }, body, size, attachments }: Identit
     .update(body)
     .digest("hex");
   return `${cutText(messageId, MAX_ID_CHARACTERS)}#${digest.slice(0, 16)}`;
+}
+
+/** The id of a thread, by that of its first mail: a long one ends with its digest. */
+export function toThreadId(first: string): string {
+  if (first.length <= MAX_ID_CHARACTERS) return first;
+  return `${cutText(first, MAX_ID_CHARACTERS)}#${hash("sha256", first).slice(0, 16)}`;
 }
 
 /** The id in a Message-ID header, or the first of several; undefined if there is none. */

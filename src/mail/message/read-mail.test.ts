@@ -74,12 +74,15 @@ describe("readMail", () => {
       ["Message-ID: <a@x>\r\nIn-Reply-To: <b@x>\r\n", {}, "b@x"],
       ["In-Reply-To: <b@x>\r\nReferences: <c@x>\r\n <b@x>\r\n", {}, "c@x"],
       ["References: <c@x>\r\n", { threadId: "177" }, "177"],
+      [`References: <${"c".repeat(900)}>\r\n`, {}, expect.stringMatching(/^c{180}#[0-9a-f]{16}$/)],
     ])("the thread of %j", async (header, facts, threadId) => {
-      expect((await readSource(`${FROM}${header}\r\n`, {}, facts)).threadId).toBe(threadId);
+      expect((await readSource(`${FROM}${header}\r\n`, {}, facts)).threadId).toEqual(threadId);
     });
 
     test.each([
       ["References: <c@x>\r\n <b@x>\tno <d@x>\r\nIn-Reply-To: <e@x>\r\n", ["c@x", "b@x", "d@x"]],
+      [`References: <${"c".repeat(900)}>\r\n <d>\r\n`, ["c".repeat(900), "d"]],
+      ["In-Reply-To: e@x\r\n", ["e@x"]],
       ["In-Reply-To: <b@x>\r\n", ["b@x"]],
       ["In-Reply-To: <b@x> <c@x>\r\n", undefined],
       ["Subject: x\r\n", undefined],

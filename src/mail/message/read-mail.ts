@@ -3,7 +3,7 @@ import { DAY_MS } from "../../core/shared/time.ts";
 import type { FollowOptions, Mail, MailAttachment } from "../../core/ports/mail-source.ts";
 import { readAuthentication } from "./authentication.ts";
 import { DELIVERY_STATUS, readParts } from "./body.ts";
-import { type MailHeader, readHeader, splitHeader, toMailId, toMessageId } from "./header.ts";
+import { type MailHeader, readHeader, splitHeader, toMailId, toMessageId, toThreadId } from "./header.ts";
 import { decodeWords, guessCharset, parseAddresses, repairText } from "./mime.ts";
 import { cleanLine, shortenText, toSender, toSnippet } from "./text.ts";
 
@@ -51,7 +51,7 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
     body: text,
     truncated: text !== parts.text,
     attachments: (facts.attachments ?? parts.attachments).map((attachment) => toAttachment(attachment)),
-    threadId: facts.threadId ?? first ?? (messageId || id),
+    threadId: facts.threadId ?? toThreadId(first ?? (messageId || id)),
     references: readReferences(header),
     listId: toListId(header.value("list-id")),
     ...findAutomatic(header),
@@ -151,9 +151,11 @@ function findAutomatic(header: MailHeader): Pick<Mail, "automatic"> {
 
 const MAX_REASON = 100;
 
-/** RFC 5322: the ids of References, or the one of In-Reply-To if there is just one. */
+/** RFC 5322: the ids of References, or the one of In-Reply-To if there is just one. Some programs leave out its brackets. */
 function readReferences({ value }: MailHeader): string[] | undefined {
-  const found = [value("references"), value("in-reply-to")].map((field) => field.match(/(?<=<)[^<>\s]+(?=>)/g) ?? []);
+  const found = [value("references"), value("in-reply-to")].map(
+    (field) => field.match(/(?<=<)[^<>\s]+(?=>)|^[^<>\s]+$/g) ?? [],
+  );
   const [references = [], answered = []] = found;
   if (references.length > 0) return references;
   return answered.length === 1 ? answered : undefined;

@@ -1152,9 +1152,13 @@ export interface MappingInput {
      */
     to: string;
     /**
-     * Template. For email: the ids of the mails that the answer follows, each in < >, the answered one last. Of more than 50, the first and the last ones are kept. Default: those in to.
+     * Template. For email: the ids of the mails that the answer follows, each in < >, the answered one last. Of more than 50, the first and the last ones are kept.
      */
     references?: string;
+    /**
+     * Template. For email: the subject of the mail that is answered.
+     */
+    subject?: string;
     /**
      * Template. The whole hash of the commit that a review is about.
      */

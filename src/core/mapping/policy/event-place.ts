@@ -1,6 +1,7 @@
 import type { Budget } from "../template/template.ts";
 import type { CompiledMapping } from "../compile.ts";
 import { SOURCE_CHANNEL, toChannelName } from "../../shared/channel-names.ts";
+import { blankToUndefined } from "../../shared/text/text.ts";
 import { ANY_CREDENTIAL, type HookRequest, isSender } from "../../types.ts";
 import { createToChannel } from "./openclaw.ts";
 import type { Draft } from "../draft.ts";
@@ -15,7 +16,7 @@ export interface TargetOptions extends Pick<Terms, "config" | "channels"> {
 }
 
 /** The place of an event, which `channel: "source"` means. */
-interface EventPlace extends Pick<TargetDraft, "channel" | "references" | "commit" | "isPrivate"> {
+interface EventPlace extends Pick<TargetDraft, "channel" | "references" | "subject" | "commit" | "isPrivate"> {
   to: string;
 }
 
@@ -46,6 +47,7 @@ export function renderPlace(
         channel,
         to,
         references: toReferences(place?.references?.render(context, budget)),
+        subject: blankToUndefined(place?.subject?.render(context, budget)),
         commit: toCommit(place?.commit?.render(context, budget)),
         isPrivate: place?.audience?.render(context, budget).trim() === "private" || undefined,
       };

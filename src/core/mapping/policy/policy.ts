@@ -119,7 +119,7 @@ function toReplyTarget(
   target: TargetDraft,
   { deliver, terms: { config, channels, routeBy } }: { deliver: boolean; terms: Terms },
 ): ReplyTarget {
-  const { toSource, references, commit, update, isOwnRecipient } = target;
+  const { toSource, references, subject, commit, update, isOwnRecipient } = target;
   const channel = requireChannel(target.channel, config);
   const to = requireShort("to", target.to);
   // The place of an event has been checked.
@@ -135,6 +135,7 @@ function toReplyTarget(
     toSource,
     addressee: toSource && to !== undefined ? addressOf(channel, to, channels).toLowerCase() : undefined,
     references: toSource && references,
+    subject: toSource && subject,
     commit: toSource && commit,
     update: (toSource && update) || undefined,
     isPrivate: isPrivate(target, config.channelRules.get(channel)?.audience) || undefined,

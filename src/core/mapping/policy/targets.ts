@@ -21,7 +21,7 @@ export interface CompiledTarget {
 export interface TargetDraft
   extends
     Pick<CompiledTarget, "name" | "update" | "audience">,
-    Pick<ReplyTarget, "to" | "toSource" | "references" | "commit"> {
+    Pick<ReplyTarget, "to" | "toSource" | "references" | "subject" | "commit"> {
   /** False: `when` says no. */
   isWanted: boolean;
   /** Any text, because a template can render anything. */
