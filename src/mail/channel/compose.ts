@@ -27,7 +27,7 @@ export function toMessageId(idempotencyKey: string, from: string): string {
   return `${hash("sha256", idempotencyKey).slice(0, 40)}@${from.slice(from.indexOf("@") + 1)}`;
 }
 
-/** Of a subject that comes from the text. */
+/** The longest subject that is taken from the text. */
 const MAX_SUBJECT = 200;
 
 export async function composeMail(
