@@ -4,7 +4,7 @@ import type { UserConfig } from "./core/config/schema/generated.ts";
 
 // The public API. None of these types needs those of Node.
 
-export type { Hookline, HooklineOptions } from "./service/library.ts";
+export type { Hookline, HooklineOptions, NodeRequest, NodeResponse } from "./service/library.ts";
 export { ConfigError, DriverError, HookError, MailError } from "./core/errors.ts";
 export type { ConfigProblem } from "./core/errors.ts";
 export type {

@@ -28,8 +28,8 @@ export default defineConfig({
       path.join(root, `test/support/${name}.ts`),
     ),
     setupFiles: [path.join(root, "test/support/built-checks.ts")],
-    // These need programs of the system, or libraries of vendors: `npm run test:system`, `npm run test:vendor-sdks`.
-    exclude: ["test/system/**", "test/vendor-sdks/**"],
+    // These need programs of the system, or other libraries: `npm run test:system`, `test:vendor-sdks`, `test:hosts`.
+    exclude: ["test/system/**", "test/vendor-sdks/**", "test/hosts/**"],
     pool: "forks",
     // Most tests wait for something most of the time, so there are more workers than cores. A worker runs many files.
     maxWorkers: 6,

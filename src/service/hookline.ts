@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Hookline } from "./library.ts";
 import { type EventTimeline, toEventTimeline } from "../operator/views.ts";
 import type { Runtime } from "../core/ports/runtime.ts";
@@ -33,13 +34,17 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   const http = createHttp(parts, { execution: () => execution, serviceUrl: () => address.url });
   const execution: Execution = createExecution(parts, {
     watch: options.watch ?? true,
-    send: http.server.handle,
+    send: (request) => http.server.handle(request, { isOwn: true }),
     replaced: (runtime) => lifecycle.replaced(runtime),
   });
   const lifecycle = createLifecycle([
     ...listParts(parts, http, execution),
     { needsPort: true, use: (runtime) => showService(parts, runtime, address.port) },
   ]);
+
+  function start(): void {
+    lifecycle.start(current(), { hasPort: false });
+  }
 
   const shown = options.show?.(parts.stream.open({ filter: { answers: "true", own: true } }));
   return {
@@ -48,9 +53,14 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       lifecycle.start(current(), { hasPort: true });
       return { ...address };
     },
-    async handle(request) {
-      lifecycle.start(current(), { hasPort: false });
-      return http.server.handle(request);
+    start,
+    async handle(request, { client } = {}) {
+      start();
+      return http.server.handle(request, { client });
+    },
+    nodeHandler(request: IncomingMessage, response: ServerResponse, next) {
+      start();
+      return http.server.nodeHandler(request, response, next);
     },
     serveHook: http.server.serveHook,
     reload: execution.reloader.reload,
@@ -112,9 +122,9 @@ function listParts(
     { stop: () => stream.disconnect() },
     { use: (runtime) => mcp.use(runtime, { executes: executes(runtime) }), stop: () => mcp.stop() },
     { stop: () => results.close() },
-    { needsPort: true, use: (runtime) => executes(runtime) && mail.use(runtime), stop: () => mail.close() },
+    { use: (runtime) => executes(runtime) && mail.use(runtime), stop: () => mail.close() },
     // Senders deliver again what they could not.
-    { needsPort: true, start: () => catchUps.start(), stop: () => catchUps.close() },
+    { start: () => catchUps.start(), stop: () => catchUps.close() },
   ];
 }
 

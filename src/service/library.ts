@@ -17,11 +17,31 @@ export interface HooklineOptions {
   watch?: boolean;
 }
 
+/** An `IncomingMessage` of `node:http`; from Express also with `originalUrl`, and with a Buffer `rawBody` where the body was read. */
+export interface NodeRequest {
+  method?: string | undefined;
+  url?: string | undefined;
+  headers: object;
+}
+
+/** A `ServerResponse` of `node:http`. */
+export interface NodeResponse {
+  statusCode: number;
+  headersSent: boolean;
+}
+
 export interface Hookline {
-  /** Opens the port, then starts to execute what the journal holds and to watch the configured mailbox. */
+  /** Opens the port, and starts the work. */
   listen(): Promise<{ url: string; port: number }>;
-  /** Serves a request without a socket. The first one also starts to execute what the journal holds. */
-  handle(request: Request): Promise<Response>;
+  /** Starts the work without a port: to execute what the journal holds, and to watch mailboxes and schedules. The first request does it too. */
+  start(): void;
+  /** Serves a request without a socket. `client`: the address that it came from; default: 127.0.0.1. */
+  handle(request: Request, options?: { client?: string }): Promise<Response>;
+  /**
+   * Serves a request of `node:http`, or of a framework on it. With `next`, a request that is not below `hooks.path` is passed
+   * on. Put it before what reads bodies: signatures are checked over the bytes. Never rejects, and needs no `this`.
+   */
+  nodeHandler(request: NodeRequest, response: NodeResponse, next?: () => void): Promise<void>;
   /** Replaces the runtime with a new one built from the configuration, or throws a `ConfigError` and keeps the old one. */
   reload(): Promise<void>;
   /** The problems of the configuration in use that do not keep it from working. */

@@ -2,7 +2,7 @@ import type { Runtime } from "../core/ports/runtime.ts";
 
 /** A part of the service that starts, follows the configuration or stops. */
 export interface ServicePart {
-  /** Starts only when the service listens, not when it is handed its first request. */
+  /** Starts only when the service listens, not when it is embedded in another program. */
   needsPort?: true;
   start?(runtime: Runtime): void;
   /** Called after the start, and with each runtime that replaces the one in use. */

@@ -5,12 +5,12 @@ import { BEARER, TRANSPORTS, expectRefusal, startIngress } from "../support/ingr
 
 const JSON_BODY = JSON.stringify({ text: "hello" });
 
-/** One kilobyte per millisecond, until it is canceled. */
-function endlessBody(stopped: () => void = () => {}): ReadableStream {
+/** A piece per millisecond, until it is canceled. */
+function endlessBody(stopped: () => void = () => {}, pieceBytes = 1_000): ReadableStream {
   return new ReadableStream({
     async pull(stream) {
       await sleep(1);
-      stream.enqueue(new Uint8Array(1_000));
+      stream.enqueue(new Uint8Array(pieceBytes));
     },
     cancel: stopped,
   });
@@ -104,10 +104,10 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
 });
 
 describe("in process", () => {
-  test("the source of a refused body is canceled", async () => {
+  test("the source of a refused body is canceled, once too much of it has come", async () => {
     const { send } = await startIngress("process");
     const stopped = new Promise((resolve) => {
-      const body = endlessBody(() => resolve("stopped"));
+      const body = endlessBody(() => resolve("stopped"), 8 * 1024 * 1024);
       void send("/hooks/any", { body, duplex: "half" }).then((response) => response.text());
     });
     await expect(stopped).resolves.toBe("stopped");

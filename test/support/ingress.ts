@@ -36,6 +36,7 @@ type Settings = Partial<Omit<IngressOptions, "current" | "telemetry">> & {
   /** Default: the authenticators of `hooks.tokens`. */
   authenticators?: Authenticators;
   trustedProxies?: string[];
+  role?: IngressRuntime["config"]["gateway"]["role"];
 };
 
 const DEFAULT_HOOKS: Hooks = {
@@ -48,9 +49,9 @@ const DEFAULT_HOOKS: Hooks = {
 
 /** A real ingress in front of a function that records its requests. Closed after the test. */
 export async function startIngress(transport: Transport, settings: Settings = {}): Promise<Ingress> {
-  const { hooks: ownHooks, authenticators, trustedProxies = [], ...options } = settings;
+  const { hooks: ownHooks, authenticators, trustedProxies = [], role = "all", ...options } = settings;
   const hooks = { ...DEFAULT_HOOKS, ...ownHooks };
-  const gateway = { role: "all" as const, host: "127.0.0.1", port: 0, trustedProxies };
+  const gateway = { role, host: "127.0.0.1", port: 0, trustedProxies };
   const records = {
     received: [] as HookRequest[],
     refused: [] as Ingress["refused"],

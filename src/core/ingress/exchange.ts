@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { BlockList, isIP, type Socket, SocketAddress } from "node:net";
 import { pipeline, Readable } from "node:stream";
 import { HookError, toHookError } from "../errors.ts";
@@ -40,6 +40,15 @@ export interface Exchange {
   isOwn: boolean;
   /** Added to every answer to this request, errors included. */
   answerHeaders: Record<string, string>;
+}
+
+/** The bytes of a body that somebody else has read. */
+export function rejectReadBody(): Promise<never> {
+  const message = "The body was read before Hookline got the request. Put Hookline before the body parser.";
+  const received = Promise.reject(new Error(message));
+  // A request that is refused by its head never asks for its body.
+  received.catch(() => {});
+  return received;
 }
 
 /** Splits a request target into its path and query. */
@@ -147,7 +156,7 @@ export function writeResponse(exchange: Exchange, response: HttpResponse, res: S
   else if (body !== undefined && headers["Connection"] === "close" && !res.req.complete) {
     // Closing while bytes come in makes the kernel reset the connection, and the answer is lost with it.
     res.write(body);
-    discardRest(res.req, response.status === 408 ? SLOW_LINGER_MS : LINGER_MS, () => res.end());
+    discardRest(res.req, () => res.end(), response.status === 408 ? SLOW_LINGER_MS : LINGER_MS);
   } else res.end(body);
 }
 
@@ -166,10 +175,11 @@ export function toWire(
   return { headers, body: text };
 }
 
-function discardRest(req: IncomingMessage, maxMs: number, done: () => void): void {
+/** Reads a body that nobody needs, until it ends, is silent or is too long. */
+export function discardRest(body: Readable, done: () => void, maxMs = LINGER_MS): void {
   let discarded = 0;
-  const idle = setTimeout(stop, LINGER_IDLE_MS);
-  const total = setTimeout(stop, maxMs);
+  const idle = setTimeout(stop, LINGER_IDLE_MS).unref();
+  const total = setTimeout(stop, maxMs).unref();
 
   function onData(chunk: Buffer): void {
     idle.refresh();
@@ -179,11 +189,11 @@ function discardRest(req: IncomingMessage, maxMs: number, done: () => void): voi
   function stop(): void {
     clearTimeout(idle);
     clearTimeout(total);
-    req.off("data", onData).off("end", stop).off("close", stop);
+    body.off("data", onData).off("end", stop).off("close", stop);
     done();
   }
 
-  req.on("data", onData).on("end", stop).on("close", stop).resume();
+  body.on("data", onData).on("end", stop).on("close", stop).resume();
 }
 
 /**

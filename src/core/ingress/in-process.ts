@@ -3,15 +3,23 @@ import { untilAborted } from "../shared/time.ts";
 import { createId } from "../shared/id.ts";
 import type { HttpResponse } from "../types.ts";
 import { ClientGone } from "./body.ts";
-import { type ClientResolver, type Exchange, toWire } from "./exchange.ts";
+import { type ClientResolver, discardRest, type Exchange, rejectReadBody, toWire } from "./exchange.ts";
+
+export interface InProcessOptions {
+  /** The address of the client, as a host's socket shows it. Default: 127.0.0.1. */
+  client?: string | undefined;
+  /** The service itself sends the request. */
+  isOwn?: boolean;
+}
 
 /** Serves a web-standard request without a socket. Rejects when the request is aborted or its body breaks off. */
 export async function handleInProcess(
   request: Request,
   answer: (exchange: Exchange) => Promise<HttpResponse>,
   clientOf: ClientResolver,
+  options: InProcessOptions = {},
 ): Promise<Response> {
-  const exchange = toExchange(request, clientOf);
+  const exchange = toExchange(request, clientOf, options);
   // The reader of the body gets its errors. Without a listener here, they would end the process.
   exchange.body.on("error", () => {});
   try {
@@ -19,12 +27,24 @@ export async function handleInProcess(
   } catch (error) {
     throw error instanceof ClientGone ? (error.cause ?? error) : error;
   } finally {
-    // After the answer the rest of the body is not needed: this tells its source to stop.
-    exchange.body.destroy();
+    endBody(exchange.body);
   }
 }
 
-function toExchange(request: Request, clientOf: ClientResolver): Exchange {
+/**
+ * Tells the source of a body that the rest is not needed. A source that is canceled while it passes on a piece may throw
+ * where nobody can catch it (Node's `Readable.toWeb` does), so the rest is read first, and the end comes in a later turn.
+ */
+function endBody(body: Readable): void {
+  if (body.readableEnded || body.destroyed) return;
+  discardRest(body, () => setImmediate(() => body.destroy()));
+}
+
+function toExchange(
+  request: Request,
+  clientOf: ClientResolver,
+  { client = "127.0.0.1", isOwn = false }: InProcessOptions,
+): Exchange {
   const { pathname, search, host } = new URL(request.url);
   const headers = { host, ...Object.fromEntries(request.headers) };
   return {
@@ -34,12 +54,17 @@ function toExchange(request: Request, clientOf: ClientResolver): Exchange {
     search: search.slice(1),
     headers,
     rawHeaders: Object.entries(headers).flat(),
-    client: clientOf("127.0.0.1", request.headers.get("x-forwarded-for") ?? undefined),
-    body: request.body ? Readable.fromWeb(request.body) : Readable.from([]),
+    client: clientOf(client, request.headers.get("x-forwarded-for") ?? undefined),
+    ...openBody(request),
     sendContinue() {},
-    isOwn: true,
+    isOwn,
     answerHeaders: {},
   };
+}
+
+function openBody({ body, bodyUsed }: Request): Pick<Exchange, "body" | "received"> {
+  if (bodyUsed || body?.locked) return { body: Readable.from([]), received: rejectReadBody() };
+  return { body: body ? Readable.fromWeb(body) : Readable.from([]) };
 }
 
 /** Statuses for which a `Response` must not have a body. */

@@ -2,6 +2,7 @@ import { toServiceAddress } from "../shared/system/owner.ts";
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { ConfigError, HookError, messageOf, toHookError } from "../errors.ts";
 import { createId } from "../shared/id.ts";
@@ -15,10 +16,11 @@ import {
   errorToResponse,
   type Exchange,
   http,
+  rejectReadBody,
   splitTarget,
   writeResponse,
 } from "./exchange.ts";
-import { handleInProcess } from "./in-process.ts";
+import { handleInProcess, type InProcessOptions } from "./in-process.ts";
 import { createBurstQueue } from "./overload.ts";
 import { createRouter, matchHook, type Routes } from "./router.ts";
 import { createServeHook, type HookOptions, type IngressRuntime, nameHook } from "./serve-hook.ts";
@@ -43,7 +45,11 @@ export interface IngressServer {
   /** Accepts connections on `gateway.host` and `gateway.port`; resolves with the real address. */
   listen(): Promise<{ url: string; port: number }>;
   /** The same service without a socket. */
-  handle(request: Request): Promise<Response>;
+  handle(request: Request, options?: InProcessOptions): Promise<Response>;
+  /**
+   * Answers a request of another program's server; with `next` only one to a hook. Never rejects, and needs no `this`.
+   */
+  nodeHandler(req: IncomingMessage, res: ServerResponse, next?: () => void): Promise<void>;
   /** Answers a request from another listener, if it is one to a hook. */
   serveHook(req: IncomingMessage, res: ServerResponse): Promise<void>;
   /** Answers new requests other than `/healthz` with 503 from now on, and finishes those in flight. */
@@ -99,7 +105,14 @@ export function createServer<Runtime extends IngressRuntime>(options: IngressOpt
       const realPort = typeof address === "object" && address ? address.port : port;
       return { url: toServiceAddress({ host, port: realPort }), port: realPort };
     },
-    handle: (request) => handleInProcess(request, answer, clientOf),
+    handle: (request, given) => handleInProcess(request, answer, clientOf, given),
+    nodeHandler(req, res, next) {
+      if (!next) return onRequest(req, res);
+      if (matchHook(splitTarget(targetOf(req)).path, current().config.hooks.path))
+        return onRequest(req, res, dispatchHook);
+      next();
+      return Promise.resolve();
+    },
     serveHook: (req, res) => onRequest(req, res, dispatchHook),
     drain,
     close: () => (closing ??= close()),
@@ -136,16 +149,15 @@ export function createServer<Runtime extends IngressRuntime>(options: IngressOpt
   function dispatch(exchange: Exchange): HttpResponse | Promise<HttpResponse> {
     // The process is up while it finishes its work: a supervisor that asks must not kill it.
     if (draining && exchange.path !== "/healthz") throw new HookError("draining");
-    if (exchange.malformed) {
-      throw new HookError("bad_request", { message: exchange.malformed, headers: { Connection: "close" } });
-    }
+    requireGoodHead(exchange);
     return router.serve(exchange) ?? traceHook(exchange);
   }
 
   /** Not even a route whose path is under that of the hooks. */
   function dispatchHook(exchange: Exchange): Promise<HttpResponse> {
     if (draining) throw new HookError("draining");
-    if (exchange.malformed || !matchHook(exchange.path, current().config.hooks.path)) throw new HookError("not_found");
+    requireGoodHead(exchange);
+    if (!matchHook(exchange.path, current().config.hooks.path)) throw new HookError("not_found");
     return traceHook(exchange);
   }
 
@@ -204,9 +216,37 @@ export function createServer<Runtime extends IngressRuntime>(options: IngressOpt
   }
 }
 
+function requireGoodHead({ malformed }: Exchange): void {
+  if (malformed) throw new HookError("bad_request", { message: malformed, headers: { Connection: "close" } });
+}
+
+/** A request with the fields that frameworks of other programs add. */
+interface HostedRequest extends IncomingMessage {
+  /** The target before the framework cut off the path that it has mounted us under. */
+  originalUrl?: string;
+  /** The bytes of a body that was read. */
+  rawBody?: unknown;
+}
+
+function targetOf({ originalUrl, url = "" }: HostedRequest): string {
+  return originalUrl ?? url;
+}
+
+function findBody(req: HostedRequest): Pick<Exchange, "body" | "received"> {
+  if (!req.readableDidRead) return { body: req };
+  return Buffer.isBuffer(req.rawBody)
+    ? { body: Readable.from([req.rawBody]) }
+    : { body: req, received: rejectReadBody() };
+}
+
+/** Node has sent it before the request reaches another program's server, unless that server listens to `checkContinue`. */
+function isContinueSent(res: ServerResponse & { _sent100?: boolean }): boolean {
+  return res._sent100 === true;
+}
+
 function toExchange(req: IncomingMessage, res: ServerResponse, clientOf: ClientResolver): Exchange {
   const forwarded = req.headers["x-forwarded-for"];
-  const { path, search } = splitTarget(req.url ?? "");
+  const { path, search } = splitTarget(targetOf(req));
   return {
     id: createId(),
     method: req.method ?? "",
@@ -216,9 +256,9 @@ function toExchange(req: IncomingMessage, res: ServerResponse, clientOf: ClientR
     headers: req.headers,
     rawHeaders: req.rawHeaders,
     client: clientOf(req.socket.remoteAddress, typeof forwarded === "string" ? forwarded : undefined),
-    body: req,
+    ...findBody(req),
     sendContinue() {
-      if (req.headers.expect?.toLowerCase() === "100-continue") res.writeContinue();
+      if (req.headers.expect?.toLowerCase() === "100-continue" && !isContinueSent(res)) res.writeContinue();
     },
     isOwn: false,
     answerHeaders: {},
